@@ -1,0 +1,122 @@
+"""Settings, read once in main from FANION_… variables and the flags of `fanion serve`."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+PREFIX = "FANION_"
+# Variables with the prefix that are not settings: what the test suite is told.
+TEST_PREFIX = "FANION_TEST_"
+
+
+class SettingsError(Exception):
+    """A setting is wrong; the text is one line that names the variable and says what to do."""
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything an operator may choose. Each field is the variable FANION_<NAME>.
+
+    docs/configuration.md describes every field; a test fails when one is missing there.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    data: Path = Path("data")
+    database_url: str = ""
+    events_url: str = ""
+    public_url: str = ""
+    log_level: str = "info"
+    body_bytes_max: int = 20_971_520  # api.md, Limits: 20 MB for a batch request
+    accept_log_bytes_max: int = 4 * 1024**3
+    shutdown_s: float = 8.0
+    decide_store_timeout_s: float = 0.5  # flags.md section 18: 300–600 ms
+    trust_forwarded_for: bool = True
+    geoip_db: str = ""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.port <= 65535:
+            raise ValueError("PORT must be between 0 and 65535")
+        if self.log_level not in {"debug", "info", "warning", "error"}:
+            raise ValueError("LOG_LEVEL must be debug, info, warning or error")
+        for name in ("body_bytes_max", "accept_log_bytes_max", "decide_store_timeout_s"):
+            if getattr(self, name) <= 0:
+                raise ValueError(f"{name.upper()} must be greater than 0")
+        if self.shutdown_s < 0:
+            raise ValueError("SHUTDOWN_S must not be negative")
+        _require_scheme("DATABASE_URL", self.database_url, ("sqlite", "postgresql", "postgres"))
+        _require_scheme("EVENTS_URL", self.events_url, ("chdb", "clickhouse", "clickhouses"))
+
+    @property
+    def records_url(self) -> str:
+        return self.database_url or f"sqlite:///{self.data.resolve() / 'records.db'}"
+
+    @property
+    def event_store_url(self) -> str:
+        return self.events_url or f"chdb://{self.data.resolve() / 'events'}"
+
+    @property
+    def accept_log_path(self) -> Path:
+        return self.data.resolve() / "accept-log.db"
+
+    @property
+    def address(self) -> str:
+        """Where a person on this machine reaches the server."""
+        host = "127.0.0.1" if self.host in {"0.0.0.0", "::", ""} else self.host
+        host = f"[{host}]" if ":" in host else host
+        return (self.public_url or f"http://{host}:{self.port}").rstrip("/")
+
+    def __repr__(self) -> str:
+        """Without the URLs, which may carry passwords."""
+        shown = {
+            name: getattr(self, name)
+            for name in self.__struct_fields__
+            if name not in {"database_url", "events_url"}
+        }
+        return f"Settings({shown})"
+
+
+def read_settings(
+    environment: Mapping[str, str], flags: Mapping[str, Any] | None = None
+) -> Settings:
+    """A flag that is not None wins over its variable.
+
+    raises: SettingsError for an unknown variable or a wrong value
+    """
+    values: dict[str, Any] = {
+        name.removeprefix(PREFIX).lower(): value
+        for name, value in environment.items()
+        if name.startswith(PREFIX) and not name.startswith(TEST_PREFIX)
+    }
+    for name in values:
+        if name not in Settings.__struct_fields__:
+            raise SettingsError(
+                f"{PREFIX}{name.upper()} is not a setting; docs/configuration.md lists them all."
+            )
+    values |= {name: value for name, value in (flags or {}).items() if value is not None}
+    try:
+        return msgspec.convert(values, Settings, strict=False, dec_hook=_decode)
+    except msgspec.ValidationError as error:
+        raise SettingsError(_sentence(str(error), values)) from None
+
+
+def _decode(kind: type, value: Any) -> Any:
+    if kind is Path:
+        return Path(value)
+    raise NotImplementedError
+
+
+def _require_scheme(name: str, url: str, schemes: tuple[str, ...]) -> None:
+    if url and url.partition("://")[0].partition("+")[0] not in schemes:
+        raise ValueError(f"{name} must begin with {' or '.join(f'{s}://' for s in schemes)}")
+
+
+def _sentence(error: str, values: Mapping[str, Any]) -> str:
+    """`Expected `int`, got `str` - at `$.port`` → FANION_PORT: expected int, got 'abc'."""
+    reason, _, place = error.partition(" - at `$.")
+    if not place:
+        return f"{PREFIX}{error}" if error[:1].isupper() else error
+    name = place.rstrip("`")
+    expected = reason.partition(",")[0].replace("`", "").lower()
+    return f"{PREFIX}{name.upper()}: {expected}, got {values.get(name)!r}"

@@ -1,0 +1,142 @@
+"""Everything a client can be told, with its status, type and code."""
+
+from typing import ClassVar
+
+import msgspec
+
+
+class AppError(Exception):
+    """The client is told so; one place renders it as `{type, code, detail, attr}`.
+
+    Subclasses fix the class attributes; an instance may override `detail`, `code` and `attr`.
+    """
+
+    status: ClassVar[int] = 500
+    type: ClassVar[str] = "server_error"
+    default_code: ClassVar[str] = "error"
+    default_detail: ClassVar[str] = "A server error occurred."
+
+    def __init__(
+        self, detail: str | None = None, *, code: str | None = None, attr: str | None = None
+    ) -> None:
+        self.detail = self.default_detail if detail is None else detail
+        self.code = self.default_code if code is None else code
+        self.attr = attr
+        super().__init__(self.detail)
+
+    def body(self) -> bytes:
+        return msgspec.json.encode(
+            {"type": self.type, "code": self.code, "detail": self.detail, "attr": self.attr}
+        )
+
+    def headers(self) -> tuple[tuple[str, str], ...]:
+        """Headers beside the content type, for example `Retry-After`."""
+        return ()
+
+
+class InvalidPayload(AppError):
+    status, type, default_code = 400, "validation_error", "invalid_payload"
+    default_detail = "Malformed request data."
+
+
+class NoData(AppError):
+    status, type, default_code = 400, "validation_error", "no_data"
+    default_detail = (
+        "No data found. Make sure to use a POST request when sending the payload "
+        "in the body of the request."
+    )
+
+
+class InvalidProject(AppError):
+    status, type, default_code = 400, "validation_error", "invalid_project"
+    default_detail = "Invalid Project ID."
+
+    def __init__(self) -> None:
+        super().__init__(attr="project_id")
+
+
+class Invalid(AppError):
+    """A value of a management request is wrong; `attr` names the field, or is null."""
+
+    status, type, default_code = 400, "validation_error", "invalid_input"
+    default_detail = "Invalid input."
+
+
+class ParseError(AppError):
+    status, type, default_code = 400, "invalid_request", "parse_error"
+    default_detail = "Malformed request."
+
+
+class MissingApiKey(AppError):
+    status, type, default_code = 401, "authentication_error", "missing_api_key"
+    default_detail = (
+        "API key not provided. You can find your project API key in the project settings."
+    )
+
+
+class InvalidApiKey(AppError):
+    status, type, default_code = 401, "authentication_error", "invalid_api_key"
+    default_detail = (
+        "Project API key invalid. You can find your project API key in the project settings."
+    )
+
+
+class InvalidPersonalApiKey(AppError):
+    status, type, default_code = 401, "authentication_error", "invalid_personal_api_key"
+    default_detail = "Invalid Personal API key."
+
+
+class NotAuthenticated(AppError):
+    status, type, default_code = 401, "authentication_error", "not_authenticated"
+    default_detail = "Authentication credentials were not provided."
+
+
+class PermissionDenied(AppError):
+    status, type, default_code = 403, "authentication_error", "permission_denied"
+    default_detail = "You do not have permission to perform this action."
+
+
+class NotFound(AppError):
+    status, type, default_code = 404, "invalid_request", "not_found"
+    default_detail = "Not found."
+
+
+class MethodNotAllowed(AppError):
+    status, type, default_code = 405, "invalid_request", "method_not_allowed"
+
+    def __init__(self, method: str, allow: tuple[str, ...]) -> None:
+        super().__init__(f'Method "{method}" not allowed.')
+        self.allow = allow
+
+    def headers(self) -> tuple[tuple[str, str], ...]:
+        return (("allow", ", ".join(self.allow)),)
+
+
+class BodyTooLarge(AppError):
+    status, type, default_code = 413, "invalid_request", "payload_too_large"
+
+    def __init__(self, bytes_max: int) -> None:
+        super().__init__(f"The request body is larger than {bytes_max} bytes.")
+
+
+class UnsupportedMediaType(AppError):
+    status, type, default_code = 415, "invalid_request", "unsupported_media_type"
+
+    def __init__(self, media_type: str) -> None:
+        super().__init__(f'Unsupported media type "{media_type}" in request.')
+
+
+class Unavailable(AppError):
+    """A store is down or the accept log is full: try again after `retry_after_s`."""
+
+    status, type, default_code = 503, "server_error", "unavailable"
+    default_detail = "The service is temporarily unavailable. Please retry."
+
+    def __init__(
+        self, detail: str | None = None, *, code: str | None = None, retry_after_s: int = 5
+    ) -> None:
+        super().__init__(detail, code=code)
+        self.retry_after_s = retry_after_s
+
+    def headers(self) -> tuple[tuple[str, str], ...]:
+        return (("retry-after", str(self.retry_after_s)),)
