@@ -1,0 +1,178 @@
+"""A stored flag, read once into types that evaluation need not doubt.
+
+source: flags.md section 2
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from fanion.properties.filters import Behavioral, InCohort, Leaf, parse_leaves
+
+GROUP_TYPE_INDEX_MAX = 4
+
+
+@dataclass(frozen=True, slots=True)
+class FlagRow:
+    """A flag as it is stored. rollout_percentage: the old column, for filters without groups."""
+
+    id: int
+    key: str
+    filters: Mapping[str, Any]
+    rollout_percentage: float | None = None
+    active: bool = True
+    deleted: bool = False
+    ensure_experience_continuity: bool | None = False
+    version: int = 1
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """All leaves must hold, then the rollout decides. rollout_percentage: None is everyone."""
+
+    leaves: tuple[Leaf, ...] = ()
+    rollout_percentage: float | None = None
+    variant: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    key: str
+    rollout_percentage: float
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a flag's filters say. group_type_index: None for a flag that goes by person."""
+
+    conditions: tuple[Condition, ...] = ()
+    variants: tuple[Variant, ...] = ()
+    payloads: Mapping[str, Any] = field(default_factory=dict)
+    group_type_index: int | None = None
+    super_condition: Condition | None = None
+    holdout: Condition | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """rules: None when the stored filters cannot be read; such a flag cannot be computed.
+
+    problem: why not, for people
+    """
+
+    id: int
+    key: str
+    name: str
+    version: int
+    active: bool
+    deleted: bool
+    keeps_experience: bool
+    rules: Rules | None
+    problem: str | None = None
+
+
+def compile_flag(row: FlagRow) -> Flag:
+    """Never fails: a flag with broken filters becomes one without rules."""
+    rules, problem = None, None
+    try:
+        rules = parse_rules(row.filters, row.rollout_percentage)
+    except ValueError as error:
+        problem = str(error)
+    by_person = rules is not None and rules.group_type_index is None
+    return Flag(
+        id=row.id,
+        key=row.key,
+        name=row.name,
+        version=row.version,
+        active=row.active,
+        deleted=row.deleted,
+        keeps_experience=bool(row.ensure_experience_continuity) and by_person,
+        rules=rules,
+        problem=problem,
+    )
+
+
+def parse_rules(filters: object, rollout_percentage: float | None = None) -> Rules:
+    """Read stored filters; without a `groups` key they are one condition of the older form.
+
+    raises: ValueError naming what cannot be read
+    """
+    filters = _object(filters, "filters")
+    if "groups" in filters:
+        groups = _list(filters["groups"], "groups")
+    else:
+        older = {"properties": filters.get("properties"), "rollout_percentage": rollout_percentage}
+        groups = [older]
+    multivariate = _object(filters.get("multivariate"), "multivariate")
+    payloads = filters.get("payloads")
+    conditions = tuple(_condition(group) for group in groups)
+    by_group = filters.get("aggregation_group_type_index") is not None
+    if by_group and any(isinstance(leaf, InCohort) for c in conditions for leaf in c.leaves):
+        raise ValueError("a group is in no cohort")
+    return Rules(
+        conditions=conditions,
+        variants=tuple(map(_variant, _list(multivariate.get("variants"), "variants"))),
+        payloads=payloads if isinstance(payloads, dict) else {},
+        group_type_index=_group_type_index(filters.get("aggregation_group_type_index")),
+        super_condition=_first(filters.get("super_groups"), "super_groups"),
+        holdout=_first(filters.get("holdout_groups"), "holdout_groups"),
+    )
+
+
+def _condition(raw: object) -> Condition:
+    group = _object(raw, "a group")
+    leaves = parse_leaves(group.get("properties"))
+    if any(isinstance(leaf, Behavioral) for leaf in leaves):
+        raise ValueError("a flag cannot have a condition on events, only a cohort can")
+    variant = group.get("variant")
+    rollout = group.get("rollout_percentage")
+    return Condition(
+        leaves,
+        None if rollout is None else _percentage(rollout),
+        variant if isinstance(variant, str) and variant else None,
+    )
+
+
+def _variant(raw: object) -> Variant:
+    variant = _object(raw, "a variant")
+    key = variant.get("key")
+    if not isinstance(key, str):
+        raise ValueError("a variant must have a text key")
+    return Variant(key, _percentage(variant.get("rollout_percentage")))
+
+
+def _first(raw: object, name: str) -> Condition | None:
+    """Of super groups and holdouts only the first entry is looked at."""
+    groups = _list(raw, name)
+    return _condition(groups[0]) if groups else None
+
+
+def _group_type_index(raw: object) -> int | None:
+    if raw is None:
+        return None
+    if isinstance(raw, bool) or not isinstance(raw, int) or not 0 <= raw <= GROUP_TYPE_INDEX_MAX:
+        raise ValueError(f"aggregation_group_type_index must be 0 to 4, not {raw!r}")
+    return raw
+
+
+def _percentage(raw: object) -> float:
+    if isinstance(raw, bool) or not isinstance(raw, int | float):
+        raise ValueError(f"rollout_percentage must be a number, not {raw!r}")
+    return raw
+
+
+def _object(raw: object, name: str) -> Mapping[str, Any]:
+    if raw is None:
+        return {}
+    if not isinstance(raw, Mapping):
+        raise ValueError(f"{name} must be an object")
+    return raw
+
+
+def _list(raw: object, name: str) -> list[Any]:
+    if raw is None:
+        return []
+    if not isinstance(raw, list):
+        raise ValueError(f"{name} must be a list")
+    return raw

@@ -1,0 +1,92 @@
+"""The one function that decides every percentage.
+
+Evaluation never computes the fraction itself. A fraction grows with the digest it comes from,
+so a bound on the fraction is a bound on the digest: `fraction <= 0.3` and `digest < at_most(0.3)`
+say the same, to the last bit, and comparing bytes takes a fifth of the time.
+
+source: flags.md section 3; the same numbers in every SDK and server of the family
+"""
+
+import hashlib
+import importlib
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
+from functools import partial
+from typing import Protocol
+
+# The largest number of 15 hexadecimal digits as a double, which rounds to 2**60.
+SCALE = float(0xFFFFFFFFFFFFFFF)
+VARIANT_SALT = b"variant"
+HOLDOUT_PREFIX = b"holdout-"
+
+_DIGIT_BITS = 60
+_REST_BITS = 160 - _DIGIT_BITS
+_NUMBERS = range(1 << _DIGIT_BITS)
+# Longer than a digest, and so above all of them.
+_ABOVE_ALL = b"\xff" * 21
+
+
+class _Hash(Protocol):
+    def digest(self) -> bytes: ...
+
+
+def _constructor() -> Callable[[bytes], _Hash]:
+    """Python's own SHA-1 starts up faster than OpenSSL's: 0.50 µs against 0.65 µs a hash.
+
+    It also works where OpenSSL is told to refuse SHA-1.
+    """
+    try:
+        own: Callable[[bytes], _Hash] = importlib.import_module("_sha1").sha1
+    except ImportError:
+        return partial(hashlib.sha1, usedforsecurity=False)
+    return own
+
+
+sha1 = _constructor()
+
+
+def bucket(key: str, identifier: str, salt: str = "") -> float:
+    """0 to 1: where an identifier stands in a flag; salt is `variant` for the variant's choice.
+
+    No separator stands between identifier and salt. Case counts, nothing is trimmed.
+    """
+    return fraction(sha1(key_prefix(key) + utf8(identifier) + utf8(salt)).digest())
+
+
+def fraction(digest: bytes) -> float:
+    """The first 15 hexadecimal digits, as a part of the largest such number."""
+    return _fraction_of(int.from_bytes(digest[:8], "big") >> 4)
+
+
+def at_most(share: float) -> bytes:
+    """digest < at_most(share) exactly when fraction(digest) <= share"""
+    return _first_digest(bisect_right(_NUMBERS, share, key=_fraction_of))
+
+
+def below(share: float) -> bytes:
+    """digest < below(share) exactly when fraction(digest) < share"""
+    return _first_digest(bisect_left(_NUMBERS, share, key=_fraction_of))
+
+
+def key_prefix(key: str) -> bytes:
+    """What stands before the identifier in a flag's hashed text."""
+    return utf8(key) + b"."
+
+
+def utf8(text: str) -> bytes:
+    """Half a surrogate pair, which JSON can carry, is hashed as the question mark it prints as."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace")
+
+
+def _fraction_of(number: int) -> float:
+    return number / SCALE
+
+
+def _first_digest(number: int) -> bytes:
+    """The lowest digest that starts with a number of 15 hexadecimal digits."""
+    if number > _NUMBERS[-1]:
+        return _ABOVE_ALL
+    return (number << _REST_BITS).to_bytes(20, "big")

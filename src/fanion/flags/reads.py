@@ -1,0 +1,85 @@
+"""What flags may look at, known when they are loaded."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from fanion.flags.conditions import Cohorts
+from fanion.flags.definition import Rules
+from fanion.flags.program import hashes
+from fanion.properties.filters import InCohort, Leaf, Property, leaves
+
+# Always known: the request says it.
+_IMPLIED = frozenset({"distinct_id", "$group_key"})
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """person:     names of person properties
+    cohorts:    ids of cohorts whose stored members matter
+    groups:     group type name → names of group properties
+    continuity: keys of flags whose kept distinct ids matter
+    """
+
+    person: frozenset[str] = frozenset()
+    cohorts: frozenset[int] = frozenset()
+    groups: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    continuity: frozenset[str] = frozenset()
+
+
+def flag_reads(
+    key: str, rules: Rules, cohorts: Cohorts, type_name: str | None, *, keeps_experience: bool
+) -> Reads:
+    """One flag's own, through cohorts as well.
+
+    type_name: of a group flag whose type the project knows
+    """
+    names: set[str] = set()
+    stored: set[int] = set()
+    for leaf in _leaves(rules):
+        if isinstance(leaf, Property):
+            names.add(leaf.key)
+        elif isinstance(leaf, InCohort):
+            _add_cohort(leaf, cohorts, names, stored, set())
+    asked = frozenset(names) - _IMPLIED
+    if rules.group_type_index is not None:
+        return Reads(groups={type_name: asked} if type_name is not None and asked else {})
+    keeps = keeps_experience and hashes(rules)
+    return Reads(asked, frozenset(stored), {}, frozenset({key}) if keeps else frozenset())
+
+
+def union(parts: Iterable[Reads]) -> Reads:
+    person: set[str] = set()
+    cohorts: set[int] = set()
+    continuity: set[str] = set()
+    groups: dict[str, frozenset[str]] = {}
+    for part in parts:
+        person |= part.person
+        cohorts |= part.cohorts
+        continuity |= part.continuity
+        for name, keys in part.groups.items():
+            groups[name] = groups.get(name, frozenset()) | keys
+    return Reads(frozenset(person), frozenset(cohorts), groups, frozenset(continuity))
+
+
+def _leaves(rules: Rules) -> Iterator[Leaf]:
+    for condition in rules.conditions:
+        yield from condition.leaves
+    if rules.super_condition is not None:
+        yield from rules.super_condition.leaves
+
+
+def _add_cohort(
+    leaf: InCohort, cohorts: Cohorts, names: set[str], stored: set[int], seen: set[int]
+) -> None:
+    definition = cohorts.existing(leaf.cohort_id)
+    if definition is None or definition.id in seen:
+        return
+    seen.add(definition.id)
+    if cohorts.is_stored(definition):
+        stored.add(definition.id)
+        return
+    for inner in leaves(definition.tree) if definition.tree is not None else ():
+        if isinstance(inner, Property):
+            names.add(inner.key)
+        elif isinstance(inner, InCohort):
+            _add_cohort(inner, cohorts, names, stored, seen)

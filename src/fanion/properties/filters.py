@@ -1,0 +1,183 @@
+"""The typed filter tree: what the stored JSON of flags and cohorts says, read once.
+
+A tree is immutable and can be trusted by everything that interprets it: the Python matcher
+(`match`) and the SQL compilers.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+# Deeper nesting than the web interface can make; keeps every walk far from the recursion limit.
+GROUP_DEPTH_MAX = 50
+
+PROPERTY_TYPES = frozenset({"person", "event", "group"})
+COHORT_TYPES = frozenset({"cohort", "static-cohort", "precalculated-cohort"})
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """A comparison with one property of a person, a group or an event.
+
+    value:    JSON as stored, a list as a tuple
+    operator: as stored; `exact` when absent. An unknown one never matches
+    type:     `event` when absent, which flags and cohorts read as a person property
+    negation: inverts the result
+    """
+
+    key: str
+    value: Any = None
+    operator: str = "exact"
+    type: str = "event"
+    group_type_index: int | None = None
+    negation: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class InCohort:
+    """Membership of a cohort; `negation` includes the operator `not_in`."""
+
+    cohort_id: int
+    negation: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FlagIs:
+    """Another flag's value. flag: its id in decimal, or its key; value: true, false, a variant."""
+
+    flag: str
+    value: Any
+    operator: str
+    negation: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Behavioral:
+    """Something a person did. spec: the leaf as stored; the cohorts package reads it further."""
+
+    spec: Mapping[str, Any]
+    negation: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """AND or OR of its children. An empty one has no criteria: nobody matches, AND or OR."""
+
+    type: Literal["AND", "OR"]
+    children: "tuple[Node, ...]"
+
+
+Leaf = Property | InCohort | FlagIs | Behavioral
+Node = Group | Leaf
+
+
+def parse_tree(raw: object) -> Group:
+    """Read a cohort's `filters.properties`: a group, a bare list (AND), or {} (nobody).
+
+    raises: ValueError naming what cannot be read
+    source: cohorts.md section 3
+    """
+    if isinstance(raw, list):
+        raw = {"type": "AND", "values": raw}
+    if not isinstance(raw, dict):
+        raise ValueError("a filter tree must be an object or a list")
+    return _group(raw, 0) if raw else Group("OR", ())
+
+
+def parse_leaves(raw: object) -> tuple[Leaf, ...]:
+    """Read the `properties` of one release condition; absent or null means none.
+
+    raises: ValueError naming what cannot be read
+    source: flags.md section 2
+    """
+    if raw is None:
+        return ()
+    if not isinstance(raw, list):
+        raise ValueError("properties must be a list")
+    return tuple(parse_leaf(item) for item in raw)
+
+
+def parse_leaf(raw: object) -> Leaf:
+    if not isinstance(raw, dict):
+        raise ValueError("a property must be an object")
+    kind = raw.get("type") or "event"
+    negation = bool(raw.get("negation"))
+    if not isinstance(kind, str):
+        raise ValueError(f"a property cannot have the type {kind!r}")
+    if kind in COHORT_TYPES:
+        outside = raw.get("operator") == "not_in"
+        return InCohort(_cohort_id(raw.get("value")), negation is not outside)
+    if kind == "flag":
+        return FlagIs(_flag_name(raw.get("key")), raw.get("value"), _operator(raw), negation)
+    if kind == "behavioral":
+        return Behavioral(raw, negation)
+    if kind not in PROPERTY_TYPES:
+        raise ValueError(f"a property cannot have the type {kind!r}")
+    return _property(raw, kind, negation)
+
+
+def leaves(node: Node) -> Iterator[Leaf]:
+    """Every leaf below, in stored order."""
+    if isinstance(node, Group):
+        for child in node.children:
+            yield from leaves(child)
+    else:
+        yield node
+
+
+def _group(raw: Mapping[str, Any], depth: int) -> Group:
+    if depth >= GROUP_DEPTH_MAX:
+        raise ValueError(f"groups are nested deeper than {GROUP_DEPTH_MAX}")
+    kind = raw.get("type")
+    values = raw.get("values")
+    if not isinstance(values, list):
+        raise ValueError("a group must have a list of values")
+    children = tuple(_child(item, depth) for item in values)
+    if isinstance(kind, str) and kind.upper() == "AND":
+        return Group("AND", children)
+    if isinstance(kind, str) and kind.upper() == "OR":
+        return Group("OR", children)
+    raise ValueError(f"a group must be of type AND or OR, not {kind!r}")
+
+
+def _child(raw: object, depth: int) -> Node:
+    is_group = isinstance(raw, dict) and (
+        "values" in raw or str(raw.get("type")).upper() in ("AND", "OR")
+    )
+    return _group(raw, depth + 1) if is_group and isinstance(raw, dict) else parse_leaf(raw)
+
+
+def _property(raw: Mapping[str, Any], kind: str, negation: bool) -> Property:
+    key = raw.get("key")
+    if not isinstance(key, str):
+        raise ValueError("a property must have a text key")
+    index = raw.get("group_type_index")
+    if index is not None and (isinstance(index, bool) or not isinstance(index, int)):
+        raise ValueError("group_type_index must be a whole number")
+    value = raw.get("value")
+    value = tuple(value) if isinstance(value, list) else value
+    return Property(key, value, _operator(raw), kind, index, negation)
+
+
+def _operator(raw: Mapping[str, Any]) -> str:
+    operator = raw.get("operator")
+    if operator is None:
+        return "exact"
+    if not isinstance(operator, str):
+        raise ValueError("operator must be text")
+    return operator
+
+
+def _cohort_id(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise ValueError(f"a cohort id must be a number, not {value!r}")
+    try:
+        return int(value)
+    except ValueError:
+        raise ValueError(f"a cohort id must be a number, not {value!r}") from None
+
+
+def _flag_name(key: object) -> str:
+    if isinstance(key, bool) or not isinstance(key, int | str):
+        raise ValueError("a condition on a flag must name the flag")
+    return str(key)
