@@ -1,0 +1,37 @@
+"""Person properties that events set by themselves. source: capture.md 3.3"""
+
+from collections.abc import Mapping
+from typing import Any
+
+_CAMPAIGN = (
+    *("utm_source", "utm_medium", "utm_campaign", "utm_content", "utm_name", "utm_term"),
+    *("gclid", "gad_source", "gbraid", "wbraid", "fbclid", "msclkid"),
+)
+_WEB = (
+    *("$browser", "$browser_version", "$device_type", "$current_url", "$pathname"),
+    *("$os", "$os_version", "$referring_domain", "$referrer"),
+)
+_APP = ("$app_build", "$app_name", "$app_namespace", "$app_version")
+
+_SKIPPED_EVENTS = frozenset(["$snapshot", "$performance_event"])
+
+Properties = Mapping[str, Any]
+Changing = dict[str, Any]
+
+
+def initial_name(name: str) -> str:
+    """`$current_url` → `$initial_current_url`, `utm_source` → `$initial_utm_source`"""
+    return "$initial_" + name.removeprefix("$")
+
+
+_INITIAL = {name: initial_name(name) for name in (*_CAMPAIGN, *_WEB, *_APP)}
+
+
+def automatic_properties(event: str, properties: Properties) -> tuple[Changing, Changing]:
+    """What to set (latest values) and what to set once (`$initial_…`), the caller's to change;
+    nulls set nothing."""
+    if _INITIAL.keys().isdisjoint(properties) or event in _SKIPPED_EVENTS:
+        return {}, {}
+    present = [name for name in _INITIAL if name in properties]
+    latest = {name: properties[name] for name in present if properties[name] is not None}
+    return latest, {_INITIAL[name]: value for name, value in latest.items()}

@@ -1,0 +1,217 @@
+"""A capture request as typed values, before anything is stored.
+
+An ordinary body is only skimmed: what the answer depends on is typed, properties are passed
+over, and the bytes go to the accept log as they came. Anything unusual is decoded in full.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from msgspec import Struct
+
+from fanion.errors import InvalidPayload, InvalidProject, NoData
+from fanion.http import Request
+from fanion.ingest.items import fault_of, items_of
+from fanion.ingest.timestamps import parse_sent_at
+from fanion.wire import (
+    BODY_BYTES_MAX,
+    DecodedForm,
+    decode_body,
+    is_utf8,
+    loads,
+    parse_query,
+    with_stack_to_spare,
+)
+
+_PERSONAL_KEY = "phx_"
+_TOKEN_KEYS = ("$token", "token", "api_key")
+
+
+class Capture(Struct, frozen=True):
+    """What a capture request says.
+
+    token:       the project key as given; "" when there is none
+    project:     `project_id` as given, for requests whose token is a personal key
+    sent_at:     the client's clock at sending; aware, UTC
+    historical:  an import
+    items_json:  clean JSON for the accept log: one item, an array or an object with `batch`
+    items:       how many; 0 needs no place in the log
+    refusal:     to be raised once the token is known to be good: the items are wrong
+    """
+
+    token: str
+    project: Any
+    sent_at: datetime | None
+    historical: bool
+    items_json: bytes
+    items: int
+    refusal: InvalidPayload | None = None
+
+    def project_id(self) -> int | None:
+        """raises: InvalidProject"""
+        if not self.project:
+            return None
+        try:
+            return int(str(self.project))
+        except ValueError:
+            raise InvalidProject from None
+
+
+def read_capture(
+    request: Request, bytes_max: int = BODY_BYTES_MAX, *, people: bool = False
+) -> Capture:
+    """Read the request of any capture path but v1.
+
+    people: the path is `/engage/`, whose objects are person updates
+    raises: InvalidPayload, NoData, BodyTooLarge
+    source: capture.md 1.2 to 1.7
+    """
+    query = parse_query(request.query)
+    headers = request.headers
+    form = decode_body(
+        request.body,
+        headers.get("content-type") or "",
+        headers.get("content-encoding") or "",
+        query,
+        bytes_max,
+    )
+    if not people and not form.fields:
+        skimmed = _skim(form.json, query)
+        if skimmed is not None:
+            return skimmed
+    return _read_in_full(form, query, people)
+
+
+# ── The ordinary body ────────────────────────────────────────────────────────────────────
+
+
+class _Object(Struct, gc=False):
+    """Any object; its content is passed over."""
+
+
+class _Properties(Struct, gc=False):
+    token: str | None = None
+
+
+class _Item(Struct, gc=False):
+    uuid: UUID | None = None
+    properties: _Object | None = None
+
+
+class _KeyItem(Struct, gc=False):
+    """An item, or an object with `batch`, that may carry the project key."""
+
+    batch: list[_Item] | None = None
+    dollar_token: str | None = msgspec.field(default=None, name="$token")
+    token: str | None = None
+    api_key: str | None = None
+    project_id: int | str | None = None
+    sent_at: str | None = None
+    historical_migration: bool | None = None
+    uuid: UUID | None = None
+    properties: _Properties | None = None
+
+    def key(self) -> str:
+        within = self.properties.token if self.properties is not None else None
+        return self.dollar_token or self.token or self.api_key or within or ""
+
+
+_skim_object = msgspec.json.Decoder(_KeyItem).decode
+_skim_array = msgspec.json.Decoder(list[_KeyItem]).decode
+
+
+def _skim(raw: bytes, query: Mapping[str, str]) -> Capture | None:
+    """None for a body that is to be read in full; raises InvalidPayload for its send time."""
+    try:
+        if raw[:1] == b"{":
+            first = with_stack_to_spare(_skim_object, raw)
+            items: list[_Item] | list[_KeyItem] = [first] if first.batch is None else first.batch
+            sent_at = first.sent_at
+        else:
+            items = array = with_stack_to_spare(_skim_array, raw)
+            first, sent_at = array[0], None
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, IndexError):
+        return None
+    key = first.key()
+    if not key or not items or first.project_id or key.startswith(_PERSONAL_KEY):
+        return None
+    for item in items:
+        if item.properties is None and item.uuid is None:  # it may be an empty object
+            return None
+    if not is_utf8(raw):  # texts that were passed over have not been checked
+        return None
+    return Capture(
+        token=key,
+        project=None,
+        sent_at=_sent_at(query.get("_") or query.get("sent_at") or sent_at),
+        historical=raw[:1] == b"{" and first.historical_migration is True,
+        items_json=raw,
+        items=len(items),
+    )
+
+
+# ── Any other body ───────────────────────────────────────────────────────────────────────
+
+
+def _read_in_full(form: DecodedForm, query: Mapping[str, str], people: bool) -> Capture:
+    value = with_stack_to_spare(loads, form.json)
+    if not value:
+        raise NoData
+    if people and isinstance(value, dict):
+        value["event"] = "$identify"
+    top = value if isinstance(value, dict) else {}
+    first = value[0] if isinstance(value, list) and isinstance(value[0], dict) else top
+    items = items_of(value)
+    token = form.fields.get("api_key") or form.fields.get("token") or _key_of(first, items)
+    project = form.fields.get("project_id") or first.get("project_id")
+    sent_at = query.get("_") or query.get("sent_at") or top.get("sent_at")
+    fault = fault_of(items)
+    capture = Capture(
+        token=token if isinstance(token, str) else msgspec.json.encode(token).decode(),
+        project=project,
+        sent_at=_sent_at(sent_at or form.fields.get("sent_at")),
+        historical=top.get("historical_migration") is True,
+        items_json=b"",
+        items=len(items) if isinstance(items, list) else 0,
+        refusal=None if fault is None else InvalidPayload(fault),
+    )
+    if fault is not None:
+        return capture
+    if project or capture.token.startswith(_PERSONAL_KEY):
+        _remove_key([top, *items], token)
+    return msgspec.structs.replace(capture, items_json=msgspec.json.encode(value))
+
+
+def _key_of(first: Mapping[str, Any], items: Any) -> Any:
+    """The first hit, of an object with `batch` also in its first item. source: capture.md 1.4"""
+    within = items[0] if isinstance(items, list) and items else None
+    for place in (first, within):
+        if not isinstance(place, dict):
+            continue
+        properties = place.get("properties")
+        in_properties = properties.get("token") if isinstance(properties, dict) else None
+        if found := next(filter(None, map(place.get, _TOKEN_KEYS)), None) or in_properties:
+            return found
+    return ""
+
+
+def _remove_key(places: list[dict[str, Any]], token: Any) -> None:
+    """A personal key is a secret: it must not lie in the log or among the properties."""
+    for place in places:
+        for name in _TOKEN_KEYS:
+            place.pop(name, None)
+        properties = place.get("properties")
+        if properties and properties.get("token") == token:
+            del properties["token"]
+
+
+def _sent_at(given: object) -> datetime | None:
+    if not given:
+        return None
+    try:
+        return parse_sent_at(given)
+    except (ValueError, OverflowError) as error:
+        raise InvalidPayload(f"Malformed request data, invalid sent at: {error}") from None
