@@ -1,0 +1,103 @@
+"""The records store, opened by URL: SQLite in one file, or PostgreSQL."""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from sqlalchemy import URL, Executable, Row, text
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from fanion.db.connect import (
+    READERS_MAX,
+    Fetch,
+    Parameters,
+    PostgresFetch,
+    SqliteFetch,
+    connected,
+    make_parent_folder,
+    parse_url,
+    postgres_engine,
+    sqlite_engine,
+)
+from fanion.db.failures import RecordsUnavailable
+
+__all__ = ["Records", "RecordsUnavailable", "open_records"]
+
+_PING = {
+    "sqlite": text("SELECT 1 FROM sqlite_master LIMIT 1"),  # a bare SELECT 1 reads no file
+    "postgresql": text("SELECT 1"),
+}
+
+
+class Records:
+    """Transactions and reads on one store. A failing store raises RecordsUnavailable from
+    whichever call meets it; a broken constraint raises SQLAlchemy's IntegrityError."""
+
+    def __init__(self, reads: AsyncEngine, writes: AsyncEngine, fetch: Fetch) -> None:
+        self.dialect = writes.dialect.name
+        self._reads = reads
+        self._writes = writes
+        self._fetch = fetch
+
+    @asynccontextmanager
+    async def read(self) -> AsyncGenerator[AsyncConnection]:
+        """A transaction that only reads, all its statements from one snapshot."""
+        async with connected(self._reads) as connection, connection.begin():
+            yield connection
+
+    @asynccontextmanager
+    async def write(self) -> AsyncGenerator[AsyncConnection]:
+        """A transaction, committed at the end, rolled back on an exception.
+
+        SQLite has one at a time; the next waits for it, CONNECTION_WAIT_S at most.
+        """
+        async with connected(self._writes) as connection, connection.begin():
+            yield connection
+
+    async def fetch(
+        self, statement: Executable, parameters: Parameters | None = None
+    ) -> Sequence[Row[Any]]:
+        """All rows of one SELECT, for the hot paths: on SQLite a quarter of what `read` costs."""
+        return await self._fetch(statement, parameters)
+
+    async def ping(self) -> None:
+        """raises: RecordsUnavailable"""
+        await self.fetch(_PING[self.dialect])
+
+    async def close(self) -> None:
+        await self._fetch.close()
+        await self._reads.dispose()
+        await self._writes.dispose()
+
+
+async def open_records(url: str) -> Records:
+    """Open a store that has been migrated.
+
+    url:    `sqlite:////absolute/path/records.db` or `postgresql://user:password@host/name`
+    raises: RecordsUnavailable; ValueError for another kind of URL
+    """
+    parsed = parse_url(url)
+    sqlite = parsed.get_backend_name() == "sqlite"
+    records = _open_sqlite(parsed) if sqlite else _open_postgres(parsed)
+    try:
+        await records.ping()
+    except BaseException:
+        await records.close()
+        raise
+    return records
+
+
+def _open_sqlite(url: URL) -> Records:
+    """One connection writes: its pool is the queue in which writers wait their turn."""
+    make_parent_folder(url)
+    pragmas = ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON")
+    writes = sqlite_engine(url, "BEGIN IMMEDIATE", 1, *pragmas)
+    reads = sqlite_engine(url, "BEGIN", READERS_MAX, "query_only = ON")
+    return Records(reads, writes, SqliteFetch(url))
+
+
+def _open_postgres(url: URL) -> Records:
+    """The three share one pool."""
+    writes = postgres_engine(url)
+    reads = writes.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+    return Records(reads, writes, PostgresFetch(writes))

@@ -1,0 +1,1 @@
+"""The records schema, step by step. `python -m fanion.db.migrations "what changed"` adds one."""

@@ -1,0 +1,43 @@
+"""Alembic runs this file for every command.
+
+How a new revision is made: change db/tables.py, then run
+
+    python -m fanion.db.migrations "add a note to projects"
+
+It migrates a throwaway SQLite file, compares that with the tables and writes the difference to
+versions/. Read what it wrote: a renamed column looks like one dropped and one added, and values
+of old rows are yours to fill. Migrations only go forward. The contract suite then checks on both
+engines that a migrated database equals the tables.
+"""
+
+from typing import Any, Literal
+
+from alembic import context
+from sqlalchemy import Connection, TypeDecorator
+
+from fanion.db.tables import ID, metadata
+
+
+def _render(kind: str, item: Any, _: Any) -> str | Literal[False]:
+    """Write our own column types by the short names that script.py.mako gives them."""
+    if kind != "type":
+        return False
+    if isinstance(item, TypeDecorator):
+        return f"{type(item).__name__}()"
+    return "Id" if item is ID else False
+
+
+def run(connection: Connection) -> None:
+    context.configure(
+        connection=connection,
+        target_metadata=metadata,
+        # SQLite changes a table by copying it; a first revision only creates.
+        render_as_batch=context.config.attributes.get("alters", False),
+        render_item=_render,
+        transactional_ddl=True,
+    )
+    with context.begin_transaction():
+        context.run_migrations()
+
+
+run(context.config.attributes["connection"])

@@ -1,0 +1,255 @@
+"""Every table of the records store. Each row of a project carries its project_id."""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    PrimaryKeyConstraint,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    Uuid,
+)
+
+from fanion.db.columns import Json, UtcDateTime
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+# SQLite counts up only in a column that is declared INTEGER.
+ID = BigInteger().with_variant(Integer, "sqlite")
+
+organizations = Table(
+    "organizations",
+    metadata,
+    Column("id", Uuid, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+)
+
+users = Table(
+    "users",
+    metadata,
+    Column("id", ID, primary_key=True, autoincrement=True),
+    Column("uuid", Uuid, nullable=False, unique=True),
+    Column("distinct_id", Text, nullable=False, unique=True),
+    Column("email", Text, nullable=False, unique=True),
+    Column("first_name", Text, nullable=False),
+    Column("password_hash", Text, nullable=False),
+    Column("is_active", Boolean, nullable=False),
+    Column("is_email_verified", Boolean, nullable=False),
+    Column("current_project_id", ID, nullable=True),
+    Column("created_at", UtcDateTime, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+memberships = Table(
+    "memberships",
+    metadata,
+    Column("organization_id", Uuid, ForeignKey("organizations.id"), nullable=False),
+    Column("user_id", ID, ForeignKey("users.id"), nullable=False, index=True),
+    Column("level", Integer, nullable=False),
+    Column("joined_at", UtcDateTime, nullable=False),
+    PrimaryKeyConstraint("organization_id", "user_id"),
+)
+
+projects = Table(
+    "projects",
+    metadata,
+    Column("id", ID, primary_key=True, autoincrement=True),
+    Column("uuid", Uuid, nullable=False, unique=True),
+    Column("organization_id", Uuid, ForeignKey("organizations.id"), nullable=False, index=True),
+    Column("name", Text, nullable=False),
+    Column("api_token", String(200), nullable=False, unique=True),
+    Column("timezone", String(64), nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+personal_api_keys = Table(
+    "personal_api_keys",
+    metadata,
+    Column("id", Uuid, primary_key=True),
+    Column("user_id", ID, ForeignKey("users.id"), nullable=False, index=True),
+    Column("label", String(40), nullable=False),
+    Column("hash", String(100), nullable=False, unique=True),
+    Column("mask_value", String(20), nullable=False),
+    Column("scopes", Json, nullable=True),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("last_used_at", UtcDateTime, nullable=True),
+)
+
+persons = Table(
+    "persons",
+    metadata,
+    Column("id", ID, primary_key=True, autoincrement=True),
+    Column("project_id", ID, nullable=False),
+    Column("uuid", Uuid, nullable=False),
+    Column("properties", Json, nullable=False),
+    Column("is_identified", Boolean, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("version", BigInteger, nullable=False),
+    # The property of that name in lower case, for searching.
+    Column("email", Text, nullable=True),
+    UniqueConstraint("project_id", "uuid"),
+    Index(None, "project_id", "created_at"),
+    Index(None, "project_id", "email"),
+    sqlite_autoincrement=True,
+)
+
+person_distinct_ids = Table(
+    "person_distinct_ids",
+    metadata,
+    Column("project_id", ID, nullable=False),
+    Column("distinct_id", Text, nullable=False),
+    Column("person_id", ID, ForeignKey("persons.id"), nullable=False, index=True),
+    PrimaryKeyConstraint("project_id", "distinct_id"),
+)
+
+# Every person that was merged away, with the one that its events count for now.
+person_overrides = Table(
+    "person_overrides",
+    metadata,
+    Column("project_id", ID, nullable=False),
+    Column("old_person", Uuid, nullable=False),
+    Column("new_person", Uuid, nullable=False),
+    Column("version", BigInteger, nullable=False),
+    PrimaryKeyConstraint("project_id", "old_person"),
+    Index(None, "project_id", "new_person"),
+)
+
+group_types = Table(
+    "group_types",
+    metadata,
+    Column("project_id", ID, nullable=False),
+    Column("group_type_index", Integer, nullable=False),
+    Column("group_type", Text, nullable=False),
+    PrimaryKeyConstraint("project_id", "group_type_index"),
+    UniqueConstraint("project_id", "group_type"),
+)
+
+groups = Table(
+    "groups",
+    metadata,
+    Column("project_id", ID, nullable=False),
+    Column("group_type_index", Integer, nullable=False),
+    Column("group_key", Text, nullable=False),
+    Column("properties", Json, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("version", BigInteger, nullable=False),
+    PrimaryKeyConstraint("project_id", "group_type_index", "group_key"),
+)
+
+event_definitions = Table(
+    "event_definitions",
+    metadata,
+    Column("id", Uuid, primary_key=True),
+    Column("project_id", ID, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("created_at", UtcDateTime, nullable=True),
+    Column("last_seen_at", UtcDateTime, nullable=True),
+    Column("last_updated_at", UtcDateTime, nullable=True),
+    Column("tags", Json, nullable=False),
+    Column("post_to_chat", Boolean, nullable=False),
+    UniqueConstraint("project_id", "name"),
+)
+
+feature_flags = Table(
+    "feature_flags",
+    metadata,
+    Column("id", ID, primary_key=True, autoincrement=True),
+    Column("project_id", ID, nullable=False),
+    Column("key", String(400), nullable=False),
+    Column("name", Text, nullable=False),
+    # Exactly as sent; {} for a flag that was made without filters.
+    Column("filters", Json, nullable=False),
+    Column("rollout_percentage", Integer, nullable=True),
+    Column("active", Boolean, nullable=False),
+    Column("deleted", Boolean, nullable=False),
+    Column("ensure_experience_continuity", Boolean, nullable=True),
+    Column("rollback_conditions", Json, nullable=True),
+    Column("performed_rollback", Boolean, nullable=True),
+    Column("tags", Json, nullable=False),
+    Column("usage_dashboard", ID, nullable=True),
+    Column("analytics_dashboards", Json, nullable=False),
+    Column("has_enriched_analytics", Boolean, nullable=False),
+    Column("version", BigInteger, nullable=False),
+    Column("created_by_id", ID, ForeignKey("users.id"), nullable=True),
+    Column("created_at", UtcDateTime, nullable=False),
+    UniqueConstraint("project_id", "key"),
+    Index(None, "project_id", "created_at"),
+    sqlite_autoincrement=True,
+)
+
+# Moves with every change of what a project's flags answer: other servers watch it.
+flag_versions = Table(
+    "flag_versions",
+    metadata,
+    Column("project_id", ID, primary_key=True, autoincrement=False),
+    Column("version", BigInteger, nullable=False),
+)
+
+# How far ingestion has come in the accept log, written with what it made of the entries.
+# `claimed` is the last id of the run in hand: a repeat after a crash takes the same run.
+log_positions = Table(
+    "log_positions",
+    metadata,
+    Column("consumer", String(64), primary_key=True),
+    Column("position", BigInteger, nullable=False),
+    Column("claimed", BigInteger, nullable=False),
+)
+
+dead_letters = Table(
+    "dead_letters",
+    metadata,
+    Column("id", ID, primary_key=True, autoincrement=True),
+    Column("project_id", ID, nullable=False),
+    Column("log_id", BigInteger, nullable=False),
+    Column("received_at", UtcDateTime, nullable=False),
+    Column("failed_at", UtcDateTime, nullable=False),
+    Column("client_ip", Text, nullable=False),
+    Column("user_agent", Text, nullable=False),
+    Column("sent_at", UtcDateTime, nullable=True),
+    Column("body", LargeBinary, nullable=False),
+    Column("error", Text, nullable=False),
+    Index(None, "project_id", "failed_at"),
+    sqlite_autoincrement=True,
+)
+
+# The accept log when the records live in PostgreSQL; SQLite keeps it in a file of its own.
+accept_log = Table(
+    "accept_log",
+    metadata,
+    Column("id", ID, primary_key=True, autoincrement=True),
+    Column("project_id", ID, nullable=False),
+    Column("received_at", UtcDateTime, nullable=False),
+    Column("client_ip", Text, nullable=False),
+    Column("user_agent", Text, nullable=False),
+    Column("sent_at", UtcDateTime, nullable=True),
+    Column("historical", Boolean, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Index(None, "historical", "id"),
+    sqlite_autoincrement=True,
+)
+
+# What each lane of the accept log holds. Its row is locked while a group is appended, so
+# that ids become visible in their order, whichever process appends.
+accept_log_lanes = Table(
+    "accept_log_lanes",
+    metadata,
+    Column("historical", Boolean, primary_key=True),
+    Column("envelopes", BigInteger, nullable=False),
+    Column("bytes", BigInteger, nullable=False),
+)

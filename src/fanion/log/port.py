@@ -1,0 +1,81 @@
+"""The accept log: what has been answered with 200 and is not ingested yet."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+import msgspec
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """One accepted request.
+
+    received_at: aware, UTC
+    client_ip:   the caller's address, already resolved from X-Forwarded-For; may be empty
+    user_agent:  as sent; may be empty
+    sent_at:     the client's clock at sending, when it said so
+    body:        decompressed JSON, one item, an array of items or an object with `batch`
+    historical:  an import that must never delay live events; decides the lane
+    """
+
+    project_id: int
+    received_at: datetime
+    client_ip: str
+    user_agent: str
+    sent_at: datetime | None
+    body: bytes
+    historical: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An envelope with its place in the log. Ids only grow and are never used again."""
+
+    id: int
+    envelope: Envelope
+
+
+class Backlog(msgspec.Struct, frozen=True):
+    """What waits in a lane: envelopes, the bytes they take up, and the oldest one's arrival."""
+
+    envelopes: int
+    bytes: int
+    oldest: datetime | None
+
+
+class LogFull(Exception):
+    """The log has reached its size limit, or too many appends wait; nothing was appended."""
+
+
+class AcceptLog(Protocol):
+    """Two lanes, live and historical, each read and trimmed for itself; an id is used once
+    in both together. Every store failure is an OSError."""
+
+    async def append(self, envelope: Envelope) -> int:
+        """Return the id once the envelope is durable.
+
+        raises: LogFull when a limit is reached; OSError when the store fails: nothing is kept,
+                unless the connection to a server was lost during the commit
+        """
+
+    async def read(
+        self, after: int, envelopes_max: int, bytes_max: int, *, historical: bool = False
+    ) -> Sequence[Entry]:
+        """The next run of a lane in id order, at least one entry when there is one.
+
+        bytes_max: of bodies; once read, no entry with a smaller id appears
+        """
+
+    async def trim(self, upto: int, *, historical: bool = False) -> None:
+        """Forget entries with id <= upto; a restart may bring some back."""
+
+    async def backlog(self, after: int, *, historical: bool = False) -> Backlog:
+        """What has not been ingested when the lane's consumer stands at `after`."""
+
+    async def appended(self, after: int, *, historical: bool = False) -> None:
+        """Wait until the lane may have an entry with id > after."""
+
+    async def close(self) -> None:
+        """Write what still waits, refuse what comes later (OSError), and let the store go."""

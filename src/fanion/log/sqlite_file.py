@@ -1,0 +1,233 @@
+"""The file of the embedded accept log: one connection writes, one reads, each in its thread."""
+
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing, suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from shutil import disk_usage
+
+from fanion.log.pack import Packer, unpack
+from fanion.log.port import Backlog, Entry, Envelope, LogFull
+
+BUSY_S = 5.0  # an operator's sqlite3 shell, for example
+TRIM_GROUPS = 64  # a transaction; appends wait for one of them at most
+FREE_PAGES_MAX = 16_384  # 64 MB kept for the next backlog; more goes back to the disk
+# Without any room not even trimming works, since it too goes through the write-ahead log.
+DISK_FREE_BYTES_MIN = 64 * 1024**2
+WAL_BYTES_KEPT = 64 * 1024**2
+ROW_BYTES = 32  # what a group takes beside its content
+
+_SETTINGS = (
+    "journal_mode = WAL",
+    "synchronous = FULL",
+    f"journal_size_limit = {WAL_BYTES_KEPT}",
+)
+# A row is a group: what one commit brought. Its ids have no gaps, so the last and the number
+# say them all. AUTOINCREMENT keeps an id from coming back when the table was emptied.
+_CREATE = """
+CREATE TABLE IF NOT EXISTS {lane} (
+  last_id   INTEGER PRIMARY KEY AUTOINCREMENT,
+  envelopes INTEGER NOT NULL,
+  bytes     INTEGER NOT NULL,
+  oldest    INTEGER NOT NULL,
+  content   BLOB NOT NULL
+)
+"""
+# No BEGIN and COMMIT around it: one statement asks for the interpreter's lock a few times,
+# and on a busy loop each time costs up to sys.getswitchinterval().
+_INSERT = """
+INSERT INTO {lane} (last_id, envelopes, bytes, oldest, content) VALUES (?, ?, ?, ?, ?)
+"""
+_READ = """
+  SELECT last_id, envelopes, content
+    FROM {lane}
+   WHERE last_id > ?
+ORDER BY last_id
+"""
+_FIRST = """
+  SELECT last_id, envelopes, bytes, oldest
+    FROM {lane}
+   WHERE last_id > ?
+ORDER BY last_id
+   LIMIT 1
+"""
+_SIZE_UPTO = """
+SELECT COALESCE(SUM(envelopes), 0), COALESCE(SUM(bytes), 0) FROM {lane} WHERE last_id <= ?
+"""
+_TRIM = """
+DELETE FROM {lane}
+      WHERE last_id IN (SELECT last_id FROM {lane} WHERE last_id <= ? ORDER BY last_id LIMIT ?)
+  RETURNING envelopes, bytes
+"""
+_NEWEST = "SELECT COALESCE(MAX(seq), 0) FROM sqlite_sequence"
+
+_EVERY_ID = 2**63 - 1
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def lane_name(historical: bool) -> str:
+    return "historical" if historical else "live"
+
+
+class LogFile:
+    """For the one thread that writes. Opens itself, and again after a failure."""
+
+    def __init__(self, path: Path, bytes_max: int, disk_free_bytes_min: int) -> None:
+        self._path = path
+        self._disk_free_bytes_min = disk_free_bytes_min
+        self._limits = {"live": bytes_max, "historical": bytes_max // 2}
+        self._packer = Packer()
+        self._db: sqlite3.Connection | None = None
+        self._newest = 0
+        self._envelopes = {"live": 0, "historical": 0}
+        self._bytes = {"live": 0, "historical": 0}
+
+    def open(self) -> sqlite3.Connection:
+        """raises: OSError"""
+        if self._db is not None:
+            return self._db
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        db = None
+        try:
+            db = sqlite3.connect(
+                self._path, timeout=BUSY_S, isolation_level=None, check_same_thread=False
+            )
+            # Only in an empty file: setting it writes, which a full disk refuses.
+            if db.execute("PRAGMA page_count").fetchone() == (0,):
+                db.execute("PRAGMA auto_vacuum = INCREMENTAL")
+            for setting in _SETTINGS:
+                db.execute(f"PRAGMA {setting}")
+            self._count(db)
+        except sqlite3.Error as error:
+            if db is not None:
+                db.close()
+            raise OSError(f"accept log: {error}") from error
+        self._db = db
+        return db
+
+    def write(self, envelopes: Sequence[Envelope], *, historical: bool) -> Sequence[int]:
+        """Return the ids once the group is on disk.
+
+        An import may fill half of the log: the rest stays free for live events.
+        raises: LogFull, OSError
+        """
+        lane = lane_name(historical)
+        self._require_room(lane)
+        db = self.open()
+        content = self._packer.pack(envelopes)
+        oldest = min(e.received_at for e in envelopes)
+        row = (len(envelopes), len(content) + ROW_BYTES, (oldest - _EPOCH) // _MICROSECOND)
+        last = self._newest + len(envelopes)
+        try:
+            db.execute(_INSERT.format(lane=lane), (last, *row, content))
+        except sqlite3.Error as error:
+            raise self._failure(error) from error
+        self._newest = last
+        self._envelopes[lane] += row[0]
+        self._bytes[lane] += row[1]
+        return range(last - row[0] + 1, last + 1)
+
+    def _require_room(self, lane: str) -> None:
+        used = sum(self._bytes.values())
+        if used >= self._limits["live"] or self._bytes[lane] >= self._limits[lane]:
+            raise LogFull(f"the accept log holds {used} bytes")
+        if disk_usage(self._path.parent).free < self._disk_free_bytes_min:
+            raise LogFull(f"the disk has less than {self._disk_free_bytes_min} bytes left")
+
+    def trim_some(self, upto: int, *, historical: bool) -> bool:
+        """Forget the oldest groups that end at `upto` or before; whether more may be left."""
+        lane = lane_name(historical)
+        try:
+            db = self.open()
+            gone = db.execute(_TRIM.format(lane=lane), (upto, TRIM_GROUPS)).fetchall()
+            self._envelopes[lane] -= sum(row[0] for row in gone)
+            self._bytes[lane] -= sum(row[1] for row in gone)
+            [free] = db.execute("PRAGMA freelist_count").fetchone()
+            if free > FREE_PAGES_MAX:
+                db.execute(f"PRAGMA incremental_vacuum({free - FREE_PAGES_MAX})").fetchall()
+        except sqlite3.Error as error:
+            raise self._failure(error) from error
+        return len(gone) == TRIM_GROUPS
+
+    def backlog(self, after: int, *, historical: bool) -> Backlog:
+        """Counted from memory; only what is read and not trimmed yet is looked at."""
+        lane = lane_name(historical)
+        try:
+            db = self.open()
+            first = db.execute(_FIRST.format(lane=lane), (after,)).fetchone()
+            if first is None:
+                return Backlog(0, 0, None)
+            passed = db.execute(_SIZE_UPTO.format(lane=lane), (after,)).fetchone()
+        except sqlite3.Error as error:
+            raise self._failure(error) from error
+        last_id, envelopes, group_bytes, oldest = first
+        # The consumer may stand within a group.
+        passed_here = max(0, after - (last_id - envelopes))
+        return Backlog(
+            self._envelopes[lane] - passed[0] - passed_here,
+            self._bytes[lane] - passed[1] - group_bytes * passed_here // envelopes,
+            _EPOCH + oldest * _MICROSECOND,
+        )
+
+    def close(self) -> None:
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+
+    def _count(self, db: sqlite3.Connection) -> None:
+        for lane in self._envelopes:
+            db.execute(_CREATE.format(lane=lane))
+            size = db.execute(_SIZE_UPTO.format(lane=lane), (_EVERY_ID,)).fetchone()
+            self._envelopes[lane], self._bytes[lane] = size
+        [self._newest] = db.execute(_NEWEST).fetchone()
+
+    def _failure(self, error: sqlite3.Error) -> OSError:
+        """Start over with a new connection: what a failed one believes of the file is unsure.
+
+        A write-ahead log that could not grow is emptied into the file, if there is room, and
+        then written from its beginning.
+        """
+        with suppress(sqlite3.Error):
+            if self._db is not None:
+                self._db.execute("PRAGMA wal_checkpoint(RESTART)").fetchone()
+        self.close()
+        return OSError(f"accept log: {error}")
+
+
+class LogReader:
+    """For the one thread that reads."""
+
+    def __init__(self, path: Path) -> None:
+        self._db = sqlite3.connect(
+            path, timeout=BUSY_S, isolation_level=None, check_same_thread=False
+        )
+        self._db.execute("PRAGMA query_only = ON")
+
+    def read(
+        self, after: int, envelopes_max: int, bytes_max: int, *, historical: bool
+    ) -> list[Entry]:
+        """raises: OSError"""
+        entries: list[Entry] = []
+        body_bytes = 0
+        statement = _READ.format(lane=lane_name(historical))
+        try:
+            with closing(self._db.execute(statement, (after,))) as rows:
+                for last_id, count, content in rows:
+                    group = unpack(content, historical=historical)
+                    for entry_id, envelope in enumerate(group, last_id - count + 1):
+                        if entry_id <= after:
+                            continue
+                        body_bytes += len(envelope.body)
+                        if entries and body_bytes > bytes_max:
+                            return entries
+                        entries.append(Entry(entry_id, envelope))
+                        if len(entries) >= envelopes_max:
+                            return entries
+        except sqlite3.Error as error:
+            raise OSError(f"accept log: {error}") from error
+        return entries
+
+    def close(self) -> None:
+        self._db.close()

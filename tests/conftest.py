@@ -1,0 +1,68 @@
+"""Real stores for every suite: a migrated database of its own for each test."""
+
+import shutil
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from fanion.db.engine import Records, open_records
+from fanion.db.migrate import migrate
+from tests.postgres import TEMPLATE, NoPostgres, Postgres, private_postgres
+
+ENGINES = ("sqlite", "postgresql")
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """With pytest-xdist, one server for each worker."""
+    try:
+        with private_postgres() as server:
+            yield server
+    except NoPostgres as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+async def postgres_template(postgres: Postgres) -> str:
+    await postgres.run(f"CREATE DATABASE {TEMPLATE} TEMPLATE template0")
+    await migrate(postgres.url(TEMPLATE))
+    return TEMPLATE
+
+
+@pytest.fixture(scope="session")
+async def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("template") / "records.db"
+    await migrate(f"sqlite:///{path}")
+    return path
+
+
+@pytest.fixture
+async def postgres_url(postgres: Postgres, postgres_template: str) -> AsyncIterator[str]:
+    """A migrated PostgreSQL database of the test's own."""
+    name = await postgres.create_database(postgres_template)
+    yield postgres.url(name)
+    await postgres.drop_database(name)
+
+
+@pytest.fixture
+def sqlite_url(sqlite_template: Path, tmp_path: Path) -> str:
+    """A migrated SQLite file of the test's own."""
+    path = tmp_path / "records.db"
+    shutil.copyfile(sqlite_template, path)
+    return f"sqlite:///{path}"
+
+
+@pytest.fixture(params=ENGINES)
+def records_url(request: pytest.FixtureRequest) -> str:
+    name = "sqlite_url" if request.param == "sqlite" else "postgres_url"
+    url: str = request.getfixturevalue(name)
+    return url
+
+
+@pytest.fixture
+async def records(records_url: str) -> AsyncIterator[Records]:
+    """A migrated, open store, once on SQLite and once on PostgreSQL."""
+    store = await open_records(records_url)
+    yield store
+    await store.close()

@@ -1,0 +1,81 @@
+"""A migrated database is the one the tables describe, on both engines."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from sqlalchemy import Connection, text
+
+from fanion.db.engine import open_records
+from fanion.db.migrate import migrate, schema_is_current
+from fanion.db.tables import metadata
+from tests.conftest import ENGINES
+from tests.postgres import Postgres
+
+
+@pytest.fixture(params=ENGINES)
+async def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[str]:
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path / 'deep' / 'records.db'}"
+        return
+    server: Postgres = request.getfixturevalue("postgres")
+    name = await server.create_database()
+    yield server.url(name)
+    await server.drop_database(name)
+
+
+async def test_a_migrated_database_equals_the_tables(empty_url: str) -> None:
+    await migrate(empty_url)
+
+    records = await open_records(empty_url)
+    async with records.read() as connection:
+        difference = await connection.run_sync(_difference)
+    await records.close()
+
+    assert difference == [], 'run: python -m fanion.db.migrations "what changed"'
+
+
+def _difference(connection: Connection) -> list[object]:
+    return list(compare_metadata(MigrationContext.configure(connection), metadata))
+
+
+async def test_the_schema_is_current_only_after_migrating(empty_url: str) -> None:
+    before = await schema_is_current(empty_url)
+    await migrate(empty_url)
+    after = await schema_is_current(empty_url)
+
+    assert (before, after) == (False, True)
+
+
+async def test_a_schema_of_a_later_version_is_not_current(empty_url: str) -> None:
+    await migrate(empty_url)
+    records = await open_records(empty_url)
+    async with records.write() as connection:
+        await connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    await records.close()
+
+    assert not await schema_is_current(empty_url)
+
+
+async def test_servers_that_start_together_migrate_once(empty_url: str) -> None:
+    async with asyncio.TaskGroup() as group:
+        for _ in range(5):
+            group.create_task(migrate(empty_url))
+
+    assert await schema_is_current(empty_url)
+
+
+async def test_migrating_again_keeps_what_is_stored(records_url: str) -> None:
+    records = await open_records(records_url)
+    insert = "INSERT INTO flag_versions (project_id, version) VALUES (1, 7)"
+    async with records.write() as connection:
+        await connection.execute(text(insert))
+
+    await migrate(records_url)
+
+    rows = await records.fetch(text("SELECT project_id, version FROM flag_versions"))
+    await records.close()
+    assert [tuple(row) for row in rows] == [(1, 7)]
