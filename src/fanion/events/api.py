@@ -1,0 +1,168 @@
+"""Reading back what was captured.
+
+source: capture.md section 8
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Annotated, Any
+from urllib.parse import urlencode
+from uuid import UUID
+
+import msgspec
+from litestar import Controller, get
+from litestar.di import NamedDependency
+from litestar.params import FromPath, FromQuery
+from msgspec import Meta, Struct
+
+from fanion.errors import Invalid, NotFound
+from fanion.events.event import Event, EventQuery
+from fanion.events.store import EventStore
+from fanion.projects.request import ManagementRequest, scoped
+from fanion.properties.dates import parse_date_value
+
+EVENTS_DEFAULT = 100
+EVENTS_MAX = 10_000  # a page: 60 ms to decode and encode
+# Decoding more rows than this leaves the event loop.
+DECODE_ON_LOOP_MAX = 200
+# Clocks differ a little; an event of this moment must not be missing.
+FUTURE = timedelta(seconds=5)
+
+
+class PersonOfEvent(Struct, kw_only=True):
+    """properties: only `email`, `name` and `username`"""
+
+    is_identified: bool
+    distinct_ids: list[str]
+    properties: dict[str, Any]
+
+
+class EventBody(Struct, kw_only=True):
+    id: UUID
+    distinct_id: str
+    properties: dict[str, Any]
+    event: str
+    timestamp: Annotated[str, Meta(description="ISO 8601 with offset.")]
+    person: PersonOfEvent | None
+    elements: list[Any]
+    elements_chain: str
+
+
+class EventPage(Struct, kw_only=True):
+    next: Annotated[str | None, Meta(description="Address of the next page.")]
+    results: list[EventBody]
+
+
+PersonsOf = Callable[[int, Iterable[str]], Awaitable[Mapping[str, PersonOfEvent]]]
+
+
+@dataclass(frozen=True, slots=True)
+class EventReading:
+    """persons_of: of a project, by distinct id"""
+
+    store: EventStore
+    persons_of: PersonsOf
+
+
+class EventsApi(Controller):
+    path = "/api/projects/{project_id:str}/events"
+    tags = ("Events",)
+    opt = scoped("event")
+
+    @get("/", summary="List events")
+    async def events(
+        self,
+        request: ManagementRequest,
+        events: NamedDependency[EventReading],
+        event: FromQuery[str | None] = None,
+        distinct_id: FromQuery[str | None] = None,
+        person_id: FromQuery[str | None] = None,
+        after: FromQuery[str | None] = None,
+        before: FromQuery[str | None] = None,
+        limit: FromQuery[str | None] = None,
+    ) -> EventPage:
+        """The newest first. `after` and `before` are dates, or relative ones such as `-4h`."""
+        now: datetime = request.app.state.now()
+        query = EventQuery(
+            event=event,
+            distinct_id=distinct_id,
+            person_id=None if person_id is None else _uuid(person_id, "person_id"),
+            after=_time(after, "after", now),
+            before=_time(before, "before", now) or now + FUTURE,
+            limit=_limit(limit),
+        )
+        found = await events.store.list(request.project.id, query)
+        persons = await events.persons_of(request.project.id, {e.distinct_id for e in found})
+        return EventPage(next=_next(request, query, found), results=await _bodies(found, persons))
+
+    @get("/{event_id:str}", summary="Retrieve an event")
+    async def event(
+        self,
+        request: ManagementRequest,
+        event_id: FromPath[UUID],
+        events: NamedDependency[EventReading],
+        include_person: FromQuery[bool] = False,
+    ) -> EventBody:
+        """`person` is filled in with `include_person=true`."""
+        found = await events.store.get(request.project.id, event_id)
+        if found is None:
+            raise NotFound
+        persons: Mapping[str, PersonOfEvent] = {}
+        if include_person:
+            persons = await events.persons_of(request.project.id, [found.distinct_id])
+        return _body(found, persons)
+
+
+async def _bodies(found: Sequence[Event], persons: Mapping[str, PersonOfEvent]) -> list[EventBody]:
+    if len(found) <= DECODE_ON_LOOP_MAX:
+        return [_body(event, persons) for event in found]
+    return await asyncio.to_thread(lambda: [_body(event, persons) for event in found])
+
+
+def _body(event: Event, persons: Mapping[str, PersonOfEvent]) -> EventBody:
+    properties = msgspec.json.decode(event.properties)
+    return EventBody(
+        id=event.uuid,
+        distinct_id=event.distinct_id,
+        properties=properties,
+        event=event.event,
+        timestamp=event.timestamp.isoformat(),
+        person=persons.get(event.distinct_id),
+        elements=[],
+        elements_chain=properties.get("$elements_chain", ""),
+    )
+
+
+def _next(request: ManagementRequest, query: EventQuery, found: Sequence[Event]) -> str | None:
+    """This query again, before the last row; null when the page is not full."""
+    if len(found) < query.limit:
+        return None
+    kept = [(name, value) for name, value in request.page.query if name != "before"]
+    return f"{request.address}?{urlencode([*kept, ('before', found[-1].timestamp.isoformat())])}"
+
+
+def _limit(text: str | None) -> int:
+    try:
+        limit = int(text) if text else EVENTS_DEFAULT
+    except ValueError:
+        limit = EVENTS_DEFAULT
+    return min(limit, EVENTS_MAX) if limit > 0 else EVENTS_DEFAULT
+
+
+def _time(text: str | None, name: str, now: datetime) -> datetime | None:
+    if not text:
+        return None
+    # In a query a plus sign stands for a blank.
+    value = parse_date_value(text) or parse_date_value(text.replace(" ", "+"))
+    if value is None:
+        raise Invalid("Enter a valid date or a relative one such as -4h.", attr=name)
+    return value if isinstance(value, datetime) else value.before(now)
+
+
+def _uuid(text: str, name: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError:
+        raise Invalid("Must be a valid UUID.", attr=name) from None

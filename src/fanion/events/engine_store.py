@@ -1,0 +1,194 @@
+"""Clients of the event engine: opened and migrated, each used by one thread at a time."""
+
+import asyncio
+import os
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, Final, TypeVar
+from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
+
+from clickhouse_connect import get_client
+from clickhouse_connect.driver.client import Client
+from clickhouse_connect.driver.exceptions import ClickHouseError
+
+from fanion.events.event import EventRejected, EventStoreUnavailable
+from fanion.events.schema import MIGRATIONS, SCHEMA_VERSIONS, SESSION_SETTINGS
+
+INSERT_LANES = 1  # two shared the same cores and merged more parts: no gain on 2 cores
+READ_LANES = 2
+READ_MEMORY_BYTES_MAX = 2 * 2**30
+READ_SPILL_BYTES = READ_MEMORY_BYTES_MAX // 4
+READ_SECONDS_MAX = 30
+CONNECT_SECONDS_MAX = 5
+ANSWER_SECONDS_MAX = 120
+
+# The engine's own caches are meant for a machine of its own (5 GB each).
+EMBEDDED_OPTIONS: Final = {
+    "mark_cache_size": 128 * 2**20,
+    "index_mark_cache_size": 64 * 2**20,
+    "primary_index_cache_size": 64 * 2**20,
+    "max_thread_pool_size": 500,
+}
+
+READ_SETTINGS: Final = {
+    "max_memory_usage": READ_MEMORY_BYTES_MAX,
+    "max_bytes_before_external_group_by": READ_SPILL_BYTES,
+    "max_bytes_before_external_sort": READ_SPILL_BYTES,
+    "max_execution_time": READ_SECONDS_MAX,
+    "optimize_read_in_order": 1,
+}
+
+# Codes by which the engine says that a value, not the store, is at fault.
+_POISON: Final = frozenset(
+    (6, 26, 27, 33, 38, 41, 53, 69, 70, 72, 117, 128, 131, 306, 321, 349, 376, 407)
+)
+
+_T = TypeVar("_T")
+
+READ_VERSION = "SELECT max(version) FROM schema_version"
+
+WRITE_VERSION = "INSERT INTO schema_version (version) SELECT {version:UInt32}"
+
+
+def open_lanes(url: str) -> "tuple[Lanes, Lanes]":
+    """Connect, migrate, and return the lanes for inserts and for reads.
+
+    raises: EventStoreUnavailable, in one line
+    """
+    try:
+        connect, where = _connector(url)
+    except ValueError as error:
+        raise EventStoreUnavailable(f"the events URL is not usable: {error}") from None
+    clients: list[Client] = []
+    try:
+        clients.append(connect())
+        _migrate(clients[0])
+        clients.extend(connect() for _ in range(INSERT_LANES + READ_LANES - 1))
+        for client in clients[INSERT_LANES:]:
+            _limit(client, READ_SETTINGS)
+    except (ClickHouseError, OSError, EventStoreUnavailable) as error:
+        for client in clients:
+            client.close()
+        raise EventStoreUnavailable(f"{where} cannot be opened: {_line(error)}") from None
+    return Lanes("insert", clients[:INSERT_LANES]), Lanes("read", clients[INSERT_LANES:])
+
+
+def _limit(client: Client, settings: Mapping[str, int]) -> None:
+    for name, value in settings.items():
+        client.set_client_setting(name, value)
+
+
+class Lanes:
+    """Threads of their own, each call with a client that no other call is using."""
+
+    def __init__(self, name: str, clients: Sequence[Client]) -> None:
+        self._clients = clients
+        self._free: SimpleQueue[Client] = SimpleQueue()
+        for client in clients:
+            self._free.put(client)
+        self._threads = ThreadPoolExecutor(len(clients), thread_name_prefix=f"events-{name}")
+
+    async def run(self, work: Callable[..., _T], *arguments: Any) -> _T:
+        try:
+            running = self._threads.submit(self._with_client, work, arguments)
+        except RuntimeError:
+            raise EventStoreUnavailable("the event store is closed") from None
+        return await asyncio.wrap_future(running)
+
+    def _with_client(self, work: Callable[..., _T], arguments: tuple[Any, ...]) -> _T:
+        client = self._free.get()
+        try:
+            return work(client, *arguments)
+        except struct.error as error:
+            raise EventRejected(f"a number does not fit its column: {error}") from None
+        except ClickHouseError as error:
+            raise _told(error) from None
+        except OSError as error:
+            raise EventStoreUnavailable(f"{type(error).__name__}: {error}") from None
+        finally:
+            self._free.put(client)
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=True)
+        for client in self._clients:
+            client.close()
+
+
+def _told(error: ClickHouseError) -> EventRejected | EventStoreUnavailable:
+    """The engine quotes statements and rows, hence users' data: only its name for it goes on."""
+    code, name = getattr(error, "code", None), getattr(error, "name", None)
+    reason = f"{name or type(error).__name__} ({code})" if code else _line(error)
+    return EventRejected(reason) if code in _POISON else EventStoreUnavailable(reason)
+
+
+def _line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
+
+
+def _connector(url: str) -> tuple[Callable[[], Client], str]:
+    parts = urlsplit(url)
+    if parts.scheme == "chdb":
+        return _embedded(parts)
+    if parts.scheme in ("clickhouse", "clickhouses", "clickhouse+https"):
+        return _server(parts, secure=parts.scheme != "clickhouse")
+    raise ValueError("it must begin with chdb:/// or clickhouse://")
+
+
+def _embedded(parts: SplitResult) -> tuple[Callable[[], Client], str]:
+    if parts.netloc or not parts.path.startswith("/"):
+        raise ValueError("chdb:// needs an absolute folder, as in chdb:///var/lib/fanion/events")
+    folder = Path(unquote(parts.path))
+    database = parse_qs(parts.query).get("database", ["default"])[0]
+    threads = max(1, (os.cpu_count() or 1) // 2)
+
+    def connect() -> Client:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        client = get_client(
+            interface="chdb",
+            path=str(folder),
+            settings={**SESSION_SETTINGS, "max_threads": threads},
+            chdb_options=EMBEDDED_OPTIONS,
+        )
+        client.command("CREATE DATABASE IF NOT EXISTS {name:Identifier}", {"name": database})
+        client.database = database
+        return client
+
+    return connect, f"the event store in {folder} (one process at a time)"
+
+
+def _server(parts: SplitResult, *, secure: bool) -> tuple[Callable[[], Client], str]:
+    if not parts.hostname:
+        raise ValueError("clickhouse:// needs a host")
+    database = unquote(parts.path.strip("/")) or "default"
+
+    def connect() -> Client:
+        return get_client(
+            host=parts.hostname,
+            port=parts.port or (8443 if secure else 8123),
+            username=unquote(parts.username or "default"),
+            password=unquote(parts.password or ""),
+            database=database,
+            secure=secure,
+            settings=dict(SESSION_SETTINGS),
+            connect_timeout=CONNECT_SECONDS_MAX,
+            send_receive_timeout=ANSWER_SECONDS_MAX,
+            autogenerate_session_id=False,
+            form_encode_query_params=True,
+        )
+
+    return connect, f"the event store at {parts.hostname}, database {database},"
+
+
+def _migrate(client: Client) -> None:
+    client.command(SCHEMA_VERSIONS)
+    [(done,)] = client.query(READ_VERSION).result_rows
+    if done > len(MIGRATIONS):
+        raise EventStoreUnavailable(
+            f"the event store has schema version {done}, this program knows {len(MIGRATIONS)}"
+        )
+    for version, statement in enumerate(MIGRATIONS[done:], start=done + 1):
+        client.command(statement)
+        client.command(WRITE_VERSION, {"version": version})

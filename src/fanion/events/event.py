@@ -1,0 +1,71 @@
+"""One event as it is stored, and the questions the event store answers."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+NO_PERSON = UUID(int=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """timestamp and received_at: aware, UTC; properties: JSON object; person_id: NO_PERSON
+    for an event that makes no person."""
+
+    project_id: int
+    uuid: UUID
+    event: str
+    distinct_id: str
+    person_id: UUID
+    timestamp: datetime
+    received_at: datetime
+    properties: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class EventQuery:
+    """Newest first unless `ascending`; `after` and `before` exclude their own instant.
+
+    person_id: the surviving person; events of persons merged into it count as its own
+    """
+
+    event: str | None = None
+    distinct_id: str | None = None
+    person_id: UUID | None = None
+    after: datetime | None = None
+    before: datetime | None = None
+    limit: int = 100
+    ascending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PersonRow:
+    """A person as mirrored into the event store; the highest version wins."""
+
+    project_id: int
+    person_id: UUID
+    properties: bytes
+    created_at: datetime
+    version: int
+    is_deleted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """Events of `old_person` count for `new_person`; the highest version wins."""
+
+    project_id: int
+    old_person: UUID
+    new_person: UUID
+    version: int
+
+
+class EventStoreUnavailable(Exception):
+    """The store cannot answer now (gone, full, out of memory or time); nothing was refused.
+
+    The text is one line and holds no event's content. The same call may succeed later.
+    """
+
+
+class EventRejected(Exception):
+    """Some row of this insert can never be stored; halving the batch finds it."""

@@ -1,0 +1,154 @@
+"""Rows as the engine reads them: RowBinary, built by splicing bytes."""
+
+import re
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+
+from fanion.events.event import Event, Override, PersonRow
+from fanion.events.schema import ARRAY_DEPTH_MAX
+
+EVENT_COLUMNS = (
+    "project_id",
+    "uuid",
+    "person_id",
+    "timestamp",
+    "received_at",
+    "event",
+    "distinct_id",
+    "properties",
+    "is_flat",
+)
+PERSON_COLUMNS = (
+    "project_id",
+    "person_id",
+    "created_at",
+    "version",
+    "is_deleted",
+    "properties",
+    "is_flat",
+)
+OVERRIDE_COLUMNS = ("project_id", "old_person", "new_person", "version")
+
+# What DateTime64(6) holds: the years 1900 to 2299.
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SECONDS_A_DAY = 86_400
+_MICROS_A_SECOND = 1_000_000
+
+
+def micros(time: datetime) -> int:
+    """Microseconds since 1970, moved into the years 1900–2299 that the store can hold."""
+    passed = time - _EPOCH
+    exact = (passed.days * _SECONDS_A_DAY + passed.seconds) * _MICROS_A_SECOND + passed.microseconds
+    return min(max(exact, MICROS_MIN), MICROS_MAX)
+
+
+def _exact(time: datetime) -> int:
+    return round((time - _EPOCH).total_seconds()) * _MICROS_A_SECOND
+
+
+MICROS_MIN = _exact(datetime(1900, 1, 1, tzinfo=UTC))
+MICROS_MAX = _exact(datetime(2299, 12, 31, 23, 59, 59, tzinfo=UTC))
+
+# A UUID is two little-endian halves.
+_event_head = struct.Struct("<Q8s8s8s8sqq").pack
+_person_head = struct.Struct("<Q8s8sqQB").pack
+_override = struct.Struct("<Q8s8s8s8sQ").pack
+_FLAT, _NESTED = b"\x01", b"\x00"
+
+
+def event_rows(events: Iterable[Event]) -> bytes:
+    """raises: struct.error when a number does not fit its column."""
+    return b"".join([_event_row(event) for event in events])
+
+
+def _event_row(e: Event) -> bytes:
+    uuid, person = e.uuid.bytes, e.person_id.bytes
+    name, distinct_id = e.event.encode(errors="replace"), e.distinct_id.encode(errors="replace")
+    return b"".join(
+        (
+            _event_head(
+                e.project_id,
+                uuid[7::-1],
+                uuid[:7:-1],
+                person[7::-1],
+                person[:7:-1],
+                micros(e.timestamp),
+                micros(e.received_at),
+            ),
+            _length(len(name)),
+            name,
+            _length(len(distinct_id)),
+            distinct_id,
+            _length(len(e.properties)),
+            e.properties,
+            _is_flat(e.properties),
+        )
+    )
+
+
+def person_rows(persons: Iterable[PersonRow]) -> bytes:
+    return b"".join([_person_row(person) for person in persons])
+
+
+def _person_row(p: PersonRow) -> bytes:
+    person = p.person_id.bytes
+    head = _person_head(
+        p.project_id, person[7::-1], person[:7:-1], micros(p.created_at), p.version, p.is_deleted
+    )
+    length = _length(len(p.properties))
+    return b"".join((head, length, p.properties, _is_flat(p.properties)))
+
+
+def override_rows(overrides: Iterable[Override]) -> bytes:
+    return b"".join([_override_row(override) for override in overrides])
+
+
+def _override_row(o: Override) -> bytes:
+    old, new = o.old_person.bytes, o.new_person.bytes
+    return _override(o.project_id, old[7::-1], old[:7:-1], new[7::-1], new[:7:-1], o.version)
+
+
+def chunks(events: Sequence[Event], rows_max: int, bytes_max: int) -> Iterator[Sequence[Event]]:
+    """Cut a batch, always at the same places, so that each piece is one atomic insert."""
+    start = size = 0
+    for position, event in enumerate(events):
+        length = len(event.properties)
+        if position - start == rows_max or (position > start and size + length > bytes_max):
+            yield events[start:position]
+            start, size = position, 0
+        size += length
+    if start < len(events):
+        yield events[start:]
+
+
+def _is_flat(properties: bytes) -> bytes:
+    if properties.count(b"[") <= ARRAY_DEPTH_MAX or array_depth(properties) <= ARRAY_DEPTH_MAX:
+        return _FLAT
+    return _NESTED
+
+
+_STRING_OR_BRACKET = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[\[\]]', re.DOTALL)
+
+
+def array_depth(json: bytes) -> int:
+    """How many arrays lie within one another at most; brackets inside strings do not count."""
+    depth = deepest = 0
+    for token in _STRING_OR_BRACKET.finditer(json):
+        mark = json[token.start()]
+        if mark == 0x5B:
+            depth += 1
+            deepest = max(deepest, depth)
+        elif mark == 0x5D:
+            depth -= 1
+    return deepest
+
+
+def _length(n: int) -> bytes:
+    """LEB128, as the engine writes the length of a string."""
+    if n < 0x80:
+        return _SHORT[n]
+    return _SHORT[0x80 | n & 0x7F] + _length(n >> 7)
+
+
+_SHORT = tuple(bytes((n,)) for n in range(256))

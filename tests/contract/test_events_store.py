@@ -1,0 +1,314 @@
+"""What the event store promises, on every engine."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import pytest
+
+from fanion.events.event import (
+    Event,
+    EventQuery,
+    EventRejected,
+    EventStoreUnavailable,
+    Override,
+    PersonRow,
+)
+from fanion.events.store import EventStore, open_events
+from tests.events_engine import events, project_id
+
+__all__ = ["events", "project_id"]
+
+NOON = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
+
+
+def event(project_id: int, minutes: float = 0, **changes: object) -> Event:
+    made = Event(
+        project_id=project_id,
+        uuid=uuid4(),
+        event="signed up",
+        distinct_id="ada",
+        person_id=UUID(int=1),
+        timestamp=NOON + timedelta(minutes=minutes),
+        received_at=NOON,
+        properties=b'{"plan":"pro"}',
+    )
+    return replace(made, **changes)  # type: ignore[arg-type]  # names are checked by replace
+
+
+async def insert(store: EventStore, sent: Sequence[Event]) -> None:
+    await store.insert(sent, str(uuid4()))
+
+
+async def page(store: EventStore, project_id: int, **query: object) -> Sequence[Event]:
+    return await store.list(project_id, EventQuery(**query))  # type: ignore[arg-type]  # as above
+
+
+async def test_what_was_stored_comes_back_whole(events: EventStore, project_id: int) -> None:
+    sent = event(project_id, event="größe", distinct_id="a'b\\\"\n☃", person_id=uuid4())
+
+    await insert(events, [sent])
+
+    assert await page(events, project_id) == [sent]
+    assert await events.get(project_id, sent.uuid) == sent
+
+
+NESTED_40 = b"[null," * 40 + b"1" + b"]" * 40
+
+AWKWARD_PROPERTIES = {
+    "null": b'{"a":null}',
+    "numbers as written": b'{"a":1.0,"b":1,"c":1e2,"d":-0.0}',
+    "spaces and order": b' {"b" : 1,\n "a":2 } ',
+    "integer beyond 64 bits": b'{"a":123456789012345678901234567890,"b":-99999999999999999999}',
+    "float beyond doubles": b'{"a":1e400}',
+    "dotted key beside its path": b'{"a":{"b":1},"a.b":2}',
+    "one key twice": b'{"a":1,"a":2}',
+    "scalar and object at one path": b'{"a":{"b":1},"a":2}',
+    "empty keys": b'{"":1,"a":{"":2}}',
+    "mixed array": b'{"a":[1,"x",{"b":2},null,[1.5]]}',
+    "NUL": b'{"a\\u0000b":"x\\u0000y"}',
+    "lone surrogate": b'{"a":"\\ud800","\\ud800":1}',
+    "quotes in keys": b'{"a`b":1,"a\\"b":2,"a\\\\b":3,"a%2Eb":4,"SKIP":5,"a.:`Int64`":6,"a^b":7}',
+    "looks like dates": b'{"a":"2024-01-01","b":"9999-99-99 99:99:99"}',
+    "objects 900 deep": b'{"a":' * 900 + b"1" + b"}" * 900,
+    "objects 5000 deep": b'{"a":' * 5000 + b"1" + b"}" * 5000,
+    "arrays 900 deep": b'{"a":' + b"[" * 900 + b"]" * 900 + b"}",
+    "nulls in arrays 40 deep": b'{"a":' + NESTED_40 + b"}",
+    "arrays of objects 100 deep": b'{"a":' + b'[{"b":' * 100 + b"1" + b"}]" * 100 + b"}",
+    "a large value": b'{"a":"' + b"x" * 3_000_000 + b'"}',
+    "many keys": b"{" + b",".join(b'"k%d":%d' % (n, n) for n in range(5000)) + b"}",
+    "a long key": b'{"' + b"k" * 50_000 + b'":1}',
+}
+
+
+@pytest.mark.parametrize("name", AWKWARD_PROPERTIES)
+async def test_properties_come_back_byte_for_byte(
+    events: EventStore, project_id: int, name: str
+) -> None:
+    sent = event(project_id, properties=AWKWARD_PROPERTIES[name])
+    neighbour = event(project_id, minutes=1)
+
+    await insert(events, [sent, neighbour])
+
+    assert await page(events, project_id) == [neighbour, sent]
+
+
+async def test_one_batch_holds_all_awkward_properties(events: EventStore, project_id: int) -> None:
+    sent = [
+        event(project_id, minutes=-n, properties=properties)
+        for n, properties in enumerate(AWKWARD_PROPERTIES.values())
+    ]
+
+    await insert(events, sent)
+
+    assert await page(events, project_id) == sent
+
+
+async def test_a_batch_sent_again_is_stored_once(events: EventStore, project_id: int) -> None:
+    sent = [event(project_id, minutes=-n) for n in range(3)]
+
+    await events.insert(sent, str(project_id))
+    await events.insert(sent, str(project_id))
+
+    assert await page(events, project_id) == sent
+    assert await events.count(project_id) == 3
+
+
+async def test_a_copy_is_never_visible(events: EventStore, project_id: int) -> None:
+    original = event(project_id)
+    older = event(project_id, minutes=-1)
+
+    await insert(events, [original, original, older])
+    await insert(events, [original])
+    await insert(events, [replace(original, event="renamed", distinct_id="bob")])
+
+    assert len(await page(events, project_id)) == 2
+    assert [e.uuid for e in await page(events, project_id, limit=2)][1] == older.uuid
+    assert await events.count(project_id) == 2
+    assert await events.get(project_id, original.uuid) is not None
+
+
+async def test_the_same_uuid_lives_in_each_project(events: EventStore, project_id: int) -> None:
+    mine = event(project_id)
+    theirs = replace(mine, project_id=project_id + (1 << 40))
+
+    await insert(events, [mine, theirs])
+
+    assert await page(events, mine.project_id) == [mine]
+    assert await events.get(theirs.project_id, theirs.uuid) == theirs
+    assert await events.count(mine.project_id) == 1
+
+
+async def test_a_project_without_events_is_empty(events: EventStore, project_id: int) -> None:
+    assert await page(events, project_id) == []
+    assert await page(events, project_id, distinct_id="ada") == []
+    assert await page(events, project_id, person_id=UUID(int=1)) == []
+    assert await events.get(project_id, uuid4()) is None
+    assert await events.count(project_id) == 0
+
+
+async def test_filters_narrow_the_list(events: EventStore, project_id: int) -> None:
+    ada = event(project_id, event="")
+    bob = event(project_id, minutes=-1, distinct_id="bob", person_id=UUID(int=2))
+    late = event(project_id, minutes=-2, event="paid")
+    await insert(events, [ada, bob, late])
+
+    assert await page(events, project_id, event="paid") == [late]
+    assert await page(events, project_id, event="") == [ada]
+    assert await page(events, project_id, distinct_id="bob") == [bob]
+    assert await page(events, project_id, distinct_id="Bob") == []
+    assert await page(events, project_id, person_id=UUID(int=1)) == [ada, late]
+    assert await page(events, project_id, person_id=UUID(int=1), event="paid") == [late]
+
+
+async def test_after_and_before_leave_out_their_own_instant(
+    events: EventStore, project_id: int
+) -> None:
+    first, second, third = (event(project_id, minutes=n / 60_000_000) for n in (0, 1, 2))
+    await insert(events, [first, second, third])
+
+    between = {"after": first.timestamp, "before": third.timestamp}
+
+    assert [e.timestamp.microsecond for e in (first, second, third)] == [123456, 123457, 123458]
+    assert await page(events, project_id, **between) == [second]
+    assert await page(events, project_id, before=first.timestamp) == []
+    assert await page(events, project_id, after=second.timestamp) == [third]
+
+
+async def test_pages_are_cut_at_the_limit_in_both_orders(
+    events: EventStore, project_id: int
+) -> None:
+    sent = [event(project_id, minutes=-60 * 24 * n) for n in range(100)]
+    await insert(events, sent)
+
+    assert await page(events, project_id, limit=3) == sent[:3]
+    assert await page(events, project_id, limit=30) == sent[:30]
+    assert await page(events, project_id, limit=1000) == sent
+    assert await page(events, project_id, limit=0) == []
+    assert await page(events, project_id, limit=3, ascending=True) == sent[:-4:-1]
+    assert await page(events, project_id, limit=30, ascending=True) == sent[:-31:-1]
+    assert await page(events, project_id, limit=2, before=sent[50].timestamp) == sent[51:53]
+
+
+async def test_events_of_a_merged_person_count_for_the_survivor(
+    events: EventStore, project_id: int
+) -> None:
+    old, new = uuid4(), uuid4()
+    before = event(project_id, person_id=old)
+    after = event(project_id, minutes=1, person_id=new)
+    await insert(events, [before, after])
+
+    await events.override_persons([Override(project_id, old, new, version=1)])
+
+    survivors = [after, replace(before, person_id=new)]
+    assert await page(events, project_id) == survivors
+    assert await page(events, project_id, person_id=new) == survivors
+    assert await page(events, project_id, person_id=old) == []
+    assert await events.get(project_id, before.uuid) == survivors[1]
+
+
+async def test_the_latest_override_wins_whatever_the_order(
+    events: EventStore, project_id: int
+) -> None:
+    old, middle, last = uuid4(), uuid4(), uuid4()
+    await insert(events, [event(project_id, person_id=old)])
+
+    await events.override_persons([Override(project_id, old, last, version=2)])
+    await events.override_persons([Override(project_id, old, middle, version=1)])
+
+    assert [e.person_id for e in await page(events, project_id)] == [last]
+    assert await page(events, project_id, person_id=middle) == []
+    assert len(await page(events, project_id, person_id=last)) == 1
+
+
+async def test_an_override_stays_in_its_project(events: EventStore, project_id: int) -> None:
+    sent = event(project_id)
+    await insert(events, [sent])
+
+    other = project_id + (1 << 40)
+    await events.override_persons([Override(other, sent.person_id, uuid4(), version=1)])
+
+    assert await page(events, project_id) == [sent]
+
+
+async def test_persons_are_mirrored_again_without_complaint(
+    events: EventStore, project_id: int
+) -> None:
+    person = PersonRow(project_id, uuid4(), AWKWARD_PROPERTIES["arrays 900 deep"], NOON, 1)
+
+    await events.mirror_persons([person, replace(person, version=2, is_deleted=True)])
+    await events.mirror_persons([person])
+    await events.mirror_persons([])
+
+
+async def test_a_batch_may_span_centuries(events: EventStore, project_id: int) -> None:
+    sent = [event(project_id, minutes=-60 * 24 * 28 * n) for n in range(1200)]
+
+    await insert(events, sent)
+
+    assert await events.count(project_id) == 1200
+    assert await page(events, project_id, limit=1200) == sent
+
+
+async def test_times_that_cannot_be_held_move_to_the_nearest_end(
+    events: EventStore, project_id: int
+) -> None:
+    early = event(project_id, timestamp=datetime(1, 1, 1, tzinfo=UTC))
+    late = event(project_id, timestamp=datetime(9999, 12, 31, tzinfo=UTC))
+
+    await insert(events, [early, late])
+
+    assert [e.timestamp.year for e in await page(events, project_id)] == [2299, 1900]
+
+
+async def test_a_batch_longer_than_one_insert_is_stored_whole(
+    events: EventStore, project_id: int
+) -> None:
+    sent = [event(project_id, minutes=-n) for n in range(10_001)]
+
+    await events.insert(sent, str(project_id))
+    await events.insert(sent, str(project_id))
+
+    assert await events.count(project_id) == 10_001
+
+
+async def test_an_empty_batch_is_fine(events: EventStore, project_id: int) -> None:
+    await insert(events, [])
+
+    assert await events.count(project_id) == 0
+
+
+async def test_a_row_that_cannot_be_written_is_rejected_not_unavailable(
+    events: EventStore,
+) -> None:
+    with pytest.raises(EventRejected):
+        await insert(events, [event(-1)])
+
+
+async def test_a_living_store_answers_a_ping(events: EventStore) -> None:
+    await events.ping()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://localhost/x",
+        "chdb://relative/folder",
+        "clickhouse:///no-host",
+        "clickhouse://127.0.0.1:1/nobody-listens",
+    ],
+)
+async def test_a_store_that_cannot_be_opened_says_so_in_one_line(url: str) -> None:
+    with pytest.raises(EventStoreUnavailable) as raised:
+        await open_events(url)
+
+    assert len(str(raised.value).splitlines()) == 1
+
+
+async def test_a_second_folder_in_one_process_is_refused(
+    events: EventStore, tmp_path: Path
+) -> None:
+    with pytest.raises(EventStoreUnavailable, match="cannot be opened"):
+        await open_events(f"chdb://{tmp_path}/other")
