@@ -1,0 +1,239 @@
+"""Projects, personal keys and the caller's own user, over HTTP.
+
+source: capture.md section 9; api.md, "Authentication"
+"""
+
+from datetime import datetime
+from functools import cache
+from typing import Annotated
+from uuid import UUID
+from zoneinfo import available_timezones
+
+from litestar import Controller, delete, get, patch, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath, RequestBody
+from msgspec import UNSET, Meta, Struct, UnsetType, structs
+
+from fanion.errors import Invalid
+from fanion.projects.auth import Authentication
+from fanion.projects.directory import Projects
+from fanion.projects.model import Level, PersonalKey, Project, is_scope
+from fanion.projects.request import ManagementRequest, scoped
+from fanion.rest.page import Paged
+
+ProjectName = Annotated[str, Meta(min_length=1, max_length=200)]
+Timezone = Annotated[str, Meta(description="IANA name, for example `Europe/Berlin`.")]
+
+
+class NewProject(Struct, kw_only=True):
+    name: ProjectName
+    timezone: Timezone = "UTC"
+
+
+class ProjectChanges(Struct, kw_only=True, omit_defaults=True):
+    name: ProjectName | UnsetType = UNSET
+    timezone: Timezone | UnsetType = UNSET
+
+
+class ProjectBody(Struct, kw_only=True):
+    id: int
+    uuid: UUID
+    name: str
+    api_token: Annotated[str, Meta(description="Public; goes with every captured event.")]
+    created_at: datetime
+    timezone: str
+    organization: UUID
+
+
+class ProjectsApi(Controller):
+    path = "/api/projects"
+    tags = ("Projects",)
+    opt = scoped("project")
+
+    @get("/", summary="List projects")
+    async def projects(
+        self, request: ManagementRequest, projects: NamedDependency[Projects]
+    ) -> Paged[ProjectBody]:
+        """Those of the organizations that the key's owner is in, the oldest first."""
+        page = request.page
+        found, count = await projects.page(request.principal, page.limit, page.offset)
+        return page.of([_project(project) for project in found], count)
+
+    @post("/", summary="Create a project")
+    async def create(
+        self,
+        request: ManagementRequest,
+        data: RequestBody[NewProject],
+        projects: NamedDependency[Projects],
+    ) -> ProjectBody:
+        """In the organization of the caller's current project. Its token works at once."""
+        organization = await projects.organization(request.principal)
+        request.principal.require_level(organization.id, Level.ADMIN)
+        _require_timezone(data.timezone)
+        now = request.app.state.now()
+        return _project(await projects.create(organization.id, data.name, data.timezone, now))
+
+    @get("/{project_id:str}", summary="Retrieve a project")
+    async def project(self, request: ManagementRequest) -> ProjectBody:
+        """`@current` stands for the project that the key's owner works in."""
+        return _project(request.project)
+
+    @patch("/{project_id:str}", summary="Update a project")
+    async def change(
+        self,
+        request: ManagementRequest,
+        data: RequestBody[ProjectChanges],
+        projects: NamedDependency[Projects],
+    ) -> ProjectBody:
+        request.principal.require_level(request.project.organization_id, Level.ADMIN)
+        changes = {
+            name: value for name, value in structs.asdict(data).items() if value is not UNSET
+        }
+        if "timezone" in changes:
+            _require_timezone(changes["timezone"])
+        return _project(await projects.change(request.project.id, changes))
+
+
+class NewKey(Struct, kw_only=True):
+    label: Annotated[str, Meta(min_length=1, max_length=40)]
+    scopes: Annotated[
+        list[str] | None,
+        Meta(description="`*`, `<object>:read` or `<object>:write`; null allows everything."),
+    ] = None
+
+
+class KeyBody(Struct, kw_only=True):
+    id: UUID
+    label: str
+    value: Annotated[str | None, Meta(description="The key itself, told once, on creation.")]
+    mask_value: str
+    scopes: list[str] | None
+    created_at: datetime
+    last_used_at: Annotated[datetime | None, Meta(description="Updated hourly at most.")]
+    user_id: int
+
+
+class PersonalKeysApi(Controller):
+    """No scope opens these: a restricted key could give itself more than it has."""
+
+    path = "/api/personal_api_keys"
+    tags = ("Personal API keys",)
+
+    @get("/", summary="List personal API keys")
+    async def keys(
+        self, request: ManagementRequest, authentication: NamedDependency[Authentication]
+    ) -> Paged[KeyBody]:
+        """The caller's own, the newest first."""
+        page, user = request.page, request.principal.user
+        found, count = await authentication.page(user.id, page.limit, page.offset)
+        return page.of([_key(key) for key in found], count)
+
+    @post("/", summary="Create a personal API key")
+    async def create(
+        self,
+        request: ManagementRequest,
+        data: RequestBody[NewKey],
+        authentication: NamedDependency[Authentication],
+    ) -> KeyBody:
+        """`value` is the key; it is not shown again."""
+        for scope in data.scopes or ():
+            if not is_scope(scope):
+                raise Invalid(f"Invalid scope: {scope}", attr="scopes")
+        user = request.principal.user
+        key, text = await authentication.issue(user.id, data.label, data.scopes)
+        return _key(key, text)
+
+    @get("/{key_id:str}", summary="Retrieve a personal API key")
+    async def key(
+        self,
+        request: ManagementRequest,
+        key_id: FromPath[UUID],
+        authentication: NamedDependency[Authentication],
+    ) -> KeyBody:
+        return _key(await authentication.key(request.principal.user.id, key_id))
+
+    @delete("/{key_id:str}", summary="Revoke a personal API key")
+    async def revoke(
+        self,
+        request: ManagementRequest,
+        key_id: FromPath[UUID],
+        authentication: NamedDependency[Authentication],
+    ) -> None:
+        """The key stops working at once."""
+        await authentication.revoke(request.principal.user.id, key_id)
+
+
+class OrganizationBody(Struct, kw_only=True):
+    id: UUID
+    name: str
+    membership_level: Annotated[int, Meta(description="1 member, 8 administrator, 15 owner.")]
+
+
+class MeBody(Struct, kw_only=True):
+    id: int
+    uuid: UUID
+    distinct_id: str
+    first_name: str
+    email: str
+    is_email_verified: bool
+    organization: OrganizationBody | None
+    project: ProjectBody | None
+
+
+class UsersApi(Controller):
+    path = "/api/users"
+    tags = ("Users",)
+    opt = scoped("user")
+
+    @get("/@me", summary="Retrieve the caller's own user")
+    async def me(self, request: ManagementRequest, projects: NamedDependency[Projects]) -> MeBody:
+        """With the organization and the project that `@current` stands for."""
+        principal = request.principal
+        project = await projects.current(principal)
+        organization = await projects.organization(principal) if principal.levels else None
+        return MeBody(
+            **structs.asdict(principal.user.summary()),
+            organization=None
+            if organization is None
+            else OrganizationBody(
+                id=organization.id,
+                name=organization.name,
+                membership_level=principal.levels[organization.id],
+            ),
+            project=None if project is None else _project(project),
+        )
+
+
+@cache
+def _timezones() -> frozenset[str]:
+    return frozenset(available_timezones())
+
+
+def _require_timezone(name: str) -> None:
+    if name not in _timezones():
+        raise Invalid(f'"{name}" is not a valid choice.', code="invalid_choice", attr="timezone")
+
+
+def _project(project: Project) -> ProjectBody:
+    return ProjectBody(
+        id=project.id,
+        uuid=project.uuid,
+        name=project.name,
+        api_token=project.api_token,
+        created_at=project.created_at,
+        timezone=project.timezone,
+        organization=project.organization_id,
+    )
+
+
+def _key(key: PersonalKey, value: str | None = None) -> KeyBody:
+    return KeyBody(
+        id=key.id,
+        label=key.label,
+        value=value,
+        mask_value=key.mask_value,
+        scopes=None if key.scopes is None else list(key.scopes),
+        created_at=key.created_at,
+        last_used_at=key.last_used_at,
+        user_id=key.user_id,
+    )

@@ -1,0 +1,119 @@
+"""Who calls the management API, and how keys are given out and taken back.
+
+source: capture.md section 9
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Never
+from uuid import UUID
+
+import structlog
+
+from fanion.db.engine import RecordsUnavailable
+from fanion.errors import InvalidPersonalApiKey, NotFound
+from fanion.projects.key_store import USED_EVERY, KeyStore
+from fanion.projects.keys import hash_key
+from fanion.projects.memory import Expiring, SharedReads
+from fanion.projects.model import PersonalKey, Principal
+
+# How long a key counts after another server has revoked it; here it ends at once.
+KNOWN_S = 2.0
+KNOWN_KEYS_MAX = 10_000
+WRITE_USED_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """principal: None for a key that opens nothing"""
+
+    principal: Principal | None
+
+
+class Authentication:
+    """now: the time of day; clock: seconds, for what is remembered"""
+
+    def __init__(
+        self,
+        store: KeyStore,
+        now: Callable[[], datetime],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.store = store
+        self._now = now
+        self._known: Expiring[str, _Known] = Expiring(KNOWN_S, KNOWN_KEYS_MAX, clock)
+        self._reads = SharedReads(store.principals)
+        self._revocations = 0
+        self._used: dict[UUID, datetime] = {}
+
+    async def authenticate(self, key: str, place: str) -> Principal:
+        """place: where in the request the key stood, for the refusal
+
+        raises: InvalidPersonalApiKey, RecordsUnavailable
+        """
+        hashed = hash_key(key)
+        known = self._known.get(hashed) or await self._look_up(hashed)
+        if known.principal is None:
+            raise InvalidPersonalApiKey(f"Personal API key found in request {place} is invalid.")
+        self._note_use(known.principal)
+        return known.principal
+
+    async def page(self, user_id: int, limit: int, offset: int) -> tuple[list[PersonalKey], int]:
+        return await self.store.page(user_id, limit, offset)
+
+    async def key(self, user_id: int, key_id: UUID) -> PersonalKey:
+        """raises: NotFound"""
+        found = await self.store.find(user_id, key_id)
+        if found is None:
+            raise NotFound
+        return found
+
+    async def issue(
+        self, user_id: int, label: str, scopes: Sequence[str] | None
+    ) -> tuple[PersonalKey, str]:
+        """The key, and its text, which is told this once."""
+        return await self.store.create(user_id, label, scopes, self._now())
+
+    async def revoke(self, user_id: int, key_id: UUID) -> None:
+        """raises: NotFound"""
+        hashed = await self.store.delete(user_id, key_id)
+        if hashed is None:
+            raise NotFound
+        self._revocations += 1
+        self._reads.forget(hashed)
+        self._known.forget(hashed)
+
+    async def follow(self) -> Never:
+        """Run for ever: write down which keys were used."""
+        while True:
+            await asyncio.sleep(WRITE_USED_S)
+            try:
+                await self.write_used()
+            except RecordsUnavailable as error:
+                structlog.get_logger().warning("key_use_not_written", reason=str(error))
+
+    async def write_used(self) -> None:
+        """raises: RecordsUnavailable; what was not written stays noted"""
+        used = dict(self._used)
+        await self.store.mark_used(used)
+        for key_id in used:
+            self._used.pop(key_id, None)
+
+    async def _look_up(self, hashed: str) -> _Known:
+        while True:
+            revocations = self._revocations
+            known = _Known(await self._reads.get(hashed))
+            if revocations == self._revocations:
+                self._known.put(hashed, known)
+                return known
+
+    def _note_use(self, principal: Principal) -> None:
+        last = principal.key_last_used_at
+        if principal.key_id in self._used:
+            return
+        now = self._now()
+        if last is None or now - last >= USED_EVERY:
+            self._used[principal.key_id] = now

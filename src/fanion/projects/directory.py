@@ -1,0 +1,165 @@
+"""The projects, kept in memory: every public request asks for one by its token."""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Never
+from uuid import UUID
+
+import structlog
+
+from fanion.db.engine import RecordsUnavailable
+from fanion.errors import InvalidApiKey, NotFound, Unavailable
+from fanion.projects.memory import READ_KEYS_MAX, Expiring, SharedReads
+from fanion.projects.model import Organization, Principal, Project
+from fanion.projects.store import Installation, ProjectStore, SetUp
+
+REFRESH_S = 2.0  # how soon another server's change of a project is seen here
+ABSENT_S = 2.0  # how soon a project that another server made is found here
+ABSENT_TOKENS_MAX = 10_000  # junk tokens remembered: about 3 MB
+TOKEN_CHARS_MAX = 200  # the column's width
+
+
+class Projects:
+    """Known projects stay while the store is down; whoever changes one here sees it at once."""
+
+    def __init__(self, store: ProjectStore, clock: Callable[[], float] = time.monotonic) -> None:
+        self.store = store
+        self._by_token: dict[str, Project] = {}
+        self._by_id: dict[int, Project] = {}
+        self._absent: Expiring[str, bool] = Expiring(ABSENT_S, ABSENT_TOKENS_MAX, clock)
+        self._tokens = SharedReads(store.by_tokens)
+        self._ids = SharedReads(store.by_ids)
+        self._changes = 0
+
+    async def by_token(self, token: str) -> Project:
+        """raises: InvalidApiKey; Unavailable when the store would have to say and cannot
+
+        source: api.md, "Errors"
+        """
+        project = self._by_token.get(token)
+        return project if project is not None else await self._find(token)
+
+    async def by_id(self, project_id: int) -> Project | None:
+        """raises: RecordsUnavailable, for a project that was not met before"""
+        project = self._by_id.get(project_id)
+        if project is None and (project := await self._ids.get(project_id)) is not None:
+            project = self._keep(project)
+        return project
+
+    async def current(self, principal: Principal) -> Project | None:
+        """The project that the user works in, else the oldest one within reach."""
+        chosen = principal.user.current_project_id
+        if chosen is not None:
+            project = await self.by_id(chosen)
+            if project is not None and project.organization_id in principal.levels:
+                return project
+        reachable, _ = await self.store.page(principal.levels, 1, 0)
+        return self._keep(reachable[0]) if reachable else None
+
+    async def page(
+        self, principal: Principal, limit: int, offset: int
+    ) -> tuple[list[Project], int]:
+        return await self.store.page(principal.levels, limit, offset)
+
+    async def organization(self, principal: Principal) -> Organization:
+        """The organization of the current project, else one that the user is in.
+
+        raises: NotFound for a user who is in none
+        """
+        project = await self.current(principal)
+        organization_id = (
+            project.organization_id if project else min(principal.levels, default=None)
+        )
+        if organization_id is not None:
+            organization = await self.store.organization(organization_id)
+            if organization is not None:
+                return organization
+        raise NotFound
+
+    async def create(
+        self, organization_id: UUID, name: str, timezone: str, now: datetime
+    ) -> Project:
+        project = await self.store.create(organization_id, name, timezone, now)
+        self._remember(project)
+        return project
+
+    async def change(self, project_id: int, changes: Mapping[str, str]) -> Project:
+        """raises: NotFound"""
+        project = await self.store.change(project_id, changes)
+        if project is None:
+            raise NotFound
+        self._remember(project)
+        return project
+
+    async def setup(self, wanted: Installation, now: datetime) -> SetUp:
+        """raises: AlreadySetUp"""
+        made = await self.store.setup(wanted, now)
+        self._remember(made.project)
+        return made
+
+    async def follow(self) -> Never:
+        """Run for ever: take over what other servers change."""
+        while True:
+            await asyncio.sleep(REFRESH_S)
+            try:
+                await self.refresh()
+            except RecordsUnavailable as error:
+                structlog.get_logger().warning("projects_not_refreshed", reason=str(error))
+
+    async def refresh(self) -> None:
+        """Read every known project again. raises: RecordsUnavailable"""
+        known = list(self._by_id)
+        for start in range(0, len(known), READ_KEYS_MAX):
+            ids = known[start : start + READ_KEYS_MAX]
+            changes = self._changes
+            found = await self.store.by_ids(ids)
+            if changes != self._changes:
+                continue  # changed here meanwhile; what was read may be older than that
+            for project_id in ids:
+                self._replace(project_id, found.get(project_id))
+
+    async def _find(self, token: str) -> Project:
+        if self._absent.get(token) or not _could_be_a_token(token):
+            raise InvalidApiKey
+        try:
+            project = await self._tokens.get(token)
+        except RecordsUnavailable:
+            raise Unavailable(
+                "Unable to fetch team from database.", code="fetch_team_fail"
+            ) from None
+        if project is not None:
+            return self._keep(project)
+        # A project made here during the read is known by now, and no junk.
+        made = self._by_token.get(token)
+        if made is not None:
+            return made
+        self._absent.put(token, True)
+        raise InvalidApiKey
+
+    def _remember(self, project: Project) -> None:
+        """What was written here is newer than any read under way."""
+        self._changes += 1
+        self._absent.forget(project.api_token)
+        self._replace(project.id, project)
+
+    def _keep(self, read: Project) -> Project:
+        """What was read, unless something newer is known."""
+        known = self._by_id.get(read.id)
+        if known is None:
+            self._replace(read.id, read)
+        return known or read
+
+    def _replace(self, project_id: int, project: Project | None) -> None:
+        old = self._by_id.pop(project_id, None)
+        if old is not None:
+            self._by_token.pop(old.api_token, None)
+        if project is not None:
+            self._by_id[project_id] = project
+            self._by_token[project.api_token] = project
+
+
+def _could_be_a_token(text: str) -> bool:
+    """PostgreSQL refuses NUL, and no token is longer than its column."""
+    return 0 < len(text) <= TOKEN_CHARS_MAX and text.isascii() and text.isprintable()

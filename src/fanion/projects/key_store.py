@@ -1,0 +1,175 @@
+"""Personal keys, and who stands behind them, in the records store."""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+from sqlalchemy import bindparam, delete, func, insert, or_, select, update
+
+from fanion.db.engine import Records
+from fanion.db.tables import memberships, personal_api_keys, users
+from fanion.errors import Invalid
+from fanion.projects.keys import KEY_BYTES, hash_key, mask, personal_key
+from fanion.projects.model import PersonalKey, Principal, User
+
+KEYS_PER_USER_MAX = 100
+USED_EVERY = timedelta(hours=1)  # capture.md section 9.1: last_used_at, hourly at most
+
+_keys = personal_api_keys.c
+_KEYS = select(
+    _keys.id,
+    _keys.user_id,
+    _keys.label,
+    _keys.mask_value,
+    _keys.scopes,
+    _keys.created_at,
+    _keys.last_used_at,
+)
+_OF_USER = _keys.user_id == bindparam("user")
+_PAGE = (
+    _KEYS.where(_OF_USER)
+    .order_by(_keys.created_at.desc(), _keys.id)
+    .limit(bindparam("rows"))
+    .offset(bindparam("start"))
+)
+_COUNT = select(func.count()).select_from(personal_api_keys).where(_OF_USER)
+_OWNERS = (
+    select(
+        _keys.hash,
+        _keys.id.label("key_id"),
+        _keys.last_used_at,
+        _keys.scopes,
+        users.c.id,
+        users.c.uuid,
+        users.c.distinct_id,
+        users.c.first_name,
+        users.c.email,
+        users.c.is_email_verified,
+        users.c.current_project_id,
+        memberships.c.organization_id,
+        memberships.c.level,
+    )
+    .select_from(personal_api_keys)
+    .join(users, users.c.id == _keys.user_id)
+    .outerjoin(memberships, memberships.c.user_id == users.c.id)
+    .where(_keys.hash.in_(bindparam("hashes", expanding=True)), users.c.is_active)
+)
+_USED = (
+    update(personal_api_keys)
+    .where(
+        _keys.id == bindparam("key"),
+        or_(_keys.last_used_at.is_(None), _keys.last_used_at <= bindparam("before")),
+    )
+    .values(last_used_at=bindparam("used"))
+)
+
+
+class KeyStore:
+    def __init__(self, records: Records) -> None:
+        self._records = records
+
+    async def principals(self, hashes: Sequence[str]) -> Mapping[str, Principal]:
+        """By the key's hash; without keys that are unknown or whose owner is not active."""
+        found: dict[str, Principal] = {}
+        levels: dict[str, dict[UUID, int]] = {}
+        for row in await self._records.fetch(_OWNERS, {"hashes": hashes}):
+            theirs = levels.setdefault(row.hash, {})
+            if row.organization_id is not None:
+                theirs[row.organization_id] = row.level
+            found[row.hash] = _principal(row, theirs)
+        return found
+
+    async def page(self, user_id: int, limit: int, offset: int) -> tuple[list[PersonalKey], int]:
+        """The newest first, with the number of all of them."""
+        wanted = {"user": user_id}
+        [(count,)] = await self._records.fetch(_COUNT, wanted)
+        rows = await self._records.fetch(_PAGE, {**wanted, "rows": limit, "start": offset})
+        return [_key(row) for row in rows], count
+
+    async def find(self, user_id: int, key_id: UUID) -> PersonalKey | None:
+        rows = await self._records.fetch(
+            _KEYS.where(_OF_USER, _keys.id == bindparam("key")), {"user": user_id, "key": key_id}
+        )
+        return _key(rows[0]) if rows else None
+
+    async def create(
+        self, user_id: int, label: str, scopes: Sequence[str] | None, now: datetime
+    ) -> tuple[PersonalKey, str]:
+        """The key as it is listed, and its text, which is told this once.
+
+        raises: Invalid when the user has KEYS_PER_USER_MAX already
+        """
+        text = personal_key(secrets.token_bytes(KEY_BYTES))
+        granted = None if scopes is None else tuple(scopes)
+        key = PersonalKey(uuid4(), user_id, label, mask(text), granted, now, None)
+        async with self._records.write() as connection:
+            count = (await connection.execute(_COUNT, {"user": user_id})).scalar_one()
+            if count >= KEYS_PER_USER_MAX:
+                raise Invalid(
+                    f"You can only have {KEYS_PER_USER_MAX} personal API keys. "
+                    "Remove an existing key before creating a new one."
+                )
+            await connection.execute(
+                insert(personal_api_keys).values(
+                    id=key.id,
+                    user_id=user_id,
+                    label=label,
+                    hash=hash_key(text),
+                    mask_value=key.mask_value,
+                    scopes=key.scopes,
+                    created_at=now,
+                    last_used_at=None,
+                )
+            )
+        return key, text
+
+    async def delete(self, user_id: int, key_id: UUID) -> str | None:
+        """The hash of the key that is gone, None when the user has no such key."""
+        async with self._records.write() as connection:
+            gone = await connection.execute(
+                delete(personal_api_keys)
+                .where(_keys.user_id == user_id, _keys.id == key_id)
+                .returning(_keys.hash)
+            )
+            return gone.scalar_one_or_none()
+
+    async def mark_used(self, used: Mapping[UUID, datetime]) -> None:
+        if not used:
+            return
+        async with self._records.write() as connection:
+            await connection.execute(
+                _USED,
+                [
+                    {"key": key, "used": time, "before": time - USED_EVERY}
+                    for key, time in used.items()
+                ],
+            )
+
+
+def _principal(row: Any, levels: Mapping[UUID, int]) -> Principal:
+    user = User(
+        row.id,
+        row.uuid,
+        row.distinct_id,
+        row.first_name,
+        row.email,
+        row.is_email_verified,
+        row.current_project_id,
+    )
+    scopes = None if row.scopes is None else tuple(row.scopes)
+    return Principal(user, row.key_id, row.last_used_at, scopes, levels)
+
+
+def _key(row: Any) -> PersonalKey:
+    scopes = None if row.scopes is None else tuple(row.scopes)
+    return PersonalKey(
+        row.id,
+        row.user_id,
+        row.label,
+        row.mask_value,
+        scopes,
+        row.created_at,
+        row.last_used_at,
+    )

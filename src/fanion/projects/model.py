@@ -1,0 +1,151 @@
+"""Organizations, projects, the people in them and what a key may do."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import IntEnum
+from uuid import UUID
+
+from msgspec import Struct
+
+from fanion.errors import PermissionDenied
+
+ALL_SCOPES = "*"
+SCOPE_OBJECTS = (
+    "activity_log",
+    "cohort",
+    "dashboard",
+    "event",
+    "event_definition",
+    "feature_flag",
+    "group",
+    "insight",
+    "organization",
+    "person",
+    "project",
+    "property_definition",
+    "query",
+    "user",
+)
+
+
+class Level(IntEnum):
+    """What a member of an organization may do. source: PostHog's membership levels"""
+
+    MEMBER = 1
+    ADMIN = 8
+    OWNER = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Organization:
+    id: UUID
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """api_token: public, goes with every captured event; timezone: IANA name"""
+
+    id: int
+    uuid: UUID
+    organization_id: UUID
+    name: str
+    api_token: str
+    timezone: str
+    created_at: datetime
+
+
+class UserSummary(Struct, frozen=True):
+    """As it stands in `created_by`. source: api.md, "User summary" """
+
+    id: int
+    uuid: UUID
+    distinct_id: str
+    first_name: str
+    email: str
+    is_email_verified: bool
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    id: int
+    uuid: UUID
+    distinct_id: str
+    first_name: str
+    email: str
+    is_email_verified: bool
+    current_project_id: int | None
+
+    def summary(self) -> UserSummary:
+        return UserSummary(
+            self.id,
+            self.uuid,
+            self.distinct_id,
+            self.first_name,
+            self.email,
+            self.is_email_verified,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PersonalKey:
+    """scopes: None stands for everything; the key itself is not kept, only its hash"""
+
+    id: UUID
+    user_id: int
+    label: str
+    mask_value: str
+    scopes: tuple[str, ...] | None
+    created_at: datetime
+    last_used_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Who calls: the owner of a personal key, with what the key may do.
+
+    levels: of each organization that the user is in
+    """
+
+    user: User
+    key_id: UUID
+    key_last_used_at: datetime | None
+    scopes: tuple[str, ...] | None
+    levels: Mapping[UUID, int]
+
+    @property
+    def is_unrestricted(self) -> bool:
+        return self.scopes is None or ALL_SCOPES in self.scopes
+
+    def require_scope(self, scope: str | None) -> None:
+        """scope: `<object>:read` or `<object>:write`; None where restricted keys may not go
+
+        raises: PermissionDenied
+        source: capture.md section 9.1
+        """
+        if self.is_unrestricted:
+            return
+        if scope is None:
+            raise PermissionDenied("This action does not support Personal API Key access")
+        if not allows(self.scopes or (), scope):
+            raise PermissionDenied(f"API key missing required scope '{scope}'")
+
+    def require_member(self, project: Project) -> None:
+        if project.organization_id not in self.levels:
+            raise PermissionDenied("You don't have access to the project.")
+
+    def require_level(self, organization_id: UUID, level: Level) -> None:
+        if self.levels.get(organization_id, 0) < level:
+            raise PermissionDenied("Your organization access level is insufficient.")
+
+
+def allows(scopes: Sequence[str], wanted: str) -> bool:
+    """Writing includes reading."""
+    name, _, action = wanted.partition(":")
+    return wanted in scopes or (action == "read" and f"{name}:write" in scopes)
+
+
+def is_scope(text: str) -> bool:
+    name, _, action = text.partition(":")
+    return text == ALL_SCOPES or (name in SCOPE_OBJECTS and action in {"read", "write"})

@@ -1,0 +1,82 @@
+"""A request of the management API, after the gate has let it in."""
+
+from typing import Any
+
+from litestar import Request
+from litestar.datastructures import State
+from msgspec import Struct
+
+from fanion.projects.model import Principal, Project, User
+from fanion.rest.body import Body, read_body
+from fanion.rest.fields import read_struct
+from fanion.rest.page import Page, read_page
+
+
+def scoped(name: str) -> dict[str, Any]:
+    """A controller's `opt`: keys need the scope `<name>:read` or `<name>:write`."""
+    return {"scope": name}
+
+
+class ManagementRequest(Request[User, Principal, State]):
+    """The gate sets `principal`, and `project` where the path or `opt` asks for one."""
+
+    @property
+    def principal(self) -> Principal:
+        principal: Principal = self.scope["state"]["principal"]
+        return principal
+
+    @property
+    def project(self) -> Project:
+        project: Project = self.scope["state"]["project"]
+        return project
+
+    @property
+    def page(self) -> Page:
+        """`limit` and `offset` of the query, with what links to the neighbours need."""
+        return read_page(self.address, self.scope["query_string"].decode("latin-1"))
+
+    @property
+    def address(self) -> str:
+        """Absolute, as the client sees it, without the query."""
+        path = self.scope.get("raw_path") or self.scope["path"].encode()
+        return self.origin + path.partition(b"?")[0].decode("latin-1")
+
+    @property
+    def origin(self) -> str:
+        """Scheme and host; what a proxy forwards wins, the operator's own setting over both."""
+        settings = self.app.state
+        if settings.public_url:
+            return str(settings.public_url).rstrip("/")
+        scheme, host = self.scope["scheme"], self.headers.get("host", "")
+        if settings.trust_forwarded:
+            scheme = _first(self.headers.get("x-forwarded-proto")) or scheme
+            host = _first(self.headers.get("x-forwarded-host")) or host
+        return f"{scheme}://{host}"
+
+    async def values(self) -> Body:
+        """The decoded body; raises what `rest.body.read_body` does."""
+        known: Body | None = self.scope["state"].get("body")
+        if known is None:
+            known = read_body(self.headers.get("content-type", ""), await super().body())
+            self.scope["state"]["body"] = known
+        return known
+
+    # The framework fills a handler's `data` from these two; both are ours, so that a body is
+    # read once, from JSON or a form, and refused in the words that clients know.
+
+    async def body(self) -> bytes:
+        """An empty body counts as an empty object, so that what is missing from it is named."""
+        return await super().body() or b"{}"
+
+    async def json(self) -> Any:
+        """The handler's struct."""
+        body = await self.values()
+        field = self.route_handler.parsed_data_field
+        if field is None or not issubclass(field.annotation, Struct):
+            return body.values
+        return read_struct(field.annotation, body.values, form=body.form)
+
+
+def _first(forwarded: str | None) -> str:
+    """Of several proxies the one next to the client."""
+    return (forwarded or "").partition(",")[0].strip()

@@ -1,0 +1,209 @@
+"""Organizations, projects and users in the records store."""
+
+import secrets
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import NAMESPACE_URL, UUID, uuid4, uuid5
+
+from sqlalchemy import bindparam, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from fanion.db.engine import Records
+from fanion.db.tables import memberships, organizations, personal_api_keys, projects, users
+from fanion.projects.keys import KEY_BYTES, hash_key, mask, personal_key, project_token
+from fanion.projects.model import Level, Organization, Project, User
+from fanion.projects.passwords import hash_password
+
+# One id for the first organization of every installation: of two servers that set the same
+# store up at the same time, its primary key lets one win.
+FIRST_ORGANIZATION = uuid5(NAMESPACE_URL, "fanion:first-organization")
+
+_PROJECTS = select(
+    projects.c.id,
+    projects.c.uuid,
+    projects.c.organization_id,
+    projects.c.name,
+    projects.c.api_token,
+    projects.c.timezone,
+    projects.c.created_at,
+)
+_BY_TOKENS = _PROJECTS.where(projects.c.api_token.in_(bindparam("tokens", expanding=True)))
+_BY_IDS = _PROJECTS.where(projects.c.id.in_(bindparam("ids", expanding=True)))
+_OF_ORGANIZATIONS = projects.c.organization_id.in_(bindparam("organizations", expanding=True))
+_PAGE = (
+    _PROJECTS.where(_OF_ORGANIZATIONS)
+    .order_by(projects.c.id)
+    .limit(bindparam("rows"))
+    .offset(bindparam("start"))
+)
+_COUNT = select(func.count()).select_from(projects).where(_OF_ORGANIZATIONS)
+_ORGANIZATION = select(organizations.c.id, organizations.c.name).where(
+    organizations.c.id == bindparam("organization")
+)
+_ANY_ORGANIZATION = select(organizations.c.id).limit(1)
+
+
+class AlreadySetUp(Exception):
+    """The store has an organization already."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installation:
+    """What setup makes. A token or key that is not given is made up."""
+
+    organization: str = "My organization"
+    project: str = "Default project"
+    timezone: str = "UTC"
+    email: str
+    first_name: str
+    password: str
+    project_token: str | None = None
+    personal_key: str | None = None
+    key_label: str = "Setup"
+
+
+@dataclass(frozen=True, slots=True)
+class SetUp:
+    """personal_key: told this once; the store keeps its hash"""
+
+    project: Project
+    user: User
+    personal_key: str
+
+
+class ProjectStore:
+    def __init__(self, records: Records) -> None:
+        self._records = records
+
+    async def by_tokens(self, tokens: Sequence[str]) -> Mapping[str, Project]:
+        rows = await self._records.fetch(_BY_TOKENS, {"tokens": tokens})
+        return {project.api_token: project for project in map(_project, rows)}
+
+    async def by_ids(self, ids: Sequence[int]) -> Mapping[int, Project]:
+        rows = await self._records.fetch(_BY_IDS, {"ids": ids})
+        return {project.id: project for project in map(_project, rows)}
+
+    async def page(
+        self, organization_ids: Collection[UUID], limit: int, offset: int
+    ) -> tuple[list[Project], int]:
+        """The oldest first, with the number of all of them."""
+        wanted = {"organizations": list(organization_ids)}
+        [(count,)] = await self._records.fetch(_COUNT, wanted)
+        rows = await self._records.fetch(_PAGE, {**wanted, "rows": limit, "start": offset})
+        return [_project(row) for row in rows], count
+
+    async def organization(self, organization_id: UUID) -> Organization | None:
+        rows = await self._records.fetch(_ORGANIZATION, {"organization": organization_id})
+        return Organization(rows[0].id, rows[0].name) if rows else None
+
+    async def create(
+        self, organization_id: UUID, name: str, timezone: str, now: datetime
+    ) -> Project:
+        async with self._records.write() as connection:
+            return await _add_project(connection, organization_id, name, timezone, now, None)
+
+    async def change(self, project_id: int, changes: Mapping[str, str]) -> Project | None:
+        """changes: `name`, `timezone` or both"""
+        async with self._records.write() as connection:
+            if changes:
+                await connection.execute(
+                    update(projects).where(projects.c.id == project_id).values(**changes)
+                )
+            row = (await connection.execute(_BY_IDS, {"ids": [project_id]})).one_or_none()
+            return None if row is None else _project(row)
+
+    async def setup(self, wanted: Installation, now: datetime) -> SetUp:
+        """The first organization with its owner, project and key, all or nothing.
+
+        raises: AlreadySetUp
+        """
+        password_hash = await hash_password(wanted.password)
+        try:
+            async with self._records.write() as connection:
+                if (await connection.execute(_ANY_ORGANIZATION)).first() is not None:
+                    raise AlreadySetUp
+                return await _install(connection, wanted, password_hash, now)
+        except IntegrityError:
+            raise AlreadySetUp from None
+
+
+async def _install(
+    connection: AsyncConnection, wanted: Installation, password_hash: str, now: datetime
+) -> SetUp:
+    organization = FIRST_ORGANIZATION
+    await connection.execute(
+        insert(organizations).values(id=organization, name=wanted.organization, created_at=now)
+    )
+    project = await _add_project(
+        connection, organization, wanted.project, wanted.timezone, now, wanted.project_token
+    )
+    user = await _add_user(connection, wanted, password_hash, project.id, now)
+    await connection.execute(
+        insert(memberships).values(
+            organization_id=organization, user_id=user.id, level=Level.OWNER, joined_at=now
+        )
+    )
+    key = wanted.personal_key or personal_key(secrets.token_bytes(KEY_BYTES))
+    await connection.execute(
+        insert(personal_api_keys).values(
+            id=uuid4(),
+            user_id=user.id,
+            label=wanted.key_label,
+            hash=hash_key(key),
+            mask_value=mask(key),
+            scopes=None,
+            created_at=now,
+            last_used_at=None,
+        )
+    )
+    return SetUp(project, user, key)
+
+
+async def _add_project(
+    connection: AsyncConnection,
+    organization_id: UUID,
+    name: str,
+    timezone: str,
+    now: datetime,
+    token: str | None,
+) -> Project:
+    values: dict[str, Any] = {
+        "uuid": uuid4(),
+        "organization_id": organization_id,
+        "name": name,
+        "api_token": token or project_token(secrets.token_bytes(KEY_BYTES)),
+        "timezone": timezone,
+        "created_at": now,
+    }
+    added = await connection.execute(insert(projects).values(**values).returning(projects.c.id))
+    return Project(id=added.scalar_one(), **values)
+
+
+async def _add_user(
+    connection: AsyncConnection,
+    wanted: Installation,
+    password_hash: str,
+    project_id: int,
+    now: datetime,
+) -> User:
+    values: dict[str, Any] = {
+        "uuid": uuid4(),
+        "distinct_id": secrets.token_urlsafe(KEY_BYTES),
+        "first_name": wanted.first_name,
+        "email": wanted.email.strip().lower(),
+        "is_email_verified": False,
+        "current_project_id": project_id,
+    }
+    added = await connection.execute(
+        insert(users)
+        .values(password_hash=password_hash, is_active=True, created_at=now, **values)
+        .returning(users.c.id)
+    )
+    return User(id=added.scalar_one(), **values)
+
+
+def _project(row: Any) -> Project:
+    return Project(*row)

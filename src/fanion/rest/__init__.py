@@ -1,0 +1,49 @@
+"""What every endpoint of the management API shares: reading a body, refusing it, paging.
+
+An endpoint group is a Litestar `Controller` in the `api.py` of its package:
+
+    class NewCohort(Struct, kw_only=True):      # POST: what is required has no default
+        name: Annotated[str, Meta(min_length=1, max_length=400)]  # min_length=1: not blank
+        filters: dict[str, Any] | None = None                     # null is allowed
+
+    class CohortChanges(Struct, kw_only=True):  # PATCH: everything may be left out
+        name: Annotated[str, Meta(min_length=1, max_length=400)] | UnsetType = UNSET
+
+    class CohortsApi(Controller):
+        path = "/api/projects/{project_id:str}/cohorts"
+        tags = ("Cohorts",)
+        opt = scoped("cohort")
+
+        @get("/", summary="List cohorts")
+        async def cohorts(
+            self, request: ManagementRequest, store: NamedDependency[CohortStore]
+        ) -> Paged[CohortBody]:
+            page = request.page
+            rows, count = await store.page(request.project.id, page.limit, page.offset)
+            return page.of([shown(row) for row in rows], count)
+
+        @patch("/{cohort_id:str}", summary="Update a cohort")
+        async def change(
+            self,
+            request: ManagementRequest,
+            cohort_id: ObjectId,
+            data: RequestBody[CohortChanges],
+            store: NamedDependency[CohortStore],
+        ) -> CohortBody: ...
+
+Before the handler runs, in this order, the gate (server/gate.py) has authenticated the key,
+found the project of `{project_id}` and checked the scope; then `data` has been read with
+`rest.fields` from JSON or a form. So a handler meets `request.principal`, `request.project`
+and a struct whose fields have the right kinds; it raises AppErrors for the rest.
+
+- `scope` in `opt` is an object name: `:read` is needed for GET, `:write` otherwise. A handler
+  may say another one whole: `@get("/activity", scope="activity_log:read")`. Without a scope only
+  keys without restriction may call. `public=True` in `opt` switches the gate off;
+  `project=True` finds the caller's current project where the path names none.
+- Path parameters are written `{name:str}` and typed in the handler: `ObjectId` or
+  `FromPath[UUID]`; what does not fit is 404. Query parameters are `FromQuery[...]` with a default.
+- One `NamedDependency` in a handler is free. Litestar resolves two or more in a task group,
+  which costs 140 µs a request: give a handler one object that knows what it needs.
+- The body struct's field order is the order in which problems are reported.
+- Docstrings, `summary`, `tags` and struct types are the OpenAPI document.
+"""

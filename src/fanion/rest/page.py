@@ -1,0 +1,70 @@
+"""One page of a list, and the links to its neighbours.
+
+source: api.md, "Paginated list envelope"; capture.md section 11
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Generic, TypeVar
+from urllib.parse import parse_qsl, urlencode
+
+from msgspec import Meta, Struct
+
+T = TypeVar("T")
+
+ROWS = 100
+NUMBER_MAX = 2**31 - 1  # a larger limit or offset means this one; no list is that long
+NUMBER_CHARS_MAX = 30
+
+
+class Paged(Struct, Generic[T]):
+    count: Annotated[int, Meta(description="How many there are in all, before paging.")]
+    next: Annotated[str | None, Meta(description="Address of the next page.")]
+    previous: Annotated[str | None, Meta(description="Address of the page before.")]
+    results: list[T]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """address: of this request, absolute, without the query"""
+
+    limit: int
+    offset: int
+    address: str
+    query: tuple[tuple[str, str], ...]
+
+    def of(self, results: list[T], count: int) -> Paged[T]:
+        """results: what lies at `limit` and `offset`; count: the total"""
+        following = self.offset + self.limit
+        return Paged(
+            count=count,
+            next=self._link(following) if following < count else None,
+            previous=self._link(self.offset - self.limit) if self.offset > 0 else None,
+            results=results,
+        )
+
+    def _link(self, offset: int) -> str:
+        """The first page needs no offset."""
+        places = [("limit", str(self.limit))]
+        if offset > 0:
+            places.append(("offset", str(offset)))
+        kept = [(name, value) for name, value in self.query if name not in {"limit", "offset"}]
+        ordered = sorted(kept + places, key=lambda pair: pair[0])
+        return f"{self.address}?{urlencode(ordered)}"
+
+
+def read_page(address: str, query: str) -> Page:
+    """What makes no sense as a number counts as not given."""
+    pairs = tuple(parse_qsl(query, keep_blank_values=True, errors="replace"))
+    last = dict(pairs)
+    limit, offset = _number(last.get("limit")), _number(last.get("offset"))
+    return Page(limit or ROWS, offset or 0, address, pairs)
+
+
+def _number(text: str | None) -> int | None:
+    if text is None or len(text) > NUMBER_CHARS_MAX:
+        return None
+    try:
+        number = int(text)
+    except ValueError:
+        return None
+    return min(number, NUMBER_MAX) if number >= 0 else None

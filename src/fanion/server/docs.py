@@ -1,0 +1,139 @@
+"""The OpenAPI document as one page that needs nothing from elsewhere."""
+
+from html import escape
+from typing import Any
+
+from fanion.server.openapi import operations, resolve
+
+_STYLE = """
+:root { color-scheme: light dark; --line: #8884; --soft: #8881; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; padding: 1rem; }
+h1, h2 { line-height: 1.2; } h2 { margin-top: 3rem; }
+nav a { margin-right: 1rem; }
+details { border: 1px solid var(--line); border-radius: .5rem; margin: .5rem 0; }
+summary { cursor: pointer; padding: .5rem .75rem; overflow-wrap: anywhere; }
+details > div { padding: 0 .75rem .75rem; }
+code { font-family: ui-monospace, monospace; font-size: .9em; }
+.method { display: inline-block; min-width: 4.5em; font-weight: 700; }
+.path { margin-right: .75rem; }
+table { border-collapse: collapse; width: 100%; }
+th, td { text-align: left; vertical-align: top; padding: .25rem .5rem;
+         border-top: 1px solid var(--line); }
+th { background: var(--soft); }
+pre { background: var(--soft); padding: .75rem; overflow-x: auto; }
+"""
+
+_INTRODUCTION = """
+<p>Send a personal API key with every request. A failure of any kind has one shape.
+The machine-readable description is at <a href="/api/schema/">/api/schema/</a>.</p>
+<pre>curl -H 'Authorization: Bearer &lt;personal API key&gt;' {base_url}/api/projects/
+
+{"type": "validation_error", "code": "required",
+ "detail": "This field is required.", "attr": "name"}</pre>
+"""
+
+
+def documentation_page(schema: dict[str, Any]) -> str:
+    """HTML, complete."""
+    schemas = schema["components"]["schemas"]
+    groups: dict[str, list[str]] = {}
+    for path, method, operation in operations(schema):
+        tag = (operation.get("tags") or ["Other"])[0]
+        groups.setdefault(tag, []).append(_operation(path, method, operation, schemas))
+    title = escape(f"{schema['info']['title']} API {schema['info']['version']}")
+    links = "".join(f'<a href="#{_anchor(tag)}">{escape(tag)}</a>' for tag in groups)
+    sections = "".join(
+        f'<section id="{_anchor(tag)}"><h2>{escape(tag)}</h2>{"".join(entries)}</section>'
+        for tag, entries in groups.items()
+    )
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{title}</title><style>{_STYLE}</style></head>"
+        f"<body><header><h1>{title}</h1>{_INTRODUCTION}<nav>{links}</nav></header>"
+        f"<main>{sections}</main></body></html>"
+    )
+
+
+def _operation(path: str, method: str, operation: dict[str, Any], schemas: dict[str, Any]) -> str:
+    parts = []
+    if text := operation.get("description"):
+        parts.append(f"<p>{escape(text)}</p>")
+    if parameters := operation.get("parameters"):
+        parts.append(_table("Parameters", [_parameter(one, schemas) for one in parameters]))
+    if body := operation.get("requestBody"):
+        parts.append(_table("Request body", _fields(body, schemas)))
+    for status, response in operation["responses"].items():
+        if status != "default":
+            parts.append(_table(f"Answer {status}", _fields(response, schemas)))
+    return (
+        f'<details><summary><code class="method">{method.upper()}</code> '
+        f'<code class="path">{escape(path)}</code> {escape(operation.get("summary", ""))}'
+        f"</summary><div>{''.join(parts)}</div></details>"
+    )
+
+
+Row = tuple[str, str, str]
+
+
+def _parameter(parameter: dict[str, Any], schemas: dict[str, Any]) -> Row:
+    note = parameter.get("description") or ""
+    place = parameter["in"] + (", required" if parameter.get("required") else "")
+    return parameter["name"], f"{_type(parameter['schema'], schemas)}, {place}", note
+
+
+def _fields(message: dict[str, Any], schemas: dict[str, Any]) -> list[Row]:
+    """The fields of a body, or one nameless row for a body that is no object."""
+    content: dict[str, Any] = next(iter(message.get("content", {}).values()), {})
+    node = content.get("schema")
+    if node is None:
+        return []
+    shape = resolve(node, schemas)
+    required = set(shape.get("required", ()))
+    rows = [
+        (
+            name,
+            _type(field, schemas) + (", required" if name in required else ""),
+            resolve(field, schemas).get("description") or "",
+        )
+        for name, field in shape.get("properties", {}).items()
+    ]
+    return rows or [("", _type(node, schemas), shape.get("description") or "")]
+
+
+def _table(title: str, rows: list[Row]) -> str:
+    if not rows:
+        return f"<h3>{escape(title)}</h3><p>No body.</p>"
+    lines = "".join(
+        f"<tr><td><code>{escape(name)}</code></td><td>{escape(kind)}</td>"
+        f"<td>{escape(note)}</td></tr>"
+        for name, kind, note in rows
+    )
+    head = "<tr><th>Name</th><th>Type</th><th>Meaning</th></tr>"
+    return f"<h3>{escape(title)}</h3><table>{head}{lines}</table>"
+
+
+def _type(node: dict[str, Any], schemas: dict[str, Any]) -> str:
+    """A few words for a schema, for example `array of string or null`."""
+    if reference := node.get("$ref"):
+        return _name(reference, schemas)
+    for choice in ("oneOf", "anyOf", "allOf"):
+        if choice in node:
+            return " or ".join(dict.fromkeys(_type(one, schemas) for one in node[choice]))
+    if "enum" in node:
+        return " or ".join(map(str, node["enum"]))
+    kind = node.get("type", "anything")
+    if isinstance(kind, list):
+        kind = " or ".join(kind)
+    if kind == "array":
+        return f"array of {_type(node.get('items', {}), schemas)}"
+    return f"{kind} ({node['format']})" if "format" in node else str(kind)
+
+
+def _name(reference: str, schemas: dict[str, Any]) -> str:
+    name = reference.rpartition("/")[2]
+    return str(schemas.get(name, {}).get("title", name))
+
+
+def _anchor(tag: str) -> str:
+    return escape(tag.lower().replace(" ", "-"))

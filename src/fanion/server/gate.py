@@ -1,0 +1,100 @@
+"""What every management request passes before its body is read: key, project, scope.
+
+source: capture.md section 9
+"""
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qsl
+
+from litestar.connection import ASGIConnection
+from litestar.handlers import BaseRouteHandler
+from litestar.types import Guard
+
+from fanion.errors import Invalid, NotAuthenticated, NotFound
+from fanion.projects.auth import Authentication
+from fanion.projects.directory import Projects
+from fanion.projects.keys import bearer_key
+from fanion.projects.model import Principal, Project
+from fanion.projects.request import ManagementRequest
+from fanion.rest.ids import object_id
+
+BODY_KEY = "personal_api_key"
+CURRENT = "@current"
+_READING = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+def gate(authentication: Authentication, projects: Projects) -> Guard:
+    """A plain function, because the framework copies what it is given."""
+
+    async def let_in(
+        connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler
+    ) -> None:
+        if handler.opt.get("public"):
+            return
+        assert isinstance(connection, ManagementRequest)
+        query = dict(parse_qsl(connection.scope["query_string"].decode("latin-1")))
+        principal = await _principal(connection, query, authentication)
+        connection.scope["state"]["principal"] = principal
+        _refuse_nul(connection.scope["path"], query)
+        named = connection.scope["path_params"].get("project_id")
+        if named is not None or handler.opt.get("project"):
+            switch = _token(query) if connection.method == "GET" else None
+            project = await _project(switch, named or CURRENT, principal, projects)
+            principal.require_member(project)
+            connection.scope["state"]["project"] = project
+        principal.require_scope(_scope(handler.opt.get("scope"), connection.method))
+
+    return let_in
+
+
+async def _principal(
+    request: ManagementRequest, query: Mapping[str, str], authentication: Authentication
+) -> Principal:
+    """The first key found is the only one tried."""
+    key = bearer_key(request.headers.get("authorization"))
+    if key is not None:
+        return await authentication.authenticate(key, "Authorization header")
+    key = (await request.values()).text(BODY_KEY)
+    if key is not None:
+        return await authentication.authenticate(key, "body")
+    key = query.get(BODY_KEY)
+    if key is not None:
+        return await authentication.authenticate(key, "query string")
+    raise NotAuthenticated
+
+
+async def _project(
+    token: str | None, named: str, principal: Principal, projects: Projects
+) -> Project:
+    """raises: NotFound; InvalidApiKey for a token that is none"""
+    if token is not None:
+        return await projects.by_token(token)
+    if named == CURRENT:
+        project = await projects.current(principal)
+    else:
+        number = object_id(named)
+        project = None if number is None else await projects.by_id(number)
+    if project is None:
+        raise NotFound("Project not found.")
+    return project
+
+
+def _token(query: Mapping[str, str]) -> str | None:
+    return query.get("token") or query.get("api_key")
+
+
+def _refuse_nul(path: str, query: Mapping[str, str]) -> None:
+    """PostgreSQL takes no NUL in a text, and nothing here is named by one."""
+    if "\0" in path:
+        raise NotFound
+    for name, value in query.items():
+        if "\0" in name or "\0" in value:
+            raise Invalid("Null characters are not allowed.", code="null_characters_not_allowed")
+
+
+def _scope(declared: str | None, method: str) -> str | None:
+    """An object's name becomes `<object>:read` or `<object>:write`."""
+    if declared is None or ":" in declared:
+        return declared
+    return f"{declared}:{'read' if method in _READING else 'write'}"

@@ -1,0 +1,116 @@
+"""The management API: one Litestar application made of the domains' controllers."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, cast
+
+from litestar import Controller, Litestar, get
+from litestar.di import Provide
+from litestar.enums import MediaType
+from litestar.openapi import OpenAPIConfig
+
+from fanion.projects.api import PersonalKeysApi, ProjectsApi, UsersApi
+from fanion.projects.auth import Authentication
+from fanion.projects.directory import Projects
+from fanion.projects.request import ManagementRequest
+from fanion.server.asgi import AsgiApp
+from fanion.server.docs import documentation_page
+from fanion.server.gate import gate
+from fanion.server.openapi import document, openapi_config
+from fanion.server.rendering import error_renderer
+
+BODY_BYTES_MAX = 20 * 1024 * 1024  # api.md, Limits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Management:
+    """What the management API is made of.
+
+    controllers:     of the other domains; `fanion.rest` says how they are written
+    dependencies:    by the name under which handlers ask for them, typed by their class
+    public_url:      where clients reach this server; empty means the host they asked
+    trust_forwarded: whether a proxy in front tells host and scheme
+    """
+
+    authentication: Authentication
+    projects: Projects
+    now: Callable[[], datetime]
+    controllers: Sequence[type[Controller]] = ()
+    dependencies: Mapping[str, object] = field(default_factory=dict)
+    body_bytes_max: int = BODY_BYTES_MAX
+    public_url: str = ""
+    trust_forwarded: bool = True
+
+
+def management_app(parts: Management) -> AsgiApp:
+    """Everything under /api/ that no hot route answers. An ASGI application; it needs no
+    lifespan. Paths are served with and without their last slash."""
+    app = _application(parts, None)
+    app.state.pages = _Pages(parts)
+    # The framework types its messages more narrowly than servers and clients of ASGI do.
+    return cast(AsgiApp, app)
+
+
+class _Pages:
+    """The OpenAPI document and the page made of it, built when first asked for."""
+
+    def __init__(self, parts: Management) -> None:
+        self._parts = parts
+        self._schema: dict[str, Any] | None = None
+
+    def schema(self) -> dict[str, Any]:
+        if self._schema is None:
+            # A twin that never serves: with a configuration of its own the framework adds
+            # routes, and pages that load scripts from elsewhere.
+            self._schema = document(_application(self._parts, openapi_config()))
+        return self._schema
+
+    def documentation(self) -> str:
+        return documentation_page(self.schema())
+
+
+@get("/api/schema", public=True, include_in_schema=False, sync_to_thread=False)
+def _schema(request: ManagementRequest) -> dict[str, Any]:
+    schema: dict[str, Any] = request.app.state.pages.schema()
+    return schema
+
+
+@get(
+    "/api/docs",
+    public=True,
+    include_in_schema=False,
+    sync_to_thread=False,
+    media_type=MediaType.HTML,
+)
+def _documentation(request: ManagementRequest) -> str:
+    return str(request.app.state.pages.documentation())
+
+
+def _application(parts: Management, openapi: OpenAPIConfig | None) -> Litestar:
+    given = {
+        "projects": parts.projects,
+        "authentication": parts.authentication,
+        **parts.dependencies,
+    }
+    app = Litestar(
+        [ProjectsApi, PersonalKeysApi, UsersApi, *parts.controllers, _schema, _documentation],
+        dependencies={name: _provide(value) for name, value in given.items()},
+        guards=[gate(parts.authentication, parts.projects)],
+        exception_handlers={Exception: error_renderer(parts.body_bytes_max)},
+        request_class=ManagementRequest,
+        request_max_body_size=parts.body_bytes_max,
+        openapi_config=openapi,
+        logging_config=None,
+    )
+    app.state.now = parts.now
+    app.state.public_url = parts.public_url
+    app.state.trust_forwarded = parts.trust_forwarded
+    return app
+
+
+def _provide(value: object) -> Provide:
+    def given() -> object:
+        return value
+
+    return Provide(given, sync_to_thread=False)
