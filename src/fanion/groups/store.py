@@ -1,0 +1,104 @@
+"""Groups and their types in the records store."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Dialect, bindparam, insert, select
+
+from fanion.db.engine import Records
+from fanion.db.tables import group_types, groups
+from fanion.db.upsert import upsert
+from fanion.groups.types import GroupState
+
+_group = groups.c
+_type = group_types.c
+
+_OF_TYPE = (
+    select(_group.group_key, _group.properties, _group.created_at, _group.version)
+    .where(_group.project_id == bindparam("project_id"))
+    .where(_group.group_type_index == bindparam("group_type_index"))
+    .where(_group.group_key.in_(bindparam("keys", expanding=True)))
+)
+_TYPES = select(_type.group_type, _type.group_type_index).where(
+    _type.project_id == bindparam("project_id")
+)
+
+
+async def stored_group_properties(
+    records: Records, keys: Sequence[tuple[int, int, str]]
+) -> Mapping[tuple[int, int, str], Mapping[str, Any]]:
+    """(project id, group type index, group key) → properties; unknown groups are absent."""
+    by_type: dict[tuple[int, int], list[str]] = {}
+    for project_id, index, key in keys:
+        by_type.setdefault((project_id, index), []).append(key)
+    found: dict[tuple[int, int, str], Mapping[str, Any]] = {}
+    for (project_id, index), some in by_type.items():
+        rows = await records.fetch(
+            _OF_TYPE, {"project_id": project_id, "group_type_index": index, "keys": some}
+        )
+        found.update({(project_id, index, row.group_key): row.properties for row in rows})
+    return found
+
+
+def load_types(connection: Connection, project_id: int) -> dict[str, int]:
+    """Type → index."""
+    rows = connection.execute(_TYPES, {"project_id": project_id})
+    return {row.group_type: row.group_type_index for row in rows}
+
+
+def load_groups(
+    connection: Connection, project_id: int, keys: Iterable[tuple[int, str]]
+) -> dict[tuple[int, str], GroupState]:
+    """(index, key) → the stored group, for those that exist."""
+    by_index: dict[int, list[str]] = {}
+    for index, key in keys:
+        by_index.setdefault(index, []).append(key)
+    found: dict[tuple[int, str], GroupState] = {}
+    for index, some in by_index.items():
+        rows = connection.execute(
+            _OF_TYPE, {"project_id": project_id, "group_type_index": index, "keys": some}
+        )
+        for row in rows:
+            found[index, row.group_key] = GroupState(row.properties, row.created_at, row.version)
+    return found
+
+
+def write_groups(
+    connection: Connection,
+    project_id: int,
+    types: Mapping[str, int],
+    changed: Mapping[tuple[int, str], GroupState],
+) -> None:
+    """types: those seen for the first time; changed: by index and key"""
+    if types:
+        rows = [
+            {"project_id": project_id, "group_type": name, "group_type_index": index}
+            for name, index in types.items()
+        ]
+        connection.execute(insert(group_types), rows)
+    if changed:
+        connection.execute(
+            _put(connection.dialect),
+            [
+                {
+                    "project_id": project_id,
+                    "group_type_index": index,
+                    "group_key": key,
+                    "properties": group.properties,
+                    "created_at": group.created_at,
+                    "version": group.version + 1,
+                }
+                for (index, key), group in changed.items()
+            ],
+        )
+
+
+def _put(dialect: Dialect) -> Any:
+    statement = upsert(dialect, groups)
+    return statement.on_conflict_do_update(
+        index_elements=["project_id", "group_type_index", "group_key"],
+        set_={
+            "properties": statement.excluded.properties,
+            "version": statement.excluded.version,
+        },
+    )

@@ -1,0 +1,138 @@
+"""The capture endpoints. 200 means that the items are safe on disk, not that they are ingested.
+
+source: api.md, "Public capture endpoint" and "Errors"; capture.md section 1
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+
+from prometheus_client import Counter
+
+from fanion.errors import (
+    AppError,
+    InvalidApiKey,
+    InvalidPersonalApiKey,
+    MissingApiKey,
+    PermissionDenied,
+    Unavailable,
+)
+from fanion.http import Request, Response
+from fanion.ingest.body import Capture, read_capture
+from fanion.ingest.v1 import read_v1, v1_answer, v1_error
+from fanion.log.port import AcceptLog, Envelope, LogFull
+from fanion.projects.auth import Authentication
+from fanion.projects.directory import Projects
+from fanion.projects.model import Project
+
+# Reading a larger body takes more than a few milliseconds, which the event loop has not.
+READ_ON_LOOP_BYTES_MAX = 128 * 1024
+RETRY_AFTER_S = 5
+
+_ACCEPTED = Response(200, b'{"status":1}')
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureEndpoints:
+    """trust_forwarded_for: whether `X-Forwarded-For` is believed"""
+
+    projects: Projects
+    authentication: Authentication
+    log: AcceptLog
+    now: Callable[[], datetime]
+    accepted: Counter
+    body_bytes_max: int
+    trust_forwarded_for: bool
+
+    async def post(self, request: Request) -> Response:
+        """Every path but those below: what the body holds does not depend on the path."""
+        await self._accept(request, await self._read(request, people=False))
+        return _ACCEPTED
+
+    async def engage(self, request: Request) -> Response:
+        """Person updates of old browser clients."""
+        await self._accept(request, await self._read(request, people=True))
+        return _ACCEPTED
+
+    async def v1(self, request: Request) -> Response:
+        """The newest capture protocol, with an answer and an error shape of its own."""
+        known = request.headers.get("posthog-request-id")
+        echoed = (("posthog-request-id", known),) if known else ()
+        try:
+            asked = read_v1(request, self.body_bytes_max)
+            await self._accept(request, asked.capture)
+        except AppError as error:
+            return Response(error.status, v1_error(error), (*error.headers(), *echoed))
+        return Response(200, v1_answer(asked.results), echoed)
+
+    async def discard(self, _: Request) -> Response:
+        """Products beside this one, whose clients want to hear that all is well."""
+        return _ACCEPTED
+
+    async def _read(self, request: Request, *, people: bool) -> Capture:
+        read = partial(read_capture, request, self.body_bytes_max, people=people)
+        if len(request.body) <= READ_ON_LOOP_BYTES_MAX:
+            return read()
+        return await asyncio.to_thread(read)
+
+    async def _accept(self, request: Request, capture: Capture) -> None:
+        project = await self._project(capture)
+        if capture.refusal is not None:
+            raise capture.refusal
+        if capture.items == 0:
+            return
+        headers = request.headers
+        envelope = Envelope(
+            project.id,
+            self.now(),
+            self._client_ip(request),
+            headers.get("user-agent") or "",
+            capture.sent_at,
+            capture.items_json,
+            capture.historical,
+        )
+        try:
+            await self.log.append(envelope)
+        except LogFull:
+            raise Unavailable(
+                "Too many events wait for ingestion. Please retry.",
+                code="log_full",
+                retry_after_s=RETRY_AFTER_S,
+            ) from None
+        except OSError:
+            raise Unavailable("Events cannot be stored now. Please retry.") from None
+        self.accepted.inc(capture.items)
+
+    async def _project(self, capture: Capture) -> Project:
+        """source: capture.md section 1.5"""
+        if not capture.token:
+            raise MissingApiKey
+        try:
+            return await self.projects.by_token(capture.token)
+        except InvalidApiKey:
+            project_id = capture.project_id()
+            if project_id is None:
+                raise
+        return await self._by_personal_key(capture.token, project_id)
+
+    async def _by_personal_key(self, key: str, project_id: int) -> Project:
+        try:
+            principal = await self.authentication.authenticate(key, "body")
+            project = await self.projects.by_id(project_id)
+            if project is None:
+                raise InvalidPersonalApiKey
+            principal.require_member(project)
+        except (InvalidPersonalApiKey, PermissionDenied):
+            raise InvalidPersonalApiKey from None
+        return project
+
+    def _client_ip(self, request: Request) -> str:
+        """The first address of X-Forwarded-For, else the peer's; without an IPv4 port."""
+        forwarded = request.headers.get("x-forwarded-for") if self.trust_forwarded_for else None
+        if not forwarded:
+            return request.peer.rpartition(":")[0].strip("[]")
+        first: str = forwarded.partition(",")[0].strip()
+        host, _, port = first.partition(":")
+        return host if port.isdigit() else first.strip("[]")

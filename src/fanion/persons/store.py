@@ -1,0 +1,330 @@
+"""Persons and their distinct ids in the records store."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeVar
+from uuid import UUID
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Dialect,
+    Row,
+    Select,
+    bindparam,
+    delete,
+    insert,
+    or_,
+    select,
+    update,
+)
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from fanion.db.engine import Records
+from fanion.db.tables import person_distinct_ids, person_overrides, persons
+from fanion.db.upsert import upsert
+from fanion.persons.merge import Changes, PersonState
+
+T = TypeVar("T")
+
+# Of one statement; SQLite takes 32,766 values and grows slow long before.
+IDS_MAX = 2_000
+
+_person = persons.c
+_link = person_distinct_ids.c
+_override = person_overrides.c
+_joined = person_distinct_ids.join(persons, _person.id == _link.person_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """distinct_ids: all of them, the first one seen first"""
+
+    uuid: UUID
+    properties: Mapping[str, Any]
+    is_identified: bool
+    created_at: datetime
+    distinct_ids: Sequence[str]
+
+
+# ── For flags ────────────────────────────────────────────────────────────────────────────
+
+_PROPERTIES = (
+    select(_link.project_id, _link.distinct_id, _person.properties)
+    .select_from(_joined)
+    .where(_link.project_id == bindparam("project_id"))
+    .where(_link.distinct_id.in_(bindparam("distinct_ids", expanding=True)))
+)
+
+
+async def stored_properties(
+    records: Records, keys: Sequence[tuple[int, str]]
+) -> Mapping[tuple[int, str], Mapping[str, Any]]:
+    """(project id, distinct id) → properties of the person that owns it; unknown ids are absent."""
+    by_project: dict[int, list[str]] = {}
+    for project_id, distinct_id in keys:
+        by_project.setdefault(project_id, []).append(distinct_id)
+    found: dict[tuple[int, str], Mapping[str, Any]] = {}
+    for project_id, ids in by_project.items():
+        rows = await records.fetch(_PROPERTIES, {"project_id": project_id, "distinct_ids": ids})
+        found.update({(row.project_id, row.distinct_id): row.properties for row in rows})
+    return found
+
+
+# ── For ingestion ────────────────────────────────────────────────────────────────────────
+
+_STATES = (
+    select(
+        _link.distinct_id,
+        _person.id,
+        _person.uuid,
+        _person.properties,
+        _person.is_identified,
+        _person.created_at,
+        _person.version,
+    )
+    .select_from(_joined)
+    .where(_link.project_id == bindparam("project_id"))
+    .where(_link.distinct_id.in_(bindparam("distinct_ids", expanding=True)))
+)
+_OVERRIDDEN = (
+    select(_override.old_person, _override.new_person)
+    .where(_override.project_id == bindparam("project_id"))
+    .where(_override.new_person.in_(bindparam("persons", expanding=True)))
+)
+_ID_OF_UUID = (
+    select(_person.id)
+    .where(_person.project_id == bindparam("in_project"), _person.uuid == bindparam("of_person"))
+    .scalar_subquery()
+)
+_ATTACH = insert(person_distinct_ids).from_select(
+    ["project_id", "distinct_id", "person_id"],
+    select(
+        bindparam("in_project", type_=_person.project_id.type),
+        bindparam("new_distinct_id", type_=_link.distinct_id.type),
+        _person.id,
+    ).where(_person.project_id == bindparam("in_project"), _person.uuid == bindparam("of_person")),
+)
+_UPDATE = (
+    update(persons)
+    .where(_person.id == bindparam("person"))
+    .values(
+        properties=bindparam("new_properties"),
+        is_identified=bindparam("new_is_identified"),
+        created_at=bindparam("new_created_at"),
+        version=bindparam("new_version"),
+        email=bindparam("new_email"),
+    )
+)
+_MOVE = (
+    update(person_distinct_ids)
+    .where(_link.person_id == bindparam("gone"))
+    .values(person_id=_ID_OF_UUID)
+)
+_REMOVE = delete(persons).where(_person.id == bindparam("gone"))
+
+
+def load_states(
+    connection: Connection, project_id: int, distinct_ids: Sequence[str]
+) -> dict[str, PersonState]:
+    """The persons behind distinct ids; two ids of one person share its state."""
+    known: dict[int, PersonState] = {}
+    found: dict[str, PersonState] = {}
+    for ids in _chunks(distinct_ids):
+        rows = connection.execute(_STATES, {"project_id": project_id, "distinct_ids": ids})
+        for distinct_id, *columns in rows:
+            found[distinct_id] = known.setdefault(columns[0], PersonState(*columns))
+    return found
+
+
+def overridden(
+    connection: Connection, project_id: int, vanished: Sequence[UUID]
+) -> dict[UUID, UUID]:
+    """Persons merged earlier into one of those that vanish now, with that one."""
+    found: dict[UUID, UUID] = {}
+    for uuids in _chunks(vanished):
+        rows = connection.execute(_OVERRIDDEN, {"project_id": project_id, "persons": uuids})
+        found.update({row.old_person: row.new_person for row in rows})
+    return found
+
+
+def write_changes(
+    connection: Connection,
+    project_id: int,
+    changes: Changes,
+    overrides: Mapping[UUID, UUID],
+    version: int,
+) -> None:
+    """overrides: merged person → surviving person, those that this batch moves on included
+    version:   of the overrides; grows with every batch
+    """
+    if changes.created:
+        connection.execute(insert(persons), [_row(project_id, p) for p in changes.created])
+    if changes.updated:
+        connection.execute(_UPDATE, [_update_of(p) for p in changes.updated])
+    if changes.attached:
+        attached = [
+            {"in_project": project_id, "new_distinct_id": name, "of_person": person.uuid}
+            for name, person in changes.attached.items()
+        ]
+        connection.execute(_ATTACH, attached)
+    for merged in changes.merged:
+        connection.execute(
+            _MOVE,
+            {"gone": merged.person.id, "in_project": project_id, "of_person": merged.into.uuid},
+        )
+        connection.execute(_REMOVE, {"gone": merged.person.id})
+    if overrides:
+        rows = [
+            {"project_id": project_id, "old_person": old, "new_person": new, "version": version}
+            for old, new in overrides.items()
+        ]
+        connection.execute(_put_overrides(connection.dialect), rows)
+
+
+def _row(project_id: int, person: PersonState) -> dict[str, Any]:
+    return {
+        "project_id": project_id,
+        "uuid": person.uuid,
+        "properties": person.properties,
+        "is_identified": person.is_identified,
+        "created_at": person.created_at,
+        "version": person.version,
+        "email": _email_of(person),
+    }
+
+
+def _update_of(person: PersonState) -> dict[str, Any]:
+    return {
+        "person": person.id,
+        "new_properties": person.properties,
+        "new_is_identified": person.is_identified,
+        "new_created_at": person.created_at,
+        "new_version": person.version,
+        "new_email": _email_of(person),
+    }
+
+
+def _put_overrides(dialect: Dialect) -> Any:
+    statement = upsert(dialect, person_overrides)
+    return statement.on_conflict_do_update(
+        index_elements=["project_id", "old_person"],
+        set_={"new_person": statement.excluded.new_person, "version": statement.excluded.version},
+    )
+
+
+# ── For people ───────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class PersonQuery:
+    """search: part of the e-mail address, or a whole distinct id"""
+
+    distinct_id: str | None = None
+    email: str | None = None
+    search: str | None = None
+    limit: int = 100
+    offset: int = 0
+
+
+async def find_persons(
+    records: Records, project_id: int, query: PersonQuery
+) -> tuple[list[Person], bool]:
+    """One page, newest first, and whether there are more."""
+    statement = _persons(project_id).order_by(_person.created_at.desc(), _person.id.desc())
+    for condition in _conditions(project_id, query):
+        statement = statement.where(condition)
+    statement = statement.limit(query.limit + 1).offset(query.offset)
+    async with records.read() as connection:
+        rows = (await connection.execute(statement)).all()
+        page = rows[: query.limit]
+        return await _with_ids(connection, project_id, page), len(rows) > query.limit
+
+
+async def get_person(records: Records, project_id: int, person: UUID | int) -> Person | None:
+    """person: its UUID or number. A person that was merged away is the one it became."""
+    async with records.read() as connection:
+        statement = _persons(project_id)
+        if isinstance(person, UUID):
+            survivor = select(_override.new_person).where(
+                _override.project_id == project_id, _override.old_person == person
+            )
+            became = (await connection.execute(survivor)).scalar()
+            statement = statement.where(_person.uuid == (became or person))
+        else:
+            statement = statement.where(_person.id == person)
+        rows = (await connection.execute(statement)).all()
+        found = await _with_ids(connection, project_id, rows)
+    return found[0] if found else None
+
+
+async def persons_of(
+    records: Records, project_id: int, distinct_ids: Iterable[str]
+) -> dict[str, Person]:
+    """The persons behind distinct ids, with only that one id each."""
+    found: dict[str, Person] = {}
+    async with records.read() as connection:
+        for ids in _chunks(sorted(set(distinct_ids))):
+            rows = await connection.execute(
+                _STATES, {"project_id": project_id, "distinct_ids": ids}
+            )
+            for row in rows:
+                found[row.distinct_id] = Person(
+                    row.uuid, row.properties, row.is_identified, row.created_at, [row.distinct_id]
+                )
+    return found
+
+
+def _persons(project_id: int) -> Select[Any]:
+    return select(
+        _person.id, _person.uuid, _person.properties, _person.is_identified, _person.created_at
+    ).where(_person.project_id == project_id)
+
+
+def _conditions(project_id: int, query: PersonQuery) -> Iterable[ColumnElement[bool]]:
+    if query.distinct_id is not None:
+        yield _owns(project_id, query.distinct_id)
+    if query.email is not None:
+        yield _email(query.email, whole=True)
+    if query.search:
+        yield or_(_owns(project_id, query.search), _email(query.search, whole=False))
+
+
+def _owns(project_id: int, distinct_id: str) -> ColumnElement[bool]:
+    owner = select(_link.person_id).where(
+        _link.project_id == project_id, _link.distinct_id == distinct_id
+    )
+    return _person.id.in_(owner)
+
+
+def _email(text: str, *, whole: bool) -> ColumnElement[bool]:
+    email = _person.email
+    return email == text.lower() if whole else email.contains(text.lower(), autoescape=True)
+
+
+def _email_of(person: PersonState) -> str | None:
+    email = person.properties.get("email")
+    return email.lower().replace("\0", "\ufffd") if isinstance(email, str) else None
+
+
+async def _with_ids(
+    connection: AsyncConnection, project_id: int, rows: Sequence[Row[Any]]
+) -> list[Person]:
+    ids: dict[int, list[str]] = {row.id: [] for row in rows}
+    for some in _chunks(list(ids)):
+        links = await connection.execute(
+            select(_link.person_id, _link.distinct_id)
+            .where(_link.project_id == project_id, _link.person_id.in_(some))
+            .order_by(_link.person_id, _link.distinct_id)
+        )
+        for person_id, distinct_id in links:
+            ids[person_id].append(distinct_id)
+    return [
+        Person(row.uuid, row.properties, row.is_identified, row.created_at, ids[row.id])
+        for row in rows
+    ]
+
+
+def _chunks(items: Sequence[T]) -> Iterable[Sequence[T]]:
+    return (items[start : start + IDS_MAX] for start in range(0, len(items), IDS_MAX))
