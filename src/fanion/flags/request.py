@@ -1,0 +1,126 @@
+"""What a client asks of /decide and /flags, read from the decoded body and the query.
+
+source: flags.md section 10; sdk-wire.md section 4.1
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fanion.errors import AppError, InvalidApiKey, InvalidPayload, MissingApiKey
+from fanion.flags.subject import Subject
+
+VERSION_DEFAULT = 1
+VERSION_MAX = 4
+# What a client that sends something else than a number was made for.
+VERSION_UNREADABLE = 2
+
+_TRUE_WORDS = frozenset({"y", "yes", "t", "true", "on", "1"})
+
+
+class MissingDistinctId(AppError):
+    status, type, default_code = 400, "validation_error", "missing_distinct_id"
+    default_detail = "Decide requires a distinct_id."
+
+
+@dataclass(frozen=True, slots=True)
+class FlagRequest:
+    """subject:          as the request describes it, nothing read yet
+    anon_distinct_id: the id before the login, for experience continuity
+    keys:             the flags asked for; None for all
+    """
+
+    subject: Subject
+    anon_distinct_id: str | None = None
+    keys: tuple[str, ...] | None = None
+    geoip_disable: bool = False
+
+
+class NoApiKey(AppError):
+    status, type, default_code = 401, "authentication_error", "no_api_key"
+    default_detail = MissingApiKey.default_detail
+
+
+def project_token(values: Mapping[str, Any], fields: Mapping[str, str]) -> str:
+    """fields: of a form, beside its data
+
+    raises: NoApiKey; InvalidApiKey for something that is no text
+    source: capture.md section 1.4
+    """
+    properties = values.get("properties")
+    inner = properties.get("token") if isinstance(properties, dict) else None
+    places = (fields.get("api_key"), fields.get("token"))
+    token = next(
+        filter(None, (*places, *map(values.get, ("$token", "token", "api_key")), inner)), None
+    )
+    if token is None:
+        raise NoApiKey
+    if not isinstance(token, str):
+        raise InvalidApiKey
+    return token
+
+
+def flags_disabled(values: Mapping[str, Any]) -> bool:
+    return is_truthy(values.get("disable_flags"))
+
+
+def read_request(values: Mapping[str, Any]) -> FlagRequest:
+    """raises: MissingDistinctId; InvalidPayload for a field of the wrong kind"""
+    distinct_id = values.get("distinct_id")
+    if distinct_id is None:
+        distinct_id = values.get("$distinct_id")
+    if distinct_id is None:
+        raise MissingDistinctId
+    anon = values.get("$anon_distinct_id")
+    groups = _object(values, "groups")
+    return FlagRequest(
+        Subject(
+            text(distinct_id),
+            sent=_object(values, "person_properties"),
+            groups={name: text(key) for name, key in groups.items() if key is not None},
+            group_properties={
+                name: properties
+                for name, properties in _object(values, "group_properties").items()
+                if isinstance(properties, dict)
+            },
+        ),
+        anon_distinct_id=None if anon is None else text(anon),
+        keys=_keys(values),
+        geoip_disable=is_truthy(values.get("geoip_disable", values.get("disable_geoip"))),
+    )
+
+
+def read_version(value: str | None) -> int:
+    if value is None or value == "":
+        return VERSION_DEFAULT
+    try:
+        version = int(value)
+    except ValueError:
+        return VERSION_UNREADABLE
+    return min(max(version, VERSION_DEFAULT), VERSION_MAX)
+
+
+def is_truthy(value: object) -> bool:
+    """JSON true, or one of a few words; everything else is false. source: flags.md section 6"""
+    return value is True or (isinstance(value, str) and value.lower() in _TRUE_WORDS)
+
+
+def text(value: object) -> str:
+    """An id as text: a number in decimal."""
+    return value if isinstance(value, str) else str(value)
+
+
+def _object(values: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = values.get(name)
+    if found is None:
+        return {}
+    if not isinstance(found, dict):
+        raise InvalidPayload(f"Malformed request data: {name} must be an object.")
+    return found
+
+
+def _keys(values: Mapping[str, Any]) -> tuple[str, ...] | None:
+    found = values.get("flag_keys_to_evaluate", values.get("flag_keys"))
+    if not isinstance(found, list):
+        return None
+    return tuple(key for key in found if isinstance(key, str))
