@@ -1,0 +1,5 @@
+"""`python -m fanion` is the command `fanion`."""
+
+from fanion.cli import app
+
+app()

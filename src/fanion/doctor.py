@@ -1,0 +1,92 @@
+"""`fanion doctor`: what an operator would check by hand, checked."""
+
+import shutil
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+
+from fanion.config import Settings
+from fanion.db.engine import RecordsUnavailable, open_records
+from fanion.db.migrate import schema_is_current
+from fanion.events.event import EventStoreUnavailable
+from fanion.events.store import open_events
+
+DISK_FREE_BYTES_MIN = 2 * 1024**3
+# A clock before this version was made is wrong, and would misplace every event.
+CLOCK_MIN = datetime(2026, 1, 1, tzinfo=UTC)
+_LIBRARIES = ("chdb", "granian", "litestar", "sqlalchemy")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    what: str
+    ok: bool
+    found: str
+    advice: str = ""
+
+
+async def examine(settings: Settings, now: datetime) -> list[Finding]:
+    settings.data.mkdir(parents=True, exist_ok=True)
+    return [
+        Finding("settings", True, repr(settings)),
+        _versions(),
+        _disk(settings),
+        _clock(now),
+        await _checked("records store", _records, settings),
+        await _checked("event store", _events, settings),
+    ]
+
+
+def _versions() -> Finding:
+    python = ".".join(map(str, sys.version_info[:3]))
+    libraries = ", ".join(f"{name} {version(name)}" for name in _LIBRARIES)
+    return Finding("versions", True, f"Fanion {version('fanion')}, Python {python}, {libraries}")
+
+
+def _disk(settings: Settings) -> Finding:
+    free = shutil.disk_usage(settings.data).free
+    return Finding(
+        "disk",
+        free >= DISK_FREE_BYTES_MIN,
+        f"{free / 1024**3:.1f} GiB free at {settings.data.resolve()}",
+        "" if free >= DISK_FREE_BYTES_MIN else "Make room: a full disk stops capture.",
+    )
+
+
+def _clock(now: datetime) -> Finding:
+    ok = now >= CLOCK_MIN
+    advice = "" if ok else "Set the clock, for example with an NTP client."
+    return Finding("clock", ok, now.isoformat(timespec="seconds"), advice)
+
+
+async def _checked(
+    what: str, check: Callable[[Settings], Awaitable[Finding]], settings: Settings
+) -> Finding:
+    try:
+        return await check(settings)
+    except (RecordsUnavailable, EventStoreUnavailable, OSError, ValueError) as error:
+        advice = "Check that it runs, its URL, and that no other process holds the data folder."
+        return Finding(what, False, str(error), advice)
+
+
+async def _records(settings: Settings) -> Finding:
+    records = await open_records(settings.records_url)
+    try:
+        await records.ping()
+        current = await schema_is_current(settings.records_url)
+    finally:
+        await records.close()
+    if current:
+        return Finding("records store", True, f"{records.dialect}, schema up to date")
+    return Finding("records store", False, "its schema is another version's", "Run fanion migrate.")
+
+
+async def _events(settings: Settings) -> Finding:
+    events = await open_events(settings.event_store_url)
+    try:
+        await events.ping()
+    finally:
+        await events.close()
+    return Finding("event store", True, "answers")

@@ -1,0 +1,81 @@
+"""The RSGI application: hot routes answered here, everything else by the framework."""
+
+from dataclasses import dataclass
+from time import perf_counter
+
+from fanion.errors import AppError, MethodNotAllowed, NotFound
+from fanion.http import Request, Response
+from fanion.server import asgi
+from fanion.server.body import read_body
+from fanion.server.cors import cors_headers, preflight
+from fanion.server.routes import Route, Routes
+from fanion.server.rsgi import Exchange, Scope
+from fanion.server.telemetry import Telemetry
+
+_JSON = ("content-type", "application/json")
+_INTERNAL = AppError().body()
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """`except Exception` stands here once for all hot routes; `management` has its own."""
+
+    routes: Routes
+    management: asgi.AsgiApp
+    telemetry: Telemetry
+    body_bytes_max: int
+
+    async def __rsgi__(self, scope: Scope, exchange: Exchange) -> None:
+        started = perf_counter()
+        headers, path, method = scope.headers, scope.path, scope.method
+        request_id = self.telemetry.request_id(headers)
+        route = self.routes.find(path)
+        if route is None:
+            name = "management"
+            status = await self._manage(scope, exchange, request_id)
+        else:
+            name = route.name
+            response = await self._respond(route, scope, exchange, request_id)
+            lines = [("content-type", response.content_type), ("x-request-id", request_id)]
+            if response.headers:
+                lines += response.headers
+            if route.cors:
+                lines += cors_headers(headers)
+            status = response.status
+            exchange.response_bytes(status, lines, response.body)
+        self.telemetry.answered(request_id, name, method, path, status, perf_counter() - started)
+
+    async def _respond(
+        self, route: Route, scope: Scope, exchange: Exchange, request_id: str
+    ) -> Response:
+        headers, method = scope.headers, scope.method
+        try:
+            body = await read_body(headers, exchange, self.body_bytes_max)
+            if method in route.methods:
+                return await route.endpoint(
+                    Request(method, scope.path, scope.query_string, headers, scope.client, body)
+                )
+            if method == "OPTIONS":
+                return preflight(headers)
+            raise MethodNotAllowed(method, (*route.methods, "OPTIONS"))
+        except AppError as error:
+            return Response(error.status, error.body(), error.headers())
+        except Exception as error:
+            self.telemetry.failed(request_id, scope.path, error)
+            return Response(500, _INTERNAL)
+
+    async def _manage(self, scope: Scope, exchange: Exchange, request_id: str) -> int:
+        extra = [("x-request-id", request_id)]
+        try:
+            if not scope.path.startswith("/api/"):
+                raise NotFound
+            body = await read_body(scope.headers, exchange, self.body_bytes_max)
+            status = await asgi.answer(self.management, scope, exchange, body, extra)
+        except AppError as error:
+            exchange.response_bytes(error.status, [_JSON, *extra, *error.headers()], error.body())
+            return error.status
+        except Exception as error:
+            self.telemetry.failed(request_id, scope.path, error)
+            exchange.response_bytes(500, [_JSON, *extra], _INTERNAL)
+            return 500
+        return status

@@ -1,0 +1,79 @@
+"""The management application, which speaks ASGI, behind a server that speaks RSGI."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+from urllib.parse import unquote
+
+from fanion.server.rsgi import Exchange, Scope, Stream
+
+Message = MutableMapping[str, Any]
+# Frameworks write the three arguments' types each in their own way.
+AsgiApp = Callable[[Any, Any, Any], Awaitable[None]]
+
+
+async def answer(
+    app: AsgiApp, scope: Scope, exchange: Exchange, body: bytes, extra: list[tuple[str, str]]
+) -> int:
+    """Run one request through `app` and return its status; `extra` headers are added."""
+    conversation = _Conversation(exchange, body, extra)
+    await app(_asgi_scope(scope), conversation.receive, conversation.send)
+    return conversation.status
+
+
+def _asgi_scope(scope: Scope) -> dict[str, Any]:
+    host, _, port = scope.client.rpartition(":")
+    server_host, _, server_port = scope.server.rpartition(":")
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.3"},
+        "http_version": scope.http_version,
+        "method": scope.method,
+        "scheme": scope.scheme,
+        "path": unquote(scope.path),
+        "raw_path": scope.path.encode(),
+        "root_path": "",
+        "query_string": scope.query_string.encode(),
+        "headers": [(k.encode("latin-1"), v.encode("latin-1")) for k, v in scope.headers.items()],
+        "client": (host.strip("[]"), int(port or 0)),
+        "server": (server_host.strip("[]"), int(server_port or 0)),
+        "state": {},
+        "extensions": {},
+    }
+
+
+class _Conversation:
+    """One response: sent whole when it comes in one piece, streamed otherwise."""
+
+    def __init__(self, exchange: Exchange, body: bytes, extra: list[tuple[str, str]]) -> None:
+        self.status = 500
+        self._exchange = exchange
+        self._body: bytes | None = body
+        self._extra = extra
+        self._headers: list[tuple[str, str]] = []
+        self._stream: Stream | None = None
+
+    async def receive(self) -> Message:
+        if self._body is not None:
+            body, self._body = self._body, None
+            return {"type": "http.request", "body": body, "more_body": False}
+        await self._exchange.client_disconnect()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            self._headers = [
+                (k.decode("latin-1"), v.decode("latin-1")) for k, v in message["headers"]
+            ] + self._extra
+            return
+        body, more = message.get("body", b""), message.get("more_body", False)
+        if self._stream is None and not more:
+            self._exchange.response_bytes(self.status, self._headers, body)
+            return
+        if self._stream is None:
+            self._stream = self._exchange.response_stream(self.status, self._headers)
+        if body:
+            await self._stream.send_bytes(body)
+        else:
+            await asyncio.sleep(0)

@@ -1,0 +1,39 @@
+"""Cross-origin headers of the public endpoints.
+
+source: capture.md section 1.1, sdk-wire.md section 8
+"""
+
+from fanion.http import Headers, Response
+
+METHODS = "GET, POST, OPTIONS"
+# With credentials `*` stands for nothing, so the answer names what the browser asked for.
+DEFAULT_HEADERS = "X-Requested-With,Content-Type"
+MAX_AGE_S = "86400"
+
+
+def cors_headers(headers: Headers) -> tuple[tuple[str, str], ...]:
+    """What every public answer to a browser carries, errors included."""
+    origin = headers.get("origin")
+    if not origin:
+        return ()
+    return (
+        ("access-control-allow-origin", origin),
+        ("access-control-allow-credentials", "true"),
+        ("access-control-expose-headers", "ETag, Retry-After, X-Request-Id"),
+        ("vary", "Origin"),
+    )
+
+
+def preflight(headers: Headers) -> Response:
+    """The answer to OPTIONS."""
+    asked = headers.get("access-control-request-headers") or DEFAULT_HEADERS
+    return Response(
+        200,
+        b"",
+        (
+            ("access-control-allow-methods", METHODS),
+            ("access-control-allow-headers", asked),
+            ("access-control-max-age", MAX_AGE_S),
+            ("vary", "Access-Control-Request-Headers"),
+        ),
+    )

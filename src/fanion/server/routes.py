@@ -1,0 +1,39 @@
+"""The table of hot routes: which path is answered without the web framework, and by what."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from fanion.http import Endpoint
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """name: a stable word for metrics and logs; methods: beside OPTIONS"""
+
+    name: str
+    endpoint: Endpoint
+    methods: tuple[str, ...] = ("POST",)
+    cors: bool = True
+
+
+class Routes:
+    """Every exact path is served with and without its last slash, never by a redirect:
+    a redirected POST becomes a GET in some clients."""
+
+    def __init__(
+        self, exact: Mapping[str, Route], prefixes: Sequence[tuple[str, Route]] = ()
+    ) -> None:
+        self._exact = {
+            variant: route
+            for path, route in exact.items()
+            for variant in {path.rstrip("/") or "/", path.rstrip("/") + "/"}
+        }
+        self._prefixes = tuple(prefixes)
+
+    def find(self, path: str) -> Route | None:
+        route = self._exact.get(path)
+        if route is None:
+            for prefix, candidate in self._prefixes:
+                if path.startswith(prefix):
+                    return candidate
+        return route

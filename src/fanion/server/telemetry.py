@@ -1,0 +1,74 @@
+"""One log line and a few counters for each request."""
+
+import itertools
+import secrets
+import time
+from collections.abc import Callable
+
+import msgspec
+import structlog
+
+from fanion.http import Headers
+from fanion.logs import LineWriter
+from fanion.metrics import Metrics
+
+REQUEST_ID_CHARS_MAX = 128
+
+
+class RequestLine(msgspec.Struct, frozen=True):
+    """One request in the log. A Struct encoded in the writer's thread costs a tenth of a
+    line built by structlog (0.7 µs against 7.4), which would halve the rate of capture."""
+
+    level: str
+    event: str
+    timestamp: float
+    request_id: str
+    route: str
+    method: str
+    path: str
+    status: int
+    ms: float
+
+
+class Telemetry:
+    def __init__(self, metrics: Metrics, lines: LineWriter, requests: bool = True) -> None:
+        """requests: whether each request is logged; counted it is in any case"""
+        self._metrics = metrics
+        self._lines = lines
+        self._requests = requests
+        self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+        self._observers: dict[
+            tuple[str, int], tuple[Callable[[], None], Callable[[float], None]]
+        ] = {}
+        # Unique over restarts and machines without asking the system for each request.
+        self._prefix = secrets.token_hex(6)
+        self._numbers = itertools.count(1)
+
+    def request_id(self, headers: Headers) -> str:
+        """The caller's own id when it sent a usable one, else a new one."""
+        given: str | None = headers.get("x-request-id")
+        if given and len(given) <= REQUEST_ID_CHARS_MAX and given.isascii() and given.isprintable():
+            return given
+        return f"{self._prefix}-{next(self._numbers):x}"
+
+    def answered(
+        self, request_id: str, route: str, method: str, path: str, status: int, seconds: float
+    ) -> None:
+        observers = self._observers.get((route, status))
+        if observers is None:
+            observers = self._observers[(route, status)] = (
+                self._metrics.requests.labels(route, str(status)).inc,
+                self._metrics.request_seconds.labels(route).observe,
+            )
+        observers[0]()
+        observers[1](seconds)
+        if self._requests:
+            ms = round(seconds * 1000, 3)
+            now = time.time()
+            self._lines.msg(
+                RequestLine("info", "request", now, request_id, route, method, path, status, ms)
+            )
+
+    def failed(self, request_id: str, path: str, error: BaseException) -> None:
+        """We are wrong: the whole story goes to the log, the client learns nothing of it."""
+        self._log.error("request_failed", exc_info=error, request_id=request_id, path=path)

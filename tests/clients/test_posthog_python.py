@@ -1,0 +1,168 @@
+"""The current posthog package from PyPI against the real server."""
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from posthog import Posthog
+
+from tests.server import Keys, RealServer
+
+VISIBLE_S = 20
+
+# The package announces a newer way to read flags; both ask the same of the server.
+pytestmark = pytest.mark.filterwarnings("ignore:.*is deprecated:DeprecationWarning")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RealServer, Keys]]:
+    server = RealServer(Path(tmp_path_factory.mktemp("clients")) / "data")
+    keys = server.setup()
+    server.start()
+    yield server, keys
+    server.close()
+
+
+class Api:
+    """The management API of the one project, as a user with a personal key sees it."""
+
+    def __init__(self, server: RealServer, keys: Keys) -> None:
+        self._client = httpx.Client(
+            base_url=f"{server.url}/api/projects/{keys.project_id}",
+            headers={"Authorization": f"Bearer {keys.personal_api_key}"},
+        )
+
+    def close(self) -> None:
+        self._client.close()
+
+    def get(self, path: str, **query: str) -> Any:
+        answer = self._client.get(path, params=query)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def create_flag(self, **flag: Any) -> None:
+        answer = self._client.post("/feature_flags/", json=flag)
+        assert answer.status_code == 201, answer.text
+
+    def events(self, distinct_id: str, count: int) -> list[dict[str, Any]]:
+        """The events of a distinct id, once there are `count` of them."""
+        give_up = time.monotonic() + VISIBLE_S
+        while time.monotonic() < give_up:
+            results: list[dict[str, Any]] = self.get("/events/", distinct_id=distinct_id)["results"]
+            if len(results) >= count:
+                return results
+            time.sleep(0.05)
+        raise AssertionError(f"{distinct_id} has {len(results)} events, not {count}")
+
+
+@pytest.fixture(scope="module")
+def api(server: tuple[RealServer, Keys]) -> Iterator[Api]:
+    api = Api(*server)
+    yield api
+    api.close()
+
+
+@pytest.fixture
+def posthog(server: tuple[RealServer, Keys]) -> Iterator[Posthog]:
+    running, keys = server
+    client = Posthog(keys.project_api_key, host=running.url, flush_interval=0.05)
+    yield client
+    client.shutdown()
+
+
+def test_captured_events_arrive_with_their_properties(posthog: Posthog, api: Api) -> None:
+    posthog.capture("page viewed", distinct_id="ann", properties={"path": "/", "n": 3})
+    posthog.capture("signed up", distinct_id="ann", properties={"plan": "pro"})
+    posthog.flush()
+
+    events = api.events("ann", 2)
+    by_name = {event["event"]: event["properties"] for event in events}
+    assert by_name["page viewed"]["path"] == "/"
+    assert by_name["page viewed"]["n"] == 3
+    assert by_name["page viewed"]["$lib"] == "posthog-python"
+    assert by_name["signed up"]["plan"] == "pro"
+
+
+def test_set_makes_person_properties(posthog: Posthog, api: Api) -> None:
+    posthog.set(distinct_id="bob", properties={"email": "bob@example.com"})
+    posthog.set_once(distinct_id="bob", properties={"email": "other@example.com", "source": "ad"})
+    posthog.flush()
+
+    api.events("bob", 2)
+    (person,) = api.get("/persons/", distinct_id="bob")["results"]
+    assert person["properties"]["email"] == "bob@example.com"
+    assert person["properties"]["source"] == "ad"
+
+
+def test_alias_joins_two_ids_into_one_person(posthog: Posthog, api: Api) -> None:
+    posthog.capture("visited", distinct_id="visitor-1")
+    posthog.alias("visitor-1", "carol")
+    posthog.capture("paid", distinct_id="carol")
+    posthog.flush()
+
+    api.events("carol", 1)
+    (person,) = api.get("/persons/", distinct_id="carol")["results"]
+    assert sorted(person["distinct_ids"]) == ["carol", "visitor-1"]
+    of_person = api.get("/events/", person_id=person["id"])["results"]
+    assert {event["event"] for event in of_person} == {"visited", "$create_alias", "paid"}
+
+
+def test_flags_answer_with_variant_and_payload(posthog: Posthog, api: Api) -> None:
+    api.create_flag(key="everyone", filters={"groups": [{"rollout_percentage": 100}]})
+    api.create_flag(key="nobody", filters={"groups": [{"rollout_percentage": 0}]})
+    api.create_flag(
+        key="color",
+        filters={
+            "groups": [{"properties": [], "rollout_percentage": 100}],
+            "multivariate": {"variants": [{"key": "blue", "rollout_percentage": 100}]},
+            "payloads": {"blue": json.dumps({"hex": "#00f"})},
+        },
+    )
+
+    assert posthog.feature_enabled("everyone", "dan") is True
+    assert posthog.feature_enabled("nobody", "dan") is False
+    assert posthog.get_feature_flag("color", "dan") == "blue"
+    assert posthog.get_feature_flag_payload("color", "dan") == {"hex": "#00f"}
+
+
+def test_a_flag_sees_the_properties_that_were_set(posthog: Posthog, api: Api) -> None:
+    api.create_flag(
+        key="staff",
+        filters={
+            "groups": [
+                {
+                    "properties": [
+                        {
+                            "key": "email",
+                            "type": "person",
+                            "operator": "icontains",
+                            "value": "@fanion.example",
+                        }
+                    ],
+                    "rollout_percentage": 100,
+                }
+            ]
+        },
+    )
+    posthog.set(distinct_id="eve", properties={"email": "eve@fanion.example"})
+    posthog.flush()
+    api.events("eve", 1)
+
+    assert posthog.feature_enabled("staff", "eve") is True
+    assert posthog.feature_enabled("staff", "somebody else") is False
+
+
+def test_a_flag_read_reports_its_use(posthog: Posthog, api: Api) -> None:
+    api.create_flag(key="used", filters={"groups": [{"rollout_percentage": 100}]})
+
+    posthog.get_feature_flag("used", "fay")
+    posthog.flush()
+
+    (event,) = api.events("fay", 1)
+    assert event["event"] == "$feature_flag_called"
+    assert event["properties"]["$feature_flag"] == "used"
+    assert event["properties"]["$feature_flag_response"] is True

@@ -1,0 +1,113 @@
+"""The real server as a process of its own, on a free loopback port and a fresh folder."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+
+START_S = 30
+POLL_S = 0.02
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@dataclass(frozen=True)
+class Keys:
+    project_id: int
+    project_api_key: str
+    personal_api_key: str
+
+
+@dataclass
+class RealServer:
+    """start() and stop() or kill() as often as wanted; the folder and the keys stay."""
+
+    data: Path
+    settings: Mapping[str, str] = field(default_factory=dict)
+    port: int = field(default_factory=free_port)
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def log_path(self) -> Path:
+        return self.data / "server.log"
+
+    def setup(self) -> Keys:
+        output = self.command("setup", "--json")
+        found = json.loads(output)
+        return Keys(int(found["project_id"]), found["project_api_key"], found["personal_api_key"])
+
+    def command(self, *arguments: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "fanion", *arguments],
+            env=self._environment(),
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr + done.stdout
+        return done.stdout
+
+    def start(self) -> None:
+        self.data.mkdir(parents=True, exist_ok=True)
+        with self.log_path.open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "fanion", "serve"],
+                env=self._environment(),
+                stdout=log,
+                stderr=log,
+            )
+        self.wait_ready()
+
+    def wait_ready(self) -> None:
+        assert self.process is not None
+        give_up = time.monotonic() + START_S
+        while time.monotonic() < give_up:
+            assert self.process.poll() is None, self.log_path.read_text()[-4000:]
+            try:
+                if httpx.get(f"{self.url}/_ready", timeout=5).status_code == 200:
+                    return
+            except httpx.TransportError:
+                pass
+            time.sleep(POLL_S)
+        raise AssertionError(f"not ready in {START_S} s: {self.log_path.read_text()[-4000:]}")
+
+    def kill(self) -> None:
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self) -> int:
+        """SIGTERM, and the exit code."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(timeout=20)
+
+    def close(self) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.kill()
+
+    def _environment(self) -> dict[str, str]:
+        kept = {k: v for k, v in os.environ.items() if not k.startswith("FANION_")}
+        return kept | {
+            "FANION_DATA": str(self.data),
+            "FANION_PORT": str(self.port),
+            **self.settings,
+        }
