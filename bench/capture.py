@@ -1,0 +1,70 @@
+"""Capture: how near the durable answer comes to a handler that does nothing."""
+
+import time
+from collections.abc import Iterator
+
+import msgspec
+
+from bench import load, servers
+from bench.report import Row
+
+BATCH = 100
+DECODE_S = 1.0
+
+
+def run() -> Iterator[Row]:
+    with servers.floor() as floor, servers.fanion() as (server, keys):
+        single = msgspec.json.encode({"api_key": keys.project_api_key, **event(0)})
+        bare = load.post(floor, single)
+        ours = load.post(f"{server.url}/capture/", single)
+        assert ours.failed == 0, ours
+        yield Row(
+            "single-event capture, 32 connections",
+            f"{ours.requests_per_s:,.0f}/s (p99 {ours.p99_ms:.1f} ms)",
+            f"{bare.requests_per_s:,.0f}/s",
+            ours.requests_per_s / bare.requests_per_s,
+            0.4,
+        )
+    with servers.fanion() as (server, keys):
+        items = [event(number) for number in range(BATCH)]
+        batch = msgspec.json.encode({"api_key": keys.project_api_key, "batch": items})
+        decoded = decode_rate(batch) * BATCH
+        ours = load.post(f"{server.url}/batch/", batch)
+        assert ours.failed == 0, ours
+        yield Row(
+            "batch capture, 100 events a request",
+            f"{ours.requests_per_s * BATCH:,.0f} events/s (p99 {ours.p99_ms:.1f} ms)",
+            f"{decoded:,.0f} events/s decoded",
+            ours.requests_per_s * BATCH / decoded,
+            0.35,
+        )
+
+
+def event(number: int) -> dict[str, object]:
+    """What a server SDK sends for an ordinary event."""
+    return {
+        "event": "page viewed",
+        "distinct_id": f"user-{number}",
+        "timestamp": "2026-01-02T03:04:05.678901+00:00",
+        "properties": {
+            "$lib": "posthog-python",
+            "$lib_version": "7.91.1",
+            "$geoip_disable": True,
+            "path": f"/products/{number}",
+            "price": 19.99,
+            "plan": "pro",
+            "items": 3,
+            "currency": "EUR",
+        },
+    }
+
+
+def decode_rate(body: bytes) -> float:
+    """Bodies a second that one thread decodes with msgspec."""
+    decode = msgspec.json.Decoder().decode
+    count, started = 0, time.perf_counter()
+    while time.perf_counter() - started < DECODE_S:
+        for _ in range(100):
+            decode(body)
+        count += 100
+    return count / (time.perf_counter() - started)

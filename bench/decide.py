@@ -1,0 +1,66 @@
+"""Flag evaluation over HTTP, with person properties stored on the server."""
+
+from collections.abc import Iterator
+
+import httpx
+import msgspec
+
+from bench import load, servers
+from bench.ingestion import wait_until_ingested
+from bench.report import Row
+from tests.server import Keys, RealServer
+
+CASES = ((1, 0.35), (50, 0.15))
+
+
+def run() -> Iterator[Row]:
+    for flags, target in CASES:
+        with servers.floor() as floor, servers.fanion() as (server, keys):
+            store(server, keys, flags)
+            body = msgspec.json.encode({"api_key": keys.project_api_key, "distinct_id": "user-1"})
+            bare = load.post(floor, body)
+            ours = load.post(f"{server.url}/decide?v=3", body)
+            assert ours.failed == 0, ours
+            yield Row(
+                f"decide, {flags} flag{'s' if flags > 1 else ''}",
+                f"{ours.requests_per_s:,.0f}/s (p99 {ours.p99_ms:.1f} ms)",
+                f"{bare.requests_per_s:,.0f}/s",
+                ours.requests_per_s / bare.requests_per_s,
+                target,
+            )
+
+
+def store(server: RealServer, keys: Keys, flags: int) -> None:
+    """`flags` flags of two conditions each, every second one multivariate, and one person."""
+    headers = {"Authorization": f"Bearer {keys.personal_api_key}"}
+    with httpx.Client(base_url=server.url, headers=headers) as client:
+        for number in range(flags):
+            answer = client.post(
+                f"/api/projects/{keys.project_id}/feature_flags/", json=flag(number)
+            )
+            answer.raise_for_status()
+        item = {
+            "event": "$identify",
+            "distinct_id": "user-1",
+            "properties": {"$set": {"plan": "pro", "email": "ann@example.com", "age": 30}},
+        }
+        client.post("/capture/", json={"api_key": keys.project_api_key, **item}).raise_for_status()
+    wait_until_ingested(server)
+
+
+def flag(number: int) -> dict[str, object]:
+    plan = {"key": "plan", "type": "person", "operator": "exact", "value": ["team", "pro"]}
+    email = {"key": "email", "type": "person", "operator": "icontains", "value": f"{number}@"}
+    filters: dict[str, object] = {
+        "groups": [
+            {"properties": [email], "rollout_percentage": 100},
+            {"properties": [plan], "rollout_percentage": 60},
+        ]
+    }
+    if number % 2:
+        variants = [
+            {"key": "control", "rollout_percentage": 50},
+            {"key": "test", "rollout_percentage": 50},
+        ]
+        filters["multivariate"] = {"variants": variants}
+    return {"key": f"flag-{number}", "filters": filters}

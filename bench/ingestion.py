@@ -1,0 +1,77 @@
+"""End to end: from the first request to the last row visible."""
+
+import asyncio
+import random
+import time
+from collections.abc import Iterator
+
+import httpx
+import msgspec
+
+from bench import servers
+from bench.capture import event
+from bench.report import Row
+from tests.server import Keys, RealServer
+
+EVENTS = 500_000
+PERSONS = 20_000
+BATCH = 500
+CLIENTS = 4
+GIVE_UP_S = 300
+MEMORY_MB_MAX = 1536
+
+
+def run() -> Iterator[Row]:
+    with servers.fanion() as (server, keys):
+        started = time.perf_counter()
+        asyncio.run(send(server, keys))
+        accepted = time.perf_counter() - started
+        wait_until_ingested(server)
+        seconds = time.perf_counter() - started
+        assert server.process is not None
+        memory = servers.resident_mb(server.process.pid)
+        rate = EVENTS / seconds
+        yield Row(
+            f"end to end, {EVENTS:,} events, {PERSONS:,} persons",
+            f"{rate:,.0f} events/s, {memory:,.0f} MB at most (accepted after {accepted:.1f} s)",
+            "15,000 events/s",
+            rate / 15_000,
+            1.0,
+        )
+
+
+async def send(server: RealServer, keys: Keys) -> None:
+    bodies = iter(batches(keys))
+    async with httpx.AsyncClient(base_url=server.url, timeout=60) as client:
+
+        async def one_client() -> None:
+            for body in bodies:
+                answer = await client.post("/batch/", content=body)
+                assert answer.status_code == 200, answer.text
+
+        await asyncio.gather(*(one_client() for _ in range(CLIENTS)))
+
+
+def batches(keys: Keys) -> Iterator[bytes]:
+    """Events of random persons; each person is given properties now and then."""
+    chance = random.Random(1)
+    for start in range(0, EVENTS, BATCH):
+        items = [item(start + place, chance) for place in range(BATCH)]
+        yield msgspec.json.encode({"api_key": keys.project_api_key, "batch": items})
+
+
+def item(number: int, chance: random.Random) -> dict[str, object]:
+    person = chance.randrange(PERSONS)
+    made = event(person)
+    if number % 20 == 0:
+        made["$set"] = {"email": f"user-{person}@example.com", "visits": number}
+    return made
+
+
+def wait_until_ingested(server: RealServer) -> None:
+    give_up = time.monotonic() + GIVE_UP_S
+    while time.monotonic() < give_up:
+        if "\nfanion_log_lag_envelopes 0.0" in httpx.get(f"{server.url}/metrics", timeout=30).text:
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"not ingested after {GIVE_UP_S} s")

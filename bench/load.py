@@ -1,0 +1,79 @@
+"""Requests from wrk, bounded in time and connections, to a server on this machine."""
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+CONNECTIONS = 32
+WARM_S = 2
+RUN_S = 5
+
+_UNITS_MS = {"us": 0.001, "ms": 1.0, "s": 1000.0, "m": 60_000.0}
+
+
+@dataclass(frozen=True)
+class Load:
+    """failed: answers that were not 2xx, and broken connections"""
+
+    requests_per_s: float
+    p99_ms: float
+    failed: int
+
+
+def available() -> bool:
+    return shutil.which("wrk") is not None
+
+
+def post(
+    url: str,
+    body: bytes,
+    headers: Mapping[str, str] | None = None,
+    connections: int = CONNECTIONS,
+    run_s: int = RUN_S,
+) -> Load:
+    """POST the same body again and again."""
+    with TemporaryDirectory() as folder:
+        (Path(folder) / "body").write_bytes(body)
+        script = Path(folder) / "post.lua"
+        script.write_text(_script(Path(folder) / "body", headers or {}))
+        _wrk(url, script, connections, WARM_S)
+        return _parse(_wrk(url, script, connections, run_s))
+
+
+def _script(body: Path, headers: Mapping[str, str]) -> str:
+    lines = [
+        'wrk.method = "POST"',
+        f'local file = io.open({json.dumps(str(body))}, "rb")',
+        'wrk.body = file:read("*a")',
+        "file:close()",
+        'wrk.headers["Content-Type"] = "application/json"',
+    ]
+    lines += [f"wrk.headers[{json.dumps(k)}] = {json.dumps(v)}" for k, v in headers.items()]
+    return "\n".join(lines)
+
+
+def _wrk(url: str, script: Path, connections: int, run_s: int) -> str:
+    done = subprocess.run(
+        ["wrk", "-t1", f"-c{connections}", f"-d{run_s}s", "--latency", "-s", str(script), url],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=run_s + 30,
+    )
+    return done.stdout
+
+
+def _parse(output: str) -> Load:
+    rate = re.search(r"Requests/sec:\s+([\d.]+)", output)
+    p99 = re.search(r"99%\s+([\d.]+)(us|ms|s|m)", output)
+    assert rate and p99, output
+    refused = re.search(r"Non-2xx or 3xx responses: (\d+)", output)
+    broken = re.search(r"connect (\d+), read (\d+), write (\d+), timeout (\d+)", output)
+    failed = int(refused[1]) if refused else 0
+    failed += sum(map(int, broken.groups())) if broken else 0
+    return Load(float(rate[1]), float(p99[1]) * _UNITS_MS[p99[2]], failed)

@@ -1,0 +1,54 @@
+"""The floor and the real server, each a process of its own that is ended by its id."""
+
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tests.server import Keys, RealServer, free_port
+
+
+@contextmanager
+def floor() -> Iterator[str]:
+    """The URL of the bare handler."""
+    port = free_port()
+    process = subprocess.Popen([sys.executable, "-m", "bench.floor", str(port)])
+    try:
+        _wait_open(port)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait(timeout=10)
+
+
+@contextmanager
+def fanion(**settings: str) -> Iterator[tuple[RealServer, Keys]]:
+    """A fresh server on an empty folder. Its log level is the default: each request is a line."""
+    with TemporaryDirectory() as folder:
+        server = RealServer(Path(folder) / "data", settings)
+        keys = server.setup()
+        server.start()
+        try:
+            yield server, keys
+        finally:
+            server.close()
+
+
+def resident_mb(pid: int) -> float:
+    status = Path(f"/proc/{pid}/status").read_text()
+    peak = next(line for line in status.splitlines() if line.startswith("VmHWM"))
+    return int(peak.split()[1]) / 1024
+
+
+def _wait_open(port: int) -> None:
+    give_up = time.monotonic() + 10
+    while time.monotonic() < give_up:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.02)
+    raise AssertionError("the floor does not answer")
