@@ -1,7 +1,8 @@
 """The records store, opened by URL: SQLite in one file, or PostgreSQL."""
 
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from time import perf_counter
 from typing import Any
 
 from sqlalchemy import URL, Executable, Row, text
@@ -38,12 +39,26 @@ class Records:
         self._reads = reads
         self._writes = writes
         self._fetch = fetch
+        self._took: Callable[[float], None] = _unobserved
+
+    def observe(self, took: Callable[[float], None]) -> None:
+        """took: is told the seconds of each transaction and each read from now on"""
+        self._took = took
+
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        started = perf_counter()
+        try:
+            yield
+        finally:
+            self._took(perf_counter() - started)
 
     @asynccontextmanager
     async def read(self) -> AsyncGenerator[AsyncConnection]:
         """A transaction that only reads, all its statements from one snapshot."""
-        async with connected(self._reads) as connection, connection.begin():
-            yield connection
+        with self._timed():
+            async with connected(self._reads) as connection, connection.begin():
+                yield connection
 
     @asynccontextmanager
     async def write(self) -> AsyncGenerator[AsyncConnection]:
@@ -51,14 +66,16 @@ class Records:
 
         SQLite has one at a time; the next waits for it, CONNECTION_WAIT_S at most.
         """
-        async with connected(self._writes) as connection, connection.begin():
-            yield connection
+        with self._timed():
+            async with connected(self._writes) as connection, connection.begin():
+                yield connection
 
     async def fetch(
         self, statement: Executable, parameters: Parameters | None = None
     ) -> Sequence[Row[Any]]:
         """All rows of one SELECT, for the hot paths: on SQLite a quarter of what `read` costs."""
-        return await self._fetch(statement, parameters)
+        with self._timed():
+            return await self._fetch(statement, parameters)
 
     async def ping(self) -> None:
         """raises: RecordsUnavailable"""
@@ -70,21 +87,33 @@ class Records:
         await self._writes.dispose()
 
 
+def _unobserved(_: float) -> None:
+    pass
+
+
 async def open_records(url: str) -> Records:
     """Open a store that has been migrated.
 
     url:    `sqlite:////absolute/path/records.db` or `postgresql://user:password@host/name`
     raises: RecordsUnavailable; ValueError for another kind of URL
     """
-    parsed = parse_url(url)
-    sqlite = parsed.get_backend_name() == "sqlite"
-    records = _open_sqlite(parsed) if sqlite else _open_postgres(parsed)
+    records = unopened_records(url)
     try:
         await records.ping()
     except BaseException:
         await records.close()
         raise
     return records
+
+
+def unopened_records(url: str) -> Records:
+    """Without asking whether the store answers: the first call meets it.
+
+    raises: ValueError as open_records does
+    """
+    parsed = parse_url(url)
+    sqlite = parsed.get_backend_name() == "sqlite"
+    return _open_sqlite(parsed) if sqlite else _open_postgres(parsed)
 
 
 def _open_sqlite(url: URL) -> Records:

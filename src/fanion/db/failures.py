@@ -2,6 +2,7 @@
 
 import sqlite3
 
+from asyncpg import InternalClientError
 from sqlalchemy import Engine, event
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import DBAPIError
@@ -28,9 +29,9 @@ _SQLITE_CODES = frozenset(
         sqlite3.SQLITE_READONLY,
     }
 )
-# SQLSTATE classes: connection, resources, operator, system; then serialization, deadlock,
-# lock wait, and a server that has become read-only.
-_SQLSTATES = ("08", "53", "57", "58", "40001", "40P01", "55P03", "25006")
+# SQLSTATE classes: connection, resources, operator, system; a login or a database that the
+# server refuses; then serialization, deadlock, lock wait, and a server that is read-only.
+_SQLSTATES = ("08", "53", "57", "58", "28", "3D", "55000", "40001", "40P01", "55P03", "25006")
 
 
 def raise_as_unavailable(engine: Engine) -> None:
@@ -40,6 +41,8 @@ def raise_as_unavailable(engine: Engine) -> None:
 
 def _translate(context: ExceptionContext) -> BaseException | None:
     error = context.original_exception
+    if not isinstance(error, Exception):  # a task that is cancelled must learn that it is
+        return None
     if context.is_disconnect or is_of_the_store(error):
         return RecordsUnavailable(reason(error))
     return None
@@ -62,8 +65,9 @@ def is_of_the_store(error: BaseException) -> bool:
     state = getattr(error, "sqlstate", None)
     if isinstance(state, str):
         return state.startswith(_SQLSTATES)
-    # A socket that broke, or a server that stayed silent (TimeoutError is an OSError).
-    return isinstance(error, OSError)
+    # A socket that broke, or a server that stayed silent (TimeoutError is an OSError); a
+    # connection torn down in the middle of a statement is an error of the driver's own.
+    return isinstance(error, OSError | InternalClientError)
 
 
 def reason(error: BaseException) -> str:

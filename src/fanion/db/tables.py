@@ -75,6 +75,8 @@ projects = Table(
     Column("api_token", String(200), nullable=False, unique=True),
     Column("timezone", String(64), nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
+    # What differs from the defaults of projects.model.IngestionSettings.
+    Column("ingestion", Json, nullable=True),
     sqlite_autoincrement=True,
 )
 
@@ -203,12 +205,15 @@ flag_versions = Table(
 
 # How far ingestion has come in the accept log, written with what it made of the entries.
 # `claimed` is the last id of the run in hand: a repeat after a crash takes the same run.
+# Of several servers the `holder` ingests; another may take over at `held_until`.
 log_positions = Table(
     "log_positions",
     metadata,
     Column("consumer", String(64), primary_key=True),
     Column("position", BigInteger, nullable=False),
     Column("claimed", BigInteger, nullable=False),
+    Column("holder", String(64), nullable=False),
+    Column("held_until", UtcDateTime, nullable=False),
 )
 
 dead_letters = Table(
@@ -224,6 +229,11 @@ dead_letters = Table(
     Column("sent_at", UtcDateTime, nullable=True),
     Column("body", LargeBinary, nullable=False),
     Column("error", Text, nullable=False),
+    # As counted in the ledger; 1 for a body that cannot be read.
+    Column("items", Integer, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    # Set by an operator; the server that ingests tries the marked ones again.
+    Column("retry_requested_at", UtcDateTime, nullable=True, index=True),
     Index(None, "project_id", "failed_at"),
     sqlite_autoincrement=True,
 )

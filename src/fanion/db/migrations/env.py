@@ -15,7 +15,29 @@ from typing import Any, Literal
 from alembic import context
 from sqlalchemy import Connection, TypeDecorator
 
+from fanion.db import (
+    activity_tables,
+    cohort_tables,
+    definition_tables,
+    erasure_tables,
+    flag_tables,
+    ingestion_tables,
+    insight_tables,
+    role_tables,
+)
 from fanion.db.tables import ID, metadata
+
+# Modules with tables of their own: `metadata` is complete once they are imported.
+TABLES = (
+    activity_tables,
+    cohort_tables,
+    definition_tables,
+    erasure_tables,
+    flag_tables,
+    ingestion_tables,
+    insight_tables,
+    role_tables,
+)
 
 
 def _render(kind: str, item: Any, _: Any) -> str | Literal[False]:
