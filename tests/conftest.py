@@ -1,16 +1,33 @@
 """Real stores for every suite: a migrated database of its own for each test."""
 
+import os
 import shutil
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator
 from pathlib import Path
 
 import pytest
 
 from fanion.db.engine import Records, open_records
 from fanion.db.migrate import migrate
+from tests.events_engine import events, project_id
 from tests.postgres import TEMPLATE, NoPostgres, Postgres, private_postgres
 
+# Fixtures of the whole session: the embedded event engine has one folder a process.
+__all__ = ["events", "project_id"]
+
 ENGINES = ("sqlite", "postgresql")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    call: pytest.CallInfo[None],
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Where nothing may be skipped, a skip is a failure with the same reason."""
+    report = yield
+    if report.skipped and call.excinfo and os.environ.get("FANION_TEST_NO_SKIPS") == "1":
+        report.outcome = "failed"
+        report.longrepr = f"skipped: {call.excinfo.value}"
+    return report
 
 
 @pytest.fixture(scope="session")

@@ -19,6 +19,11 @@ ENGINES = ("chdb", "clickhouse") if SERVER_URL else ("chdb",)
 _projects = count(int.from_bytes(os.urandom(4)) << 16)
 
 
+def next_project() -> int:
+    """A project that no other test, and no earlier run on the same server, has used."""
+    return next(_projects)
+
+
 @pytest.fixture(scope="session", params=ENGINES)
 async def events(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
@@ -30,8 +35,7 @@ async def events(
 
 @pytest.fixture
 def project_id() -> int:
-    """A project that no other test, and no earlier run on the same server, has used."""
-    return next(_projects)
+    return next_project()
 
 
 def events_url(engine: str, folder: Path) -> str:

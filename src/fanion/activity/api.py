@@ -1,0 +1,121 @@
+"""The activity of a project over HTTP, and the one shape in which every part of it is told.
+
+source: flags.md section 14
+"""
+
+from datetime import datetime
+from typing import Annotated
+from urllib.parse import urlencode
+
+from litestar import Controller, get
+from litestar.di import NamedDependency
+from litestar.params import FromQuery, QueryParameter
+from msgspec import Meta, Struct
+
+from fanion.activity.changes import Change
+from fanion.activity.store import Author, Recorded, page
+from fanion.db.engine import Records
+from fanion.projects.request import ManagementRequest, scoped
+
+ENTRIES = 10
+ENTRIES_MAX = 1_000
+PAGE_MAX = 1_000_000
+
+
+class ActivityUser(Struct, kw_only=True):
+    first_name: str
+    email: str
+
+
+class ActivityDetail(Struct, kw_only=True):
+    name: Annotated[str, Meta(description="What the thing is called after the change.")]
+    changes: list[Change] | None
+    short_id: None = None
+    trigger: None = None
+    type: None = None
+
+
+class ActivityEntry(Struct, kw_only=True):
+    user: ActivityUser | None
+    activity: Annotated[str, Meta(description="`created`, `updated` or `deleted`.")]
+    scope: Annotated[str, Meta(description="The kind of the thing, such as `FeatureFlag`.")]
+    item_id: str
+    detail: ActivityDetail
+    created_at: datetime
+
+
+class ActivityPage(Struct, kw_only=True):
+    results: list[ActivityEntry]
+    next: Annotated[str | None, Meta(description="Address of the next page.")]
+    previous: Annotated[str | None, Meta(description="Address of the page before.")]
+    total_count: int
+
+
+def author_of(request: ManagementRequest) -> Author:
+    return Author(
+        project=request.project,
+        user_id=request.principal.user.id,
+        now=request.app.state.now(),
+    )
+
+
+async def activity_page(
+    request: ManagementRequest,
+    records: Records,
+    scope: str | None = None,
+    item_id: str | None = None,
+) -> ActivityPage:
+    """What the request's `page` and `limit` ask for, newest first."""
+    query = dict(request.page.query)
+    number, limit = _number(query.get("page"), 1, PAGE_MAX), _number(query.get("limit"), ENTRIES)
+    found, total = await page(
+        records, request.project.id, limit, (number - 1) * limit, scope, item_id
+    )
+    return ActivityPage(
+        results=[_shown(entry) for entry in found],
+        next=_link(request, number + 1, limit) if number * limit < total else None,
+        previous=_link(request, number - 1, limit) if number > 1 else None,
+        total_count=total,
+    )
+
+
+class ActivityApi(Controller):
+    path = "/api/projects/{project_id:str}/activity_log"
+    tags = ("Activity",)
+    opt = scoped("activity_log")
+
+    @get("/", summary="List the activity of a project")
+    async def activity(
+        self,
+        request: ManagementRequest,
+        records: NamedDependency[Records],
+        kind: Annotated[str | None, QueryParameter(name="scope")] = None,
+        item_id: FromQuery[str | None] = None,
+    ) -> ActivityPage:
+        """Newest first, `page` from 1, `limit` 10 unless given. `scope` and `item_id` choose."""
+        return await activity_page(request, records, kind, item_id)
+
+
+def _shown(entry: Recorded) -> ActivityEntry:
+    user = None
+    if entry.email is not None:
+        user = ActivityUser(first_name=entry.first_name or "", email=entry.email)
+    return ActivityEntry(
+        user=user,
+        activity=entry.activity,
+        scope=entry.scope,
+        item_id=entry.item_id,
+        detail=ActivityDetail(name=entry.name, changes=entry.changes),
+        created_at=entry.created_at,
+    )
+
+
+def _number(text: str | None, otherwise: int, most: int = ENTRIES_MAX) -> int:
+    """What makes no sense as a number counts as not given."""
+    number = int(text) if text and text.isascii() and text.isdigit() and len(text) < 10 else 0
+    return min(number, most) if number > 0 else otherwise
+
+
+def _link(request: ManagementRequest, number: int, limit: int) -> str:
+    kept = [(name, value) for name, value in request.page.query if name not in {"page", "limit"}]
+    return f"{request.address}?{urlencode([*kept, ('page', number), ('limit', limit)])}"

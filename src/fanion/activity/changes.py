@@ -1,0 +1,55 @@
+"""What differs between two states of a thing, as its activity tells it.
+
+source: flags.md section 14
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+Action = Literal["created", "changed", "deleted"]
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+class Change(Struct, frozen=True, kw_only=True):
+    """type: what kind of thing changed, the same word as its entry's scope"""
+
+    type: str
+    action: Action
+    field: str
+    before: Any = None
+    after: Any = None
+
+
+def changes(
+    scope: str, before: Mapping[str, Any], after: Mapping[str, Any], fields: Iterable[str]
+) -> list[Change]:
+    """The fields that differ as JSON, in the order of `fields`; one that is absent is null.
+
+    scope: as in `Entry`, for example "FeatureFlag"
+    """
+    return [
+        Change(
+            type=scope,
+            action=_action(before.get(field), after.get(field)),
+            field=field,
+            before=before.get(field),
+            after=after.get(field),
+        )
+        for field in fields
+        if _differ(before.get(field), after.get(field))
+    ]
+
+
+def _action(before: object, after: object) -> Action:
+    if before is None:
+        return "created"
+    return "deleted" if after is None else "changed"
+
+
+def _differ(before: object, after: object) -> bool:
+    """Python takes True for 1, JSON does not."""
+    return _encode(before) != _encode(after)

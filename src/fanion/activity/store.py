@@ -1,0 +1,142 @@
+"""Who changed what, in the records store."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+import msgspec
+from sqlalchemy import ColumnElement, Connection, Row, Select, func, insert, select
+
+from fanion.activity.changes import Change
+from fanion.db.activity_tables import activity_log
+from fanion.db.engine import Records
+from fanion.db.tables import users
+from fanion.projects.model import Project
+
+Scope = Literal["FeatureFlag", "Cohort", "EventDefinition", "Person", "Project"]
+
+NAME_CHARS_MAX = 400  # of the thing that changed; longer names are cut
+
+_entry = activity_log.c
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Author:
+    """Where and by whom a change is made; `author_of` reads it from a request.
+
+    user_id: None for what the server does on its own
+    """
+
+    project: Project
+    user_id: int | None
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """scope:    the kind of the thing
+    item_id:  of the thing, as text
+    activity: `created`, `updated`, `deleted` or another word
+    name:     what people call the thing, after the change
+    changes:  None where there is nothing to compare, as at a creation
+    """
+
+    author: Author
+    scope: Scope
+    item_id: str
+    activity: str
+    name: str
+    changes: Sequence[Change] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """first_name and email: of the user, None when there is none"""
+
+    scope: str
+    item_id: str
+    activity: str
+    name: str
+    changes: list[Change] | None
+    first_name: str | None
+    email: str | None
+    created_at: datetime
+
+
+def record(connection: Connection, entry: Entry) -> None:
+    """Write an entry in the transaction of its change. An update without changes writes none."""
+    if entry.activity == "updated" and not entry.changes:
+        return
+    changes = None if entry.changes is None else msgspec.to_builtins(list(entry.changes))
+    author = entry.author
+    connection.execute(
+        insert(activity_log).values(
+            project_id=author.project.id,
+            organization_id=author.project.organization_id,
+            user_id=author.user_id,
+            scope=entry.scope,
+            item_id=entry.item_id,
+            activity=entry.activity,
+            detail={"name": entry.name[:NAME_CHARS_MAX], "changes": changes},
+            created_at=author.now,
+        )
+    )
+
+
+async def page(
+    records: Records,
+    project_id: int,
+    limit: int,
+    offset: int,
+    scope: str | None = None,
+    item_id: str | None = None,
+) -> tuple[list[Recorded], int]:
+    """Newest first, with the number of all of them. scope, item_id: None for any"""
+    wanted = _wanted(project_id, scope, item_id)
+    rows: Select[Any] = (
+        select(
+            _entry.scope,
+            _entry.item_id,
+            _entry.activity,
+            _entry.detail,
+            _entry.created_at,
+            users.c.first_name,
+            users.c.email,
+        )
+        .select_from(activity_log.outerjoin(users, users.c.id == _entry.user_id))
+        .where(*wanted)
+        .order_by(_entry.created_at.desc(), _entry.id.desc())
+        .limit(limit)
+        .offset(offset)
+    )
+    async with records.read() as connection:
+        total = await connection.scalar(
+            select(func.count()).select_from(activity_log).where(*wanted)
+        )
+        return [_recorded(row) for row in await connection.execute(rows)], total or 0
+
+
+def _wanted(
+    project_id: int, scope: str | None, item_id: str | None
+) -> Sequence[ColumnElement[bool]]:
+    wanted = [_entry.project_id == project_id]
+    if scope is not None:
+        wanted.append(_entry.scope == scope)
+    if item_id is not None:
+        wanted.append(_entry.item_id == item_id)
+    return wanted
+
+
+def _recorded(row: Row[Any]) -> Recorded:
+    changes = row.detail["changes"]
+    return Recorded(
+        row.scope,
+        row.item_id,
+        row.activity,
+        row.detail["name"],
+        None if changes is None else msgspec.convert(changes, list[Change]),
+        row.first_name,
+        row.email,
+        row.created_at,
+    )
