@@ -1,12 +1,12 @@
 """What the event store promises, on every engine."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import UUID, uuid4
 
 import pytest
+from msgspec.structs import replace
 
 from fanion.events.event import (
     Event,
@@ -17,9 +17,6 @@ from fanion.events.event import (
     PersonRow,
 )
 from fanion.events.store import EventStore, open_events
-from tests.events_engine import events, project_id
-
-__all__ = ["events", "project_id"]
 
 NOON = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
 
@@ -35,7 +32,7 @@ def event(project_id: int, minutes: float = 0, **changes: object) -> Event:
         received_at=NOON,
         properties=b'{"plan":"pro"}',
     )
-    return replace(made, **changes)  # type: ignore[arg-type]  # names are checked by replace
+    return replace(made, **changes)
 
 
 async def insert(store: EventStore, sent: Sequence[Event]) -> None:
@@ -221,6 +218,53 @@ async def test_the_latest_override_wins_whatever_the_order(
     assert [e.person_id for e in await page(events, project_id)] == [last]
     assert await page(events, project_id, person_id=middle) == []
     assert len(await page(events, project_id, person_id=last)) == 1
+
+
+async def test_squashed_events_count_for_the_survivor_without_an_override(
+    events: EventStore, project_id: int
+) -> None:
+    first, second, third = (UUID(int=number) for number in (11, 12, 13))
+    sent = [event(project_id, person_id=person) for person in (first, second, third)]
+    await insert(events, sent)
+    await events.override_persons(
+        [Override(project_id, first, third, 2), Override(project_id, second, third, 2)]
+    )
+
+    squashed = await events.squash(2)
+
+    assert squashed >= 2
+    found = await page(events, project_id, person_id=third)
+    assert {one.uuid for one in found} == {one.uuid for one in sent}
+    assert {one.person_id for one in await page(events, project_id)} == {third}
+
+
+async def test_few_overrides_are_left_alone(events: EventStore, project_id: int) -> None:
+    await insert(events, [event(project_id, person_id=UUID(int=11))])
+    await events.override_persons([Override(project_id, UUID(int=11), UUID(int=13), 2)])
+
+    await events.squash(2)
+
+    (found,) = await page(events, project_id, person_id=UUID(int=13))
+    assert found.person_id == UUID(int=13)
+
+
+async def test_stored_ids_are_told_from_new_ones(events: EventStore, project_id: int) -> None:
+    sent = event(project_id)
+    await insert(events, [sent])
+
+    assert await events.existing(project_id, [sent.uuid, uuid4()]) == {sent.uuid}
+    assert await events.existing(project_id + 1, [sent.uuid]) == set()
+
+
+async def test_recent_ids_are_the_newest_by_acceptance(events: EventStore, project_id: int) -> None:
+    old = event(project_id, received_at=NOON - timedelta(hours=3))
+    new = event(project_id, received_at=NOON)
+    await insert(events, [old, new])
+
+    found = await events.recent_ids(NOON - timedelta(hours=1), 1_000_000)
+
+    assert new.uuid in found
+    assert old.uuid not in found
 
 
 async def test_an_override_stays_in_its_project(events: EventStore, project_id: int) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
+from time import perf_counter
 from typing import Any, Final, TypeVar
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
@@ -90,13 +91,19 @@ class Lanes:
         for client in clients:
             self._free.put(client)
         self._threads = ThreadPoolExecutor(len(clients), thread_name_prefix=f"events-{name}")
+        self.took: Callable[[float], None] | None = None
 
     async def run(self, work: Callable[..., _T], *arguments: Any) -> _T:
         try:
             running = self._threads.submit(self._with_client, work, arguments)
         except RuntimeError:
             raise EventStoreUnavailable("the event store is closed") from None
-        return await asyncio.wrap_future(running)
+        started = perf_counter()
+        try:
+            return await asyncio.wrap_future(running)
+        finally:
+            if self.took is not None:
+                self.took(perf_counter() - started)
 
     def _with_client(self, work: Callable[..., _T], arguments: tuple[Any, ...]) -> _T:
         client = self._free.get()

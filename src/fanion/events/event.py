@@ -1,14 +1,14 @@
 """One event as it is stored, and the questions the event store answers."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
+
+from msgspec import Struct
 
 NO_PERSON = UUID(int=0)
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Struct, frozen=True, gc=False):
     """timestamp and received_at: aware, UTC; properties: JSON object; person_id: NO_PERSON
     for an event that makes no person."""
 
@@ -22,8 +22,7 @@ class Event:
     properties: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class EventQuery:
+class EventQuery(Struct, frozen=True):
     """Newest first unless `ascending`; `after` and `before` exclude their own instant.
 
     person_id: the surviving person; events of persons merged into it count as its own
@@ -38,8 +37,7 @@ class EventQuery:
     ascending: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class PersonRow:
+class PersonRow(Struct, frozen=True):
     """A person as mirrored into the event store; the highest version wins."""
 
     project_id: int
@@ -50,8 +48,7 @@ class PersonRow:
     is_deleted: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Override:
+class Override(Struct, frozen=True):
     """Events of `old_person` count for `new_person`; the highest version wins."""
 
     project_id: int

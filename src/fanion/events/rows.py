@@ -3,7 +3,7 @@
 import re
 import struct
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from fanion.events.event import Event, Override, PersonRow
 from fanion.events.schema import ARRAY_DEPTH_MAX
@@ -32,15 +32,16 @@ OVERRIDE_COLUMNS = ("project_id", "old_person", "new_person", "version")
 
 # What DateTime64(6) holds: the years 1900 to 2299.
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_SECONDS_A_DAY = 86_400
+_MICROSECOND = timedelta(microseconds=1)
 _MICROS_A_SECOND = 1_000_000
 
 
 def micros(time: datetime) -> int:
     """Microseconds since 1970, moved into the years 1900–2299 that the store can hold."""
-    passed = time - _EPOCH
-    exact = (passed.days * _SECONDS_A_DAY + passed.seconds) * _MICROS_A_SECOND + passed.microseconds
-    return min(max(exact, MICROS_MIN), MICROS_MAX)
+    exact = (time - _EPOCH) // _MICROSECOND
+    if exact < MICROS_MIN:
+        return MICROS_MIN
+    return exact if exact < MICROS_MAX else MICROS_MAX
 
 
 def _exact(time: datetime) -> int:

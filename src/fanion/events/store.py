@@ -1,7 +1,8 @@
 """Events in chDB or on a ClickHouse server: one dialect, one adapter."""
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date, datetime
 from typing import Any
 from uuid import UUID
 
@@ -9,7 +10,12 @@ from clickhouse_connect.driver.client import Client
 
 from fanion.events import rows
 from fanion.events.engine_store import Lanes, open_lanes
+from fanion.events.erasing_store import erase
+from fanion.events.erasure import Erasure
 from fanion.events.event import Event, EventQuery, Override, PersonRow
+from fanion.events.members_store import SECONDS_MAX, Found, ask, put_inputs
+from fanion.events.squashing_store import squash
+from fanion.events.volume import Days
 
 INSERT_ROWS_MAX = 10_000  # about 250 ms; smaller inserts make more parts to merge
 INSERT_BYTES_MAX = 64 * 2**20
@@ -88,9 +94,38 @@ ORDER BY timestamp DESC
    LIMIT 1
 """
 
+EXISTING = """
+  SELECT DISTINCT uuid
+    FROM events
+   WHERE project_id = {project_id:UInt64}
+     AND uuid IN {uuids:Array(UUID)}
+"""
+
+# An event's own time bounds the months to look into; clients do not retry for days.
+RECENT_IDS = """
+  SELECT uuid
+    FROM events
+   WHERE timestamp >= fromUnixTimestamp64Micro({since:Int64}) - INTERVAL 1 DAY
+     AND received_at >= fromUnixTimestamp64Micro({since:Int64})
+ORDER BY received_at DESC
+   LIMIT {limit:UInt64}
+"""
+
 COUNT = """
   SELECT count()
     FROM (SELECT uuid FROM events WHERE project_id = {project_id:UInt64} GROUP BY uuid)
+"""
+
+
+DAILY = """
+  SELECT toDate(toTimeZone(timestamp, {zone:String})) AS day, uniqExact(uuid)
+    FROM events
+   WHERE project_id = {project_id:UInt64}
+     AND event = {event:String}
+     AND timestamp >= fromUnixTimestamp64Micro({start:Int64})
+     AND timestamp < fromUnixTimestamp64Micro({end:Int64})
+GROUP BY day
+ORDER BY day
 """
 
 
@@ -113,6 +148,10 @@ class EventStore:
     def __init__(self, inserts: Lanes, reads: Lanes) -> None:
         self._inserts = inserts
         self._reads = reads
+
+    def observe(self, took: Callable[[float], None]) -> None:
+        """took: is told the seconds of each insert and each read from now on"""
+        self._inserts.took = self._reads.took = took
 
     async def close(self) -> None:
         """Wait for what is running, then let go of the folder or the server."""
@@ -177,10 +216,56 @@ class EventStore:
         found = await self._read(ONE_EVENT, {"project_id": project_id, "uuid": uuid})
         return next(iter(await self._survivors(project_id, found)), None)
 
+    async def existing(self, project_id: int, uuids: Sequence[UUID]) -> set[UUID]:
+        """Those of the ids that are stored."""
+        found = await self._read(EXISTING, {"project_id": project_id, "uuids": uuids})
+        return {row[0] for row in found}
+
+    async def recent_ids(self, since: datetime, limit: int) -> Sequence[UUID]:
+        """Ids of events of all projects that were accepted from `since` on, the newest first."""
+        found = await self._read(RECENT_IDS, {"since": rows.micros(since), "limit": limit})
+        return [row[0] for row in found]
+
     async def count(self, project_id: int) -> int:
         """How many different uuids; reads all of them, for checks rather than requests."""
         [(events,)] = await self._read(COUNT, {"project_id": project_id})
         return int(events)
+
+    async def daily(self, project_id: int, event: str, days: Days) -> Mapping[date, int]:
+        """How many different uuids each of these days has; days without any are absent."""
+        asked = {
+            "project_id": project_id,
+            "event": event,
+            "zone": days.zone,
+            "start": rows.micros(days.start),
+            "end": rows.micros(days.end),
+        }
+        return {day: int(events) for day, events in await self._read(DAILY, asked)}
+
+    async def ask(
+        self, statement: str, parameters: Mapping[str, Any], seconds_max: int = SECONDS_MAX
+    ) -> Found:
+        """A statement that was compiled from the conditions of a cohort.
+
+        raises: EventStoreUnavailable; EventRejected when a value cannot be compared
+        """
+        return await self._reads.run(ask, statement, parameters, seconds_max)
+
+    async def put_inputs(self, run: UUID, cohort_id: int, members: Sequence[UUID]) -> None:
+        """Members of a static cohort for the statement of one calculation."""
+        await self._inserts.run(put_inputs, run, cohort_id, members)
+
+    async def squash(self, overrides_min: int) -> int:
+        """Write merged persons into their events, of projects with at least so many merges.
+
+        returns: how many merges need no override any more
+        """
+        return await squash(self._reads, overrides_min)
+
+    async def erase(self, erasure: Erasure) -> None:
+        """Remove a deleted person, and its events when they are meant too; returns when no row
+        is left in any part. May be repeated. raises: EventStoreUnavailable"""
+        await erase(self._reads, erasure)
 
     async def _page(self, asked: dict[str, Any], ascending: bool) -> "_Rows":
         statement = OLDEST_FIRST if ascending else NEWEST_FIRST

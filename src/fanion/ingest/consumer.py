@@ -1,43 +1,46 @@
 """From the accept log to the stores: each envelope once, in order, whatever fails in between."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import partial
 from time import monotonic, perf_counter
-from typing import TypeVar
+from uuid import UUID
 
-import msgspec
 import structlog
 
-from fanion.db.engine import RecordsUnavailable
-from fanion.events.event import EventStoreUnavailable, Override, PersonRow
+from fanion.events.event import Event
 from fanion.events.store import EventStore
-from fanion.ingest.prepared import GeoIp
+from fanion.ingest.dead_letters_store import MarkedLetter
+from fanion.ingest.mirror import mirrored_overrides, mirrored_persons
+from fanion.ingest.patience import Patience
+from fanion.ingest.prepared import Drop, GeoIp, ProjectRules
 from fanion.ingest.resolve import Known, Resolved, resolve
-from fanion.ingest.run import PreparedRun, RulesOf, prepare_run
-from fanion.ingest.store import IngestStore, Written
+from fanion.ingest.retry_consumer import LOOK_EVERY_S, Retries, error_text, first_error
+from fanion.ingest.run import PreparedRun, count_items, prepare_run, without_duplicates
+from fanion.ingest.seen import SeenIds
+from fanion.ingest.store import IngestStore, NotOurs, Written
 from fanion.log.port import AcceptLog, Entry
 from fanion.metrics import Metrics
-from fanion.persons.merge import PersonState
 
 # 5,000 events are prepared in 60 ms and inserted in 120 ms; more only costs memory.
 RUN_ENVELOPES_MAX = 5_000
 RUN_BYTES_MAX = 4 * 1024 * 1024
 # Every insert is a part that the event store has to merge; ten a second are no burden.
 LINGER_S = 0.1
-RETRY_FIRST_S = 0.2
-RETRY_MAX_S = 10.0
+# Clients retry for minutes; ids of older events are recognised when they are of one day.
+REMEMBERED = timedelta(hours=2)
+REMEMBERED_MAX = 2_000_000
+# How often a server that does not ingest looks whether it should.
+STAND_BY_S = 1.0
 
-_STORE_FAILURES = (EventStoreUnavailable, RecordsUnavailable, OSError)
-
-T = TypeVar("T")
-
-_encode = msgspec.json.Encoder().encode
+LoadRules = Callable[[Collection[int]], Awaitable[Mapping[int, ProjectRules]]]
 
 
 class Consumer:
     """The consumer of one lane of the log.
 
+    load_rules: the rules of each of some projects, when they are not in memory from their store
     turn:       shared by the consumers of all lanes: two runs must not change one person at once
     types_seen: called with a project id when the project has new group types
     """
@@ -49,7 +52,7 @@ class Consumer:
         events: EventStore,
         now: Callable[[], datetime],
         metrics: Metrics,
-        rules_of: RulesOf,
+        load_rules: LoadRules,
         types_seen: Callable[[int], None],
         turn: asyncio.Lock,
         *,
@@ -61,11 +64,15 @@ class Consumer:
         self._events = events
         self._now = now
         self._metrics = metrics
-        self._rules_of = rules_of
+        self._load_rules = load_rules
         self._types_seen = types_seen
         self._turn = turn
         self.historical = historical
         self._geoip = geoip
+        self._seen = SeenIds()
+        failures = metrics.store_errors.labels("ingestion")
+        self._patience = Patience(failures)
+        self._retries = Retries(store.letters, self._prepared, self._store_letter, now, failures)
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
         self._stopping = asyncio.Event()
         self._idle = asyncio.Event()
@@ -74,14 +81,35 @@ class Consumer:
 
     async def run(self) -> None:
         """Until `stop`; the run in hand is finished then."""
-        await self._resume()
-        ahead = asyncio.create_task(self._take(self.position))
         stopping = asyncio.create_task(self._stopping.wait())
         try:
             while not self._stopping.is_set():
-                await asyncio.wait({ahead, stopping}, return_when=asyncio.FIRST_COMPLETED)
+                try:
+                    await self._resume()
+                    await self._follow(stopping)
+                except NotOurs:
+                    await asyncio.wait({stopping}, timeout=STAND_BY_S)
+        finally:
+            stopping.cancel()
+        await self._store.release(self._now())
+
+    def stop(self) -> None:
+        self._stopping.set()
+
+    async def _follow(self, stopping: asyncio.Task[bool]) -> None:
+        """Run after run, the next one prepared while one is stored. raises: NotOurs"""
+        ahead = asyncio.create_task(self._take(self.position))
+        try:
+            while True:
+                await asyncio.wait(
+                    {ahead, stopping}, timeout=LOOK_EVERY_S, return_when=asyncio.FIRST_COMPLETED
+                )
+                if stopping.done():
+                    return
+                if not self.historical:
+                    await self._retries.look()
                 if not ahead.done():
-                    break
+                    continue
                 entries, prepared = ahead.result()
                 self._idle.clear()
                 ahead = asyncio.create_task(self._take(entries[-1].id))
@@ -89,35 +117,36 @@ class Consumer:
                 self._idle.set()
         finally:
             ahead.cancel()
-            stopping.cancel()
-
-    def stop(self) -> None:
-        self._stopping.set()
 
     async def _resume(self) -> None:
-        """Take the run again that was in hand when the process died."""
-        position = await self._patiently(self._store.position)
+        """Become the one that ingests; take the run again that was in hand when the process
+        before this one died. raises: NotOurs"""
+        position = await self._patience.until_done(lambda: self._store.take(self._now()))
+        await self._remember()
+        self._store.recent.forget()
         self.position = position.at
         while self.position < position.claimed:
-            entries = await self._patiently(lambda: self._read(self.position))
+            entries = await self._patience.until_done(lambda: self._read(self.position))
             again = [entry for entry in entries if entry.id <= position.claimed]
             if not again:
                 break
-            await self._ingest(again, None)
+            await self._ingest(again, None, is_new=False)
         self._idle.set()
 
     async def _take(self, after: int) -> tuple[Sequence[Entry], PreparedRun | None]:
         """The next run, prepared. A full one is prepared while the one before is stored; a small
         one waits for it, and grows meanwhile."""
         while True:
-            entries = await self._patiently(lambda: self._read(after))
+            entries = await self._patience.until_done(lambda: self._read(after))
             if not _is_full(entries):
                 await self._idle.wait()
                 await asyncio.sleep(max(0.0, self._stored_at + LINGER_S - monotonic()))
-                entries = await self._patiently(lambda: self._read(after))
+                entries = await self._patience.until_done(lambda: self._read(after))
             if entries:
                 return entries, await self._prepare(entries)
-            await self._accepted.appended(after, historical=self.historical)
+            await self._patience.until_done(
+                lambda: self._accepted.appended(after, historical=self.historical)
+            )
 
     async def _read(self, after: int) -> Sequence[Entry]:
         return await self._accepted.read(
@@ -127,56 +156,118 @@ class Consumer:
     async def _prepare(self, entries: Sequence[Entry]) -> PreparedRun | None:
         """None for a run with an envelope that cannot be prepared; `_ingest` finds which."""
         try:
-            return await asyncio.to_thread(prepare_run, entries, self._rules_of, self._geoip)
+            return await self._prepared(entries)
         except Exception:
             return None
 
-    async def _ingest(self, entries: Sequence[Entry], prepared: PreparedRun | None) -> None:
-        """Returns when every entry is stored, or put aside as one that cannot be."""
+    async def _prepared(self, entries: Sequence[Entry]) -> PreparedRun:
+        projects = {entry.envelope.project_id for entry in entries}
+        rules = await self._patience.until_done(lambda: self._load_rules(projects))
+        return await asyncio.to_thread(prepare_run, entries, rules.__getitem__, self._geoip)
+
+    async def _ingest(
+        self, entries: Sequence[Entry], prepared: PreparedRun | None, *, is_new: bool = True
+    ) -> None:
+        """Returns when every entry is stored, or put aside as one that cannot be.
+
+        is_new: False when part of it may be in the event store by an attempt before this one
+        """
         try:
             if prepared is None:
-                prepared = await asyncio.to_thread(
-                    prepare_run, entries, self._rules_of, self._geoip
-                )
-            run = prepared
-            await self._patiently(lambda: self._store_in_turn(run))
+                prepared = await self._prepared(entries)
+            run = await self._fresh(prepared) if is_new else prepared
+            await self._patience.until_done(lambda: self._in_turn(lambda: self._store_run(run)))
+        except NotOurs:
+            raise
         except Exception as error:
             if len(entries) == 1:
                 await self._bury(entries[0], error)
                 return
             half = len(entries) // 2
-            await self._ingest(entries[:half], None)
-            await self._ingest(entries[half:], None)
+            await self._ingest(entries[:half], None, is_new=False)
+            await self._ingest(entries[half:], None, is_new=False)
             return
+        for uuids in run.named_ids().values():
+            self._seen.add(uuids)
         self.position = prepared.last
         self._stored_at = monotonic()
         await self._trim()
 
-    async def _store_in_turn(self, run: PreparedRun) -> None:
+    async def _fresh(self, run: PreparedRun) -> PreparedRun:
+        """Without events that a client sent before: a retry keeps its events' ids."""
+        stored: dict[int, set[UUID]] = {}
+        for project_id, uuids in run.named_ids().items():
+            perhaps = self._seen.perhaps(uuids)
+            if perhaps:
+                ask = partial(self._events.existing, project_id, perhaps)
+                stored[project_id] = await self._patience.until_done(ask)
+        return without_duplicates(run, stored)
+
+    async def _remember(self) -> None:
+        """What was stored before this process began counts as seen."""
+        since = self._now() - REMEMBERED
+        self._seen.add(
+            await self._patience.until_done(lambda: self._events.recent_ids(since, REMEMBERED_MAX))
+        )
+
+    async def _in_turn(self, store: Callable[[], Awaitable[None]]) -> None:
         async with self._turn:
-            await self._store_run(run)
+            try:
+                await store()
+            except BaseException:
+                # What the run did to the persons in memory was not written.
+                self._store.recent.forget()
+                raise
 
     async def _store_run(self, run: PreparedRun) -> None:
         started = perf_counter()
-        await self._store.claim(self.position, run.last)
-        known = await self._store.known(run.arrived)
-        resolved = await asyncio.to_thread(_resolve_all, run, known)
-        written = [Written(one, await self._store.overrides(one)) for one in resolved]
-        await self._insert(written, run)
-        await self._store.write(written, run.last, self._now())
-        for one in resolved:
-            if one.new_types:
-                self._types_seen(one.project_id)
+        await self._store.claim(self.position, run.last, self._now())
+        written = await self._resolved(run)
+        tally, now = run.ledger(_stored_at(written)), self._now()
+        async with self._store.writing(written, tally, self.position, run.last, now):
+            await self._insert(written, run, run.last)
+        self._tell(written)
         self._count(run, perf_counter() - started)
 
-    async def _insert(self, written: Sequence[Written], run: PreparedRun) -> None:
-        """Repeatable: events go by their token and uuid, mirrored rows by their version."""
+    async def _store_letter(self, letter: MarkedLetter, run: PreparedRun) -> None:
+        """A dead letter is stored as a run of its own, from which this lane's position stays."""
+        await self._in_turn(lambda: self._settle(letter, run))
+
+    async def _settle(self, letter: MarkedLetter, run: PreparedRun) -> None:
+        started = perf_counter()
+        written = await self._resolved(run)
+        tally, now = run.ledger(_stored_at(written)), self._now()
+        async with self._store.settling(letter, written, tally, self.position, now):
+            await self._insert(written, run, max(self.position, run.last))
+        self._tell(written)
+        self._count(run, perf_counter() - started)
+
+    async def _resolved(self, run: PreparedRun) -> list[Written]:
+        known = await self._store.known(run.arrived, self._now())
+        resolved = await asyncio.to_thread(_resolve_all, run, known)
+        return [Written(one, await self._store.overrides(one)) for one in resolved]
+
+    def _tell(self, written: Sequence[Written]) -> None:
+        for part in written:
+            self._metrics.dropped.labels(Drop.ERASED.value).inc(part.resolved.erased)
+            if part.resolved.new_types:
+                self._types_seen(part.resolved.project_id)
+
+    async def _insert(self, written: Sequence[Written], run: PreparedRun, version: int) -> None:
+        """Repeatable: events go by their token and uuid, mirrored rows by their version.
+
+        version: of overrides
+        """
         events = [event for part in written for event in part.resolved.events]
-        persons = [row for part in written for row in _mirrored(part.resolved)]
-        overrides = [row for part in written for row in _overrides(part, run.last)]
+        persons = [row for part in written for row in mirrored_persons(part.resolved)]
+        overrides = [
+            row
+            for part in written
+            for row in mirrored_overrides(part.resolved.project_id, part.overrides, version)
+        ]
         async with asyncio.TaskGroup() as tasks:
             if events:
-                token = f"{self._store.consumer}-{run.first}-{run.last}"
+                token = _token(self._store.consumer, run, events)
                 tasks.create_task(self._events.insert(events, token))
             if persons:
                 tasks.create_task(self._events.mirror_persons(persons))
@@ -190,29 +281,17 @@ class Consumer:
             self._log.warning("accept_log_not_trimmed", reason=str(error))
 
     async def _bury(self, entry: Entry, error: Exception) -> None:
-        if isinstance(error, ExceptionGroup):
-            error = error.exceptions[0]
+        error = first_error(error)
         self._log.error(
             "envelope_failed", exc_info=error, log_id=entry.id, project=entry.envelope.project_id
         )
-        text = f"{type(error).__name__}: {error}"
-        await self._patiently(lambda: self._store.bury(entry, text, self._now()))
+        text, items = error_text(error), await asyncio.to_thread(count_items, entry.envelope.body)
+        await self._patience.until_done(
+            lambda: self._store.bury(entry, items, self.position, text, self._now())
+        )
         self._metrics.dead_letters.inc()
         self.position = entry.id
         await self._trim()
-
-    async def _patiently(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Again and again while a store is out of reach; what was accepted can wait."""
-        wait_s = RETRY_FIRST_S
-        while True:
-            try:
-                return await work()
-            except* _STORE_FAILURES as group:
-                failure = group.exceptions[0]
-            self._metrics.store_errors.labels("ingestion").inc()
-            self._log.warning("ingestion_waits", reason=str(failure), retry_s=wait_s)
-            await asyncio.sleep(wait_s)
-            wait_s = min(wait_s * 2, RETRY_MAX_S)
 
     def _count(self, run: PreparedRun, seconds: float) -> None:
         self._metrics.ingested.inc(run.events)
@@ -229,10 +308,26 @@ class Consumer:
         )
 
 
+def _token(consumer: str, run: PreparedRun, events: Sequence[Event]) -> str:
+    """The same for the same run. Its places in the log alone would not do: a log that was
+    begun anew counts from 1 again, and its first events would pass for repetitions. Nor must
+    fewer events, because a person was deleted meanwhile, pass for a repetition of all."""
+    first = events[0]
+    return f"{consumer}-{run.first}-{run.last}-{first.project_id}-{first.uuid}-{len(events)}"
+
+
 def _is_full(entries: Sequence[Entry]) -> bool:
     if len(entries) >= RUN_ENVELOPES_MAX:
         return True
     return sum(len(entry.envelope.body) for entry in entries) >= RUN_BYTES_MAX // 2
+
+
+def _stored_at(written: Sequence[Written]) -> dict[int, list[datetime]]:
+    """When the events were accepted, by project."""
+    return {
+        part.resolved.project_id: [event.received_at for event in part.resolved.events]
+        for part in written
+    }
 
 
 def _resolve_all(run: PreparedRun, known: dict[int, Known]) -> list[Resolved]:
@@ -240,27 +335,3 @@ def _resolve_all(run: PreparedRun, known: dict[int, Known]) -> list[Resolved]:
         resolve(project_id, arrived, known[project_id])
         for project_id, arrived in run.arrived.items()
     ]
-
-
-def _mirrored(resolved: Resolved) -> list[PersonRow]:
-    changes = resolved.persons
-    gone = [merged.person for merged in changes.merged]
-    rows = [(person, False) for person in (*changes.created, *changes.updated)]
-    rows += [(person, True) for person in gone]
-    return [_person_row(resolved.project_id, person, deleted) for person, deleted in rows]
-
-
-def _person_row(project_id: int, person: PersonState, is_deleted: bool) -> PersonRow:
-    return PersonRow(
-        project_id,
-        person.uuid,
-        _encode(person.properties),
-        person.created_at,
-        person.version,
-        is_deleted,
-    )
-
-
-def _overrides(part: Written, version: int) -> list[Override]:
-    project_id = part.resolved.project_id
-    return [Override(project_id, old, new, version) for old, new in part.overrides.items()]

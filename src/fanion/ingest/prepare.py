@@ -83,6 +83,13 @@ def prepare(item: Mapping[str, Any], context: Context, index: int = 0) -> Prepar
     )
 
 
+def distinct_id_of(item: Mapping[str, Any]) -> str:
+    """Under which an item is stored; "" when it has none."""
+    properties = item.get("properties") or _NOTHING
+    given = item.get("$distinct_id") or properties.get("distinct_id") or item.get("distinct_id")
+    return _cut(given, DISTINCT_ID_MAX) if given else ""
+
+
 def _read_name(draft: _Draft, context: Context) -> Drop | None:
     name = draft.item.get("event")
     if name is None or name == "":
@@ -92,13 +99,8 @@ def _read_name(draft: _Draft, context: Context) -> Drop | None:
 
 
 def _read_distinct_id(draft: _Draft, context: Context) -> Drop | None:
-    item = draft.item
-    given = item.get("$distinct_id") or draft.properties.get("distinct_id")
-    given = given or item.get("distinct_id")
-    if not given:
-        return Drop.NO_DISTINCT_ID
-    draft.distinct_id = _cut(given, DISTINCT_ID_MAX)
-    return None
+    draft.distinct_id = distinct_id_of(draft.item)
+    return None if draft.distinct_id else Drop.NO_DISTINCT_ID
 
 
 def _check_user_agent(draft: _Draft, context: Context) -> Drop | None:

@@ -12,6 +12,7 @@ import msgspec
 
 from fanion.groups.types import GroupIdentify
 from fanion.persons.merge import Merge, PersonCommand, PersonUpdate
+from fanion.projects.model import IngestionSettings
 
 GeoIp = Callable[[str], Mapping[str, object]]
 
@@ -31,6 +32,14 @@ class ProjectRules:
     anonymize_ips: bool = False
     dropped_user_agents: tuple[str, ...] = ()
     removed_properties: frozenset[str] = frozenset()
+
+
+def rules_of(settings: IngestionSettings) -> ProjectRules:
+    return ProjectRules(
+        settings.anonymize_ips,
+        settings.dropped_user_agents,
+        frozenset(settings.removed_properties),
+    )
 
 
 @dataclass(frozen=True)
@@ -80,6 +89,8 @@ class Drop(StrEnum):
     DIVERTED_EVENT = "diverted_event"
     PERSON_PROFILE_NEEDED = "person_profile_needed"
     USER_AGENT = "user_agent"
+    ERASED = "erased"  # its person was deleted, with its events, after it was accepted
+    DUPLICATE = "duplicate"
 
 
 class Prepared(msgspec.Struct, frozen=True):
@@ -109,3 +120,14 @@ class Prepared(msgspec.Struct, frozen=True):
         return PersonCommand(
             self.distinct_id, self.timestamp, self.update, self.merge, self.makes_person
         )
+
+
+class Arrived(msgspec.Struct, frozen=True, gc=False):
+    """A prepared event with the time at which its envelope was accepted.
+
+    is_named: the client gave the event its id, so that a repetition can be told
+    """
+
+    prepared: Prepared
+    received_at: datetime
+    is_named: bool = False

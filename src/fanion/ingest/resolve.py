@@ -1,26 +1,20 @@
 """What one project's part of a run comes to: events with their persons, and what to write."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
+from fanion.events.erasure import Erasure
 from fanion.events.event import Event
+from fanion.events.known_properties import NewProperties, Recorded
 from fanion.groups.types import GroupState, group_columns, merge_group, new_types
-from fanion.ingest.prepared import Prepared
+from fanion.ingest.prepared import Arrived
+from fanion.ingest.withheld import without_erased
 from fanion.persons.merge import Changes, PersonState, Population
 
 _encode = msgspec.json.Encoder().encode
-
-
-@dataclass(frozen=True, slots=True)
-class Arrived:
-    """A prepared event with the time at which its envelope was accepted."""
-
-    prepared: Prepared
-    received_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,23 +22,35 @@ class Known:
     """What the stores know of everything that the events name.
 
     persons: by distinct id; types: group type → index; groups: by index and key
+    version_floor, erasures: of persons that were deleted
     """
 
     persons: Mapping[str, PersonState]
     types: Mapping[str, int]
     groups: Mapping[tuple[int, str], GroupState]
+    properties: Recorded = field(default_factory=lambda: Recorded({}))
+    version_floor: int = 0
+    erasures: Sequence[Erasure] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """new_types and groups: to be written; names: of the events stored"""
+    """persons, new_types and groups: to be written
+    owners:     of every distinct id named, as they are afterwards
+    names:      of the events stored
+    properties: that are not on record yet
+    erased:     how many events were left out, because their person was deleted
+    """
 
     project_id: int
     events: list[Event]
     persons: Changes
+    owners: Mapping[str, PersonState]
     new_types: Mapping[str, int]
     groups: Mapping[tuple[int, str], GroupState]
     names: frozenset[str]
+    properties: NewProperties
+    erased: int = 0
 
 
 def named_types(arrived: Iterable[Arrived]) -> list[str]:
@@ -70,7 +76,8 @@ def identified_groups(arrived: Iterable[Arrived], types: Mapping[str, int]) -> s
 
 def resolve(project_id: int, arrived: Sequence[Arrived], known: Known) -> Resolved:
     """Apply the events in their order. The same input always gives the same outcome."""
-    population = Population(project_id, known.persons)
+    sent, arrived = len(arrived), without_erased(arrived, known.erasures)
+    population = Population(project_id, known.persons, known.version_floor)
     added = new_types(known.types, named_types(arrived))
     types = {**known.types, **added}
     events = [_event(project_id, one, population, types) for one in arrived]
@@ -78,10 +85,24 @@ def resolve(project_id: int, arrived: Sequence[Arrived], known: Known) -> Resolv
         project_id,
         events,
         population.changes(),
+        population.persons(),
         added,
         _groups(arrived, types, known.groups),
         frozenset(event.event for event in events),
+        known.properties.new(_properties_by_event(arrived)),
+        sent - len(arrived),
     )
+
+
+def _properties_by_event(arrived: Iterable[Arrived]) -> dict[str, list[Mapping[str, Any]]]:
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for one in arrived:
+        prepared = one.prepared
+        if prepared.name in found:
+            found[prepared.name].append(prepared.properties)
+        else:
+            found[prepared.name] = [prepared.properties]
+    return found
 
 
 def _event(

@@ -1,13 +1,17 @@
 """A run: the envelopes that are ingested together."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
 
+from fanion.errors import AppError
 from fanion.ingest.items import read_items
+from fanion.ingest.ledger import STORED, Dropped, Tally, count_of, joined
 from fanion.ingest.prepare import prepare
-from fanion.ingest.prepared import Context, Drop, GeoIp, ProjectRules
-from fanion.ingest.resolve import Arrived
+from fanion.ingest.prepared import Arrived, Context, Drop, GeoIp, Prepared, ProjectRules
 from fanion.log.port import Entry
 
 RulesOf = Callable[[int], ProjectRules]
@@ -15,16 +19,43 @@ RulesOf = Callable[[int], ProjectRules]
 
 @dataclass(frozen=True, slots=True)
 class PreparedRun:
-    """arrived: by project, in the order of arrival; dropped: items by reason"""
+    """arrived: by project, in the order of arrival; dropped: items by reason
+    tally:   of the dropped items
+    """
 
     first: int
     last: int
     arrived: Mapping[int, Sequence[Arrived]]
     dropped: Mapping[Drop, int] = field(default_factory=dict)
+    tally: Tally = field(default_factory=Tally)
 
     @property
     def events(self) -> int:
         return sum(map(len, self.arrived.values()))
+
+    def ledger(self, stored: Mapping[int, Sequence[datetime]]) -> Tally:
+        """Of all items.
+
+        stored: by project, when the stored ones were accepted; the others that arrived were
+                left out because their person was deleted
+        """
+        counts = count_of(STORED, stored)
+        if sum(counts.values()) < self.events:
+            arrived = count_of(
+                Drop.ERASED,
+                {key: [one.received_at for one in events] for key, events in self.arrived.items()},
+            )
+            for (project_id, minute, _), items in list(counts.items()):
+                arrived[project_id, minute, Drop.ERASED] -= items
+            counts += arrived
+        return joined(self.tally, Tally(counts))
+
+    def named_ids(self) -> dict[int, list[UUID]]:
+        """The ids that clients gave, by project."""
+        return {
+            project_id: [one.prepared.uuid for one in events if one.is_named]
+            for project_id, events in self.arrived.items()
+        }
 
 
 def prepare_run(
@@ -32,7 +63,8 @@ def prepare_run(
 ) -> PreparedRun:
     """entries: at least one, in the order of their ids"""
     arrived: dict[int, list[Arrived]] = {}
-    dropped: Counter[Drop] = Counter()
+    counts: Counter[Drop] = Counter()
+    dropped = Dropped()
     for entry in entries:
         envelope = entry.envelope
         context = Context(
@@ -49,7 +81,55 @@ def prepare_run(
         for index, item in enumerate(read_items(envelope.body)):
             outcome = prepare(item, context, index)
             if isinstance(outcome, Drop):
-                dropped[outcome] += 1
+                counts[outcome] += 1
+                dropped.add(
+                    envelope.project_id, envelope.received_at, outcome, item, envelope.user_agent
+                )
             else:
-                of_project.append(Arrived(outcome, envelope.received_at))
-    return PreparedRun(entries[0].id, entries[-1].id, arrived, dropped)
+                is_named = bool(item.get("uuid"))
+                of_project.append(Arrived(outcome, envelope.received_at, is_named))
+    return PreparedRun(entries[0].id, entries[-1].id, arrived, counts, dropped.tally())
+
+
+def count_items(body: bytes) -> int:
+    """How many items a body counts for in the ledger: 1 for one that cannot be read."""
+    try:
+        return len(read_items(body)) or 1
+    except (AppError, ValueError, RecursionError):
+        return 1
+
+
+def without_duplicates(run: PreparedRun, stored: Mapping[int, Set[UUID]]) -> PreparedRun:
+    """Leave out what is stored already, and all but the first of what the run says twice.
+
+    stored: by project, ids of this run that the event store has
+    """
+    kept: dict[int, list[Arrived]] = {}
+    left_out = Dropped()
+    for project_id, events in run.arrived.items():
+        known = set(stored.get(project_id, ()))
+        of_project = kept[project_id] = []
+        for event in events:
+            uuid = event.prepared.uuid
+            if event.is_named and uuid in known:
+                left_out.add(
+                    project_id, event.received_at, Drop.DUPLICATE, _as_sent(event.prepared), ""
+                )
+                continue
+            if event.is_named:
+                known.add(uuid)
+            of_project.append(event)
+    tally = left_out.tally()
+    if not tally.counts:
+        return run
+    dropped = {**run.dropped, Drop.DUPLICATE: sum(tally.counts.values())}
+    return replace(run, arrived=kept, dropped=dropped, tally=joined(run.tally, tally))
+
+
+def _as_sent(prepared: Prepared) -> dict[str, Any]:
+    return {
+        "event": prepared.name,
+        "distinct_id": prepared.distinct_id,
+        "uuid": str(prepared.uuid),
+        "properties": prepared.properties,
+    }

@@ -1,22 +1,49 @@
 """Everything that one run writes to the records store, in one transaction."""
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, Row, Update, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fanion.db.engine import Records
-from fanion.db.tables import dead_letters, log_positions
+from fanion.db.tables import log_positions
 from fanion.db.upsert import upsert
 from fanion.events.definitions_store import record_seen
+from fanion.events.known_properties import KnownProperties
+from fanion.events.property_definitions_store import load_properties, record_properties
 from fanion.groups.store import load_groups, load_types, write_groups
-from fanion.ingest.resolve import Arrived, Known, Resolved, identified_groups
+from fanion.ingest.dead_letters_store import DeadLetters, MarkedLetter, put_aside, take_out
+from fanion.ingest.ledger import Tally, joined
+from fanion.ingest.ledger_store import write_tally
+from fanion.ingest.people import RecentPersons
+from fanion.ingest.prepared import Arrived
+from fanion.ingest.resolve import Known, Resolved, identified_groups
 from fanion.log.port import Entry
+from fanion.persons.erasure_store import load_erasures, load_floors
 from fanion.persons.merge import named_ids
 from fanion.persons.store import load_states, overridden, write_changes
 from fanion.projects.flag_version_store import move_flag_version
+
+# A server that is silent for so long has died; another one goes on with its log.
+HELD = timedelta(seconds=15)
+_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class NotOurs(Exception):
+    """Another server ingests from this log now."""
+
+
+async def ingested_upto(records: Records) -> int:
+    """The last place in the log that any consumer has done or claimed."""
+    rows = await records.fetch(select(log_positions.c.position, log_positions.c.claimed))
+    return max((max(row.position, row.claimed) for row in rows), default=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,26 +64,44 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class IngestStore:
-    """consumer: the name under which the position is kept"""
+    """consumer: the name under which the position is kept
+    holder:   names this process among those that share the store
+    recent, properties: shared by all consumers
+    """
 
     records: Records
     consumer: str
+    holder: str
+    recent: RecentPersons
+    properties: KnownProperties
 
-    async def position(self) -> Position:
-        row = log_positions.c
-        statement = select(row.position, row.claimed).where(row.consumer == self.consumer)
-        rows = await self.records.fetch(statement)
-        return Position(rows[0].position, rows[0].claimed) if rows else Position(0, 0)
+    @property
+    def letters(self) -> DeadLetters:
+        return DeadLetters(self.records)
 
-    async def claim(self, position: int, upto: int) -> None:
-        """After a crash the entries up to `upto` are taken as one run again."""
+    async def take(self, now: datetime) -> Position:
+        """Become the one that ingests, and learn where to go on. raises: NotOurs"""
         async with self.records.write() as connection:
-            await connection.run_sync(_move, self.consumer, position, upto)
+            return await connection.run_sync(_take, self.consumer, self.holder, now)
 
-    async def known(self, arrived: Mapping[int, Sequence[Arrived]]) -> dict[int, Known]:
+    async def release(self, now: datetime) -> None:
+        """Let another server go on at once."""
+        async with self.records.write() as connection:
+            mine = _of(self.consumer).where(log_positions.c.holder == self.holder)
+            await connection.execute(mine.values(held_until=now))
+
+    async def claim(self, position: int, upto: int, now: datetime) -> None:
+        """After a crash the entries up to `upto` are taken as one run again. raises: NotOurs"""
+        async with self.records.write() as connection:
+            await connection.run_sync(_move, self._at(position, now), position, upto)
+
+    async def known(
+        self, arrived: Mapping[int, Sequence[Arrived]], now: datetime
+    ) -> dict[int, Known]:
         """What is stored about everything that the events of each project name."""
+        self.properties.refresh(now)
         async with self.records.read() as connection:
-            return await connection.run_sync(_known, arrived)
+            return await connection.run_sync(_known, arrived, self.recent, self.properties)
 
     async def overrides(self, resolved: Resolved) -> dict[UUID, UUID]:
         """This run's, and earlier ones whose person it merges on."""
@@ -67,69 +112,189 @@ class IngestStore:
             earlier = await connection.run_sync(overridden, resolved.project_id, list(changes))
         return {old: changes[new] for old, new in earlier.items()} | changes
 
-    async def write(self, written: Sequence[Written], done: int, now: datetime) -> None:
-        """All of it and the position, or nothing. done: the last id of the run"""
+    @asynccontextmanager
+    async def writing(
+        self, written: Sequence[Written], tally: Tally, position: int, done: int, now: datetime
+    ) -> AsyncGenerator[None]:
+        """All of it and the position, or nothing, committed when the body has ended well: the
+        statements run while the body stores the events.
+
+        tally:          of all items of the run, for the ledger
+        position, done: the last ids of the run before and of this one
+        raises:         NotOurs
+        """
         async with self.records.write() as connection:
-            await connection.run_sync(_write, self.consumer, written, done, now)
+            write = partial(_write, stand=self._at(position, now), written=written, tally=tally)
+            async with _beside(connection, partial(write, done=done)):
+                yield
+        self._keep(written)
 
-    async def bury(self, entry: Entry, error: str, now: datetime) -> None:
-        """Put an envelope that cannot be ingested aside, and step over it."""
+    @asynccontextmanager
+    async def settling(
+        self,
+        letter: MarkedLetter,
+        written: Sequence[Written],
+        tally: Tally,
+        position: int,
+        now: datetime,
+    ) -> AsyncGenerator[None]:
+        """The same for a dead letter, whose row goes; the position stays.
+
+        raises: NotOurs, LetterGone, both before the body begins
+        """
         async with self.records.write() as connection:
-            await connection.run_sync(_bury, self.consumer, entry, error, now)
+            await connection.run_sync(_hold, self._at(position, now))
+            tally = joined(tally, await connection.run_sync(take_out, letter))
+            version = max(position, letter.entry.id)
+            write = partial(_write_parts, written=written, tally=tally, version=version, now=now)
+            async with _beside(connection, write):
+                yield
+        self._keep(written)
+
+    async def bury(
+        self, entry: Entry, items: int, position: int, error: str, now: datetime
+    ) -> None:
+        """Put an envelope that cannot be ingested aside, and step over it. raises: NotOurs"""
+        async with self.records.write() as connection:
+            await connection.run_sync(_bury, self._at(position, now), entry, items, error)
+
+    def _keep(self, written: Sequence[Written]) -> None:
+        for part in written:
+            self.recent.keep(part.resolved.project_id, part.resolved.owners)
+            self.properties.add(part.resolved.project_id, part.resolved.properties)
+
+    def _at(self, position: int, now: datetime) -> "_Stand":
+        return _Stand(self.consumer, self.holder, position, now)
 
 
-def _move(connection: Connection, consumer: str, position: int, claimed: int) -> None:
+@dataclass(frozen=True, slots=True)
+class _Stand:
+    """Who writes, and from which position it believes to go on."""
+
+    consumer: str
+    holder: str
+    position: int
+    now: datetime
+
+
+def _take(connection: Connection, consumer: str, holder: str, now: datetime) -> Position:
+    row = _locked(connection, consumer)
+    if row is None:
+        row = _begin(connection, consumer)
+    if row.holder != holder and row.held_until > now:
+        raise NotOurs(f"{row.holder} ingests until {row.held_until.isoformat()}")
+    connection.execute(_of(consumer).values(holder=holder, held_until=now + HELD))
+    return Position(row.position, row.claimed)
+
+
+def _begin(connection: Connection, consumer: str) -> Row[Any]:
     statement = upsert(connection.dialect, log_positions).values(
-        consumer=consumer, position=position, claimed=claimed
+        consumer=consumer, position=0, claimed=0, holder="", held_until=_LONG_AGO
     )
-    connection.execute(
-        statement.on_conflict_do_update(
-            index_elements=["consumer"], set_={"position": position, "claimed": claimed}
-        )
-    )
+    connection.execute(statement.on_conflict_do_nothing())
+    row = _locked(connection, consumer)
+    assert row is not None
+    return row
 
 
-def _known(connection: Connection, arrived: Mapping[int, Sequence[Arrived]]) -> dict[int, Known]:
+def _locked(connection: Connection, consumer: str) -> Row[Any] | None:
+    """The row, which nobody else may change before this transaction ends."""
+    wanted = select(log_positions).where(log_positions.c.consumer == consumer).with_for_update()
+    return connection.execute(wanted).first()
+
+
+def _of(consumer: str) -> Update:
+    return update(log_positions).where(log_positions.c.consumer == consumer)
+
+
+def _move(connection: Connection, stand: _Stand, position: int, claimed: int) -> None:
+    """Only for the holder, and only from where it believes to be: otherwise somebody else has
+    gone on from there, and what this run would write is written already."""
+    moved = connection.execute(
+        _of(stand.consumer)
+        .where(log_positions.c.holder == stand.holder, log_positions.c.position == stand.position)
+        .values(position=position, claimed=claimed, held_until=stand.now + HELD)
+    )
+    if moved.rowcount != 1:
+        raise NotOurs(f"the position is no longer {stand.position}")
+
+
+def _known(
+    connection: Connection,
+    arrived: Mapping[int, Sequence[Arrived]],
+    recent: RecentPersons,
+    properties: KnownProperties,
+) -> dict[int, Known]:
+    floors = load_floors(connection, list(arrived))
+    recent.heed_deletions(floors)
+    erasures = load_erasures(connection, list(floors)) if floors else {}
     found: dict[int, Known] = {}
     for project_id, events in arrived.items():
         commands = (event.prepared.person_command() for event in events)
+        persons, unread = recent.find(project_id, named_ids(commands))
+        read = load_states(connection, project_id, unread)
         types = load_types(connection, project_id)
         found[project_id] = Known(
-            load_states(connection, project_id, named_ids(commands)),
+            persons | recent.same(read),
             types,
             load_groups(connection, project_id, identified_groups(events, types)),
+            load_properties(connection, project_id, _names(events), properties),
+            floors.get(project_id, 0),
+            erasures.get(project_id, ()),
         )
     return found
 
 
+def _names(events: Sequence[Arrived]) -> set[str]:
+    return {event.prepared.name for event in events}
+
+
+@asynccontextmanager
+async def _beside(
+    connection: AsyncConnection, work: Callable[[Connection], None]
+) -> AsyncGenerator[None]:
+    """Run statements while the body runs."""
+    statements = asyncio.ensure_future(connection.run_sync(work))
+    try:
+        yield
+    finally:
+        await statements
+
+
+def _hold(connection: Connection, stand: _Stand) -> None:
+    """Only the holder may change persons, whichever entry it is about."""
+    mine = _of(stand.consumer).where(log_positions.c.holder == stand.holder)
+    if connection.execute(mine.values(held_until=stand.now + HELD)).rowcount != 1:
+        raise NotOurs("another server ingests")
+
+
 def _write(
-    connection: Connection, consumer: str, written: Sequence[Written], done: int, now: datetime
+    connection: Connection, stand: _Stand, written: Sequence[Written], tally: Tally, done: int
+) -> None:
+    _move(connection, stand, done, done)
+    _write_parts(connection, written, tally, done, stand.now)
+
+
+def _write_parts(
+    connection: Connection,
+    written: Sequence[Written],
+    tally: Tally,
+    version: int,
+    now: datetime,
 ) -> None:
     for part in written:
         resolved = part.resolved
         project_id = resolved.project_id
-        write_changes(connection, project_id, resolved.persons, part.overrides, done)
+        write_changes(connection, project_id, resolved.persons, part.overrides, version)
         write_groups(connection, project_id, resolved.new_types, resolved.groups)
         if resolved.new_types:
             move_flag_version(connection, project_id)
+        record_properties(connection, project_id, resolved.properties, now)
     names = {(part.resolved.project_id, name) for part in written for name in part.resolved.names}
     record_seen(connection, names, now)
-    _move(connection, consumer, done, done)
+    write_tally(connection, tally)
 
 
-def _bury(connection: Connection, consumer: str, entry: Entry, error: str, now: datetime) -> None:
-    envelope = entry.envelope
-    connection.execute(
-        insert(dead_letters).values(
-            project_id=envelope.project_id,
-            log_id=entry.id,
-            received_at=envelope.received_at,
-            failed_at=now,
-            client_ip=envelope.client_ip,
-            user_agent=envelope.user_agent,
-            sent_at=envelope.sent_at,
-            body=envelope.body,
-            error=error,
-        )
-    )
-    _move(connection, consumer, entry.id, entry.id)
+def _bury(connection: Connection, stand: _Stand, entry: Entry, items: int, error: str) -> None:
+    _move(connection, stand, entry.id, entry.id)
+    put_aside(connection, entry, items, error, stand.now)

@@ -193,12 +193,13 @@ def _plain(value: Any) -> Any:
 
 @contextmanager
 def _store_failures() -> Iterator[None]:
-    """An envelope that PostgreSQL cannot store is no failure of the store."""
+    """An envelope that PostgreSQL cannot store is no failure of the store; a connection that is
+    torn down in the middle of a statement is, and the driver calls it an error of its own."""
     try:
         yield
     except asyncpg.DataError:
         raise
-    except (asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+    except (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError) as error:
         raise OSError(f"accept log: {error}") from error
 
 

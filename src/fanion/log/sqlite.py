@@ -79,16 +79,22 @@ async def _run(thread: ThreadPoolExecutor, work: Callable[[], T]) -> T:
 
 
 async def open_sqlite_log(
-    path: Path, *, bytes_max: int, disk_free_bytes_min: int = DISK_FREE_BYTES_MIN
+    path: Path,
+    *,
+    bytes_max: int,
+    disk_free_bytes_min: int = DISK_FREE_BYTES_MIN,
+    after: int = 0,
 ) -> SqliteLog:
     """Make the file when it is not there.
 
     bytes_max:           compressed bytes at which appends raise LogFull; passed by one group
                          at most
     disk_free_bytes_min: with less on the disk, appends raise LogFull
+    after:               where ingestion stands: a file that was lost begins behind it, or
+                         what it takes would pass for ingested
     raises:              OSError
     """
-    file = LogFile(path, bytes_max, disk_free_bytes_min)
+    file = LogFile(path, bytes_max, disk_free_bytes_min, after)
     reader = await asyncio.to_thread(_open, file, path)
     return SqliteLog(file, reader)
 

@@ -74,13 +74,16 @@ def lane_name(historical: bool) -> str:
 class LogFile:
     """For the one thread that writes. Opens itself, and again after a failure."""
 
-    def __init__(self, path: Path, bytes_max: int, disk_free_bytes_min: int) -> None:
+    def __init__(
+        self, path: Path, bytes_max: int, disk_free_bytes_min: int, after: int = 0
+    ) -> None:
+        """after: ids up to here have been used, whatever the file knows"""
         self._path = path
         self._disk_free_bytes_min = disk_free_bytes_min
         self._limits = {"live": bytes_max, "historical": bytes_max // 2}
         self._packer = Packer()
         self._db: sqlite3.Connection | None = None
-        self._newest = 0
+        self._newest = self._used = after
         self._envelopes = {"live": 0, "historical": 0}
         self._bytes = {"live": 0, "historical": 0}
 
@@ -181,7 +184,8 @@ class LogFile:
             db.execute(_CREATE.format(lane=lane))
             size = db.execute(_SIZE_UPTO.format(lane=lane), (_EVERY_ID,)).fetchone()
             self._envelopes[lane], self._bytes[lane] = size
-        [self._newest] = db.execute(_NEWEST).fetchone()
+        [newest] = db.execute(_NEWEST).fetchone()
+        self._newest = max(newest, self._used)
 
     def _failure(self, error: sqlite3.Error) -> OSError:
         """Start over with a new connection: what a failed one believes of the file is unsure.

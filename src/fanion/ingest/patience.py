@@ -1,0 +1,37 @@
+"""Waiting for a store that is out of reach: what was accepted can wait."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import structlog
+from prometheus_client import Counter
+
+from fanion.db.engine import RecordsUnavailable
+from fanion.events.event import EventStoreUnavailable
+
+RETRY_FIRST_S = 0.2
+RETRY_MAX_S = 10.0
+
+_STORE_FAILURES = (EventStoreUnavailable, RecordsUnavailable, OSError)
+
+T = TypeVar("T")
+
+
+class Patience:
+    def __init__(self, failures: Counter) -> None:
+        self._failures = failures
+        self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+    async def until_done(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Again and again, at growing intervals, while stores fail; other errors rise."""
+        wait_s = RETRY_FIRST_S
+        while True:
+            try:
+                return await work()
+            except* _STORE_FAILURES as group:
+                failure = group.exceptions[0]
+            self._failures.inc()
+            self._log.warning("ingestion_waits", reason=str(failure), retry_s=wait_s)
+            await asyncio.sleep(wait_s)
+            wait_s = min(wait_s * 2, RETRY_MAX_S)

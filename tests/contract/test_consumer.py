@@ -1,0 +1,140 @@
+"""Ingestion whatever happens in between: each envelope once, in order, none in the way."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from sqlalchemy import select
+
+from fanion.db.tables import dead_letters
+from fanion.events.event import Event
+from fanion.events.store import EventStore
+from fanion.log.port import Envelope
+from tests.application import Home, Json, open_home, open_site
+from tests.management import NOW
+
+
+class Killed(BaseException):
+    """The process dies: nothing catches it."""
+
+
+class Deadly:
+    """An event store whose process is killed right after an insert was stored."""
+
+    def __init__(self, store: EventStore) -> None:
+        self._store = store
+
+    async def insert(self, events: Sequence[Event], token: str) -> None:
+        await self._store.insert(events, token)
+        raise Killed
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+
+BATCH: list[Json] = [
+    {"event": "a", "distinct_id": "visitor", "$set": {"n": 1}},
+    {"event": "$identify", "distinct_id": "ann", "properties": {"$anon_distinct_id": "visitor"}},
+    {"event": "b", "distinct_id": "ann", "properties": {"$groups": {"org": "o"}}},
+]
+
+
+async def send(home: Home, *items: Json) -> None:
+    body = {"api_key": home.token, "batch": list(items)}
+    assert (await home.public.post("/batch/", json=body)).status_code == 200
+
+
+async def test_what_was_in_hand_when_the_process_died_is_there_once(
+    records_url: str, events: EventStore, project_id: int, tmp_path: Path
+) -> None:
+    deadly = cast(EventStore, Deadly(events))
+    with pytest.raises((Killed, BaseExceptionGroup)):
+        async with (
+            open_site(records_url, deadly, tmp_path) as site,
+            open_home(site, project_id) as first,
+        ):
+            await send(first, *BATCH)
+            key = first.key
+            await site.running_out()
+    # Where several servers may ingest, another one goes on only after the first was silent.
+    later = NOW + timedelta(minutes=1)
+    async with open_site(records_url, events, tmp_path, later) as site:
+        api = site.client(key, f"/api/projects/{project_id}")
+        async with api, site.client() as public:
+            home = Home(site, first.organization_id, 0, project_id, first.token, key, api, public)
+            await home.capture({"event": "later", "distinct_id": "ann"})
+            stored = await home.events()
+            person = await home.person("ann")
+
+    assert sorted(event["event"] for event in stored) == ["$identify", "a", "b", "later"]
+    assert sorted(person["distinct_ids"]) == ["ann", "visitor"]
+    assert person["properties"] == {"n": 1}
+
+
+async def test_an_envelope_that_cannot_be_ingested_is_put_aside_and_the_rest_goes_on(
+    records_url: str, events: EventStore, project_id: int, tmp_path: Path
+) -> None:
+    poison = Envelope(project_id, NOW, "203.0.113.7", "curl", None, b'[{"event": ')
+
+    async with (
+        open_site(records_url, events, tmp_path) as site,
+        open_home(site, project_id) as home,
+    ):
+        await send(home, {"event": "before", "distinct_id": "u"})
+        await site.log.append(poison)
+        await send(home, {"event": "after", "distinct_id": "u"})
+        await site.ingested()
+        stored = await home.events()
+        put_aside = await site.records.fetch(select(dead_letters))
+        counted = await site.metric("fanion_dead_letters_total")
+
+    assert sorted(event["event"] for event in stored) == ["after", "before"]
+    assert [(row.project_id, row.client_ip, row.body) for row in put_aside] == [
+        (project_id, "203.0.113.7", poison.body)
+    ]
+    assert put_aside[0].error
+    assert counted == 1
+
+
+async def test_a_lost_log_begins_behind_what_was_ingested(
+    sqlite_url: str, events: EventStore, project_id: int, tmp_path: Path
+) -> None:
+    """An operator restores the records without the file of the accept log."""
+    async with (
+        open_site(sqlite_url, events, tmp_path) as site,
+        open_home(site, project_id) as home,
+    ):
+        await home.capture({"event": "before", "distinct_id": "u"})
+        token, key = home.token, home.key
+    lose_log(tmp_path)
+    async with open_site(sqlite_url, events, tmp_path) as site, site.client() as public:
+        body = {"api_key": token, "event": "after", "distinct_id": "u"}
+        assert (await public.post("/capture/", json=body)).status_code == 200
+        await site.ingested()
+        async with site.client(key, f"/api/projects/{project_id}") as api:
+            listed = (await api.get("/events/")).json()["results"]
+
+    assert sorted(event["event"] for event in listed) == ["after", "before"]
+
+
+async def test_an_import_and_live_events_are_both_ingested(
+    records_url: str, events: EventStore, project_id: int, tmp_path: Path
+) -> None:
+    async with (
+        open_site(records_url, events, tmp_path) as site,
+        open_home(site, project_id) as home,
+    ):
+        old = {"event": "old", "distinct_id": "u", "timestamp": "2015-01-01T00:00:00Z"}
+        body = {"api_key": home.token, "batch": [old], "historical_migration": True}
+        assert (await home.public.post("/batch/", json=body)).status_code == 200
+        await home.capture({"event": "new", "distinct_id": "u"})
+        stored = await home.events()
+
+    assert [event["event"] for event in stored] == ["new", "old"]
+
+
+def lose_log(folder: Path) -> None:
+    for file in folder.glob("accept-log.db*"):
+        file.unlink()
