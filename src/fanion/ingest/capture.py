@@ -5,7 +5,7 @@ source: api.md, "Public capture endpoint" and "Errors"; capture.md section 1
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 
@@ -17,10 +17,12 @@ from fanion.errors import (
     InvalidPersonalApiKey,
     MissingApiKey,
     PermissionDenied,
+    Throttled,
     Unavailable,
 )
 from fanion.http import Request, Response
 from fanion.ingest.body import Capture, read_capture
+from fanion.ingest.limits import RateLimits
 from fanion.ingest.v1 import read_v1, v1_answer, v1_error
 from fanion.log.port import AcceptLog, Envelope, LogFull
 from fanion.projects.auth import Authentication
@@ -45,6 +47,7 @@ class CaptureEndpoints:
     accepted: Counter
     body_bytes_max: int
     trust_forwarded_for: bool
+    limits: RateLimits = field(default_factory=RateLimits)
 
     async def post(self, request: Request) -> Response:
         """Every path but those below: what the body holds does not depend on the path."""
@@ -83,10 +86,11 @@ class CaptureEndpoints:
             raise capture.refusal
         if capture.items == 0:
             return
-        headers = request.headers
+        headers, now = request.headers, self.now()
+        self._require_room(project, capture, now)
         envelope = Envelope(
             project.id,
-            self.now(),
+            now,
             self._client_ip(request),
             headers.get("user-agent") or "",
             capture.sent_at,
@@ -104,6 +108,15 @@ class CaptureEndpoints:
         except OSError:
             raise Unavailable("Events cannot be stored now. Please retry.") from None
         self.accepted.inc(capture.items)
+
+    def _require_room(self, project: Project, capture: Capture, now: datetime) -> None:
+        """raises: Throttled, for a project that sends more than it is allowed to"""
+        settings = project.ingestion
+        if settings.is_limited:
+            size, seconds = len(capture.items_json), now.timestamp()
+            wait_s = self.limits.wait_s(project.id, settings, capture.items, size, seconds)
+            if wait_s:
+                raise Throttled(wait_s)
 
     async def _project(self, capture: Capture) -> Project:
         """source: capture.md section 1.5"""

@@ -1,0 +1,68 @@
+"""The ledger counts each item once, whatever happens to the process in between."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from fanion.events.event import Event
+from fanion.events.store import EventStore
+from fanion.ingest.ledger_store import Ledger
+from fanion.ingest.report import totals_of
+from tests.application import Json, Site, open_home, open_site
+from tests.management import NOW
+
+
+class Killed(BaseException):
+    """The process dies: nothing catches it."""
+
+
+class Deadly:
+    """An event store whose process is killed right after an insert was stored."""
+
+    def __init__(self, store: EventStore) -> None:
+        self._store = store
+
+    async def insert(self, events: Sequence[Event], token: str) -> None:
+        await self._store.insert(events, token)
+        raise Killed
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+
+BATCH: list[Json] = [
+    {"event": "a", "distinct_id": "u1"},
+    {"event": "b", "distinct_id": "u2"},
+    {"event": "nobody's"},
+]
+
+
+async def counted(site: Site, project_id: int) -> tuple[int, int, int]:
+    """accepted, stored and dropped"""
+    totals = totals_of(await Ledger(site.records, site.clock.now).counts(NOW, NOW, project_id))
+    return totals.accepted, totals.stored, totals.dropped
+
+
+async def test_a_run_that_is_repeated_after_a_crash_counts_once(
+    sqlite_url: str, events: EventStore, project_id: int, tmp_path: Path
+) -> None:
+    deadly = cast(EventStore, Deadly(events))
+    with pytest.raises((Killed, BaseExceptionGroup)):
+        async with (
+            open_site(sqlite_url, deadly, tmp_path) as site,
+            open_home(site, project_id) as home,
+        ):
+            body = {"api_key": home.token, "batch": BATCH}
+            assert (await home.public.post("/batch/", json=body)).status_code == 200
+            await site.running_out()
+            before = await counted(site, project_id)
+    async with open_site(sqlite_url, events, tmp_path) as site, site.client() as public:
+        event = {"event": "later", "distinct_id": "u1", "api_key": home.token}
+        assert (await public.post("/capture/", json=event)).status_code == 200
+        await site.ingested()
+        after = await counted(site, project_id)
+
+    assert before == (0, 0, 0)
+    assert after == (4, 3, 1)
