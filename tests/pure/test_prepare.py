@@ -59,6 +59,8 @@ def test_an_unwanted_item_is_dropped_with_its_reason(item: dict[str, Any], drop:
 def test_reasons_are_stable_words() -> None:
     assert sorted(Drop) == [
         "diverted_event",
+        "duplicate",
+        "erased",
         "no_distinct_id",
         "no_name",
         "person_profile_needed",

@@ -1,28 +1,48 @@
-"""Event definitions: one for each event name that a project has stored."""
+"""Event definitions in the records store: one for each event name that a project has stored."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
-from sqlalchemy import Connection, Dialect, Row, Select, func, select
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Dialect,
+    Row,
+    Select,
+    delete,
+    func,
+    or_,
+    select,
+    update,
+)
+from sqlalchemy.exc import IntegrityError
 
+from fanion.activity.changes import changes
+from fanion.activity.store import Author, Entry, record
+from fanion.db.definition_tables import event_marks
+from fanion.db.engine import Records
 from fanion.db.tables import event_definitions
 from fanion.db.upsert import upsert
+from fanion.errors import Invalid
+from fanion.events.definitions import TOLD, DefinitionQuery, EventDefinition, Ordering
+
+_definition = event_definitions.c
+_mark = event_marks.c
+_with_marks = event_definitions.outerjoin(event_marks, _mark.definition_id == _definition.id)
 
 
 @dataclass(frozen=True, slots=True)
-class EventDefinition:
-    id: UUID
-    project_id: int
-    name: str
-    created_at: datetime | None
-    last_seen_at: datetime | None
-    last_updated_at: datetime | None
-    tags: list[str]
-    post_to_chat: bool
+class Marks:
+    """What people think of an event; never both."""
+
+    hidden: bool = False
+    verified: bool = False
+
+
+# ── For ingestion ────────────────────────────────────────────────────────────────────────
 
 
 def record_seen(connection: Connection, names: Iterable[tuple[int, str]], now: datetime) -> None:
@@ -57,50 +77,208 @@ def _upsert(dialect: Dialect) -> Any:
     )
 
 
-async def definitions(
-    connection: AsyncConnection, project_id: int, limit: int, offset: int
-) -> tuple[int, Sequence[EventDefinition]]:
-    """The total and one page: seen most recently first by day, then by name."""
-    of_project = event_definitions.c.project_id == project_id
-    total = await connection.scalar(
-        select(func.count()).select_from(event_definitions).where(of_project)
-    )
-    day = func.date(event_definitions.c.last_seen_at)
+# ── For people ───────────────────────────────────────────────────────────────────────────
+
+
+async def find_definitions(
+    records: Records, project_id: int, query: DefinitionQuery
+) -> tuple[list[EventDefinition], int]:
+    """One page, and how many there are in all."""
+    wanted = [_definition.project_id == project_id, *_conditions(query)]
     page = (
-        _definition_rows()
-        .where(of_project)
-        .order_by(day.desc().nulls_last(), event_definitions.c.name)
-        .limit(limit)
-        .offset(offset)
+        _rows()
+        .where(*wanted)
+        .order_by(*map(_ordered, query.order))
+        .limit(query.limit)
+        .offset(query.offset)
     )
-    return total or 0, [_definition(row) for row in await connection.execute(page)]
+    count = select(func.count()).select_from(_with_marks).where(*wanted)
+    async with records.read() as connection:
+        total = await connection.scalar(count)
+        return [_read(row) for row in await connection.execute(page)], total or 0
 
 
-async def definition(
-    connection: AsyncConnection, project_id: int, definition_id: UUID
+async def get_definition(
+    records: Records, project_id: int, definition_id: UUID
 ) -> EventDefinition | None:
-    statement = _definition_rows().where(
-        event_definitions.c.project_id == project_id, event_definitions.c.id == definition_id
+    async with records.read() as connection:
+        return await connection.run_sync(_get, project_id, definition_id)
+
+
+async def change_definition(
+    records: Records, author: Author, definition_id: UUID, values: Mapping[str, Any]
+) -> EventDefinition | None:
+    """values: the columns to set; None when there is no such definition
+
+    raises: Invalid for the name of another definition
+    """
+    try:
+        async with records.write() as connection:
+            return await connection.run_sync(_change, author, definition_id, values)
+    except IntegrityError:
+        raise Invalid(
+            "There is already an event definition with this name.", code="unique", attr="name"
+        ) from None
+
+
+async def remove_definition(records: Records, author: Author, definition_id: UUID) -> bool:
+    """Whether there was one. Its events stay; the next one of its name makes a new one."""
+    async with records.write() as connection:
+        return await connection.run_sync(_remove, author, definition_id)
+
+
+async def get_marks(records: Records, project_id: int, definition_id: UUID) -> Marks | None:
+    """None when there is no such definition."""
+    async with records.read() as connection:
+        return await connection.run_sync(_get_marks, project_id, definition_id)
+
+
+async def change_marks(
+    records: Records, author: Author, definition_id: UUID, given: Mapping[str, bool]
+) -> Marks | None:
+    """None when there is no such definition. raises: Invalid for both marks at once"""
+    async with records.write() as connection:
+        return await connection.run_sync(_change_marks, author, definition_id, given)
+
+
+def _change(
+    connection: Connection, author: Author, definition_id: UUID, values: Mapping[str, Any]
+) -> EventDefinition | None:
+    before = _get(connection, author.project.id, definition_id, for_update=True)
+    if before is None or not values:
+        return before
+    connection.execute(
+        update(event_definitions)
+        .where(_definition.project_id == author.project.id, _definition.id == definition_id)
+        .values(**values, last_updated_at=author.now)
     )
-    row = (await connection.execute(statement)).first()
-    return None if row is None else _definition(row)
+    after = _get(connection, author.project.id, definition_id)
+    assert after is not None
+    _tell(connection, author, after, before.told(), after.told(), TOLD)
+    return after
 
 
-def _definition_rows() -> Select[Any]:
-    columns = event_definitions.c
+def _remove(connection: Connection, author: Author, definition_id: UUID) -> bool:
+    before = _get(connection, author.project.id, definition_id, for_update=True)
+    if before is None:
+        return False
+    connection.execute(delete(event_definitions).where(_definition.id == definition_id))
+    record(
+        connection,
+        Entry(
+            author=author,
+            scope="EventDefinition",
+            item_id=str(definition_id),
+            activity="deleted",
+            name=before.name,
+        ),
+    )
+    return True
+
+
+def _change_marks(
+    connection: Connection, author: Author, definition_id: UUID, given: Mapping[str, bool]
+) -> Marks | None:
+    found = _get(connection, author.project.id, definition_id, for_update=True)
+    before = _get_marks(connection, author.project.id, definition_id)
+    if found is None or before is None:
+        return None
+    old = {"hidden": before.hidden, "verified": before.verified}
+    new = {**old, **given}
+    if new["hidden"] and new["verified"]:
+        raise Invalid("An event cannot be both hidden and verified.")
+    statement = upsert(connection.dialect, event_marks).values(definition_id=definition_id, **new)
+    connection.execute(statement.on_conflict_do_update(index_elements=["definition_id"], set_=new))
+    _tell(connection, author, found, old, new, ("hidden", "verified"))
+    return Marks(**new)
+
+
+def _tell(
+    connection: Connection,
+    author: Author,
+    definition: EventDefinition,
+    before: Mapping[str, Any],
+    after: Mapping[str, Any],
+    fields: Sequence[str],
+) -> None:
+    record(
+        connection,
+        Entry(
+            author=author,
+            scope="EventDefinition",
+            item_id=str(definition.id),
+            activity="updated",
+            name=definition.name,
+            changes=changes("EventDefinition", before, after, fields),
+        ),
+    )
+
+
+def _conditions(query: DefinitionQuery) -> Iterable[ColumnElement[bool]]:
+    yield from (_contains(word) for word in query.words)
+    if query.event_type != "event":
+        is_default = _definition.name.startswith("$", autoescape=True)
+        yield is_default if query.event_type == "event_posthog" else ~is_default
+    if query.excluded:
+        yield _definition.name.not_in(query.excluded)
+    if query.hidden is not None:
+        yield func.coalesce(_mark.hidden, False).is_(query.hidden)
+
+
+def _contains(word: str) -> ColumnElement[bool]:
+    """SQLite knows upper and lower case of ASCII letters only: other words are also looked for
+    as written in capitals, and with a capital first."""
+    spellings = {word.lower(), _lower_ascii(word.upper()), _lower_ascii(word.capitalize())}
+    name = func.lower(_definition.name)
+    return or_(*(name.contains(spelling, autoescape=True) for spelling in sorted(spellings)))
+
+
+def _lower_ascii(word: str) -> str:
+    """As SQLite's `lower`."""
+    return "".join(letter.lower() if letter.isascii() else letter for letter in word)
+
+
+def _ordered(ordering: Ordering) -> ColumnElement[Any]:
+    column: ColumnElement[Any] = _definition[ordering.field]
+    if ordering.by_day:
+        column = func.date(column)
+    return column.desc().nulls_last() if ordering.descending else column.asc().nulls_first()
+
+
+def _get(
+    connection: Connection, project_id: int, definition_id: UUID, *, for_update: bool = False
+) -> EventDefinition | None:
+    statement = _rows().where(_definition.project_id == project_id, _definition.id == definition_id)
+    if for_update:
+        statement = statement.with_for_update(of=event_definitions)
+    row = connection.execute(statement).first()
+    return None if row is None else _read(row)
+
+
+def _get_marks(connection: Connection, project_id: int, definition_id: UUID) -> Marks | None:
+    statement = (
+        select(_mark.hidden, _mark.verified)
+        .select_from(_with_marks)
+        .where(_definition.project_id == project_id, _definition.id == definition_id)
+    )
+    row = connection.execute(statement).first()
+    return None if row is None else Marks(bool(row.hidden), bool(row.verified))
+
+
+def _rows() -> Select[Any]:
     return select(
-        columns.id,
-        columns.project_id,
-        columns.name,
-        columns.created_at,
-        columns.last_seen_at,
-        columns.last_updated_at,
-        columns.tags,
-        columns.post_to_chat,
-    )
+        _definition.id,
+        _definition.project_id,
+        _definition.name,
+        _definition.created_at,
+        _definition.last_seen_at,
+        _definition.last_updated_at,
+        _definition.tags,
+        _definition.post_to_chat,
+    ).select_from(_with_marks)
 
 
-def _definition(row: Row[Any]) -> EventDefinition:
+def _read(row: Row[Any]) -> EventDefinition:
     return EventDefinition(
         row.id,
         row.project_id,

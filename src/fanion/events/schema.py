@@ -92,8 +92,23 @@ _PERSON_OVERRIDES = """
   SETTINGS fsync_after_insert = 1, fsync_part_directory = 1, min_rows_to_fsync_after_merge = 1
 """
 
+# Members of static cohorts, handed in for the statement of one calculation and of no use after.
+_COHORT_INPUTS = """
+  CREATE TABLE IF NOT EXISTS cohort_inputs (
+    run        UUID,
+    cohort_id  UInt64,
+    person_id  UUID,
+    written_at DateTime DEFAULT now()
+  )
+  ENGINE = MergeTree
+  PARTITION BY toDate(written_at)
+  ORDER BY (run, cohort_id)
+  TTL written_at + INTERVAL 1 DAY
+  SETTINGS ttl_only_drop_parts = 1
+"""
+
 # Never edit one that has been released: append the next. Each must bear being run twice.
-MIGRATIONS: Final[tuple[str, ...]] = (_EVENTS, _PERSONS, _PERSON_OVERRIDES)
+MIGRATIONS: Final[tuple[str, ...]] = (_EVENTS, _PERSONS, _PERSON_OVERRIDES, _COHORT_INPUTS)
 
 # How text becomes `attributes`, and how inserts behave, for every client of the store.
 SESSION_SETTINGS: Final[dict[str, int | str]] = {

@@ -1,9 +1,25 @@
 """Groups and their types in the records store."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Dialect, bindparam, insert, select
+import msgspec
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Dialect,
+    Row,
+    Select,
+    Text,
+    bindparam,
+    func,
+    insert,
+    or_,
+    select,
+    type_coerce,
+)
 
 from fanion.db.engine import Records
 from fanion.db.tables import group_types, groups
@@ -102,3 +118,76 @@ def _put(dialect: Dialect) -> Any:
             "version": statement.excluded.version,
         },
     )
+
+
+# ── For people ───────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    index: int
+    key: str
+    properties: Mapping[str, Any]
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class GroupQuery:
+    """search: part of the key or of the properties' JSON, in any case of ASCII letters"""
+
+    index: int
+    search: str = ""
+    limit: int = 100
+    offset: int = 0
+
+
+_PAGE: Select[Any] = select(
+    _group.group_type_index, _group.group_key, _group.properties, _group.created_at
+)
+
+
+async def find_groups(
+    records: Records, project_id: int, query: GroupQuery
+) -> tuple[list[Group], int]:
+    """One page, newest first, and how many there are in all."""
+    wanted = [_group.project_id == project_id, _group.group_type_index == query.index]
+    if query.search:
+        wanted.append(_matches(query.search))
+    page = (
+        _PAGE.where(*wanted)
+        .order_by(_group.created_at.desc(), _group.group_key)
+        .limit(query.limit)
+        .offset(query.offset)
+    )
+    async with records.read() as connection:
+        total = await connection.scalar(select(func.count()).select_from(groups).where(*wanted))
+        return [_read(row) for row in await connection.execute(page)], total or 0
+
+
+async def find_group(records: Records, project_id: int, index: int, key: str) -> Group | None:
+    wanted = (
+        _group.project_id == project_id,
+        _group.group_type_index == index,
+        _group.group_key == key,
+    )
+    rows = await records.fetch(_PAGE.where(*wanted))
+    return _read(rows[0]) if rows else None
+
+
+async def types_of(records: Records, project_id: int) -> list[tuple[str, int]]:
+    """Types with their indexes, in the order of the indexes."""
+    rows = await records.fetch(_TYPES.order_by(_type.group_type_index), {"project_id": project_id})
+    return [(row.group_type, row.group_type_index) for row in rows]
+
+
+def _matches(search: str) -> ColumnElement[bool]:
+    within_json = msgspec.json.encode(search.lower()).decode()[1:-1]
+    text = type_coerce(_group.properties, Text)
+    return or_(
+        func.lower(_group.group_key).contains(search.lower(), autoescape=True),
+        func.lower(text).contains(within_json, autoescape=True),
+    )
+
+
+def _read(row: Row[Any]) -> Group:
+    return Group(row.group_type_index, row.group_key, row.properties, row.created_at)

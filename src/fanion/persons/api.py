@@ -9,14 +9,17 @@ from typing import Annotated, Any
 from urllib.parse import urlencode
 from uuid import UUID
 
-from litestar import Controller, get
+from litestar import Controller, Response, delete, get, patch, post, put
 from litestar.di import NamedDependency
-from litestar.params import FromQuery
-from msgspec import Meta, Struct
+from litestar.params import FromPath, FromQuery, RequestBody
+from msgspec import Meta, Struct, field
 
+from fanion.activity.api import ActivityPage, activity_page, author_of
 from fanion.db.engine import Records
 from fanion.errors import Invalid, NotFound
 from fanion.events.api import PersonOfEvent
+from fanion.persons.changes_store import PersonChanges
+from fanion.persons.merge import PersonUpdate
 from fanion.persons.store import Person, PersonQuery, find_persons, get_person, persons_of
 from fanion.projects.request import ManagementRequest, scoped
 from fanion.rest.ids import object_id
@@ -45,6 +48,27 @@ class PersonPage(Struct, kw_only=True):
     results: list[PersonBody]
 
 
+class PersonProperties(Struct, kw_only=True):
+    properties: Annotated[
+        dict[str, Any], Meta(description="These are set, null included; others stay as they are.")
+    ]
+
+
+class OneProperty(Struct, kw_only=True):
+    key: Annotated[str, Meta(min_length=1)]
+    value: Any
+
+
+class UnsetProperty(Struct, kw_only=True):
+    unset: Annotated[str, Meta(min_length=1, description="The name of the property.")] = field(
+        name="$unset"
+    )
+
+
+class Unset(Struct, kw_only=True):
+    success: bool
+
+
 async def persons_of_events(
     records: Records, project_id: int, distinct_ids: Iterable[str]
 ) -> dict[str, PersonOfEvent]:
@@ -69,7 +93,7 @@ class PersonsApi(Controller):
     async def persons(
         self,
         request: ManagementRequest,
-        records: NamedDependency[Records],
+        persons: NamedDependency[PersonChanges],
         distinct_id: FromQuery[str | None] = None,
         email: FromQuery[str | None] = None,
         search: FromQuery[str | None] = None,
@@ -77,7 +101,7 @@ class PersonsApi(Controller):
         """The newest first. `search` is part of the e-mail address, or a whole distinct id."""
         page = request.page
         query = PersonQuery(distinct_id, email, search, page.limit, page.offset)
-        found, more = await find_persons(records, request.project.id, query)
+        found, more = await find_persons(persons.records, request.project.id, query)
         return PersonPage(
             next=_link(request, page.offset + page.limit) if more else None,
             previous=_link(request, page.offset - page.limit) if page.offset else None,
@@ -86,13 +110,108 @@ class PersonsApi(Controller):
 
     @get("/{person_id:str}", summary="Retrieve a person")
     async def person(
-        self, request: ManagementRequest, person_id: str, records: NamedDependency[Records]
+        self,
+        request: ManagementRequest,
+        person_id: FromPath[str],
+        persons: NamedDependency[PersonChanges],
     ) -> PersonBody:
         """By UUID or number. A person that was merged away is the one it became."""
-        found = await get_person(records, request.project.id, _person_id(person_id))
-        if found is None:
-            raise NotFound
-        return shown(found)
+        return shown(await _person(request, persons, person_id))
+
+    @patch("/{person_id:str}", summary="Set properties of a person")
+    async def change(
+        self,
+        request: ManagementRequest,
+        person_id: FromPath[str],
+        data: RequestBody[PersonProperties],
+        persons: NamedDependency[PersonChanges],
+    ) -> PersonBody:
+        """As a `$set` of an event. `delete_property` removes one."""
+        return await _set(request, persons, person_id, data.properties)
+
+    @put("/{person_id:str}", summary="Set properties of a person, as PATCH does")
+    async def replace(
+        self,
+        request: ManagementRequest,
+        person_id: FromPath[str],
+        data: RequestBody[PersonProperties],
+        persons: NamedDependency[PersonChanges],
+    ) -> PersonBody:
+        return await _set(request, persons, person_id, data.properties)
+
+    @post("/{person_id:str}/update_property", status_code=202, summary="Set one property")
+    async def update_property(
+        self,
+        request: ManagementRequest,
+        person_id: FromPath[str],
+        data: RequestBody[OneProperty],
+        persons: NamedDependency[PersonChanges],
+    ) -> Response[bytes]:
+        await _set(request, persons, person_id, {data.key: data.value})
+        return Response(b"", status_code=202)
+
+    @post("/{person_id:str}/delete_property", summary="Remove one property")
+    async def delete_property(
+        self,
+        request: ManagementRequest,
+        person_id: FromPath[str],
+        data: RequestBody[UnsetProperty],
+        persons: NamedDependency[PersonChanges],
+    ) -> Unset:
+        """As an `$unset` of an event; one that the person does not have is no error."""
+        update = PersonUpdate({}, {}, (data.unset,))
+        await persons.update(author_of(request), _person_id(person_id), update)
+        return Unset(success=True)
+
+    @delete("/{person_id:str}", status_code=202, summary="Delete a person")
+    async def remove(
+        self,
+        request: ManagementRequest,
+        person_id: FromPath[str],
+        persons: NamedDependency[PersonChanges],
+        delete_events: FromQuery[bool] = False,
+    ) -> Response[bytes]:
+        """For good, with its distinct ids, and with `delete_events=true` with its events too,
+        those included that are accepted and not yet ingested.
+
+        204: no trace is left. 202: the person is gone, and the rest follows in the background,
+        also after a restart. Whoever uses one of its distinct ids later is a new person.
+        """
+        author, person = author_of(request), _person_id(person_id)
+        done = await persons.erase(author, person, with_events=delete_events)
+        return Response(b"", status_code=204 if done else 202)
+
+    @get("/activity", summary="Who changed persons", scope="activity_log:read")
+    async def all_activity(
+        self, request: ManagementRequest, persons: NamedDependency[PersonChanges]
+    ) -> ActivityPage:
+        """Deleted ones too. Which values were changed is not kept."""
+        return await activity_page(request, persons.records, "Person")
+
+    @get("/{person_id:str}/activity", summary="Who changed a person", scope="activity_log:read")
+    async def activity(
+        self,
+        request: ManagementRequest,
+        person_id: FromPath[str],
+        persons: NamedDependency[PersonChanges],
+    ) -> ActivityPage:
+        found = await _person(request, persons, person_id)
+        return await activity_page(request, persons.records, "Person", str(found.uuid))
+
+
+async def _person(request: ManagementRequest, persons: PersonChanges, person_id: str) -> Person:
+    """raises: NotFound, Invalid"""
+    found = await get_person(persons.records, request.project.id, _person_id(person_id))
+    if found is None:
+        raise NotFound
+    return found
+
+
+async def _set(
+    request: ManagementRequest, persons: PersonChanges, person_id: str, values: dict[str, Any]
+) -> PersonBody:
+    update = PersonUpdate(values, {})
+    return shown(await persons.update(author_of(request), _person_id(person_id), update))
 
 
 def shown(person: Person) -> PersonBody:

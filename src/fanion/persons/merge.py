@@ -65,7 +65,7 @@ class PersonCommand(msgspec.Struct, frozen=True):
     makes_person: bool = True
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class PersonState:
     """A person in memory; `Population` owns and changes it.
 
@@ -80,6 +80,7 @@ class PersonState:
     created_at: datetime
     version: int
     _merged_into: "PersonState | None" = field(default=None, repr=False)
+    _version_min: int = field(default=0, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +106,7 @@ class Changes:
 
     attached:  distinct ids seen for the first time, with their persons
     overrides: of merged persons, those included that were made in this batch
+    expected:  number → version of the stored persons that this is based on
     """
 
     created: tuple[PersonState, ...]
@@ -112,16 +114,21 @@ class Changes:
     attached: Mapping[str, PersonState]
     merged: tuple[Merged, ...]
     overrides: tuple[Override, ...]
+    expected: Mapping[int, int] = field(default_factory=dict)
 
 
 class Population:
     """The persons that a batch names.
 
-    persons: by distinct id; two distinct ids of a person must share one PersonState
+    persons:       by distinct id; two distinct ids of a person must share one PersonState
+    version_floor: new persons get a higher version; a deleted one may have had the same UUID
     """
 
-    def __init__(self, project_id: int, persons: Mapping[str, PersonState]) -> None:
+    def __init__(
+        self, project_id: int, persons: Mapping[str, PersonState], version_floor: int = 0
+    ) -> None:
         self._project_id = project_id
+        self._version_floor = version_floor
         self._persons = dict(persons)
         self._attached: list[str] = []
         self._created: list[PersonState] = []
@@ -141,7 +148,7 @@ class Population:
             if not person.is_identified:
                 person.is_identified = True
                 self._touched[person] = None
-        if command.update is not None and _update(person.properties, command.update, is_new):
+        if command.update is not None and apply_update(person.properties, command.update, is_new):
             self._touched[person] = None
         return person.uuid
 
@@ -150,17 +157,28 @@ class Population:
         stored = [person for person in self._touched if person.id is not None]
         created = [person for person in self._created if person._merged_into is None]
         merged = [person for person in self._vanished if person.id is not None]
+        attached = {name: _survivor(self._persons[name]) for name in self._attached}
+        expected = {
+            person.id: person.version
+            for person in (*attached.values(), *stored, *merged)
+            if person.id is not None
+        }
         for person in (*created, *stored, *merged):
-            person.version += 1
+            person.version = max(person.version, person._version_min) + 1
         return Changes(
             created=tuple(created),
             updated=tuple(stored),
-            attached={name: _survivor(self._persons[name]) for name in self._attached},
+            attached=attached,
             merged=tuple(Merged(person, _survivor(person)) for person in merged),
             overrides=tuple(
                 Override(person.uuid, _survivor(person).uuid) for person in self._vanished
             ),
+            expected=expected,
         )
+
+    def persons(self) -> dict[str, PersonState]:
+        """Who owns each distinct id now."""
+        return {name: _survivor(person) for name, person in self._persons.items()}
 
     def _join(self, command: PersonCommand, merge: Merge) -> tuple[PersonState, bool]:
         kept, other = self._find(command.distinct_id), self._find(merge.other_id)
@@ -182,6 +200,8 @@ class Population:
         """Cheap however many distinct ids `other` has: they follow it when they are asked for."""
         kept.properties = other.properties | kept.properties
         kept.created_at = min(kept.created_at, other.created_at)
+        # Of all versions that a person and those merged into it have had, its own is the highest.
+        kept._version_min = max(kept._version_min, other.version, other._version_min)
         other._merged_into = kept
         self._vanished.append(other)
         self._touched.pop(other, None)
@@ -199,7 +219,7 @@ class Population:
 
     def _create(self, distinct_id: str, timestamp: datetime) -> PersonState:
         uuid = person_uuid(self._project_id, distinct_id)
-        person = PersonState(None, uuid, {}, False, timestamp, 0)
+        person = PersonState(None, uuid, {}, False, timestamp, self._version_floor)
         self._created.append(person)
         self._attach(distinct_id, person)
         return person
@@ -252,7 +272,7 @@ def _survivor(person: PersonState) -> PersonState:
     return end
 
 
-def _update(properties: dict[str, Any], update: PersonUpdate, is_new: bool) -> bool:
+def apply_update(properties: dict[str, Any], update: PersonUpdate, is_new: bool) -> bool:
     """Returns whether anything changed. source: capture.md 3.2"""
     changed = False
     for name, value in update.set_once.items():

@@ -21,9 +21,11 @@ from sqlalchemy import (
 )
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fanion.db.engine import Records
+from fanion.db.engine import Records, RecordsUnavailable
 from fanion.db.tables import person_distinct_ids, person_overrides, persons
 from fanion.db.upsert import upsert
+from fanion.persons.continuity_store import move_kept_identities
+from fanion.persons.memberships_store import move_memberships
 from fanion.persons.merge import Changes, PersonState
 
 T = TypeVar("T")
@@ -35,6 +37,10 @@ _person = persons.c
 _link = person_distinct_ids.c
 _override = person_overrides.c
 _joined = person_distinct_ids.join(persons, _person.id == _link.person_id)
+
+
+class PersonsChanged(RecordsUnavailable):
+    """Somebody else has changed persons since they were read: read them again, and repeat."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,19 +99,13 @@ _OVERRIDDEN = (
     .where(_override.project_id == bindparam("project_id"))
     .where(_override.new_person.in_(bindparam("persons", expanding=True)))
 )
-_ID_OF_UUID = (
-    select(_person.id)
-    .where(_person.project_id == bindparam("in_project"), _person.uuid == bindparam("of_person"))
-    .scalar_subquery()
+_VERSIONS = (
+    select(_person.id, _person.version)
+    .where(_person.id.in_(bindparam("persons", expanding=True)))
+    .order_by(_person.id)
+    .with_for_update()
 )
-_ATTACH = insert(person_distinct_ids).from_select(
-    ["project_id", "distinct_id", "person_id"],
-    select(
-        bindparam("in_project", type_=_person.project_id.type),
-        bindparam("new_distinct_id", type_=_link.distinct_id.type),
-        _person.id,
-    ).where(_person.project_id == bindparam("in_project"), _person.uuid == bindparam("of_person")),
-)
+_CREATE = insert(persons).returning(_person.id, sort_by_parameter_order=True)
 _UPDATE = (
     update(persons)
     .where(_person.id == bindparam("person"))
@@ -120,7 +120,7 @@ _UPDATE = (
 _MOVE = (
     update(person_distinct_ids)
     .where(_link.person_id == bindparam("gone"))
-    .values(person_id=_ID_OF_UUID)
+    .values(person_id=bindparam("survivor"))
 )
 _REMOVE = delete(persons).where(_person.id == bindparam("gone"))
 
@@ -156,24 +156,33 @@ def write_changes(
     overrides: Mapping[UUID, UUID],
     version: int,
 ) -> None:
-    """overrides: merged person → surviving person, those that this batch moves on included
+    """Persons that are created get their number.
+
+    overrides: merged person → surviving person, those that this batch moves on included
     version:   of the overrides; grows with every batch
+    raises:    PersonsChanged
     """
+    require_unchanged(connection, changes.expected)
     if changes.created:
-        connection.execute(insert(persons), [_row(project_id, p) for p in changes.created])
+        ids = connection.scalars(_CREATE, [_row(project_id, p) for p in changes.created])
+        for person, person_id in zip(changes.created, ids, strict=True):
+            person.id = person_id
     if changes.updated:
         connection.execute(_UPDATE, [_update_of(p) for p in changes.updated])
     if changes.attached:
         attached = [
-            {"in_project": project_id, "new_distinct_id": name, "of_person": person.uuid}
+            {"project_id": project_id, "distinct_id": name, "person_id": person.id}
             for name, person in changes.attached.items()
         ]
-        connection.execute(_ATTACH, attached)
+        connection.execute(insert(person_distinct_ids), attached)
     for merged in changes.merged:
         connection.execute(
             _MOVE,
-            {"gone": merged.person.id, "in_project": project_id, "of_person": merged.into.uuid},
+            {"gone": merged.person.id, "survivor": merged.into.id},
         )
+        assert merged.person.id is not None and merged.into.id is not None
+        move_kept_identities(connection, merged.person.id, merged.into.id)
+        move_memberships(connection, merged.person.id, merged.into.id)
         connection.execute(_REMOVE, {"gone": merged.person.id})
     if overrides:
         rows = [
@@ -181,6 +190,14 @@ def write_changes(
             for old, new in overrides.items()
         ]
         connection.execute(_put_overrides(connection.dialect), rows)
+
+
+def require_unchanged(connection: Connection, expected: Mapping[int, int]) -> None:
+    """Lock these persons, number → version, until the transaction ends. raises: PersonsChanged"""
+    for ids in _chunks(list(expected)):
+        versions = connection.execute(_VERSIONS, {"persons": ids})
+        if {row.id: row.version for row in versions} != {one: expected[one] for one in ids}:
+            raise PersonsChanged("persons were changed since they were read")
 
 
 def _row(project_id: int, person: PersonState) -> dict[str, Any]:
@@ -191,7 +208,7 @@ def _row(project_id: int, person: PersonState) -> dict[str, Any]:
         "is_identified": person.is_identified,
         "created_at": person.created_at,
         "version": person.version,
-        "email": _email_of(person),
+        "email": email_of(person.properties),
     }
 
 
@@ -202,7 +219,7 @@ def _update_of(person: PersonState) -> dict[str, Any]:
         "new_is_identified": person.is_identified,
         "new_created_at": person.created_at,
         "new_version": person.version,
-        "new_email": _email_of(person),
+        "new_email": email_of(person.properties),
     }
 
 
@@ -232,20 +249,20 @@ async def find_persons(
     records: Records, project_id: int, query: PersonQuery
 ) -> tuple[list[Person], bool]:
     """One page, newest first, and whether there are more."""
-    statement = _persons(project_id).order_by(_person.created_at.desc(), _person.id.desc())
+    statement = person_rows(project_id).order_by(_person.created_at.desc(), _person.id.desc())
     for condition in _conditions(project_id, query):
         statement = statement.where(condition)
     statement = statement.limit(query.limit + 1).offset(query.offset)
     async with records.read() as connection:
         rows = (await connection.execute(statement)).all()
         page = rows[: query.limit]
-        return await _with_ids(connection, project_id, page), len(rows) > query.limit
+        return await with_distinct_ids(connection, project_id, page), len(rows) > query.limit
 
 
 async def get_person(records: Records, project_id: int, person: UUID | int) -> Person | None:
     """person: its UUID or number. A person that was merged away is the one it became."""
     async with records.read() as connection:
-        statement = _persons(project_id)
+        statement = person_rows(project_id)
         if isinstance(person, UUID):
             survivor = select(_override.new_person).where(
                 _override.project_id == project_id, _override.old_person == person
@@ -255,7 +272,7 @@ async def get_person(records: Records, project_id: int, person: UUID | int) -> P
         else:
             statement = statement.where(_person.id == person)
         rows = (await connection.execute(statement)).all()
-        found = await _with_ids(connection, project_id, rows)
+        found = await with_distinct_ids(connection, project_id, rows)
     return found[0] if found else None
 
 
@@ -276,7 +293,7 @@ async def persons_of(
     return found
 
 
-def _persons(project_id: int) -> Select[Any]:
+def person_rows(project_id: int) -> Select[Any]:
     return select(
         _person.id, _person.uuid, _person.properties, _person.is_identified, _person.created_at
     ).where(_person.project_id == project_id)
@@ -303,12 +320,13 @@ def _email(text: str, *, whole: bool) -> ColumnElement[bool]:
     return email == text.lower() if whole else email.contains(text.lower(), autoescape=True)
 
 
-def _email_of(person: PersonState) -> str | None:
-    email = person.properties.get("email")
+def email_of(properties: Mapping[str, Any]) -> str | None:
+    """What is kept for searching."""
+    email = properties.get("email")
     return email.lower().replace("\0", "\ufffd") if isinstance(email, str) else None
 
 
-async def _with_ids(
+async def with_distinct_ids(
     connection: AsyncConnection, project_id: int, rows: Sequence[Row[Any]]
 ) -> list[Person]:
     ids: dict[int, list[str]] = {row.id: [] for row in rows}

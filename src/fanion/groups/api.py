@@ -1,0 +1,107 @@
+"""Groups and their types over HTTP. The paths and names are PostHog's."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Any
+
+from litestar import Controller, get
+from litestar.di import NamedDependency
+from litestar.params import FromQuery
+from msgspec import Meta, Struct
+
+from fanion.db.engine import Records
+from fanion.errors import Invalid, NotFound
+from fanion.groups.store import Group, GroupQuery, find_group, find_groups, types_of
+from fanion.groups.types import GROUP_TYPES_MAX
+from fanion.projects.request import ManagementRequest, scoped
+from fanion.rest.page import Paged
+
+
+class GroupBody(Struct, kw_only=True):
+    group_type_index: int
+    group_key: str
+    group_properties: Mapping[str, Any]
+    created_at: datetime
+
+
+class GroupTypeBody(Struct, kw_only=True):
+    group_type: str
+    group_type_index: Annotated[int, Meta(ge=0, lt=GROUP_TYPES_MAX)]
+    name_singular: str | None
+    name_plural: str | None
+
+
+class GroupsApi(Controller):
+    path = "/api/projects/{project_id:str}/groups"
+    tags = ("Groups",)
+    opt = scoped("group")
+
+    @get("/", summary="List groups of a type")
+    async def groups(
+        self,
+        request: ManagementRequest,
+        records: NamedDependency[Records],
+        group_type_index: FromQuery[str | None] = None,
+        search: FromQuery[str | None] = None,
+    ) -> Paged[GroupBody]:
+        """The newest first. `search` is part of the key or of the properties."""
+        page = request.page
+        query = GroupQuery(_index(group_type_index), search or "", page.limit, page.offset)
+        found, count = await find_groups(records, request.project.id, query)
+        return page.of([_shown(group) for group in found], count)
+
+    @get("/find", summary="Retrieve a group")
+    async def group(
+        self,
+        request: ManagementRequest,
+        records: NamedDependency[Records],
+        group_type_index: FromQuery[str | None] = None,
+        group_key: FromQuery[str | None] = None,
+    ) -> GroupBody:
+        if group_key is None:
+            raise _missing("group_key")
+        index = _index(group_type_index)
+        found = await find_group(records, request.project.id, index, group_key)
+        if found is None:
+            raise NotFound
+        return _shown(found)
+
+
+class GroupTypesApi(Controller):
+    path = "/api/projects/{project_id:str}/groups_types"
+    tags = ("Groups",)
+    opt = scoped("group")
+
+    @get("/", summary="List group types")
+    async def types(
+        self, request: ManagementRequest, records: NamedDependency[Records]
+    ) -> list[GroupTypeBody]:
+        """By index; a project has five at most."""
+        return [
+            GroupTypeBody(
+                group_type=name, group_type_index=index, name_singular=None, name_plural=None
+            )
+            for name, index in await types_of(records, request.project.id)
+        ]
+
+
+def _index(text: str | None) -> int:
+    """raises: Invalid"""
+    if text is None:
+        raise _missing("group_type_index")
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise Invalid("A valid integer is required.", attr="group_type_index")
+    return int(text)
+
+
+def _missing(name: str) -> Invalid:
+    return Invalid("This field is required.", code="required", attr=name)
+
+
+def _shown(group: Group) -> GroupBody:
+    return GroupBody(
+        group_type_index=group.index,
+        group_key=group.key,
+        group_properties=group.properties,
+        created_at=group.created_at,
+    )

@@ -1,0 +1,200 @@
+"""Deleting persons from the records store, and what has to be remembered until they are gone
+from everywhere."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Connection, Row, Select, delete, insert, or_, select, update
+
+from fanion.activity.store import Author, Entry, record
+from fanion.db.erasure_tables import person_erasures, person_floors
+from fanion.db.tables import person_distinct_ids, person_overrides, persons
+from fanion.db.upsert import upsert
+from fanion.events.erasure import Erasure
+from fanion.events.event import Override
+
+UUIDS_MAX = 1_000  # of one statement
+
+_person = persons.c
+_link = person_distinct_ids.c
+_override = person_overrides.c
+_erasure = person_erasures.c
+_floor = person_floors.c
+
+
+def begin_erasure(
+    connection: Connection, author: Author, person_id: int, *, with_events: bool
+) -> Erasure | None:
+    """Remove a person, its distinct ids and the overrides that lead to it.
+
+    returns: what is left to do; None when there is no such person
+    """
+    project_id = author.project.id
+    person = connection.execute(
+        select(_person.uuid, _person.version)
+        .where(_person.project_id == project_id, _person.id == person_id)
+        .with_for_update()
+    ).first()
+    if person is None:
+        return None
+    distinct_ids = connection.scalars(
+        select(_link.distinct_id).where(_link.person_id == person_id)
+    ).all()
+    merged = connection.scalars(
+        select(_override.old_person).where(
+            _override.project_id == project_id, _override.new_person == person.uuid
+        )
+    ).all()
+    _remove(connection, project_id, person_id, person.uuid)
+    record(connection, _deleted(author, person.uuid))
+    # A run that read the person earlier may have mirrored it with the next version.
+    floor = _raise_floor(connection, project_id, person.version + 1)
+    return _remember(
+        connection, author, (person.uuid, *merged), distinct_ids, floor, with_events=with_events
+    )
+
+
+def load_floors(connection: Connection, project_ids: Sequence[int]) -> dict[int, int]:
+    """The version above which new persons start, for projects that have deleted any. It moves
+    with every deletion."""
+    statement = select(_floor.project_id, _floor.version).where(_floor.project_id.in_(project_ids))
+    return {row.project_id: row.version for row in connection.execute(statement)}
+
+
+def load_erasures(connection: Connection, project_ids: Sequence[int]) -> dict[int, list[Erasure]]:
+    """Those that ingestion has to heed, by project."""
+    found: dict[int, list[Erasure]] = {}
+    statement = _erasures().where(_erasure.project_id.in_(project_ids))
+    for row in connection.execute(statement):
+        found.setdefault(row.project_id, []).append(_read(row))
+    return found
+
+
+def unfinished_erasures(connection: Connection) -> list[Erasure]:
+    """Of all projects, the oldest first."""
+    statement = _erasures().where(_erasure.finished_at.is_(None)).order_by(_erasure.id)
+    return [_read(row) for row in connection.execute(statement)]
+
+
+def finish_erasure(connection: Connection, erasure_id: int, now: datetime) -> None:
+    connection.execute(
+        update(person_erasures).where(_erasure.id == erasure_id).values(finished_at=now)
+    )
+
+
+def forget_erasures(connection: Connection, finished_before: datetime) -> None:
+    """Their rows hold distinct ids, and go too."""
+    connection.execute(delete(person_erasures).where(_erasure.finished_at < finished_before))
+
+
+def current_overrides(
+    connection: Connection, project_id: int, uuids: Sequence[UUID]
+) -> list[Override]:
+    """Those that name one of these persons again, because it has come back since."""
+    found: list[Override] = []
+    for start in range(0, len(uuids), UUIDS_MAX):
+        some = uuids[start : start + UUIDS_MAX]
+        statement = select(_override.old_person, _override.new_person, _override.version).where(
+            _override.project_id == project_id,
+            or_(_override.old_person.in_(some), _override.new_person.in_(some)),
+        )
+        found += [Override(project_id, *row) for row in _tuples(connection.execute(statement))]
+    return found
+
+
+def _tuples(rows: Iterable[Row[Any]]) -> Iterable[tuple[UUID, UUID, int]]:
+    return ((row.old_person, row.new_person, row.version) for row in rows)
+
+
+def _remove(connection: Connection, project_id: int, person_id: int, uuid: UUID) -> None:
+    """Other tables let go of the person by themselves: their rows go with it."""
+    connection.execute(delete(person_distinct_ids).where(_link.person_id == person_id))
+    connection.execute(
+        delete(person_overrides).where(
+            _override.project_id == project_id,
+            or_(_override.new_person == uuid, _override.old_person == uuid),
+        )
+    )
+    connection.execute(delete(persons).where(_person.id == person_id))
+
+
+def _raise_floor(connection: Connection, project_id: int, version: int) -> int:
+    """Above `version`, and above what it was."""
+    known = connection.scalar(
+        select(_floor.version).where(_floor.project_id == project_id).with_for_update()
+    )
+    raised = max(known or 0, version) + 1
+    statement = upsert(connection.dialect, person_floors).values(
+        project_id=project_id, version=raised
+    )
+    connection.execute(
+        statement.on_conflict_do_update(index_elements=["project_id"], set_={"version": raised})
+    )
+    return raised
+
+
+def _remember(
+    connection: Connection,
+    author: Author,
+    uuids: Sequence[UUID],
+    distinct_ids: Iterable[str],
+    version: int,
+    *,
+    with_events: bool,
+) -> Erasure:
+    ids = frozenset(distinct_ids)
+    added = connection.execute(
+        insert(person_erasures)
+        .values(
+            project_id=author.project.id,
+            persons=[str(uuid) for uuid in uuids],
+            distinct_ids=sorted(ids),
+            version=version,
+            with_events=with_events,
+            requested_at=author.now,
+            finished_at=None,
+        )
+        .returning(_erasure.id)
+    )
+    return Erasure(
+        id=added.scalar_one(),
+        project_id=author.project.id,
+        persons=tuple(uuids),
+        distinct_ids=ids,
+        version=version,
+        with_events=with_events,
+        requested_at=author.now,
+    )
+
+
+def _deleted(author: Author, uuid: UUID) -> Entry:
+    """Named by its id only: the entry outlives the person."""
+    return Entry(
+        author=author, scope="Person", item_id=str(uuid), activity="deleted", name=str(uuid)
+    )
+
+
+def _erasures() -> Select[Any]:
+    return select(
+        _erasure.id,
+        _erasure.project_id,
+        _erasure.persons,
+        _erasure.distinct_ids,
+        _erasure.version,
+        _erasure.with_events,
+        _erasure.requested_at,
+    )
+
+
+def _read(row: Row[Any]) -> Erasure:
+    return Erasure(
+        id=row.id,
+        project_id=row.project_id,
+        persons=tuple(map(UUID, row.persons)),
+        distinct_ids=frozenset(row.distinct_ids),
+        version=row.version,
+        with_events=row.with_events,
+        requested_at=row.requested_at,
+    )

@@ -1,0 +1,51 @@
+"""What a merge does to the cohorts that a person is in."""
+
+from functools import cache
+
+from sqlalchemy import Connection, Dialect, bindparam, case, literal_column, select
+from sqlalchemy.dialects import postgresql, sqlite
+
+from fanion.db.cohort_tables import cohort_people, cohorts
+from fanion.db.tables import ID
+from fanion.db.upsert import upsert
+
+_member = cohort_people.c
+_cohort = cohorts.c
+_COLUMNS = ["cohort_id", "person_id", "project_id", "added", "removed"]
+# Rows that no version shows any more only wait to be swept away.
+_THEIRS = (
+    select(
+        _member.cohort_id,
+        bindparam("survivor", type_=ID),
+        _member.project_id,
+        _member.added,
+        _member.removed,
+    )
+    .join(cohorts, _cohort.id == _member.cohort_id)
+    .where(_member.person_id == bindparam("gone"), _member.removed > _cohort.version)
+)
+# Written out: only as text does it mean the row that the insert met.
+_VERSION = literal_column(
+    "(SELECT cohorts.version FROM cohorts WHERE cohorts.id = cohort_people.cohort_id)", ID
+)
+
+
+def move_memberships(connection: Connection, gone: int, survivor: int) -> None:
+    """To be called before the vanishing person is removed, which takes its own rows along.
+
+    The surviving person is in every version of a cohort that either of the two is in: who was
+    a member stays one until the next calculation. gone, survivor: numbers of persons
+    """
+    connection.execute(_move(connection.dialect), {"gone": gone, "survivor": survivor})
+
+
+@cache
+def _move(dialect: Dialect) -> postgresql.Insert | sqlite.Insert:
+    statement = upsert(dialect, cohort_people).from_select(_COLUMNS, _THEIRS)
+    new = statement.excluded
+    unseen = _member.removed <= _VERSION
+    earlier = case((unseen | (new.added < _member.added), new.added), else_=_member.added)
+    later = case((new.removed > _member.removed, new.removed), else_=_member.removed)
+    return statement.on_conflict_do_update(
+        index_elements=["cohort_id", "person_id"], set_={"added": earlier, "removed": later}
+    )

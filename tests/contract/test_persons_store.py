@@ -1,0 +1,115 @@
+"""What the persons store promises beside what the API shows of it."""
+
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from sqlalchemy import insert
+
+from fanion.db.engine import Records
+from fanion.db.tables import person_distinct_ids, persons
+from fanion.persons.store import (
+    PersonQuery,
+    find_persons,
+    get_person,
+    persons_of,
+    stored_properties,
+)
+from tests.management import NOW
+
+HERE, ELSEWHERE = 1, 2
+
+
+async def add(
+    records: Records, *distinct_ids: str, project_id: int = HERE, **properties: Any
+) -> UUID:
+    uuid = uuid4()
+    async with records.write() as connection:
+        added = await connection.execute(
+            insert(persons)
+            .values(
+                project_id=project_id,
+                uuid=uuid,
+                properties=properties,
+                is_identified=False,
+                created_at=NOW,
+                version=1,
+                email=properties.get("email"),
+            )
+            .returning(persons.c.id)
+        )
+        person_id = added.scalar_one()
+        await connection.execute(
+            insert(person_distinct_ids),
+            [
+                {"project_id": project_id, "distinct_id": distinct_id, "person_id": person_id}
+                for distinct_id in distinct_ids
+            ],
+        )
+    return uuid
+
+
+async def test_stored_properties_are_those_of_the_person_behind_each_id(records: Records) -> None:
+    await add(records, "ann", "a2", plan="pro")
+    await add(records, "ann", project_id=ELSEWHERE, plan="free")
+    keys = [(HERE, "ann"), (HERE, "a2"), (ELSEWHERE, "ann"), (ELSEWHERE, "a2"), (HERE, "Ann")]
+
+    found = await stored_properties(records, keys)
+
+    assert found == {
+        (HERE, "ann"): {"plan": "pro"},
+        (HERE, "a2"): {"plan": "pro"},
+        (ELSEWHERE, "ann"): {"plan": "free"},
+    }
+
+
+async def test_properties_come_back_as_they_were_stored(records: Records) -> None:
+    properties: dict[str, Any] = {
+        "ü": [1, 1.5, None, {"": "'\"\\"}],
+        "n": 2**53,
+        "t": "2024-01-01",
+        "b": False,
+    }
+    await add(records, "ann", **properties)
+
+    assert await stored_properties(records, [(HERE, "ann")]) == {(HERE, "ann"): properties}
+
+
+async def test_nothing_asked_is_nothing_found(records: Records) -> None:
+    assert await stored_properties(records, []) == {}
+    assert await persons_of(records, HERE, []) == {}
+
+
+@pytest.mark.parametrize("count", [2_500])
+async def test_many_ids_are_found_at_once(records: Records, count: int) -> None:
+    await add(records, *(f"id {n}" for n in range(count)), plan="pro")
+
+    found = await persons_of(records, HERE, (f"id {n}" for n in range(count + 10)))
+
+    assert len(found) == count
+    assert len({person.uuid for person in found.values()}) == 1
+    assert found["id 7"].distinct_ids == ["id 7"]
+
+
+async def test_a_person_is_found_in_its_own_project_only(records: Records) -> None:
+    uuid = await add(records, "ann", email="ann@example.com")
+
+    there = await get_person(records, ELSEWHERE, uuid)
+    listed, more = await find_persons(records, ELSEWHERE, PersonQuery())
+    searched, _ = await find_persons(records, ELSEWHERE, PersonQuery(search="ann"))
+
+    assert (there, listed, more, searched) == (None, [], False, [])
+    found = await get_person(records, HERE, uuid)
+    assert found is not None
+    assert found.uuid == uuid
+
+
+async def test_a_page_says_whether_more_follow(records: Records) -> None:
+    for n in range(3):
+        await add(records, f"p{n}")
+
+    first, more = await find_persons(records, HERE, PersonQuery(limit=2))
+    last, no_more = await find_persons(records, HERE, PersonQuery(limit=2, offset=2))
+
+    assert ([p.distinct_ids for p in first], more) == ([["p2"], ["p1"]], True)
+    assert ([p.distinct_ids for p in last], no_more) == ([["p0"]], False)

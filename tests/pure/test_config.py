@@ -1,0 +1,129 @@
+"""Settings: every one is documented, a wrong one is told in one clear line."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fanion.config import PREFIX, Settings, SettingsError, read_settings
+
+PAGE = Path(__file__).parents[2] / "docs" / "configuration.md"
+# | `FANION_PORT` | `--port` | `8000` | meaning |
+ROW = re.compile(r"^\| `FANION_([A-Z0-9_]+)` \|[^|]*\|([^|]*)\|([^|]*)\|$", re.MULTILINE)
+
+
+def documented() -> dict[str, tuple[str, str]]:
+    """Default and meaning of each setting, as written."""
+    return {
+        name.lower(): (default.strip(), meaning.strip())
+        for name, default, meaning in ROW.findall(PAGE.read_text())
+    }
+
+
+def test_every_setting_is_documented_and_nothing_else() -> None:
+    assert set(documented()) == set(Settings.__struct_fields__)
+
+
+def test_the_documented_defaults_are_the_real_ones() -> None:
+    defaults = Settings()
+
+    for name, (shown, meaning) in documented().items():
+        assert meaning, name
+        if shown.startswith("`"):
+            real = getattr(defaults, name)
+            assert shown.strip("`") == (str(real).lower() if isinstance(real, bool) else str(real))
+
+
+def test_without_anything_the_defaults_hold() -> None:
+    assert read_settings({"PATH": "/bin", "FANION_TEST_CLICKHOUSE_URL": "x"}) == Settings()
+
+
+def test_a_flag_wins_over_its_variable() -> None:
+    settings = read_settings({"FANION_PORT": "1"}, {"port": 2, "host": None})
+
+    assert (settings.port, settings.host) == (2, "127.0.0.1")
+
+
+def test_texts_are_read_as_what_they_stand_for() -> None:
+    environment = {
+        "FANION_PORT": "9",
+        "FANION_DATA": "/srv/fanion",
+        "FANION_SHUTDOWN_S": "1.5",
+        "FANION_TRUST_FORWARDED_FOR": "false",
+    }
+
+    settings = read_settings(environment)
+
+    assert settings == Settings(
+        port=9, data=Path("/srv/fanion"), shutdown_s=1.5, trust_forwarded_for=False
+    )
+
+
+WRONG: dict[str, tuple[dict[str, str], str]] = {
+    "unknown": (
+        {"FANION_PROT": "1"},
+        "FANION_PROT is not a setting; docs/configuration.md lists them all.",
+    ),
+    "no number": ({"FANION_PORT": "http"}, "FANION_PORT: expected int, got 'http'"),
+    "no boolean": (
+        {"FANION_TRUST_FORWARDED_FOR": "maybe"},
+        "FANION_TRUST_FORWARDED_FOR: expected bool, got 'maybe'",
+    ),
+    "port too large": ({"FANION_PORT": "65536"}, "FANION_PORT must be between 0 and 65535"),
+    "port negative": ({"FANION_PORT": "-1"}, "FANION_PORT must be between 0 and 65535"),
+    "level": (
+        {"FANION_LOG_LEVEL": "loud"},
+        "FANION_LOG_LEVEL must be debug, info, warning or error",
+    ),
+    "no room for bodies": (
+        {"FANION_BODY_BYTES_MAX": "0"},
+        "FANION_BODY_BYTES_MAX must be greater than 0",
+    ),
+    "no room for the log": (
+        {"FANION_ACCEPT_LOG_BYTES_MAX": "-5"},
+        "FANION_ACCEPT_LOG_BYTES_MAX must be greater than 0",
+    ),
+    "no time for stores": (
+        {"FANION_DECIDE_STORE_TIMEOUT_S": "0"},
+        "FANION_DECIDE_STORE_TIMEOUT_S must be greater than 0",
+    ),
+    "negative time": ({"FANION_SHUTDOWN_S": "-1"}, "FANION_SHUTDOWN_S must not be negative"),
+    "records": (
+        {"FANION_DATABASE_URL": "mysql://h/d"},
+        "FANION_DATABASE_URL must begin with sqlite:// or postgresql:// or postgres://",
+    ),
+    "events": (
+        {"FANION_EVENTS_URL": "duckdb://x"},
+        "FANION_EVENTS_URL must begin with chdb:// or clickhouse:// or clickhouses://",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_value_is_told_in_one_line_that_names_it(name: str) -> None:
+    environment, line = WRONG[name]
+
+    with pytest.raises(SettingsError) as raised:
+        read_settings(environment)
+
+    assert str(raised.value) == line
+    assert line.startswith(PREFIX)
+
+
+@pytest.mark.parametrize("field", ["database_url", "events_url"])
+def test_what_may_hold_a_password_is_not_shown(field: str) -> None:
+    scheme = "postgresql" if field == "database_url" else "clickhouse"
+    values: dict[str, Any] = {field: f"{scheme}://user:s3cret@db.example/fanion"}
+
+    shown = repr(read_settings({}, values))
+
+    assert "s3cret" not in shown
+    assert "127.0.0.1" in shown
+
+
+def test_a_wrong_address_of_a_store_does_not_show_its_password() -> None:
+    with pytest.raises(SettingsError) as raised:
+        read_settings({"FANION_DATABASE_URL": "mysql://user:s3cret@db.example/fanion"})
+
+    assert "s3cret" not in str(raised.value)
