@@ -1,0 +1,179 @@
+"""Cohorts over HTTP, for those who manage them.
+
+source: api.md, "Cohorts"; cohorts.md sections 11 to 13 and 15
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from litestar import Controller, Response, delete, get, patch, post, put
+from litestar.di import NamedDependency
+from litestar.params import FromPath, RequestBody
+from msgspec import UNSET, structs
+
+from fanion.activity.api import ActivityPage, activity_page, author_of
+from fanion.cohorts.bodies import CohortBody, CohortFields, cohort_body
+from fanion.cohorts.calculate import Calculator
+from fanion.cohorts.changes import changed_values, created_values
+from fanion.cohorts.definition import Criteria, Standing
+from fanion.cohorts.store import CohortStore, Import, StoredCohort
+from fanion.cohorts.upload import check_csv
+from fanion.errors import Invalid, NotFound
+from fanion.events.store import EventStore
+from fanion.projects.request import ManagementRequest, scoped
+from fanion.rest.ids import ObjectId
+from fanion.rest.page import Paged
+
+
+@dataclass(frozen=True, slots=True)
+class Cohorts:
+    """changed: is told the project whose flags have to be read again"""
+
+    store: CohortStore
+    events: EventStore
+    calculator: Calculator
+    changed: Callable[[int], None]
+
+    async def get(self, project_id: int, cohort_id: int) -> StoredCohort:
+        """raises: NotFound"""
+        cohort = await self.store.get(project_id, cohort_id)
+        if cohort is None:
+            raise NotFound
+        return cohort
+
+    def told(self, project_id: int) -> None:
+        self.changed(project_id)
+        self.calculator.wake()
+
+
+class CohortsApi(Controller):
+    path = "/api/projects/{project_id:str}/cohorts"
+    tags = ("Cohorts",)
+    opt = scoped("cohort")
+
+    @get("/", summary="List cohorts")
+    async def cohorts(
+        self, request: ManagementRequest, cohorts: NamedDependency[Cohorts]
+    ) -> Paged[CohortBody]:
+        """The newest first; deleted ones are neither listed nor counted."""
+        page = request.page
+        found, count = await cohorts.store.page(request.project.id, page.limit, page.offset)
+        return page.of([cohort_body(cohort) for cohort in found], count)
+
+    @post("/", summary="Create a cohort")
+    async def create(
+        self,
+        request: ManagementRequest,
+        data: RequestBody[CohortFields],
+        cohorts: NamedDependency[Cohorts],
+    ) -> CohortBody:
+        """Members are found in the background. A static cohort may bring a file as `csv`."""
+        sent = _sent(data)
+        members = await _members(request) if sent.get("is_static") else None
+        author = author_of(request)
+        values = created_values(sent, author.now, imports=members is not None)
+        created = await cohorts.store.create(author, values, members)
+        cohorts.told(request.project.id)
+        return cohort_body(created)
+
+    @get("/activity", summary="List the activity of all cohorts", scope="activity_log:read")
+    async def all_activity(
+        self, request: ManagementRequest, cohorts: NamedDependency[Cohorts]
+    ) -> ActivityPage:
+        return await activity_page(request, cohorts.store.records, "Cohort")
+
+    @get("/{cohort_id:str}", summary="Retrieve a cohort")
+    async def cohort(
+        self,
+        request: ManagementRequest,
+        cohort_id: FromPath[ObjectId],
+        cohorts: NamedDependency[Cohorts],
+    ) -> CohortBody:
+        """Deleted ones too."""
+        return cohort_body(await cohorts.get(request.project.id, cohort_id))
+
+    @patch("/{cohort_id:str}", summary="Update a cohort")
+    async def change(
+        self,
+        request: ManagementRequest,
+        cohort_id: FromPath[ObjectId],
+        data: RequestBody[CohortFields],
+        cohorts: NamedDependency[Cohorts],
+    ) -> CohortBody:
+        """Calculates anew, unless it deletes. A file as `csv` adds members to a static cohort."""
+        return await _change(request, cohort_id, data, cohorts)
+
+    @put("/{cohort_id:str}", summary="Update a cohort")
+    async def replace(
+        self,
+        request: ManagementRequest,
+        cohort_id: FromPath[ObjectId],
+        data: RequestBody[CohortFields],
+        cohorts: NamedDependency[Cohorts],
+    ) -> CohortBody:
+        """The same as PATCH: what is left out stays."""
+        return await _change(request, cohort_id, data, cohorts)
+
+    @delete("/{cohort_id:str}", status_code=405, summary="Refused: set `deleted` instead")
+    async def remove(self, cohort_id: FromPath[str]) -> Response[bytes]:
+        return Response(b"", status_code=405, headers={"allow": "GET, PATCH, PUT"})
+
+    @get("/{cohort_id:str}/activity", summary="List a cohort's activity", scope="activity_log:read")
+    async def activity(
+        self,
+        request: ManagementRequest,
+        cohort_id: FromPath[ObjectId],
+        cohorts: NamedDependency[Cohorts],
+    ) -> ActivityPage:
+        cohort = await cohorts.get(request.project.id, cohort_id)
+        return await activity_page(request, cohorts.store.records, "Cohort", str(cohort.id))
+
+    @get("/{cohort_id:str}/duplicate_as_static_cohort", summary="Keep the members as they are now")
+    async def duplicate(
+        self,
+        request: ManagementRequest,
+        cohort_id: FromPath[ObjectId],
+        cohorts: NamedDependency[Cohorts],
+    ) -> CohortBody:
+        """Makes a static cohort of the members of the last calculation."""
+        original = await cohorts.get(request.project.id, cohort_id)
+        if original.criteria.is_static:
+            raise Invalid("Cannot duplicate a static cohort as a static cohort.")
+        author = author_of(request)
+        sent = {"name": f"{original.criteria.name} (static copy)", "is_static": True}
+        values = created_values(sent, author.now, imports=True)
+        members = Import(source_id=original.id)
+        created = await cohorts.store.create(author, values, members, told=False)
+        cohorts.told(request.project.id)
+        return cohort_body(created)
+
+
+async def _change(
+    request: ManagementRequest, cohort_id: int, data: CohortFields, cohorts: Cohorts
+) -> CohortBody:
+    sent, author = _sent(data), author_of(request)
+    members = await _members(request)
+
+    def decide(before: Standing, others: Mapping[int, Criteria]) -> dict[str, Any]:
+        return changed_values(sent, before, others, author.now, imports=members is not None)
+
+    changed = await cohorts.store.change(author, cohort_id, decide, members)
+    if changed is None:
+        raise NotFound
+    cohorts.told(request.project.id)
+    return cohort_body(changed)
+
+
+def _sent(data: CohortFields) -> dict[str, Any]:
+    return {name: value for name, value in structs.asdict(data).items() if value is not UNSET}
+
+
+async def _members(request: ManagementRequest) -> Import | None:
+    """The file that came along. raises: Invalid for one that cannot be read"""
+    csv = (await request.values()).files.get("csv")
+    if csv is None:
+        return None
+    await asyncio.to_thread(check_csv, csv)
+    return Import(csv)

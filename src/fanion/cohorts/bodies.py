@@ -1,0 +1,122 @@
+"""What the cohort endpoints take and give.
+
+source: api.md, "Cohort"; cohorts.md sections 2 and 14
+"""
+
+from datetime import datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from fanion.cohorts.store import StoredCohort
+from fanion.persons.api import PersonBody, shown
+from fanion.persons.store import Person
+from fanion.projects.model import UserSummary
+
+NAME_CHARS_MAX = 400
+DESCRIPTION_CHARS_MAX = 1000
+DISTINCT_IDS_MAX = 10
+
+Name = Annotated[str, Meta(max_length=NAME_CHARS_MAX)]
+Description = Annotated[str, Meta(max_length=DESCRIPTION_CHARS_MAX)]
+Criteria = Annotated[
+    Any, Meta(description="`{properties: …}`: a tree of conditions, kept as sent.")
+]
+Groups = Annotated[Any, Meta(description="The older form of the criteria, a list.")]
+
+
+class CohortFields(Struct, kw_only=True, omit_defaults=True):
+    """To create and to update; everything may be left out."""
+
+    name: Name | UnsetType | None = UNSET
+    description: Description | UnsetType = UNSET
+    groups: Groups = UNSET
+    deleted: bool | UnsetType = UNSET
+    filters: Criteria = UNSET
+    is_static: bool | UnsetType = UNSET
+
+
+class CohortBody(Struct, kw_only=True):
+    id: int
+    name: str | None
+    description: str
+    groups: list[Any]
+    deleted: bool
+    filters: Annotated[dict[str, Any], Meta(description="As sent, or what `groups` mean.")]
+    is_calculating: bool
+    created_by: UserSummary | None
+    created_at: datetime
+    last_calculation: datetime | None
+    errors_calculating: int
+    last_error_message: Annotated[
+        str | None, Meta(description="Why the last calculation failed, until one succeeds.")
+    ]
+    count: Annotated[int | None, Meta(description="Members after the last calculation.")]
+    is_static: bool
+
+
+class MemberPage(Struct, kw_only=True):
+    results: list[PersonBody]
+    next: str | None
+    previous: str | None
+
+
+class Run(Struct, kw_only=True):
+    started_at: datetime
+    seconds: float
+    rows_read: int
+    members: int
+
+
+class Explanation(Struct, kw_only=True):
+    """problem: why there is neither sentence nor SQL, or what the last calculation met"""
+
+    sentence: Annotated[str | None, Meta(description="The criteria in plain English.")]
+    sql: Annotated[str | None, Meta(description="The statement that finds the members.")]
+    parameters: Annotated[dict[str, Any], Meta(description="The values that it binds.")]
+    last_run: Run | None
+    problem: str | None
+
+
+class Previewed(Struct, kw_only=True):
+    filters: Criteria
+
+
+class Preview(Struct, kw_only=True):
+    """What the criteria would find now; nothing is stored."""
+
+    count: int
+    sample: Annotated[list[UUID], Meta(description="Some of the members, at most ten.")]
+    sentence: str
+    sql: str
+    parameters: dict[str, Any]
+    seconds: float
+    rows_read: int
+
+
+def cohort_body(cohort: StoredCohort) -> CohortBody:
+    return CohortBody(
+        id=cohort.id,
+        name=cohort.criteria.name,
+        description=cohort.description,
+        groups=list(cohort.criteria.groups),
+        deleted=cohort.deleted,
+        filters=cohort.criteria.shown,
+        is_calculating=cohort.is_calculating,
+        created_by=cohort.created_by,
+        created_at=cohort.created_at,
+        last_calculation=cohort.last_calculation,
+        errors_calculating=cohort.errors_calculating,
+        last_error_message=cohort.last_error_message,
+        count=cohort.count,
+        is_static=cohort.criteria.is_static,
+    )
+
+
+def member_body(person: Person) -> PersonBody:
+    """At most ten distinct ids; a person without any name is called by its UUID."""
+    body = shown(person)
+    body.name = body.name or str(person.uuid)
+    body.distinct_ids = body.distinct_ids[:DISTINCT_IDS_MAX]
+    return body

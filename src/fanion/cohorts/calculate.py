@@ -1,0 +1,273 @@
+"""Cohorts are calculated here, one after another, beside everything else.
+
+A loop takes the work that is due: dynamic cohorts that were changed or have become old, static
+ones that were given a file. The event engine finds the members in a thread of its own; what
+differs from before is written in small transactions and shown in one step.
+
+source: cohorts.md section 11
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from time import perf_counter
+from typing import Never, TypeVar
+from uuid import UUID, uuid4
+from zoneinfo import ZoneInfo
+
+import structlog
+
+from fanion.cohorts.behaviour import CriteriaError
+from fanion.cohorts.criteria import resolve
+from fanion.cohorts.differences import Differences
+from fanion.cohorts.plan import Moment, Plan, compile_plan
+from fanion.cohorts.store import CohortStore, Import
+from fanion.cohorts.upload import read_csv
+from fanion.cohorts.work_store import MEMBERS_MAX, Claim, LeaseLost, WorkStore
+from fanion.db.engine import RecordsUnavailable
+from fanion.events.event import EventRejected, EventStoreUnavailable
+from fanion.events.members_store import INPUTS_MAX
+from fanion.events.store import EventStore
+
+T = TypeVar("T")
+
+# How often other servers' work is looked for; this server's own is begun at once.
+LOOK_S = 5.0
+# After so many failures in a row a cohort is left alone until somebody changes it.
+ERRORS_MAX = 20
+# Wait after the first failure; doubled with each further one.
+FIRST_WAIT_S = 60.0
+WAIT_MAX_S = 24 * 3600.0
+# A statement may take minutes: the lease is renewed meanwhile.
+RENEWALS_A_LEASE = 3
+
+_INTERNAL = "The calculation failed on the server's side; it will be tried again."
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """found: UUIDs as bytes, ascending"""
+
+    found: Sequence[bytes]
+    rows_read: int
+
+
+class Calculator:
+    """zone_of: the time zone of a project, by its id"""
+
+    def __init__(
+        self,
+        cohorts: CohortStore,
+        work: WorkStore,
+        events: EventStore,
+        zone_of: Callable[[int], Awaitable[ZoneInfo]],
+        now: Callable[[], datetime],
+        every_s: float,
+    ) -> None:
+        self._cohorts = cohorts
+        self._work = work
+        self._events = events
+        self.zone_of = zone_of
+        self._now = now
+        self._every_s = every_s
+        self._lease = uuid4().hex
+        self._wake = asyncio.Event()
+        self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+    def wake(self) -> None:
+        """There is new work."""
+        self._wake.set()
+
+    async def run(self) -> Never:
+        """Do what is due, until cancelled."""
+        while True:
+            self._wake.clear()
+            try:
+                if await self.work_once():
+                    continue
+            except (RecordsUnavailable, EventStoreUnavailable) as error:
+                self._log.warning("cohorts_wait", reason=str(error))
+            try:
+                await asyncio.wait_for(self._wake.wait(), LOOK_S)
+            except TimeoutError:
+                continue
+
+    async def work_once(self) -> bool:
+        """The one thing that is due longest; False when nothing is.
+
+        raises: RecordsUnavailable
+        """
+        claim = await self._work.claim(self._now(), self._lease)
+        if claim is None:
+            return False
+        over = asyncio.Event()
+        renewing = asyncio.create_task(self._keep(claim, over))
+        try:
+            await self._do(claim)
+        except LeaseLost:
+            self._log.warning("cohort_lease_lost", cohort=claim.id)
+        except asyncio.CancelledError:
+            await asyncio.shield(self._work.release(claim))
+            raise
+        finally:
+            over.set()
+            await renewing
+        return True
+
+    async def members(self, plan: Plan, moment: Moment) -> Members:
+        """raises: EventStoreUnavailable, EventRejected, RecordsUnavailable"""
+        await self.hand_in(plan, moment)
+        answer = await self._events.ask(plan.members, plan.parameters)
+        found = answer.columns[0] if answer.columns else ()
+        return Members(found, answer.rows_read)
+
+    async def hand_in(self, plan: Plan, moment: Moment) -> None:
+        """Members of the static cohorts inside, to where the statement finds them."""
+        for cohort_id in plan.inputs:
+            cohort = await self._cohorts.get(moment.project_id, cohort_id)
+            version = 0 if cohort is None else cohort.version
+            waiting: list[UUID] = []
+            async with self._work.members(moment.project_id, cohort_id, version) as batches:
+                async for batch in batches:
+                    waiting += [UUID(bytes=member) for member, _ in batch]
+                    if len(waiting) >= INPUTS_MAX:
+                        await self._events.put_inputs(moment.run, cohort_id, waiting)
+                        waiting = []
+            if waiting:
+                await self._events.put_inputs(moment.run, cohort_id, waiting)
+
+    async def _do(self, claim: Claim) -> None:
+        """A failure is the cohort's own: it is noted there, and the next cohort's turn comes."""
+        started, began = self._now(), perf_counter()
+        imports: list[int] = []
+        try:
+            if claim.cohort.criteria.is_static:
+                rows_read = await self._import(claim, imports)
+            else:
+                rows_read = await self._calculate(claim, started)
+        except (LeaseLost, RecordsUnavailable):
+            raise
+        except CriteriaError as error:
+            await self._work.fail(claim, str(error), self._again(claim, failed=True))
+            return
+        except Exception as error:
+            self._log.error("cohort_failed", exc_info=error, cohort=claim.id)
+            await self._work.fail(claim, _told(error), self._again(claim, failed=True))
+            return
+        seconds = perf_counter() - began
+        run = {"started_at": started, "seconds": round(seconds, 3), "rows_read": rows_read}
+        again = self._again(claim, failed=False)
+        count = await self._work.finish(claim, self._now(), again, run, imports)
+        while await self._work.sweep(claim.id):
+            pass
+        self._log.info("cohort_calculated", cohort=claim.id, members=count, **run)
+
+    async def _calculate(self, claim: Claim, now: datetime) -> int:
+        """raises: CriteriaError, LeaseLost, whatever the stores raise"""
+        project_id = claim.cohort.project_id
+        others = await self._cohorts.criteria(project_id)
+        tree = resolve(claim.cohort.criteria, others)
+        moment = Moment(project_id, now, await self.zone_of(project_id), uuid4())
+        members = await self.members(compile_plan(tree, moment), moment)
+        await self._replace(claim, members.found)
+        return members.rows_read
+
+    async def _replace(self, claim: Claim, members: Sequence[bytes]) -> None:
+        """Write what differs, under a version that nobody sees yet."""
+        differences = Differences(members)
+        cohort = claim.cohort
+        async with self._work.members(cohort.project_id, cohort.id, cohort.version) as held:
+            async for batch in held:
+                gone = differences.walk(batch)
+                if gone:
+                    await self._work.remove(claim, gone, self._now())
+        differences.rest()
+        for some in _chunks(differences.added):
+            uuids = [UUID(bytes=member) for member in some]
+            await self._work.add(claim, uuids, self._now())
+
+    async def _import(self, claim: Claim, imports: list[int]) -> int:
+        """Add what was uploaded; members of before stay. imports: gets those that are read"""
+        for number, one in await self._work.imports(claim.id):
+            imports.append(number)
+            if one.source_id is not None:
+                await self._copy(claim, one.source_id)
+            elif one.csv is not None:
+                await self._read(claim, one)
+        return 0
+
+    async def _copy(self, claim: Claim, source_id: int) -> None:
+        last: int | None = 0
+        while last is not None:
+            last = await self._work.copy(claim, source_id, last, self._now())
+
+    async def _read(self, claim: Claim, one: Import) -> None:
+        members = read_csv(one.csv or b"")
+        while some := await asyncio.to_thread(_take, members.ids):
+            if members.kind == "distinct_id":
+                await self._work.add_distinct_ids(claim, some, self._now())
+            elif members.kind == "email":
+                emails = [email.lower() for email in some]
+                await self._work.add_emails(claim, emails, self._now())
+            elif uuids := _uuids(some):
+                await self._work.add(claim, uuids, self._now())
+
+    def _again(self, claim: Claim, *, failed: bool) -> datetime | None:
+        """When the cohort is due next if nobody changes it."""
+        cohort = claim.cohort
+        wait_s = self._every_s
+        if failed:
+            if cohort.errors_calculating + 1 > ERRORS_MAX:
+                return None
+            wait_s = min(FIRST_WAIT_S * 2.0**cohort.errors_calculating, WAIT_MAX_S)
+            wait_s = wait_s if cohort.criteria.is_static else max(wait_s, self._every_s)
+        elif cohort.criteria.is_static or cohort.deleted:
+            return None
+        return self._now() + timedelta(seconds=wait_s)
+
+    async def _keep(self, claim: Claim, over: asyncio.Event) -> None:
+        """Renew the lease for as long as the work takes."""
+        while True:
+            try:
+                await asyncio.wait_for(over.wait(), self._work.lease_s / RENEWALS_A_LEASE)
+                return
+            except TimeoutError:
+                pass
+            try:
+                await self._work.renew(claim, self._now())
+            except RecordsUnavailable as error:
+                self._log.warning("cohort_lease_not_renewed", reason=str(error))
+            except LeaseLost:
+                return
+
+
+def _told(error: Exception) -> str:
+    """What people are told of a failure that is not their criteria's."""
+    if isinstance(error, EventStoreUnavailable | EventRejected):
+        return f"The event store did not answer: {error}"
+    return _INTERNAL
+
+
+def _take(ids: Iterator[str]) -> list[str]:
+    """The next ids, each once."""
+    some: dict[str, None] = {}
+    for one in ids:
+        some[one] = None
+        if len(some) >= MEMBERS_MAX:
+            break
+    return list(some)
+
+
+def _uuids(texts: Sequence[str]) -> list[UUID]:
+    found = []
+    for text in texts:
+        try:
+            found.append(UUID(text))
+        except ValueError:
+            continue
+    return found
+
+
+def _chunks(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    return (items[start : start + MEMBERS_MAX] for start in range(0, len(items), MEMBERS_MAX))

@@ -1,0 +1,146 @@
+"""What creating or updating a cohort sets, and what it refuses.
+
+source: cohorts.md sections 11 and 12
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from fanion.cohorts.definition import (
+    Criteria,
+    Standing,
+    check_filters,
+    check_unmixed,
+    filters_of_groups,
+    nested_ids,
+    normal_groups,
+)
+from fanion.errors import Invalid
+
+
+def created_values(sent: Mapping[str, Any], now: datetime, *, imports: bool) -> dict[str, Any]:
+    """Columns of a new cohort.
+
+    sent:    name, description, groups, filters, deleted, is_static; what is absent was not sent
+    imports: whether members come along
+    raises:  Invalid
+    """
+    filters = sent.get("filters")
+    if filters is not None:
+        check_filters(filters)
+    is_static = sent.get("is_static", False)
+    begins = not is_static or imports
+    return {
+        "name": sent.get("name"),
+        "description": sent.get("description", ""),
+        "groups": normal_groups(_as_list(sent.get("groups"))),
+        "filters": filters,
+        "deleted": sent.get("deleted", False),
+        "is_static": is_static,
+        "is_calculating": not is_static,
+        "count": None,
+        "last_calculation": None,
+        "errors_calculating": 0,
+        "version": 0,
+        "requested": int(begins),
+        "due_at": now if begins else None,
+    }
+
+
+def changed_values(
+    sent: Mapping[str, Any],
+    before: Standing,
+    others: Mapping[int, Criteria],
+    now: datetime,
+    *,
+    imports: bool,
+) -> dict[str, Any]:
+    """Columns to set.
+
+    others: all cohorts of the project by id, deleted ones included
+    raises: Invalid
+    """
+    known = before.criteria
+    values = dict(sent)
+    if sent.get("filters") is not None:
+        check_filters(sent["filters"])
+    if "groups" in sent:
+        values["groups"] = _as_list(sent["groups"])
+    if "filters" in sent or "groups" in sent:
+        check_criteria(known.id, _shown(values, known), others)
+    work = _work(sent, before, now, imports)
+    if "due_at" in work:
+        work["requested"] = before.requested + 1
+    return values | work
+
+
+def check_criteria(
+    cohort_id: int, filters: Mapping[str, Any], others: Mapping[int, Criteria]
+) -> None:
+    """raises: Invalid for mixed lists, cohorts that do not exist, and loops"""
+    check_unmixed(filters.get("properties"))
+    nested = nested_ids(filters)
+    if cohort_id in nested or _reaches(nested, cohort_id, others):
+        raise Invalid("Cohorts cannot reference other cohorts in a loop.")
+    if any(one not in others for one in nested):
+        raise Invalid("Invalid Cohort ID in filter")
+
+
+def _reaches(nested: Sequence[int], cohort_id: int, others: Mapping[int, Criteria]) -> bool:
+    seen: set[int] = set()
+    waiting = list(nested)
+    while waiting:
+        one = waiting.pop()
+        if one == cohort_id:
+            return True
+        if one not in seen and one in others and not others[one].is_static:
+            seen.add(one)
+            waiting += _readable_ids(others[one])
+    return False
+
+
+def _readable_ids(criteria: Criteria) -> list[int]:
+    try:
+        return nested_ids(criteria.shown)
+    except Invalid:
+        return []
+
+
+def _shown(values: Mapping[str, Any], before: Criteria) -> dict[str, Any]:
+    """The criteria that will count, as `filters`."""
+    filters = values.get("filters", before.filters)
+    return filters or filters_of_groups(_objects(values.get("groups", before.groups)))
+
+
+def _objects(groups: Sequence[object]) -> list[Mapping[str, Any]]:
+    if not all(isinstance(group, dict) for group in groups):
+        raise Invalid("A group must be an object.", attr="groups")
+    return [group for group in groups if isinstance(group, dict)]
+
+
+def _work(
+    sent: Mapping[str, Any], before: Standing, now: datetime, imports: bool
+) -> dict[str, Any]:
+    """What the change gives to do: a calculation, an import, or nothing any more."""
+    if sent.get("deleted") is True:
+        return {} if before.deleted else {"due_at": None, "is_calculating": False}
+    if sent.get("is_static", before.criteria.is_static):
+        values: dict[str, Any] = {"due_at": now} if imports else {}
+        if not before.criteria.is_static:
+            values = {"due_at": None, "count": None} | values
+        return values | {"is_calculating": False}
+    if sent.keys() == {"deleted"}:  # restored: the calculation is not announced
+        return {"due_at": now} if before.deleted else {}
+    return {"due_at": now, "is_calculating": True}
+
+
+def _as_list(groups: object) -> list[Any]:
+    if groups is None or groups == {}:
+        return []
+    if not isinstance(groups, list):
+        found = type(groups).__name__
+        raise Invalid(
+            f'Expected a list of items but got type "{found}".', code="not_a_list", attr="groups"
+        )
+    return groups

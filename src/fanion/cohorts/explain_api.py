@@ -1,0 +1,118 @@
+"""How a cohort is calculated, and what criteria would find, over HTTP."""
+
+from collections.abc import Mapping
+from time import perf_counter
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+from litestar import Controller, get, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath, RequestBody
+
+from fanion.cohorts.api import Cohorts
+from fanion.cohorts.behaviour import CriteriaError
+from fanion.cohorts.bodies import Explanation, Preview, Previewed, Run
+from fanion.cohorts.criteria import Tree, resolve
+from fanion.cohorts.definition import Criteria, check_filters
+from fanion.cohorts.plan import Moment, Plan, compile_plan
+from fanion.cohorts.sentence import sentence
+from fanion.errors import Invalid
+from fanion.events.event import EventRejected
+from fanion.projects.request import ManagementRequest, scoped
+from fanion.rest.ids import ObjectId
+
+SAMPLE_MAX = 10
+# Somebody waits for a preview; a calculation may take longer.
+PREVIEW_SECONDS_MAX = 20
+# No cohort that is stored has it.
+_UNSAVED = 0
+
+
+class CohortExplanationsApi(Controller):
+    path = "/api/projects/{project_id:str}/cohorts"
+    tags = ("Cohorts",)
+    opt = scoped("cohort")
+
+    @get("/{cohort_id:str}/explain", summary="How a cohort is calculated")
+    async def explain(
+        self,
+        request: ManagementRequest,
+        cohort_id: FromPath[ObjectId],
+        cohorts: NamedDependency[Cohorts],
+    ) -> Explanation:
+        """The criteria in English and as SQL, and what the last calculation took."""
+        cohort = await cohorts.get(request.project.id, cohort_id)
+        run = None if cohort.last_run is None else msgspec.convert(dict(cohort.last_run), Run)
+        if cohort.criteria.is_static:
+            return Explanation(
+                sentence="Persons who were added by hand.",
+                sql=None,
+                parameters={},
+                last_run=run,
+                problem=cohort.last_error_message,
+            )
+        others = await cohorts.store.criteria(request.project.id)
+        try:
+            tree, plan, _ = await _planned(request, cohort.criteria, others, cohorts)
+        except CriteriaError as error:
+            return Explanation(
+                sentence=None, sql=None, parameters={}, last_run=run, problem=str(error)
+            )
+        return Explanation(
+            sentence=sentence(tree, _names(others)),
+            sql=plan.members,
+            parameters=_told(plan),
+            last_run=run,
+            problem=cohort.last_error_message,
+        )
+
+    @post("/preview", status_code=200, summary="Try criteria without storing them")
+    async def preview(
+        self,
+        request: ManagementRequest,
+        data: RequestBody[Previewed],
+        cohorts: NamedDependency[Cohorts],
+    ) -> Preview:
+        """How many persons the criteria find now, and some of them."""
+        check_filters(data.filters)
+        criteria = Criteria(_UNSAVED, None, False, data.filters, ())
+        others = await cohorts.store.criteria(request.project.id)
+        began = perf_counter()
+        try:
+            tree, plan, moment = await _planned(request, criteria, others, cohorts)
+            await cohorts.calculator.hand_in(plan, moment)
+            statement = plan.count(SAMPLE_MAX)
+            answer = await cohorts.events.ask(statement, plan.parameters, PREVIEW_SECONDS_MAX)
+        except (CriteriaError, EventRejected) as error:
+            raise Invalid(str(error), attr="filters") from None
+        (count,), (sample,) = answer.columns
+        return Preview(
+            count=count,
+            sample=sample,
+            sentence=sentence(tree, _names(others)),
+            sql=plan.members,
+            parameters=_told(plan),
+            seconds=round(perf_counter() - began, 3),
+            rows_read=answer.rows_read,
+        )
+
+
+async def _planned(
+    request: ManagementRequest, criteria: Criteria, others: Mapping[int, Criteria], cohorts: Cohorts
+) -> tuple[Tree, Plan, Moment]:
+    """raises: CriteriaError"""
+    project_id = request.project.id
+    tree = resolve(criteria, others)
+    zone = await cohorts.calculator.zone_of(project_id)
+    moment = Moment(project_id, request.app.state.now(), zone, uuid4())
+    return tree, compile_plan(tree, moment), moment
+
+
+def _names(others: Mapping[int, Criteria]) -> dict[int, str | None]:
+    return {number: criteria.name for number, criteria in others.items()}
+
+
+def _told(plan: Plan) -> dict[str, Any]:
+    told: dict[str, Any] = msgspec.to_builtins(dict(plan.parameters))
+    return told

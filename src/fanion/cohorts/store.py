@@ -1,0 +1,272 @@
+"""Cohorts in the records store: what people see and change of them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, delete, func, insert, select, update
+
+from fanion.activity.changes import changes
+from fanion.activity.store import Author, Entry, record
+from fanion.cohorts.definition import Criteria, Standing
+from fanion.db.cohort_tables import cohort_imports, cohort_people, cohorts
+from fanion.db.engine import Records
+from fanion.db.tables import users
+from fanion.projects.flag_version_store import move_flag_version
+from fanion.projects.model import UserSummary
+
+# What the activity tells of; the outcome of calculations is not among it.
+COMPARED = ("name", "description", "filters", "groups", "is_static", "deleted")
+
+_cohort = cohorts.c
+_CRITERIA = (_cohort.id, _cohort.name, _cohort.is_static, _cohort.filters, _cohort.groups)
+_SHOWN = (
+    "project_id",
+    "description",
+    "deleted",
+    "is_calculating",
+    "count",
+    "last_calculation",
+    "errors_calculating",
+    "last_error_message",
+    "last_run",
+    "created_at",
+    "version",
+    "requested",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCohort:
+    """version: of the members to be seen, 0 before the first; requested: the newest asked for"""
+
+    criteria: Criteria
+    project_id: int
+    description: str
+    deleted: bool
+    is_calculating: bool
+    count: int | None
+    last_calculation: datetime | None
+    errors_calculating: int
+    last_error_message: str | None
+    last_run: Mapping[str, Any] | None
+    created_at: datetime
+    version: int
+    requested: int
+    created_by: UserSummary | None
+
+    @property
+    def id(self) -> int:
+        return self.criteria.id
+
+    @property
+    def standing(self) -> Standing:
+        return Standing(self.criteria, self.deleted, self.requested)
+
+    def compared(self) -> dict[str, Any]:
+        shown = self.criteria
+        return {
+            "name": shown.name,
+            "description": self.description,
+            "filters": shown.filters,
+            "groups": list(shown.groups),
+            "is_static": shown.is_static,
+            "deleted": self.deleted,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """Members for a static cohort: the bytes of a file, or the members of another cohort."""
+
+    csv: bytes | None = None
+    source_id: int | None = None
+
+
+# From what is stored, and all of its project by id, to the columns to set.
+Decide = Callable[[Standing, Mapping[int, Criteria]], Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class CohortStore:
+    """Every change moves the project's flag version, in the same transaction."""
+
+    records: Records
+
+    async def page(
+        self, project_id: int, limit: int, offset: int
+    ) -> tuple[Sequence[StoredCohort], int]:
+        """Cohorts that are not deleted, newest first, and their total."""
+        shown = (_cohort.project_id == project_id) & _cohort.deleted.is_(False)
+        rows = (
+            _cohorts()
+            .where(shown)
+            .order_by(_cohort.created_at.desc(), _cohort.id.desc())
+            .limit(limit)
+            .offset(offset)
+        )
+        async with self.records.read() as connection:
+            total = await connection.scalar(select(func.count()).select_from(cohorts).where(shown))
+            return [_stored(row) for row in await connection.execute(rows)], total or 0
+
+    async def get(self, project_id: int, cohort_id: int) -> StoredCohort | None:
+        """Deleted ones too."""
+        async with self.records.read() as connection:
+            return await connection.run_sync(get_cohort, project_id, cohort_id)
+
+    async def criteria(self, project_id: int) -> Mapping[int, Criteria]:
+        """Of all cohorts of the project, deleted ones included."""
+        async with self.records.read() as connection:
+            return await connection.run_sync(all_criteria, project_id)
+
+    async def create(
+        self,
+        author: Author,
+        values: Mapping[str, Any],
+        members: Import | None = None,
+        *,
+        told: bool = True,
+    ) -> StoredCohort:
+        """values: by column, without the project; told: whether the activity tells of it"""
+        async with self.records.write() as connection:
+            return await connection.run_sync(_create, author, values, members, told)
+
+    async def change(
+        self, author: Author, cohort_id: int, decide: Decide, members: Import | None = None
+    ) -> StoredCohort | None:
+        """None when there is no such cohort. raises: what `decide` does, and changes nothing"""
+        async with self.records.write() as connection:
+            return await connection.run_sync(_change, author, cohort_id, decide, members)
+
+
+def get_cohort(connection: Connection, project_id: int, cohort_id: int) -> StoredCohort | None:
+    statement = _cohorts().where(_cohort.project_id == project_id, _cohort.id == cohort_id)
+    row = connection.execute(statement).first()
+    return None if row is None else _stored(row)
+
+
+def all_criteria(connection: Connection, project_id: int) -> Mapping[int, Criteria]:
+    rows = connection.execute(select(*_CRITERIA).where(_cohort.project_id == project_id))
+    return {row.id: Criteria(*row) for row in rows}
+
+
+def live_criteria(connection: Connection, project_id: int) -> Sequence[Criteria]:
+    """Of the cohorts that are not deleted, by id."""
+    rows = connection.execute(
+        select(*_CRITERIA)
+        .where(_cohort.project_id == project_id, _cohort.deleted.is_(False))
+        .order_by(_cohort.id)
+    )
+    return [Criteria(*row) for row in rows]
+
+
+def _create(
+    connection: Connection,
+    author: Author,
+    values: Mapping[str, Any],
+    members: Import | None,
+    told: bool,
+) -> StoredCohort:
+    project_id = author.project.id
+    statement = insert(cohorts).values(
+        project_id=project_id, created_by_id=author.user_id, created_at=author.now, **values
+    )
+    cohort_id = connection.execute(statement.returning(_cohort.id)).scalar_one()
+    _add_import(connection, project_id, cohort_id, members)
+    created = get_cohort(connection, project_id, cohort_id)
+    assert created is not None
+    if told:
+        _tell(connection, author, created, None)
+    move_flag_version(connection, project_id)
+    return created
+
+
+def _change(
+    connection: Connection,
+    author: Author,
+    cohort_id: int,
+    decide: Decide,
+    members: Import | None,
+) -> StoredCohort | None:
+    project_id = author.project.id
+    connection.execute(select(_cohort.id).where(_cohort.id == cohort_id).with_for_update())
+    before = get_cohort(connection, project_id, cohort_id)
+    if before is None:
+        return None
+    values = decide(before.standing, all_criteria(connection, project_id))
+    if values:
+        connection.execute(update(cohorts).where(_cohort.id == cohort_id).values(**values))
+    if values.get("is_static", before.criteria.is_static) is not before.criteria.is_static:
+        # The two kinds keep their members apart: the other kind begins without any.
+        connection.execute(delete(cohort_people).where(cohort_people.c.cohort_id == cohort_id))
+    _add_import(connection, project_id, cohort_id, members)
+    after = get_cohort(connection, project_id, cohort_id)
+    assert after is not None
+    _tell(connection, author, after, before)
+    move_flag_version(connection, project_id)
+    return after
+
+
+def _add_import(
+    connection: Connection, project_id: int, cohort_id: int, members: Import | None
+) -> None:
+    if members is not None:
+        connection.execute(
+            insert(cohort_imports).values(
+                project_id=project_id,
+                cohort_id=cohort_id,
+                csv=members.csv,
+                source_id=members.source_id,
+            )
+        )
+
+
+def _tell(
+    connection: Connection, author: Author, after: StoredCohort, before: StoredCohort | None
+) -> None:
+    """The one place where the activity hears of cohorts."""
+    differing = None
+    if before is not None:
+        differing = changes("Cohort", before.compared(), after.compared(), COMPARED)
+    entry = Entry(
+        author=author,
+        scope="Cohort",
+        item_id=str(after.id),
+        activity="created" if before is None else "updated",
+        name=after.criteria.name or "",
+        changes=differing,
+    )
+    record(connection, entry)
+
+
+def _cohorts() -> Select[Any]:
+    return select(
+        *_CRITERIA,
+        *(_cohort[name] for name in _SHOWN),
+        users.c.id.label("user_id"),
+        users.c.uuid.label("user_uuid"),
+        users.c.distinct_id,
+        users.c.first_name,
+        users.c.email,
+        users.c.is_email_verified,
+    ).select_from(cohorts.outerjoin(users, users.c.id == _cohort.created_by_id))
+
+
+def _stored(row: Row[Any]) -> StoredCohort:
+    own, values = row[: len(_CRITERIA)], dict(row._mapping)
+    creator = None
+    if row.user_id is not None:
+        creator = UserSummary(
+            row.user_id,
+            row.user_uuid,
+            row.distinct_id,
+            row.first_name,
+            row.email,
+            row.is_email_verified,
+        )
+    return StoredCohort(
+        criteria=Criteria(*own),
+        created_by=creator,
+        **{name: values[name] for name in _SHOWN},
+    )

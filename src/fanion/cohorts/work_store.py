@@ -1,0 +1,354 @@
+"""Calculations and imports in the records store: who does which, and what comes of it.
+
+Work is claimed by a lease, so that of several servers one does it; whoever dies holds it no
+longer than the lease lasts. New members are written in small transactions under the number of
+the next version and are seen by nobody until one last transaction makes that the version to be
+seen. Each of them first renews the lease: whoever lost it writes nothing any more.
+"""
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    case,
+    delete,
+    func,
+    literal,
+    or_,
+    select,
+    update,
+)
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from fanion.cohorts.store import Import, StoredCohort, get_cohort
+from fanion.db.cohort_tables import NEVER, cohort_imports, cohort_people, cohorts
+from fanion.db.engine import Records
+from fanion.db.tables import ID, person_distinct_ids, persons
+from fanion.db.upsert import upsert
+
+_cohort = cohorts.c
+_member = cohort_people.c
+_person = persons.c
+_link = person_distinct_ids.c
+
+# Members in one transaction: SQLite writes them in 20 ms, for which ingestion has to wait.
+MEMBERS_MAX = 2_000
+ERROR_CHARS_MAX = 1_000
+
+
+class LeaseLost(Exception):
+    """Somebody else does this work now, or nobody has to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """version: under which new members are written; lease: names the holder"""
+
+    cohort: StoredCohort
+    version: int
+    lease: str
+
+    @property
+    def id(self) -> int:
+        return self.cohort.id
+
+
+def is_seen(version: ColumnElement[int] | int) -> ColumnElement[bool]:
+    """Of rows of `cohort_people`: whether the member belongs to this version."""
+    return (_member.added <= version) & (_member.removed > version)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkStore:
+    records: Records
+    lease_s: float
+
+    async def claim(self, now: datetime, lease: str) -> Claim | None:
+        """The work that is due longest and that nobody does; its remains are cleared away."""
+        if not await self.records.fetch(_due(now)):
+            return None  # without taking the place of somebody who writes
+        async with self.records.write() as connection:
+            return await connection.run_sync(_claim, now, lease, self._until(now))
+
+    async def add(self, claim: Claim, members: Sequence[UUID], now: datetime) -> None:
+        """Persons who do not exist are left out. At most MEMBERS_MAX. raises: LeaseLost"""
+        who = select(_person.id).where(
+            _person.project_id == claim.cohort.project_id, _person.uuid.in_(members)
+        )
+        async with self._holding(claim, now) as connection:
+            await connection.run_sync(_add, claim, who)
+
+    async def add_distinct_ids(self, claim: Claim, ids: Sequence[str], now: datetime) -> None:
+        """At most MEMBERS_MAX. raises: LeaseLost"""
+        who = select(_link.person_id).where(
+            _link.project_id == claim.cohort.project_id, _link.distinct_id.in_(ids)
+        )
+        async with self._holding(claim, now) as connection:
+            await connection.run_sync(_add, claim, who.distinct())
+
+    async def add_emails(self, claim: Claim, emails: Sequence[str], now: datetime) -> None:
+        """At most MEMBERS_MAX, in lower case. raises: LeaseLost"""
+        who = select(_person.id).where(
+            _person.project_id == claim.cohort.project_id, _person.email.in_(emails)
+        )
+        async with self._holding(claim, now) as connection:
+            await connection.run_sync(_add, claim, who)
+
+    async def copy(self, claim: Claim, source_id: int, after: int, now: datetime) -> int | None:
+        """Members of another cohort behind the person `after`; returns the last one copied,
+        None when there are no more. raises: LeaseLost"""
+        async with self._holding(claim, now) as connection:
+            return await connection.run_sync(_copy, claim, source_id, after)
+
+    async def remove(self, claim: Claim, people: Sequence[int], now: datetime) -> None:
+        """people: numbers of persons, at most MEMBERS_MAX. raises: LeaseLost"""
+        gone = (
+            update(cohort_people)
+            .where(_member.cohort_id == claim.id, _member.person_id.in_(people))
+            .where(is_seen(claim.cohort.version))
+            .values(removed=claim.version)
+        )
+        async with self._holding(claim, now) as connection:
+            await connection.execute(gone)
+
+    async def renew(self, claim: Claim, now: datetime) -> None:
+        """raises: LeaseLost"""
+        async with self._holding(claim, now):
+            pass
+
+    async def finish(
+        self,
+        claim: Claim,
+        now: datetime,
+        again_at: datetime | None,
+        run: Mapping[str, Any],
+        imports: Sequence[int] = (),
+    ) -> int:
+        """Show the version; returns its number of members. imports: those that are done with
+
+        again_at: when the work is due again, unless it was asked for meanwhile
+        raises:   LeaseLost
+        """
+        async with self._holding(claim, now) as connection:
+            return await connection.run_sync(_finish, claim, now, again_at, run, imports)
+
+    async def fail(self, claim: Claim, message: str, again_at: datetime | None) -> None:
+        """Count the failure, and keep the members of before and what waits to be imported."""
+        async with self.records.write() as connection:
+            await connection.run_sync(_fail, claim, message, again_at)
+
+    async def release(self, claim: Claim) -> None:
+        """Let somebody else do it, at once."""
+        async with self.records.write() as connection:
+            await connection.execute(
+                update(cohorts).where(_holds(claim)).values(lease=None, lease_until=None)
+            )
+
+    async def sweep(self, cohort_id: int) -> bool:
+        """Remove some rows that no version shows any more; whether there may be more."""
+        gone = (
+            select(_member.person_id)
+            .join(cohorts, _cohort.id == _member.cohort_id)
+            .where(_member.cohort_id == cohort_id, _member.removed <= _cohort.version)
+            .limit(MEMBERS_MAX)
+        )
+        async with self.records.write() as connection:
+            done = await connection.execute(
+                delete(cohort_people).where(
+                    _member.cohort_id == cohort_id, _member.person_id.in_(gone)
+                )
+            )
+            return done.rowcount == MEMBERS_MAX
+
+    async def imports(self, cohort_id: int) -> Sequence[tuple[int, Import]]:
+        """With their numbers, the oldest first."""
+        row = cohort_imports.c
+        statement = (
+            select(row.id, row.csv, row.source_id)
+            .where(row.cohort_id == cohort_id)
+            .order_by(row.id)
+        )
+        async with self.records.read() as connection:
+            found = await connection.execute(statement)
+            return [(one.id, Import(one.csv, one.source_id)) for one in found]
+
+    @asynccontextmanager
+    async def members(
+        self, project_id: int, cohort_id: int, version: int
+    ) -> AsyncGenerator[AsyncGenerator[Sequence[tuple[bytes, int]]]]:
+        """Batches of (UUID as bytes, number of the person), in the order of the bytes."""
+        statement = (
+            select(_person.uuid, _person.id)
+            .join(cohort_people, _member.person_id == _person.id)
+            .where(_member.cohort_id == cohort_id, _person.project_id == project_id)
+            .where(is_seen(version))
+            .order_by(_person.uuid)
+        )
+        async with self.records.read() as connection:
+            yield _batches(connection, statement)
+
+    @asynccontextmanager
+    async def _holding(self, claim: Claim, now: datetime) -> AsyncGenerator[AsyncConnection]:
+        """A transaction that has renewed the lease. raises: LeaseLost"""
+        renewed = update(cohorts).where(_holds(claim)).values(lease_until=self._until(now))
+        async with self.records.write() as connection:
+            done = await connection.execute(renewed)
+            if done.rowcount != 1:
+                raise LeaseLost
+            yield connection
+
+    def _until(self, now: datetime) -> datetime:
+        return now + timedelta(seconds=self.lease_s)
+
+
+async def _batches(
+    connection: AsyncConnection, statement: Select[Any]
+) -> AsyncGenerator[Sequence[tuple[bytes, int]]]:
+    rows = await connection.stream(statement)
+    async for some in rows.partitions(MEMBERS_MAX):
+        yield [(uuid.bytes, number) for uuid, number in some]
+
+
+def _holds(claim: Claim) -> ColumnElement[bool]:
+    return (_cohort.id == claim.id) & (_cohort.lease == claim.lease)
+
+
+def _due(now: datetime) -> Select[Any]:
+    free = or_(_cohort.lease_until.is_(None), _cohort.lease_until <= now)
+    return (
+        select(_cohort.id, _cohort.project_id)
+        .where(_cohort.due_at <= now, free)
+        .order_by(_cohort.due_at, _cohort.id)
+        .limit(1)
+    )
+
+
+def _claim(connection: Connection, now: datetime, lease: str, until: datetime) -> Claim | None:
+    row = connection.execute(_due(now).with_for_update(skip_locked=True)).first()
+    if row is None:
+        return None
+    requested = connection.execute(
+        update(cohorts)
+        .where(_cohort.id == row.id)
+        .values(lease=lease, lease_until=until, requested=_cohort.requested + 1)
+        .returning(_cohort.requested)
+    ).scalar_one()
+    cohort = get_cohort(connection, row.project_id, row.id)
+    assert cohort is not None
+    _forget_unfinished(connection, cohort)
+    return Claim(cohort, requested, lease)
+
+
+def _forget_unfinished(connection: Connection, cohort: StoredCohort) -> None:
+    """What a calculation that did not end has written under a number nobody saw."""
+    mine = _member.cohort_id == cohort.id
+    connection.execute(delete(cohort_people).where(mine, _member.added > cohort.version))
+    connection.execute(
+        update(cohort_people)
+        .where(mine, _member.removed > cohort.version, _member.removed < NEVER)
+        .values(removed=NEVER)
+    )
+
+
+def _add(connection: Connection, claim: Claim, who: Select[Any]) -> None:
+    """Who is a member already stays one as he is; who was one before becomes one again."""
+    chosen = who.subquery()
+    rows = select(
+        literal(claim.id, ID),
+        chosen.c[0],
+        literal(claim.cohort.project_id, ID),
+        literal(claim.version, ID),
+        literal(NEVER, ID),
+    ).where(literal(True))  # SQLite needs a condition before ON CONFLICT
+    statement = upsert(connection.dialect, cohort_people).from_select(
+        ["cohort_id", "person_id", "project_id", "added", "removed"], rows
+    )
+    added = case((is_seen(claim.cohort.version), _member.added), else_=claim.version)
+    connection.execute(
+        statement.on_conflict_do_update(
+            index_elements=["cohort_id", "person_id"], set_={"added": added, "removed": NEVER}
+        )
+    )
+
+
+def _copy(connection: Connection, claim: Claim, source_id: int, after: int) -> int | None:
+    version = select(_cohort.version).where(_cohort.id == source_id).scalar_subquery()
+    people = connection.scalars(
+        select(_member.person_id)
+        .where(_member.cohort_id == source_id, _member.person_id > after, is_seen(version))
+        .order_by(_member.person_id)
+        .limit(MEMBERS_MAX)
+    ).all()
+    if not people:
+        return None
+    _add(connection, claim, select(_person.id).where(_person.id.in_(people)))
+    last: int = people[-1]
+    return last
+
+
+def _finish(
+    connection: Connection,
+    claim: Claim,
+    now: datetime,
+    again_at: datetime | None,
+    run: Mapping[str, Any],
+    imports: Sequence[int],
+) -> int:
+    members = connection.scalar(
+        select(func.count())
+        .select_from(cohort_people)
+        .where(_member.cohort_id == claim.id, is_seen(claim.version))
+    )
+    connection.execute(
+        update(cohorts)
+        .where(_holds(claim))
+        .values(
+            version=claim.version,
+            count=members,
+            last_calculation=now,
+            errors_calculating=0,
+            last_error_message=None,
+            last_run={**run, "members": members},
+            **_let_go(claim, again_at),
+        )
+    )
+    _drop_imports(connection, imports)
+    return members or 0
+
+
+def _fail(connection: Connection, claim: Claim, message: str, again_at: datetime | None) -> None:
+    connection.execute(
+        update(cohorts)
+        .where(_holds(claim))
+        .values(
+            errors_calculating=_cohort.errors_calculating + 1,
+            last_error_message=message[:ERROR_CHARS_MAX],
+            **_let_go(claim, again_at),
+        )
+    )
+
+
+def _let_go(claim: Claim, again_at: datetime | None) -> dict[str, Any]:
+    """Of a cohort that was changed meanwhile, the work that the change asked for stays due."""
+    unchanged = _cohort.requested == claim.version
+    return {
+        "lease": None,
+        "lease_until": None,
+        "is_calculating": case(
+            (unchanged | _cohort.due_at.is_(None), False), else_=_cohort.is_calculating
+        ),
+        "due_at": case((unchanged, again_at), else_=_cohort.due_at),
+    }
+
+
+def _drop_imports(connection: Connection, imports: Sequence[int]) -> None:
+    if imports:
+        row = cohort_imports.c
+        connection.execute(delete(cohort_imports).where(row.id.in_(imports)))

@@ -1,0 +1,111 @@
+"""The table of comparisons, as the event store answers them."""
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from fanion.events.event import PersonRow
+from fanion.events.store import EventStore
+from fanion.properties.filters import Property, parse_leaf
+from fanion.properties.sql import Bindings, property_condition
+from tests.events_engine import events, project_id
+
+__all__ = ["events", "project_id"]
+
+CASES: dict[str, Any] = json.loads(
+    (Path(__file__).parent.parent / "cases" / "filters.json").read_text()
+)
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+
+# Keys that need care: each is the whole name of one property.
+KEYS = ["a b", "a.b", "a%2Eb", "null", "$x", "a`b", 'a"b', "a'b", "a\\b", "{v0:String}", "", "ä"]
+
+
+def condition(raw: Mapping[str, Any], bindings: Bindings) -> str:
+    leaf = parse_leaf({"type": "person", **raw})
+    assert isinstance(leaf, Property)
+    return property_condition(leaf, bindings)
+
+
+async def answers(
+    events: EventStore, project_id: int, conditions: list[str], bindings: Bindings
+) -> dict[UUID, list[int]]:
+    """For each person, what each of the conditions says."""
+    statement = (
+        f"SELECT person_id, [{', '.join(conditions)}] FROM persons FINAL "
+        f"WHERE project_id = {bindings.add(project_id, 'UInt64')}"
+    )
+    found = await events.ask(statement, bindings.values)
+    return dict(zip(*found.columns, strict=True))
+
+
+async def test_calculation_compares_as_the_table_says(events: EventStore, project_id: int) -> None:
+    rows = CASES["rows"]
+    held = [{"p": row["property"]} if "property" in row else {} for row in rows]
+    await events.mirror_persons(
+        [
+            PersonRow(project_id, UUID(int=n), json.dumps(properties).encode(), NOW, 1)
+            for n, properties in enumerate(held)
+        ]
+    )
+    wrong = []
+
+    for start in range(0, len(rows), 100):
+        bindings = Bindings()
+        conditions = [condition({"key": "p", **row}, bindings) for row in rows[start : start + 100]]
+        found = await answers(events, project_id, conditions, bindings)
+        for place, row in enumerate(rows[start : start + 100]):
+            answer = found[UUID(int=start + place)][place]
+            if bool(answer) is not row.get("calculation", row["matches"]):
+                wrong.append(row)
+
+    assert wrong == []
+
+
+@pytest.mark.parametrize("key", KEYS)
+async def test_any_key_names_its_own_property(
+    events: EventStore, project_id: int, key: str
+) -> None:
+    people = {UUID(int=1): {key: "yes"}, UUID(int=2): {key: 7}, UUID(int=3): {f"{key}x": "yes"}}
+    await events.mirror_persons(
+        [PersonRow(project_id, p, json.dumps(v).encode(), NOW, 1) for p, v in people.items()]
+    )
+    bindings = Bindings()
+    asked: list[dict[str, Any]] = [
+        {"key": key, "value": "yes"},
+        {"key": key, "operator": "gt", "value": 5},
+        {"key": key, "operator": "is_set"},
+        {"key": key, "operator": "is_not_set"},
+    ]
+
+    found = await answers(events, project_id, [condition(one, bindings) for one in asked], bindings)
+
+    assert found == {
+        UUID(int=1): [1, 0, 1, 0],
+        UUID(int=2): [0, 1, 1, 0],
+        UUID(int=3): [0, 0, 0, 1],
+    }
+
+
+async def test_a_property_that_is_an_object_or_a_list_is_set(
+    events: EventStore, project_id: int
+) -> None:
+    held: list[dict[str, Any]] = [{"p": {"a": 1}}, {"p": [1]}, {"p": []}, {"p": None}, {}]
+    await events.mirror_persons(
+        [
+            PersonRow(project_id, UUID(int=n), json.dumps(properties).encode(), NOW, 1)
+            for n, properties in enumerate(held)
+        ]
+    )
+    bindings = Bindings()
+
+    found = await answers(
+        events, project_id, [condition({"key": "p", "operator": "is_set"}, bindings)], bindings
+    )
+
+    assert [found[UUID(int=n)] for n in range(5)] == [[1], [1], [1], [0], [0]]
