@@ -26,6 +26,7 @@ CONFIGURATION: Mapping[str, Any] = {
     "autocaptureExceptions": False,
     "surveys": False,
     "heatmaps": False,
+    "hasFeatureFlags": True,
     "defaultIdentifiedOnly": True,
     "siteApps": [],
 }

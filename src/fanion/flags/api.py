@@ -3,30 +3,45 @@
 source: api.md, "Feature flags"; flags.md sections 11 to 13
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
 
 from litestar import Controller, Response, delete, get, patch, post
+from litestar.datastructures import ResponseHeader
 from litestar.di import NamedDependency
-from litestar.params import FromPath, RequestBody
+from litestar.params import FromPath, FromQuery, QueryParameter, RequestBody
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
+from fanion.activity.api import ActivityPage, activity_page, author_of
+from fanion.activity.store import Author
 from fanion.errors import Invalid, NotFound
-from fanion.flags.definition import FlagRow
-from fanion.flags.rules import KEY_CHARS_MAX, check_filters, is_simple, normal_tags, require_cohorts
+from fanion.flags.access import FlagAccess
+from fanion.flags.activity import SCOPE
+from fanion.flags.changes_store import Decide
+from fanion.flags.query import read_flag_query
+from fanion.flags.role_access_store import access_of
+from fanion.flags.rules import KEY_CHARS_MAX, check_filters
+from fanion.flags.shown import VERSION_HEADER, Filters, FlagBody, StaleFlag, shown
 from fanion.flags.snapshot import FlagSets
+from fanion.flags.stale_api import LastEvaluated, nobody_knows, stale_page
+from fanion.flags.staleness import STALE_DAYS
 from fanion.flags.store import FlagStore, StoredFlag
-from fanion.projects.model import UserSummary
 from fanion.projects.request import ManagementRequest, scoped
 from fanion.rest.ids import ObjectId
 from fanion.rest.page import Paged
+from fanion.rest.tags import normal_tags
 
 FlagKey = Annotated[str, Meta(min_length=1, max_length=KEY_CHARS_MAX)]
-Filters = Annotated[
-    dict[str, Any], Meta(description="Release conditions, variants and payloads, kept as sent.")
+Version = Annotated[
+    int,
+    Meta(description="Of the flag that the change was made for; when it has moved on: 409."),
 ]
+_VERSION = ResponseHeader(
+    name=VERSION_HEADER,
+    description="Of the flag; it moves with every change.",
+    documentation_only=True,
+)
 
 
 class NewFlag(Struct, kw_only=True):
@@ -57,30 +72,7 @@ class FlagChanges(Struct, kw_only=True, omit_defaults=True):
     tags: list[str] | UnsetType | None = UNSET
     analytics_dashboards: list[int] | UnsetType | None = UNSET
     has_enriched_analytics: bool | UnsetType = UNSET
-
-
-class FlagBody(Struct, kw_only=True):
-    id: int
-    name: Annotated[str, Meta(description="The flag's description.")]
-    key: str
-    filters: Filters
-    deleted: bool
-    active: bool
-    created_by: UserSummary | None
-    created_at: datetime
-    is_simple_flag: bool
-    rollout_percentage: float | None
-    ensure_experience_continuity: bool | None
-    experiment_set: list[int]
-    surveys: list[Any]
-    features: list[Any]
-    rollback_conditions: Any
-    performed_rollback: bool | None
-    can_edit: bool
-    tags: list[str]
-    usage_dashboard: int | None
-    analytics_dashboards: list[int]
-    has_enriched_analytics: bool
+    version: Version | UnsetType | None = UNSET
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +81,10 @@ class Flags:
 
     store: FlagStore
     flag_sets: FlagSets
+    last_evaluated: LastEvaluated = nobody_knows
+
+    async def access(self, request: ManagementRequest) -> FlagAccess:
+        return await access_of(self.store.records, request.principal, request.project)
 
     async def get(self, project_id: int, flag_id: int) -> StoredFlag:
         """raises: NotFound"""
@@ -97,15 +93,21 @@ class Flags:
             raise NotFound
         return flag
 
-    async def create(self, project_id: int, values: Mapping[str, Any]) -> StoredFlag:
-        flag = await self.store.create(project_id, values)
-        self.flag_sets.changed(project_id)
+    async def editable(self, request: ManagementRequest, flag_id: int) -> StoredFlag:
+        """For what is done to a flag by POST. raises: NotFound, PermissionDenied"""
+        flag = await self.get(request.project.id, flag_id)
+        (await self.access(request)).require_edit(flag_id, flag.creator_id)
         return flag
 
-    async def change(self, project_id: int, flag_id: int, values: Mapping[str, Any]) -> StoredFlag:
-        """raises: NotFound"""
-        flag = await self.store.change(project_id, flag_id, values)
-        self.flag_sets.changed(project_id)
+    async def create(self, author: Author, values: dict[str, Any]) -> StoredFlag:
+        flag = await self.store.create(author, values)
+        self.flag_sets.changed(author.project.id)
+        return flag
+
+    async def change(self, author: Author, flag_id: int, decide: Decide) -> StoredFlag:
+        """raises: NotFound, and what `decide` does"""
+        flag = await self.store.change(author, flag_id, decide)
+        self.flag_sets.changed(author.project.id)
         if flag is None:
             raise NotFound
         return flag
@@ -118,92 +120,123 @@ class FlagsApi(Controller):
 
     @get("/", summary="List feature flags")
     async def flags(
-        self, request: ManagementRequest, flags: NamedDependency[Flags]
+        self,
+        request: ManagementRequest,
+        flags: NamedDependency[Flags],
+        search: FromQuery[str | None] = None,
+        active: FromQuery[str | None] = None,
+        kind: Annotated[str | None, QueryParameter(name="type")] = None,
+        created_by_id: FromQuery[str | None] = None,
+        tags: FromQuery[str | None] = None,
+        excluded_properties: FromQuery[str | None] = None,
+        order: FromQuery[str | None] = None,
+        stale: FromQuery[bool] = False,
+        stale_days: FromQuery[int] = STALE_DAYS,
     ) -> Paged[FlagBody]:
-        """The newest first; deleted ones are neither listed nor counted."""
-        page = request.page
-        found, count = await flags.store.page(request.project.id, page.limit, page.offset)
-        return page.of([shown(flag) for flag in found], count)
+        """The newest first; deleted ones are neither listed nor counted.
 
-    @post("/", summary="Create a feature flag")
+        What is asked for must all hold. `search` is part of the key or the name. `active` is
+        `true`, `false` or `STALE`: switched on, made more than 30 days ago, and the same for
+        everybody. `type` is `boolean`, `multivariant` or `experiment`. `tags` is a JSON list, of
+        which one is enough; `excluded_properties` a JSON list of keys to leave out. `order` is
+        `key`, `name`, `active`, `created_at` or `id`, with `-` for descending.
+
+        `stale=true` lists, instead, flags that are switched on, older than `stale_days` and no
+        longer needed, each with its `stale_reason`: `fully_rolled_out`, or `not_evaluated` for
+        as many days.
+        """
+        if stale:
+            access = await flags.access(request)
+            return await stale_page(request, flags.store, access, flags.last_evaluated, stale_days)
+        query = read_flag_query(
+            search=search,
+            active=active,
+            kind=kind,
+            created_by_id=created_by_id,
+            tags=tags,
+            excluded=excluded_properties,
+            order=order,
+        )
+        page, now = request.page, request.app.state.now()
+        found, count = await flags.store.find(
+            request.project.id, query, now, page.limit, page.offset
+        )
+        access = await flags.access(request)
+        return page.of([shown(flag, access) for flag in found], count)
+
+    @post("/", summary="Create a feature flag", response_headers=[_VERSION])
     async def create(
         self,
         request: ManagementRequest,
         data: RequestBody[NewFlag],
         flags: NamedDependency[Flags],
-    ) -> FlagBody:
+    ) -> Response[FlagBody]:
         """The next evaluation sees it."""
-        values = _created(data, request.app.state.now())
-        values["created_by_id"] = request.principal.user.id
-        return shown(await flags.create(request.project.id, values))
+        author = author_of(request)
+        flag = await flags.create(author, _created(data, author.now))
+        # Whoever made a flag may edit it.
+        return _answer(flag, FlagAccess(request.principal.user.id))
 
-    @get("/{flag_id:str}", summary="Retrieve a feature flag")
+    @get("/{flag_id:str}", summary="Retrieve a feature flag", response_headers=[_VERSION])
     async def flag(
         self,
         request: ManagementRequest,
         flag_id: FromPath[ObjectId],
         flags: NamedDependency[Flags],
-    ) -> FlagBody:
+    ) -> Response[FlagBody]:
         """Deleted ones too."""
-        return shown(await flags.get(request.project.id, flag_id))
+        flag = await flags.get(request.project.id, flag_id)
+        return _answer(flag, await flags.access(request))
 
-    @patch("/{flag_id:str}", summary="Update a feature flag")
+    @patch("/{flag_id:str}", summary="Update a feature flag", response_headers=[_VERSION])
     async def change(
         self,
         request: ManagementRequest,
         flag_id: FromPath[ObjectId],
         data: RequestBody[FlagChanges],
         flags: NamedDependency[Flags],
-    ) -> FlagBody:
-        """`filters` are replaced as a whole. `deleted: true` deletes, `false` restores."""
-        flag = await flags.get(request.project.id, flag_id)
-        return shown(await flags.change(request.project.id, flag_id, _changed(data, flag)))
+    ) -> Response[FlagBody]:
+        """`filters` are replaced as a whole. `deleted: true` deletes, `false` restores.
+
+        With `version`, as the header `X-Flag-Version` told it, the change is made only if nobody
+        else has changed the flag since; otherwise the answer is 409, with the flag as `current`.
+        """
+        access = await flags.access(request)
+
+        def decide(flag: StoredFlag) -> dict[str, Any]:
+            access.require_edit(flag_id, flag.creator_id)
+            if data.version not in {UNSET, None, flag.definition.version}:
+                raise StaleFlag(shown(flag, access), flag.definition.version)
+            return _changed(data, flag)
+
+        return _answer(await flags.change(author_of(request), flag_id, decide), access)
+
+    @get("/activity", summary="Who changed the flags of a project", scope="activity_log:read")
+    async def all_activity(
+        self, request: ManagementRequest, flags: NamedDependency[Flags]
+    ) -> ActivityPage:
+        """Newest first, `page` from 1, `limit` 10 unless given."""
+        return await activity_page(request, flags.store.records, SCOPE)
+
+    @get("/{flag_id:str}/activity", summary="Who changed a feature flag", scope="activity_log:read")
+    async def activity(
+        self,
+        request: ManagementRequest,
+        flag_id: FromPath[ObjectId],
+        flags: NamedDependency[Flags],
+    ) -> ActivityPage:
+        """Newest first, `page` from 1, `limit` 10 unless given."""
+        await flags.get(request.project.id, flag_id)
+        return await activity_page(request, flags.store.records, SCOPE, str(flag_id))
 
     @delete("/{flag_id:str}", status_code=405, summary="Refused: set `deleted` instead")
     async def remove(self, flag_id: FromPath[ObjectId]) -> Response[bytes]:
         return Response(b"", status_code=405, headers={"allow": "GET, PATCH"})
 
 
-def shown(flag: StoredFlag) -> FlagBody:
-    row = flag.definition
-    filters = _shown_filters(row)
-    simple = is_simple(filters["groups"], filters)
-    creator = flag.created_by
-    return FlagBody(
-        id=row.id,
-        name=row.name,
-        key=row.key,
-        filters=filters,
-        deleted=row.deleted,
-        active=row.active,
-        created_by=creator,
-        created_at=flag.created_at,
-        is_simple_flag=simple,
-        rollout_percentage=filters["groups"][0].get("rollout_percentage") if simple else None,
-        ensure_experience_continuity=row.ensure_experience_continuity,
-        experiment_set=[],
-        surveys=[],
-        features=[],
-        rollback_conditions=flag.rollback_conditions,
-        performed_rollback=flag.performed_rollback,
-        can_edit=True,
-        tags=flag.tags,
-        usage_dashboard=flag.usage_dashboard,
-        analytics_dashboards=flag.analytics_dashboards,
-        has_enriched_analytics=flag.has_enriched_analytics,
-    )
-
-
-def _shown_filters(row: FlagRow) -> dict[str, Any]:
-    """Filters without groups are shown as the one group that they mean."""
-    if "groups" in row.filters:
-        return dict(row.filters)
-    rest = {name: value for name, value in row.filters.items() if name != "properties"}
-    only = {
-        "properties": row.filters.get("properties") or [],
-        "rollout_percentage": row.rollout_percentage,
-    }
-    return {"groups": [only], **rest}
+def _answer(flag: StoredFlag, access: FlagAccess) -> Response[FlagBody]:
+    version = {VERSION_HEADER: str(flag.definition.version)}
+    return Response(shown(flag, access), headers=version)
 
 
 def _created(data: NewFlag, now: datetime) -> dict[str, Any]:
@@ -224,13 +257,13 @@ def _created(data: NewFlag, now: datetime) -> dict[str, Any]:
         "tags": normal_tags(data.tags or []),
         "analytics_dashboards": _dashboards(data.analytics_dashboards or [], []),
         "has_enriched_analytics": data.has_enriched_analytics,
-        "version": 1,
     }
 
 
 def _changed(data: FlagChanges, flag: StoredFlag) -> dict[str, Any]:
     """Columns to set. raises: Invalid"""
     values = {name: v for name, v in structs.asdict(data).items() if v is not UNSET}
+    values.pop("version", None)
     filters = values.pop("filters", None)
     if filters is not None and "groups" in filters:
         _check(filters, creating=False)
@@ -249,16 +282,8 @@ def _check(filters: dict[str, Any], *, creating: bool) -> None:
     if "groups" not in filters:
         raise Invalid("Filters are not valid (groups are missing)", attr="filters")
     check_filters(filters, creating=creating)
-    require_cohorts(filters, lambda _: False)
 
 
 def _dashboards(wanted: list[int], known: list[int]) -> list[int]:
-    """Dashboards are added, never removed, each once. raises: Invalid for one that is not there"""
-    for dashboard in wanted:
-        if dashboard not in known:
-            raise Invalid(
-                f'Invalid pk "{dashboard}" - object does not exist.',
-                code="does_not_exist",
-                attr="analytics_dashboards",
-            )
-    return known
+    """Dashboards are added, never removed, each once."""
+    return list(dict.fromkeys([*known, *wanted]))

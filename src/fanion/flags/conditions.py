@@ -4,9 +4,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from fanion.flags.decision import CannotCompute
-from fanion.flags.definition import Flag
+from fanion.flags.definition import CohortRow, Flag
 from fanion.flags.subject import Run
-from fanion.properties.filters import Behavioral, FlagIs, Group, InCohort, Leaf, Node, leaves
+from fanion.properties.filters import (
+    Behavioral,
+    FlagIs,
+    Group,
+    InCohort,
+    Leaf,
+    Node,
+    leaves,
+    parse_tree,
+)
 from fanion.properties.match import (
     Properties,
     Test,
@@ -36,6 +45,16 @@ class CohortDefinition:
     is_static: bool = False
     deleted: bool = False
     problem: str | None = None
+
+
+def compile_cohort(row: CohortRow) -> CohortDefinition:
+    """Never fails: criteria that cannot be read are kept as the problem that they are."""
+    if row.is_static:
+        return CohortDefinition(row.id, is_static=True)
+    try:
+        return CohortDefinition(row.id, parse_tree(row.criteria))
+    except ValueError as error:
+        return CohortDefinition(row.id, problem=str(error))
 
 
 class Cohorts:

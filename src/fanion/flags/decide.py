@@ -1,59 +1,69 @@
-"""POST /decide and POST /flags: a person's or group's flags. Nothing is written.
+"""POST /decide and POST /flags: a person's or group's flags. Nothing is written but the
+identities that flags keep over a login.
 
 The answer is always 200 once the key and the body are right: what cannot be computed is left
 out and marked.
 """
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
-from time import perf_counter
 from typing import Any
 from uuid import uuid4
 
-from prometheus_client import Histogram
-
-from fanion.db.engine import RecordsUnavailable
-from fanion.errors import InvalidPayload, Unavailable
+from fanion.errors import InvalidPayload, NoData
 from fanion.flags.answers import CONFIGURATION, decide_answer, records, values_and_payloads
-from fanion.flags.decision import Evaluation
-from fanion.flags.evaluate import evaluate
-from fanion.flags.flag_set import FlagSet
-from fanion.flags.needs import NOTHING, needs
-from fanion.flags.readings import Readings
+from fanion.flags.evaluator import Evaluator
 from fanion.flags.request import (
     FlagRequest,
     flags_disabled,
     is_truthy,
+    personal_project_id,
     project_token,
     read_request,
     read_version,
 )
-from fanion.flags.snapshot import FlagSets
-from fanion.http import Request, Response, json_response
+from fanion.http import Request, Response, client_ip, json_response
+from fanion.projects.auth import Authentication
 from fanion.projects.directory import Projects
 from fanion.projects.model import Project
-from fanion.wire import decode_body, loads, parse_query
+from fanion.projects.public_key import project_of_key
+from fanion.wire import DecodedForm, decode_body, loads, parse_query
+
+# Reading a larger body takes more than a few milliseconds, which the event loop has not.
+READ_ON_LOOP_BYTES_MAX = 128 * 1024
+
+
+def nowhere(address: str) -> Mapping[str, Any]:
+    """Without a location database nothing is known of an address."""
+    return {}
 
 
 @dataclass(frozen=True, slots=True)
 class Decide:
-    """evaluation_seconds: observed once for each request"""
+    """locate:              `$geoip_…` properties of an address
+    trust_forwarded_for: whether `X-Forwarded-For` is believed
+    """
 
     projects: Projects
-    flag_sets: FlagSets
-    readings: Readings
-    now: Callable[[], datetime]
-    evaluation_seconds: Histogram
+    authentication: Authentication
+    evaluator: Evaluator
+    body_bytes_max: int
+    trust_forwarded_for: bool = True
+    locate: Callable[[str], Mapping[str, Any]] = nowhere
 
     async def decide(self, request: Request) -> Response:
-        """source: api.md, "Public flag evaluation endpoint" """
+        """source: api.md, "Public flag evaluation endpoint"; flags.md section 10"""
         query = parse_query(request.query)
         values, project = await self._asked(request, query)
         if flags_disabled(values):
             return json_response({**CONFIGURATION, "featureFlags": {}})
-        flag_set, evaluation = await self._evaluate(project, read_request(values))
-        answer = decide_answer(read_version(query.get("v")), flag_set, evaluation)
+        asked = self._located(request, read_request(values))
+        built, evaluation = await self.evaluator.answer(project.id, asked)
+        version = read_version(query.get("v"))
+        answer = decide_answer(version, built.flag_set, evaluation)
+        if version >= 4:
+            answer["requestId"] = str(uuid4())
         return json_response({**CONFIGURATION, **answer})
 
     async def flags(self, request: Request) -> Response:
@@ -63,13 +73,14 @@ class Decide:
         configuration = CONFIGURATION if is_truthy(query.get("config")) else {}
         if flags_disabled(values):
             return json_response({**configuration, "flags": {}, "featureFlags": {}})
-        flag_set, evaluation = await self._evaluate(project, read_request(values))
+        asked = self._located(request, read_request(values))
+        built, evaluation = await self.evaluator.answer(project.id, asked)
         version = read_version(query.get("v"))
         if version == 1:
             answer = values_and_payloads(evaluation)
         else:
-            answer = records(flag_set, evaluation, with_value=version >= 4)
-        evaluated_at = int(self.now().timestamp() * 1000)
+            answer = records(built.flag_set, evaluation, with_value=version >= 4)
+        evaluated_at = int(self.evaluator.now().timestamp() * 1000)
         return json_response(
             {**configuration, **answer, "requestId": str(uuid4()), "evaluatedAt": evaluated_at}
         )
@@ -78,30 +89,37 @@ class Decide:
         self, request: Request, query: dict[str, str]
     ) -> tuple[dict[str, Any], Project]:
         """The decoded body and its project. raises: InvalidPayload, errors of the key"""
+        if len(request.body) <= READ_ON_LOOP_BYTES_MAX:
+            form, values = self._read(request, query)
+        else:
+            form, values = await asyncio.to_thread(self._read, request, query)
+        token = project_token(values, form.fields)
+        known = self.projects.known(token)
+        if known is not None:
+            return values, known
+        project_id = personal_project_id(values)
+        project = await project_of_key(self.projects, self.authentication, token, project_id)
+        return values, project
+
+    def _read(self, request: Request, query: dict[str, str]) -> tuple[DecodedForm, dict[str, Any]]:
         headers = request.headers
-        form = decode_body(
-            request.body,
-            headers.get("content-type") or "",
-            headers.get("content-encoding") or "",
-            query,
-        )
+        try:
+            form = decode_body(
+                request.body,
+                headers.get("content-type") or "",
+                headers.get("content-encoding") or "",
+                query,
+                self.body_bytes_max,
+            )
+        except NoData:
+            raise InvalidPayload("Malformed request data: the body is empty.") from None
         values = loads(form.json)
         if not isinstance(values, dict):
             raise InvalidPayload("Malformed request data: an object was expected.")
-        return values, await self.projects.by_token(project_token(values, form.fields))
+        return form, values
 
-    async def _evaluate(self, project: Project, asked: FlagRequest) -> tuple[FlagSet, Evaluation]:
-        try:
-            flag_set = await self.flag_sets.of(project.id)
-        except RecordsUnavailable:
-            raise Unavailable("The flags of this project cannot be read.") from None
-        subject = asked.subject
-        missing = needs(flag_set, subject, asked.keys)
-        if missing is not NOTHING:
-            subject = replace(
-                subject, **await self.readings.read(project.id, flag_set, subject, missing)
-            )
-        started = perf_counter()
-        evaluation = evaluate(flag_set, subject, self.now(), asked.keys)
-        self.evaluation_seconds.observe(perf_counter() - started)
-        return flag_set, evaluation
+    def _located(self, request: Request, asked: FlagRequest) -> FlagRequest:
+        if self.locate is nowhere or asked.geoip_disable:
+            return asked
+        geoip = self.locate(client_ip(request, trust_forwarded=self.trust_forwarded_for))
+        return replace(asked, subject=replace(asked.subject, geoip=geoip)) if geoip else asked

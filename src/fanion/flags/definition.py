@@ -3,7 +3,7 @@
 source: flags.md section 2
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +25,31 @@ class FlagRow:
     ensure_experience_continuity: bool | None = False
     version: int = 1
     name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CohortRow:
+    """A cohort as flags ask for it. criteria: its tree of conditions; None for a static one"""
+
+    id: int
+    criteria: Any = None
+    is_static: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Definitions:
+    """Everything stored that a project's flags are made of, all of one moment.
+
+    flags:       that are not deleted, in the order in which answers list them
+    group_types: index → name
+    cohorts:     that are not deleted
+    version:     moves with every change of any of them
+    """
+
+    flags: Sequence[FlagRow] = ()
+    group_types: Mapping[int, str] = field(default_factory=dict)
+    cohorts: Sequence[CohortRow] = ()
+    version: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +95,18 @@ class Flag:
     keeps_experience: bool
     rules: Rules | None
     problem: str | None = None
+
+
+def grouped_filters(row: FlagRow) -> dict[str, Any]:
+    """Filters without groups are told as the one group that they mean."""
+    if "groups" in row.filters:
+        return dict(row.filters)
+    rest = {name: value for name, value in row.filters.items() if name != "properties"}
+    only = {
+        "properties": row.filters.get("properties") or [],
+        "rollout_percentage": row.rollout_percentage,
+    }
+    return {"groups": [only], **rest}
 
 
 def compile_flag(row: FlagRow) -> Flag:

@@ -8,8 +8,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
-from fanion.flags.conditions import CohortDefinition, Cohorts, RunTest, leaf_test
-from fanion.flags.definition import Flag, Rules
+from fanion.flags.conditions import (
+    CohortDefinition,
+    Cohorts,
+    RunTest,
+    compile_cohort,
+    leaf_test,
+)
+from fanion.flags.definition import Definitions, Flag, Rules, compile_flag
 from fanion.flags.program import Program, compile_program
 from fanion.flags.reads import Reads, flag_reads, union
 from fanion.properties.filters import FlagIs, Leaf
@@ -61,6 +67,15 @@ class FlagSet:
     def find(self, name: str) -> Flag | None:
         """Conditions name a flag by its id; what SDKs are sent names it by its key."""
         return self.flags.get(self.keys_by_id.get(name, name))
+
+
+def compile_definitions(definitions: Definitions) -> FlagSet:
+    """Never fails, as build_flag_set does not."""
+    return build_flag_set(
+        map(compile_flag, definitions.flags),
+        definitions.group_types,
+        map(compile_cohort, definitions.cohorts),
+    )
 
 
 def build_flag_set(

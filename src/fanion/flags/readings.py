@@ -1,12 +1,15 @@
 """What evaluation reads from the stores: at most one read for each kind of thing."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from fanion.db.engine import RecordsUnavailable
-from fanion.db.lookup import Lookup
+from fanion.db.lookup import K, Lookup, V
+from fanion.flags.breaker import Breaker
+from fanion.flags.continuity_store import HashKeys, Keep
 from fanion.flags.flag_set import FlagSet
 from fanion.flags.needs import Needs
 from fanion.flags.subject import Subject
@@ -14,49 +17,125 @@ from fanion.flags.subject import Subject
 Stored = Mapping[str, Any]
 
 
+def _breaker() -> Breaker:
+    return Breaker(time.monotonic)
+
+
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """persons: (project id, distinct id) → stored properties of the person that owns it
-    groups:  (project id, group type index, group key) → stored properties
+    """persons:     (project id, distinct id) → stored properties of the person that owns it
+    groups:      (project id, group type index, group key) → stored properties
+    kept:        (project id, distinct id) → identities that its person keeps
+    keeping:     what to keep → what is kept after it was written
+    memberships: (project id, distinct id) → ids of the cohorts with stored members that count
+                 the person among them
     """
 
     persons: Lookup[tuple[int, str], Stored]
     groups: Lookup[tuple[int, int, str], Stored]
+    kept: Lookup[tuple[int, str], HashKeys]
+    keeping: Lookup[Keep, HashKeys]
+    memberships: Lookup[tuple[int, str], frozenset[int]]
+    breaker: Breaker = field(default_factory=_breaker)
 
     async def read(
-        self, project_id: int, flag_set: FlagSet, subject: Subject, missing: Needs
+        self,
+        project_id: int,
+        flag_set: FlagSet,
+        subject: Subject,
+        missing: Needs,
+        anon_distinct_id: str | None = None,
     ) -> dict[str, Any]:
-        """Fields of the subject to replace; None stands for "could not be read"."""
-        found: dict[str, Any] = {}
-        if missing.person and not missing.groups:
-            found["stored"] = await self._person(project_id, subject.distinct_id)
-        elif missing.person:
-            found["stored"], found["stored_groups"] = await asyncio.gather(
-                self._person(project_id, subject.distinct_id),
-                self._groups(project_id, flag_set, missing),
-            )
-        elif missing.groups:
-            found["stored_groups"] = await self._groups(project_id, flag_set, missing)
-        return found
+        """Fields of the subject to replace; None stands for "could not be read".
 
-    async def _person(self, project_id: int, distinct_id: str) -> Stored | None:
+        anon_distinct_id: of before the login; flags with continuity go on with it
+        """
+        person = project_id, _storable(subject.distinct_id)
+        reads: dict[str, Awaitable[Any]] = {}
+        if missing.person:
+            reads["stored"] = self._or_none(self.persons, person, {})
+        if missing.groups:
+            reads["stored_groups"] = self._groups(project_id, flag_set, missing)
+        if missing.cohorts:
+            reads["cohorts"] = self._or_none(self.memberships, person, frozenset())
+        if anon_distinct_id is not None and flag_set.continuity:
+            anon = _storable(anon_distinct_id)
+            reads["hash_keys"] = self._keep(person, anon, flag_set.continuity)
+        elif missing.continuity:
+            reads["hash_keys"] = self._or_none(self.kept, person, {})
+        if len(reads) == 1:
+            ((name, read),) = reads.items()
+            return {name: await read}
+        return dict(zip(reads, await asyncio.gather(*reads.values()), strict=True))
+
+    async def _or_none(self, lookup: Lookup[K, V], key: K, absent: V) -> V | None:
         try:
-            return await self.persons.get((project_id, distinct_id)) or {}
+            found = await self._ask(lookup, key)
         except RecordsUnavailable:
             return None
+        return absent if found is None else found
+
+    async def _ask(self, lookup: Lookup[K, V], key: K) -> V | None:
+        """raises: RecordsUnavailable, at once while the store does not answer anybody"""
+        breaker = self.breaker
+        if not breaker.lets_through():
+            raise RecordsUnavailable("the store does not answer")
+        answers = breaker.answers
+        try:
+            found = await lookup.get(key)
+        except RecordsUnavailable:
+            breaker.failed(answers)
+            raise
+        breaker.answered()
+        return found
 
     async def _groups(
         self, project_id: int, flag_set: FlagSet, missing: Needs
     ) -> Mapping[str, Stored] | None:
         wanted: Sequence[tuple[int, str]] = sorted(missing.groups)
+        found = await asyncio.gather(
+            *(self._group((project_id, index, _storable(key))) for index, key in wanted)
+        )
+        names = flag_set.group_types
+        known = {
+            names[index]: properties
+            for (index, _), properties in zip(wanted, found, strict=True)
+            if properties is not None
+        }
+        return known if len(known) == len(wanted) else None
+
+    async def _group(self, key: tuple[int, int, str]) -> Stored | None:
+        return await self._or_none(self.groups, key, {})
+
+    async def _identities(self, person: tuple[int, str]) -> HashKeys | None:
+        """raises: RecordsUnavailable"""
+        return await self._ask(self.kept, person)
+
+    async def _keep(
+        self, person: tuple[int, str], anon: str, flags: frozenset[str]
+    ) -> HashKeys | None:
+        """Read both persons' records and write those that are missing.
+
+        source: flags.md section 9; a write that fails changes nothing
+        """
+        project_id, distinct_id = person
         try:
-            found = await asyncio.gather(
-                *(self.groups.get((project_id, index, key)) for index, key in wanted)
+            own, former = await asyncio.gather(
+                self._identities(person), self._identities((project_id, anon))
             )
         except RecordsUnavailable:
             return None
-        names = flag_set.group_types
-        return {
-            names[index]: properties or {}
-            for (index, _), properties in zip(wanted, found, strict=True)
-        }
+        known = {**(former or {}), **(own or {})}
+        new = flags - known.keys()
+        if not new or (own is None and former is None):
+            return known
+        try:
+            keep = Keep(project_id, distinct_id, anon, tuple(sorted(new)))
+            return await self._ask(self.keeping, keep) or known
+        except RecordsUnavailable:
+            return known
+
+
+def _storable(text: str) -> str:
+    """As ids are stored: PostgreSQL keeps no NUL."""
+    return text.replace("\0", "\ufffd") if "\0" in text else text

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fanion.errors import AppError, InvalidApiKey, InvalidPayload, MissingApiKey
+from fanion.errors import AppError, InvalidApiKey, InvalidPayload, InvalidProject, MissingApiKey
 from fanion.flags.subject import Subject
 
 VERSION_DEFAULT = 1
@@ -42,7 +42,7 @@ class NoApiKey(AppError):
 
 
 def project_token(values: Mapping[str, Any], fields: Mapping[str, str]) -> str:
-    """fields: of a form, beside its data
+    """fields: of a form, beside its data; they win
 
     raises: NoApiKey; InvalidApiKey for something that is no text
     source: capture.md section 1.4
@@ -58,6 +58,20 @@ def project_token(values: Mapping[str, Any], fields: Mapping[str, str]) -> str:
     if not isinstance(token, str):
         raise InvalidApiKey
     return token
+
+
+def personal_project_id(values: Mapping[str, Any]) -> int | None:
+    """The project that a personal key in the token's place is used for, None without one.
+
+    raises: InvalidProject for something that is no number
+    """
+    found = values.get("project_id")
+    if not found:
+        return None
+    try:
+        return int(str(found))
+    except ValueError:
+        raise InvalidProject from None
 
 
 def flags_disabled(values: Mapping[str, Any]) -> bool:
@@ -120,7 +134,9 @@ def _object(values: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def _keys(values: Mapping[str, Any]) -> tuple[str, ...] | None:
-    found = values.get("flag_keys_to_evaluate", values.get("flag_keys"))
+    found = values.get("flag_keys_to_evaluate")
+    if found is None:
+        found = values.get("flag_keys")
     if not isinstance(found, list):
         return None
     return tuple(key for key in found if isinstance(key, str))

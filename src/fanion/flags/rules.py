@@ -8,6 +8,7 @@ from typing import Any
 
 from fanion.errors import Invalid
 from fanion.properties.dates import parse_date_value
+from fanion.properties.regex import search
 
 KEY_CHARS_MAX = 400
 
@@ -15,6 +16,7 @@ KEY_CHARS_MAX = 400
 _TEXT_OPERATORS = frozenset(
     {"regex", "not_regex", "icontains", "not_icontains", "gt", "gte", "lt", "lte"}
 )
+_PATTERN_OPERATORS = frozenset({"regex", "not_regex"})
 _DATE_OPERATORS = frozenset({"is_date_before", "is_date_after"})
 _PERSON_TYPES = frozenset({"person", "cohort", "flag"})
 
@@ -63,11 +65,6 @@ def require_cohorts(filters: Mapping[str, Any], exists: Callable[[int], bool]) -
     for cohort_id in sorted(cohort_ids(filters)):
         if not exists(cohort_id):
             raise _invalid(f"Cohort with id {cohort_id} does not exist", "cohort_does_not_exist")
-
-
-def normal_tags(tags: Sequence[str]) -> list[str]:
-    """Trimmed, in lower case, each once, in the order given."""
-    return list(dict.fromkeys(tag.strip().lower() for tag in tags))
 
 
 def _invalid(detail: str, code: str | None = None) -> Invalid:
@@ -123,6 +120,12 @@ def _check_value(leaf: Mapping[str, Any]) -> None:
     operator, value = leaf.get("operator"), leaf.get("value")
     if operator in _TEXT_OPERATORS and not isinstance(value, str):
         raise _invalid(f"Invalid value for operator {operator}: {value}", "invalid_value")
+    if operator in _PATTERN_OPERATORS and isinstance(value, str) and search(value) is None:
+        raise _invalid(
+            f"Invalid regular expression: {value}. Look-around and back-references are not "
+            "supported: expressions follow the RE2 syntax.",
+            "invalid_value",
+        )
     if operator in _DATE_OPERATORS and parse_date_value(value) is None:
         raise _invalid(f"Invalid date value: {value}", "invalid_date")
     if leaf.get("type") == "cohort":

@@ -2,13 +2,15 @@
 
 import asyncio
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Never, Protocol
 
 import structlog
 
 from fanion.db.engine import RecordsUnavailable
-from fanion.flags.definition import compile_flag
-from fanion.flags.flag_set import FlagSet, build_flag_set
+from fanion.flags.definition import Definitions
+from fanion.flags.flag_set import FlagSet, compile_definitions
 from fanion.flags.store import FlagStore
 
 # Projects whose flags are kept; the one that was asked for longest ago makes room.
@@ -17,80 +19,157 @@ PROJECTS_MAX = 20_000
 WATCH_S = 0.4
 # Projects in one statement.
 WATCH_PROJECTS_MAX = 1_000
+# How long a request waits for flags that must be read first. Past it the former ones answer.
+BUILD_WAIT_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class _Built:
+class Built:
+    """A project's flags as stored and as compiled, of one moment."""
+
+    definitions: Definitions
     flag_set: FlagSet
-    version: int
+
+
+class Keeper(Protocol):
+    """Where definitions survive this process, for when the records store does not answer."""
+
+    def put(self, project_id: int, definitions: Definitions) -> None: ...
+
+    async def get(self, project_id: int) -> Definitions | None: ...
+
+
+class NoKeeper:
+    def put(self, project_id: int, definitions: Definitions) -> None:
+        """Nothing survives."""
+
+    async def get(self, project_id: int) -> Definitions | None:
+        return None
 
 
 class FlagSets:
     """A change by this server is seen by the next request, another's within a second.
 
-    While the records store is down the flags that were built last keep answering.
+    While the records store is down the flags that were built last keep answering, and after a
+    restart those that the keeper has.
     """
 
-    def __init__(self, store: FlagStore) -> None:
+    def __init__(self, store: FlagStore, keeper: Keeper | None = None) -> None:
         self._store = store
-        self._built: OrderedDict[int, _Built] = OrderedDict()
-        self._building: dict[int, asyncio.Task[_Built]] = {}
+        self._keeper = keeper or NoKeeper()
+        self._built: OrderedDict[int, Built] = OrderedDict()
+        self._building: dict[int, asyncio.Task[Built]] = {}
         self._changes: dict[int, int] = {}
+        # Changed here: requests wait for these. Out of date: they answer until read anew.
+        self._stale: set[int] = set()
+        self._behind: set[int] = set()
+        self._listener: Callable[[int, Built], None] | None = None
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
     async def of(self, project_id: int) -> FlagSet:
-        """raises: RecordsUnavailable when nothing was built before and the store is down"""
+        """raises: RecordsUnavailable when nothing is known and the store does not answer"""
+        return (await self.built(project_id)).flag_set
+
+    async def built(self, project_id: int) -> Built:
+        """raises: RecordsUnavailable when nothing is known and the store does not answer"""
         built = self._built.get(project_id)
-        if built is None:
-            built = await self._build_once(project_id)
-        else:
-            self._built.move_to_end(project_id)
-        return built.flag_set
+        if built is None or project_id in self._stale:
+            return await self._read(project_id, built)
+        self._built.move_to_end(project_id)
+        return built
 
     def changed(self, project_id: int) -> None:
         """The next request sees what is stored now, not what is being read."""
         self._changes[project_id] = self._changes.get(project_id, 0) + 1
-        self._built.pop(project_id, None)
         self._building.pop(project_id, None)
+        if project_id in self._built:
+            self._stale.add(project_id)
 
-    async def watch(self) -> None:
-        """Follow other servers' changes until cancelled."""
+    def listen(self, listener: Callable[[int, Built], None]) -> None:
+        """Be told of each project whose flags are others than before; one listener."""
+        self._listener = listener
+
+    async def watch(self) -> Never:
+        """Follow changes, other servers' too, until cancelled."""
         while True:
             await asyncio.sleep(WATCH_S)
             try:
-                await self._look()
+                await self.catch_up()
             except RecordsUnavailable as error:
                 self._log.warning("flag_versions_unread", error=str(error))
 
-    async def _look(self) -> None:
+    async def catch_up(self) -> None:
+        """Read what is out of date, while the former flags go on answering.
+
+        raises: RecordsUnavailable
+        """
         known = list(self._built)
         for start in range(0, len(known), WATCH_PROJECTS_MAX):
             some = known[start : start + WATCH_PROJECTS_MAX]
             versions = await self._store.versions(some)
             for project_id in some:
                 built = self._built.get(project_id)
-                if built is not None and built.version != versions.get(project_id, 0):
-                    self.changed(project_id)
+                if built is None:
+                    continue
+                moved = built.definitions.version != versions.get(project_id, 0)
+                if moved or project_id in self._behind or project_id in self._stale:
+                    await self._build_once(project_id)
 
-    async def _build_once(self, project_id: int) -> _Built:
+    async def _read(self, project_id: int, former: Built | None) -> Built:
+        try:
+            return await asyncio.wait_for(
+                asyncio.shield(self._build_once(project_id)), BUILD_WAIT_S
+            )
+        except (RecordsUnavailable, TimeoutError) as error:
+            if former is None:
+                former = await self._kept(project_id, error)
+            self._stale.discard(project_id)
+            self._behind.add(project_id)
+            return former
+
+    async def _kept(self, project_id: int, error: Exception) -> Built:
+        definitions = await self._keeper.get(project_id)
+        if definitions is None:
+            raise RecordsUnavailable(str(error) or "the flags were not read in time") from error
+        # Meanwhile another request may have come this far, or the store may have answered.
+        built = self._built.get(project_id)
+        if built is None:
+            built = Built(definitions, compile_definitions(definitions))
+            self._put(project_id, built)
+            self._log.warning("flags_from_snapshot", project_id=project_id)
+        return built
+
+    def _build_once(self, project_id: int) -> "asyncio.Task[Built]":
         """Requests that come while the flags are read wait for the same read."""
         task = self._building.get(project_id)
         if task is None:
             task = asyncio.create_task(self._build(project_id))
+            # Whoever waited may be gone: the error is taken off the task in any case.
+            task.add_done_callback(lambda done: done.cancelled() or done.exception())
             self._building[project_id] = task
-        return await asyncio.shield(task)
+        return task
 
-    async def _build(self, project_id: int) -> _Built:
+    async def _build(self, project_id: int) -> Built:
         changes = self._changes.get(project_id, 0)
         try:
-            rows, group_types, version = await self._store.definitions(project_id)
+            definitions = await self._store.definitions(project_id)
         finally:
             if changes == self._changes.get(project_id, 0):
                 self._building.pop(project_id, None)
-        flag_set = build_flag_set((compile_flag(row) for row in rows), group_types)
-        built = _Built(flag_set, version)
+        built = Built(definitions, compile_definitions(definitions))
         if changes == self._changes.get(project_id, 0):
-            self._built[project_id] = built
-            if len(self._built) > PROJECTS_MAX:
-                self._built.popitem(last=False)
+            self._stale.discard(project_id)
+            self._behind.discard(project_id)
+            self._put(project_id, built)
+            self._keeper.put(project_id, definitions)
         return built
+
+    def _put(self, project_id: int, built: Built) -> None:
+        self._built[project_id] = built
+        self._built.move_to_end(project_id)
+        if len(self._built) > PROJECTS_MAX:
+            gone, _ = self._built.popitem(last=False)
+            self._stale.discard(gone)
+            self._behind.discard(gone)
+        if self._listener is not None:
+            self._listener(project_id, built)

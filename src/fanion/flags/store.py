@@ -5,46 +5,34 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, Select, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, func, select
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.ext.asyncio import AsyncConnection
 
+from fanion.activity.store import Author
+from fanion.cohorts.store import live_criteria
 from fanion.db.engine import Records
-from fanion.db.tables import feature_flags, flag_versions, group_types, users
+from fanion.db.tables import feature_flags, flag_versions, group_types
 from fanion.errors import Invalid
-from fanion.flags.definition import FlagRow
-from fanion.projects.flag_version_store import move_flag_version
-from fanion.projects.model import UserSummary
+from fanion.flags.changes_store import Decide, change_flag, create_flag
+from fanion.flags.definition import CohortRow, Definitions, FlagRow, grouped_filters
+from fanion.flags.query import EVERYTHING, Candidate, FlagQuery
+from fanion.flags.rows_store import DEFINITION, StoredFlag, flag_rows, get_flag, stored_flag
+
+__all__ = ["FlagStore", "StoredFlag"]
+
+READ_IDS_MAX = 1_000  # in one statement: both engines limit its parameters
 
 _flag = feature_flags.c
-
-_DEFINITION = (
+# What a query looks at. Filters are long: they are read when it asks for them.
+_CANDIDATE = (
     _flag.id,
     _flag.key,
-    _flag.filters,
-    _flag.rollout_percentage,
-    _flag.active,
-    _flag.deleted,
-    _flag.ensure_experience_continuity,
-    _flag.version,
     _flag.name,
+    _flag.active,
+    _flag.tags,
+    _flag.created_by_id,
+    _flag.created_at,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class StoredFlag:
-    """A flag with everything that the management API shows."""
-
-    definition: FlagRow
-    project_id: int
-    created_at: datetime
-    created_by: UserSummary | None
-    rollback_conditions: Any
-    performed_rollback: bool | None
-    tags: list[str]
-    usage_dashboard: int | None
-    analytics_dashboards: list[int]
-    has_enriched_analytics: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +47,7 @@ class FlagStore:
         """Flags that are not deleted, newest first, and their total."""
         shown = (_flag.project_id == project_id) & _flag.deleted.is_(False)
         rows = (
-            _flags()
+            flag_rows()
             .where(shown)
             .order_by(_flag.created_at.desc(), _flag.id.desc())
             .limit(limit)
@@ -70,53 +58,49 @@ class FlagStore:
                 select(func.count()).select_from(feature_flags).where(shown)
             )
             found = await connection.execute(rows)
-            return [_stored(row) for row in found], total or 0
+            return [stored_flag(row) for row in found], total or 0
+
+    async def find(
+        self, project_id: int, query: FlagQuery, now: datetime, limit: int, offset: int
+    ) -> tuple[Sequence[StoredFlag], int]:
+        """The flags that a query asks for, in its order, and their total."""
+        if query == EVERYTHING:
+            return await self.page(project_id, limit, offset)
+        columns = (*_CANDIDATE, *((_flag.filters,) if query.looks_at_filters else ()))
+        live = select(*columns).where(_flag.project_id == project_id, _flag.deleted.is_(False))
+        async with self.records.read() as connection:
+            ids = query.choose(map(_candidate, await connection.execute(live)), now)
+            wanted = ids[offset : offset + limit]
+            return await connection.run_sync(_in_order, wanted), len(ids)
 
     async def get(self, project_id: int, flag_id: int) -> StoredFlag | None:
         """Deleted ones too."""
         async with self.records.read() as connection:
-            return await _get(connection, project_id, flag_id)
+            return await connection.run_sync(get_flag, project_id, flag_id)
 
-    async def create(self, project_id: int, values: Mapping[str, Any]) -> StoredFlag:
-        """A deleted flag with the same key is removed for good first.
+    async def create(self, author: Author, values: Mapping[str, Any]) -> StoredFlag:
+        """A deleted flag with the same key is removed for good first. The flag is given a
+        dashboard that shows how it is used.
 
-        values: by column, without the project
+        values: by column, without project, creator and version
         raises: Invalid with code `unique` for the key of a flag that is not deleted
         """
         async with _unique_key(), self.records.write() as connection:
-            await _free_key(connection, project_id, values["key"])
-            statement = insert(feature_flags).values(project_id=project_id, **values)
-            created = await connection.execute(statement.returning(_flag.id))
-            await connection.run_sync(move_flag_version, project_id)
-            flag = await _get(connection, project_id, created.scalar_one())
-            assert flag is not None
-            return flag
+            return await connection.run_sync(create_flag, author, values)
 
-    async def change(
-        self, project_id: int, flag_id: int, values: Mapping[str, Any]
-    ) -> StoredFlag | None:
-        """values: the columns to set; None when there is no such flag
+    async def change(self, author: Author, flag_id: int, decide: Decide) -> StoredFlag | None:
+        """None when there is no such flag
 
-        raises: Invalid with code `unique` for the key of another flag that is not deleted
+        raises: what `decide` does, and changes nothing; Invalid with code `unique` for the key
+                of another flag that is not deleted
         """
         async with _unique_key(), self.records.write() as connection:
-            if "key" in values:
-                await _free_key(connection, project_id, values["key"], but=flag_id)
-            await connection.execute(
-                update(feature_flags)
-                .where(_flag.project_id == project_id, _flag.id == flag_id)
-                .values(version=_flag.version + 1, **values)
-            )
-            await connection.run_sync(move_flag_version, project_id)
-            return await _get(connection, project_id, flag_id)
+            return await connection.run_sync(change_flag, author, flag_id, decide)
 
-    async def definitions(
-        self, project_id: int
-    ) -> tuple[Sequence[FlagRow], Mapping[int, str], int]:
-        """What evaluation needs: flags that are not deleted in the order in which answers list
-        them, group types by index, and the version that both have."""
+    async def definitions(self, project_id: int) -> Definitions:
+        """What evaluation needs, all from one snapshot of the store."""
         live = (
-            select(*_DEFINITION)
+            select(*DEFINITION)
             .where(_flag.project_id == project_id, _flag.deleted.is_(False))
             .order_by(_flag.id)
         )
@@ -129,7 +113,17 @@ class FlagStore:
             )
             flags = [FlagRow(*row) for row in await connection.execute(live)]
             names = {row[0]: row[1] for row in await connection.execute(types)}
-            return flags, names, version or 0
+            found = await connection.run_sync(_cohort_rows, project_id)
+            return Definitions(flags, names, found, version or 0)
+
+    async def newest_first(self, project_id: int) -> Sequence[str]:
+        """The keys of all flags that are not deleted."""
+        statement = (
+            select(_flag.key)
+            .where(_flag.project_id == project_id, _flag.deleted.is_(False))
+            .order_by(_flag.created_at.desc(), _flag.id.desc())
+        )
+        return [row.key for row in await self.records.fetch(statement)]
 
     async def versions(self, project_ids: Sequence[int]) -> Mapping[int, int]:
         """The flag versions of these projects; a project without flags has none."""
@@ -137,6 +131,13 @@ class FlagStore:
             flag_versions.c.project_id.in_(project_ids)
         )
         return {row.project_id: row.version for row in await self.records.fetch(statement)}
+
+
+def _cohort_rows(connection: Connection, project_id: int) -> Sequence[CohortRow]:
+    return [
+        CohortRow(one.id, None if one.is_static else one.shown.get("properties"), one.is_static)
+        for one in live_criteria(connection, project_id)
+    ]
 
 
 class _unique_key:  # noqa: N801  # reads as the statement that it is used in
@@ -152,61 +153,17 @@ class _unique_key:  # noqa: N801  # reads as the statement that it is used in
             ) from None
 
 
-async def _free_key(
-    connection: AsyncConnection, project_id: int, key: str, but: int | None = None
-) -> None:
-    holder = (_flag.project_id == project_id) & (_flag.key == key) & _flag.deleted.is_(True)
-    await connection.execute(
-        delete(feature_flags).where(holder if but is None else holder & (_flag.id != but))
-    )
+def _in_order(connection: Connection, ids: Sequence[int]) -> Sequence[StoredFlag]:
+    found = {}
+    for start in range(0, len(ids), READ_IDS_MAX):
+        some = ids[start : start + READ_IDS_MAX]
+        for row in connection.execute(flag_rows().where(_flag.id.in_(some))):
+            found[row.id] = stored_flag(row)
+    return [found[flag_id] for flag_id in ids]
 
 
-def _flags() -> Select[Any]:
-    return select(
-        *_DEFINITION,
-        _flag.project_id,
-        _flag.created_at,
-        _flag.rollback_conditions,
-        _flag.performed_rollback,
-        _flag.tags,
-        _flag.usage_dashboard,
-        _flag.analytics_dashboards,
-        _flag.has_enriched_analytics,
-        users.c.id.label("user_id"),
-        users.c.uuid.label("user_uuid"),
-        users.c.distinct_id,
-        users.c.first_name,
-        users.c.email,
-        users.c.is_email_verified,
-    ).select_from(feature_flags.outerjoin(users, users.c.id == _flag.created_by_id))
-
-
-async def _get(connection: AsyncConnection, project_id: int, flag_id: int) -> StoredFlag | None:
-    statement = _flags().where(_flag.project_id == project_id, _flag.id == flag_id)
-    row = (await connection.execute(statement)).first()
-    return None if row is None else _stored(row)
-
-
-def _stored(row: Row[Any]) -> StoredFlag:
-    creator = None
-    if row.user_id is not None:
-        creator = UserSummary(
-            row.user_id,
-            row.user_uuid,
-            row.distinct_id,
-            row.first_name,
-            row.email,
-            row.is_email_verified,
-        )
-    return StoredFlag(
-        FlagRow(*row[: len(_DEFINITION)]),
-        row.project_id,
-        row.created_at,
-        creator,
-        row.rollback_conditions,
-        row.performed_rollback,
-        row.tags,
-        row.usage_dashboard,
-        row.analytics_dashboards,
-        row.has_enriched_analytics,
-    )
+def _candidate(row: Row[Any]) -> Candidate:
+    *plain, creator_id, created_at = row[: len(_CANDIDATE)]
+    flag_id, key, name, active, tags = plain
+    filters = grouped_filters(FlagRow(flag_id, key, row[-1])) if len(row) > len(_CANDIDATE) else {}
+    return Candidate(flag_id, key, name, active, filters, tags, creator_id, created_at)

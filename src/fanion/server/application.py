@@ -1,5 +1,6 @@
 """The RSGI application: hot routes answered here, everything else by the framework."""
 
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -9,7 +10,7 @@ from fanion.server import asgi
 from fanion.server.body import read_body
 from fanion.server.cors import cors_headers, preflight
 from fanion.server.routes import Route, Routes
-from fanion.server.rsgi import Exchange, Scope
+from fanion.server.rsgi import Exchange, Scope, StreamClosed
 from fanion.server.telemetry import Telemetry
 
 _JSON = ("content-type", "application/json")
@@ -42,7 +43,11 @@ class Application:
             if route.cors:
                 lines += cors_headers(headers)
             status = response.status
-            exchange.response_bytes(status, lines, response.body)
+            if response.chunks is None:
+                exchange.response_bytes(status, lines, response.body)
+            else:
+                await self._stream(exchange, status, lines, response.chunks)
+                started = perf_counter()  # how long the client stayed says nothing about us
         self.telemetry.answered(request_id, name, method, path, status, perf_counter() - started)
 
     async def _respond(
@@ -63,6 +68,23 @@ class Application:
         except Exception as error:
             self.telemetry.failed(request_id, scope.path, error)
             return Response(500, _INTERNAL)
+
+    async def _stream(
+        self,
+        exchange: Exchange,
+        status: int,
+        lines: list[tuple[str, str]],
+        chunks: AsyncGenerator[bytes],
+    ) -> None:
+        """Until the chunks end, or the client has gone, which a failing send tells."""
+        stream = exchange.response_stream(status, lines)
+        try:
+            async for chunk in chunks:
+                await stream.send_bytes(chunk)
+        except StreamClosed:
+            pass
+        finally:
+            await chunks.aclose()
 
     async def _manage(self, scope: Scope, exchange: Exchange, request_id: str) -> int:
         extra = [("x-request-id", request_id)]

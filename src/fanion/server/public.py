@@ -3,7 +3,15 @@
 source: capture.md section 1.1; sdk-wire.md section 12
 """
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from fanion.flags.browser_config import EMPTY_LISTS, BrowserConfig
 from fanion.flags.decide import Decide
+from fanion.flags.definitions_api import DefinitionEndpoints
+from fanion.flags.ofrep_api import PREFIX as OFREP
+from fanion.flags.ofrep_api import Ofrep
+from fanion.http import Endpoint
 from fanion.ingest.capture import CaptureEndpoints
 from fanion.server.probes import Probes
 from fanion.server.routes import Route, Routes
@@ -11,18 +19,74 @@ from fanion.server.routes import Route, Routes
 CAPTURE_PATHS = ("/capture", "/batch", "/e", "/i/v0/e", "/track", "/i/v0/ai/batch")
 # Products beside this one: their clients hear that all is well, and nothing is stored.
 DISCARDED_PATHS = ("/s", "/i/v1/logs", "/i/v1/metrics")
+_FLAGS_OF_A_PROJECT = "/api/projects/"
 
 
-def public_routes(capture: CaptureEndpoints, decide: Decide, probes: Probes) -> Routes:
+@dataclass(frozen=True, slots=True)
+class FlagEndpoints:
+    decide: Decide
+    definitions: DefinitionEndpoints
+    ofrep: Ofrep
+    browser: BrowserConfig
+
+
+def public_routes(capture: CaptureEndpoints, flags: FlagEndpoints, probes: Probes) -> Routes:
     table = {path: Route("capture", capture.post) for path in CAPTURE_PATHS}
     table |= {path: Route("discard", capture.discard) for path in DISCARDED_PATHS}
     table |= {
         "/engage": Route("engage", capture.engage),
         "/i/v1/analytics/events": Route("capture_v1", capture.v1),
-        "/decide": Route("decide", decide.decide),
-        "/flags": Route("flags", decide.flags),
+        **flag_routes(flags),
+        **probe_routes(probes),
+    }
+    return Routes(table, flag_patterns(flags))
+
+
+def routes_without_stores(capture: Endpoint, flags: FlagEndpoints, probes: Probes) -> Routes:
+    """While the records store cannot be opened: flags, and a refusal of everything else."""
+    paths = (*CAPTURE_PATHS, *DISCARDED_PATHS, "/engage", "/i/v1/analytics/events")
+    table = {path: Route("capture", capture) for path in paths}
+    table |= {**flag_routes(flags), **probe_routes(probes)}
+    return Routes(table, flag_patterns(flags))
+
+
+def flag_routes(flags: FlagEndpoints) -> Mapping[str, Route]:
+    read = ("GET",)
+    definitions = flags.definitions
+    lists = {path: Route("empty_list", flags.browser.empty_list, read) for path in EMPTY_LISTS}
+    return {
+        "/decide": Route("decide", flags.decide.decide),
+        "/flags": Route("flags", flags.decide.flags),
+        "/flags/definitions": Route("flag_definitions", definitions.definitions, read),
+        "/api/feature_flag/local_evaluation": Route(
+            "local_evaluation", definitions.local_evaluation, read
+        ),
+        OFREP: Route("ofrep", flags.ofrep.bulk),
+        **lists,
+    }
+
+
+def flag_patterns(flags: FlagEndpoints) -> Sequence[tuple[str, str, Route]]:
+    definitions, browser = flags.definitions, flags.browser
+
+    def of_project(name: str, end: str, endpoint: Endpoint) -> tuple[str, str, Route]:
+        return _FLAGS_OF_A_PROJECT, end, Route(name, endpoint, ("GET",))
+
+    return (
+        (f"{OFREP}/", "", Route("ofrep", flags.ofrep.single)),
+        ("/array/", "/config", Route("browser_config", browser.json, ("GET",))),
+        ("/array/", "/config.js", Route("browser_config", browser.script, ("GET",))),
+        of_project(
+            "local_evaluation", "/feature_flags/local_evaluation", definitions.local_evaluation_of
+        ),
+        of_project("flag_stream", "/feature_flags/stream", definitions.stream),
+        of_project("remote_config", "/remote_config", definitions.remote_config),
+    )
+
+
+def probe_routes(probes: Probes) -> Mapping[str, Route]:
+    return {
         "/_health": Route("health", probes.health, ("GET", "HEAD"), cors=False),
         "/_ready": Route("ready", probes.ready, ("GET", "HEAD"), cors=False),
         "/metrics": Route("metrics", probes.exposition, ("GET",), cors=False),
     }
-    return Routes(table)

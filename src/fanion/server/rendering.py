@@ -26,6 +26,7 @@ from fanion.errors import (
     ParseError,
     Unavailable,
 )
+from fanion.events.event import EventStoreUnavailable
 
 Render = Callable[[Request[Any, Any, Any], Exception], Response[bytes]]
 
@@ -52,6 +53,9 @@ def _as_told(request: Request[Any, Any, Any], error: Exception, body_bytes_max: 
             return error
         case RecordsUnavailable():
             structlog.get_logger().warning("records_unavailable", reason=str(error))
+            return Unavailable()
+        case EventStoreUnavailable():
+            structlog.get_logger().warning("events_unavailable", reason=str(error))
             return Unavailable()
         case NotFoundException():
             return NotFound("Endpoint not found.")

@@ -21,19 +21,20 @@ class Routes:
     a redirected POST becomes a GET in some clients."""
 
     def __init__(
-        self, exact: Mapping[str, Route], prefixes: Sequence[tuple[str, Route]] = ()
+        self, exact: Mapping[str, Route], patterns: Sequence[tuple[str, str, Route]] = ()
     ) -> None:
+        """patterns: beginning and end of paths with something in between, and their route"""
         self._exact = {
             variant: route
             for path, route in exact.items()
             for variant in {path.rstrip("/") or "/", path.rstrip("/") + "/"}
         }
-        self._prefixes = tuple(prefixes)
+        self._patterns = tuple(patterns)
 
     def find(self, path: str) -> Route | None:
         route = self._exact.get(path)
         if route is None:
-            for prefix, candidate in self._prefixes:
-                if path.startswith(prefix):
+            for start, end, candidate in self._patterns:
+                if path.startswith(start) and path.rstrip("/").endswith(end):
                     return candidate
         return route

@@ -3,6 +3,11 @@
 from collections.abc import AsyncIterator
 from typing import Any, Protocol
 
+from granian import rsgi
+
+# What the server raises when a client is gone.
+StreamClosed: type[Exception] = rsgi.ProtocolClosed  # type: ignore[attr-defined]  # no __all__
+
 
 class RsgiHeaders(Protocol):
     def get(self, key: str, default: Any = None) -> Any: ...

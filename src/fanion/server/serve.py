@@ -2,12 +2,14 @@
 
 import asyncio
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from granian.constants import Interfaces, TaskImpl
 from granian.server.embed import Server
 
 from fanion.server.application import Application
+from fanion.server.rsgi import Exchange, Scope
 
 BACKLOG = 1024
 STARTED_POLL_S = 0.01
@@ -28,8 +30,49 @@ def check_port(host: str, port: int) -> None:
             raise PortTaken(f"cannot listen on {host}:{port}: {error.strerror}") from None
 
 
+class Stage:
+    """What answers requests; another application may take its place while they come in."""
+
+    def __init__(self, application: Application) -> None:
+        self.application = application
+
+    def __rsgi__(self, scope: Scope, exchange: Exchange) -> Coroutine[Any, Any, None]:
+        return self.application.__rsgi__(scope, exchange)
+
+
+class HttpServer:
+    """The address, listened on from the first `show` until `stop` is set."""
+
+    def __init__(self, host: str, port: int, stop: asyncio.Event) -> None:
+        self._host = host
+        self._port = port
+        self._stop = stop
+        self._stage: Stage | None = None
+        self._serving: asyncio.Task[None] | None = None
+
+    async def show(self, application: Application) -> None:
+        """Have this application answer from now on. raises: what the server cannot start for"""
+        if self._stage is not None:
+            self._stage.application = application
+            return
+        self._stage = Stage(application)
+        listening = asyncio.Event()
+        self._serving = asyncio.create_task(
+            serve(self._stage, self._host, self._port, self._stop, listening.set)
+        )
+        waiting = asyncio.create_task(listening.wait())
+        await asyncio.wait({self._serving, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        waiting.cancel()
+        if not listening.is_set():
+            await self._serving
+
+    async def ended(self) -> None:
+        if self._serving is not None:
+            await self._serving
+
+
 async def serve(
-    application: Application,
+    application: Application | Stage,
     host: str,
     port: int,
     stop: asyncio.Event,

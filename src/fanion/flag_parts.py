@@ -1,0 +1,121 @@
+"""Builds what answers flags: on the records store, and while it is down on what was kept."""
+
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from random import random
+
+from fanion.activity.projects_store import tell_of_project
+from fanion.cohorts.members_store import memberships
+from fanion.config import Settings
+from fanion.db.engine import Records
+from fanion.db.lookup import Lookup, LookupLimits
+from fanion.flags.browser_config import BrowserConfig
+from fanion.flags.continuity_store import keep_identities, kept_identities
+from fanion.flags.counts import EvaluationCounts
+from fanion.flags.decide import Decide, nowhere
+from fanion.flags.definitions_api import DefinitionEndpoints
+from fanion.flags.evaluator import Evaluator
+from fanion.flags.kept_store import KeptFlags
+from fanion.flags.ofrep_api import Ofrep
+from fanion.flags.readers import DefinitionReaders
+from fanion.flags.readings import Readings
+from fanion.flags.snapshot import FlagSets
+from fanion.flags.store import FlagStore
+from fanion.flags.stream import Broadcaster
+from fanion.flags.usage_store import CountKeeper
+from fanion.geoip import GeoIp
+from fanion.groups.store import stored_group_properties
+from fanion.metrics import Metrics
+from fanion.persons.store import stored_properties
+from fanion.projects.auth import Authentication
+from fanion.projects.directory import Projects
+from fanion.projects.key_store import KeyStore
+from fanion.projects.secret_key_store import SecretKeyStore
+from fanion.projects.secret_keys import SecretKeys
+from fanion.projects.store import ProjectStore
+from fanion.server.public import FlagEndpoints
+
+Follower = Callable[[], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class FlagParts:
+    """followers: run beside the server for as long as it serves"""
+
+    projects: Projects
+    authentication: Authentication
+    secret_keys: SecretKeys
+    store: FlagStore
+    flag_sets: FlagSets
+    evaluator: Evaluator
+    broadcaster: Broadcaster
+    endpoints: FlagEndpoints
+    followers: tuple[Follower, ...]
+
+
+def kept_flags(settings: Settings) -> KeptFlags:
+    return KeptFlags(settings.data.resolve() / "kept-flags.db")
+
+
+def build_flag_parts(
+    settings: Settings,
+    records: Records,
+    metrics: Metrics,
+    kept: KeptFlags,
+    now: Callable[[], datetime],
+    locate: GeoIp = nowhere,
+) -> FlagParts:
+    projects = Projects(ProjectStore(records, tell_of_project), time.monotonic, kept.project)
+    authentication = Authentication(KeyStore(records), now)
+    secret_keys = SecretKeys(SecretKeyStore(records), now)
+    store = FlagStore(records)
+    flag_sets = FlagSets(store, kept)
+    counts = EvaluationCounts(random)
+    evaluator = Evaluator(
+        flag_sets, readings(settings, records), now, metrics.evaluation_seconds, counts.add
+    )
+    broadcaster = Broadcaster(flag_sets)
+    readers = DefinitionReaders(projects, authentication, secret_keys)
+    bytes_max = settings.body_bytes_max
+    endpoints = FlagEndpoints(
+        Decide(
+            projects, authentication, evaluator, bytes_max, settings.trust_forwarded_for, locate
+        ),
+        DefinitionEndpoints(readers, evaluator, broadcaster),
+        Ofrep(projects, evaluator, bytes_max),
+        BrowserConfig(projects),
+    )
+    followers: tuple[Follower, ...] = (
+        projects.follow,
+        authentication.follow,
+        flag_sets.watch,
+        broadcaster.beat,
+        partial(kept.follow, projects.by_id),
+        CountKeeper(records, counts, projects.by_id, now).follow,
+    )
+    return FlagParts(
+        projects,
+        authentication,
+        secret_keys,
+        store,
+        flag_sets,
+        evaluator,
+        broadcaster,
+        endpoints,
+        followers,
+    )
+
+
+def readings(settings: Settings, records: Records) -> Readings:
+    limits = LookupLimits(timeout_s=settings.decide_store_timeout_s)
+    writes = LookupLimits(timeout_s=settings.decide_store_timeout_s, reads_max=1)
+    return Readings(
+        Lookup(partial(stored_properties, records), limits),
+        Lookup(partial(stored_group_properties, records), limits),
+        Lookup(partial(kept_identities, records), limits),
+        Lookup(partial(keep_identities, records), writes),
+        Lookup(partial(memberships, records), limits),
+    )

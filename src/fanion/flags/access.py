@@ -1,0 +1,49 @@
+"""Who may change a flag, and who may give it to a role.
+
+source: flags.md section 16
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from fanion.errors import PermissionDenied
+from fanion.projects.roles import AccessLevel
+
+
+@dataclass(frozen=True, slots=True)
+class FlagAccess:
+    """What one user may do with the flags of one project; everybody may read.
+
+    edits_all: whatever the flag
+    given:     ids of the flags that a role of the user was given
+    """
+
+    user_id: int
+    edits_all: bool = True
+    given: Collection[int] = ()
+
+    def can_edit(self, flag_id: int, creator_id: int | None) -> bool:
+        return self.can_share(creator_id) or flag_id in self.given
+
+    def can_share(self, creator_id: int | None) -> bool:
+        """Whether the flag's roles may be changed. A creator who is gone gives no right."""
+        return self.edits_all or creator_id == self.user_id
+
+    def require_edit(self, flag_id: int, creator_id: int | None) -> None:
+        """raises: PermissionDenied"""
+        if not self.can_edit(flag_id, creator_id):
+            raise PermissionDenied("You don't have edit permissions for this feature flag.")
+
+    def require_share(self, creator_id: int | None) -> None:
+        """raises: PermissionDenied"""
+        if not self.can_share(creator_id):
+            raise PermissionDenied("You can't edit roles for this feature flag.")
+
+
+def edits_all(*, is_admin: bool, setting: AccessLevel | None, role_levels: Sequence[int]) -> bool:
+    """setting:     what the organization allows everybody; None when it has not been set
+    role_levels: of the user's roles; the highest counts
+    """
+    if is_admin or setting is None or setting is AccessLevel.EDIT:
+        return True
+    return max(role_levels, default=setting) >= AccessLevel.EDIT

@@ -1,0 +1,63 @@
+"""One evaluation from beginning to end: flags from memory, what is missing from the stores."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from time import perf_counter
+
+from prometheus_client import Histogram
+
+from fanion.db.engine import RecordsUnavailable
+from fanion.errors import Unavailable
+from fanion.flags.counts import uncounted
+from fanion.flags.decision import Decision, Evaluation
+from fanion.flags.evaluate import evaluate
+from fanion.flags.needs import NOTHING, needs
+from fanion.flags.readings import Readings
+from fanion.flags.request import FlagRequest
+from fanion.flags.snapshot import Built, FlagSets
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluator:
+    """seconds: observed once for each evaluation, without the reads
+    count:   is told the project and the decisions of each answer to a client
+    """
+
+    flag_sets: FlagSets
+    readings: Readings
+    now: Callable[[], datetime]
+    seconds: Histogram
+    count: Callable[[int, Mapping[str, Decision]], None] = uncounted
+
+    async def answer(
+        self, project_id: int, asked: FlagRequest, *, with_inactive: bool = False
+    ) -> tuple[Built, Evaluation]:
+        """As `evaluate`, for a client of the public API: it counts."""
+        found = await self.evaluate(project_id, asked, with_inactive=with_inactive)
+        self.count(project_id, found[1].decisions)
+        return found
+
+    async def evaluate(
+        self, project_id: int, asked: FlagRequest, *, with_inactive: bool = False
+    ) -> tuple[Built, Evaluation]:
+        """Flags whose reads fail or are late are missing from the evaluation.
+
+        raises: Unavailable when the project's flags are not known and cannot be read
+        """
+        try:
+            built = await self.flag_sets.built(project_id)
+        except RecordsUnavailable:
+            raise Unavailable("The flags of this project cannot be read.") from None
+        flag_set, subject = built.flag_set, asked.subject
+        missing = needs(flag_set, subject, asked.keys)
+        anon = asked.anon_distinct_id
+        if missing is not NOTHING or (anon is not None and flag_set.continuity):
+            read = await self.readings.read(project_id, flag_set, subject, missing, anon)
+            subject = replace(subject, **read)
+        started = perf_counter()
+        evaluation = evaluate(
+            flag_set, subject, self.now(), asked.keys, with_inactive=with_inactive
+        )
+        self.seconds.observe(perf_counter() - started)
+        return built, evaluation

@@ -1,0 +1,118 @@
+"""The last good flags of each project in a file of their own, so that a server that starts
+while the records store is down has something to answer with."""
+
+import asyncio
+import sqlite3
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Never
+
+import msgspec
+import structlog
+
+from fanion.flags.definition import Definitions
+from fanion.projects.model import Project
+
+# Changes wait this long for others to be written with them.
+KEEP_S = 2.0
+BUSY_S = 1.0
+
+_SCHEMA = """
+  CREATE TABLE IF NOT EXISTS kept (
+    project_id  INTEGER PRIMARY KEY,
+    api_token   TEXT NOT NULL,
+    project     BLOB NOT NULL,
+    definitions BLOB NOT NULL
+  )
+"""
+_INDEX = "CREATE INDEX IF NOT EXISTS kept_api_token ON kept (api_token)"
+_PUT = "INSERT OR REPLACE INTO kept VALUES (?, ?, ?, ?)"
+_PROJECT = "SELECT project FROM kept WHERE api_token = ?"
+_DEFINITIONS = "SELECT definitions FROM kept WHERE project_id = ?"
+_PROJECTS = "SELECT project FROM kept ORDER BY project_id"
+
+_encode = msgspec.msgpack.Encoder().encode
+_project = msgspec.msgpack.Decoder(Project).decode
+_definitions = msgspec.msgpack.Decoder(Definitions).decode
+
+_Row = tuple[int, str, bytes, bytes]
+
+
+class KeptFlags:
+    """One row a project, replaced in one transaction; a file that cannot be used counts as
+    empty, since nothing but the records store owns what it holds."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._changed: dict[int, Definitions] = {}
+        self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+    def put(self, project_id: int, definitions: Definitions) -> None:
+        """To be written with the next round."""
+        self._changed[project_id] = definitions
+
+    async def get(self, project_id: int) -> Definitions | None:
+        waiting = self._changed.get(project_id)
+        if waiting is not None:
+            return waiting
+        rows = await asyncio.to_thread(self._rows, _DEFINITIONS, (project_id,))
+        return _definitions(rows[0][0]) if rows else None
+
+    async def project(self, token: str) -> Project | None:
+        rows = await asyncio.to_thread(self._rows, _PROJECT, (token,))
+        return _project(rows[0][0]) if rows else None
+
+    async def projects(self) -> list[Project]:
+        rows = await asyncio.to_thread(self._rows, _PROJECTS, ())
+        return [_project(row[0]) for row in rows]
+
+    async def follow(self, project_of: Callable[[int], Awaitable[Project | None]]) -> Never:
+        """Write what has changed, until cancelled."""
+        while True:
+            await asyncio.sleep(KEEP_S)
+            await self.write(project_of)
+
+    async def write(self, project_of: Callable[[int], Awaitable[Project | None]]) -> None:
+        """project_of: mostly from memory; a project that it does not know is left out"""
+        changed, self._changed = self._changed, {}
+        rows: list[_Row] = []
+        try:
+            for project_id, definitions in changed.items():
+                project = await project_of(project_id)
+                if project is not None:
+                    blobs = _encode(project), _encode(definitions)
+                    rows.append((project_id, project.api_token, *blobs))
+            if rows:
+                await asyncio.to_thread(self._write, rows)
+        except Exception as error:
+            # Flags answer without it: it is tried again, and serving goes on.
+            self._changed = changed | self._changed
+            self._log.warning("flags_not_kept", error=str(error))
+
+    def _write(self, rows: Sequence[_Row]) -> None:
+        try:
+            self._replace(rows)
+        except sqlite3.DatabaseError as error:
+            if isinstance(error, sqlite3.OperationalError):
+                raise
+            self._path.unlink(missing_ok=True)  # a file that is no database, or a broken one
+            self._replace(rows)
+
+    def _replace(self, rows: Sequence[_Row]) -> None:
+        with closing(sqlite3.connect(self._path, timeout=BUSY_S)) as file, file:
+            self._path.chmod(0o600)
+            file.execute(_SCHEMA)
+            file.execute(_INDEX)
+            file.executemany(_PUT, rows)
+
+    def _rows(self, statement: str, parameters: tuple[object, ...]) -> list[tuple[bytes]]:
+        if not self._path.exists():
+            return []
+        try:
+            with closing(sqlite3.connect(self._path, timeout=BUSY_S)) as file:
+                found: list[tuple[bytes]] = file.execute(statement, parameters).fetchall()
+                return found
+        except sqlite3.Error as error:
+            self._log.warning("kept_flags_unread", error=str(error))
+            return []

@@ -1,0 +1,76 @@
+"""Who may read a project's flag definitions: its secret key, or a personal key of a member."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from fanion.db.engine import RecordsUnavailable
+from fanion.errors import NotAuthenticated, NotFound, PermissionDenied, Unavailable
+from fanion.http import Request
+from fanion.projects.auth import Authentication
+from fanion.projects.directory import Projects
+from fanion.projects.keys import bearer_key
+from fanion.projects.model import Project
+from fanion.projects.secret_keys import SecretKeys
+
+CURRENT = "@current"
+SCOPE = "feature_flag:read"
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionReaders:
+    projects: Projects
+    authentication: Authentication
+    secret_keys: SecretKeys
+
+    async def project(
+        self, request: Request, query: Mapping[str, str], named: str = CURRENT
+    ) -> Project:
+        """The project of the query's `token`, else the one named, else the key's own.
+
+        named:  a number, or `@current`
+        raises: NotAuthenticated, InvalidPersonalApiKey, InvalidApiKey, PermissionDenied,
+                NotFound, Unavailable
+        source: flags.md section 15; sdk-wire.md sections 5.1 and 6
+        """
+        try:
+            return await self._project(request, query, named)
+        except RecordsUnavailable:
+            raise Unavailable from None
+
+    async def _project(self, request: Request, query: Mapping[str, str], named: str) -> Project:
+        key, place = _key(request, query)
+        owner = await self.secret_keys.project_id(key)
+        if owner is not None:
+            project = await self._wanted(query, str(owner) if named == CURRENT else named)
+            if project is None or project.id != owner:
+                raise PermissionDenied("This key reads the flags of another project.")
+            return project
+        principal = await self.authentication.authenticate(key, place)
+        project = await self._wanted(query, named) or (
+            await self.projects.current(principal) if named == CURRENT else None
+        )
+        if project is None:
+            raise NotFound("Project not found.")
+        principal.require_member(project)
+        principal.require_scope(SCOPE)
+        return project
+
+    async def _wanted(self, query: Mapping[str, str], named: str) -> Project | None:
+        token = query.get("token") or query.get("api_key")
+        if token:
+            return await self.projects.by_token(token)
+        return await self.projects.by_id(int(named)) if _is_id(named) else None
+
+
+def _key(request: Request, query: Mapping[str, str]) -> tuple[str, str]:
+    """The key and where it stood. raises: NotAuthenticated"""
+    header = bearer_key(request.headers.get("authorization"))
+    if header is not None:
+        return header, "Authorization header"
+    if query.get("personal_api_key"):
+        return query["personal_api_key"], "query string"
+    raise NotAuthenticated
+
+
+def _is_id(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 16

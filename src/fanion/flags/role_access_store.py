@@ -1,0 +1,171 @@
+"""The flags that roles were given, and what follows from it for one user."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Connection, delete, func, insert, select
+from sqlalchemy.exc import IntegrityError
+
+from fanion.activity.store import Author
+from fanion.db.engine import Records
+from fanion.db.role_tables import flag_role_access, role_memberships, roles
+from fanion.db.tables import feature_flags
+from fanion.errors import Invalid, NotFound
+from fanion.flags.access import FlagAccess, edits_all
+from fanion.flags.activity import role_change
+from fanion.flags.activity_store import tell
+from fanion.projects.model import Level, Principal, Project
+from fanion.projects.resource_access_store import setting_of
+from fanion.projects.roles import AccessLevel, Role
+from fanion.projects.roles_store import load_roles
+
+_access = flag_role_access.c
+_SHOWN = (_access.id, _access.role_id, _access.added_at, _access.updated_at)
+
+
+@dataclass(frozen=True, slots=True)
+class RoleAccess:
+    """A role may change a flag."""
+
+    id: int
+    role: Role
+    added_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class RoleAccessStore:
+    """project_id is that of the flag; a flag of another project has no records here."""
+
+    records: Records
+
+    async def page(
+        self, project_id: int, flag_id: int, limit: int, offset: int
+    ) -> tuple[Sequence[RoleAccess], int]:
+        """The oldest first, with the number of all of them."""
+        theirs = _of_flag(project_id, flag_id)
+        rows = select(*_SHOWN).where(theirs).order_by(_access.id).limit(limit).offset(offset)
+        async with self.records.read() as connection:
+            count = select(func.count()).select_from(flag_role_access).where(theirs)
+            total = (await connection.execute(count)).scalar_one()
+            found = (await connection.execute(rows)).all()
+            return await connection.run_sync(_with_roles, found), total
+
+    async def get(self, project_id: int, flag_id: int, access_id: int) -> RoleAccess:
+        """raises: NotFound"""
+        async with self.records.read() as connection:
+            return await connection.run_sync(_get, project_id, flag_id, access_id)
+
+    async def create(self, author: Author, flag_id: int, role_id: UUID) -> RoleAccess:
+        """raises: NotFound for the flag; Invalid for a role that there is not, or that has the
+        flag already"""
+        try:
+            async with self.records.write() as connection:
+                return await connection.run_sync(_create, author, flag_id, role_id)
+        except IntegrityError:
+            raise Invalid(
+                "This role already has access to this feature flag.", code="unique", attr="role_id"
+            ) from None
+
+    async def remove(self, author: Author, flag_id: int, access_id: int) -> None:
+        """raises: NotFound"""
+        async with self.records.write() as connection:
+            await connection.run_sync(_remove, author, flag_id, access_id)
+
+
+async def access_of(records: Records, principal: Principal, project: Project) -> FlagAccess:
+    """What the caller may do with the project's flags. Administrators cost no read."""
+    user_id = principal.user.id
+    if principal.levels.get(project.organization_id, 0) >= Level.ADMIN:
+        return FlagAccess(user_id)
+    async with records.read() as connection:
+        return await connection.run_sync(_access_of_member, user_id, project)
+
+
+def _access_of_member(connection: Connection, user_id: int, project: Project) -> FlagAccess:
+    setting = setting_of(connection, project.organization_id)
+    if setting is None or setting is AccessLevel.EDIT:
+        return FlagAccess(user_id)
+    theirs = role_memberships.c.user_id == user_id
+    levels = connection.scalars(
+        select(roles.c.feature_flags_access_level)
+        .join(role_memberships, role_memberships.c.role_id == roles.c.id)
+        .where(theirs, roles.c.organization_id == project.organization_id)
+    )
+    role_levels = [AccessLevel(level) for level in levels]
+    if edits_all(is_admin=False, setting=setting, role_levels=role_levels):
+        return FlagAccess(user_id)
+    given = connection.scalars(
+        select(_access.flag_id)
+        .join(role_memberships, role_memberships.c.role_id == _access.role_id)
+        .where(theirs, _access.project_id == project.id)
+    )
+    return FlagAccess(user_id, edits_all=False, given=frozenset(given))
+
+
+def _of_flag(project_id: int, flag_id: int) -> ColumnElement[bool]:
+    return (_access.project_id == project_id) & (_access.flag_id == flag_id)
+
+
+def _with_roles(connection: Connection, rows: Sequence[Any]) -> list[RoleAccess]:
+    found = load_roles(connection, [row.role_id for row in rows])
+    return [RoleAccess(row.id, found[row.role_id], row.added_at, row.updated_at) for row in rows]
+
+
+def _get(connection: Connection, project_id: int, flag_id: int, access_id: int) -> RoleAccess:
+    statement = select(*_SHOWN).where(_of_flag(project_id, flag_id), _access.id == access_id)
+    rows = connection.execute(statement).all()
+    if not rows:
+        raise NotFound
+    return _with_roles(connection, rows)[0]
+
+
+def _create(connection: Connection, author: Author, flag_id: int, role_id: UUID) -> RoleAccess:
+    key = _lock_flag(connection, author.project.id, flag_id)
+    role = connection.scalar(
+        select(roles.c.id)
+        .where(roles.c.id == role_id, roles.c.organization_id == author.project.organization_id)
+        .with_for_update()
+    )
+    if role is None:
+        raise Invalid(
+            f'Invalid pk "{role_id}" - object does not exist.',
+            code="does_not_exist",
+            attr="role_id",
+        )
+    statement = insert(flag_role_access).values(
+        project_id=author.project.id,
+        flag_id=flag_id,
+        role_id=role_id,
+        added_at=author.now,
+        updated_at=author.now,
+    )
+    access_id = connection.execute(statement.returning(_access.id)).scalar_one()
+    made = _get(connection, author.project.id, flag_id, access_id)
+    tell(connection, author, flag_id, key, [role_change(None, _told(made.role))])
+    return made
+
+
+def _remove(connection: Connection, author: Author, flag_id: int, access_id: int) -> None:
+    key = _lock_flag(connection, author.project.id, flag_id)
+    gone = _get(connection, author.project.id, flag_id, access_id)
+    connection.execute(delete(flag_role_access).where(_access.id == access_id))
+    tell(connection, author, flag_id, key, [role_change(_told(gone.role), None)])
+
+
+def _lock_flag(connection: Connection, project_id: int, flag_id: int) -> str:
+    """Its key. raises: NotFound"""
+    flag = feature_flags.c
+    key: str | None = connection.scalar(
+        select(flag.key).where(flag.project_id == project_id, flag.id == flag_id).with_for_update()
+    )
+    if key is None:
+        raise NotFound
+    return key
+
+
+def _told(role: Role) -> Mapping[str, Any]:
+    return {"id": str(role.id), "name": role.name}

@@ -1,0 +1,100 @@
+"""A flag as the management API shows it.
+
+source: api.md, "Feature flag"; flags.md section 11
+"""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+
+from fanion.errors import AppError
+from fanion.flags.access import FlagAccess
+from fanion.flags.definition import grouped_filters
+from fanion.flags.rules import is_simple
+from fanion.flags.store import StoredFlag
+from fanion.projects.model import UserSummary
+
+# The object's shape is fixed, so that the version travels beside it.
+VERSION_HEADER = "X-Flag-Version"
+
+Filters = Annotated[
+    dict[str, Any], Meta(description="Release conditions, variants and payloads, kept as sent.")
+]
+
+
+class FlagBody(Struct, kw_only=True):
+    id: int
+    name: Annotated[str, Meta(description="The flag's description.")]
+    key: str
+    filters: Filters
+    deleted: bool
+    active: bool
+    created_by: UserSummary | None
+    created_at: datetime
+    is_simple_flag: bool
+    rollout_percentage: float | None
+    ensure_experience_continuity: bool | None
+    experiment_set: list[int]
+    surveys: list[Any]
+    features: list[Any]
+    rollback_conditions: Any
+    performed_rollback: bool | None
+    can_edit: Annotated[bool, Meta(description="Whether the caller may change it.")]
+    tags: list[str]
+    usage_dashboard: int | None
+    analytics_dashboards: list[int]
+    has_enriched_analytics: bool
+
+
+class StaleFlag(AppError):
+    """The flag has moved on since the caller read it: it is told what the flag is now."""
+
+    status, type, default_code = 409, "invalid_request", "conflict"
+
+    def __init__(self, current: FlagBody, version: int) -> None:
+        super().__init__(
+            "The feature flag was changed since you read it. Look at what it is now and try again.",
+            attr="version",
+        )
+        self.current = current
+        self.version = version
+
+    def body(self) -> bytes:
+        """The common shape, and beside it the flag and its version."""
+        told: dict[str, Any] = msgspec.json.decode(super().body())
+        return msgspec.json.encode({**told, "version": self.version, "current": self.current})
+
+    def headers(self) -> tuple[tuple[str, str], ...]:
+        return ((VERSION_HEADER.lower(), str(self.version)),)
+
+
+def shown(flag: StoredFlag, access: FlagAccess) -> FlagBody:
+    """access: of whoever is shown the flag"""
+    row = flag.definition
+    filters = grouped_filters(row)
+    simple = is_simple(filters["groups"], filters)
+    return FlagBody(
+        id=row.id,
+        name=row.name,
+        key=row.key,
+        filters=filters,
+        deleted=row.deleted,
+        active=row.active,
+        created_by=flag.created_by,
+        created_at=flag.created_at,
+        is_simple_flag=simple,
+        rollout_percentage=filters["groups"][0].get("rollout_percentage") if simple else None,
+        ensure_experience_continuity=row.ensure_experience_continuity,
+        experiment_set=[],
+        surveys=[],
+        features=[],
+        rollback_conditions=flag.rollback_conditions,
+        performed_rollback=flag.performed_rollback,
+        can_edit=access.can_edit(row.id, flag.creator_id),
+        tags=flag.tags,
+        usage_dashboard=flag.usage_dashboard,
+        analytics_dashboards=flag.analytics_dashboards,
+        has_enriched_analytics=flag.has_enriched_analytics,
+    )
