@@ -5,10 +5,11 @@ source: capture.md section 9; api.md, "Authentication"
 
 from datetime import datetime
 from functools import cache
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 from zoneinfo import available_timezones
 
+import msgspec
 from litestar import Controller, delete, get, patch, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, RequestBody
@@ -25,6 +26,39 @@ ProjectName = Annotated[str, Meta(min_length=1, max_length=200)]
 Timezone = Annotated[str, Meta(description="IANA name, for example `Europe/Berlin`.")]
 
 
+Rate = Annotated[float, Meta(ge=0.1, le=1e12, description="A server; null is without limit.")]
+WORDS_MAX = 100  # every event is compared with each of them
+Words = Annotated[
+    list[Annotated[str, Meta(min_length=1, max_length=200)]], Meta(max_length=WORDS_MAX)
+]
+
+
+class IngestionBody(Struct, kw_only=True):
+    """What happens to captured events before they are stored."""
+
+    anonymize_ips: Annotated[bool, Meta(description="Addresses of callers are not stored.")]
+    dropped_user_agents: Annotated[
+        list[str], Meta(description="Events whose user agent contains one of these are dropped.")
+    ]
+    removed_properties: Annotated[
+        list[str], Meta(description="Taken out of events and person updates.")
+    ]
+    items_per_second: float | None
+    bytes_per_second: float | None
+    burst_seconds: Annotated[
+        float, Meta(description="How many seconds' worth may come at once after a pause.")
+    ]
+
+
+class IngestionChanges(Struct, kw_only=True, omit_defaults=True):
+    anonymize_ips: bool | UnsetType = UNSET
+    dropped_user_agents: Words | UnsetType = UNSET
+    removed_properties: Words | UnsetType = UNSET
+    items_per_second: Rate | UnsetType | None = UNSET
+    bytes_per_second: Rate | UnsetType | None = UNSET
+    burst_seconds: Annotated[float, Meta(ge=1, le=3600)] | UnsetType = UNSET
+
+
 class NewProject(Struct, kw_only=True):
     name: ProjectName
     timezone: Timezone = "UTC"
@@ -33,6 +67,7 @@ class NewProject(Struct, kw_only=True):
 class ProjectChanges(Struct, kw_only=True, omit_defaults=True):
     name: ProjectName | UnsetType = UNSET
     timezone: Timezone | UnsetType = UNSET
+    ingestion: IngestionChanges | UnsetType = UNSET
 
 
 class ProjectBody(Struct, kw_only=True):
@@ -43,6 +78,7 @@ class ProjectBody(Struct, kw_only=True):
     created_at: datetime
     timezone: str
     organization: UUID
+    ingestion: IngestionBody
 
 
 class ProjectsApi(Controller):
@@ -85,13 +121,15 @@ class ProjectsApi(Controller):
         data: RequestBody[ProjectChanges],
         projects: NamedDependency[Projects],
     ) -> ProjectBody:
+        """What is left out stays, within `ingestion` too."""
         request.principal.require_level(request.project.organization_id, Level.ADMIN)
-        changes = {
-            name: value for name, value in structs.asdict(data).items() if value is not UNSET
-        }
+        changes = _given(data)
+        if isinstance(data.ingestion, IngestionChanges):
+            changes["ingestion"] = _ingestion_changes(data.ingestion)
         if "timezone" in changes:
             _require_timezone(changes["timezone"])
-        return _project(await projects.change(request.project.id, changes))
+        now, user = request.app.state.now(), request.principal.user
+        return _project(await projects.change(request.project.id, changes, now, user.id))
 
 
 class NewKey(Struct, kw_only=True):
@@ -214,6 +252,22 @@ def _require_timezone(name: str) -> None:
         raise Invalid(f'"{name}" is not a valid choice.', code="invalid_choice", attr="timezone")
 
 
+def _given(changes: Struct) -> dict[str, Any]:
+    return {name: value for name, value in structs.asdict(changes).items() if value is not UNSET}
+
+
+def _ingestion_changes(changes: IngestionChanges) -> dict[str, Any]:
+    given = _given(changes)
+    for name, value in given.items():
+        if isinstance(value, list) and len(value) > WORDS_MAX:
+            raise Invalid(
+                f"Ensure this field has no more than {WORDS_MAX} elements.",
+                code="max_length",
+                attr=f"ingestion__{name}",
+            )
+    return given
+
+
 def _project(project: Project) -> ProjectBody:
     return ProjectBody(
         id=project.id,
@@ -223,6 +277,7 @@ def _project(project: Project) -> ProjectBody:
         created_at=project.created_at,
         timezone=project.timezone,
         organization=project.organization_id,
+        ingestion=msgspec.convert(project.ingestion, IngestionBody, from_attributes=True),
     )
 
 

@@ -2,9 +2,9 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import datetime
-from typing import Never
+from typing import Any, Never
 from uuid import UUID
 
 import structlog
@@ -16,22 +16,42 @@ from fanion.projects.model import Organization, Principal, Project
 from fanion.projects.store import Installation, ProjectStore, SetUp
 
 REFRESH_S = 2.0  # how soon another server's change of a project is seen here
+STORE_WAIT_S = 1.0  # for a project that was not met before
 ABSENT_S = 2.0  # how soon a project that another server made is found here
 ABSENT_TOKENS_MAX = 10_000  # junk tokens remembered: about 3 MB
 TOKEN_CHARS_MAX = 200  # the column's width
 
 
+async def _nothing(token: str) -> Project | None:
+    return None
+
+
 class Projects:
     """Known projects stay while the store is down; whoever changes one here sees it at once."""
 
-    def __init__(self, store: ProjectStore, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        store: ProjectStore,
+        clock: Callable[[], float] = time.monotonic,
+        remembered: Callable[[str], Awaitable[Project | None]] = _nothing,
+    ) -> None:
+        """remembered: a project by its token, asked when the store does not answer"""
         self.store = store
+        self._remembered = remembered
         self._by_token: dict[str, Project] = {}
         self._by_id: dict[int, Project] = {}
         self._absent: Expiring[str, bool] = Expiring(ABSENT_S, ABSENT_TOKENS_MAX, clock)
         self._tokens = SharedReads(store.by_tokens)
         self._ids = SharedReads(store.by_ids)
         self._changes = 0
+
+    def known(self, token: str) -> Project | None:
+        """By its token, when no store needs to be asked."""
+        return self._by_token.get(token)
+
+    def restore(self, project: Project) -> None:
+        """As it was when this server last ran; what the store says later wins."""
+        self._keep(project)
 
     async def by_token(self, token: str) -> Project:
         """raises: InvalidApiKey; Unavailable when the store would have to say and cannot
@@ -47,6 +67,15 @@ class Projects:
         if project is None and (project := await self._ids.get(project_id)) is not None:
             project = self._keep(project)
         return project
+
+    async def by_ids(self, ids: Iterable[int]) -> Mapping[int, Project]:
+        """Those that there are. raises: RecordsUnavailable, for projects not met before"""
+        found = {project_id: self._by_id.get(project_id) for project_id in ids}
+        missing = [project_id for project_id, project in found.items() if project is None]
+        if missing:
+            read = await asyncio.gather(*map(self.by_id, missing))
+            found.update(zip(missing, read, strict=True))
+        return {project_id: project for project_id, project in found.items() if project}
 
     async def current(self, principal: Principal) -> Project | None:
         """The project that the user works in, else the oldest one within reach."""
@@ -85,9 +114,15 @@ class Projects:
         self._remember(project)
         return project
 
-    async def change(self, project_id: int, changes: Mapping[str, str]) -> Project:
-        """raises: NotFound"""
-        project = await self.store.change(project_id, changes)
+    async def change(
+        self,
+        project_id: int,
+        changes: Mapping[str, Any],
+        now: datetime | None = None,
+        user_id: int | None = None,
+    ) -> Project:
+        """As ProjectStore.change. raises: NotFound"""
+        project = await self.store.change(project_id, changes, now, user_id)
         if project is None:
             raise NotFound
         self._remember(project)
@@ -124,11 +159,13 @@ class Projects:
         if self._absent.get(token) or not _could_be_a_token(token):
             raise InvalidApiKey
         try:
-            project = await self._tokens.get(token)
-        except RecordsUnavailable:
-            raise Unavailable(
-                "Unable to fetch team from database.", code="fetch_team_fail"
-            ) from None
+            project = await asyncio.wait_for(self._tokens.get(token), STORE_WAIT_S)
+        except (RecordsUnavailable, TimeoutError):
+            project = await self._remembered(token)
+            if project is None:
+                raise Unavailable(
+                    "Unable to fetch team from database.", code="fetch_team_fail"
+                ) from None
         if project is not None:
             return self._keep(project)
         # A project made here during the read is known by now, and no junk.

@@ -1,4 +1,4 @@
-"""The text of project tokens and personal keys.
+"""The text of project tokens, personal keys and secret keys of projects.
 
 source: capture.md section 9.1
 """
@@ -7,6 +7,7 @@ import hashlib
 import re
 
 KEY_BYTES = 32
+SECRET_KEY_PREFIX = "phs_"
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _BEARER = re.compile(r"Bearer\s+(\S.*)", re.DOTALL)
 
@@ -19,6 +20,11 @@ def project_token(chance: bytes) -> str:
 def personal_key(chance: bytes) -> str:
     """chance: KEY_BYTES random bytes"""
     return "phx_" + _base62(chance)
+
+
+def secret_key(chance: bytes) -> str:
+    """Of a project. chance: KEY_BYTES random bytes"""
+    return SECRET_KEY_PREFIX + _base62(chance)
 
 
 def hash_key(key: str) -> str:

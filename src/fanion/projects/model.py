@@ -43,6 +43,31 @@ class Organization:
     name: str
 
 
+class IngestionSettings(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a project wishes about what is sent to it; nothing by default.
+
+    anonymize_ips:       no address is stored, a client's own `$ip` neither
+    dropped_user_agents: items whose user agent contains one of these, in any case, are dropped
+    removed_properties:  names that are taken out of events and person updates
+    items_per_second, bytes_per_second: None is without limit; bytes of JSON, decompressed
+    burst_seconds:       how much of a limit may come at once after a pause
+    """
+
+    anonymize_ips: bool = False
+    dropped_user_agents: tuple[str, ...] = ()
+    removed_properties: tuple[str, ...] = ()
+    items_per_second: float | None = None
+    bytes_per_second: float | None = None
+    burst_seconds: float = 10.0
+
+    @property
+    def is_limited(self) -> bool:
+        return self.items_per_second is not None or self.bytes_per_second is not None
+
+
+DEFAULT_INGESTION = IngestionSettings()
+
+
 @dataclass(frozen=True, slots=True)
 class Project:
     """api_token: public, goes with every captured event; timezone: IANA name"""
@@ -54,6 +79,7 @@ class Project:
     api_token: str
     timezone: str
     created_at: datetime
+    ingestion: IngestionSettings = DEFAULT_INGESTION
 
 
 class UserSummary(Struct, frozen=True):

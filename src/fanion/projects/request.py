@@ -1,5 +1,6 @@
 """A request of the management API, after the gate has let it in."""
 
+import asyncio
 from typing import Any
 
 from litestar import Request
@@ -10,6 +11,9 @@ from fanion.projects.model import Principal, Project, User
 from fanion.rest.body import Body, read_body
 from fanion.rest.fields import read_struct
 from fanion.rest.page import Page, read_page
+
+# Reading a larger body takes more than a few milliseconds, which the event loop has not.
+READ_ON_LOOP_BYTES_MAX = 128 * 1024
 
 
 def scoped(name: str) -> dict[str, Any]:
@@ -57,7 +61,11 @@ class ManagementRequest(Request[User, Principal, State]):
         """The decoded body; raises what `rest.body.read_body` does."""
         known: Body | None = self.scope["state"].get("body")
         if known is None:
-            known = read_body(self.headers.get("content-type", ""), await super().body())
+            kind, raw = self.headers.get("content-type", ""), await super().body()
+            if len(raw) <= READ_ON_LOOP_BYTES_MAX:
+                known = read_body(kind, raw)
+            else:
+                known = await asyncio.to_thread(read_body, kind, raw)
             self.scope["state"]["body"] = known
         return known
 

@@ -1,20 +1,28 @@
 """Organizations, projects and users in the records store."""
 
 import secrets
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid4, uuid5
 
-from sqlalchemy import bindparam, func, insert, select, update
+from msgspec import convert, to_builtins
+from sqlalchemy import Connection, bindparam, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fanion.db.engine import Records
 from fanion.db.tables import memberships, organizations, personal_api_keys, projects, users
 from fanion.projects.keys import KEY_BYTES, hash_key, mask, personal_key, project_token
-from fanion.projects.model import Level, Organization, Project, User
+from fanion.projects.model import (
+    DEFAULT_INGESTION,
+    IngestionSettings,
+    Level,
+    Organization,
+    Project,
+    User,
+)
 from fanion.projects.passwords import hash_password
 
 # One id for the first organization of every installation: of two servers that set the same
@@ -29,6 +37,7 @@ _PROJECTS = select(
     projects.c.api_token,
     projects.c.timezone,
     projects.c.created_at,
+    projects.c.ingestion,
 )
 _BY_TOKENS = _PROJECTS.where(projects.c.api_token.in_(bindparam("tokens", expanding=True)))
 _BY_IDS = _PROJECTS.where(projects.c.id.in_(bindparam("ids", expanding=True)))
@@ -74,9 +83,26 @@ class SetUp:
     personal_key: str
 
 
+@dataclass(frozen=True, slots=True)
+class ProjectChange:
+    before: Project
+    after: Project
+    user_id: int | None
+    now: datetime
+
+
+def tell_nobody(_: Connection, change: ProjectChange) -> None:
+    pass
+
+
 class ProjectStore:
-    def __init__(self, records: Records) -> None:
+    """tell: is told of each change in its transaction"""
+
+    def __init__(
+        self, records: Records, tell: Callable[[Connection, ProjectChange], None] = tell_nobody
+    ) -> None:
         self._records = records
+        self._tell = tell
 
     async def by_tokens(self, tokens: Sequence[str]) -> Mapping[str, Project]:
         rows = await self._records.fetch(_BY_TOKENS, {"tokens": tokens})
@@ -105,15 +131,36 @@ class ProjectStore:
         async with self._records.write() as connection:
             return await _add_project(connection, organization_id, name, timezone, now, None)
 
-    async def change(self, project_id: int, changes: Mapping[str, str]) -> Project | None:
-        """changes: `name`, `timezone` or both"""
+    async def change(
+        self,
+        project_id: int,
+        changes: Mapping[str, Any],
+        now: datetime | None = None,
+        user_id: int | None = None,
+    ) -> Project | None:
+        """changes: `name`, `timezone` and, of `ingestion`, the settings that change
+
+        now, user_id: when and by whom; without a time nobody is told
+        """
+        changes = dict(changes)
+        wanted = changes.pop("ingestion", None)
+        locked = _PROJECTS.where(projects.c.id == project_id).with_for_update()
         async with self._records.write() as connection:
+            before = (await connection.execute(locked)).one_or_none()
+            if before is None:
+                return None
+            if wanted:
+                changes["ingestion"] = _ingestion(before.ingestion or {}, wanted)
             if changes:
                 await connection.execute(
                     update(projects).where(projects.c.id == project_id).values(**changes)
                 )
-            row = (await connection.execute(_BY_IDS, {"ids": [project_id]})).one_or_none()
-            return None if row is None else _project(row)
+            row = (await connection.execute(_BY_IDS, {"ids": [project_id]})).one()
+            after = _project(row)
+            if now is not None:
+                change = ProjectChange(_project(before), after, user_id, now)
+                await connection.run_sync(self._tell, change)
+            return after
 
     async def setup(self, wanted: Installation, now: datetime) -> SetUp:
         """The first organization with its owner, project and key, all or nothing.
@@ -128,6 +175,13 @@ class ProjectStore:
                 return await _install(connection, wanted, password_hash, now)
         except IntegrityError:
             raise AlreadySetUp from None
+
+
+def _ingestion(known: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """All that differs from the defaults once the project has what is wanted."""
+    settings = convert({**known, **wanted}, IngestionSettings)
+    differing: dict[str, Any] = to_builtins(settings)
+    return differing
 
 
 async def _install(
@@ -206,4 +260,10 @@ async def _add_user(
 
 
 def _project(row: Any) -> Project:
-    return Project(*row)
+    values = row._asdict()
+    return Project(**{**values, "ingestion": read_ingestion(values["ingestion"])})
+
+
+def read_ingestion(stored: Any) -> IngestionSettings:
+    """stored: what differs from the defaults, as JSON; None for nothing"""
+    return DEFAULT_INGESTION if not stored else convert(stored, IngestionSettings)

@@ -1,0 +1,176 @@
+"""The caller's organizations over HTTP: who is in one, and what it allows everybody.
+
+source: flags.md section 16
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+from uuid import UUID
+
+from litestar import Controller, delete, get, patch, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath, RequestBody
+from msgspec import Meta, Struct
+
+from fanion.db.engine import Records
+from fanion.errors import NotFound
+from fanion.projects.directory import Projects
+from fanion.projects.model import Level, Organization, Principal
+from fanion.projects.organizations_store import OrganizationMember, members_page
+from fanion.projects.request import ManagementRequest, scoped
+from fanion.projects.resource_access_store import ResourceAccessStore
+from fanion.projects.roles import ResourceAccess
+from fanion.projects.roles_store import RoleStore
+from fanion.rest.ids import ObjectId
+from fanion.rest.page import Paged
+
+CURRENT = "@current"
+OrganizationName = Annotated[
+    str, Meta(description="An organization's id, or `@current` for the caller's own.")
+]
+Access = Annotated[Literal[21, 37], Meta(description="21: only view; 37: edit.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Organizations:
+    projects: Projects
+    records: Records
+
+    @property
+    def roles(self) -> RoleStore:
+        return RoleStore(self.records)
+
+    @property
+    def access(self) -> ResourceAccessStore:
+        return ResourceAccessStore(self.records)
+
+    async def of(self, principal: Principal, named: str) -> Organization:
+        """`@current` is the organization of the caller's current project.
+
+        raises: NotFound, for an organization that the caller is not in too
+        """
+        if named == CURRENT:
+            return await self.projects.organization(principal)
+        for organization_id in principal.levels:
+            if str(organization_id) == named.lower():
+                found = await self.projects.store.organization(organization_id)
+                if found is not None:
+                    return found
+        raise NotFound
+
+    async def administered(self, principal: Principal, named: str) -> Organization:
+        """raises: NotFound; PermissionDenied for who is no administrator of it"""
+        organization = await self.of(principal, named)
+        principal.require_level(organization.id, Level.ADMIN)
+        return organization
+
+
+class OrganizationSummary(Struct, kw_only=True):
+    id: UUID
+    name: str
+    membership_level: Annotated[int, Meta(description="1 member, 8 administrator, 15 owner.")]
+
+
+class NewResourceAccess(Struct, kw_only=True):
+    resource: Literal["feature flags"]
+    access_level: Access
+
+
+class ResourceAccessChange(Struct, kw_only=True):
+    access_level: Access
+
+
+class OrganizationsApi(Controller):
+    path = "/api/organizations/{organization:str}"
+    tags = ("Organizations",)
+    opt = scoped("organization")
+
+    @get("/", summary="Retrieve an organization")
+    async def organization(
+        self,
+        request: ManagementRequest,
+        organization: FromPath[OrganizationName],
+        organizations: NamedDependency[Organizations],
+    ) -> OrganizationSummary:
+        found = await organizations.of(request.principal, organization)
+        level = request.principal.levels[found.id]
+        return OrganizationSummary(id=found.id, name=found.name, membership_level=level)
+
+    @get("/members", summary="List the people of an organization")
+    async def members(
+        self,
+        request: ManagementRequest,
+        organization: FromPath[OrganizationName],
+        organizations: NamedDependency[Organizations],
+    ) -> Paged[OrganizationMember]:
+        """Who joined first stands first."""
+        page = request.page
+        found = await organizations.of(request.principal, organization)
+        records = organizations.records
+        rows, count = await members_page(records, found.id, page.limit, page.offset)
+        return page.of(list(rows), count)
+
+    @get("/resource_access", summary="List what an organization allows everybody")
+    async def settings(
+        self,
+        request: ManagementRequest,
+        organization: FromPath[OrganizationName],
+        organizations: NamedDependency[Organizations],
+    ) -> Paged[ResourceAccess]:
+        """One entry a resource. Without an entry everybody may edit."""
+        page = request.page
+        found = await organizations.of(request.principal, organization)
+        settings = await organizations.access.all(found.id)
+        shown = settings[page.offset : page.offset + page.limit]
+        return page.of(list(shown), len(settings))
+
+    @post("/resource_access", summary="Set what an organization allows everybody")
+    async def add_setting(
+        self,
+        request: ManagementRequest,
+        organization: FromPath[OrganizationName],
+        data: RequestBody[NewResourceAccess],
+        organizations: NamedDependency[Organizations],
+    ) -> ResourceAccess:
+        """Needs an administrator. With 21 members edit their own flags, and others only through
+        a role."""
+        found = await organizations.administered(request.principal, organization)
+        now, user = request.app.state.now(), request.principal.user
+        return await organizations.access.create(found.id, user.id, data.access_level, now)
+
+    @get("/resource_access/{setting_id:str}", summary="Retrieve one such setting")
+    async def setting(
+        self,
+        request: ManagementRequest,
+        organization: FromPath[OrganizationName],
+        setting_id: FromPath[ObjectId],
+        organizations: NamedDependency[Organizations],
+    ) -> ResourceAccess:
+        found = await organizations.of(request.principal, organization)
+        return await organizations.access.get(found.id, setting_id)
+
+    @patch("/resource_access/{setting_id:str}", summary="Change one such setting")
+    async def change_setting(
+        self,
+        request: ManagementRequest,
+        organization: FromPath[OrganizationName],
+        setting_id: FromPath[ObjectId],
+        data: RequestBody[ResourceAccessChange],
+        organizations: NamedDependency[Organizations],
+    ) -> ResourceAccess:
+        """Needs an administrator."""
+        found = await organizations.administered(request.principal, organization)
+        now = request.app.state.now()
+        return await organizations.access.change(found.id, setting_id, data.access_level, now)
+
+    @delete("/resource_access/{setting_id:str}", summary="Allow everybody everything again")
+    async def remove_setting(
+        self,
+        request: ManagementRequest,
+        organization: FromPath[OrganizationName],
+        setting_id: FromPath[ObjectId],
+        organizations: NamedDependency[Organizations],
+    ) -> None:
+        """Needs an administrator."""
+        found = await organizations.administered(request.principal, organization)
+        await organizations.access.remove(found.id, setting_id)

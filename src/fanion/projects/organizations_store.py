@@ -1,0 +1,51 @@
+"""Who is in an organization, in the records store."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from msgspec import Struct
+from sqlalchemy import func, select
+
+from fanion.db.engine import Records
+from fanion.db.tables import memberships, users
+from fanion.projects.model import UserSummary
+
+_member = memberships.c
+_PEOPLE = (
+    select(
+        _member.level,
+        _member.joined_at,
+        users.c.id,
+        users.c.uuid,
+        users.c.distinct_id,
+        users.c.first_name,
+        users.c.email,
+        users.c.is_email_verified,
+    )
+    .select_from(memberships.join(users, users.c.id == _member.user_id))
+    .order_by(_member.joined_at, _member.user_id)
+)
+
+
+class OrganizationMember(Struct, frozen=True, kw_only=True):
+    """level: 1 member, 8 administrator, 15 owner"""
+
+    user: UserSummary
+    level: int
+    joined_at: datetime
+
+
+async def members_page(
+    records: Records, organization_id: UUID, limit: int, offset: int
+) -> tuple[Sequence[OrganizationMember], int]:
+    """Who joined first stands first, with the number of all of them."""
+    theirs = _member.organization_id == organization_id
+    async with records.read() as connection:
+        total = await connection.scalar(select(func.count()).select_from(memberships).where(theirs))
+        rows = await connection.execute(_PEOPLE.where(theirs).limit(limit).offset(offset))
+        found = [
+            OrganizationMember(level=row[0], joined_at=row[1], user=UserSummary(*row[2:]))
+            for row in rows
+        ]
+        return found, total or 0

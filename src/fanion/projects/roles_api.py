@@ -1,0 +1,181 @@
+"""Roles of an organization, and who is in them, over HTTP.
+
+source: flags.md section 16
+"""
+
+from typing import Annotated, Any
+from uuid import UUID
+
+from litestar import Controller, delete, get, patch, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath, RequestBody
+from msgspec import UNSET, Meta, Struct, UnsetType, structs
+
+from fanion.db.role_tables import ROLE_NAME_CHARS_MAX
+from fanion.errors import NotFound
+from fanion.projects.organizations_api import Access, OrganizationName, Organizations
+from fanion.projects.request import ManagementRequest, scoped
+from fanion.projects.roles import AccessLevel, Role, RoleMember
+from fanion.rest.page import Paged
+
+RoleName = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=ROLE_NAME_CHARS_MAX,
+        description="Unique in the organization, in any case.",
+    ),
+]
+
+
+class NewRole(Struct, kw_only=True):
+    name: RoleName
+    feature_flags_access_level: Access | UnsetType = UNSET
+
+
+class RoleChanges(Struct, kw_only=True, omit_defaults=True):
+    name: RoleName | UnsetType = UNSET
+    feature_flags_access_level: Access | UnsetType = UNSET
+
+
+class NewRoleMember(Struct, kw_only=True):
+    user_uuid: Annotated[UUID, Meta(description="Of a user of the organization.")]
+
+
+class RolesApi(Controller):
+    """Everybody of the organization may read; writing needs an administrator."""
+
+    path = "/api/organizations/{organization:str}/roles"
+    tags = ("Roles",)
+    opt = scoped("organization")
+
+    @get("/", summary="List roles")
+    async def roles(
+        self,
+        request: ManagementRequest,
+        organization: FromPath[OrganizationName],
+        organizations: NamedDependency[Organizations],
+    ) -> Paged[Role]:
+        """By name."""
+        page = request.page
+        found = await organizations.of(request.principal, organization)
+        rows, count = await organizations.roles.page(found.id, page.limit, page.offset)
+        return page.of(list(rows), count)
+
+    @post("/", summary="Create a role")
+    async def create(
+        self,
+        request: ManagementRequest,
+        organization: FromPath[OrganizationName],
+        data: RequestBody[NewRole],
+        organizations: NamedDependency[Organizations],
+    ) -> Role:
+        """Its access level is what the organization allows everybody, unless it is given."""
+        found = await organizations.administered(request.principal, organization)
+        level = data.feature_flags_access_level
+        return await organizations.roles.create(
+            found.id,
+            request.principal.user.id,
+            data.name,
+            None if isinstance(level, UnsetType) else AccessLevel(level),
+            request.app.state.now(),
+        )
+
+    @get("/{role_id:str}", summary="Retrieve a role")
+    async def role(
+        self,
+        request: ManagementRequest,
+        organization: FromPath[OrganizationName],
+        role_id: FromPath[UUID],
+        organizations: NamedDependency[Organizations],
+    ) -> Role:
+        found = await organizations.of(request.principal, organization)
+        return await organizations.roles.get(found.id, role_id)
+
+    @patch("/{role_id:str}", summary="Update a role")
+    async def change(
+        self,
+        request: ManagementRequest,
+        organization: FromPath[OrganizationName],
+        role_id: FromPath[UUID],
+        data: RequestBody[RoleChanges],
+        organizations: NamedDependency[Organizations],
+    ) -> Role:
+        found = await organizations.administered(request.principal, organization)
+        return await organizations.roles.change(found.id, role_id, _given(data))
+
+    @delete("/{role_id:str}", summary="Delete a role")
+    async def remove(
+        self,
+        request: ManagementRequest,
+        organization: FromPath[OrganizationName],
+        role_id: FromPath[UUID],
+        organizations: NamedDependency[Organizations],
+    ) -> None:
+        """With its memberships and the flags that it was given."""
+        found = await organizations.administered(request.principal, organization)
+        await organizations.roles.remove(found.id, role_id)
+
+
+class RoleMembershipsApi(Controller):
+    path = "/api/organizations/{organization:str}/roles/{role_id:str}/role_memberships"
+    tags = ("Roles",)
+    opt = scoped("organization")
+
+    @get("/", summary="List the members of a role")
+    async def members(
+        self,
+        request: ManagementRequest,
+        organization: FromPath[OrganizationName],
+        role_id: FromPath[UUID],
+        organizations: NamedDependency[Organizations],
+    ) -> Paged[RoleMember]:
+        """Who joined first stands first."""
+        page = request.page
+        found = await organizations.of(request.principal, organization)
+        members = (await organizations.roles.get(found.id, role_id)).members
+        return page.of(members[page.offset : page.offset + page.limit], len(members))
+
+    @post("/", summary="Put somebody into a role")
+    async def add(
+        self,
+        request: ManagementRequest,
+        organization: FromPath[OrganizationName],
+        role_id: FromPath[UUID],
+        data: RequestBody[NewRoleMember],
+        organizations: NamedDependency[Organizations],
+    ) -> RoleMember:
+        found = await organizations.administered(request.principal, organization)
+        now = request.app.state.now()
+        return await organizations.roles.add_member(found.id, role_id, data.user_uuid, now)
+
+    @get("/{member_id:str}", summary="Retrieve a membership of a role")
+    async def member(
+        self,
+        request: ManagementRequest,
+        organization: FromPath[OrganizationName],
+        role_id: FromPath[UUID],
+        member_id: FromPath[UUID],
+        organizations: NamedDependency[Organizations],
+    ) -> RoleMember:
+        found = await organizations.of(request.principal, organization)
+        for member in (await organizations.roles.get(found.id, role_id)).members:
+            if member.id == member_id:
+                return member
+        raise NotFound
+
+    @delete("/{member_id:str}", summary="Take somebody out of a role")
+    async def remove(
+        self,
+        request: ManagementRequest,
+        organization: FromPath[OrganizationName],
+        role_id: FromPath[UUID],
+        member_id: FromPath[UUID],
+        organizations: NamedDependency[Organizations],
+    ) -> None:
+        found = await organizations.administered(request.principal, organization)
+        await organizations.roles.remove_member(found.id, role_id, member_id)
+
+
+def _given(changes: Struct) -> dict[str, Any]:
+    return {name: value for name, value in structs.asdict(changes).items() if value is not UNSET}

@@ -1,0 +1,242 @@
+"""Roles, and who is in them, in the records store."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+from sqlalchemy import ColumnElement, Connection, Select, delete, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from fanion.db.engine import Records
+from fanion.db.role_tables import flag_role_access, role_memberships, roles
+from fanion.db.tables import feature_flags, memberships, users
+from fanion.errors import Invalid, NotFound
+from fanion.projects.model import UserSummary
+from fanion.projects.resource_access_store import setting_of
+from fanion.projects.roles import AccessLevel, Role, RoleFlag, RoleMember, folded
+
+_role = roles.c
+_member = role_memberships.c
+# In the order of UserSummary.
+USER = (
+    users.c.id,
+    users.c.uuid,
+    users.c.distinct_id,
+    users.c.first_name,
+    users.c.email,
+    users.c.is_email_verified,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RoleStore:
+    records: Records
+
+    async def page(
+        self, organization_id: UUID, limit: int, offset: int
+    ) -> tuple[Sequence[Role], int]:
+        """By name, with the number of all of them."""
+        wanted = _role.organization_id == organization_id
+        ids = select(_role.id).where(wanted).order_by(_role.folded_name).limit(limit).offset(offset)
+        count = select(func.count()).select_from(roles).where(wanted)
+        async with self.records.read() as connection:
+            total = (await connection.execute(count)).scalar_one()
+            found = list(await connection.scalars(ids))
+            by_id = await connection.run_sync(load_roles, found)
+            return [by_id[role_id] for role_id in found], total
+
+    async def get(self, organization_id: UUID, role_id: UUID) -> Role:
+        """raises: NotFound"""
+        async with self.records.read() as connection:
+            return await connection.run_sync(_get, organization_id, role_id)
+
+    async def create(
+        self,
+        organization_id: UUID,
+        creator_id: int,
+        name: str,
+        level: AccessLevel | None,
+        now: datetime,
+    ) -> Role:
+        """level: None for what the organization allows everybody
+
+        raises: Invalid with code `unique`
+        """
+        values = {
+            "id": uuid4(),
+            "organization_id": organization_id,
+            "name": name,
+            "folded_name": folded(name),
+            "created_by_id": creator_id,
+            "created_at": now,
+        }
+        with _unique_name():
+            async with self.records.write() as connection:
+                return await connection.run_sync(_create, values, level)
+
+    async def change(self, organization_id: UUID, role_id: UUID, values: Mapping[str, Any]) -> Role:
+        """values: `name` and `feature_flags_access_level`, those that change
+
+        raises: NotFound, Invalid with code `unique`
+        """
+        columns = dict(values)
+        if "name" in columns:
+            columns["folded_name"] = folded(columns["name"])
+        statement = update(roles).where(*_is(organization_id, role_id)).values(**columns)
+        with _unique_name():
+            async with self.records.write() as connection:
+                if columns:
+                    await connection.execute(statement)
+                return await connection.run_sync(_get, organization_id, role_id)
+
+    async def remove(self, organization_id: UUID, role_id: UUID) -> None:
+        """With its memberships and the flags it was given. raises: NotFound"""
+        async with self.records.write() as connection:
+            gone = await connection.execute(delete(roles).where(*_is(organization_id, role_id)))
+            if not gone.rowcount:
+                raise NotFound
+
+    async def add_member(
+        self, organization_id: UUID, role_id: UUID, user_uuid: UUID, now: datetime
+    ) -> RoleMember:
+        """raises: NotFound for the role; Invalid for somebody who is not in the organization,
+        or in the role already"""
+        try:
+            async with self.records.write() as connection:
+                return await connection.run_sync(
+                    _add_member, organization_id, role_id, user_uuid, now
+                )
+        except IntegrityError:
+            raise Invalid("User is already part of the role.") from None
+
+    async def remove_member(self, organization_id: UUID, role_id: UUID, member_id: UUID) -> None:
+        """raises: NotFound"""
+        async with self.records.write() as connection:
+            await connection.run_sync(_get, organization_id, role_id)
+            gone = await connection.execute(
+                delete(role_memberships).where(_member.role_id == role_id, _member.id == member_id)
+            )
+            if not gone.rowcount:
+                raise NotFound
+
+
+def load_roles(connection: Connection, role_ids: Sequence[UUID]) -> dict[UUID, Role]:
+    """Whole, by id; the ids that there are."""
+    if not role_ids:
+        return {}
+    members, flags = _members(connection, role_ids), _flags(connection, role_ids)
+    shown = (_role.id, _role.name, _role.feature_flags_access_level, _role.created_at)
+    wanted: Select[Any] = (
+        select(*shown, *USER)
+        .select_from(roles.outerjoin(users, users.c.id == _role.created_by_id))
+        .where(_role.id.in_(role_ids))
+    )
+    return {
+        row[0]: Role(
+            id=row[0],
+            name=row[1],
+            feature_flags_access_level=row[2],
+            created_at=row[3],
+            created_by=None if row[4] is None else UserSummary(*row[4:]),
+            members=members[row[0]],
+            associated_flags=flags[row[0]],
+        )
+        for row in connection.execute(wanted)
+    }
+
+
+def _members(connection: Connection, role_ids: Sequence[UUID]) -> Mapping[UUID, list[RoleMember]]:
+    found: dict[UUID, list[RoleMember]] = defaultdict(list)
+    for row in connection.execute(_memberships().where(_member.role_id.in_(role_ids))):
+        found[row.role_id].append(_membership(row))
+    return found
+
+
+def _memberships() -> Select[Any]:
+    return (
+        select(_member.id, _member.role_id, _member.joined_at, _member.updated_at, *USER)
+        .select_from(role_memberships.join(users, users.c.id == _member.user_id))
+        .order_by(_member.joined_at, users.c.id)
+    )
+
+
+def _membership(row: Any) -> RoleMember:
+    return RoleMember(
+        id=row[0],
+        role_id=row[1],
+        joined_at=row[2],
+        updated_at=row[3],
+        user=UserSummary(*row[4:]),
+    )
+
+
+def _flags(connection: Connection, role_ids: Sequence[UUID]) -> Mapping[UUID, list[RoleFlag]]:
+    given = flag_role_access.c
+    rows = connection.execute(
+        select(given.role_id, feature_flags.c.id, feature_flags.c.key)
+        .select_from(flag_role_access.join(feature_flags, feature_flags.c.id == given.flag_id))
+        .where(given.role_id.in_(role_ids))
+        .order_by(feature_flags.c.id)
+    )
+    found: dict[UUID, list[RoleFlag]] = defaultdict(list)
+    for role_id, flag_id, key in rows:
+        found[role_id].append(RoleFlag(id=flag_id, key=key))
+    return found
+
+
+def _is(organization_id: UUID, role_id: UUID) -> tuple[ColumnElement[bool], ...]:
+    return _role.organization_id == organization_id, _role.id == role_id
+
+
+def _get(connection: Connection, organization_id: UUID, role_id: UUID) -> Role:
+    known = select(_role.id).where(*_is(organization_id, role_id))
+    role = load_roles(connection, list(connection.scalars(known))).get(role_id)
+    if role is None:
+        raise NotFound
+    return role
+
+
+def _create(connection: Connection, values: Mapping[str, Any], level: AccessLevel | None) -> Role:
+    organization_id = values["organization_id"]
+    if level is None:
+        level = setting_of(connection, organization_id) or AccessLevel.EDIT
+    connection.execute(insert(roles).values(**values, feature_flags_access_level=level))
+    return _get(connection, organization_id, values["id"])
+
+
+def _add_member(
+    connection: Connection, organization_id: UUID, role_id: UUID, user_uuid: UUID, now: datetime
+) -> RoleMember:
+    role = select(_role.id).where(*_is(organization_id, role_id)).with_for_update()
+    if connection.execute(role).first() is None:
+        raise NotFound
+    colleague = (
+        select(users.c.id)
+        .join(memberships, memberships.c.user_id == users.c.id)
+        .where(memberships.c.organization_id == organization_id, users.c.uuid == user_uuid)
+    )
+    user_id = connection.scalar(colleague)
+    if user_id is None:
+        raise Invalid("User does not exist.")
+    member_id = uuid4()
+    connection.execute(
+        insert(role_memberships).values(
+            id=member_id, role_id=role_id, user_id=user_id, joined_at=now, updated_at=now
+        )
+    )
+    return _membership(connection.execute(_memberships().where(_member.id == member_id)).one())
+
+
+@contextmanager
+def _unique_name() -> Iterator[None]:
+    """The database has the last word on a name."""
+    try:
+        yield
+    except IntegrityError:
+        raise Invalid(
+            "There is already a role with this name.", code="unique", attr="name"
+        ) from None

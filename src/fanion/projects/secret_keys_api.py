@@ -1,0 +1,39 @@
+"""The secret key of a project, over HTTP."""
+
+from typing import Annotated
+
+from litestar import Controller, delete, post
+from litestar.di import NamedDependency
+from msgspec import Meta, Struct
+
+from fanion.errors import NotFound
+from fanion.projects.model import Level
+from fanion.projects.request import ManagementRequest, scoped
+from fanion.projects.secret_keys import SecretKeys
+
+
+class SecretKeyBody(Struct, kw_only=True):
+    secret_api_key: Annotated[str, Meta(description="Told this once; `phs_…`.")]
+
+
+class SecretKeysApi(Controller):
+    path = "/api/projects/{project_id:str}/secret_key"
+    tags = ("Projects",)
+    opt = scoped("project")
+
+    @post("/", summary="Make or replace the project's secret key")
+    async def rotate(
+        self, request: ManagementRequest, secret_keys: NamedDependency[SecretKeys]
+    ) -> SecretKeyBody:
+        """It reads flag definitions for local evaluation, and nothing else. A former key ends.
+        Needs an administrator of the organization."""
+        request.principal.require_level(request.project.organization_id, Level.ADMIN)
+        return SecretKeyBody(secret_api_key=await secret_keys.rotate(request.project.id))
+
+    @delete("/", summary="Revoke the project's secret key")
+    async def revoke(
+        self, request: ManagementRequest, secret_keys: NamedDependency[SecretKeys]
+    ) -> None:
+        request.principal.require_level(request.project.organization_id, Level.ADMIN)
+        if not await secret_keys.revoke(request.project.id):
+            raise NotFound

@@ -1,0 +1,251 @@
+"""Every kind of caller at every endpoint of the management API.
+
+The endpoints are those of the API's own description, so that a new one is checked from its
+first day; what it needs has to be said here.
+"""
+
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+
+from fanion.projects.model import Level
+from tests.application import Home, Json, error, open_home
+from tests.management import add_key, add_member
+
+READS = frozenset({"GET"})
+
+# The scope's object, by the first part of the path after the project.
+OBJECTS = {
+    "": "project",
+    "activity_log": "activity_log",
+    "cohorts": "cohort",
+    "dashboards": "dashboard",
+    "event_definitions": "event_definition",
+    "events": "event",
+    "feature_flags": "feature_flag",
+    "groups": "group",
+    "groups_types": "group",
+    "ingestion": "event",
+    "insights": "insight",
+    "persons": "person",
+    "property_definitions": "property_definition",
+    "secret_key": "project",
+}
+# Reading by POST, because what is asked for is long.
+POST_READS = {"/feature_flags/user_blast_radius/": "feature_flag:read"}
+# With a body that would be accepted.
+ADMINISTRATORS_ONLY: dict[str, Json] = {
+    "POST /api/projects/": {"name": "Second"},
+    "PATCH /api/projects/{project_id}/": {},
+    "POST /api/projects/{project_id}/secret_key/": {},
+    "DELETE /api/projects/{project_id}/secret_key/": {},
+    "POST /api/organizations/{organization}/roles/": {"name": "Role"},
+    "PATCH /api/organizations/{organization}/roles/{role_id}/": {},
+    "DELETE /api/organizations/{organization}/roles/{role_id}/": {},
+    "POST /api/organizations/{organization}/roles/{role_id}/role_memberships/": {
+        "user_uuid": str(uuid4())
+    },
+    "DELETE /api/organizations/{organization}/roles/{role_id}/role_memberships/{member_id}/": {},
+    "POST /api/organizations/{organization}/resource_access/": {
+        "resource": "feature flags",
+        "access_level": 37,
+    },
+    "PATCH /api/organizations/{organization}/resource_access/{setting_id}/": {"access_level": 37},
+    "DELETE /api/organizations/{organization}/resource_access/{setting_id}/": {},
+}
+
+
+def denied(detail: str) -> tuple[int, Json]:
+    return 403, error("authentication_error", "permission_denied", detail)
+
+
+NOBODY = (
+    401,
+    error(
+        "authentication_error", "not_authenticated", "Authentication credentials were not provided."
+    ),
+)
+WRONG_KEY = (
+    401,
+    error(
+        "authentication_error",
+        "invalid_personal_api_key",
+        "Personal API key found in request Authorization header is invalid.",
+    ),
+)
+STRANGER = denied("You don't have access to the project.")
+NOT_FOUND = 404, error("invalid_request", "not_found", "Not found.")
+TOO_LOW = denied("Your organization access level is insufficient.")
+NO_KEY_AT_ALL = denied("This action does not support Personal API Key access")
+
+Refusal = tuple[int, Json] | None
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """path: as the description writes it; address: with its parameters filled in"""
+
+    method: str
+    path: str
+    address: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.method} {self.path}"
+
+    @property
+    def scope(self) -> str | None:
+        """source: flags.md section 16; None where no restricted key may go"""
+        if self.path.startswith("/api/personal_api_keys/"):
+            return None
+        rest = self.path.removeprefix("/api/projects/").removeprefix("{project_id}")
+        if self.path.endswith("/activity/"):
+            return "activity_log:read"
+        if self.method == "POST" and rest in POST_READS:
+            return POST_READS[rest]
+        kind = self.path.split("/")[2]
+        owners = {"organizations": "organization", "users": "user"}
+        thing = owners.get(kind) or OBJECTS[rest.strip("/").partition("/")[0]]
+        return f"{thing}:{'read' if self.method in READS else 'write'}"
+
+
+def without_key(_: Endpoint) -> Refusal:
+    return NOBODY
+
+
+def with_wrong_key(_: Endpoint) -> Refusal:
+    return WRONG_KEY
+
+
+def as_stranger(endpoint: Endpoint) -> Refusal:
+    if "{project_id}" in endpoint.path:
+        return STRANGER
+    return NOT_FOUND if "{organization}" in endpoint.path else None
+
+
+def as_member(endpoint: Endpoint) -> Refusal:
+    return TOO_LOW if endpoint.name in ADMINISTRATORS_ONLY else None
+
+
+def as_administrator(_: Endpoint) -> Refusal:
+    return None
+
+
+def with_reading_key(endpoint: Endpoint) -> Refusal:
+    if endpoint.scope is None:
+        return NO_KEY_AT_ALL
+    if endpoint.scope.endswith(":read"):
+        return None
+    return denied(f"API key missing required scope '{endpoint.scope}'")
+
+
+def with_key_for_users(endpoint: Endpoint) -> Refusal:
+    if endpoint.scope is None:
+        return NO_KEY_AT_ALL
+    if endpoint.scope == "user:read":
+        return None
+    return denied(f"API key missing required scope '{endpoint.scope}'")
+
+
+EXPECTED = {
+    "nobody": without_key,
+    "a wrong key": with_wrong_key,
+    "a stranger": as_stranger,
+    "a member": as_member,
+    "an administrator": as_administrator,
+    "an owner": as_administrator,
+    "an owner's key that reads": with_reading_key,
+    "an owner's key for users": with_key_for_users,
+}
+
+
+@pytest.fixture
+async def callers(home: Home) -> AsyncIterator[Mapping[str, httpx.AsyncClient]]:
+    records, unique = home.site.records, uuid4().hex
+    objects = {*OBJECTS.values(), "organization", "user"}
+    readings = [f"{name}:read" for name in sorted(objects)]
+    member, admin = [
+        await add_member(records, f"{name}-{unique}", level, home.organization_id)
+        for name, level in (("member", Level.MEMBER), ("admin", Level.ADMIN))
+    ]
+    async with AsyncExitStack() as stack:
+        elsewhere = await stack.enter_async_context(open_home(home.site, home.project_id + 10**9))
+        keys = {
+            "nobody": None,
+            "a wrong key": "phx_wrong",
+            "a stranger": elsewhere.key,
+            "a member": member.key,
+            "an administrator": admin.key,
+            "an owner": home.key,
+            "an owner's key that reads": await add_key(
+                records, home.user_id, f"phx_r_{unique}", readings
+            ),
+            "an owner's key for users": await add_key(
+                records, home.user_id, f"phx_u_{unique}", ["user:read"]
+            ),
+        }
+        yield {
+            name: await stack.enter_async_context(home.site.client(key))
+            for name, key in keys.items()
+        }
+
+
+async def endpoints(home: Home) -> list[Endpoint]:
+    schema = (await home.public.get("/api/schema/")).json()
+    return [
+        Endpoint(method.upper(), path, _address(home, path, operation))
+        for path, item in schema["paths"].items()
+        for method, operation in item.items()
+    ]
+
+
+def _address(home: Home, path: str, operation: Mapping[str, Any]) -> str:
+    """Of things that are not there, in the organization and the project of the test."""
+    values = {"project_id": str(home.project_id), "organization": str(home.organization_id)}
+    for parameter in operation.get("parameters", ()):
+        if parameter["in"] == "path" and parameter["name"] not in values:
+            is_number = parameter["schema"]["type"] == "integer"
+            values[parameter["name"]] = "999999999" if is_number else str(uuid4())
+    return path.format(**values)
+
+
+def _problems(
+    found: list[tuple[str, Endpoint, httpx.Response]],
+) -> Iterator[tuple[str, str, int, Any]]:
+    for caller, endpoint, answer in found:
+        refusal = EXPECTED[caller](endpoint)
+        if refusal is None:
+            wrong = answer.status_code in {401, 403} or answer.status_code >= 500
+        else:
+            wrong = answer.status_code != refusal[0] or answer.json() != refusal[1]
+        if wrong:
+            yield caller, endpoint.name, answer.status_code, answer.text
+
+
+async def test_everybody_is_let_in_where_they_may_go_and_nowhere_else(
+    home: Home, callers: Mapping[str, httpx.AsyncClient]
+) -> None:
+    known = await endpoints(home)
+
+    # The owner comes last, who alone changes something.
+    found = [
+        (
+            caller,
+            endpoint,
+            await callers[caller].request(
+                endpoint.method,
+                endpoint.address,
+                json=ADMINISTRATORS_ONLY.get(endpoint.name, {}),
+            ),
+        )
+        for caller in EXPECTED
+        for endpoint in known
+    ]
+
+    assert "\n".join(map(str, _problems(found))) == ""
+    assert {endpoint.name for endpoint in known} >= ADMINISTRATORS_ONLY.keys()
