@@ -1,0 +1,239 @@
+"""Insights over HTTP, and trends that nobody keeps.
+
+source: cohorts.md sections 22 and 23
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import msgspec
+from litestar import Controller, Response, delete, get, patch, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath, FromQuery, RequestBody
+from msgspec import UNSET, Meta, Struct, UnsetType, structs
+
+from fanion.errors import Invalid, NotFound
+from fanion.insights.bodies import (
+    Filters,
+    InsightBody,
+    TrendBody,
+    insight_body,
+    trend_body,
+)
+from fanion.insights.calculate import Results
+from fanion.insights.dashboards_store import DashboardStore
+from fanion.insights.model import Answer, on_dashboard
+from fanion.insights.store import InsightQuery, InsightStore, modified
+from fanion.insights.trends import parse_trends
+from fanion.projects.model import Project
+from fanion.projects.request import ManagementRequest, scoped
+from fanion.rest.ids import ObjectId
+from fanion.rest.page import Paged
+from fanion.rest.tags import normal_tags
+
+Name = Annotated[str, Meta(max_length=400)]
+Refresh = Annotated[bool, Meta(description="Calculate now, whatever was calculated before.")]
+# What a query string can only carry as text.
+_JSON_FIELDS = ("events", "actions", "properties")
+
+
+class NewInsight(Struct, kw_only=True):
+    name: Name | None = None
+    derived_name: Name | None = None
+    description: str | None = ""
+    filters: Filters | None = None
+    dashboards: list[int] | None = None
+    tags: list[str] | None = None
+    favorited: bool = False
+    saved: bool = False
+
+
+class InsightChanges(Struct, kw_only=True, omit_defaults=True):
+    name: Name | UnsetType | None = UNSET
+    derived_name: Name | UnsetType | None = UNSET
+    description: str | UnsetType | None = UNSET
+    filters: Filters | UnsetType = UNSET
+    dashboards: list[int] | UnsetType | None = UNSET
+    tags: list[str] | UnsetType | None = UNSET
+    favorited: bool | UnsetType = UNSET
+    saved: bool | UnsetType = UNSET
+    deleted: bool | UnsetType = UNSET
+
+
+@dataclass(frozen=True, slots=True)
+class Insights:
+    store: InsightStore
+    dashboards: DashboardStore
+    results: Results
+
+    async def answer(
+        self, request: ManagementRequest, filters: Mapping[str, Any], *, refresh: bool
+    ) -> Answer:
+        """What was calculated last, or with `refresh` what is calculated now."""
+        project, now = request.project, request.app.state.now()
+        if refresh:
+            return await self.results.anew(project, filters, now)
+        [known] = await self.results.known(project, [filters], now)
+        return known
+
+    async def filters(
+        self, project: Project, filters: Mapping[str, Any], dashboard_id: int | None
+    ) -> dict[str, Any]:
+        """Those with which the dashboard, if there is one, shows it. raises: NotFound"""
+        if dashboard_id is None:
+            return dict(filters)
+        dashboard = await self.dashboards.get(project.id, dashboard_id)
+        if dashboard is None:
+            raise NotFound
+        return on_dashboard(filters, dashboard.filters)
+
+
+class InsightsApi(Controller):
+    path = "/api/projects/{project_id:str}/insights"
+    tags = ("Insights",)
+    opt = scoped("insight")
+
+    @get("/", summary="List insights")
+    async def insights(
+        self,
+        request: ManagementRequest,
+        insights: NamedDependency[Insights],
+        short_id: FromQuery[str | None] = None,
+        search: FromQuery[str | None] = None,
+        saved: FromQuery[bool | None] = None,
+        favorited: FromQuery[bool | None] = None,
+    ) -> Paged[InsightBody]:
+        """The newest first, with what was calculated last; deleted ones are left out."""
+        page, project = request.page, request.project
+        query = InsightQuery(short_id, search, saved, favorited)
+        found, count = await insights.store.page(project.id, query, page.limit, page.offset)
+        answers = await insights.results.known(
+            project, [one.filters for one in found], request.app.state.now()
+        )
+        shown = [
+            insight_body(one, project.timezone, answer)
+            for one, answer in zip(found, answers, strict=True)
+        ]
+        return page.of(shown, count)
+
+    @post("/", summary="Create an insight")
+    async def create(
+        self,
+        request: ManagementRequest,
+        data: RequestBody[NewInsight],
+        insights: NamedDependency[Insights],
+    ) -> InsightBody:
+        project = request.project
+        values = {
+            "name": data.name,
+            "derived_name": data.derived_name,
+            "description": data.description or "",
+            "filters": _checked(data.filters or {}),
+            "tags": normal_tags(data.tags or []),
+            "favorited": data.favorited,
+            "saved": data.saved,
+            "created_at": request.app.state.now(),
+            "created_by_id": request.principal.user.id,
+        }
+        created = await insights.store.create(project.id, values, data.dashboards or [])
+        return insight_body(created, project.timezone)
+
+    @get("/trend", summary="Calculate a trend")
+    async def trend(
+        self, request: ManagementRequest, insights: NamedDependency[Insights]
+    ) -> TrendBody:
+        """The query holds what an insight's `filters` do, `events` and `properties` as JSON.
+        What was calculated a moment ago is told again, unless `refresh=true`."""
+        return await _trend(request, insights, _from_query(request))
+
+    @post("/trend", status_code=200, summary="Calculate a trend")
+    async def trend_of_body(
+        self, request: ManagementRequest, insights: NamedDependency[Insights]
+    ) -> TrendBody:
+        """The body is what an insight's `filters` are."""
+        body = await request.values()
+        if body.form or not isinstance(body.values, dict):
+            raise Invalid("A trend is asked for by a JSON object.")
+        return await _trend(request, insights, body.values)
+
+    @get("/{insight_id:str}", summary="Retrieve an insight")
+    async def insight(
+        self,
+        request: ManagementRequest,
+        insight_id: FromPath[ObjectId],
+        insights: NamedDependency[Insights],
+        refresh: FromQuery[Refresh] = False,
+        from_dashboard: FromQuery[int | None] = None,
+    ) -> InsightBody:
+        """With what was calculated last. `from_dashboard`: as that dashboard shows it."""
+        project = request.project
+        found = await insights.store.get(project.id, insight_id)
+        if found is None:
+            raise NotFound
+        filters = await insights.filters(project, found.filters, from_dashboard)
+        answer = await insights.answer(request, filters, refresh=refresh)
+        return insight_body(found, project.timezone, answer, filters)
+
+    @patch("/{insight_id:str}", summary="Update an insight")
+    async def change(
+        self,
+        request: ManagementRequest,
+        insight_id: FromPath[ObjectId],
+        data: RequestBody[InsightChanges],
+        insights: NamedDependency[Insights],
+    ) -> InsightBody:
+        """`filters` and `dashboards` are replaced as a whole. `deleted` deletes and restores."""
+        project = request.project
+        values = {name: v for name, v in structs.asdict(data).items() if v is not UNSET}
+        dashboards = values.pop("dashboards", None)
+        if "filters" in values:
+            _checked(values["filters"])
+        if "tags" in values:
+            values["tags"] = normal_tags(values["tags"] or [])
+        if "description" in values:
+            values["description"] = values["description"] or ""
+        values |= modified(request.principal.user.id, request.app.state.now())
+        changed = await insights.store.change(project.id, insight_id, values, dashboards)
+        if changed is None:
+            raise NotFound
+        answer = await insights.answer(request, changed.filters, refresh=False)
+        return insight_body(changed, project.timezone, answer)
+
+    @delete("/{insight_id:str}", status_code=405, summary="Refused: set `deleted` instead")
+    async def remove(self, insight_id: FromPath[str]) -> Response[bytes]:
+        return Response(b"", status_code=405, headers={"allow": "GET, PATCH"})
+
+
+async def _trend(
+    request: ManagementRequest, insights: Insights, asked: Mapping[str, Any]
+) -> TrendBody:
+    filters = {name: value for name, value in asked.items() if name != "refresh"}
+    project, now = request.project, request.app.state.now()
+    query = dict(request.page.query)
+    if str(asked.get("refresh", query.get("refresh", ""))).lower() in ("true", "1"):
+        answer = await insights.results.anew(project, filters, now)
+    else:
+        answer = await insights.results.fresh(project, filters, now)
+    return trend_body(answer, project.timezone)
+
+
+def _from_query(request: ManagementRequest) -> dict[str, Any]:
+    """raises: Invalid for text that must be JSON and is not"""
+    asked: dict[str, Any] = dict(request.page.query)
+    for name in _JSON_FIELDS:
+        if not asked.get(name):
+            continue
+        try:
+            asked[name] = msgspec.json.decode(asked[name])
+        except (msgspec.DecodeError, RecursionError):
+            raise Invalid("This must be JSON.", attr=name) from None
+    return asked
+
+
+def _checked(filters: dict[str, Any]) -> dict[str, Any]:
+    """Trends that can never be calculated are refused; other kinds of insights are only kept."""
+    kind = filters.get("insight")
+    if isinstance(kind, str) and kind.upper() == "TRENDS":
+        parse_trends(filters)
+    return filters

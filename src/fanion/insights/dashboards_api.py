@@ -1,0 +1,187 @@
+"""Dashboards over HTTP.
+
+source: cohorts.md section 21
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from litestar import Controller, Response, delete, get, patch, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath, FromQuery, RequestBody
+from msgspec import UNSET, Meta, Struct, UnsetType, structs
+
+from fanion.errors import Invalid, NotFound
+from fanion.insights.api import Name, Refresh
+from fanion.insights.bodies import (
+    DashboardBody,
+    DashboardSummary,
+    Filters,
+    dashboard_body,
+    dashboard_summary,
+)
+from fanion.insights.calculate import Results
+from fanion.insights.dashboards_store import ANYBODY_EDITS, DashboardStore, Maker, TileChange
+from fanion.insights.model import NO_ANSWER, Answer, StoredDashboard, on_dashboard
+from fanion.insights.ranges import parse_bound
+from fanion.projects.request import ManagementRequest, scoped
+from fanion.rest.ids import ObjectId
+from fanion.rest.page import Paged
+from fanion.rest.tags import normal_tags
+
+RESTRICTION_LEVELS = (ANYBODY_EDITS, 37)
+Color = Annotated[str, Meta(max_length=400)]
+
+
+class TileFields(Struct, kw_only=True, omit_defaults=True):
+    """id: of a tile that the dashboard has"""
+
+    id: int
+    layouts: dict[str, Any] | UnsetType = UNSET
+    color: Color | UnsetType | None = UNSET
+    deleted: bool | UnsetType = UNSET
+
+
+class NewDashboard(Struct, kw_only=True):
+    name: Name = ""
+    description: str = ""
+    pinned: bool = False
+    filters: Filters | None = None
+    tags: list[str] | None = None
+    restriction_level: int = ANYBODY_EDITS
+
+
+class DashboardChanges(Struct, kw_only=True, omit_defaults=True):
+    name: Name | UnsetType = UNSET
+    description: str | UnsetType = UNSET
+    pinned: bool | UnsetType = UNSET
+    filters: Filters | UnsetType = UNSET
+    tags: list[str] | UnsetType | None = UNSET
+    restriction_level: int | UnsetType = UNSET
+    deleted: bool | UnsetType = UNSET
+    tiles: list[TileFields] | UnsetType | None = UNSET
+
+
+@dataclass(frozen=True, slots=True)
+class Dashboards:
+    store: DashboardStore
+    results: Results
+
+    async def shown(
+        self, request: ManagementRequest, dashboard: StoredDashboard, *, refresh: bool
+    ) -> DashboardBody:
+        """With what was calculated last for each tile, or with `refresh` what is now."""
+        project, now = request.project, request.app.state.now()
+        asked = [on_dashboard(tile.insight.filters, dashboard.filters) for tile in dashboard.tiles]
+        answers: Sequence[Answer]
+        if refresh:
+            answers = [await self._anew(request, filters) for filters in asked]
+        else:
+            answers = await self.results.known(project, asked, now)
+        return dashboard_body(dashboard, project.timezone, answers)
+
+    async def _anew(self, request: ManagementRequest, filters: dict[str, Any]) -> Answer:
+        """One tile that cannot be calculated leaves the others as they are."""
+        try:
+            return await self.results.anew(request.project, filters, request.app.state.now())
+        except Invalid:
+            return NO_ANSWER
+
+
+class DashboardsApi(Controller):
+    path = "/api/projects/{project_id:str}/dashboards"
+    tags = ("Dashboards",)
+    opt = scoped("dashboard")
+
+    @get("/", summary="List dashboards")
+    async def dashboards(
+        self, request: ManagementRequest, dashboards: NamedDependency[Dashboards]
+    ) -> Paged[DashboardSummary]:
+        """Pinned ones first, then by name; deleted ones are left out."""
+        page = request.page
+        found, count = await dashboards.store.page(request.project.id, page.limit, page.offset)
+        return page.of([dashboard_summary(one) for one in found], count)
+
+    @post("/", summary="Create a dashboard")
+    async def create(
+        self,
+        request: ManagementRequest,
+        data: RequestBody[NewDashboard],
+        dashboards: NamedDependency[Dashboards],
+    ) -> DashboardBody:
+        maker = Maker(request.project.id, request.principal.user.id, request.app.state.now())
+        values = structs.asdict(data) | {
+            "filters": data.filters or {},
+            "tags": normal_tags(data.tags or []),
+        }
+        _check(values)
+        created = await dashboards.store.create(maker, values)
+        return await dashboards.shown(request, created, refresh=False)
+
+    @get("/{dashboard_id:str}", summary="Retrieve a dashboard")
+    async def dashboard(
+        self,
+        request: ManagementRequest,
+        dashboard_id: FromPath[ObjectId],
+        dashboards: NamedDependency[Dashboards],
+        refresh: FromQuery[Refresh] = False,
+    ) -> DashboardBody:
+        """With its tiles and what was calculated last for each."""
+        found = await dashboards.store.get(request.project.id, dashboard_id)
+        if found is None:
+            raise NotFound
+        return await dashboards.shown(request, found, refresh=refresh)
+
+    @patch("/{dashboard_id:str}", summary="Update a dashboard")
+    async def change(
+        self,
+        request: ManagementRequest,
+        dashboard_id: FromPath[ObjectId],
+        data: RequestBody[DashboardChanges],
+        dashboards: NamedDependency[Dashboards],
+    ) -> DashboardBody:
+        """`tiles` change the place, colour or presence of tiles; those not named stay.
+        A deleted dashboard is only ever changed by `deleted: false`."""
+        values = _given(data)
+        tiles = values.pop("tiles", None) or []
+        _check(values)
+        if "tags" in values:
+            values["tags"] = normal_tags(values["tags"] or [])
+        project_id = request.project.id
+        if (
+            values.get("deleted") is not False
+            and await dashboards.store.get(project_id, dashboard_id) is None
+        ):
+            raise NotFound
+        changes = [_tile_change(tile) for tile in tiles]
+        changed = await dashboards.store.change(project_id, dashboard_id, values, changes)
+        if changed is None:
+            raise NotFound
+        return await dashboards.shown(request, changed, refresh=False)
+
+    @delete("/{dashboard_id:str}", status_code=405, summary="Refused: set `deleted` instead")
+    async def remove(self, dashboard_id: FromPath[str]) -> Response[bytes]:
+        return Response(b"", status_code=405, headers={"allow": "GET, PATCH"})
+
+
+def _given(changes: Struct) -> dict[str, Any]:
+    """What was sent, the inner structs as they are."""
+    found = {name: getattr(changes, name) for name in changes.__struct_fields__}
+    return {name: value for name, value in found.items() if value is not UNSET}
+
+
+def _tile_change(tile: TileFields) -> TileChange:
+    values = _given(tile)
+    return TileChange(values.pop("id"), values)
+
+
+def _check(values: dict[str, Any]) -> None:
+    """raises: Invalid"""
+    level = values.get("restriction_level", ANYBODY_EDITS)
+    if level not in RESTRICTION_LEVELS:
+        raise Invalid(
+            f'"{level}" is not a valid choice.', code="invalid_choice", attr="restriction_level"
+        )
+    for name in ("date_from", "date_to"):
+        parse_bound((values.get("filters") or {}).get(name), name)

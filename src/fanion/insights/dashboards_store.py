@@ -1,0 +1,200 @@
+"""Dashboards and their tiles in the records store."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, func, insert, select, update
+
+from fanion.db.engine import Records
+from fanion.db.insight_tables import dashboard_tiles, dashboards, insights
+from fanion.insights.model import StoredDashboard, StoredTile
+from fanion.insights.store import add_insight, add_tile, read_insights, summaries
+from fanion.insights.usage import ENRICHED_NAME, DashboardDraft, TileDraft
+from fanion.projects.model import UserSummary
+
+ANYBODY_EDITS = 21  # a restriction level. source: cohorts.md section 21
+
+_dashboard, _tile = dashboards.c, dashboard_tiles.c
+
+
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """Where, by whom and when something is made. user_id: None for what the server does"""
+
+    project_id: int
+    user_id: int | None
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class TileChange:
+    """values: the columns to set"""
+
+    tile_id: int
+    values: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class DashboardStore:
+    records: Records
+
+    async def page(
+        self, project_id: int, limit: int, offset: int
+    ) -> tuple[Sequence[StoredDashboard], int]:
+        """Those that are not deleted, pinned ones first, then by name; without their tiles."""
+        wanted = (_dashboard.project_id == project_id, _dashboard.deleted.is_(False))
+        rows = (
+            select(dashboards)
+            .where(*wanted)
+            .order_by(_dashboard.pinned.desc(), _dashboard.name, _dashboard.id)
+            .limit(limit)
+            .offset(offset)
+        )
+        async with self.records.read() as connection:
+            total = await connection.scalar(
+                select(func.count()).select_from(dashboards).where(*wanted)
+            )
+            found = (await connection.execute(rows)).all()
+            return await connection.run_sync(_read, found), total or 0
+
+    async def get(self, project_id: int, dashboard_id: int) -> StoredDashboard | None:
+        """With its tiles; not a deleted one."""
+        async with self.records.read() as connection:
+            return await connection.run_sync(get_dashboard, project_id, dashboard_id)
+
+    async def create(self, maker: Maker, values: Mapping[str, Any]) -> StoredDashboard:
+        async with self.records.write() as connection:
+            added = await connection.run_sync(_add, maker, values)
+            found = await connection.run_sync(get_dashboard, maker.project_id, added)
+            assert found is not None
+            return found
+
+    async def change(
+        self,
+        project_id: int,
+        dashboard_id: int,
+        values: Mapping[str, Any],
+        tiles: Sequence[TileChange] = (),
+    ) -> StoredDashboard | None:
+        """Deleted ones too, so that they can be restored. Tiles of other dashboards stay."""
+        wanted = (_dashboard.project_id == project_id, _dashboard.id == dashboard_id)
+        async with self.records.write() as connection:
+            row = (await connection.execute(select(dashboards).where(*wanted))).first()
+            if row is None:
+                return None
+            if values:
+                await connection.execute(update(dashboards).where(*wanted).values(**values))
+            for tile in tiles:
+                await connection.execute(
+                    update(dashboard_tiles)
+                    .where(_tile.dashboard_id == dashboard_id, _tile.id == tile.tile_id)
+                    .values(**tile.values)
+                )
+            return await connection.run_sync(
+                get_dashboard, project_id, dashboard_id, with_deleted=True
+            )
+
+
+def get_dashboard(
+    connection: Connection, project_id: int, dashboard_id: int, *, with_deleted: bool = False
+) -> StoredDashboard | None:
+    statement = select(dashboards).where(
+        _dashboard.project_id == project_id, _dashboard.id == dashboard_id
+    )
+    row = connection.execute(statement).first()
+    if row is None or (row.deleted and not with_deleted):
+        return None
+    [found] = _read(connection, [row])
+    return replace(found, tiles=_tiles(connection, dashboard_id))
+
+
+def known_dashboards(connection: Connection, project_id: int, ids: Sequence[int]) -> set[int]:
+    """Those of the ids that are dashboards of the project, and not deleted."""
+    statement = select(_dashboard.id).where(
+        _dashboard.project_id == project_id,
+        _dashboard.id.in_(ids),
+        _dashboard.deleted.is_(False),
+    )
+    return set(connection.execute(statement).scalars())
+
+
+def add_dashboard(connection: Connection, maker: Maker, draft: DashboardDraft) -> int:
+    """The dashboard with its tiles, in the caller's transaction; returns its id."""
+    values = {"name": draft.name, "description": draft.description, "filters": draft.filters}
+    added = _add(connection, maker, values)
+    add_tiles(connection, maker, added, draft.tiles)
+    return added
+
+
+def add_tiles(
+    connection: Connection, maker: Maker, dashboard_id: int, drafts: Sequence[TileDraft]
+) -> None:
+    for draft in drafts:
+        values = {
+            "name": draft.name,
+            "description": draft.description,
+            "filters": draft.filters,
+            "is_sample": True,
+            "created_at": maker.now,
+            "created_by_id": maker.user_id,
+        }
+        insight_id = add_insight(connection, maker.project_id, values)
+        place = {"layouts": draft.layouts, "color": draft.color}
+        add_tile(connection, maker.project_id, dashboard_id, insight_id, **place)
+
+
+def is_enriched(dashboard: StoredDashboard) -> bool:
+    return any(ENRICHED_NAME in (tile.insight.name or "") for tile in dashboard.tiles)
+
+
+def _add(connection: Connection, maker: Maker, values: Mapping[str, Any]) -> int:
+    row = {
+        "description": "",
+        "pinned": False,
+        "filters": {},
+        "tags": [],
+        "deleted": False,
+        "restriction_level": ANYBODY_EDITS,
+        **values,
+    }
+    statement = insert(dashboards).values(
+        project_id=maker.project_id, created_by_id=maker.user_id, created_at=maker.now, **row
+    )
+    added: int = connection.execute(statement.returning(_dashboard.id)).scalar_one()
+    return added
+
+
+def _read(connection: Connection, rows: Sequence[Row[Any]]) -> list[StoredDashboard]:
+    people = summaries(connection, (row.created_by_id for row in rows))
+    return [_stored(row, people) for row in rows]
+
+
+def _stored(row: Row[Any], people: Mapping[int, UserSummary]) -> StoredDashboard:
+    return StoredDashboard(
+        id=row.id,
+        name=row.name,
+        description=row.description,
+        pinned=row.pinned,
+        filters=row.filters,
+        tags=row.tags,
+        deleted=row.deleted,
+        restriction_level=row.restriction_level,
+        created_at=row.created_at,
+        created_by=people.get(row.created_by_id),
+    )
+
+
+def _tiles(connection: Connection, dashboard_id: int) -> list[StoredTile]:
+    statement = (
+        select(_tile.id, _tile.insight_id, _tile.layouts, _tile.color)
+        .join(insights, insights.c.id == _tile.insight_id)
+        .where(_tile.dashboard_id == dashboard_id, _tile.deleted.is_(False))
+        .where(insights.c.deleted.is_(False))
+        .order_by(_tile.id)
+    )
+    placed = connection.execute(statement).all()
+    wanted = select(insights).where(insights.c.id.in_([row.insight_id for row in placed]))
+    shown = {one.id: one for one in read_insights(connection, connection.execute(wanted).all())}
+    return [StoredTile(row.id, shown[row.insight_id], row.layouts, row.color) for row in placed]

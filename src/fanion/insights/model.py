@@ -1,0 +1,117 @@
+"""Insights and dashboards as they are stored.
+
+source: cohorts.md sections 21 and 22
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from hashlib import sha256
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from fanion.insights.ranges import Clock, resolve
+from fanion.insights.trends import TrendsQuery
+from fanion.projects.model import UserSummary
+
+# Shown, though somebody asked for it so long ago.
+KEPT = timedelta(days=7)
+# Asked for anew, an answer of so long ago will do.
+FRESH = timedelta(minutes=15)
+FRESH_BY_HOUR = timedelta(minutes=1)
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+@dataclass(frozen=True, slots=True)
+class StoredInsight:
+    id: int
+    short_id: str
+    name: str | None
+    derived_name: str | None
+    description: str
+    filters: Mapping[str, Any]
+    tags: Sequence[str]
+    favorited: bool
+    saved: bool
+    is_sample: bool
+    deleted: bool
+    created_at: datetime
+    created_by: UserSummary | None
+    last_modified_at: datetime
+    last_modified_by: UserSummary | None
+    tiles: "Sequence[TilePlace]" = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TilePlace:
+    """Where an insight is shown."""
+
+    id: int
+    dashboard_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTile:
+    id: int
+    insight: StoredInsight
+    layouts: Mapping[str, Any]
+    color: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDashboard:
+    """tiles: in the order in which they were added; none where many dashboards are listed"""
+
+    id: int
+    name: str
+    description: str
+    pinned: bool
+    filters: Mapping[str, Any]
+    tags: Sequence[str]
+    deleted: bool
+    restriction_level: int
+    created_at: datetime
+    created_by: UserSummary | None
+    tiles: Sequence[StoredTile] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """result: None when nobody has calculated it yet"""
+
+    result: list[dict[str, Any]] | None
+    calculated_at: datetime | None
+    is_cached: bool
+
+
+NO_ANSWER = Answer(None, None, is_cached=False)
+
+
+def on_dashboard(filters: Mapping[str, Any], dashboard: Mapping[str, Any]) -> dict[str, Any]:
+    """An insight's filters where it is shown: the dashboard's range takes the place of its own."""
+    if not dashboard.get("date_from") and not dashboard.get("date_to"):
+        return dict(filters)
+    own = {"date_from": dashboard.get("date_from"), "date_to": dashboard.get("date_to")}
+    return {**filters, **own}
+
+
+def filters_hash(filters: Mapping[str, Any], zone: str) -> str:
+    """Names what is asked, whatever order its keys have."""
+    return sha256(_encode([filters, zone])).hexdigest()[:40]
+
+
+def is_fresh(query: TrendsQuery, calculated_at: datetime, now: datetime, zone: ZoneInfo) -> bool:
+    """Whether an answer of then will do: not old, and about the same days."""
+    age = now - calculated_at
+    if not timedelta() <= age < (FRESH_BY_HOUR if query.interval == "hour" else FRESH):
+        return False
+    if query.since.is_all:
+        return calculated_at.astimezone(zone).date() == now.astimezone(zone).date()
+    then, today = (
+        resolve(query.since, query.until, query.interval, Clock(moment, zone))
+        for moment in (calculated_at, now)
+    )
+    return then == today

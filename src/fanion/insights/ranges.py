@@ -1,0 +1,286 @@
+"""The time that an insight asks about, and the intervals that it is cut into.
+
+Days, weeks and months begin where the project's time zone says, however long that makes them;
+an hour that a zone repeats stands there twice.
+
+source: cohorts.md section 23
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Literal, get_args
+from zoneinfo import ZoneInfo
+
+from dateutil.relativedelta import relativedelta
+
+from fanion.errors import Invalid
+from fanion.properties.dates import parse_date
+
+Interval = Literal["hour", "day", "week", "month"]
+INTERVALS: tuple[Interval, ...] = get_args(Interval)
+
+# 27 years of days, 13 months of hours.
+BUCKETS_MAX = 10_000
+FROM_DEFAULT = "-7d"
+
+_RELATIVE = re.compile(r"(?:-?([0-9]{1,4}))?([hdwmqy])(Start|End)?")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}")
+_MONTHS = {"m": 1, "q": 3, "y": 12}
+_DAYS = {"d": 1, "w": 7}
+# The event store holds nothing older.
+_FIRST = date(1900, 1, 2)
+_MONTH_NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_HOUR = timedelta(hours=1)
+_TICK = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """[start, end), in UTC."""
+
+    start: datetime
+    end: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Buckets:
+    """starts: in UTC, ascending, the first at or before the span's start
+
+    days and labels: as answers name each of them
+    """
+
+    starts: tuple[datetime, ...]
+    days: tuple[str, ...]
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """`-30d`, `dStart`, `-1mEnd`, a date, or a time; text None is left out, `all` the first event.
+
+    moment: an absolute time; without a zone it is the project's
+    """
+
+    text: str | None = None
+    count: int = 0
+    unit: str = ""
+    position: str = ""
+    day: date | None = None
+    moment: datetime | None = None
+
+    @property
+    def is_all(self) -> bool:
+        return self.text == "all"
+
+
+def parse_bound(value: object, attr: str) -> Bound:
+    """value: null and blank count as left out. raises: Invalid"""
+    if value is None or value == "":
+        return Bound()
+    if not isinstance(value, str):
+        raise Invalid(f"Invalid date: {value}", attr=attr)
+    text = value.strip()
+    if text == "all" and attr == "date_from":
+        return Bound(text)
+    found = _RELATIVE.fullmatch(text)
+    if found is not None and (found[1] or found[3]):
+        return Bound(text, int(found[1] or 0), found[2], found[3] or "")
+    moment = _absolute(text)
+    if moment is None or not 1900 < moment.year < 2299:
+        raise Invalid(f"Invalid date: {value}", attr=attr)
+    if _DATE.fullmatch(text):
+        return Bound(text, day=moment.date())
+    return Bound(text, moment=moment)
+
+
+def _absolute(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return parse_date(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """What a range is counted from. now: aware; first: the oldest event, None without any"""
+
+    now: datetime
+    zone: ZoneInfo
+    first: datetime | None = None
+
+    @property
+    def here(self) -> datetime:
+        return self.now.astimezone(self.zone)
+
+
+def resolve(since: Bound, until: Bound, interval: Interval, clock: Clock) -> Span:
+    """raises: Invalid when nothing lies between the two"""
+    start, end = _start(since, clock), _end(until, interval, clock)
+    if end <= start:
+        raise Invalid("date_from must be before date_to.", attr="date_from")
+    return Span(start, end)
+
+
+def _start(bound: Bound, clock: Clock) -> datetime:
+    if bound.is_all:
+        first = clock.first or clock.now
+        return midnight(first.astimezone(clock.zone).date(), clock.zone)
+    if bound.text is None:
+        bound = parse_bound(FROM_DEFAULT, "date_from")
+    if bound.day is not None:
+        return midnight(bound.day, clock.zone)
+    if bound.moment is not None:
+        return _instant(bound.moment, clock.zone)
+    if bound.unit == "h":
+        return _hour(bound, clock)
+    return midnight(_snapped(_counted_back(bound, clock), bound), clock.zone)
+
+
+def _end(bound: Bound, interval: Interval, clock: Clock) -> datetime:
+    """A day counts to its end, a time to the end of its second."""
+    if bound.text is None:
+        if interval == "hour":
+            return _floor_hour(clock.now, clock.zone) + _HOUR
+        return midnight(_next(clock.here.date()), clock.zone)
+    if bound.day is not None:
+        return midnight(_next(bound.day), clock.zone)
+    if bound.moment is not None:
+        exact = _instant(bound.moment, clock.zone)
+        return exact + (_TICK if exact.microsecond else timedelta(seconds=1))
+    if bound.unit == "h":
+        return _hour(bound, clock) + (timedelta() if bound.position else _HOUR)
+    day = _snapped(_counted_back(bound, clock), bound)
+    if bound.position == "End":
+        return midnight(day, clock.zone)
+    return midnight(_next(day), clock.zone)
+
+
+def _hour(bound: Bound, clock: Clock) -> datetime:
+    start = _floor_hour(clock.now - bound.count * _HOUR, clock.zone)
+    return start + _HOUR if bound.position == "End" else start
+
+
+def _counted_back(bound: Bound, clock: Clock) -> date:
+    today = clock.here.date()
+    try:
+        if bound.unit in _MONTHS:
+            return today - relativedelta(months=bound.count * _MONTHS[bound.unit])
+        return max(today - timedelta(days=bound.count * _DAYS[bound.unit]), _FIRST)
+    except (OverflowError, ValueError):
+        return _FIRST
+
+
+def _snapped(day: date, bound: Bound) -> date:
+    """The first day of the unit; with `End` the first day after it."""
+    if not bound.position:
+        return day
+    start = {
+        "d": day,
+        "w": _week(day),
+        "m": day.replace(day=1),
+        "q": day.replace(day=1, month=day.month - (day.month - 1) % 3),
+        "y": day.replace(day=1, month=1),
+    }[bound.unit]
+    if bound.position == "Start":
+        return start
+    if bound.unit in _MONTHS:
+        return start + relativedelta(months=_MONTHS[bound.unit])
+    return start + timedelta(days=_DAYS[bound.unit])
+
+
+def cut(span: Span, interval: Interval, zone: ZoneInfo) -> Buckets:
+    """raises: Invalid for more than BUCKETS_MAX intervals"""
+    starts: list[datetime] = []
+    for start in _starts(span, interval, zone):
+        if len(starts) == BUCKETS_MAX:
+            raise Invalid(f"There are more than {BUCKETS_MAX} intervals.", attr="interval")
+        starts.append(start)
+    local = [start.astimezone(zone) for start in starts]
+    by_hour = interval == "hour"
+    return Buckets(
+        tuple(starts),
+        tuple(f"{one:%Y-%m-%d %H}:00:00" if by_hour else f"{one:%Y-%m-%d}" for one in local),
+        tuple(f"{_label(one)} {one:%H}:00" if by_hour else _label(one) for one in local),
+    )
+
+
+def previous(span: Span, buckets: Buckets, interval: Interval, zone: ZoneInfo) -> Span:
+    """The same stretch as many intervals earlier as there are, so that both have as many."""
+    number = len(buckets.starts)
+    if interval == "hour":
+        return Span(span.start - number * _HOUR, span.end - number * _HOUR)
+    back = {
+        "day": relativedelta(days=number),
+        "week": relativedelta(weeks=number),
+        "month": relativedelta(months=number),
+    }[interval]
+    return Span(*(_moved(moment, back, zone) for moment in (span.start, span.end)))
+
+
+def midnight(day: date, zone: ZoneInfo) -> datetime:
+    return datetime.combine(day, time(), zone).astimezone(UTC)
+
+
+def _moved(moment: datetime, back: relativedelta, zone: ZoneInfo) -> datetime:
+    """By the clock on the wall."""
+    return (
+        (moment.astimezone(zone).replace(tzinfo=None) - back).replace(tzinfo=zone).astimezone(UTC)
+    )
+
+
+def _starts(span: Span, interval: Interval, zone: ZoneInfo) -> Iterator[datetime]:
+    if interval == "hour":
+        start = _floor_hour(span.start, zone)
+        while start < span.end:
+            yield start
+            start = _ceil_hour(start + _HOUR, zone)
+        return
+    day = _first_day(span.start.astimezone(zone).date(), interval)
+    while (start := midnight(day, zone)) < span.end:
+        yield start
+        day = _next_day(day, interval)
+
+
+def _first_day(day: date, interval: Interval) -> date:
+    if interval == "week":
+        return _week(day)
+    return day.replace(day=1) if interval == "month" else day
+
+
+def _next_day(day: date, interval: Interval) -> date:
+    if interval == "month":
+        return day + relativedelta(months=1)
+    return day + timedelta(days=7 if interval == "week" else 1)
+
+
+def _week(day: date) -> date:
+    """Weeks begin on Sunday, as they do in PostHog unless a project says otherwise."""
+    return day - timedelta(days=(day.weekday() + 1) % 7)
+
+
+def _floor_hour(moment: datetime, zone: ZoneInfo) -> datetime:
+    local = moment.astimezone(zone)
+    return moment.astimezone(UTC) - timedelta(
+        minutes=local.minute, seconds=local.second, microseconds=local.microsecond
+    )
+
+
+def _ceil_hour(moment: datetime, zone: ZoneInfo) -> datetime:
+    """Some clocks are put forward by half an hour."""
+    floor = _floor_hour(moment, zone)
+    return floor if floor == moment else floor + _HOUR
+
+
+def _instant(moment: datetime, zone: ZoneInfo) -> datetime:
+    here = moment if moment.tzinfo is not None else moment.replace(tzinfo=zone)
+    return here.astimezone(UTC)
+
+
+def _next(day: date) -> date:
+    return day + timedelta(days=1)
+
+
+def _label(moment: datetime) -> str:
+    return f"{moment.day}-{_MONTH_NAMES[moment.month - 1]}-{moment.year}"

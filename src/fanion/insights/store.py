@@ -1,0 +1,243 @@
+"""Insights in the records store."""
+
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, func, insert, or_, select, update
+
+from fanion.db.engine import Records
+from fanion.db.insight_tables import dashboard_tiles, dashboards, insights
+from fanion.db.tables import users
+from fanion.errors import Invalid
+from fanion.insights.model import StoredInsight, TilePlace
+from fanion.projects.model import UserSummary
+
+SHORT_ID_CHARS = 8
+TILES_MAX = 100  # of one dashboard
+
+_insight, _tile = insights.c, dashboard_tiles.c
+_SHORT_ID_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+
+
+@dataclass(frozen=True, slots=True)
+class InsightQuery:
+    """search: part of a name or description, in any case of ASCII letters; None is any"""
+
+    short_id: str | None = None
+    search: str | None = None
+    saved: bool | None = None
+    favorited: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InsightStore:
+    records: Records
+
+    async def page(
+        self, project_id: int, query: InsightQuery, limit: int, offset: int
+    ) -> tuple[Sequence[StoredInsight], int]:
+        """Those that are not deleted, the newest first, and their total."""
+        wanted = [_insight.project_id == project_id, _insight.deleted.is_(False)]
+        wanted += _conditions(query)
+        rows = (
+            select(insights)
+            .where(*wanted)
+            .order_by(_insight.created_at.desc(), _insight.id.desc())
+            .limit(limit)
+            .offset(offset)
+        )
+        async with self.records.read() as connection:
+            total = await connection.scalar(
+                select(func.count()).select_from(insights).where(*wanted)
+            )
+            found = (await connection.execute(rows)).all()
+            return await connection.run_sync(read_insights, found), total or 0
+
+    async def get(self, project_id: int, insight_id: int) -> StoredInsight | None:
+        """Not a deleted one."""
+        async with self.records.read() as connection:
+            return await connection.run_sync(get_insight, project_id, insight_id)
+
+    async def create(
+        self, project_id: int, values: Mapping[str, Any], dashboard_ids: Sequence[int]
+    ) -> StoredInsight:
+        """raises: Invalid for a dashboard that does not exist"""
+        async with self.records.write() as connection:
+            insight_id = await connection.run_sync(add_insight, project_id, values)
+            await connection.run_sync(_show_on, project_id, insight_id, dashboard_ids)
+            found = await connection.run_sync(get_insight, project_id, insight_id)
+            assert found is not None
+            return found
+
+    async def change(
+        self,
+        project_id: int,
+        insight_id: int,
+        values: Mapping[str, Any],
+        dashboard_ids: Sequence[int] | None,
+    ) -> StoredInsight | None:
+        """Deleted ones too, so that they can be restored. dashboard_ids: None leaves them
+
+        raises: Invalid for a dashboard that does not exist
+        """
+        wanted = (_insight.project_id == project_id, _insight.id == insight_id)
+        async with self.records.write() as connection:
+            changed = await connection.execute(update(insights).where(*wanted).values(**values))
+            if not changed.rowcount:
+                return None
+            if dashboard_ids is not None:
+                await connection.run_sync(_show_on, project_id, insight_id, dashboard_ids)
+            row = (await connection.execute(select(insights).where(*wanted))).one()
+            [found] = await connection.run_sync(read_insights, [row])
+            return found
+
+
+def get_insight(connection: Connection, project_id: int, insight_id: int) -> StoredInsight | None:
+    statement = select(insights).where(
+        _insight.project_id == project_id,
+        _insight.id == insight_id,
+        _insight.deleted.is_(False),
+    )
+    rows = connection.execute(statement).all()
+    return next(iter(read_insights(connection, rows)), None)
+
+
+def add_insight(connection: Connection, project_id: int, values: Mapping[str, Any]) -> int:
+    """values: by column, without the project; `created_at` and `created_by_id` among them"""
+    row = {
+        "name": None,
+        "derived_name": None,
+        "description": "",
+        "tags": [],
+        "favorited": False,
+        "saved": False,
+        "is_sample": False,
+        "deleted": False,
+        "last_modified_at": values["created_at"],
+        "last_modified_by_id": values["created_by_id"],
+        **values,
+    }
+    short_id = "".join(secrets.choice(_SHORT_ID_ALPHABET) for _ in range(SHORT_ID_CHARS))
+    statement = insert(insights).values(project_id=project_id, short_id=short_id, **row)
+    added: int = connection.execute(statement.returning(_insight.id)).scalar_one()
+    return added
+
+
+def read_insights(connection: Connection, rows: Sequence[Row[Any]]) -> list[StoredInsight]:
+    """rows: of the whole table; with the dashboards that show each."""
+    people = summaries(
+        connection, (n for row in rows for n in (row.created_by_id, row.last_modified_by_id))
+    )
+    shown = (
+        select(_tile.insight_id, _tile.id, _tile.dashboard_id)
+        .join(dashboards, dashboards.c.id == _tile.dashboard_id)
+        .where(_tile.insight_id.in_([row.id for row in rows]), _tile.deleted.is_(False))
+        .where(dashboards.c.deleted.is_(False))
+        .order_by(_tile.id)
+    )
+    places: dict[int, list[TilePlace]] = {}
+    for insight_id, tile_id, dashboard_id in connection.execute(shown):
+        places.setdefault(insight_id, []).append(TilePlace(tile_id, dashboard_id))
+    return [replace(_stored(row, people), tiles=places.get(row.id, ())) for row in rows]
+
+
+def summaries(connection: Connection, ids: Iterable[int | None]) -> Mapping[int, UserSummary]:
+    """Of users, by id."""
+    wanted = {one for one in ids if one is not None}
+    if not wanted:
+        return {}
+    statement = select(
+        users.c.id,
+        users.c.uuid,
+        users.c.distinct_id,
+        users.c.first_name,
+        users.c.email,
+        users.c.is_email_verified,
+    ).where(users.c.id.in_(wanted))
+    return {row.id: UserSummary(*row) for row in connection.execute(statement)}
+
+
+def _stored(row: Row[Any], people: Mapping[int, UserSummary]) -> StoredInsight:
+    return StoredInsight(
+        id=row.id,
+        short_id=row.short_id,
+        name=row.name,
+        derived_name=row.derived_name,
+        description=row.description,
+        filters=row.filters,
+        tags=row.tags,
+        favorited=row.favorited,
+        saved=row.saved,
+        is_sample=row.is_sample,
+        deleted=row.deleted,
+        created_at=row.created_at,
+        created_by=people.get(row.created_by_id),
+        last_modified_at=row.last_modified_at,
+        last_modified_by=people.get(row.last_modified_by_id),
+    )
+
+
+def _conditions(query: InsightQuery) -> list[ColumnElement[bool]]:
+    found: list[ColumnElement[bool]] = []
+    if query.short_id is not None:
+        found.append(_insight.short_id == query.short_id)
+    if query.saved is not None:
+        found.append(_insight.saved.is_(query.saved))
+    if query.favorited is not None:
+        found.append(_insight.favorited.is_(query.favorited))
+    if query.search:
+        text = query.search.lower()
+        columns = (_insight.name, _insight.derived_name, _insight.description)
+        found.append(or_(*(func.lower(one).contains(text, autoescape=True) for one in columns)))
+    return found
+
+
+def _show_on(
+    connection: Connection, project_id: int, insight_id: int, dashboard_ids: Sequence[int]
+) -> None:
+    """On these dashboards and no others; the place of a tile that was removed is kept."""
+    known = select(dashboards.c.id).where(
+        dashboards.c.project_id == project_id,
+        dashboards.c.id.in_(dashboard_ids),
+        dashboards.c.deleted.is_(False),
+    )
+    missing = set(dashboard_ids) - set(connection.execute(known).scalars())
+    if missing:
+        raise Invalid(
+            f'Invalid pk "{min(missing)}" - object does not exist.',
+            code="does_not_exist",
+            attr="dashboards",
+        )
+    own = select(_tile.dashboard_id).where(_tile.insight_id == insight_id)
+    placed = set(connection.execute(own).scalars())
+    connection.execute(
+        update(dashboard_tiles)
+        .where(_tile.insight_id == insight_id)
+        .values(deleted=_tile.dashboard_id.not_in(dashboard_ids))
+    )
+    for dashboard_id in dict.fromkeys(dashboard_ids):
+        if dashboard_id not in placed:
+            add_tile(connection, project_id, dashboard_id, insight_id)
+
+
+def add_tile(
+    connection: Connection, project_id: int, dashboard_id: int, insight_id: int, **values: Any
+) -> None:
+    """raises: Invalid for more than TILES_MAX"""
+    tiles = select(func.count()).select_from(dashboard_tiles)
+    if (connection.scalar(tiles.where(_tile.dashboard_id == dashboard_id)) or 0) >= TILES_MAX:
+        raise Invalid(f"A dashboard has {TILES_MAX} tiles at most.", attr="dashboards")
+    row = {"layouts": {}, "color": None, "deleted": False, **values}
+    connection.execute(
+        insert(dashboard_tiles).values(
+            project_id=project_id, dashboard_id=dashboard_id, insight_id=insight_id, **row
+        )
+    )
+
+
+def modified(user_id: int, now: datetime) -> dict[str, Any]:
+    """Columns that every change of an insight sets."""
+    return {"last_modified_at": now, "last_modified_by_id": user_id}

@@ -1,0 +1,225 @@
+"""How many a release condition would reach."""
+
+from types import MethodType
+from typing import Any
+
+import pytest
+
+from fanion.cohorts.calculate import Calculator
+from tests.application import Home, Json, error
+
+MISSING = error(
+    "validation_error", "invalid_input", "Missing condition for which to get blast radius"
+)
+WRONG_GROUP = error(
+    "validation_error", "invalid_input", "Invalid group type index for feature flag condition."
+)
+
+
+async def ask(home: Home, body: Json) -> tuple[int, Any]:
+    answer = await home.api.post("/feature_flags/user_blast_radius/", json=body)
+    return answer.status_code, answer.json()
+
+
+async def reach(home: Home, *properties: Json, **body: Any) -> tuple[int, int]:
+    condition = {"properties": list(properties), "rollout_percentage": 25}
+    status, told = await ask(home, {"condition": condition, **body})
+    assert status == 200, told
+    assert set(told) == {"users_affected", "total_users"}
+    return told["users_affected"], told["total_users"]
+
+
+def person(**leaf: Any) -> Json:
+    return {"type": "person", **leaf}
+
+
+async def people(home: Home, number: int) -> None:
+    """Each with a property `group`, counted from "0"."""
+    await home.capture(
+        *(
+            {
+                "event": "$identify",
+                "distinct_id": f"person{n}",
+                "properties": {"$set": {"group": str(n), "joined": f"2024-02-{n + 20}"}},
+            }
+            for n in range(number)
+        )
+    )
+
+
+async def organizations(home: Home, number: int) -> None:
+    await home.capture(
+        *(
+            {
+                "event": "$groupidentify",
+                "distinct_id": "ann",
+                "properties": {
+                    "$group_type": "organization",
+                    "$group_key": f"org:{n}",
+                    "$group_set": {"industry": str(n)},
+                },
+            }
+            for n in range(number)
+        )
+    )
+
+
+async def cohort(home: Home, *leaves: Json) -> int:
+    filters = {"properties": {"type": "AND", "values": [{"type": "AND", "values": list(leaves)}]}}
+    answer = await home.api.post("/cohorts/", json={"name": "c", "filters": filters})
+    assert answer.status_code == 201, answer.text
+    cohort_id: int = answer.json()["id"]
+    return cohort_id
+
+
+async def calculated(home: Home) -> None:
+    """Returns when no cohort waits any more."""
+    for one in home.site.running.followers:
+        if isinstance(one, MethodType) and isinstance(one.__self__, Calculator):
+            while await one.__self__.work_once():
+                pass
+
+
+def in_cohort(cohort_id: int, **more: Any) -> Json:
+    return {"key": "id", "type": "cohort", "value": cohort_id, **more}
+
+
+CONDITIONS: list[tuple[list[Json], int]] = [
+    ([], 10),
+    ([person(key="group", operator="exact", value=["0", "1", "2", "3"])], 4),
+    ([person(key="group", operator="exact", value=[0, 1, 2, 3])], 4),
+    ([person(key="group", operator="exact", value=["x"])], 0),
+    ([person(key="group", operator="is_not", value="1")], 9),
+    ([person(key="group", value="1"), person(key="group", value="2")], 0),
+    ([person(key="group", operator="gt", value="6")], 3),
+    ([person(key="joined", operator="is_date_after", value="-6d")], 5),
+    ([person(key="joined", operator="is_date_before", value="2024-02-22")], 2),
+    ([person(key="none", operator="is_not_set")], 10),
+    ([{"key": "group", "value": "5"}], 1),
+]
+
+
+async def test_persons_are_counted_by_their_properties(home: Home) -> None:
+    await people(home, 10)
+
+    for properties, affected in CONDITIONS:
+        assert await reach(home, *properties) == (affected, 10), properties
+
+
+async def test_a_condition_that_is_null_is_everybody(home: Home) -> None:
+    await people(home, 3)
+
+    everybody = 200, {"users_affected": 3, "total_users": 3}
+    assert await ask(home, {"condition": None}) == everybody
+    assert await ask(home, {"condition": {}}) == everybody
+    assert await reach(home, person(key="group", value="8")) == (0, 3)
+
+
+async def test_cohorts_are_asked_for_their_criteria_and_intersected(home: Home) -> None:
+    await people(home, 10)
+    low = await cohort(home, person(key="group", operator="lt", value="5"))
+    high = await cohort(home, person(key="group", operator="gt", value="2"))
+
+    assert await reach(home, in_cohort(low)) == (5, 10)
+    assert await reach(home, in_cohort(low), in_cohort(high)) == (2, 10)
+    assert await reach(home, in_cohort(low), person(key="group", value=["1", "8"])) == (1, 10)
+    assert await reach(home, in_cohort(low, operator="not_in")) == (5, 10)
+    assert await reach(home, in_cohort(987654)) == (0, 10)
+
+
+async def test_members_of_a_static_cohort_are_counted(home: Home) -> None:
+    await people(home, 5)
+    csv = b"distinct_id\nperson1\nperson3\nnobody\n"
+    answer = await home.api.post(
+        "/cohorts/", data={"name": "c", "is_static": "true"}, files={"csv": ("c.csv", csv)}
+    )
+    cohort_id = answer.json()["id"]
+    await calculated(home)
+
+    assert await reach(home, in_cohort(cohort_id)) == (2, 5)
+    assert await reach(home, in_cohort(cohort_id), person(key="group", value="1")) == (1, 5)
+
+
+async def test_a_merged_person_counts_once(home: Home) -> None:
+    await people(home, 3)
+    alias = {"alias": "person1"}
+    await home.capture(
+        {"event": "$merge_dangerously", "distinct_id": "person0", "properties": alias}
+    )
+
+    assert await reach(home) == (2, 2)
+
+
+async def test_groups_are_counted_by_their_properties(home: Home) -> None:
+    await organizations(home, 10)
+
+    def industry(*values: int, **more: Any) -> Json:
+        texts = [str(value) for value in values]
+        leaf = {"key": "industry", "type": "group", "group_type_index": 0, "value": texts}
+        return {**leaf, **more}
+
+    both = industry(0, 1, 2, 3, 4), industry(2, 3, 4, 5, 6)
+    key = {"key": "$group_key", "type": "group", "value": ["org:1", "org:7"]}
+    assert await reach(home, group_type_index=0) == (10, 10)
+    assert await reach(home, *both, group_type_index=0) == (3, 10)
+    assert await reach(home, key, group_type_index=0) == (2, 10)
+    assert await reach(home, group_type_index=3) == (0, 0)
+
+
+REFUSED: dict[str, tuple[Json, Json]] = {
+    "nothing": ({}, MISSING),
+    "no condition": ({"group_type_index": 0}, MISSING),
+    "a person's property for groups": (
+        {"condition": {"properties": [person(key="a", value="b")]}, "group_type_index": 0},
+        WRONG_GROUP,
+    ),
+    "another group type": (
+        {
+            "condition": {"properties": [{"key": "a", "type": "group", "group_type_index": 1}]},
+            "group_type_index": 0,
+        },
+        WRONG_GROUP,
+    ),
+    "a cohort for groups": (
+        {"condition": {"properties": [in_cohort(1)]}, "group_type_index": 0},
+        WRONG_GROUP,
+    ),
+    "a group's property for persons": (
+        {"condition": {"properties": [{"key": "a", "type": "group", "group_type_index": 1}]}},
+        WRONG_GROUP,
+    ),
+    "an index that is none": (
+        {"condition": {}, "group_type_index": 5},
+        error(
+            "validation_error",
+            "invalid_input",
+            "A valid integer is required.",
+            "group_type_index",
+        ),
+    ),
+    "what is no property": (
+        {"condition": {"properties": [1]}},
+        error(
+            "validation_error",
+            "invalid_input",
+            "The condition cannot be read: a property must be an object.",
+            "condition",
+        ),
+    ),
+    "another flag": (
+        {"condition": {"properties": [{"key": "1", "type": "flag", "value": True}]}},
+        error(
+            "validation_error",
+            "invalid_input",
+            "Only properties and cohorts can be counted.",
+            "condition",
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+async def test_what_cannot_be_counted_is_refused(home: Home, name: str) -> None:
+    body, told = REFUSED[name]
+
+    assert await ask(home, body) == (400, told)
