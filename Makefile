@@ -2,13 +2,16 @@
 PYTHON ?= python3
 BIN := .venv/bin
 TESTS ?= tests
+# Clients that the tests drive beside the posthog package of the environment.
+OLD_POSTHOG := .venv/clients/posthog-3
+NPM := tests/clients/npm
 
 .PHONY: run test check format lock bench clean
 
 run: .venv/.installed
 	$(BIN)/fanion serve
 
-test: .venv/.installed-dev
+test: .venv/.installed-dev $(OLD_POSTHOG)/.installed $(NPM)/node_modules/.installed
 	$(BIN)/pytest $(TESTS)
 
 check: .venv/.installed-dev
@@ -24,7 +27,8 @@ format: .venv/.installed-dev
 bench: .venv/.installed-dev
 	$(BIN)/python -m bench
 
-# Rewrites both lock files from pyproject.toml; needs uv on the PATH.
+# Rewrites both lock files from pyproject.toml; needs uv on the PATH. That of the JavaScript clients
+# is rewritten by `npm run lock` in tests/clients/npm.
 lock:
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	  --no-header --no-annotate pyproject.toml --extra build -o requirements.lock
@@ -45,5 +49,19 @@ lock:
 	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements-dev.lock
 	touch $@
 
+# A folder for PYTHONPATH: what else the old release needs is in the environment already.
+$(OLD_POSTHOG)/.installed: tests/clients/posthog-3.lock | .venv/.installed-dev
+	rm -rf $(OLD_POSTHOG)
+	$(BIN)/pip install -q --disable-pip-version-check --no-deps --require-hashes \
+	  --target $(OLD_POSTHOG) -r $<
+	touch $@
+
+# Without Node, or where its packages cannot be had, those tests are skipped and say so.
+$(NPM)/node_modules/.installed: $(NPM)/package-lock.json
+	@if command -v node >/dev/null && command -v npm >/dev/null; then \
+	  echo "npm ci"; cd $(NPM) && npm ci --silent && touch node_modules/.installed \
+	    || echo "npm ci failed: tests of the JavaScript clients will be skipped"; \
+	else echo "no node and npm: tests of the JavaScript clients will be skipped"; fi
+
 clean:
-	rm -rf .venv
+	rm -rf .venv $(NPM)/node_modules

@@ -1,69 +1,16 @@
 """The current posthog package from PyPI against the real server."""
 
 import json
-import time
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
-import httpx
 import pytest
 from posthog import Posthog
 
+from tests.clients.management import Api
 from tests.server import Keys, RealServer
-
-VISIBLE_S = 20
 
 # The package announces a newer way to read flags; both ask the same of the server.
 pytestmark = pytest.mark.filterwarnings("ignore:.*is deprecated:DeprecationWarning")
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RealServer, Keys]]:
-    server = RealServer(Path(tmp_path_factory.mktemp("clients")) / "data")
-    keys = server.setup()
-    server.start()
-    yield server, keys
-    server.close()
-
-
-class Api:
-    """The management API of the one project, as a user with a personal key sees it."""
-
-    def __init__(self, server: RealServer, keys: Keys) -> None:
-        self._client = httpx.Client(
-            base_url=f"{server.url}/api/projects/{keys.project_id}",
-            headers={"Authorization": f"Bearer {keys.personal_api_key}"},
-        )
-
-    def close(self) -> None:
-        self._client.close()
-
-    def get(self, path: str, **query: str) -> Any:
-        answer = self._client.get(path, params=query)
-        assert answer.status_code == 200, answer.text
-        return answer.json()
-
-    def create_flag(self, **flag: Any) -> None:
-        answer = self._client.post("/feature_flags/", json=flag)
-        assert answer.status_code == 201, answer.text
-
-    def events(self, distinct_id: str, count: int) -> list[dict[str, Any]]:
-        """The events of a distinct id, once there are `count` of them."""
-        give_up = time.monotonic() + VISIBLE_S
-        while time.monotonic() < give_up:
-            results: list[dict[str, Any]] = self.get("/events/", distinct_id=distinct_id)["results"]
-            if len(results) >= count:
-                return results
-            time.sleep(0.05)
-        raise AssertionError(f"{distinct_id} has {len(results)} events, not {count}")
-
-
-@pytest.fixture(scope="module")
-def api(server: tuple[RealServer, Keys]) -> Iterator[Api]:
-    api = Api(*server)
-    yield api
-    api.close()
 
 
 @pytest.fixture

@@ -1,0 +1,25 @@
+"""One real server for all clients; each client's ids have its name in them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.clients.management import Api
+from tests.server import Keys, RealServer
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RealServer, Keys]]:
+    server = RealServer(Path(tmp_path_factory.mktemp("clients")) / "data")
+    keys = server.setup()
+    server.start()
+    yield server, keys
+    server.close()
+
+
+@pytest.fixture(scope="session")
+def api(server: tuple[RealServer, Keys]) -> Iterator[Api]:
+    api = Api(*server)
+    yield api
+    api.close()

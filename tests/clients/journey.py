@@ -1,0 +1,149 @@
+"""What every client is asked to do, in two stages, and how to ask it."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.clients.browser import Visit, find_chromium, visit
+from tests.clients.management import Api, Json
+
+HERE = Path(__file__).parent
+PACKAGES = HERE / "npm" / "node_modules"
+OLD_POSTHOG = HERE.parents[1] / ".venv" / "clients" / "posthog-3"
+PROGRAM_S = 30
+
+KEYS = ("journey-on", "journey-off", "journey-half", "journey-color", "journey-pro", "journey-big")
+VARIANT_KEY = "journey-color"
+GROUP_KEY = "journey-big"
+READERS = ("reader-1", "reader-2", "reader-3", "reader-4", "reader-5", "reader-6")
+
+
+@dataclass(frozen=True)
+class Journey:
+    """The programs read it as JSON: from the variable JOURNEY, or from the page's server.
+
+    stage:   `capture`, or `flags` once what was captured has arrived
+    visitor: a second id of the same person
+    readers: ids whose flags are read although the server knows nothing of them
+    package: of npm
+    """
+
+    stage: str
+    host: str
+    token: str
+    visitor: str
+    user: str
+    company: str
+    email: str
+    package: str
+    batched: int = 25
+    past: str = "2024-01-02T03:04:05+00:00"
+    keys: tuple[str, ...] = KEYS
+    variant_key: str = VARIANT_KEY
+    group_key: str = GROUP_KEY
+    readers: tuple[str, ...] = READERS
+
+
+@dataclass(frozen=True)
+class Client:
+    """runtime: `python`, `node` or `browser`
+    package: as tests/clients/npm calls it, or the folder to import it from
+    library: what it writes into `$lib`
+    """
+
+    name: str
+    runtime: str
+    package: str
+    library: str
+
+    def require(self) -> None:
+        """Skip, and say what to install."""
+        if self.runtime == "browser" and find_chromium() is None:
+            pytest.skip("no Chromium found: install the package `chromium`")
+        if self.runtime == "node" and shutil.which("node") is None:
+            pytest.skip("no Node found: install the packages `nodejs` and `npm`")
+        folder = Path(self.package) if self.runtime == "python" else PACKAGES / self.package
+        if not folder.exists():
+            pytest.skip(f"{folder} is missing: `make test` installs it, with npm if there is")
+
+    def journey(self, stage: str, host: str, token: str) -> Journey:
+        return Journey(
+            stage,
+            host,
+            token,
+            f"{self.name}-visitor",
+            f"{self.name}-user",
+            f"{self.name}-company",
+            f"{self.name}@fanion.example",
+            self.package,
+        )
+
+    def run(self, journey: Journey, api: Api, folder: Path) -> Json:
+        """What the client saw. folder: a new one, for a browser's profile"""
+        asked = asdict(journey)
+        if self.runtime == "browser":
+            bundle = PACKAGES / self.package / "dist" / "array.full.js"
+            arrived = partial(_arrived, api, journey.user)
+            return visit(Visit(HERE / "npm" / "page.mjs", bundle, asked, arrived, folder))
+        environment = os.environ | {"JOURNEY": json.dumps(asked)}
+        if self.runtime == "node":
+            return _run(["node", str(HERE / "npm" / "node_program.mjs")], environment)
+        if self.package:
+            environment["PYTHONPATH"] = self.package
+        return _run([sys.executable, str(HERE / "python_program.py")], environment)
+
+
+# The newest release of each, and one of the days when flags came from /decide.
+CLIENTS = (
+    Client("python-new", "python", "", "posthog-python"),
+    Client("python-old", "python", str(OLD_POSTHOG), "posthog-python"),
+    Client("node-new", "node", "posthog-node", "posthog-node"),
+    Client("node-old", "node", "posthog-node-3", "posthog-node"),
+    Client("js-new", "browser", "posthog-js", "web"),
+    Client("js-old", "browser", "posthog-js-1", "web"),
+)
+
+
+def _run(command: list[str], environment: dict[str, str]) -> Json:
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=PROGRAM_S, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    seen: Json = json.loads(done.stdout.splitlines()[-1])
+    return seen
+
+
+def _arrived(api: Api, user: str, event: str, count: int) -> None:
+    api.await_events(count, event=event, distinct_id=user)
+
+
+def create_flags(api: Api) -> None:
+    """Those that the second stage reads."""
+    plan = {"key": "plan", "type": "person", "operator": "exact", "value": ["pro"]}
+    size = {"key": "size", "type": "group", "operator": "gte", "value": "10", "group_type_index": 0}
+    api.create_flag(key="journey-on", filters=_everyone())
+    api.create_flag(key="journey-off", filters=_everyone(rollout_percentage=0))
+    api.create_flag(key="journey-half", filters=_everyone(rollout_percentage=50))
+    api.create_flag(key=VARIANT_KEY, filters=_everyone() | _colors())
+    api.create_flag(key="journey-pro", filters=_everyone(properties=[plan]))
+    grouped = _everyone(properties=[size]) | {"aggregation_group_type_index": 0}
+    api.create_flag(key=GROUP_KEY, filters=grouped)
+
+
+def _everyone(**condition: Any) -> Json:
+    return {"groups": [{"properties": [], "rollout_percentage": 100, **condition}]}
+
+
+def _colors() -> Json:
+    shares = {"red": 40, "green": 30, "blue": 30}
+    variants = [{"key": key, "rollout_percentage": share} for key, share in shares.items()]
+    payloads = {key: json.dumps({"is": key, "n": [1, None]}) for key in shares}
+    return {"multivariate": {"variants": variants}, "payloads": payloads}

@@ -1,0 +1,76 @@
+"""The management API of the one project, as a user with a personal key sees it."""
+
+import re
+import time
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+
+from tests.server import Keys, RealServer
+
+VISIBLE_S = 30
+POLL_S = 0.05
+_WAITING = re.compile(r"^fanion_log_lag_envelopes (\S+)$", re.MULTILINE)
+
+Json = dict[str, Any]
+
+
+class Api:
+    """Safe to share between threads."""
+
+    def __init__(self, server: RealServer, keys: Keys) -> None:
+        self._metrics_url = f"{server.url}/metrics"
+        self._client = httpx.Client(
+            base_url=f"{server.url}/api/projects/{keys.project_id}",
+            headers={"Authorization": f"Bearer {keys.personal_api_key}"},
+            timeout=20,
+        )
+
+    def close(self) -> None:
+        self._client.close()
+
+    def get(self, path: str, **query: str) -> Any:
+        answer = self._client.get(path, params=query)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def create_flag(self, **flag: Any) -> None:
+        answer = self._client.post("/feature_flags/", json=flag)
+        assert answer.status_code == 201, answer.text
+
+    def person(self, distinct_id: str) -> Json:
+        (person,) = self.get("/persons/", distinct_id=distinct_id)["results"]
+        found: Json = person
+        return found
+
+    def events(self, distinct_id: str, count: int) -> list[Json]:
+        """The events of a distinct id, once there are `count` of them."""
+        return self.await_events(count, distinct_id=distinct_id)
+
+    def await_events(self, count: int, **query: str) -> list[Json]:
+        """The events that a query finds, once there are `count` of them and all is ingested.
+
+        Events become visible a moment before the persons and groups that they change.
+        """
+        found: list[Json] = []
+
+        def are_there() -> bool:
+            found[:] = self.get("/events/", **query)["results"]
+            return len(found) >= count
+
+        _await(are_there, lambda: f"{query} finds {[e['event'] for e in found]}, not {count}")
+        _await(self._is_ingested, lambda: "events still wait for ingestion")
+        return found
+
+    def _is_ingested(self) -> bool:
+        waiting = _WAITING.search(self._client.get(self._metrics_url).text)
+        assert waiting is not None
+        return float(waiting[1]) == 0
+
+
+def _await(condition: Callable[[], bool], reason: Callable[[], str]) -> None:
+    give_up = time.monotonic() + VISIBLE_S
+    while not condition():
+        assert time.monotonic() < give_up, reason()
+        time.sleep(POLL_S)

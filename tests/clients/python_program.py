@@ -1,0 +1,80 @@
+"""What an application does with the posthog package, old or new, in a process of its own.
+
+Reads JOURNEY (JSON, see journey.py) and prints one line of JSON: what the application saw.
+"""
+
+import json
+import os
+import warnings
+from datetime import datetime
+from typing import Any
+
+from posthog import Posthog
+from posthog.version import VERSION
+
+IS_OLD = VERSION.startswith("3.")
+
+Json = dict[str, Any]
+
+
+def capture(client: Any, asked: Json) -> Json:
+    visitor, user, company = asked["visitor"], asked["user"], asked["company"]
+    send(client, "page viewed", visitor, properties={"path": "/", "deep": {"list": [1, None]}})
+    client.alias(visitor, user)
+    if IS_OLD:
+        client.identify(user, {"plan": "free"})
+    else:
+        client.set(distinct_id=user, properties={"plan": "free"})
+    client.set(distinct_id=user, properties={"plan": "pro", "email": asked["email"]})
+    client.set_once(distinct_id=user, properties={"source": "ad"})
+    client.set_once(distinct_id=user, properties={"source": "mail", "first": 1})
+    client.group_identify("company", company, {"size": 10})
+    send(client, "order paid", user, properties={"amount": 12.5}, groups={"company": company})
+    for number in range(asked["batched"]):
+        send(client, "batched", user, properties={"n": number})
+    past = datetime.fromisoformat(asked["past"])
+    send(client, "long ago", user, timestamp=past)
+    client.flush()
+    return {"anonymous": visitor}
+
+
+def flags(client: Any, asked: Json) -> Json:
+    values, payloads = {}, {}
+    for reader in asked["readers"]:
+        found = client.get_all_flags_and_payloads(reader)
+        values[reader] = found["featureFlags"]
+        payloads[reader] = found["featureFlagPayloads"]
+    user, groups = asked["user"], {"company": asked["company"]}
+    own = {key: client.get_feature_flag(key, user, groups=groups) for key in asked["keys"]}
+    client.get_feature_flag(asked["variant_key"], user, groups=groups)
+    payload = client.get_feature_flag_payload(asked["variant_key"], user, groups=groups)
+    send(client, "order paid again", user, groups=groups, send_feature_flags=True)
+    client.flush()
+    return {"values": values, "payloads": payloads, "own": own, "own_payload": payload}
+
+
+def send(client: Any, event: str, distinct_id: str, **fields: Any) -> None:
+    if IS_OLD:
+        client.capture(distinct_id, event, **fields)
+    else:
+        client.capture(event, distinct_id=distinct_id, **fields)
+
+
+def main() -> None:
+    # Newer releases announce newer ways to ask the same.
+    warnings.simplefilter("ignore", DeprecationWarning)
+    asked = json.loads(os.environ["JOURNEY"])
+    errors: list[str] = []
+    client = Posthog(
+        asked["token"],
+        host=asked["host"],
+        flush_interval=0.05,
+        on_error=lambda error, batch: errors.append(repr(error)),
+    )
+    seen = {"capture": capture, "flags": flags}[asked["stage"]](client, asked)
+    client.shutdown()
+    print(json.dumps({**seen, "errors": errors}))
+
+
+if __name__ == "__main__":
+    main()

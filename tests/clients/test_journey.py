@@ -1,0 +1,239 @@
+"""Old and new clients of every kind do the same, and the same arrives."""
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tests.clients.journey import (
+    CLIENTS,
+    GROUP_KEY,
+    KEYS,
+    READERS,
+    VARIANT_KEY,
+    Client,
+    Journey,
+    create_flags,
+)
+from tests.clients.management import Api, Json
+from tests.server import Keys, RealServer
+
+# Some clients send the time of sending: what passes until receipt moves the event's own time.
+TRANSPORT = timedelta(seconds=5)
+BROWSERS = [client for client in CLIENTS if client.runtime == "browser"]
+# What shows that a release is asked as the reference says it asks.
+PATHS = {
+    "js-new": {"/array/TOKEN/config.js", "/flags/", "/e/"},
+    "js-old": {"/decide/", "/engage/", "/e/"},
+}
+
+
+@dataclass(frozen=True)
+class Travelled:
+    """A client that has done a stage. seen: what its application saw"""
+
+    client: Client
+    journey: Journey
+    seen: Json
+
+
+Travel = Callable[[Client, str], Travelled]
+
+
+def name_of(client: Client) -> str:
+    return client.name
+
+
+@pytest.fixture(scope="module")
+def travel(
+    server: tuple[RealServer, Keys], api: Api, tmp_path_factory: pytest.TempPathFactory
+) -> Travel:
+    """Have a client do a stage, once, and wait until the last of what it captured has arrived."""
+    running, keys = server
+    done: dict[tuple[str, str], Travelled] = {}
+
+    def stage_of(client: Client, stage: str) -> Travelled:
+        if (client.name, stage) not in done:
+            journey = client.journey(stage, running.url, keys.project_api_key)
+            folder = tmp_path_factory.mktemp(client.name) / stage
+            went = Travelled(client, journey, client.run(journey, api, folder))
+            await_arrival(went, api)
+            done[client.name, stage] = went
+        return done[client.name, stage]
+
+    return stage_of
+
+
+@pytest.fixture(scope="module", params=CLIENTS, ids=name_of)
+def captured(request: pytest.FixtureRequest, travel: Travel) -> Travelled:
+    client: Client = request.param
+    client.require()
+    return travel(client, "capture")
+
+
+@pytest.fixture(scope="module")
+def flags_made(api: Api) -> None:
+    create_flags(api)
+
+
+@pytest.fixture(scope="module")
+def read(captured: Travelled, flags_made: None, travel: Travel) -> Travelled:
+    return travel(captured.client, "flags")
+
+
+@pytest.fixture(scope="module")
+def read_by_python(flags_made: None, travel: Travel) -> Travelled:
+    """By the newest Python client, after it has captured."""
+    travel(CLIENTS[0], "capture")
+    return travel(CLIENTS[0], "flags")
+
+
+def test_the_application_sees_no_error(captured: Travelled, read: Travelled) -> None:
+    assert captured.seen["errors"] == []
+    assert read.seen["errors"] == []
+
+
+def test_each_event_arrives_once_with_its_properties(captured: Travelled, api: Api) -> None:
+    events = events_of_person(captured, api)
+    by_name = {event["event"]: event for event in events}
+
+    counts = Counter(event["event"] for event in events)
+    numbers = [event["properties"]["n"] for event in events if event["event"] == "batched"]
+    assert sorted(numbers) == list(range(captured.journey.batched))
+    assert [counts[name] for name in ("page viewed", "order paid", "long ago")] == [1, 1, 1]
+    viewed = by_name["page viewed"]
+    assert viewed["distinct_id"] == captured.seen["anonymous"]
+    assert viewed["properties"]["path"] == "/"
+    assert viewed["properties"]["deep"] == {"list": [1, None]}
+    assert viewed["properties"]["$lib"] == captured.client.library
+    assert by_name["order paid"]["distinct_id"] == captured.journey.user
+    assert by_name["order paid"]["properties"]["amount"] == 12.5
+    assert (
+        abs(time_of(by_name["long ago"]) - time_of({"timestamp": captured.journey.past}))
+        < TRANSPORT
+    )
+
+
+@pytest.mark.parametrize("captured", BROWSERS, ids=name_of, indirect=True)
+def test_a_page_that_goes_away_loses_nothing(captured: Travelled, api: Api) -> None:
+    counts = Counter(event["event"] for event in events_of_person(captured, api))
+
+    assert counts["last words"] == 1
+    assert counts["$pageview"] == counts["$pageleave"] == 1
+
+
+@pytest.mark.parametrize("captured", BROWSERS, ids=name_of, indirect=True)
+def test_each_request_of_a_page_is_answered_across_origins(
+    captured: Travelled, read: Travelled
+) -> None:
+    requests = captured.seen["requests"] + read.seen["requests"]
+    token = captured.journey.token
+
+    assert [request for request in requests if request[1] != 200] == []
+    paths = {path.replace(token, "TOKEN") for path, _ in requests}
+    assert paths >= PATHS[captured.client.name]
+
+
+def test_visitor_and_user_become_one_person(captured: Travelled, api: Api) -> None:
+    journey = captured.journey
+    person = api.person(journey.user)
+
+    assert set(person["distinct_ids"]) == {
+        journey.user,
+        journey.visitor,
+        captured.seen["anonymous"],
+    }
+    assert person["is_identified"] is True
+    own = {name: value for name, value in person["properties"].items() if not name.startswith("$")}
+    assert own == {"plan": "pro", "email": journey.email, "source": "ad", "first": 1}
+
+
+def test_a_group_has_its_events_and_properties(captured: Travelled, api: Api) -> None:
+    (paid,) = api.await_events(1, event="order paid", distinct_id=captured.journey.user)
+
+    assert paid["properties"]["$groups"] == {"company": captured.journey.company}
+    assert paid["properties"]["$group_0"] == captured.journey.company
+    group = api.get("/groups/find", group_type_index="0", group_key=captured.journey.company)
+    assert group["group_properties"] == {"size": 10}
+
+
+def test_flags_are_those_that_python_reads(read: Travelled, read_by_python: Travelled) -> None:
+    expected = read_by_python.seen
+    for reader in READERS:
+        assert flags_of(read.seen["values"][reader]) == flags_of(expected["values"][reader])
+        assert payloads_of(read.seen, reader) == payloads_of(expected, reader)
+    colors = {values[VARIANT_KEY] for values in read.seen["values"].values()}
+    halves = {values["journey-half"] for values in read.seen["values"].values()}
+    assert len(colors) > 1
+    assert halves == {True, False}
+
+
+def test_flags_see_what_was_captured(read: Travelled) -> None:
+    of_stranger, own = read.seen["values"][READERS[0]], read.seen["own"]
+
+    assert of_stranger["journey-pro"] is False
+    assert of_stranger[GROUP_KEY] is False
+    assert own["journey-pro"] is True
+    assert own[GROUP_KEY] is True
+    assert own["journey-on"] is True
+    assert own["journey-off"] is False
+    assert decoded(read.seen["own_payload"]) == {"is": own[VARIANT_KEY], "n": [1, None]}
+
+
+def test_each_flag_that_was_read_is_reported_once(read: Travelled, api: Api) -> None:
+    query = {"event": "$feature_flag_called", "distinct_id": read.journey.user}
+    called = [event["properties"] for event in api.await_events(len(KEYS), **query)]
+
+    reported = [(one["$feature_flag"], one["$feature_flag_response"]) for one in called]
+    assert sorted(reported) == sorted(read.seen["own"].items())
+
+
+def test_an_event_carries_the_flags(read: Travelled, api: Api) -> None:
+    (paid,) = api.await_events(1, event="order paid again", distinct_id=read.journey.user)
+
+    own = read.seen["own"]
+    assert {key: paid["properties"].get(f"$feature/{key}") for key in KEYS} == own
+    active = set(paid["properties"]["$active_feature_flags"])
+    assert active.intersection(KEYS) == {key for key in KEYS if own[key]}
+
+
+def await_arrival(went: Travelled, api: Api) -> None:
+    user = went.journey.user
+    if went.journey.stage == "flags":
+        api.await_events(1, event="order paid again", distinct_id=user)
+        return
+    for event in ("order paid", "long ago"):
+        api.await_events(1, event=event, distinct_id=user)
+    api.await_events(went.journey.batched, event="batched", distinct_id=user)
+    api.await_events(1, event="page viewed", distinct_id=went.seen["anonymous"])
+    if went.client.runtime == "browser":
+        api.await_events(1, event="$pageleave", distinct_id=user)
+
+
+def events_of_person(went: Travelled, api: Api) -> list[Json]:
+    """Those of all ids that are one person by now."""
+    person_id = api.person(went.journey.user)["id"]
+    events: list[Json] = api.get("/events/", person_id=person_id, limit="1000")["results"]
+    return events
+
+
+def flags_of(values: Json) -> Json:
+    """Without the flags of other tests, which share the project."""
+    return {key: value for key, value in values.items() if key in KEYS}
+
+
+def payloads_of(seen: Json, reader: str) -> Any:
+    return decoded(seen["payloads"][reader][VARIANT_KEY])
+
+
+def decoded(payload: Any) -> Any:
+    """Some releases hand the text on, some read it."""
+    return json.loads(payload) if isinstance(payload, str) else payload
+
+
+def time_of(event: Json) -> datetime:
+    return datetime.fromisoformat(event["timestamp"])
