@@ -1,28 +1,19 @@
 """The command `fanion`: reads flags and settings, calls, prints. Exit code 2 is a refusal."""
 
-import asyncio
-import json
-import os
 import secrets
-from collections.abc import Callable, Coroutine
-from datetime import datetime
-from pathlib import Path
-from typing import Annotated, Any, NoReturn, TypeVar
+from typing import Annotated, Any
 from uuid import UUID
 
 import typer
-import uvloop
 from rich.console import Console
 from rich.table import Table
 
 from fanion import __version__
-from fanion.config import Settings, SettingsError, read_settings
-from fanion.db.engine import Records, RecordsUnavailable, open_records
+from fanion.cli_ingestion import dead_letters, ingestion
+from fanion.db.engine import Records
 from fanion.db.migrate import migrate as migrate_records
 from fanion.doctor import examine
-from fanion.errors import AppError
-from fanion.events.event import EventStoreUnavailable
-from fanion.main import DataFolderTaken, run_server, utc_now
+from fanion.main import utc_now
 from fanion.projects.directory import Projects
 from fanion.projects.key_store import KeyStore
 from fanion.projects.operator_store import (
@@ -32,12 +23,11 @@ from fanion.projects.operator_store import (
     revoke_key,
     user_id_of,
 )
+from fanion.projects.secret_key_store import SecretKeyStore
+from fanion.projects.secret_keys import SecretKeys
 from fanion.projects.store import AlreadySetUp, Installation, ProjectStore
-from fanion.server.serve import PortTaken
-
-T = TypeVar("T")
-
-REFUSED = 2
+from fanion.serving import run_server
+from fanion.terminal import AsJson, Data, refuse, run, settings_of, show, time_text, with_records
 
 app = typer.Typer(
     help="Fanion: product analytics and feature flags that PostHog SDKs talk to unchanged.",
@@ -49,9 +39,8 @@ keys = typer.Typer(help="Personal API keys.", no_args_is_help=True)
 projects = typer.Typer(help="Projects.", no_args_is_help=True)
 app.add_typer(keys, name="keys")
 app.add_typer(projects, name="projects")
+app.add_typer(dead_letters, name="dead-letters")
 
-Data = Annotated[Path | None, typer.Option(help="The folder that holds everything.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Email = Annotated[str | None, typer.Option(help="Whose; the first user's by default.")]
 
 
@@ -62,8 +51,8 @@ def serve(
     data: Data = None,
 ) -> None:
     """Serve until told to stop. The first start makes a project and prints its keys."""
-    settings = _settings(host=host, port=port, data=data)
-    _run(run_server(settings, lambda text: print(text, flush=True)))
+    settings = settings_of(host=host, port=port, data=data)
+    run(run_server(settings, lambda text: print(text, flush=True)))
 
 
 @app.command()
@@ -90,25 +79,29 @@ def setup(
         }
 
     try:
-        made = _with_records(_settings(data=data), work)
+        made = with_records(settings_of(data=data), work)
     except AlreadySetUp:
-        _refuse("Already set up. `fanion keys create` makes another key.")
-    _show(made, as_json)
+        refuse("Already set up. `fanion keys create` makes another key.")
+    show(made, as_json)
 
 
 @app.command()
 def migrate(data: Data = None) -> None:
     """Bring the records store to this version's schema; `serve` does it too."""
-    settings = _settings(data=data)
-    settings.data.mkdir(parents=True, exist_ok=True)
-    _run(migrate_records(settings.records_url))
+
+    async def work() -> None:
+        settings.data.mkdir(parents=True, exist_ok=True)
+        await migrate_records(settings.records_url)
+
+    settings = settings_of(data=data)
+    run(work())
     print("The records store is up to date.")
 
 
 @app.command()
 def doctor(data: Data = None) -> None:
     """Check settings, stores, disk, clock and versions, and say what to do."""
-    findings = _run(examine(_settings(data=data), utc_now()))
+    findings = run(examine(settings_of(data=data), utc_now()))
     table = Table("", "what", "found", "what to do", box=None)
     for finding in findings:
         mark = "[green]ok[/green]" if finding.ok else "[red]!![/red]"
@@ -121,6 +114,9 @@ def doctor(data: Data = None) -> None:
 def version() -> None:
     """Print the version."""
     print(__version__)
+
+
+app.command()(ingestion)
 
 
 @keys.command("create")
@@ -136,11 +132,11 @@ def create_key(
     async def work(records: Records) -> dict[str, Any]:
         user_id = await user_id_of(records, email)
         if user_id is None:
-            _refuse(f"There is no user {email}." if email else "Run `fanion setup` first.")
+            refuse(f"There is no user {email}." if email else "Run `fanion setup` first.")
         key, text = await KeyStore(records).create(user_id, label, scope, utc_now())
         return {"id": str(key.id), "label": key.label, "personal_api_key": text}
 
-    _show(_with_records(_settings(data=data), work), as_json)
+    show(with_records(settings_of(data=data), work), as_json)
 
 
 @keys.command("list")
@@ -154,13 +150,13 @@ def list_keys(data: Data = None, as_json: AsJson = False) -> None:
                 "email": key.email,
                 "label": key.label,
                 "mask_value": key.mask_value,
-                "created_at": _time(key.created_at),
-                "last_used_at": _time(key.last_used_at),
+                "created_at": time_text(key.created_at),
+                "last_used_at": time_text(key.last_used_at),
             }
             for key in await all_keys(records)
         ]
 
-    _show(_with_records(_settings(data=data), work), as_json)
+    show(with_records(settings_of(data=data), work), as_json)
 
 
 @keys.command("revoke")
@@ -169,9 +165,9 @@ def revoke(key_id: str, data: Data = None) -> None:
     try:
         wanted = UUID(key_id)
     except ValueError:
-        _refuse(f"{key_id} is no key id; `fanion keys list` shows them.")
-    if not _with_records(_settings(data=data), lambda records: revoke_key(records, wanted)):
-        _refuse(f"There is no key {key_id}; `fanion keys list` shows them.")
+        refuse(f"{key_id} is no key id; `fanion keys list` shows them.")
+    if not with_records(settings_of(data=data), lambda records: revoke_key(records, wanted)):
+        refuse(f"There is no key {key_id}; `fanion keys list` shows them.")
     print("Revoked.")
 
 
@@ -189,11 +185,24 @@ def create_project(
         user_id = await user_id_of(records, email)
         organization = await organization_of(records, user_id) if user_id is not None else None
         if organization is None:
-            _refuse(f"There is no user {email}." if email else "Run `fanion setup` first.")
+            refuse(f"There is no user {email}." if email else "Run `fanion setup` first.")
         made = await ProjectStore(records).create(organization, name, timezone, utc_now())
         return {"project_id": made.id, "name": made.name, "project_api_key": made.api_token}
 
-    _show(_with_records(_settings(data=data), work), as_json)
+    show(with_records(settings_of(data=data), work), as_json)
+
+
+@projects.command("secret-key")
+def make_secret_key(project_id: int, data: Data = None, as_json: AsJson = False) -> None:
+    """Make a key that reads flag definitions, and print it, this once. A former one ends."""
+
+    async def work(records: Records) -> dict[str, Any]:
+        if project_id not in await ProjectStore(records).by_ids([project_id]):
+            refuse(f"There is no project {project_id}; `fanion projects list` shows them.")
+        key = await SecretKeys(SecretKeyStore(records), utc_now).rotate(project_id)
+        return {"project_id": project_id, "secret_api_key": key}
+
+    show(with_records(settings_of(data=data), work), as_json)
 
 
 @projects.command("list")
@@ -206,65 +215,4 @@ def list_projects(data: Data = None, as_json: AsJson = False) -> None:
             for one in await all_projects(records)
         ]
 
-    _show(_with_records(_settings(data=data), work), as_json)
-
-
-def _settings(**flags: Any) -> Settings:
-    try:
-        return read_settings(os.environ, flags)
-    except SettingsError as error:
-        _refuse(str(error))
-
-
-def _with_records(settings: Settings, work: Callable[[Records], Coroutine[Any, Any, T]]) -> T:
-    async def opened() -> T:
-        settings.data.mkdir(parents=True, exist_ok=True)
-        await migrate_records(settings.records_url)
-        records = await open_records(settings.records_url)
-        try:
-            return await work(records)
-        finally:
-            await records.close()
-
-    return _run(opened())
-
-
-def _run(work: Coroutine[Any, Any, T]) -> T:
-    try:
-        return uvloop.run(work)
-    except (PortTaken, DataFolderTaken) as error:
-        _refuse(str(error))
-    except AppError as error:
-        _refuse(error.detail)
-    except RecordsUnavailable as error:
-        _refuse(f"the records store cannot be used: {error}")
-    except EventStoreUnavailable as error:
-        _refuse(f"the event store cannot be used: {error}")
-    except OSError as error:
-        _refuse(f"a file cannot be used: {error}")
-    except asyncio.CancelledError:
-        raise typer.Exit(1) from None
-
-
-def _refuse(text: str) -> NoReturn:
-    typer.echo(f"fanion: {text}", err=True)
-    raise typer.Exit(REFUSED)
-
-
-def _show(found: dict[str, Any] | list[dict[str, Any]], as_json: bool) -> None:
-    if as_json:
-        print(json.dumps(found))
-    elif isinstance(found, dict):
-        for name, value in found.items():
-            print(f"{name:18} {value}")
-    elif found:
-        table = Table(*found[0], box=None)
-        for row in found:
-            table.add_row(*(str(value) for value in row.values()))
-        Console().print(table)
-    else:
-        print("None.")
-
-
-def _time(value: datetime | None) -> str | None:
-    return None if value is None else value.isoformat(timespec="seconds")
+    show(with_records(settings_of(data=data), work), as_json)

@@ -33,6 +33,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     shutdown_s: float = 8.0
     decide_store_timeout_s: float = 0.5  # flags.md section 18: 300–600 ms
     trust_forwarded_for: bool = True
+    cohorts_every_s: float = 900.0  # cohorts.md section 11: 15 minutes
+    cohort_lease_s: float = 60.0
     geoip_db: str = ""
 
     def __post_init__(self) -> None:
@@ -40,7 +42,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise ValueError("PORT must be between 0 and 65535")
         if self.log_level not in {"debug", "info", "warning", "error"}:
             raise ValueError("LOG_LEVEL must be debug, info, warning or error")
-        for name in ("body_bytes_max", "accept_log_bytes_max", "decide_store_timeout_s"):
+        for name in (
+            "body_bytes_max",
+            "accept_log_bytes_max",
+            "decide_store_timeout_s",
+            "cohorts_every_s",
+            "cohort_lease_s",
+        ):
             if getattr(self, name) <= 0:
                 raise ValueError(f"{name.upper()} must be greater than 0")
         if self.shutdown_s < 0:

@@ -126,6 +126,22 @@ class UnsupportedMediaType(AppError):
         super().__init__(f'Unsupported media type "{media_type}" in request.')
 
 
+class Throttled(AppError):
+    """More than a limit allows: try again after `retry_after_s`. source: capture.md section 10"""
+
+    status, type, default_code = 429, "throttled_error", "throttled"
+
+    def __init__(self, retry_after_s: int) -> None:
+        super().__init__(
+            f"Request was throttled. Expected available in {retry_after_s} "
+            f"second{'' if retry_after_s == 1 else 's'}."
+        )
+        self.retry_after_s = retry_after_s
+
+    def headers(self) -> tuple[tuple[str, str], ...]:
+        return (("retry-after", str(self.retry_after_s)),)
+
+
 class Unavailable(AppError):
     """A store is down or the accept log is full: try again after `retry_after_s`."""
 

@@ -1,6 +1,6 @@
 """A request and a response of the public hot endpoints, free of any server's types."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -27,13 +27,38 @@ class Request:
 
 @dataclass(slots=True)
 class Response:
+    """chunks: what follows the body, for as long as the client stays"""
+
     status: int
     body: bytes
     headers: tuple[tuple[str, str], ...] = ()
     content_type: str = "application/json"
+    chunks: AsyncGenerator[bytes] | None = None
 
 
 Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+def client_ip(request: Request, *, trust_forwarded: bool) -> str:
+    """The first address of X-Forwarded-For, else the peer's; without an IPv4 port.
+
+    source: capture.md section 1
+    """
+    forwarded = request.headers.get("x-forwarded-for") if trust_forwarded else None
+    if not forwarded:
+        return request.peer.rpartition(":")[0].strip("[]")
+    first: str = forwarded.partition(",")[0].strip()
+    host, _, port = first.partition(":")
+    return host if port.isdigit() else first.strip("[]")
+
+
+def is_known_version(if_none_match: str | None, etag: str) -> bool:
+    """Whether the caller has this version already; weak tags count as strong ones."""
+    if not if_none_match:
+        return False
+    given = [tag.strip().removeprefix("W/") for tag in if_none_match.split(",")]
+    return etag in given or given == ["*"]
+
 
 _encoder = msgspec.json.Encoder()
 

@@ -314,7 +314,7 @@ def _is_form(data: bytes, content_type: str) -> bool:
 def _read_form(data: bytes, content_type: str) -> tuple[bytes, dict[str, str]]:
     """The field `data`, and the others. raises: NoData, InvalidPayload"""
     if content_type.strip().lower().startswith("multipart/"):
-        fields = _read_multipart(data, content_type)
+        fields = read_multipart(data, content_type)
     else:
         fields = dict(_split_urlencoded(data, FORM_FIELDS_MAX))
     wanted = fields.pop("data", b"")
@@ -327,7 +327,8 @@ def _field_text(value: bytes) -> str:
     return value[:FORM_FIELD_BYTES_MAX].decode("utf-8", "replace")
 
 
-def _read_multipart(data: bytes, content_type: str) -> dict[str, bytes]:
+def read_multipart(data: bytes, content_type: str) -> dict[str, bytes]:
+    """Each field's last value, files among them. raises: InvalidPayload"""
     fields: dict[str, list[bytes]] = {}
     current: list[bytes] = []
     try:

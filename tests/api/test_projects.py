@@ -11,6 +11,7 @@ from fanion.projects.model import Level
 from fanion.projects.store import FIRST_ORGANIZATION
 from tests.management import (
     BASE_URL,
+    NO_WISHES,
     OWNER_KEY,
     PROJECT_TOKEN,
     Workspace,
@@ -48,6 +49,7 @@ def first_project(workspace: Workspace, **changes: Any) -> dict[str, Any]:
         "created_at": NOW_TEXT,
         "timezone": "UTC",
         "organization": str(FIRST_ORGANIZATION),
+        "ingestion": NO_WISHES,
     } | changes
 
 
@@ -69,6 +71,7 @@ async def test_a_new_project_is_answered_whole_and_its_token_works_at_once(
         "created_at": NOW_TEXT,
         "timezone": "Europe/Berlin",
         "organization": str(FIRST_ORGANIZATION),
+        "ingestion": NO_WISHES,
     }
     assert body["api_token"].startswith("phc_")
     again = await workspace.client.get(f"/api/projects/{found.id}/")

@@ -1,0 +1,51 @@
+"""Builds what calculates cohorts, and what shows them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from fanion.cohorts.api import Cohorts, CohortsApi
+from fanion.cohorts.calculate import Calculator
+from fanion.cohorts.explain_api import CohortExplanationsApi
+from fanion.cohorts.members_api import CohortMembersApi
+from fanion.cohorts.store import CohortStore
+from fanion.cohorts.work_store import WorkStore
+from fanion.config import Settings
+from fanion.db.engine import Records
+from fanion.events.store import EventStore
+from fanion.projects.directory import Projects
+
+COHORT_CONTROLLERS = (CohortsApi, CohortMembersApi, CohortExplanationsApi)
+
+
+@dataclass(frozen=True, slots=True)
+class CohortParts:
+    cohorts: Cohorts
+    calculator: Calculator
+
+
+def build_cohort_parts(
+    settings: Settings,
+    records: Records,
+    events: EventStore,
+    projects: Projects,
+    changed: Callable[[int], None],
+    now: Callable[[], datetime],
+) -> CohortParts:
+    """changed: is told the project whose flags have to be read again"""
+    store = CohortStore(records)
+
+    async def zone_of(project_id: int) -> ZoneInfo:
+        project = await projects.by_id(project_id)
+        return ZoneInfo("UTC" if project is None else project.timezone)
+
+    calculator = Calculator(
+        store,
+        WorkStore(records, settings.cohort_lease_s),
+        events,
+        zone_of,
+        now,
+        settings.cohorts_every_s,
+    )
+    return CohortParts(Cohorts(store, events, calculator, changed), calculator)

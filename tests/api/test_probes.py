@@ -1,0 +1,164 @@
+"""What operators look at: probes, metrics, request ids and the log."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fanion.events.store import EventStore
+from tests.application import Home, Site, open_home, open_site
+
+REASON = "the event store cannot be reached"
+
+
+async def test_a_living_process_is_healthy(site: Site) -> None:
+    async with site.client() as client:
+        for path in ("/_health", "/_health/"):
+            answer = await client.get(path)
+            assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
+
+
+async def test_ready_says_so_of_each_store(site: Site) -> None:
+    async with site.client() as client:
+        answer = await client.get("/_ready")
+
+    checks = {"records": "ok", "events": "ok", "accept_log": "ok"}
+    assert (answer.status_code, answer.json()) == (200, {"status": "ready", "checks": checks})
+
+
+async def test_not_ready_while_a_store_is_down(site: Site) -> None:
+    async with site.client() as client:
+        site.events.is_down = True
+        try:
+            down = await client.get("/_ready")
+        finally:
+            site.events.is_down = False
+        up = await client.get("/_ready")
+
+    assert down.status_code == 503
+    assert down.json() == {
+        "status": "not ready",
+        "checks": {"records": "ok", "events": REASON, "accept_log": "ok"},
+    }
+    assert up.status_code == 200
+
+
+MOVED = {
+    "fanion_requests_total": {"route": "capture", "status": "200"},
+    "fanion_items_accepted_total": {},
+    "fanion_events_ingested_total": {},
+    "fanion_items_dropped_total": {"reason": "no_name"},
+    "fanion_flag_evaluation_seconds_count": {},
+    "fanion_ingest_batch_seconds_count": {},
+    "fanion_request_seconds_count": {"route": "decide"},
+}
+
+
+async def samples(site: Site) -> dict[str, float]:
+    found = {name: await site.metric(name, **labels) for name, labels in MOVED.items()}
+    for store in ("records", "events"):
+        found[store] = await site.metric("fanion_store_seconds_count", store=store)
+    return found
+
+
+async def test_metrics_count_what_happens(home: Home) -> None:
+    site = home.site
+    before = await samples(site)
+
+    await home.capture(
+        {"event": "a", "distinct_id": "u"}, {"event": "b", "distinct_id": "u"}, {"distinct_id": "u"}
+    )
+    await home.decide("u")
+    after = await samples(site)
+
+    moved = {name: after[name] - before[name] for name in before}
+    assert moved.pop("records") >= 1
+    assert moved.pop("events") >= 1
+    assert moved == {
+        "fanion_requests_total": 1,
+        "fanion_items_accepted_total": 3,
+        "fanion_events_ingested_total": 2,
+        "fanion_items_dropped_total": 1,
+        "fanion_flag_evaluation_seconds_count": 1,
+        "fanion_ingest_batch_seconds_count": 1,
+        "fanion_request_seconds_count": 1,
+    }
+
+
+async def test_metrics_tell_how_far_ingestion_is_behind(home: Home) -> None:
+    site = home.site
+    site.events.is_down = True
+    try:
+        for name in ("a", "b"):
+            body = {"api_key": home.token, "event": name, "distinct_id": "u"}
+            assert (await home.public.post("/capture/", json=body)).status_code == 200
+        site.clock.move(seconds=90)
+        behind = (
+            await site.metric("fanion_log_lag_envelopes"),
+            await site.metric("fanion_log_lag_seconds"),
+            await site.metric("fanion_log_bytes"),
+        )
+    finally:
+        site.events.is_down = False
+    await site.ingested()
+
+    assert behind[:2] == (2, 90)
+    assert behind[2] > 0
+    assert await site.metric("fanion_log_lag_envelopes") == 0
+    assert await site.metric("fanion_log_lag_seconds") == 0
+
+
+async def test_metrics_are_in_the_format_of_prometheus(site: Site) -> None:
+    async with site.client() as client:
+        answer = await client.get("/metrics")
+
+    assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    assert "# TYPE fanion_requests_total counter" in answer.text
+
+
+ROUTES = [
+    ("POST", "/capture/"),
+    ("GET", "/_health"),
+    ("GET", "/api/projects/"),
+    ("GET", "/nowhere"),
+]
+
+
+@pytest.mark.parametrize(("method", "path"), ROUTES)
+async def test_a_request_id_is_echoed_or_made(home: Home, method: str, path: str) -> None:
+    async def echoed(**headers: str) -> str:
+        answer = await home.public.request(method, path, headers=headers)
+        return str(answer.headers["x-request-id"])
+
+    assert await echoed(**{"x-request-id": "abc-123"}) == "abc-123"
+    made = [await echoed(), await echoed(), await echoed(**{"x-request-id": "x" * 129})]
+    assert len({*made, "x" * 129}) == 4
+
+
+async def test_each_request_is_one_line_of_the_log(
+    sqlite_url: str, events: EventStore, tmp_path: Path, project_id: int
+) -> None:
+    async with open_site(sqlite_url, events, tmp_path) as site, open_home(site, project_id) as home:
+        known = {"x-request-id": "first"}
+        await home.public.post("/capture/?ip=1", json={"api_key": home.token}, headers=known)
+        await home.public.post("/decide?v=3", json={"api_key": "phc_x", "distinct_id": "u"})
+        await home.get("/persons/")
+        await home.public.get("/nowhere")
+        await asyncio.to_thread(site.writer.close)
+        lines = [json.loads(line) for line in site.lines.getvalue().splitlines()]
+
+    assert [shape(line) for line in lines] == [
+        ("capture", "POST", "/capture/", 200),
+        ("decide", "POST", "/decide", 401),
+        ("management", "GET", f"/api/projects/{project_id}/persons/", 200),
+        ("management", "GET", "/nowhere", 404),
+    ]
+    assert lines[0]["request_id"] == "first"
+    assert all(line["event"] == "request" and line["ms"] > 0 for line in lines)
+    assert not any(home.token in json.dumps(line) for line in lines)
+
+
+def shape(line: dict[str, Any]) -> tuple[Any, ...]:
+    return line["route"], line["method"], line["path"], line["status"]
