@@ -2,7 +2,7 @@
 
 import sys
 
-from bench import capture, decide, evaluation, ingestion, load
+from bench import capture, cohorts, decide, evaluation, ingestion, load
 from bench.report import Row, show
 
 CASES = {
@@ -10,6 +10,7 @@ CASES = {
     "capture": capture.run,
     "decide": decide.run,
     "ingestion": ingestion.run,
+    "cohorts": cohorts.run,
 }
 
 
