@@ -223,7 +223,7 @@ class Consumer:
         started = perf_counter()
         await self._store.claim(self.position, run.last, self._now())
         written = await self._resolved(run)
-        tally, now = run.ledger(_stored_at(written)), self._now()
+        tally, now = run.ledger(_acceptance_times(written)), self._now()
         async with self._store.writing(written, tally, self.position, run.last, now):
             await self._insert(written, run, run.last)
         self._tell(written)
@@ -236,7 +236,7 @@ class Consumer:
     async def _settle(self, letter: MarkedLetter, run: PreparedRun) -> None:
         started = perf_counter()
         written = await self._resolved(run)
-        tally, now = run.ledger(_stored_at(written)), self._now()
+        tally, now = run.ledger(_acceptance_times(written)), self._now()
         async with self._store.settling(letter, written, tally, self.position, now):
             await self._insert(written, run, max(self.position, run.last))
         self._tell(written)
@@ -322,7 +322,7 @@ def _is_full(entries: Sequence[Entry]) -> bool:
     return sum(len(entry.envelope.body) for entry in entries) >= RUN_BYTES_MAX // 2
 
 
-def _stored_at(written: Sequence[Written]) -> dict[int, list[datetime]]:
+def _acceptance_times(written: Sequence[Written]) -> dict[int, list[datetime]]:
     """When the events were accepted, by project."""
     return {
         part.resolved.project_id: [event.received_at for event in part.resolved.events]

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Row, Select, delete, insert, or_, select, upd
 
 from fanion.activity.store import Author, Entry, record
 from fanion.db.erasure_tables import person_erasures, person_floors
+from fanion.db.insight_tables import insight_results
 from fanion.db.tables import person_distinct_ids, person_overrides, persons
 from fanion.db.upsert import upsert
 from fanion.events.erasure import Erasure
@@ -48,6 +49,7 @@ def begin_erasure(
         )
     ).all()
     _remove(connection, project_id, person_id, person.uuid)
+    _forget_results(connection, project_id)
     record(connection, _deleted(author, person.uuid))
     # A run that read the person earlier may have mirrored it with the next version.
     floor = _raise_floor(connection, project_id, person.version + 1)
@@ -79,9 +81,14 @@ def unfinished_erasures(connection: Connection) -> list[Erasure]:
 
 
 def finish_erasure(connection: Connection, erasure_id: int, now: datetime) -> None:
-    connection.execute(
-        update(person_erasures).where(_erasure.id == erasure_id).values(finished_at=now)
+    project_id = connection.scalar(
+        update(person_erasures)
+        .where(_erasure.id == erasure_id)
+        .values(finished_at=now)
+        .returning(_erasure.project_id)
     )
+    if project_id is not None:
+        _forget_results(connection, project_id)
 
 
 def forget_erasures(connection: Connection, finished_before: datetime) -> None:
@@ -118,6 +125,11 @@ def _remove(connection: Connection, project_id: int, person_id: int, uuid: UUID)
         )
     )
     connection.execute(delete(persons).where(_person.id == person_id))
+
+
+def _forget_results(connection: Connection, project_id: int) -> None:
+    """A breakdown that was calculated before may name a value of the person."""
+    connection.execute(delete(insight_results).where(insight_results.c.project_id == project_id))
 
 
 def _raise_floor(connection: Connection, project_id: int, version: int) -> int:
