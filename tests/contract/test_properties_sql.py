@@ -13,9 +13,6 @@ from fanion.events.event import PersonRow
 from fanion.events.store import EventStore
 from fanion.properties.filters import Property, parse_leaf
 from fanion.properties.sql import Bindings, property_condition
-from tests.events_engine import events, project_id
-
-__all__ = ["events", "project_id"]
 
 CASES: dict[str, Any] = json.loads(
     (Path(__file__).parent.parent / "cases" / "filters.json").read_text()
