@@ -22,7 +22,7 @@ from fanion.flags.kept_store import KeptFlags
 from fanion.flags.ofrep_api import Ofrep
 from fanion.flags.readers import DefinitionReaders
 from fanion.flags.readings import Readings
-from fanion.flags.snapshot import FlagSets
+from fanion.flags.snapshot import FlagSets, NoSource
 from fanion.flags.store import FlagStore
 from fanion.flags.stream import Broadcaster
 from fanion.flags.usage_store import CountKeeper
@@ -36,6 +36,7 @@ from fanion.projects.key_store import KeyStore
 from fanion.projects.secret_key_store import SecretKeyStore
 from fanion.projects.secret_keys import SecretKeys
 from fanion.projects.store import ProjectStore
+from fanion.server.connections import allow_connections
 from fanion.server.public import FlagEndpoints
 
 Follower = Callable[[], Awaitable[None]]
@@ -67,17 +68,23 @@ def build_flag_parts(
     kept: KeptFlags,
     now: Callable[[], datetime],
     locate: GeoIp = nowhere,
+    *,
+    records_answer: bool = True,
 ) -> FlagParts:
+    """records_answer: False when they are known not to, so that no request waits for them"""
     projects = Projects(ProjectStore(records, tell_of_project), time.monotonic, kept.project)
     authentication = Authentication(KeyStore(records), now)
     secret_keys = SecretKeys(SecretKeyStore(records), now)
     store = FlagStore(records)
-    flag_sets = FlagSets(store, kept)
+    flag_sets = FlagSets(store if records_answer else NoSource(), kept)
+    reads = readings(settings, records)
+    if not records_answer:
+        reads.breaker.failed(reads.breaker.answers)
     counts = EvaluationCounts(random)
-    evaluator = Evaluator(
-        flag_sets, readings(settings, records), now, metrics.evaluation_seconds, counts.add
-    )
-    broadcaster = Broadcaster(flag_sets)
+    evaluator = Evaluator(flag_sets, reads, now, metrics.evaluation_seconds, counts.add)
+    # The other connections are for those who do not listen but ask.
+    broadcaster = Broadcaster(flag_sets, listeners_max=allow_connections() // 2)
+    metrics.flag_listeners.set_function(lambda: broadcaster.listeners)
     readers = DefinitionReaders(projects, authentication, secret_keys)
     bytes_max = settings.body_bytes_max
     endpoints = FlagEndpoints(

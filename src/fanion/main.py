@@ -52,6 +52,7 @@ from fanion.projects.organizations_api import Organizations, OrganizationsApi
 from fanion.projects.roles_api import RoleMembershipsApi, RolesApi
 from fanion.projects.secret_keys_api import SecretKeysApi
 from fanion.server.application import Application
+from fanion.server.hot_operations import HOT_OPERATIONS
 from fanion.server.management import Management, management_app
 from fanion.server.probes import Check, Probes
 from fanion.server.public import public_routes
@@ -195,6 +196,7 @@ def build(
         },
         body_bytes_max=settings.body_bytes_max,
         public_url=settings.public_url,
+        answered_elsewhere=HOT_OPERATIONS,
     )
     application = Application(
         public_routes(capture, flags.endpoints, probes),

@@ -53,6 +53,9 @@ class Metrics:
             registry=registry,
             buckets=(0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, *_SECONDS[1:]),
         )
+        self.flag_listeners = Gauge(
+            "fanion_flag_listeners", "Connections that wait for changes of flags", registry=registry
+        )
         self.store_seconds = Histogram(
             "fanion_store_seconds",
             "Time of one call of a store",

@@ -82,7 +82,7 @@ async def standby_application(
 ) -> AsyncGenerator[Application]:
     """An application that evaluates the kept flags; what it needs runs beside it."""
     records = unopened_records(settings.records_url)
-    parts = build_flag_parts(settings, records, metrics, kept, now)
+    parts = build_flag_parts(settings, records, metrics, kept, now, records_answer=False)
     for project in await kept.projects():
         parts.projects.restore(project)
     beside = asyncio.ensure_future(parts.broadcaster.beat())

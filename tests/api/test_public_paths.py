@@ -105,3 +105,12 @@ async def test_a_caller_without_origin_gets_no_such_headers(home: Home) -> None:
     answer = await home.public.post("/decide", content=b"{}")
 
     assert not [name for name in answer.headers if name.startswith("access-control")]
+
+
+async def test_management_paths_of_hot_routes_stand_in_the_document(home: Home) -> None:
+    schema = (await home.public.get("/api/schema/")).json()
+
+    base = "/api/projects/{project_id}/feature_flags"
+    for path in (f"{base}/local_evaluation/", f"{base}/stream/", f"{base}/{{key}}/remote_config/"):
+        responses = schema["paths"][path]["get"]["responses"]
+        assert responses.keys() == {"200", "default"}

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 import pytest
 
 from fanion.errors import Unavailable
-from fanion.flags import stream as limits
 from fanion.flags.stream import HEARTBEAT, Broadcaster
 from tests.application import Home
 
@@ -74,7 +73,7 @@ async def test_another_projects_change_is_none_of_its_business(
 
 
 async def test_a_silent_connection_is_kept_open(home: Home) -> None:
-    broadcaster = Broadcaster(home.site.running.flags.flag_sets, heartbeat_s=0.05)
+    broadcaster = Broadcaster(home.site.running.flags.flag_sets, 10, heartbeat_s=0.05)
     beating = asyncio.create_task(broadcaster.beat())
     messages = broadcaster.messages(home.project_id)
 
@@ -88,7 +87,7 @@ async def test_a_silent_connection_is_kept_open(home: Home) -> None:
 
 
 async def test_closing_ends_every_listener_and_lets_no_other_in(home: Home) -> None:
-    broadcaster = Broadcaster(home.site.running.flags.flag_sets)
+    broadcaster = Broadcaster(home.site.running.flags.flag_sets, 100)
     listeners = [broadcaster.messages(home.project_id) for _ in range(100)]
     for messages in listeners:
         await anext(messages)
@@ -103,9 +102,8 @@ async def test_closing_ends_every_listener_and_lets_no_other_in(home: Home) -> N
         broadcaster.messages(home.project_id)
 
 
-async def test_there_is_a_limit_to_listeners(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "LISTENERS_MAX", 1)
-    broadcaster = Broadcaster(home.site.running.flags.flag_sets)
+async def test_there_is_a_limit_to_listeners(home: Home) -> None:
+    broadcaster = Broadcaster(home.site.running.flags.flag_sets, 1)
     messages = broadcaster.messages(home.project_id)
     await anext(messages)
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,13 +57,17 @@ class Place:
 def frozen(place: Place) -> Iterator[None]:
     """PostgreSQL with each of its processes, which would go on by themselves."""
     stopped = processes(place.postgres.pid)
-    for pid in stopped:
-        os.kill(pid, signal.SIGSTOP)
+    tell(stopped, signal.SIGSTOP)
     try:
         yield
     finally:
-        for pid in stopped:
-            os.kill(pid, signal.SIGCONT)
+        tell(stopped, signal.SIGCONT)
+
+
+def tell(pids: list[int], number: signal.Signals) -> None:
+    for pid in pids:
+        with suppress(ProcessLookupError):  # a session that was just ending
+            os.kill(pid, number)
 
 
 def processes(parent: int) -> list[int]:

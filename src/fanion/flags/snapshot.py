@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Never, Protocol
 
@@ -11,7 +11,6 @@ import structlog
 from fanion.db.engine import RecordsUnavailable
 from fanion.flags.definition import Definitions
 from fanion.flags.flag_set import FlagSet, compile_definitions
-from fanion.flags.store import FlagStore
 
 # Projects whose flags are kept; the one that was asked for longest ago makes room.
 PROJECTS_MAX = 20_000
@@ -29,6 +28,24 @@ class Built:
 
     definitions: Definitions
     flag_set: FlagSet
+
+
+class Source(Protocol):
+    """The store of flags. Both raise RecordsUnavailable."""
+
+    async def definitions(self, project_id: int) -> Definitions: ...
+
+    async def versions(self, project_ids: Sequence[int]) -> Mapping[int, int]: ...
+
+
+class NoSource:
+    """A store that is known not to answer, so that nobody waits for it."""
+
+    async def definitions(self, project_id: int) -> Definitions:
+        raise RecordsUnavailable("the records store cannot be opened")
+
+    async def versions(self, project_ids: Sequence[int]) -> Mapping[int, int]:
+        raise RecordsUnavailable("the records store cannot be opened")
 
 
 class Keeper(Protocol):
@@ -54,7 +71,7 @@ class FlagSets:
     restart those that the keeper has.
     """
 
-    def __init__(self, store: FlagStore, keeper: Keeper | None = None) -> None:
+    def __init__(self, store: Source, keeper: Keeper | None = None) -> None:
         self._store = store
         self._keeper = keeper or NoKeeper()
         self._built: OrderedDict[int, Built] = OrderedDict()

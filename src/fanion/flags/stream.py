@@ -15,9 +15,8 @@ from fanion.db.engine import RecordsUnavailable
 from fanion.errors import Unavailable
 from fanion.flags.snapshot import Built, FlagSets
 
-LISTENERS_MAX = 10_000  # 16 kB each
 # Proxies cut connections that are silent for 60 s, some for 30.
-HEARTBEAT_S = 15.0
+HEARTBEAT_S = 10.0
 # Listeners are woken a part at a time: 10,000 at once would hold every request up for 0.3 s.
 HEARTBEAT_SLICES = 60
 WAKE_MAX = 200
@@ -43,8 +42,11 @@ class _Listener:
 class Broadcaster:
     """One for all projects."""
 
-    def __init__(self, flag_sets: FlagSets, heartbeat_s: float = HEARTBEAT_S) -> None:
+    def __init__(
+        self, flag_sets: FlagSets, listeners_max: int, heartbeat_s: float = HEARTBEAT_S
+    ) -> None:
         self._flag_sets = flag_sets
+        self._listeners_max = listeners_max
         self._heartbeat_s = heartbeat_s
         self._listeners: dict[int, set[_Listener]] = {}
         self._count = 0
@@ -52,10 +54,14 @@ class Broadcaster:
         self._waking: set[asyncio.Task[None]] = set()
         flag_sets.listen(self._changed)
 
+    @property
+    def listeners(self) -> int:
+        return self._count
+
     def messages(self, project_id: int) -> AsyncGenerator[bytes]:
         """The present version at once, then one message for each change, and comments that
         keep the connection open. raises: Unavailable when there are too many listeners"""
-        if self._is_closed or self._count >= LISTENERS_MAX:
+        if self._is_closed or self._count >= self._listeners_max:
             raise Unavailable("Too many connections listen for changes.")
         return self._messages(project_id)
 

@@ -31,6 +31,7 @@ class Management:
     dependencies:    by the name under which handlers ask for them, typed by their class
     public_url:      where clients reach this server; empty means the host they asked
     trust_forwarded: whether a proxy in front tells host and scheme
+    answered_elsewhere: paths of the API that hot routes answer, for the document
     """
 
     authentication: Authentication
@@ -41,6 +42,7 @@ class Management:
     body_bytes_max: int = BODY_BYTES_MAX
     public_url: str = ""
     trust_forwarded: bool = True
+    answered_elsewhere: Mapping[str, Any] = field(default_factory=dict)
 
 
 def management_app(parts: Management) -> AsgiApp:
@@ -63,7 +65,9 @@ class _Pages:
         if self._schema is None:
             # A twin that never serves: with a configuration of its own the framework adds
             # routes, and pages that load scripts from elsewhere.
-            self._schema = document(_application(self._parts, openapi_config()))
+            self._schema = document(
+                _application(self._parts, openapi_config()), self._parts.answered_elsewhere
+            )
         return self._schema
 
     def documentation(self) -> str:

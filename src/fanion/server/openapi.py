@@ -5,7 +5,8 @@ really answered: trailing slashes, one error shape, paging parameters.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from typing import Any
 
 import msgspec
@@ -85,9 +86,10 @@ def openapi_config() -> OpenAPIConfig:
     )
 
 
-def document(app: Litestar) -> dict[str, Any]:
-    """app: built with `openapi_config()`"""
+def document(app: Litestar, others: Mapping[str, Any]) -> dict[str, Any]:
+    """app: built with `openapi_config()`; others: paths that something else answers"""
     schema: dict[str, Any] = _plain(_renamed(app.openapi_schema.to_schema()))
+    schema["paths"] |= deepcopy(dict(others))
     schemas = schema["components"].setdefault("schemas", {})
     for _, _, operation in operations(schema):
         responses = operation["responses"]

@@ -9,6 +9,7 @@ from granian.constants import Interfaces, TaskImpl
 from granian.server.embed import Server
 
 from fanion.server.application import Application
+from fanion.server.connections import allow_connections
 from fanion.server.rsgi import Exchange, Scope
 
 BACKLOG = 1024
@@ -87,6 +88,8 @@ async def serve(
         # The alternative scheduler breaks asyncio's list of tasks, which shutdown needs.
         task_impl=TaskImpl.asyncio,
         backlog=BACKLOG,
+        # Connections, not requests: past this number nobody else is let in.
+        backpressure=allow_connections(),
         websockets=False,
         log_enabled=False,
     )
