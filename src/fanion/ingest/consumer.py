@@ -28,6 +28,10 @@ RUN_ENVELOPES_MAX = 5_000
 RUN_BYTES_MAX = 4 * 1024 * 1024
 # Every insert is a part that the event store has to merge; ten a second are no burden.
 LINGER_S = 0.1
+# Under load an insert waits longer and takes more: each one makes the disk sync several files,
+# and the answer to a capture request waits for that same disk.
+BUSY_ENVELOPES = 200
+BUSY_LINGER_S = 0.5
 # Clients retry for minutes; ids of older events are recognised when they are of one day.
 REMEMBERED = timedelta(hours=2)
 REMEMBERED_MAX = 2_000_000
@@ -140,7 +144,8 @@ class Consumer:
             entries = await self._patience.until_done(lambda: self._read(after))
             if not _is_full(entries):
                 await self._idle.wait()
-                await asyncio.sleep(max(0.0, self._stored_at + LINGER_S - monotonic()))
+                linger_s = LINGER_S if len(entries) < BUSY_ENVELOPES else BUSY_LINGER_S
+                await asyncio.sleep(max(0.0, self._stored_at + linger_s - monotonic()))
                 entries = await self._patience.until_done(lambda: self._read(after))
             if entries:
                 return entries, await self._prepare(entries)
