@@ -5,6 +5,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import UUID, uuid5
 
@@ -18,6 +19,7 @@ WRITERS = 8
 USERS = 40
 ENOUGH = 200
 CATCH_UP_S = 60
+BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 NAMESPACE = UUID("5f6d1d0c-3f6f-4a63-9c39-8f9f9e7f3a11")
 
 
@@ -108,7 +110,10 @@ async def writer(
 
 def item(round_number: int, number: int, count: int, place: int) -> dict[str, object]:
     name = f"{round_number}.{number}.{count}.{place}"
+    # Pages go on before the time of their last row, so that no two events may share one.
+    since = ((round_number * WRITERS + number) * 10_000 + count) * 3 + place
     return {
+        "timestamp": (BEGIN + timedelta(microseconds=since)).isoformat(),
         "event": f"event {place}",
         "uuid": str(uuid5(NAMESPACE, name)),
         "distinct_id": f"user {(number * 7 + count + place) % USERS}",
