@@ -1,5 +1,6 @@
 """An httpx transport that calls an RSGI application in memory, as Granian would."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -26,14 +27,32 @@ class Scope:
 
 
 @dataclass
-class Stream:
-    parts: list[bytes]
+class Stream(httpx.AsyncByteStream):
+    """What the application sends while it runs; closing it is the client that goes away."""
+
+    chunks: asyncio.Queue[bytes] = field(default_factory=asyncio.Queue)
+    answering: asyncio.Task[None] | None = None
 
     async def send_bytes(self, data: bytes) -> None:
-        self.parts.append(data)
+        self.chunks.put_nowait(data)
 
     async def send_str(self, data: str) -> None:
-        self.parts.append(data.encode())
+        self.chunks.put_nowait(data.encode())
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        assert self.answering
+        while not (self.answering.done() and self.chunks.empty()):
+            next_one = asyncio.create_task(self.chunks.get())
+            await asyncio.wait({next_one, self.answering}, return_when=asyncio.FIRST_COMPLETED)
+            if next_one.done():
+                yield next_one.result()
+            else:
+                next_one.cancel()
+
+    async def aclose(self) -> None:
+        assert self.answering
+        self.answering.cancel()
+        await asyncio.wait({self.answering})
 
 
 @dataclass
@@ -41,7 +60,9 @@ class Proto:
     request_body: bytes
     status: int = 0
     headers: list[tuple[str, str]] = field(default_factory=list)
-    parts: list[bytes] = field(default_factory=list)
+    body: bytes = b""
+    stream: Stream | None = None
+    begun: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def __call__(self) -> bytes:
         return self.request_body
@@ -52,15 +73,16 @@ class Proto:
 
     def response_bytes(self, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
         assert self.status == 0, "answered twice"
-        self.status, self.headers = status, headers
-        self.parts.append(body)
+        self.status, self.headers, self.body = status, headers, body
 
     def response_empty(self, status: int, headers: list[tuple[str, str]]) -> None:
         self.response_bytes(status, headers, b"")
 
     def response_stream(self, status: int, headers: list[tuple[str, str]]) -> Stream:
         self.response_bytes(status, headers, b"")
-        return Stream(self.parts)
+        self.stream = Stream()
+        self.begun.set()
+        return self.stream
 
 
 @dataclass
@@ -78,5 +100,17 @@ class RsgiTransport(httpx.AsyncBaseTransport):
             request.url.netloc.decode(),
             client=self.client,
         )
-        await self.app.__rsgi__(scope, proto)
-        return httpx.Response(proto.status, headers=proto.headers, content=b"".join(proto.parts))
+        answering = asyncio.ensure_future(self.app.__rsgi__(scope, proto))
+        begun = asyncio.create_task(proto.begun.wait())
+        try:
+            await asyncio.wait({answering, begun}, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            answering.cancel()
+            raise
+        finally:
+            begun.cancel()
+        if proto.stream is None:
+            await answering
+            return httpx.Response(proto.status, headers=proto.headers, content=proto.body)
+        proto.stream.answering = answering
+        return httpx.Response(proto.status, headers=proto.headers, stream=proto.stream)
