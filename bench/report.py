@@ -34,7 +34,7 @@ def best_ns(run: Callable[[], object], rounds: int = 7, calls: int = 50) -> floa
 def show(rows: Iterable[Row]) -> None:
     lines = [f"{'case':44} {'ours':>14} {'floor':>14} {'ratio':>7} {'target':>7}"]
     lines += [
-        f"{row.case:44} {row.ours:>14} {row.floor:>14} {row.ratio:>7.1f} {row.target:>7.1f}"
+        f"{row.case:44} {row.ours:>14} {row.floor:>14} {row.ratio:>7.2f} {row.target:>7.2f}"
         f"{'' if row.passed else '  MISSED'}"
         for row in rows
     ]

@@ -81,7 +81,7 @@ def build_flag_parts(
     if not records_answer:
         reads.breaker.failed(reads.breaker.answers)
     counts = EvaluationCounts(random)
-    evaluator = Evaluator(flag_sets, reads, now, metrics.evaluation_seconds, counts.add)
+    evaluator = Evaluator(flag_sets, reads, now, metrics.hot.evaluation_seconds, counts.add)
     # The other connections are for those who do not listen but ask.
     broadcaster = Broadcaster(flag_sets, listeners_max=allow_connections() // 2)
     metrics.flag_listeners.set_function(lambda: broadcaster.listeners)
@@ -118,11 +118,13 @@ def build_flag_parts(
 
 def readings(settings: Settings, records: Records) -> Readings:
     limits = LookupLimits(timeout_s=settings.decide_store_timeout_s)
-    writes = LookupLimits(timeout_s=settings.decide_store_timeout_s, reads_max=1)
+    one_write = LookupLimits(timeout_s=settings.decide_store_timeout_s, reads_max=1)
+    # In PostgreSQL other servers write the persons.
+    writes = records.writes if records.dialect == "sqlite" else None
     return Readings(
-        Lookup(partial(stored_properties, records), limits),
-        Lookup(partial(stored_group_properties, records), limits),
+        Lookup(partial(stored_properties, records), limits, writes),
+        Lookup(partial(stored_group_properties, records), limits, writes),
         Lookup(partial(kept_identities, records), limits),
-        Lookup(partial(keep_identities, records), writes),
-        Lookup(partial(memberships, records), limits),
+        Lookup(partial(keep_identities, records), one_write),
+        Lookup(partial(memberships, records), limits, writes),
     )

@@ -1,10 +1,10 @@
 """A request and a response of the public hot endpoints, free of any server's types."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import msgspec
+from msgspec import Struct
 
 
 class Headers(Protocol):
@@ -13,8 +13,7 @@ class Headers(Protocol):
     def get(self, key: str, default: Any = None) -> Any: ...
 
 
-@dataclass(slots=True)
-class Request:
+class Request(Struct):
     """path: without the query; query: raw, as sent; peer: address and port of the caller"""
 
     method: str
@@ -25,8 +24,7 @@ class Request:
     body: bytes
 
 
-@dataclass(slots=True)
-class Response:
+class Response(Struct):
     """chunks: what follows the body, for as long as the client stays"""
 
     status: int

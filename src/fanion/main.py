@@ -139,7 +139,7 @@ def build(
         authentication,
         stores.log,
         now,
-        metrics.accepted,
+        metrics.hot.accepted,
         settings.body_bytes_max,
         settings.trust_forwarded_for,
     )

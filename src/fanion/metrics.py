@@ -2,7 +2,10 @@
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
+from fanion.tallies import HotMetrics
+
 _SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+_EVALUATION_SECONDS = (0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, *_SECONDS[1:])
 
 
 class Metrics:
@@ -10,19 +13,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = registry = CollectorRegistry()
-        self.requests = Counter(
-            "fanion_requests", "Requests answered", ["route", "status"], registry=registry
-        )
-        self.request_seconds = Histogram(
-            "fanion_request_seconds",
-            "Time to answer",
-            ["route"],
-            registry=registry,
-            buckets=_SECONDS,
-        )
-        self.accepted = Counter(
-            "fanion_items_accepted", "Items answered with 200 and durable", registry=registry
-        )
+        self.hot = HotMetrics(registry, _SECONDS, _EVALUATION_SECONDS)
         self.ingested = Counter(
             "fanion_events_ingested", "Events stored and visible", registry=registry
         )
@@ -46,12 +37,6 @@ class Metrics:
             "Time to ingest one run",
             registry=registry,
             buckets=_SECONDS,
-        )
-        self.evaluation_seconds = Histogram(
-            "fanion_flag_evaluation_seconds",
-            "Time to evaluate the flags of one request",
-            registry=registry,
-            buckets=(0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, *_SECONDS[1:]),
         )
         self.flag_listeners = Gauge(
             "fanion_flag_listeners", "Connections that wait for changes of flags", registry=registry

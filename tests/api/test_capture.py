@@ -123,6 +123,11 @@ REFUSALS: dict[str, tuple[bytes, int, Json]] = {
         400,
         error("validation_error", "invalid_project", "Invalid Project ID.", "project_id"),
     ),
+    "a project that is a list": (
+        b'{"api_key": "phc_x", "project_id": [7], "event": "a", "distinct_id": "u"}',
+        400,
+        error("validation_error", "invalid_project", "Invalid Project ID.", "project_id"),
+    ),
     "a personal key that is none": (
         b'{"api_key": "phx_x", "project_id": 1, "event": "a", "distinct_id": "u"}',
         401,

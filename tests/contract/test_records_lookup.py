@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 import pytest
-from sqlalchemy import insert, select
+from sqlalchemy import insert, select, update
 
 from fanion.db.engine import Records, RecordsUnavailable
-from fanion.db.lookup import Lookup, LookupLimits
+from fanion.db.lookup import UNKNOWN, Lookup, LookupLimits
 from fanion.db.tables import flag_versions
 
 LIMITS = LookupLimits(timeout_s=30, keys_max=10, reads_max=2)
@@ -143,3 +143,43 @@ async def test_closing_ends_what_still_reads() -> None:
 
     with pytest.raises(RecordsUnavailable):
         await asker
+
+
+async def test_a_value_is_remembered_until_this_process_writes(
+    versions: Versions, records: Records
+) -> None:
+    lookup = Lookup(versions.load, LIMITS, records.writes)
+    assert lookup.recent(1) is UNKNOWN
+
+    assert [await lookup.get(1), await lookup.get(1), await lookup.get(999)] == [10, 10, None]
+    assert (lookup.recent(1), lookup.recent(999)) == (10, None)
+    assert versions.statements == [[1], [999]]
+
+    async with records.write() as connection:
+        await connection.execute(update(flag_versions).values(version=7))
+
+    assert lookup.recent(1) is UNKNOWN
+    assert await lookup.get(1) == 7
+
+
+async def test_what_was_read_while_this_process_wrote_is_not_remembered(
+    versions: Versions, records: Records
+) -> None:
+    async def load(keys: Sequence[int]) -> Mapping[int, int]:
+        found = await versions.load(keys)
+        async with records.write() as connection:
+            await connection.execute(update(flag_versions).values(version=7))
+        return found
+
+    lookup = Lookup(load, LIMITS, records.writes)
+
+    assert await lookup.get(1) == 10
+    assert lookup.recent(1) is UNKNOWN
+
+
+async def test_without_a_count_of_writes_nothing_is_remembered(versions: Versions) -> None:
+    lookup = Lookup(versions.load, LIMITS)
+
+    assert [await lookup.get(1), await lookup.get(1)] == [10, 10]
+    assert lookup.recent(1) is UNKNOWN
+    assert versions.statements == [[1], [1]]

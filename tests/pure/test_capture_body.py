@@ -8,7 +8,7 @@ from urllib.parse import quote_plus
 import msgspec
 import pytest
 
-from fanion.errors import InvalidPayload, InvalidProject, NoData
+from fanion.errors import InvalidPayload, NoData
 from fanion.http import Request
 from fanion.ingest.body import Capture, read_capture
 from fanion.ingest.items import read_items
@@ -219,26 +219,9 @@ def test_an_unreadable_send_time_refuses_before_the_key_is_looked_at(body: Any, 
     assert refused.value.detail.startswith("Malformed request data, invalid sent at: ")
 
 
-@pytest.mark.parametrize(
-    ("given", "project_id"), [(None, None), ("", None), (7, 7), ("7", 7), (" 7 ", 7)]
-)
-def test_a_project_id_may_be_a_number_or_its_text(given: Any, project_id: int | None) -> None:
-    assert capture({**EVENT, "api_key": "k", "project_id": given}).project_id() == project_id
-
-
-@pytest.mark.parametrize("given", ["seven", 7.5, True, [7], {"id": 7}])
-def test_another_project_id_is_invalid_when_it_is_needed(given: Any) -> None:
-    read = capture({**EVENT, "api_key": "k", "project_id": given})
-
-    with pytest.raises(InvalidProject) as refused:
-        read.project_id()
-
-    assert (refused.value.code, refused.value.attr) == ("invalid_project", "project_id")
-
-
 def test_a_project_id_is_read_from_the_form_and_from_the_first_item() -> None:
-    assert capture(form(EVENT, token="k", project_id="7"), content_type=FORM).project_id() == 7
-    assert capture([{**EVENT, "api_key": "k", "project_id": 7}, EVENT]).project_id() == 7
+    assert capture(form(EVENT, token="k", project_id="7"), content_type=FORM).project == "7"
+    assert capture([{**EVENT, "api_key": "k", "project_id": 7}, EVENT]).project == 7
 
 
 @pytest.mark.parametrize(

@@ -40,10 +40,15 @@ class Records:
         self._writes = writes
         self._fetch = fetch
         self._took: Callable[[float], None] = _unobserved
+        self._written = 0
 
     def observe(self, took: Callable[[float], None]) -> None:
         """took: is told the seconds of each transaction and each read from now on"""
         self._took = took
+
+    def writes(self) -> int:
+        """How many transactions that may write have ended in this process."""
+        return self._written
 
     @contextmanager
     def _timed(self) -> Iterator[None]:
@@ -66,9 +71,12 @@ class Records:
 
         SQLite has one at a time; the next waits for it, CONNECTION_WAIT_S at most.
         """
-        with self._timed():
-            async with connected(self._writes) as connection, connection.begin():
-                yield connection
+        try:
+            with self._timed():
+                async with connected(self._writes) as connection, connection.begin():
+                    yield connection
+        finally:
+            self._written += 1
 
     async def fetch(
         self, statement: Executable, parameters: Parameters | None = None

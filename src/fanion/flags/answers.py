@@ -32,6 +32,18 @@ CONFIGURATION: Mapping[str, Any] = {
 }
 
 _encode = msgspec.json.Encoder().encode
+# The same for everybody, so it is encoded once: an object that is left open.
+_CONFIGURATION_BEGUN = _encode(CONFIGURATION)[:-1] + b","
+
+
+def configured(answer: Mapping[str, Any]) -> bytes:
+    """JSON of the configuration and the answer in one object. answer: not empty"""
+    return _CONFIGURATION_BEGUN + _encode(answer)[1:]
+
+
+def plain(answer: Mapping[str, Any]) -> bytes:
+    """JSON of the answer alone."""
+    return _encode(answer)
 
 
 def decide_answer(version: int, flag_set: FlagSet, evaluation: Evaluation) -> dict[str, Any]:
@@ -48,14 +60,13 @@ def decide_answer(version: int, flag_set: FlagSet, evaluation: Evaluation) -> di
 
 def values_and_payloads(evaluation: Evaluation) -> dict[str, Any]:
     """Every flag's value, and the payloads of those that are on."""
-    decisions = evaluation.decisions
-    return {
-        "featureFlags": {key: found.value for key, found in decisions.items()},
-        "featureFlagPayloads": {
-            key: found.payload for key, found in decisions.items() if found.payload is not None
-        },
-        **_marker(evaluation),
-    }
+    values: dict[str, bool | str] = {}
+    payloads: dict[str, Any] = {}
+    for key, found in evaluation.decisions.items():
+        values[key] = found.value
+        if found.payload is not None:
+            payloads[key] = found.payload
+    return {"featureFlags": values, "featureFlagPayloads": payloads, **_marker(evaluation)}
 
 
 def records(

@@ -7,23 +7,24 @@ out and marked.
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
+from msgspec.structs import replace
+
 from fanion.errors import InvalidPayload, NoData
-from fanion.flags.answers import CONFIGURATION, decide_answer, records, values_and_payloads
+from fanion.flags.answers import configured, decide_answer, plain, records, values_and_payloads
 from fanion.flags.evaluator import Evaluator
 from fanion.flags.request import (
     FlagRequest,
     flags_disabled,
     is_truthy,
-    personal_project_id,
     project_token,
     read_request,
     read_version,
 )
-from fanion.http import Request, Response, client_ip, json_response
+from fanion.http import Request, Response, client_ip
 from fanion.projects.auth import Authentication
 from fanion.projects.directory import Projects
 from fanion.projects.model import Project
@@ -57,22 +58,22 @@ class Decide:
         query = parse_query(request.query)
         values, project = await self._asked(request, query)
         if flags_disabled(values):
-            return json_response({**CONFIGURATION, "featureFlags": {}})
+            return Response(200, configured({"featureFlags": {}}))
         asked = self._located(request, read_request(values))
         built, evaluation = await self.evaluator.answer(project.id, asked)
         version = read_version(query.get("v"))
         answer = decide_answer(version, built.flag_set, evaluation)
         if version >= 4:
             answer["requestId"] = str(uuid4())
-        return json_response({**CONFIGURATION, **answer})
+        return Response(200, configured(answer))
 
     async def flags(self, request: Request) -> Response:
         """source: sdk-wire.md section 4.2"""
         query = parse_query(request.query)
         values, project = await self._asked(request, query)
-        configuration = CONFIGURATION if is_truthy(query.get("config")) else {}
+        written = configured if is_truthy(query.get("config")) else plain
         if flags_disabled(values):
-            return json_response({**configuration, "flags": {}, "featureFlags": {}})
+            return Response(200, written({"flags": {}, "featureFlags": {}}))
         asked = self._located(request, read_request(values))
         built, evaluation = await self.evaluator.answer(project.id, asked)
         version = read_version(query.get("v"))
@@ -80,13 +81,12 @@ class Decide:
             answer = values_and_payloads(evaluation)
         else:
             answer = records(built.flag_set, evaluation, with_value=version >= 4)
-        evaluated_at = int(self.evaluator.now().timestamp() * 1000)
-        return json_response(
-            {**configuration, **answer, "requestId": str(uuid4()), "evaluatedAt": evaluated_at}
-        )
+        answer["requestId"] = str(uuid4())
+        answer["evaluatedAt"] = int(self.evaluator.now().timestamp() * 1000)
+        return Response(200, written(answer))
 
     async def _asked(
-        self, request: Request, query: dict[str, str]
+        self, request: Request, query: Mapping[str, str]
     ) -> tuple[dict[str, Any], Project]:
         """The decoded body and its project. raises: InvalidPayload, errors of the key"""
         if len(request.body) <= READ_ON_LOOP_BYTES_MAX:
@@ -97,11 +97,14 @@ class Decide:
         known = self.projects.known(token)
         if known is not None:
             return values, known
-        project_id = personal_project_id(values)
-        project = await project_of_key(self.projects, self.authentication, token, project_id)
+        project = await project_of_key(
+            self.projects, self.authentication, token, values.get("project_id")
+        )
         return values, project
 
-    def _read(self, request: Request, query: dict[str, str]) -> tuple[DecodedForm, dict[str, Any]]:
+    def _read(
+        self, request: Request, query: Mapping[str, str]
+    ) -> tuple[DecodedForm, dict[str, Any]]:
         headers = request.headers
         try:
             form = decode_body(

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from msgspec import Struct
+
 
 class Reason(StrEnum):
     CONDITION_MATCH = "condition_match"
@@ -64,8 +66,7 @@ class CannotCompute(Exception):
     """The flag has no answer now: it is left out, and the error marker says so."""
 
 
-@dataclass(frozen=True, slots=True)
-class Evaluation:
+class Evaluation(Struct, frozen=True, gc=False):
     """Answers by flag key, and the keys of the flags that could not be computed."""
 
     decisions: Mapping[str, Decision]

@@ -1,11 +1,11 @@
 """One evaluation from beginning to end: flags from memory, what is missing from the stores."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from time import perf_counter
 
-from prometheus_client import Histogram
+from msgspec.structs import replace
 
 from fanion.db.engine import RecordsUnavailable
 from fanion.errors import Unavailable
@@ -16,6 +16,7 @@ from fanion.flags.needs import NOTHING, needs
 from fanion.flags.readings import Readings
 from fanion.flags.request import FlagRequest
 from fanion.flags.snapshot import Built, FlagSets
+from fanion.tallies import Durations
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ class Evaluator:
     flag_sets: FlagSets
     readings: Readings
     now: Callable[[], datetime]
-    seconds: Histogram
+    seconds: Durations
     count: Callable[[int, Mapping[str, Decision]], None] = uncounted
 
     async def answer(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fanion.db.engine import RecordsUnavailable
-from fanion.db.lookup import K, Lookup, V
+from fanion.db.lookup import UNKNOWN, K, Lookup, V
 from fanion.flags.breaker import Breaker
 from fanion.flags.continuity_store import HashKeys, Keep
 from fanion.flags.flag_set import FlagSet
@@ -51,13 +51,22 @@ class Readings:
         anon_distinct_id: of before the login; flags with continuity go on with it
         """
         person = project_id, _storable(subject.distinct_id)
+        known: dict[str, Any] = {}
         reads: dict[str, Awaitable[Any]] = {}
         if missing.person:
-            reads["stored"] = self._or_none(self.persons, person, {})
+            stored = self.persons.recent(person)
+            if stored is UNKNOWN:
+                reads["stored"] = self._or_none(self.persons, person, {})
+            else:
+                known["stored"] = stored or {}
         if missing.groups:
             reads["stored_groups"] = self._groups(project_id, flag_set, missing)
         if missing.cohorts:
-            reads["cohorts"] = self._or_none(self.memberships, person, frozenset())
+            cohorts = self.memberships.recent(person)
+            if cohorts is UNKNOWN:
+                reads["cohorts"] = self._or_none(self.memberships, person, frozenset())
+            else:
+                known["cohorts"] = cohorts or frozenset()
         if anon_distinct_id is not None and flag_set.continuity:
             anon = _storable(anon_distinct_id)
             reads["hash_keys"] = self._keep(person, anon, flag_set.continuity)
@@ -65,8 +74,11 @@ class Readings:
             reads["hash_keys"] = self._or_none(self.kept, person, {})
         if len(reads) == 1:
             ((name, read),) = reads.items()
-            return {name: await read}
-        return dict(zip(reads, await asyncio.gather(*reads.values()), strict=True))
+            known[name] = await read
+        elif reads:
+            found = await asyncio.gather(*reads.values())
+            known.update(zip(reads, found, strict=True))
+        return known
 
     async def _or_none(self, lookup: Lookup[K, V], key: K, absent: V) -> V | None:
         try:

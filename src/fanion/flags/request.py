@@ -4,10 +4,11 @@ source: flags.md section 10; sdk-wire.md section 4.1
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from fanion.errors import AppError, InvalidApiKey, InvalidPayload, InvalidProject, MissingApiKey
+from msgspec import Struct
+
+from fanion.errors import AppError, InvalidApiKey, InvalidPayload, MissingApiKey
 from fanion.flags.subject import Subject
 
 VERSION_DEFAULT = 1
@@ -23,8 +24,7 @@ class MissingDistinctId(AppError):
     default_detail = "Decide requires a distinct_id."
 
 
-@dataclass(frozen=True, slots=True)
-class FlagRequest:
+class FlagRequest(Struct, frozen=True, gc=False):
     """subject:          as the request describes it, nothing read yet
     anon_distinct_id: the id before the login, for experience continuity
     keys:             the flags asked for; None for all
@@ -47,31 +47,19 @@ def project_token(values: Mapping[str, Any], fields: Mapping[str, str]) -> str:
     raises: NoApiKey; InvalidApiKey for something that is no text
     source: capture.md section 1.4
     """
-    properties = values.get("properties")
-    inner = properties.get("token") if isinstance(properties, dict) else None
-    places = (fields.get("api_key"), fields.get("token"))
-    token = next(
-        filter(None, (*places, *map(values.get, ("$token", "token", "api_key")), inner)), None
+    token = (
+        fields.get("api_key")
+        or fields.get("token")
+        or values.get("$token")
+        or values.get("token")
+        or values.get("api_key")
+        or _token_within(values.get("properties"))
     )
-    if token is None:
+    if not token:
         raise NoApiKey
     if not isinstance(token, str):
         raise InvalidApiKey
     return token
-
-
-def personal_project_id(values: Mapping[str, Any]) -> int | None:
-    """The project that a personal key in the token's place is used for, None without one.
-
-    raises: InvalidProject for something that is no number
-    """
-    found = values.get("project_id")
-    if not found:
-        return None
-    try:
-        return int(str(found))
-    except ValueError:
-        raise InvalidProject from None
 
 
 def flags_disabled(values: Mapping[str, Any]) -> bool:
@@ -87,16 +75,15 @@ def read_request(values: Mapping[str, Any]) -> FlagRequest:
         raise MissingDistinctId
     anon = values.get("$anon_distinct_id")
     groups = _object(values, "groups")
+    group_properties = _object(values, "group_properties")
     return FlagRequest(
         Subject(
             text(distinct_id),
             sent=_object(values, "person_properties"),
-            groups={name: text(key) for name, key in groups.items() if key is not None},
-            group_properties={
-                name: properties
-                for name, properties in _object(values, "group_properties").items()
-                if isinstance(properties, dict)
-            },
+            groups={k: text(v) for k, v in groups.items() if v is not None} if groups else {},
+            group_properties={k: v for k, v in group_properties.items() if isinstance(v, dict)}
+            if group_properties
+            else {},
         ),
         anon_distinct_id=None if anon is None else text(anon),
         keys=_keys(values),
@@ -122,6 +109,10 @@ def is_truthy(value: object) -> bool:
 def text(value: object) -> str:
     """An id as text: a number in decimal."""
     return value if isinstance(value, str) else str(value)
+
+
+def _token_within(properties: object) -> Any:
+    return properties.get("token") if isinstance(properties, dict) else None
 
 
 def _object(values: Mapping[str, Any], name: str) -> Mapping[str, Any]:

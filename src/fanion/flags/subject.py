@@ -1,9 +1,10 @@
 """Whom flags are evaluated for: what the request says and what the stores know."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
+
+from msgspec import Struct
 
 from fanion.flags.decision import CannotCompute, Decision
 from fanion.flags.hashing import utf8
@@ -12,8 +13,7 @@ from fanion.properties.match import Properties
 Stored = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(Struct, frozen=True, gc=False):
     """None stands for "could not be read", an empty value for "nothing there".
 
     sent, geoip:      person properties of the request, and of the caller's address
@@ -28,14 +28,14 @@ class Subject:
     """
 
     distinct_id: str
-    sent: Mapping[str, Any] = field(default_factory=dict)
-    geoip: Mapping[str, Any] = field(default_factory=dict)
-    stored: Stored | None = field(default_factory=dict)
+    sent: Mapping[str, Any] = {}
+    geoip: Mapping[str, Any] = {}
+    stored: Stored | None = {}
     cohorts: frozenset[int] | None = frozenset()
-    groups: Mapping[str, str] = field(default_factory=dict)
-    group_properties: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    stored_groups: Mapping[str, Stored] | None = field(default_factory=dict)
-    hash_keys: Mapping[str, str] | None = field(default_factory=dict)
+    groups: Mapping[str, str] = {}
+    group_properties: Mapping[str, Mapping[str, Any]] = {}
+    stored_groups: Mapping[str, Stored] | None = {}
+    hash_keys: Mapping[str, str] | None = {}
 
 
 class OnlyKnown(dict[str, Any]):

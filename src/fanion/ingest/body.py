@@ -12,7 +12,7 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
-from fanion.errors import InvalidPayload, InvalidProject, NoData
+from fanion.errors import InvalidPayload, NoData
 from fanion.http import Request
 from fanion.ingest.items import fault_of, items_of
 from fanion.ingest.timestamps import parse_sent_at
@@ -49,15 +49,6 @@ class Capture(Struct, frozen=True):
     items_json: bytes
     items: int
     refusal: InvalidPayload | None = None
-
-    def project_id(self) -> int | None:
-        """raises: InvalidProject"""
-        if not self.project:
-            return None
-        try:
-            return int(str(self.project))
-        except ValueError:
-            raise InvalidProject from None
 
 
 def read_capture(

@@ -9,18 +9,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 
-from prometheus_client import Counter
-
 from fanion.errors import (
     AppError,
-    InvalidApiKey,
-    InvalidPersonalApiKey,
     MissingApiKey,
-    PermissionDenied,
     Throttled,
     Unavailable,
 )
-from fanion.http import Request, Response
+from fanion.http import Request, Response, client_ip
 from fanion.ingest.body import Capture, read_capture
 from fanion.ingest.limits import RateLimits
 from fanion.ingest.v1 import read_v1, v1_answer, v1_error
@@ -28,6 +23,8 @@ from fanion.log.port import AcceptLog, Envelope, LogFull
 from fanion.projects.auth import Authentication
 from fanion.projects.directory import Projects
 from fanion.projects.model import Project
+from fanion.projects.public_key import project_of_key
+from fanion.tallies import Tally
 
 # Reading a larger body takes more than a few milliseconds, which the event loop has not.
 READ_ON_LOOP_BYTES_MAX = 128 * 1024
@@ -44,7 +41,7 @@ class CaptureEndpoints:
     authentication: Authentication
     log: AcceptLog
     now: Callable[[], datetime]
-    accepted: Counter
+    accepted: Tally
     body_bytes_max: int
     trust_forwarded_for: bool
     limits: RateLimits = field(default_factory=RateLimits)
@@ -91,7 +88,7 @@ class CaptureEndpoints:
         envelope = Envelope(
             project.id,
             now,
-            self._client_ip(request),
+            client_ip(request, trust_forwarded=self.trust_forwarded_for),
             headers.get("user-agent") or "",
             capture.sent_at,
             capture.items_json,
@@ -107,7 +104,7 @@ class CaptureEndpoints:
             ) from None
         except OSError:
             raise Unavailable("Events cannot be stored now. Please retry.") from None
-        self.accepted.inc(capture.items)
+        self.accepted.count += capture.items
 
     def _require_room(self, project: Project, capture: Capture, now: datetime) -> None:
         """raises: Throttled, for a project that sends more than it is allowed to"""
@@ -122,30 +119,9 @@ class CaptureEndpoints:
         """source: capture.md section 1.5"""
         if not capture.token:
             raise MissingApiKey
-        try:
-            return await self.projects.by_token(capture.token)
-        except InvalidApiKey:
-            project_id = capture.project_id()
-            if project_id is None:
-                raise
-        return await self._by_personal_key(capture.token, project_id)
-
-    async def _by_personal_key(self, key: str, project_id: int) -> Project:
-        try:
-            principal = await self.authentication.authenticate(key, "body")
-            project = await self.projects.by_id(project_id)
-            if project is None:
-                raise InvalidPersonalApiKey
-            principal.require_member(project)
-        except (InvalidPersonalApiKey, PermissionDenied):
-            raise InvalidPersonalApiKey from None
-        return project
-
-    def _client_ip(self, request: Request) -> str:
-        """The first address of X-Forwarded-For, else the peer's; without an IPv4 port."""
-        forwarded = request.headers.get("x-forwarded-for") if self.trust_forwarded_for else None
-        if not forwarded:
-            return request.peer.rpartition(":")[0].strip("[]")
-        first: str = forwarded.partition(",")[0].strip()
-        host, _, port = first.partition(":")
-        return host if port.isdigit() else first.strip("[]")
+        known = self.projects.known(capture.token)
+        if known is not None:
+            return known
+        return await project_of_key(
+            self.projects, self.authentication, capture.token, capture.project
+        )

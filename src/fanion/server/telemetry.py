@@ -3,7 +3,6 @@
 import itertools
 import secrets
 import time
-from collections.abc import Callable
 
 import msgspec
 import structlog
@@ -11,6 +10,7 @@ import structlog
 from fanion.http import Headers
 from fanion.logs import LineWriter
 from fanion.metrics import Metrics
+from fanion.tallies import Durations, Tally
 
 REQUEST_ID_CHARS_MAX = 128
 
@@ -37,9 +37,7 @@ class Telemetry:
         self._lines = lines
         self._requests = requests
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
-        self._observers: dict[
-            tuple[str, int], tuple[Callable[[], None], Callable[[float], None]]
-        ] = {}
+        self._counted: dict[tuple[str, int], tuple[Tally, Durations]] = {}
         # Unique over restarts and machines without asking the system for each request.
         self._prefix = secrets.token_hex(6)
         self._numbers = itertools.count(1)
@@ -54,16 +52,14 @@ class Telemetry:
     def answered(
         self, request_id: str, route: str, method: str, path: str, status: int, seconds: float
     ) -> None:
-        observers = self._observers.get((route, status))
-        if observers is None:
-            observers = self._observers[(route, status)] = (
-                self._metrics.requests.labels(route, str(status)).inc,
-                self._metrics.request_seconds.labels(route).observe,
-            )
-        observers[0]()
-        observers[1](seconds)
+        counted = self._counted.get((route, status))
+        if counted is None:
+            counted = self._counted[route, status] = self._metrics.hot.requests(route, status)
+        tally, durations = counted
+        tally.count += 1
+        durations.observe(seconds)
         if self._requests:
-            ms = round(seconds * 1000, 3)
+            ms = int(seconds * 1e6) / 1e3
             now = time.time()
             self._lines.msg(
                 RequestLine("info", "request", now, request_id, route, method, path, status, ms)
