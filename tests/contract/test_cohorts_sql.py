@@ -19,6 +19,7 @@ from fanion.cohorts.criteria import resolve
 from fanion.cohorts.definition import Criteria
 from fanion.cohorts.plan import Moment, compile_plan
 from fanion.events.event import NO_PERSON, Event, Override, PersonRow
+from fanion.events.rows import encode
 from fanion.events.store import EventStore
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -266,8 +267,8 @@ async def populate(
         ]
     )
     await events.override_persons(merges)
-    await events.insert(rows, f"{project}-first")
-    await events.insert(rows[::2], f"{project}-again")
+    await events.insert(encode(rows), f"{project}-first")
+    await events.insert(encode(rows[::2]), f"{project}-again")
     return ids
 
 

@@ -236,7 +236,7 @@ async def merge(records: Records, gone: int, survivor: int) -> None:
     """The survivor gets the other's distinct id, and its own is dropped to keep names short."""
     link = person_distinct_ids.c
     async with records.write() as connection:
-        await connection.run_sync(move_memberships, gone, survivor)
+        await connection.run_sync(move_memberships, [{"gone": gone, "survivor": survivor}])
         await connection.execute(person_distinct_ids.delete().where(link.person_id == survivor))
         await connection.execute(
             update(person_distinct_ids).where(link.person_id == gone).values(person_id=survivor)

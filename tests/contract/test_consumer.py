@@ -1,6 +1,5 @@
 """Ingestion whatever happens in between: each envelope once, in order, none in the way."""
 
-from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, cast
@@ -9,7 +8,7 @@ import pytest
 from sqlalchemy import select
 
 from fanion.db.tables import dead_letters
-from fanion.events.event import Event
+from fanion.events.rows import Batch
 from fanion.events.store import EventStore
 from fanion.log.port import Envelope
 from tests.application import Home, Json, open_home, open_site
@@ -26,8 +25,8 @@ class Deadly:
     def __init__(self, store: EventStore) -> None:
         self._store = store
 
-    async def insert(self, events: Sequence[Event], token: str) -> None:
-        await self._store.insert(events, token)
+    async def insert(self, batch: Batch, token: str) -> None:
+        await self._store.insert(batch, token)
         raise Killed
 
     def __getattr__(self, name: str) -> Any:

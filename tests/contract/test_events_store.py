@@ -16,6 +16,7 @@ from fanion.events.event import (
     Override,
     PersonRow,
 )
+from fanion.events.rows import encode
 from fanion.events.store import EventStore, open_events
 
 NOON = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
@@ -36,7 +37,7 @@ def event(project_id: int, minutes: float = 0, **changes: object) -> Event:
 
 
 async def insert(store: EventStore, sent: Sequence[Event]) -> None:
-    await store.insert(sent, str(uuid4()))
+    await store.insert(encode(sent), str(uuid4()))
 
 
 async def page(store: EventStore, project_id: int, **query: object) -> Sequence[Event]:
@@ -106,8 +107,8 @@ async def test_one_batch_holds_all_awkward_properties(events: EventStore, projec
 async def test_a_batch_sent_again_is_stored_once(events: EventStore, project_id: int) -> None:
     sent = [event(project_id, minutes=-n) for n in range(3)]
 
-    await events.insert(sent, str(project_id))
-    await events.insert(sent, str(project_id))
+    await events.insert(encode(sent), str(project_id))
+    await events.insert(encode(sent), str(project_id))
 
     assert await page(events, project_id) == sent
     assert await events.count(project_id) == 3
@@ -312,8 +313,8 @@ async def test_a_batch_longer_than_one_insert_is_stored_whole(
 ) -> None:
     sent = [event(project_id, minutes=-n) for n in range(10_001)]
 
-    await events.insert(sent, str(project_id))
-    await events.insert(sent, str(project_id))
+    await events.insert(encode(sent), str(project_id))
+    await events.insert(encode(sent), str(project_id))
 
     assert await events.count(project_id) == 10_001
 

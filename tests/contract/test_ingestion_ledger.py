@@ -1,12 +1,11 @@
 """The ledger counts each item once, whatever happens to the process in between."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
-from fanion.events.event import Event
+from fanion.events.rows import Batch
 from fanion.events.store import EventStore
 from fanion.ingest.ledger_store import Ledger
 from fanion.ingest.report import totals_of
@@ -24,8 +23,8 @@ class Deadly:
     def __init__(self, store: EventStore) -> None:
         self._store = store
 
-    async def insert(self, events: Sequence[Event], token: str) -> None:
-        await self._store.insert(events, token)
+    async def insert(self, batch: Batch, token: str) -> None:
+        await self._store.insert(batch, token)
         raise Killed
 
     def __getattr__(self, name: str) -> Any:

@@ -17,6 +17,7 @@ from fanion.db.engine import Records, open_records
 from fanion.db.tables import persons
 from fanion.errors import Invalid
 from fanion.events.event import NO_PERSON, Event, Override, PersonRow
+from fanion.events.rows import encode
 from fanion.events.store import EventStore
 from fanion.insights.ranges import Span
 from fanion.insights.trends import parse_trends
@@ -78,7 +79,7 @@ class Site:
         )
 
     async def store(self) -> None:
-        await self.events.insert(self.stored, uuid4().hex)
+        await self.events.insert(encode(self.stored), uuid4().hex)
         self.stored.clear()
 
     async def numbers(self, **filters: Any) -> list[float]:

@@ -8,7 +8,7 @@ import msgspec
 
 from fanion.events.event import NO_PERSON
 from fanion.ingest.prepared import Drop, ProjectRules
-from fanion.ingest.resolve import Known, resolve
+from fanion.ingest.resolve import Known, distinct_ids, resolve
 from fanion.ingest.run import PreparedRun, prepare_run, without_duplicates
 from fanion.log.port import Entry, Envelope
 from fanion.persons.merge import person_uuid
@@ -45,6 +45,20 @@ def test_items_keep_their_order_within_their_project() -> None:
     assert names(run) == ["a", "b", "c"]
     assert names(run, 2) == ["x"]
     assert (run.first, run.last, run.events) == (1, 3, 4)
+
+
+def test_a_run_names_its_distinct_ids_once() -> None:
+    run = run_of(
+        entry(
+            1,
+            event(distinct_id="u2"),
+            event("$identify", distinct_id="u1", properties={"$anon_distinct_id": "anon"}),
+            event(distinct_id="anon"),
+            event(distinct_id="u2"),
+        )
+    )
+
+    assert distinct_ids(run.arrived[1]) == ["u2", "u1", "anon"]
 
 
 def test_a_drop_keeps_the_rest_and_is_counted() -> None:

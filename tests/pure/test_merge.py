@@ -17,7 +17,6 @@ from fanion.persons.merge import (
     PersonUpdate,
     Population,
     is_legal_id,
-    named_ids,
     person_uuid,
 )
 
@@ -323,9 +322,3 @@ def test_ids_that_broken_clients_share_are_illegal_to_merge(distinct_id: str) ->
 )
 def test_ids_that_only_look_like_them_are_legal(distinct_id: str) -> None:
     assert is_legal_id(distinct_id)
-
-
-def test_a_batch_names_its_distinct_ids_once_in_order() -> None:
-    commands = [command("u2"), join("u1", "anon"), command("anon"), command("u2")]
-
-    assert named_ids(commands) == ["u2", "u1", "anon"]

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import struct
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -109,8 +108,6 @@ class Lanes:
         client = self._free.get()
         try:
             return work(client, *arguments)
-        except struct.error as error:
-            raise EventRejected(f"a number does not fit its column: {error}") from None
         except ClickHouseError as error:
             raise _told(error) from None
         except OSError as error:

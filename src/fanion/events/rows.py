@@ -5,8 +5,13 @@ import struct
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
-from fanion.events.event import Event, Override, PersonRow
+from msgspec import Struct
+
+from fanion.events.event import Event, EventRejected, Override, PersonRow
 from fanion.events.schema import ARRAY_DEPTH_MAX
+
+BLOCK_ROWS_MAX = 10_000  # about 250 ms; smaller inserts make more parts to merge
+BLOCK_BYTES_MAX = 64 * 2**20
 
 EVENT_COLUMNS = (
     "project_id",
@@ -58,8 +63,34 @@ _override = struct.Struct("<Q8s8s8s8sQ").pack
 _FLAT, _NESTED = b"\x01", b"\x00"
 
 
-def event_rows(events: Iterable[Event]) -> bytes:
-    """raises: struct.error when a number does not fit its column."""
+class Batch(Struct, frozen=True, gc=False):
+    """What is inserted together. events: in blocks, each of which is stored whole or not at all"""
+
+    events: tuple[bytes, ...]
+    persons: bytes = b""
+    overrides: bytes = b""
+
+
+def encode(
+    events: Sequence[Event],
+    persons: Iterable[PersonRow] = (),
+    overrides: Iterable[Override] = (),
+) -> Batch:
+    """The same blocks for the same events: a repetition is recognised block by block.
+
+    raises: EventRejected when a number does not fit its column
+    """
+    try:
+        return Batch(
+            tuple(_event_block(some) for some in _chunks(events)),
+            person_rows(persons),
+            override_rows(overrides),
+        )
+    except struct.error as error:
+        raise EventRejected(f"a number does not fit its column: {error}") from None
+
+
+def _event_block(events: Iterable[Event]) -> bytes:
     return b"".join([_event_row(event) for event in events])
 
 
@@ -110,8 +141,10 @@ def _override_row(o: Override) -> bytes:
     return _override(o.project_id, old[7::-1], old[:7:-1], new[7::-1], new[:7:-1], o.version)
 
 
-def chunks(events: Sequence[Event], rows_max: int, bytes_max: int) -> Iterator[Sequence[Event]]:
-    """Cut a batch, always at the same places, so that each piece is one atomic insert."""
+def _chunks(
+    events: Sequence[Event], rows_max: int = BLOCK_ROWS_MAX, bytes_max: int = BLOCK_BYTES_MAX
+) -> Iterator[Sequence[Event]]:
+    """Cut always at the same places."""
     start = size = 0
     for position, event in enumerate(events):
         length = len(event.properties)

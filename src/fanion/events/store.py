@@ -17,8 +17,6 @@ from fanion.events.members_store import SECONDS_MAX, Found, ask, put_inputs
 from fanion.events.squashing_store import squash
 from fanion.events.volume import Days
 
-INSERT_ROWS_MAX = 10_000  # about 250 ms; smaller inserts make more parts to merge
-INSERT_BYTES_MAX = 64 * 2**20
 KEYS_READ_MAX = 1_000  # bounds the text of one statement; longer pages are read in turns
 
 _DAY_MICROS = 86_400 * 1_000_000
@@ -162,28 +160,26 @@ class EventStore:
         """raises: EventStoreUnavailable"""
         await self._read("SELECT 1", {})
 
-    async def insert(self, events: Sequence[Event], token: str) -> None:
-        """Store a batch, of any projects; when it returns, the events are on disk.
+    async def insert(self, batch: rows.Batch, token: str) -> None:
+        """Store a batch, of any projects; when it returns, it is on disk.
 
-        token:  names this batch in the whole store: sent again under it, the batch is stored
-                once; under another one it is stored again, but every answer still shows one
-                event per project and uuid
+        token:  names its events in the whole store: sent again under it, they are stored
+                once; under another one they are stored again, but every answer still shows one
+                event per project and uuid. Of persons and overrides the highest version wins.
         raises: EventRejected, EventStoreUnavailable; part of the batch may then be stored
         note:   times outside the years 1900–2299 are moved to the nearest end
         """
-        pieces = rows.chunks(events, INSERT_ROWS_MAX, INSERT_BYTES_MAX)
-        for number, piece in enumerate(pieces):
-            await self._inserts.run(_insert_events, piece, f"{token}/{number}")
+        await self._inserts.run(_insert_batch, batch, token)
 
     async def mirror_persons(self, persons: Sequence[PersonRow]) -> None:
         """raises: as insert; rows may be sent again at will, the highest version wins"""
         if persons:
-            await self._inserts.run(_insert_persons, persons)
+            await self._inserts.run(_insert_batch, rows.encode((), persons), "")
 
     async def override_persons(self, overrides: Sequence[Override]) -> None:
         """raises: as insert; rows may be sent again at will, the highest version wins"""
         if overrides:
-            await self._inserts.run(_insert_overrides, overrides)
+            await self._inserts.run(_insert_batch, rows.encode((), (), overrides), "")
 
     async def list(self, project_id: int, query: EventQuery) -> Sequence[Event]:
         """The page that the query asks for; `person_id` of each event is the survivor.
@@ -330,17 +326,14 @@ def _windows(start: int, end: int, outermost: int, ascending: bool) -> Iterable[
     yield start, end
 
 
-def _insert_events(client: Client, events: Sequence[Event], token: str) -> None:
-    settings = {"insert_deduplication_token": token}
-    _insert(client, "events", rows.EVENT_COLUMNS, rows.event_rows(events), settings)
-
-
-def _insert_persons(client: Client, persons: Sequence[PersonRow]) -> None:
-    _insert(client, "persons", rows.PERSON_COLUMNS, rows.person_rows(persons), {})
-
-
-def _insert_overrides(client: Client, overrides: Sequence[Override]) -> None:
-    _insert(client, "person_overrides", rows.OVERRIDE_COLUMNS, rows.override_rows(overrides), {})
+def _insert_batch(client: Client, batch: rows.Batch, token: str) -> None:
+    for number, block in enumerate(batch.events):
+        settings = {"insert_deduplication_token": f"{token}/{number}"}
+        _insert(client, "events", rows.EVENT_COLUMNS, block, settings)
+    if batch.persons:
+        _insert(client, "persons", rows.PERSON_COLUMNS, batch.persons, {})
+    if batch.overrides:
+        _insert(client, "person_overrides", rows.OVERRIDE_COLUMNS, batch.overrides, {})
 
 
 def _insert(

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import structlog
 
-from fanion.events.event import Event
+from fanion.events.rows import Batch, encode
 from fanion.events.store import EventStore
 from fanion.ingest.dead_letters_store import MarkedLetter
 from fanion.ingest.mirror import mirrored_overrides, mirrored_persons
@@ -80,6 +80,9 @@ class Consumer:
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
         self._stopping = asyncio.Event()
         self._idle = asyncio.Event()
+        # The next run is prepared while only the event store works, which needs no interpreter.
+        # Beside statements each of their many short waits for it would last a millisecond.
+        self._undisturbed = asyncio.Event()
         self._stored_at = 0.0
         self.position = 0
 
@@ -116,8 +119,10 @@ class Consumer:
                     continue
                 entries, prepared = ahead.result()
                 self._idle.clear()
+                self._undisturbed.clear()
                 ahead = asyncio.create_task(self._take(entries[-1].id))
                 await self._ingest(entries, prepared)
+                self._undisturbed.set()
                 self._idle.set()
         finally:
             ahead.cancel()
@@ -135,12 +140,14 @@ class Consumer:
             if not again:
                 break
             await self._ingest(again, None, is_new=False)
+        self._undisturbed.set()
         self._idle.set()
 
     async def _take(self, after: int) -> tuple[Sequence[Entry], PreparedRun | None]:
         """The next run, prepared. A full one is prepared while the one before is stored; a small
         one waits for it, and grows meanwhile."""
         while True:
+            await self._undisturbed.wait()
             entries = await self._patience.until_done(lambda: self._read(after))
             if not _is_full(entries):
                 await self._idle.wait()
@@ -228,9 +235,18 @@ class Consumer:
         started = perf_counter()
         await self._store.claim(self.position, run.last, self._now())
         written = await self._resolved(run)
+        batch = await asyncio.to_thread(_encoded, written, run.last)
         tally, now = run.ledger(_acceptance_times(written)), self._now()
-        async with self._store.writing(written, tally, self.position, run.last, now):
-            await self._insert(written, run, run.last)
+        async with self._store.writing(written, tally, self.position, run.last, now) as statements:
+            inserting = asyncio.create_task(self._insert(batch, run, written))
+            try:
+                await statements
+                self._undisturbed.set()
+                await inserting
+            except BaseException:
+                inserting.cancel()
+                await asyncio.wait({inserting})
+                raise
         self._tell(written)
         self._count(run, perf_counter() - started)
 
@@ -241,9 +257,10 @@ class Consumer:
     async def _settle(self, letter: MarkedLetter, run: PreparedRun) -> None:
         started = perf_counter()
         written = await self._resolved(run)
+        batch = await asyncio.to_thread(_encoded, written, max(self.position, run.last))
         tally, now = run.ledger(_acceptance_times(written)), self._now()
         async with self._store.settling(letter, written, tally, self.position, now):
-            await self._insert(written, run, max(self.position, run.last))
+            await self._insert(batch, run, written)
         self._tell(written)
         self._count(run, perf_counter() - started)
 
@@ -258,26 +275,9 @@ class Consumer:
             if part.resolved.new_types:
                 self._types_seen(part.resolved.project_id)
 
-    async def _insert(self, written: Sequence[Written], run: PreparedRun, version: int) -> None:
-        """Repeatable: events go by their token and uuid, mirrored rows by their version.
-
-        version: of overrides
-        """
-        events = [event for part in written for event in part.resolved.events]
-        persons = [row for part in written for row in mirrored_persons(part.resolved)]
-        overrides = [
-            row
-            for part in written
-            for row in mirrored_overrides(part.resolved.project_id, part.overrides, version)
-        ]
-        async with asyncio.TaskGroup() as tasks:
-            if events:
-                token = _token(self._store.consumer, run, events)
-                tasks.create_task(self._events.insert(events, token))
-            if persons:
-                tasks.create_task(self._events.mirror_persons(persons))
-            if overrides:
-                tasks.create_task(self._events.override_persons(overrides))
+    async def _insert(self, batch: Batch, run: PreparedRun, written: Sequence[Written]) -> None:
+        """Repeatable: events go by their token and uuid, mirrored rows by their version."""
+        await self._events.insert(batch, _token(self._store.consumer, run, written))
 
     async def _trim(self) -> None:
         try:
@@ -313,12 +313,27 @@ class Consumer:
         )
 
 
-def _token(consumer: str, run: PreparedRun, events: Sequence[Event]) -> str:
+def _token(consumer: str, run: PreparedRun, written: Sequence[Written]) -> str:
     """The same for the same run. Its places in the log alone would not do: a log that was
     begun anew counts from 1 again, and its first events would pass for repetitions. Nor must
     fewer events, because a person was deleted meanwhile, pass for a repetition of all."""
-    first = events[0]
-    return f"{consumer}-{run.first}-{run.last}-{first.project_id}-{first.uuid}-{len(events)}"
+    first = next((event for part in written for event in part.resolved.events), None)
+    events = sum(len(part.resolved.events) for part in written)
+    place = f"{first.project_id}-{first.uuid}" if first is not None else ""
+    return f"{consumer}-{run.first}-{run.last}-{place}-{events}"
+
+
+def _encoded(written: Sequence[Written], version: int) -> Batch:
+    """version: of overrides. raises: EventRejected"""
+    return encode(
+        [event for part in written for event in part.resolved.events],
+        [row for part in written for row in mirrored_persons(part.resolved)],
+        [
+            row
+            for part in written
+            for row in mirrored_overrides(part.resolved.project_id, part.overrides, version)
+        ],
+    )
 
 
 def _is_full(entries: Sequence[Entry]) -> bool:

@@ -44,10 +44,11 @@ class RecentPersons:
 
     def keep(self, project_id: int, owners: Mapping[str, PersonState]) -> None:
         """owners: by distinct id, as they were written"""
+        by_id = self._by_id
         for distinct_id, person in owners.items():
             self._persons[project_id, distinct_id] = person
-            if person.id is not None:
-                self._by_id[person.id] = person
+            if person.id is not None and by_id.get(person.id) is not person:
+                by_id[person.id] = person
         excess = len(self._persons) - self._distinct_ids_max
         if excess > 0:
             for key in list(self._persons)[:excess]:

@@ -58,10 +58,19 @@ def named_types(arrived: Iterable[Arrived]) -> list[str]:
     names: dict[str, None] = {}
     for event in arrived:
         prepared = event.prepared
-        names.update(dict.fromkeys(prepared.groups))
+        if prepared.groups:
+            names.update(dict.fromkeys(prepared.groups))
         if prepared.group_identify is not None:
             names[prepared.group_identify.group_type] = None
     return list(names)
+
+
+def distinct_ids(arrived: Sequence[Arrived]) -> list[str]:
+    """Of all persons that the events name, each once."""
+    ids = dict.fromkeys([one.prepared.distinct_id for one in arrived])
+    merges = [one.prepared.merge for one in arrived]
+    ids.update(dict.fromkeys([merge.other_id for merge in merges if merge is not None]))
+    return list(ids)
 
 
 def identified_groups(arrived: Iterable[Arrived], types: Mapping[str, int]) -> set[tuple[int, str]]:

@@ -1,7 +1,7 @@
 """Everything that one run writes to the records store, in one transaction."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -24,10 +24,9 @@ from fanion.ingest.ledger import Tally, joined
 from fanion.ingest.ledger_store import write_tally
 from fanion.ingest.people import RecentPersons
 from fanion.ingest.prepared import Arrived
-from fanion.ingest.resolve import Known, Resolved, identified_groups
+from fanion.ingest.resolve import Known, Resolved, distinct_ids, identified_groups
 from fanion.log.port import Entry
 from fanion.persons.erasure_store import load_erasures, load_floors
-from fanion.persons.merge import named_ids
 from fanion.persons.store import load_states, overridden, write_changes
 from fanion.projects.flag_version_store import move_flag_version
 
@@ -115,9 +114,9 @@ class IngestStore:
     @asynccontextmanager
     async def writing(
         self, written: Sequence[Written], tally: Tally, position: int, done: int, now: datetime
-    ) -> AsyncGenerator[None]:
+    ) -> AsyncGenerator[Awaitable[None]]:
         """All of it and the position, or nothing, committed when the body has ended well: the
-        statements run while the body stores the events.
+        statements, which the body is given, run while it stores the events.
 
         tally:          of all items of the run, for the ledger
         position, done: the last ids of the run before and of this one
@@ -125,8 +124,8 @@ class IngestStore:
         """
         async with self.records.write() as connection:
             write = partial(_write, stand=self._at(position, now), written=written, tally=tally)
-            async with _beside(connection, partial(write, done=done)):
-                yield
+            async with _beside(connection, partial(write, done=done)) as statements:
+                yield statements
         self._keep(written)
 
     @asynccontextmanager
@@ -230,8 +229,7 @@ def _known(
     erasures = load_erasures(connection, list(floors)) if floors else {}
     found: dict[int, Known] = {}
     for project_id, events in arrived.items():
-        commands = (event.prepared.person_command() for event in events)
-        persons, unread = recent.find(project_id, named_ids(commands))
+        persons, unread = recent.find(project_id, distinct_ids(events))
         read = load_states(connection, project_id, unread)
         types = load_types(connection, project_id)
         found[project_id] = Known(
@@ -252,11 +250,11 @@ def _names(events: Sequence[Arrived]) -> set[str]:
 @asynccontextmanager
 async def _beside(
     connection: AsyncConnection, work: Callable[[Connection], None]
-) -> AsyncGenerator[None]:
+) -> AsyncGenerator[Awaitable[None]]:
     """Run statements while the body runs."""
     statements = asyncio.ensure_future(connection.run_sync(work))
     try:
-        yield
+        yield statements
     finally:
         await statements
 

@@ -3,6 +3,9 @@
 source: flags.md section 9, "Merging persons"
 """
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from sqlalchemy import Connection, bindparam, exists, update
 
 from fanion.db.flag_tables import flag_continuity
@@ -21,10 +24,10 @@ _MOVE = (
 )
 
 
-def move_kept_identities(connection: Connection, gone: int, survivor: int) -> None:
-    """To be called before the vanishing person is removed, which takes along what stays.
+def move_kept_identities(connection: Connection, moves: Sequence[Mapping[str, Any]]) -> None:
+    """To be called before the vanishing persons are removed, which takes along what stays.
 
-    A record that the surviving person already has for a flag wins. gone, survivor: numbers of
-    persons of one project
+    A record that the surviving person already has for a flag wins.
+    moves: `gone` and `survivor`, numbers of persons of one project
     """
-    connection.execute(_MOVE, {"gone": gone, "survivor": survivor})
+    connection.execute(_MOVE, moves)

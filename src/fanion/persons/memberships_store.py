@@ -1,6 +1,8 @@
 """What a merge does to the cohorts that a person is in."""
 
+from collections.abc import Mapping, Sequence
 from functools import cache
+from typing import Any
 
 from sqlalchemy import Connection, Dialect, bindparam, case, literal_column, select
 from sqlalchemy.dialects import postgresql, sqlite
@@ -30,13 +32,14 @@ _VERSION = literal_column(
 )
 
 
-def move_memberships(connection: Connection, gone: int, survivor: int) -> None:
-    """To be called before the vanishing person is removed, which takes its own rows along.
+def move_memberships(connection: Connection, moves: Sequence[Mapping[str, Any]]) -> None:
+    """To be called before the vanishing persons are removed, which takes their own rows along.
 
-    The surviving person is in every version of a cohort that either of the two is in: who was
-    a member stays one until the next calculation. gone, survivor: numbers of persons
+    A surviving person is in every version of a cohort that either of the two is in: who was
+    a member stays one until the next calculation.
+    moves: `gone` and `survivor`, numbers of persons of one project
     """
-    connection.execute(_move(connection.dialect), {"gone": gone, "survivor": survivor})
+    connection.execute(_move(connection.dialect), moves)
 
 
 @cache

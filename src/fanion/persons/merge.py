@@ -5,7 +5,7 @@ batch, takes the batch's commands in arrival order, and says what the store has 
 The same persons and commands always give the same changes, person ids included.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -233,16 +233,6 @@ def person_uuid(project_id: int, distinct_id: str) -> UUID:
     """The id of the person that the first event of a distinct id makes: a repeat after a
     crash makes the same one."""
     return uuid5(_PERSON_NAMESPACE, f"{project_id}:{distinct_id}")
-
-
-def named_ids(commands: Iterable[PersonCommand]) -> list[str]:
-    """The distinct ids whose persons a Population needs for these commands."""
-    names: dict[str, None] = {}
-    for command in commands:
-        names[command.distinct_id] = None
-        if command.merge is not None:
-            names[command.merge.other_id] = None
-    return list(names)
 
 
 def is_legal_id(distinct_id: str) -> bool:
