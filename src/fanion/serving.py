@@ -27,7 +27,7 @@ from fanion.standby import stand_by, until_records_answer
 
 # How often the interpreter hands over between threads: with Python's own 5 ms a commit that is
 # done waits for the event loop longer than it took.
-SWITCH_S = 0.001
+SWITCH_S = 0.0003
 # Python's own thresholds look through all young objects every 700 allocations, a fifth of the
 # time of ingestion; what the start has made lives as long as the process.
 GARBAGE_THRESHOLDS = (50_000, 20, 50)

@@ -48,7 +48,10 @@ class Durations:
 
 
 class HotMetrics(Collector):
-    """What the hot paths count about themselves. bounds: of the durations, seconds, rising"""
+    """What the hot paths count about themselves. answered: requests of all kinds
+
+    bounds: of the durations, seconds, rising
+    """
 
     def __init__(
         self,
@@ -57,6 +60,7 @@ class HotMetrics(Collector):
         evaluation_bounds: Sequence[float],
     ) -> None:
         self.accepted = Tally()
+        self.answered = Tally()
         self.evaluation_seconds = Durations(evaluation_bounds)
         self._request_bounds = request_bounds
         self._requests: dict[tuple[str, int], Tally] = {}

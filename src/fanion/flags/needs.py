@@ -4,15 +4,15 @@ source: flags.md sections 6 to 9
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from fanion.flags.flag_set import FlagSet
 from fanion.flags.reads import Reads, union
 from fanion.flags.subject import Subject
 
 
-@dataclass(frozen=True, slots=True)
-class Needs:
+class Needs(Struct, frozen=True, gc=False):
     """person:     the stored properties of the person
     cohorts:    ids of the cohorts whose stored members matter
     groups:     (group type index, group key) whose stored properties matter

@@ -11,6 +11,7 @@ import structlog
 
 from fanion.events.rows import Batch, encode
 from fanion.events.store import EventStore
+from fanion.ingest.courtesy import Courtesy
 from fanion.ingest.dead_letters_store import MarkedLetter
 from fanion.ingest.mirror import mirrored_overrides, mirrored_persons
 from fanion.ingest.patience import Patience
@@ -84,6 +85,7 @@ class Consumer:
         # Beside statements each of their many short waits for it would last a millisecond.
         self._undisturbed = asyncio.Event()
         self._stored_at = 0.0
+        self._courtesy = Courtesy(metrics.hot.answered.count, monotonic())
         self.position = 0
 
     async def run(self) -> None:
@@ -121,11 +123,21 @@ class Consumer:
                 self._idle.clear()
                 self._undisturbed.clear()
                 ahead = asyncio.create_task(self._take(entries[-1].id))
+                started = monotonic()
                 await self._ingest(entries, prepared)
                 self._undisturbed.set()
                 self._idle.set()
+                await self._rest(stopping, started, entries[0].envelope.received_at)
         finally:
             ahead.cancel()
+
+    async def _rest(self, stopping: asyncio.Task[bool], started: float, oldest: datetime) -> None:
+        ended = monotonic()
+        lag_s = (self._now() - oldest).total_seconds()
+        answered = self._metrics.hot.answered.count
+        rest_s = self._courtesy.rest_s(answered, ended, ended - started, lag_s)
+        if rest_s:
+            await asyncio.wait({stopping}, timeout=rest_s)
 
     async def _resume(self) -> None:
         """Become the one that ingests; take the run again that was in hand when the process

@@ -1,0 +1,28 @@
+"""How much of the interpreter ingestion leaves to requests: answers are waited for, ingestion is
+not. What is accepted and not ingested yet is safe in the log."""
+
+from dataclasses import dataclass
+
+# Requests a second of all kinds. With fewer there is room for both.
+CROWDED_PER_S = 1_000
+# After a run ingestion rests so many times as long as the run took; without rests 32 clients
+# that capture single events or batches without a pause get half as much through.
+REST = 2.0
+# Events are to be seen before long: with the oldest one waiting this long nothing is left.
+LAG_MAX_S = 10.0
+
+
+@dataclass(slots=True)
+class Courtesy:
+    """answered: requests so far; at: seconds of a steady clock"""
+
+    answered: int
+    at: float
+
+    def rest_s(self, answered: int, at: float, run_s: float, lag_s: float) -> float:
+        """How long to rest after a run of `run_s`, the oldest event being `lag_s` old."""
+        rate = (answered - self.answered) / max(at - self.at, 1e-3)
+        self.answered, self.at = answered, at
+        if rate < CROWDED_PER_S or lag_s > LAG_MAX_S:
+            return 0.0
+        return min(REST * run_s, LAG_MAX_S - lag_s)
