@@ -2,7 +2,7 @@
 
 import sys
 
-from bench import capture, cohorts, decide, evaluation, ingestion, load
+from bench import capture, cohort_service, cohorts, decide, evaluation, ingestion, load
 from bench.report import Row, show
 
 CASES = {
@@ -11,6 +11,7 @@ CASES = {
     "decide": decide.run,
     "ingestion": ingestion.run,
     "cohorts": cohorts.run,
+    "cohort-service": cohort_service.run,
 }
 
 

@@ -149,7 +149,7 @@ def run() -> Iterator[Row]:
 
 async def _measured(folder: Path) -> list[Row]:
     url = f"chdb://{folder}/events"
-    await _populate(url)
+    await populate(url)
     store = await open_events(url)
     try:
         return [await _case(store, *case) for case in CASES]
@@ -157,7 +157,7 @@ async def _measured(folder: Path) -> list[Row]:
         await store.close()
 
 
-async def _populate(url: str) -> None:
+async def populate(url: str) -> None:
     """In the folder of an earlier run they lie already, or some of them."""
     inserts, reads = open_lanes(url)
     try:
