@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from fanion.activity.api import ActivityApi
+from fanion.change_parts import CHANGE_CONTROLLERS, ChangeParts, build_change_parts
 from fanion.cohort_parts import COHORT_CONTROLLERS, build_cohort_parts
 from fanion.config import Settings
 from fanion.db.engine import Records, RecordsUnavailable, open_records
@@ -76,6 +77,7 @@ class Running:
     followers: tuple[Callable[[], Awaitable[None]], ...]
     erasing: Erasing
     flags: FlagParts
+    changes: ChangeParts
 
 
 def utc_now() -> datetime:
@@ -130,6 +132,7 @@ def build(
     )
     cohorts = build_cohort_parts(settings, records, stores.events, projects, flag_sets.changed, now)
     insights = build_insight_parts(records, stores.events)
+    changes = build_change_parts(records, projects, flag_sets.changed, now)
     flag_usage = UsageStore(records, stores.events)
     consumers = ingestion.consumers(projects, flag_sets.changed)
     ledger = Ledger(records, now)
@@ -171,6 +174,7 @@ def build(
             FlagDashboardsApi,
             FlagUsageApi,
             BlastRadiusApi,
+            *CHANGE_CONTROLLERS,
             *COHORT_CONTROLLERS,
             *INSIGHT_CONTROLLERS,
         ),
@@ -214,9 +218,11 @@ def build(
             partial(squash_for_ever, stores.events),
             ledger.follow,
             cohorts.calculator.run,
+            *changes.followers,
         ),
         erasing,
         flags,
+        changes,
     )
 
 

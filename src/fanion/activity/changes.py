@@ -24,6 +24,19 @@ class Change(Struct, frozen=True, kw_only=True):
     after: Any = None
 
 
+class Trigger(Struct, frozen=True, kw_only=True):
+    """What made a change that nobody made by hand at that moment.
+
+    job_type: `scheduled_change`, …
+    job_id:   of the job among those of its type
+    payload:  what the job was told to do
+    """
+
+    job_type: str
+    job_id: str
+    payload: Any
+
+
 def changes(
     scope: str, before: Mapping[str, Any], after: Mapping[str, Any], fields: Iterable[str]
 ) -> list[Change]:

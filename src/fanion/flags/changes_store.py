@@ -13,6 +13,7 @@ from fanion.errors import Invalid
 from fanion.flags.activity_store import tell_changed, tell_created
 from fanion.flags.rows_store import StoredFlag, get_flag
 from fanion.flags.rules import cohort_ids, require_cohorts
+from fanion.flags.scheduled_rows_store import cancel_changes
 from fanion.insights.dashboards_store import Maker, add_dashboard, known_dashboards
 from fanion.insights.usage import usage_dashboard
 from fanion.projects.flag_version_store import move_flag_version
@@ -69,6 +70,8 @@ def change_flag(
     if "key" in values:
         _free_key(connection, project_id, values["key"])
     connection.execute(update(feature_flags).where(one).values(version=_flag.version + 1, **values))
+    if values.get("deleted"):
+        cancel_changes(connection, flag_id)
     tell_changed(connection, author, row, {**row, **values})
     move_flag_version(connection, project_id)
     return get_flag(connection, project_id, flag_id)

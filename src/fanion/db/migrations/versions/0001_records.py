@@ -694,3 +694,33 @@ def upgrade() -> None:
     op.create_index(
         op.f("ix_role_memberships_user_id"), "role_memberships", ["user_id"], unique=False
     )
+    op.create_table(
+        "scheduled_changes",
+        sa.Column("id", Id, autoincrement=True, nullable=False),
+        sa.Column("project_id", Id, nullable=False),
+        sa.Column("flag_id", Id, nullable=False),
+        sa.Column("payload", Json(), nullable=False),
+        sa.Column("steps", Json(), nullable=False),
+        sa.Column("due_at", UtcDateTime(), nullable=True),
+        sa.Column("executed_at", UtcDateTime(), nullable=True),
+        sa.Column("failure_reason", sa.Text(), nullable=True),
+        sa.Column("created_by_id", Id, nullable=True),
+        sa.Column("created_at", UtcDateTime(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["created_by_id"], ["users.id"], name=op.f("fk_scheduled_changes_created_by_id")
+        ),
+        sa.ForeignKeyConstraint(
+            ["flag_id"],
+            ["feature_flags.id"],
+            name=op.f("fk_scheduled_changes_flag_id"),
+            ondelete="CASCADE",
+        ),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_scheduled_changes")),
+        sqlite_autoincrement=True,
+    )
+    op.create_index(
+        op.f("ix_scheduled_changes_due_at"), "scheduled_changes", ["due_at"], unique=False
+    )
+    op.create_index(
+        op.f("ix_scheduled_changes_flag_id"), "scheduled_changes", ["flag_id"], unique=False
+    )
