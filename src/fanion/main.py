@@ -132,7 +132,9 @@ def build(
     )
     cohorts = build_cohort_parts(settings, records, stores.events, projects, flag_sets.changed, now)
     insights = build_insight_parts(records, stores.events)
-    changes = build_change_parts(records, projects, flag_sets.changed, now)
+    changes = build_change_parts(
+        settings, records, insights.trends, projects, flag_sets.changed, now
+    )
     flag_usage = UsageStore(records, stores.events)
     consumers = ingestion.consumers(projects, flag_sets.changed)
     ledger = Ledger(records, now)

@@ -1,5 +1,5 @@
-"""Tables beside the flags: identities kept over a login, keys that read definitions, and changes
-that are to be made at a given time."""
+"""Tables beside the flags: identities kept over a login, keys that read definitions, changes
+that are to be made at a given time, and checks of rollback conditions."""
 
 from sqlalchemy import Column, ForeignKey, Index, PrimaryKeyConstraint, String, Table, Text
 
@@ -48,4 +48,21 @@ scheduled_changes = Table(
     Index(None, "due_at"),
     Index(None, "flag_id"),
     sqlite_autoincrement=True,
+)
+
+# Flags that are switched on and have rollback conditions. `checked_at` is when these were checked
+# last, or began to be watched; whoever checks them holds the lease.
+flag_rollback_checks = Table(
+    "flag_rollback_checks",
+    metadata,
+    Column(
+        "flag_id",
+        ID,
+        ForeignKey("feature_flags.id", ondelete="CASCADE"),
+        primary_key=True,
+        autoincrement=False,
+    ),
+    Column("project_id", ID, nullable=False),
+    Column("checked_at", UtcDateTime, nullable=False, index=True),
+    Column("lease_until", UtcDateTime, nullable=True),
 )

@@ -17,13 +17,11 @@ from fanion.activity.changes import Trigger
 from fanion.activity.store import Author
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.db.flag_tables import scheduled_changes
-from fanion.db.tables import feature_flags
 from fanion.errors import AppError, Invalid, NotFound
 from fanion.flags.activity import scheduled_change
 from fanion.flags.activity_store import tell
 from fanion.flags.changes_store import change_flag
-from fanion.flags.definition import FlagRow
-from fanion.flags.rows_store import get_flag
+from fanion.flags.rows_store import lock_flag
 from fanion.flags.scheduled import (
     NewScheduledChange,
     Step,
@@ -47,7 +45,7 @@ DONE_KEPT = 100
 DUE_MAX = 100
 _INTERNAL = "The change failed on the server's side."
 
-_change, _flag = scheduled_changes.c, feature_flags.c
+_change = scheduled_changes.c
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +122,10 @@ def _create(
     connection: Connection, author: Author, flag_id: int, data: NewScheduledChange
 ) -> ScheduledChange:
     project_id = author.project.id
-    flag = _locked_flag(connection, project_id, flag_id)
+    flag = lock_flag(connection, project_id, flag_id)
     if flag is None:
         raise NotFound
-    plan = read_plan(data, flag, author.now)
+    plan = read_plan(data, flag.definition, author.now)
     _make_room(connection, project_id, flag_id)
     statement = insert(scheduled_changes).values(
         project_id=project_id,
@@ -143,7 +141,7 @@ def _create(
     change_id = connection.execute(statement.returning(_change.id)).scalar_one()
     made = get_change(connection, project_id, flag_id, change_id)
     assert made is not None
-    tell(connection, author, flag_id, flag.key, [scheduled_change(None, _told(made))])
+    tell(connection, author, flag_id, flag.definition.key, [scheduled_change(None, _told(made))])
     return made
 
 
@@ -166,18 +164,18 @@ def _make_room(connection: Connection, project_id: int, flag_id: int) -> None:
 
 def _remove(connection: Connection, author: Author, flag_id: int, change_id: int) -> None:
     project_id = author.project.id
-    flag = _locked_flag(connection, project_id, flag_id)
+    flag = lock_flag(connection, project_id, flag_id)
     found = get_change(connection, project_id, flag_id, change_id, for_update=True)
     if flag is None or found is None:
         raise NotFound
     if found.due_at is None:
         raise Invalid("This scheduled change is over; there is nothing to take back.")
     connection.execute(delete(scheduled_changes).where(_change.id == change_id))
-    tell(connection, author, flag_id, flag.key, [scheduled_change(_told(found), None)])
+    tell(connection, author, flag_id, flag.definition.key, [scheduled_change(_told(found), None)])
 
 
 def _execute(connection: Connection, due: Due, project: Project, now: datetime) -> Outcome | None:
-    _locked_flag(connection, due.project_id, due.flag_id)
+    lock_flag(connection, due.project_id, due.flag_id)
     change = get_change(connection, due.project_id, due.flag_id, due.id, for_update=True)
     if change is None or change.due_at is None or change.due_at > now:
         return None
@@ -225,16 +223,6 @@ def _tried(
     except Exception as error:
         return Outcome(_INTERNAL, error)
     return Outcome()
-
-
-def _locked_flag(connection: Connection, project_id: int, flag_id: int) -> FlagRow | None:
-    connection.execute(
-        select(_flag.id)
-        .where(_flag.project_id == project_id, _flag.id == flag_id)
-        .with_for_update()
-    )
-    flag = get_flag(connection, project_id, flag_id)
-    return None if flag is None else flag.definition
 
 
 def _told(change: ScheduledChange) -> dict[str, Any]:

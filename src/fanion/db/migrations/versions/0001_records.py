@@ -664,6 +664,26 @@ def upgrade() -> None:
         op.f("ix_flag_role_access_role_id"), "flag_role_access", ["role_id"], unique=False
     )
     op.create_table(
+        "flag_rollback_checks",
+        sa.Column("flag_id", Id, autoincrement=False, nullable=False),
+        sa.Column("project_id", Id, nullable=False),
+        sa.Column("checked_at", UtcDateTime(), nullable=False),
+        sa.Column("lease_until", UtcDateTime(), nullable=True),
+        sa.ForeignKeyConstraint(
+            ["flag_id"],
+            ["feature_flags.id"],
+            name=op.f("fk_flag_rollback_checks_flag_id"),
+            ondelete="CASCADE",
+        ),
+        sa.PrimaryKeyConstraint("flag_id", name=op.f("pk_flag_rollback_checks")),
+    )
+    op.create_index(
+        op.f("ix_flag_rollback_checks_checked_at"),
+        "flag_rollback_checks",
+        ["checked_at"],
+        unique=False,
+    )
+    op.create_table(
         "project_secret_keys",
         sa.Column("project_id", Id, autoincrement=False, nullable=False),
         sa.Column("hash", sa.String(length=100), nullable=False),
