@@ -20,6 +20,7 @@ from fanion.db.tables import organizations, projects, users
 from fanion.flags.api import Flags, FlagsApi
 from fanion.flags.dashboards_api import FlagDashboardsApi
 from fanion.flags.role_access_api import RoleAccessApi
+from fanion.flags.scheduled_api import ScheduledChangesApi
 from fanion.flags.snapshot import FlagSets
 from fanion.flags.store import FlagStore
 from fanion.projects.auth import Authentication
@@ -189,6 +190,7 @@ def _app(records: Records, clock: Clock) -> AsgiApp:
                 FlagsApi,
                 RoleAccessApi,
                 FlagDashboardsApi,
+                ScheduledChangesApi,
                 ActivityApi,
             ),
             dependencies={

@@ -35,6 +35,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     trust_forwarded_for: bool = True
     cohorts_every_s: float = 900.0  # cohorts.md section 11: 15 minutes
     cohort_lease_s: float = 60.0
+    rollbacks_every_s: float = 3600.0  # flags.md section 17: hourly
+    webhooks_allow_private: bool = False
     geoip_db: str = ""
 
     def __post_init__(self) -> None:
@@ -48,6 +50,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             "decide_store_timeout_s",
             "cohorts_every_s",
             "cohort_lease_s",
+            "rollbacks_every_s",
         ):
             if getattr(self, name) <= 0:
                 raise ValueError(f"{name.upper()} must be greater than 0")

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from fanion.activity.api import ActivityApi
+from fanion.change_parts import CHANGE_CONTROLLERS, ChangeParts, build_change_parts
 from fanion.cohort_parts import COHORT_CONTROLLERS, build_cohort_parts
 from fanion.config import Settings
 from fanion.db.engine import Records, RecordsUnavailable, open_records
@@ -57,6 +58,7 @@ from fanion.server.management import Management, management_app
 from fanion.server.probes import Check, Probes
 from fanion.server.public import public_routes
 from fanion.server.telemetry import Telemetry
+from fanion.webhook_parts import WEBHOOK_CONTROLLERS, WebhookParts, build_webhook_parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,8 @@ class Running:
     followers: tuple[Callable[[], Awaitable[None]], ...]
     erasing: Erasing
     flags: FlagParts
+    changes: ChangeParts
+    webhooks: WebhookParts
 
 
 def utc_now() -> datetime:
@@ -130,6 +134,10 @@ def build(
     )
     cohorts = build_cohort_parts(settings, records, stores.events, projects, flag_sets.changed, now)
     insights = build_insight_parts(records, stores.events)
+    changes = build_change_parts(
+        settings, records, insights.trends, projects, flag_sets.changed, now
+    )
+    webhooks = build_webhook_parts(settings, records, metrics, now)
     flag_usage = UsageStore(records, stores.events)
     consumers = ingestion.consumers(projects, flag_sets.changed)
     ledger = Ledger(records, now)
@@ -171,8 +179,10 @@ def build(
             FlagDashboardsApi,
             FlagUsageApi,
             BlastRadiusApi,
+            *CHANGE_CONTROLLERS,
             *COHORT_CONTROLLERS,
             *INSIGHT_CONTROLLERS,
+            *WEBHOOK_CONTROLLERS,
         ),
         dependencies={
             "flags": Flags(flags.store, flag_sets, flag_usage.last_evaluated),
@@ -192,6 +202,7 @@ def build(
             "blast_radius": BlastRadius(records, stores.events, cohorts.cohorts.calculator),
             "insights": insights.insights,
             "dashboards": insights.dashboards,
+            "webhooks": webhooks.webhooks,
             "records": records,
         },
         body_bytes_max=settings.body_bytes_max,
@@ -214,9 +225,13 @@ def build(
             partial(squash_for_ever, stores.events),
             ledger.follow,
             cohorts.calculator.run,
+            *changes.followers,
+            webhooks.deliverer.run,
         ),
         erasing,
         flags,
+        changes,
+        webhooks,
     )
 
 

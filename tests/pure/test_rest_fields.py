@@ -117,6 +117,8 @@ def test_a_value_is_read_as_its_fields_kind(field: str, sent: object, read: obje
             ("invalid_input", "Invalid data. Expected a dictionary, but got int."),
         ),
         ("kind", "c", ("invalid_choice", '"c" is not a valid choice.')),
+        ("inner", None, NULL),
+        ("inner", [], ("invalid_input", "Invalid data. Expected a dictionary, but got list.")),
         ("kind", ["a"], ("invalid_choice", "\"['a']\" is not a valid choice.")),
     ],
 )

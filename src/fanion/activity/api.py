@@ -12,7 +12,7 @@ from litestar.di import NamedDependency
 from litestar.params import FromQuery, QueryParameter
 from msgspec import Meta, Struct
 
-from fanion.activity.changes import Change
+from fanion.activity.changes import Change, Trigger
 from fanion.activity.store import Author, Recorded, page
 from fanion.db.engine import Records
 from fanion.projects.request import ManagementRequest, scoped
@@ -31,7 +31,9 @@ class ActivityDetail(Struct, kw_only=True):
     name: Annotated[str, Meta(description="What the thing is called after the change.")]
     changes: list[Change] | None
     short_id: None = None
-    trigger: None = None
+    trigger: Annotated[
+        Trigger | None, Meta(description="What made the change on its own; null for a person.")
+    ]
     type: None = None
 
 
@@ -105,7 +107,7 @@ def _shown(entry: Recorded) -> ActivityEntry:
         activity=entry.activity,
         scope=entry.scope,
         item_id=entry.item_id,
-        detail=ActivityDetail(name=entry.name, changes=entry.changes),
+        detail=ActivityDetail(name=entry.name, changes=entry.changes, trigger=entry.trigger),
         created_at=entry.created_at,
     )
 

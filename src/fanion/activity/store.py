@@ -8,13 +8,13 @@ from typing import Any, Literal
 import msgspec
 from sqlalchemy import ColumnElement, Connection, Row, Select, func, insert, select
 
-from fanion.activity.changes import Change
+from fanion.activity.changes import Change, Trigger
 from fanion.db.activity_tables import activity_log
 from fanion.db.engine import Records
 from fanion.db.tables import users
 from fanion.projects.model import Project
 
-Scope = Literal["FeatureFlag", "Cohort", "EventDefinition", "Person", "Project"]
+Scope = Literal["FeatureFlag", "Cohort", "EventDefinition", "Person", "Project", "Webhook"]
 
 NAME_CHARS_MAX = 400  # of the thing that changed; longer names are cut
 
@@ -26,11 +26,13 @@ class Author:
     """Where and by whom a change is made; `author_of` reads it from a request.
 
     user_id: None for what the server does on its own
+    trigger: None for what somebody does at that moment
     """
 
     project: Project
     user_id: int | None
     now: datetime
+    trigger: Trigger | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,15 +61,19 @@ class Recorded:
     activity: str
     name: str
     changes: list[Change] | None
+    trigger: Trigger | None
     first_name: str | None
     email: str | None
     created_at: datetime
 
 
-def record(connection: Connection, entry: Entry) -> None:
-    """Write an entry in the transaction of its change. An update without changes writes none."""
+def record(connection: Connection, entry: Entry) -> bool:
+    """Write an entry in the transaction of its change; whether one was written.
+
+    An update without changes writes none.
+    """
     if entry.activity == "updated" and not entry.changes:
-        return
+        return False
     changes = None if entry.changes is None else msgspec.to_builtins(list(entry.changes))
     author = entry.author
     connection.execute(
@@ -78,10 +84,15 @@ def record(connection: Connection, entry: Entry) -> None:
             scope=entry.scope,
             item_id=entry.item_id,
             activity=entry.activity,
-            detail={"name": entry.name[:NAME_CHARS_MAX], "changes": changes},
+            detail={
+                "name": entry.name[:NAME_CHARS_MAX],
+                "changes": changes,
+                "trigger": None if author.trigger is None else msgspec.to_builtins(author.trigger),
+            },
             created_at=author.now,
         )
     )
+    return True
 
 
 async def page(
@@ -129,13 +140,14 @@ def _wanted(
 
 
 def _recorded(row: Row[Any]) -> Recorded:
-    changes = row.detail["changes"]
+    changes, trigger = row.detail["changes"], row.detail["trigger"]
     return Recorded(
         row.scope,
         row.item_id,
         row.activity,
         row.detail["name"],
         None if changes is None else msgspec.convert(changes, list[Change]),
+        None if trigger is None else msgspec.convert(trigger, Trigger),
         row.first_name,
         row.email,
         row.created_at,

@@ -1,8 +1,9 @@
-"""Tables of flag evaluation: identities kept over a login, and keys that read definitions."""
+"""Tables beside the flags: identities kept over a login, keys that read definitions, changes
+that are to be made at a given time, and checks of rollback conditions."""
 
-from sqlalchemy import Column, ForeignKey, PrimaryKeyConstraint, String, Table, Text
+from sqlalchemy import Column, ForeignKey, Index, PrimaryKeyConstraint, String, Table, Text
 
-from fanion.db.columns import UtcDateTime
+from fanion.db.columns import Json, UtcDateTime
 from fanion.db.tables import ID, metadata
 
 # The distinct id of before the login, which goes on deciding a flag. A person that is removed
@@ -25,4 +26,43 @@ project_secret_keys = Table(
     Column("hash", String(100), nullable=False, unique=True),
     Column("mask_value", String(20), nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
+)
+
+# A flag that is removed for good takes its changes along.
+scheduled_changes = Table(
+    "scheduled_changes",
+    metadata,
+    Column("id", ID, primary_key=True, autoincrement=True),
+    Column("project_id", ID, nullable=False),
+    Column("flag_id", ID, ForeignKey("feature_flags.id", ondelete="CASCADE"), nullable=False),
+    Column("payload", Json, nullable=False),
+    # [{scheduled_at, value, executed_at}], in the order of their times
+    Column("steps", Json, nullable=False),
+    # The time of the next step; null when nothing is left to be done.
+    Column("due_at", UtcDateTime, nullable=True),
+    # When the last step was executed.
+    Column("executed_at", UtcDateTime, nullable=True),
+    Column("failure_reason", Text, nullable=True),
+    Column("created_by_id", ID, ForeignKey("users.id"), nullable=True),
+    Column("created_at", UtcDateTime, nullable=False),
+    Index(None, "due_at"),
+    Index(None, "flag_id"),
+    sqlite_autoincrement=True,
+)
+
+# Flags that are switched on and have rollback conditions. `checked_at` is when these were checked
+# last, or began to be watched; whoever checks them holds the lease.
+flag_rollback_checks = Table(
+    "flag_rollback_checks",
+    metadata,
+    Column(
+        "flag_id",
+        ID,
+        ForeignKey("feature_flags.id", ondelete="CASCADE"),
+        primary_key=True,
+        autoincrement=False,
+    ),
+    Column("project_id", ID, nullable=False),
+    Column("checked_at", UtcDateTime, nullable=False, index=True),
+    Column("lease_until", UtcDateTime, nullable=True),
 )

@@ -6,7 +6,7 @@ source: flags.md section 14
 from collections.abc import Mapping
 from typing import Any
 
-from fanion.activity.changes import Change, changes
+from fanion.activity.changes import Action, Change, changes
 
 SCOPE = "FeatureFlag"
 
@@ -34,10 +34,17 @@ def told_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Ch
 
 def role_change(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> Change:
     """A role was given the flag, or lost it. before, after: the role, None where it has none"""
-    return Change(
-        type=SCOPE,
-        action="created" if before is None else "deleted",
-        field="role_access",
-        before=before,
-        after=after,
-    )
+    return _beside("role_access", before, after)
+
+
+def scheduled_change(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> Change:
+    """A change was scheduled, or taken back. before, after: the change, None where there is none"""
+    return _beside("scheduled_change", before, after)
+
+
+def _beside(
+    field: str, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None
+) -> Change:
+    """Of something that belongs to the flag and is no field of it."""
+    action: Action = "created" if before is None else "deleted"
+    return Change(type=SCOPE, action=action, field=field, before=before, after=after)

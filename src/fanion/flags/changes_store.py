@@ -11,8 +11,10 @@ from fanion.db.cohort_tables import cohorts
 from fanion.db.tables import feature_flags
 from fanion.errors import Invalid
 from fanion.flags.activity_store import tell_changed, tell_created
+from fanion.flags.rollback_watch_store import watch_conditions
 from fanion.flags.rows_store import StoredFlag, get_flag
 from fanion.flags.rules import cohort_ids, require_cohorts
+from fanion.flags.scheduled_rows_store import cancel_changes
 from fanion.insights.dashboards_store import Maker, add_dashboard, known_dashboards
 from fanion.insights.usage import usage_dashboard
 from fanion.projects.flag_version_store import move_flag_version
@@ -40,6 +42,8 @@ def create_flag(connection: Connection, author: Author, values: Mapping[str, Any
         **values,
     )
     flag_id = connection.execute(statement.returning(_flag.id)).scalar_one()
+    row = {**values, "id": flag_id, "project_id": project_id}
+    watch_conditions(connection, row, None, author.now)
     tell_created(connection, author, flag_id, values["key"])
     move_flag_version(connection, project_id)
     flag = get_flag(connection, project_id, flag_id)
@@ -69,7 +73,11 @@ def change_flag(
     if "key" in values:
         _free_key(connection, project_id, values["key"])
     connection.execute(update(feature_flags).where(one).values(version=_flag.version + 1, **values))
-    tell_changed(connection, author, row, {**row, **values})
+    if values.get("deleted"):
+        cancel_changes(connection, flag_id)
+    changed = {**row, **values}
+    watch_conditions(connection, changed, row, author.now)
+    tell_changed(connection, author, row, changed)
     move_flag_version(connection, project_id)
     return get_flag(connection, project_id, flag_id)
 

@@ -71,6 +71,16 @@ def get_flag(connection: Connection, project_id: int, flag_id: int) -> StoredFla
     return None if row is None else stored_flag(row)
 
 
+def lock_flag(connection: Connection, project_id: int, flag_id: int) -> StoredFlag | None:
+    """The flag as it is when nobody else can change it any more before this transaction ends.
+
+    Whoever changes what belongs to a flag locks the flag first, so that nobody waits in a circle.
+    """
+    one = (_flag.project_id == project_id) & (_flag.id == flag_id)
+    connection.execute(select(_flag.id).where(one).with_for_update())
+    return get_flag(connection, project_id, flag_id)
+
+
 def stored_flag(row: Row[Any]) -> StoredFlag:
     creator = None
     if row.user_id is not None:

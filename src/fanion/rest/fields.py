@@ -117,7 +117,7 @@ def _converter(kind: inspect.Type) -> Convert:
         case inspect.ListType(item_type=item):
             return _list(_converter(item))
         case inspect.StructType(cls=cls):
-            return _struct(cls)
+            return _required(_struct(cls))
         case inspect.LiteralType(values=choices):
             return _required(_choice(tuple(choices)))
         case inspect.StrType():

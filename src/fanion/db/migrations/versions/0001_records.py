@@ -364,6 +364,25 @@ def upgrade() -> None:
         op.f("ix_dashboards_project_id_name"), "dashboards", ["project_id", "name"], unique=False
     )
     op.create_table(
+        "event_announcements",
+        sa.Column("definition_id", sa.Uuid(), nullable=False),
+        sa.Column("project_id", Id, nullable=False),
+        sa.Column("count", sa.BigInteger(), nullable=False),
+        sa.Column("since", UtcDateTime(), nullable=False),
+        sa.Column("until", UtcDateTime(), nullable=False),
+        sa.Column("due_at", UtcDateTime(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["definition_id"],
+            ["event_definitions.id"],
+            name=op.f("fk_event_announcements_definition_id"),
+            ondelete="CASCADE",
+        ),
+        sa.PrimaryKeyConstraint("definition_id", name=op.f("pk_event_announcements")),
+    )
+    op.create_index(
+        op.f("ix_event_announcements_due_at"), "event_announcements", ["due_at"], unique=False
+    )
+    op.create_table(
         "event_marks",
         sa.Column("definition_id", sa.Uuid(), nullable=False),
         sa.Column("hidden", sa.Boolean(), nullable=False),
@@ -567,6 +586,24 @@ def upgrade() -> None:
         ),
     )
     op.create_table(
+        "webhooks",
+        sa.Column("id", Id, autoincrement=True, nullable=False),
+        sa.Column("project_id", Id, nullable=False),
+        sa.Column("url", sa.Text(), nullable=False),
+        sa.Column("secret", sa.String(length=100), nullable=False),
+        sa.Column("events", Json(), nullable=False),
+        sa.Column("active", sa.Boolean(), nullable=False),
+        sa.Column("created_by_id", Id, nullable=True),
+        sa.Column("created_at", UtcDateTime(), nullable=False),
+        sa.Column("updated_at", UtcDateTime(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["created_by_id"], ["users.id"], name=op.f("fk_webhooks_created_by_id")
+        ),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_webhooks")),
+        sqlite_autoincrement=True,
+    )
+    op.create_index(op.f("ix_webhooks_project_id"), "webhooks", ["project_id"], unique=False)
+    op.create_table(
         "cohort_imports",
         sa.Column("id", Id, autoincrement=True, nullable=False),
         sa.Column("project_id", Id, nullable=False),
@@ -664,6 +701,26 @@ def upgrade() -> None:
         op.f("ix_flag_role_access_role_id"), "flag_role_access", ["role_id"], unique=False
     )
     op.create_table(
+        "flag_rollback_checks",
+        sa.Column("flag_id", Id, autoincrement=False, nullable=False),
+        sa.Column("project_id", Id, nullable=False),
+        sa.Column("checked_at", UtcDateTime(), nullable=False),
+        sa.Column("lease_until", UtcDateTime(), nullable=True),
+        sa.ForeignKeyConstraint(
+            ["flag_id"],
+            ["feature_flags.id"],
+            name=op.f("fk_flag_rollback_checks_flag_id"),
+            ondelete="CASCADE",
+        ),
+        sa.PrimaryKeyConstraint("flag_id", name=op.f("pk_flag_rollback_checks")),
+    )
+    op.create_index(
+        op.f("ix_flag_rollback_checks_checked_at"),
+        "flag_rollback_checks",
+        ["checked_at"],
+        unique=False,
+    )
+    op.create_table(
         "project_secret_keys",
         sa.Column("project_id", Id, autoincrement=False, nullable=False),
         sa.Column("hash", sa.String(length=100), nullable=False),
@@ -693,4 +750,67 @@ def upgrade() -> None:
     )
     op.create_index(
         op.f("ix_role_memberships_user_id"), "role_memberships", ["user_id"], unique=False
+    )
+    op.create_table(
+        "scheduled_changes",
+        sa.Column("id", Id, autoincrement=True, nullable=False),
+        sa.Column("project_id", Id, nullable=False),
+        sa.Column("flag_id", Id, nullable=False),
+        sa.Column("payload", Json(), nullable=False),
+        sa.Column("steps", Json(), nullable=False),
+        sa.Column("due_at", UtcDateTime(), nullable=True),
+        sa.Column("executed_at", UtcDateTime(), nullable=True),
+        sa.Column("failure_reason", sa.Text(), nullable=True),
+        sa.Column("created_by_id", Id, nullable=True),
+        sa.Column("created_at", UtcDateTime(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["created_by_id"], ["users.id"], name=op.f("fk_scheduled_changes_created_by_id")
+        ),
+        sa.ForeignKeyConstraint(
+            ["flag_id"],
+            ["feature_flags.id"],
+            name=op.f("fk_scheduled_changes_flag_id"),
+            ondelete="CASCADE",
+        ),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_scheduled_changes")),
+        sqlite_autoincrement=True,
+    )
+    op.create_index(
+        op.f("ix_scheduled_changes_due_at"), "scheduled_changes", ["due_at"], unique=False
+    )
+    op.create_index(
+        op.f("ix_scheduled_changes_flag_id"), "scheduled_changes", ["flag_id"], unique=False
+    )
+    op.create_table(
+        "webhook_deliveries",
+        sa.Column("id", Id, autoincrement=True, nullable=False),
+        sa.Column("project_id", Id, nullable=False),
+        sa.Column("webhook_id", Id, nullable=False),
+        sa.Column("uuid", sa.Uuid(), nullable=False),
+        sa.Column("event", sa.String(length=40), nullable=False),
+        sa.Column("body", sa.LargeBinary(), nullable=False),
+        sa.Column("status", sa.String(length=20), nullable=False),
+        sa.Column("attempts", sa.Integer(), nullable=False),
+        sa.Column("response_code", sa.Integer(), nullable=True),
+        sa.Column("error", sa.Text(), nullable=True),
+        sa.Column("created_at", UtcDateTime(), nullable=False),
+        sa.Column("due_at", UtcDateTime(), nullable=True),
+        sa.Column("finished_at", UtcDateTime(), nullable=True),
+        sa.ForeignKeyConstraint(
+            ["webhook_id"],
+            ["webhooks.id"],
+            name=op.f("fk_webhook_deliveries_webhook_id"),
+            ondelete="CASCADE",
+        ),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_webhook_deliveries")),
+        sqlite_autoincrement=True,
+    )
+    op.create_index(
+        op.f("ix_webhook_deliveries_due_at"), "webhook_deliveries", ["due_at"], unique=False
+    )
+    op.create_index(
+        op.f("ix_webhook_deliveries_webhook_id_id"),
+        "webhook_deliveries",
+        ["webhook_id", "id"],
+        unique=False,
     )
