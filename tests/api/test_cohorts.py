@@ -483,6 +483,21 @@ async def test_members_are_kept_as_a_static_copy(home: Home) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "copied"),
+    [("n" * 400, "n" * 386 + " (static copy)"), (None, "(static copy)")],
+    ids=["the longest name", "no name"],
+)
+async def test_a_static_copy_has_a_name_that_fits(
+    home: Home, name: str | None, copied: str
+) -> None:
+    cohort = await create(home, name=name)
+
+    copy = await home.get(f"/cohorts/{cohort['id']}/duplicate_as_static_cohort/")
+
+    assert copy["name"] == copied
+
+
 # ── Members ──────────────────────────────────────────────────────────────────────────────
 
 

@@ -236,6 +236,15 @@ async def test_a_flag_that_is_refused_leaves_no_dashboard(home: Home) -> None:
 async def test_another_usage_dashboard_takes_the_place_of_the_first(home: Home) -> None:
     flag = await home.create_flag(key=KEY)
     path = f"/feature_flags/{flag['id']}/"
+async def test_the_longest_key_there_can_be_has_a_usage_dashboard(home: Home) -> None:
+    flag = await home.create_flag(key="k" * 400)
+
+    dashboard = await home.get(f"/dashboards/{flag['usage_dashboard']}/")
+
+    assert dashboard["name"] == f"Generated Dashboard: {'k' * 379}"
+    assert dashboard["description"].endswith(f"with key ({'k' * 400})")
+
+
 
     assert await post(home, f"{path}dashboard/") == (200, {"success": True})
 

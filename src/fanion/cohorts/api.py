@@ -16,7 +16,7 @@ from msgspec import UNSET, structs
 from fanion.activity.api import ActivityPage, activity_page, author_of
 from fanion.cohorts.bodies import CohortBody, CohortFields, cohort_body
 from fanion.cohorts.calculate import Calculator
-from fanion.cohorts.changes import changed_values, created_values
+from fanion.cohorts.changes import changed_values, copy_name, created_values
 from fanion.cohorts.definition import Criteria, Standing
 from fanion.cohorts.store import CohortStore, Import, StoredCohort
 from fanion.cohorts.upload import check_csv
@@ -142,7 +142,7 @@ class CohortsApi(Controller):
         if original.criteria.is_static:
             raise Invalid("Cannot duplicate a static cohort as a static cohort.")
         author = author_of(request)
-        sent = {"name": f"{original.criteria.name} (static copy)", "is_static": True}
+        sent = {"name": copy_name(original.criteria.name), "is_static": True}
         values = created_values(sent, author.now, imports=True)
         members = Import(source_id=original.id)
         created = await cohorts.store.create(author, values, members, told=False)

@@ -10,11 +10,11 @@ from uuid import UUID
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fanion.cohorts.store import StoredCohort
+from fanion.cohorts.definition import NAME_CHARS_MAX
 from fanion.persons.api import PersonBody, shown
 from fanion.persons.store import Person
 from fanion.projects.model import UserSummary
 
-NAME_CHARS_MAX = 400
 DESCRIPTION_CHARS_MAX = 1000
 DISTINCT_IDS_MAX = 10
 

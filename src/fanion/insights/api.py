@@ -28,11 +28,12 @@ from fanion.insights.store import InsightQuery, InsightStore, modified
 from fanion.insights.trends import parse_trends
 from fanion.projects.model import Project
 from fanion.projects.request import ManagementRequest, scoped
+from fanion.insights.usage import NAME_CHARS_MAX
 from fanion.rest.ids import ObjectId
 from fanion.rest.page import Paged
 from fanion.rest.tags import normal_tags
 
-Name = Annotated[str, Meta(max_length=400)]
+Name = Annotated[str, Meta(max_length=NAME_CHARS_MAX)]
 Refresh = Annotated[bool, Meta(description="Calculate now, whatever was calculated before.")]
 # What a query string can only carry as text.
 _JSON_FIELDS = ("events", "actions", "properties")
