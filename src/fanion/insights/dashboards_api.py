@@ -154,7 +154,7 @@ class DashboardsApi(Controller):
             and await dashboards.store.get(project_id, dashboard_id) is None
         ):
             raise NotFound
-        changes = [_tile_change(tile) for tile in tiles]
+        changes = [change for change in map(_tile_change, tiles) if change.values]
         changed = await dashboards.store.change(project_id, dashboard_id, values, changes)
         if changed is None:
             raise NotFound
