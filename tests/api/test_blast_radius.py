@@ -206,6 +206,14 @@ REFUSED: dict[str, tuple[Json, Json]] = {
             "condition",
         ),
     ),
+    "a condition that is a list": (
+        {"condition": []},
+        error("validation_error", "invalid_input", "The condition must be an object.", "condition"),
+    ),
+    "properties that are no list": (
+        {"condition": {"properties": 0}},
+        error("validation_error", "invalid_input", "properties must be a list", "condition"),
+    ),
     "another flag": (
         {"condition": {"properties": [{"key": "1", "type": "flag", "value": True}]}},
         error(
