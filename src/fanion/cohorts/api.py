@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from litestar import Controller, Response, delete, get, patch, post, put
+from litestar import Controller, delete, get, patch, post, put
 from litestar.di import NamedDependency
 from litestar.params import FromPath, RequestBody
+from litestar.response.base import ASGIResponse
 from msgspec import UNSET, structs
 
 from fanion.activity.api import ActivityPage, activity_page, author_of
@@ -23,6 +24,7 @@ from fanion.cohorts.upload import check_csv
 from fanion.errors import Invalid, NotFound
 from fanion.events.store import EventStore
 from fanion.projects.request import ManagementRequest, scoped
+from fanion.rest.empty import refused
 from fanion.rest.ids import ObjectId
 from fanion.rest.page import Paged
 
@@ -117,8 +119,8 @@ class CohortsApi(Controller):
         return await _change(request, cohort_id, data, cohorts)
 
     @delete("/{cohort_id:str}", status_code=405, summary="Refused: set `deleted` instead")
-    async def remove(self, cohort_id: FromPath[str]) -> Response[bytes]:
-        return Response(b"", status_code=405, headers={"allow": "GET, PATCH, PUT"})
+    async def remove(self, cohort_id: FromPath[str]) -> ASGIResponse:
+        return refused("GET, PATCH, PUT")
 
     @get("/{cohort_id:str}/activity", summary="List a cohort's activity", scope="activity_log:read")
     async def activity(

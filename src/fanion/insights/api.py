@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import msgspec
-from litestar import Controller, Response, delete, get, patch, post
+from litestar import Controller, delete, get, patch, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, FromQuery, RequestBody
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
+from litestar.response.base import ASGIResponse
 
 from fanion.errors import Invalid, NotFound
 from fanion.insights.bodies import (
@@ -28,7 +29,7 @@ from fanion.insights.store import InsightQuery, InsightStore, modified
 from fanion.insights.trends import parse_trends
 from fanion.projects.model import Project
 from fanion.projects.request import ManagementRequest, scoped
-from fanion.insights.usage import NAME_CHARS_MAX
+from fanion.rest.empty import refused
 from fanion.rest.ids import ObjectId
 from fanion.rest.page import Paged
 from fanion.rest.tags import normal_tags
@@ -202,8 +203,8 @@ class InsightsApi(Controller):
         return insight_body(changed, project.timezone, answer)
 
     @delete("/{insight_id:str}", status_code=405, summary="Refused: set `deleted` instead")
-    async def remove(self, insight_id: FromPath[str]) -> Response[bytes]:
-        return Response(b"", status_code=405, headers={"allow": "GET, PATCH"})
+    async def remove(self, insight_id: FromPath[str]) -> ASGIResponse:
+        return refused("GET, PATCH")
 
 
 async def _trend(
