@@ -546,7 +546,7 @@ async def test_members_as_a_table(home: Home) -> None:
     nothing = await home.api.get(f"/cohorts/{empty['id']}/persons/?format=csv")
 
     head, row = table.text.split("\r\n")[:2]
-    assert table.headers["content-type"].startswith("text/csv")
+    assert table.headers["content-type"] == "text/csv; charset=utf-8"
     assert head == ("created_at,distinct_ids.0,email,id,name,properties.deep.a.0,properties.plan")
     assert row == f"{ann['created_at']},ann,ann@corp.example,{ann['uuid']},ann@corp.example,1,pro"
     assert (nothing.status_code, nothing.text) == (200, "")

@@ -15,7 +15,7 @@ from litestar.response.base import ASGIResponse
 from msgspec import UNSET, structs
 
 from fanion.activity.api import ActivityPage, activity_page, author_of
-from fanion.cohorts.bodies import CohortBody, CohortFields, cohort_body
+from fanion.cohorts.bodies import WITH_FILE, CohortBody, CohortFields, cohort_body
 from fanion.cohorts.calculate import Calculator
 from fanion.cohorts.changes import changed_values, copy_name, created_values
 from fanion.cohorts.definition import Criteria, Standing
@@ -64,7 +64,7 @@ class CohortsApi(Controller):
         found, count = await cohorts.store.page(request.project.id, page.limit, page.offset)
         return page.of([cohort_body(cohort) for cohort in found], count)
 
-    @post("/", summary="Create a cohort")
+    @post("/", summary="Create a cohort", operation_class=WITH_FILE)
     async def create(
         self,
         request: ManagementRequest,
@@ -96,7 +96,7 @@ class CohortsApi(Controller):
         """Deleted ones too."""
         return cohort_body(await cohorts.get(request.project.id, cohort_id))
 
-    @patch("/{cohort_id:str}", summary="Update a cohort")
+    @patch("/{cohort_id:str}", summary="Update a cohort", operation_class=WITH_FILE)
     async def change(
         self,
         request: ManagementRequest,
@@ -107,7 +107,7 @@ class CohortsApi(Controller):
         """Calculates anew, unless it deletes. A file as `csv` adds members to a static cohort."""
         return await _change(request, cohort_id, data, cohorts)
 
-    @put("/{cohort_id:str}", summary="Update a cohort")
+    @put("/{cohort_id:str}", summary="Update a cohort", operation_class=WITH_FILE)
     async def replace(
         self,
         request: ManagementRequest,

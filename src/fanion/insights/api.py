@@ -10,9 +10,10 @@ from typing import Annotated, Any
 import msgspec
 from litestar import Controller, delete, get, patch, post
 from litestar.di import NamedDependency
+from litestar.openapi.spec import OpenAPIType, Schema
 from litestar.params import FromPath, FromQuery, RequestBody
-from msgspec import UNSET, Meta, Struct, UnsetType, structs
 from litestar.response.base import ASGIResponse
+from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from fanion.errors import Invalid, NotFound
 from fanion.insights.bodies import (
@@ -27,10 +28,12 @@ from fanion.insights.dashboards_store import DashboardStore
 from fanion.insights.model import Answer, on_dashboard
 from fanion.insights.store import InsightQuery, InsightStore, modified
 from fanion.insights.trends import parse_trends
+from fanion.insights.usage import NAME_CHARS_MAX
 from fanion.projects.model import Project
 from fanion.projects.request import ManagementRequest, scoped
 from fanion.rest.empty import refused
 from fanion.rest.ids import ObjectId
+from fanion.rest.operations import takes
 from fanion.rest.page import Paged
 from fanion.rest.tags import normal_tags
 
@@ -149,7 +152,12 @@ class InsightsApi(Controller):
         What was calculated a moment ago is told again, unless `refresh=true`."""
         return await _trend(request, insights, _from_query(request))
 
-    @post("/trend", status_code=200, summary="Calculate a trend")
+    @post(
+        "/trend",
+        status_code=200,
+        summary="Calculate a trend",
+        operation_class=takes("application/json", Schema(type=OpenAPIType.OBJECT)),
+    )
     async def trend_of_body(
         self, request: ManagementRequest, insights: NamedDependency[Insights]
     ) -> TrendBody:
