@@ -11,7 +11,7 @@ import msgspec
 from litestar import Controller, delete, get, patch, post
 from litestar.di import NamedDependency
 from litestar.openapi.spec import OpenAPIType, Schema
-from litestar.params import FromPath, FromQuery, RequestBody
+from litestar.params import FromPath, FromQuery, QueryParameter, RequestBody
 from litestar.response.base import ASGIResponse
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
@@ -32,6 +32,7 @@ from fanion.insights.usage import NAME_CHARS_MAX
 from fanion.projects.model import Project
 from fanion.projects.request import ManagementRequest, scoped
 from fanion.rest.empty import refused
+from fanion.rest.fields import INTEGER_MAX
 from fanion.rest.ids import ObjectId
 from fanion.rest.operations import takes
 from fanion.rest.page import Paged
@@ -39,6 +40,7 @@ from fanion.rest.tags import normal_tags
 
 Name = Annotated[str, Meta(max_length=NAME_CHARS_MAX)]
 Refresh = Annotated[bool, Meta(description="Calculate now, whatever was calculated before.")]
+DashboardId = Annotated[int | None, QueryParameter(ge=1, le=INTEGER_MAX)]
 # What a query string can only carry as text.
 _JSON_FIELDS = ("events", "actions", "properties")
 
@@ -174,7 +176,7 @@ class InsightsApi(Controller):
         insight_id: FromPath[ObjectId],
         insights: NamedDependency[Insights],
         refresh: FromQuery[Refresh] = False,
-        from_dashboard: FromQuery[int | None] = None,
+        from_dashboard: DashboardId = None,
     ) -> InsightBody:
         """With what was calculated last. `from_dashboard`: as that dashboard shows it."""
         project = request.project
