@@ -35,6 +35,16 @@ async def test_ids_have_bounds_that_are_integers(paths: Json) -> None:
     assert schema == {"type": "integer", "minimum": 1, "maximum": 2**63 - 1}
 
 
+async def test_a_parameter_is_never_null(paths: Json) -> None:
+    listed = query(paths[FLAGS]["get"])
+    definitions = query(paths["/api/projects/{project_id}/event_definitions/"]["get"])
+    insight = query(paths["/api/projects/{project_id}/insights/{insight_id}/"]["get"])
+
+    assert listed["search"] == {"type": "string"}
+    assert definitions["ordering"] == {"type": "array", "items": {"type": "string"}}
+    assert insight["from_dashboard"] == {"type": "integer", "minimum": 1, "maximum": 2**63 - 1}
+
+
 async def test_lists_say_how_they_are_paged(paths: Json) -> None:
     listed = query(paths[FLAGS]["get"])
     members = query(paths[COHORTS + "{cohort_id}/persons/"]["get"])

@@ -103,6 +103,7 @@ def document(app: Litestar, others: Mapping[str, Any]) -> dict[str, Any]:
         _tell_errors(operation["responses"])
         for parameter in operation.get("parameters", ()):
             parameter.setdefault("description", _KNOWN_PARAMETERS.get(parameter["name"], ""))
+            parameter["schema"] = _not_null(parameter["schema"])
         known = {parameter["name"] for parameter in operation.get("parameters", ())}
         added = [one for one in _paging_of(operation, schemas) if one["name"] not in known]
         if added:
@@ -156,6 +157,14 @@ def _plain(node: Any) -> Any:
         for bound in plain.keys() & {"minimum", "maximum"}:
             plain[bound] = min(int(plain[bound]), INTEGER_MAX)
     return plain
+
+
+def _not_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """A parameter that is null is one that is not sent."""
+    kinds = [one for one in schema.get("oneOf", ()) if one != {"type": "null"}]
+    if len(kinds) != 1:
+        return schema
+    return kinds[0] | {name: value for name, value in schema.items() if name != "oneOf"}
 
 
 def _tell_errors(responses: dict[str, Any]) -> None:
