@@ -161,7 +161,9 @@ def _plain(node: Any) -> Any:
 
 def _not_null(schema: dict[str, Any]) -> dict[str, Any]:
     """A parameter that is null is one that is not sent."""
-    kinds = [one for one in schema.get("oneOf", ()) if one != {"type": "null"}]
+    kinds: list[dict[str, Any]] = [
+        one for one in schema.get("oneOf", ()) if one != {"type": "null"}
+    ]
     if len(kinds) != 1:
         return schema
     return kinds[0] | {name: value for name, value in schema.items() if name != "oneOf"}
