@@ -6,12 +6,14 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from types import MethodType
 from typing import Any, cast
 from uuid import UUID, uuid4
 
 import httpx
 from sqlalchemy import insert
 
+from fanion.cohorts.calculate import Calculator
 from fanion.config import Settings, read_settings
 from fanion.db.engine import Records, open_records
 from fanion.db.tables import memberships, organizations, personal_api_keys, projects, users
@@ -112,6 +114,17 @@ class Site:
     async def ingested(self) -> None:
         """Returns when everything that was accepted can be read."""
         await self.log.all_ingested()
+
+    @property
+    def calculator(self) -> Calculator:
+        """Of cohorts."""
+        bound = [one.__self__ for one in self.running.followers if isinstance(one, MethodType)]
+        return next(one for one in bound if isinstance(one, Calculator))
+
+    async def calculated(self) -> None:
+        """Returns when no cohort is due any more."""
+        while await self.calculator.work_once():
+            pass
 
     async def running_out(self) -> None:
         """Returns when a consumer has died."""

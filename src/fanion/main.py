@@ -25,6 +25,8 @@ from fanion.flags.blast_radius_api import BlastRadiusApi
 from fanion.flags.blast_radius_store import BlastRadius
 from fanion.flags.dashboards_api import FlagDashboardsApi
 from fanion.flags.decide import nowhere
+from fanion.flags.enrichment_consumer import enrich_for_ever
+from fanion.flags.enrichment_store import Enrichment
 from fanion.flags.evaluation_api import FlagEvaluation, FlagEvaluationApi
 from fanion.flags.role_access_api import RoleAccessApi
 from fanion.flags.usage_api import FlagUsage, FlagUsageApi
@@ -223,6 +225,7 @@ def build(
             *flags.followers,
             erasing.follow,
             partial(squash_for_ever, stores.events),
+            partial(enrich_for_ever, Enrichment(records, stores.events, now)),
             ledger.follow,
             cohorts.calculator.run,
             *changes.followers,

@@ -1,11 +1,9 @@
 """How many a release condition would reach."""
 
-from types import MethodType
 from typing import Any
 
 import pytest
 
-from fanion.cohorts.calculate import Calculator
 from tests.application import Home, Json, error
 
 MISSING = error(
@@ -72,14 +70,6 @@ async def cohort(home: Home, *leaves: Json) -> int:
     return cohort_id
 
 
-async def calculated(home: Home) -> None:
-    """Returns when no cohort waits any more."""
-    for one in home.site.running.followers:
-        if isinstance(one, MethodType) and isinstance(one.__self__, Calculator):
-            while await one.__self__.work_once():
-                pass
-
-
 def in_cohort(cohort_id: int, **more: Any) -> Json:
     return {"key": "id", "type": "cohort", "value": cohort_id, **more}
 
@@ -134,7 +124,7 @@ async def test_members_of_a_static_cohort_are_counted(home: Home) -> None:
         "/cohorts/", data={"name": "c", "is_static": "true"}, files={"csv": ("c.csv", csv)}
     )
     cohort_id = answer.json()["id"]
-    await calculated(home)
+    await home.site.calculated()
 
     assert await reach(home, in_cohort(cohort_id)) == (2, 5)
     assert await reach(home, in_cohort(cohort_id), person(key="group", value="1")) == (1, 5)
@@ -205,6 +195,14 @@ REFUSED: dict[str, tuple[Json, Json]] = {
             "The condition cannot be read: a property must be an object.",
             "condition",
         ),
+    ),
+    "a condition that is a list": (
+        {"condition": []},
+        error("validation_error", "invalid_input", "The condition must be an object.", "condition"),
+    ),
+    "properties that are no list": (
+        {"condition": {"properties": 0}},
+        error("validation_error", "invalid_input", "properties must be a list", "condition"),
     ),
     "another flag": (
         {"condition": {"properties": [{"key": "1", "type": "flag", "value": True}]}},

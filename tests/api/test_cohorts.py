@@ -2,12 +2,10 @@
 
 import json
 from datetime import timedelta
-from types import MethodType
 from typing import Any
 
 import pytest
 
-from fanion.cohorts.calculate import Calculator
 from fanion.cohorts.definition import GROUP_KEYS
 from tests.application import Home, Json, error
 from tests.management import NOW
@@ -57,18 +55,6 @@ def person(distinct_id: str, name: str = "seen", days_ago: float = 1, **properti
     return {**event(distinct_id, name, days_ago), "$set": properties}
 
 
-def calculator(home: Home) -> Calculator:
-    bound = [one for one in home.site.running.followers if isinstance(one, MethodType)]
-    found = [one.__self__ for one in bound if isinstance(one.__self__, Calculator)]
-    return found[0]
-
-
-async def calculated(home: Home) -> None:
-    """Returns when nothing is due any more."""
-    while await calculator(home).work_once():
-        pass
-
-
 async def create(home: Home, **cohort: Any) -> Json:
     answer = await home.api.post("/cohorts/", json=cohort)
     assert answer.status_code == 201, answer.text
@@ -107,10 +93,10 @@ async def test_a_dynamic_cohort_from_birth_to_deletion(home: Home) -> None:
     filters = all_of(person_is("plan", ["pro"]))
 
     made = await create(home, name="Payers", filters=filters, count=7, id=1)
-    await calculated(home)
+    await home.site.calculated()
     done = await retrieve(home, made)
     renamed = await change(home, made, name="Paying")
-    await calculated(home)
+    await home.site.calculated()
     deleted = await change(home, made, deleted=True)
 
     assert {name: made[name] for name in made if name not in ("id", "created_by")} == {
@@ -179,7 +165,7 @@ async def test_criteria_find_their_members(home: Home, filters: Json, expected: 
     await home.capture(event("ann", "seen", n=5), event("bob", "seen", n="55"))
 
     cohort = await create(home, filters=filters)
-    await calculated(home)
+    await home.site.calculated()
 
     assert await members(home, cohort) == expected
     assert (await retrieve(home, cohort))["count"] == len(expected)
@@ -203,7 +189,7 @@ async def test_criteria_that_cannot_be_calculated_count_as_an_error(
 
     broken = await create(home, filters=all_of(leaf))
     sound = await create(home, filters=all_of(person_is("plan", "free")))
-    await calculated(home)
+    await home.site.calculated()
 
     found = await retrieve(home, broken)
     assert (found["is_calculating"], found["count"], found["errors_calculating"]) == (
@@ -220,13 +206,13 @@ async def test_an_error_keeps_the_members_of_before_until_the_criteria_are_mende
 ) -> None:
     await three_people(home)
     cohort = await create(home, filters=all_of(person_is("plan", "pro")))
-    await calculated(home)
+    await home.site.calculated()
 
     await change(home, cohort, filters=all_of(did("x", time_value=-1)))
-    await calculated(home)
+    await home.site.calculated()
     failed, held = await retrieve(home, cohort), await members(home, cohort)
     await change(home, cohort, filters=all_of(person_is("plan", "free")))
-    await calculated(home)
+    await home.site.calculated()
     mended = await retrieve(home, cohort)
 
     assert (failed["errors_calculating"], failed["count"], held) == (1, 2, ["ann", "cid"])
@@ -237,12 +223,12 @@ async def test_an_error_keeps_the_members_of_before_until_the_criteria_are_mende
 async def test_a_cohort_is_calculated_again_after_a_while(home: Home) -> None:
     await three_people(home)
     cohort = await create(home, filters=all_of(person_is("plan", "pro")))
-    await calculated(home)
+    await home.site.calculated()
 
     await home.capture(person("bob", plan="pro"))
     before = await members(home, cohort)
     home.site.clock.move(minutes=15)
-    await calculated(home)
+    await home.site.calculated()
 
     assert before == ["ann", "cid"]
     assert await members(home, cohort) == ["ann", "bob", "cid"]
@@ -253,14 +239,14 @@ async def test_nested_cohorts_are_written_out_and_static_ones_looked_up(home: Ho
     await three_people(home)
     static = await upload(home, "ann\nbob\n")
     pro = await create(home, filters=all_of(person_is("plan", "pro")))
-    await calculated(home)
+    await home.site.calculated()
 
     both = await create(home, filters=all_of(in_cohort(static["id"]), in_cohort(str(pro["id"]))))
     rest = await create(
         home, filters=all_of(in_cohort(pro["id"]), in_cohort(static["id"], negation=True))
     )
     unknown = await create(home, filters=all_of(in_cohort(99_999_999)))
-    await calculated(home)
+    await home.site.calculated()
 
     assert await members(home, both) == ["ann"]
     assert await members(home, rest) == ["cid"]
@@ -307,7 +293,7 @@ async def test_loops_are_refused_and_diamonds_are_not(home: Home) -> None:
         f"/cohorts/{inner['id']}/",
         json={"filters": all_of({**in_cohort(0), "value": str(inner["id"])})},
     )
-    await calculated(home)
+    await home.site.calculated()
 
     for answer in (loop, itself):
         assert answer.status_code == 400
@@ -369,7 +355,7 @@ async def test_groups_are_calculated_like_filters(home: Home) -> None:
             {"event_id": "seen", "days": "7"},
         ],
     )
-    await calculated(home)
+    await home.site.calculated()
 
     assert await members(home, cohort) == ["ann", "bob"]
 
@@ -403,10 +389,10 @@ async def test_a_file_of_distinct_ids_makes_a_static_cohort(home: Home) -> None:
     await three_people(home)
 
     cohort = await upload(home, '"ann",x\n\nnobody,y\nann,z\n')
-    await calculated(home)
+    await home.site.calculated()
     done, first = await retrieve(home, cohort), await members(home, cohort)
     await upload(home, "cid\nann\n", cohort)
-    await calculated(home)
+    await home.site.calculated()
 
     assert (cohort["is_calculating"], cohort["count"]) == (False, None)
     assert (done["count"], done["errors_calculating"], first) == (1, 0, ["ann"])
@@ -422,7 +408,7 @@ async def test_a_header_names_what_a_file_holds(home: Home) -> None:
     ids = await upload(home, "\ufeffname,Distinct_ID\nx, cid \ny,\n")
     people = await upload(home, f"person_id\n{bob}\nnot-a-uuid\n")
     emails = await upload(home, "E-Mail\nANN@corp.example\n")
-    await calculated(home)
+    await home.site.calculated()
 
     assert await members(home, ids) == ["cid"]
     assert await members(home, people) == ["bob"]
@@ -442,7 +428,7 @@ async def test_a_file_that_is_not_text_is_refused(home: Home) -> None:
 
 async def test_a_static_cohort_without_a_file_is_empty(home: Home) -> None:
     cohort = await create(home, is_static=True, name="later")
-    await calculated(home)
+    await home.site.calculated()
 
     assert (cohort["is_calculating"], cohort["count"]) == (False, None)
     assert await members(home, cohort) == []
@@ -451,10 +437,10 @@ async def test_a_static_cohort_without_a_file_is_empty(home: Home) -> None:
 async def test_the_kind_of_a_cohort_may_change(home: Home) -> None:
     await three_people(home)
     cohort = await upload(home, "bob\n")
-    await calculated(home)
+    await home.site.calculated()
 
     dynamic = await change(home, cohort, is_static=False, filters=all_of(person_is("plan", "pro")))
-    await calculated(home)
+    await home.site.calculated()
     found = await members(home, cohort)
     static = await change(home, cohort, is_static=True)
 
@@ -466,12 +452,12 @@ async def test_the_kind_of_a_cohort_may_change(home: Home) -> None:
 async def test_members_are_kept_as_a_static_copy(home: Home) -> None:
     await three_people(home)
     cohort = await create(home, name="Payers", filters=all_of(person_is("plan", "pro")))
-    await calculated(home)
+    await home.site.calculated()
 
     copy = await home.get(f"/cohorts/{cohort['id']}/duplicate_as_static_cohort/")
-    await calculated(home)
+    await home.site.calculated()
     await change(home, cohort, filters=all_of(person_is("plan", "free")))
-    await calculated(home)
+    await home.site.calculated()
     again = await home.api.get(f"/cohorts/{copy['id']}/duplicate_as_static_cohort/")
 
     assert (copy["name"], copy["is_static"]) == ("Payers (static copy)", True)
@@ -483,6 +469,21 @@ async def test_members_are_kept_as_a_static_copy(home: Home) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "copied"),
+    [("n" * 400, "n" * 386 + " (static copy)"), (None, "(static copy)")],
+    ids=["the longest name", "no name"],
+)
+async def test_a_static_copy_has_a_name_that_fits(
+    home: Home, name: str | None, copied: str
+) -> None:
+    cohort = await create(home, name=name)
+
+    copy = await home.get(f"/cohorts/{cohort['id']}/duplicate_as_static_cohort/")
+
+    assert copy["name"] == copied
+
+
 # ── Members ──────────────────────────────────────────────────────────────────────────────
 
 
@@ -490,7 +491,7 @@ async def test_members_are_shown_as_persons_page_by_page(home: Home) -> None:
     await three_people(home)
     cohort = await create(home, filters=all_of(did("seen", time_value=99)))
     await home.capture(event("bob"), event("cid"))
-    await calculated(home)
+    await home.site.calculated()
     path = f"/cohorts/{cohort['id']}/persons/"
 
     page = await home.get(path, limit=2)
@@ -507,7 +508,7 @@ async def test_members_are_shown_as_persons_page_by_page(home: Home) -> None:
 async def test_members_can_be_searched(home: Home) -> None:
     await three_people(home)
     cohort = await create(home, filters=all_of(person_is("plan", "", operator="is_set")))
-    await calculated(home)
+    await home.site.calculated()
     cid = await home.person("cid")
     wanted = json.dumps([person_is("plan", "pro")])
 
@@ -524,14 +525,14 @@ async def test_members_as_a_table(home: Home) -> None:
     await home.capture(person("ann", plan="pro", email="ann@corp.example", deep={"a": [1]}))
     cohort = await create(home, filters=all_of(person_is("plan", "pro")))
     empty = await create(home, filters=all_of(person_is("plan", "free")))
-    await calculated(home)
+    await home.site.calculated()
     ann = await home.person("ann")
 
     table = await home.api.get(f"/cohorts/{cohort['id']}/persons/", params={"format": "csv"})
     nothing = await home.api.get(f"/cohorts/{empty['id']}/persons/?format=csv")
 
     head, row = table.text.split("\r\n")[:2]
-    assert table.headers["content-type"].startswith("text/csv")
+    assert table.headers["content-type"] == "text/csv; charset=utf-8"
     assert head == ("created_at,distinct_ids.0,email,id,name,properties.deep.a.0,properties.plan")
     assert row == f"{ann['created_at']},ann,ann@corp.example,{ann['uuid']},ann@corp.example,1,pro"
     assert (nothing.status_code, nothing.text) == (200, "")
@@ -540,7 +541,7 @@ async def test_members_as_a_table(home: Home) -> None:
 async def test_members_follow_a_merge_at_once(home: Home) -> None:
     await three_people(home)
     cohort = await upload(home, "ann\nbob\n")
-    await calculated(home)
+    await home.site.calculated()
 
     await home.capture(
         {"event": "$create_alias", "distinct_id": "cid", "properties": {"alias": "cid2"}},
@@ -559,7 +560,7 @@ async def test_a_cohort_explains_itself(home: Home) -> None:
     cohort = await create(
         home, filters=all_of(person_is("plan", "pro"), did("opened", time_value=60))
     )
-    await calculated(home)
+    await home.site.calculated()
 
     told = await home.get(f"/cohorts/{cohort['id']}/explain/")
 
@@ -590,7 +591,7 @@ async def test_criteria_can_be_tried_without_storing_them(home: Home) -> None:
 
 async def test_the_activity_tells_of_cohorts(home: Home) -> None:
     cohort = await create(home, name="a", filters=all_of(person_is("plan", "pro")))
-    await calculated(home)
+    await home.site.calculated()
     await change(home, cohort, name="b")
     await change(home, cohort, name="b")
 
@@ -631,7 +632,7 @@ async def test_flags_look_up_static_and_behavioural_members(home: Home) -> None:
     await three_people(home)
     static = await upload(home, "ann\n")
     behavioural = await create(home, filters=all_of(did("opened")))
-    await calculated(home)
+    await home.site.calculated()
 
     picked, opened = await flag_on(home, static), await flag_on(home, behavioural)
     flags = {one: (await home.decide(one)) for one in ("ann", "bob", "stranger")}

@@ -148,6 +148,17 @@ async def test_tiles_can_be_moved_and_taken_away(home: Home) -> None:
     assert len((await home.get(f"/dashboards/{other['id']}/"))["tiles"]) == 2
 
 
+async def test_a_tile_that_is_only_named_stays_as_it_is(home: Home) -> None:
+    dashboard = await created(home, name="a")
+    await home.api.post("/insights/", json={"name": "first", "dashboards": [dashboard["id"]]})
+    path = f"/dashboards/{dashboard['id']}/"
+    before = await home.get(path)
+
+    answer = await home.api.patch(path, json={"tiles": [{"id": before["tiles"][0]["id"]}]})
+
+    assert (answer.status_code, answer.json()) == (200, before)
+
+
 async def test_an_insight_names_the_dashboards_that_show_it(home: Home) -> None:
     one, two = await created(home, name="a"), await created(home, name="b")
     made = await home.api.post("/insights/", json={"dashboards": [one["id"]]})
@@ -223,6 +234,15 @@ async def test_a_usage_dashboard_counts_calls_and_callers(home: Home) -> None:
         ("test", 1.0),
         ("true", 1.0),
     ]
+
+
+async def test_the_longest_key_there_can_be_has_a_usage_dashboard(home: Home) -> None:
+    flag = await home.create_flag(key="k" * 400)
+
+    dashboard = await home.get(f"/dashboards/{flag['usage_dashboard']}/")
+
+    assert dashboard["name"] == f"Generated Dashboard: {'k' * 379}"
+    assert dashboard["description"].endswith(f"with key ({'k' * 400})")
 
 
 async def test_a_flag_that_is_refused_leaves_no_dashboard(home: Home) -> None:

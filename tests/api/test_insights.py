@@ -247,6 +247,16 @@ async def test_an_insight_of_another_project_does_not_exist(home: Home) -> None:
         assert answer.json()["type"] == "invalid_request"
 
 
+@pytest.mark.parametrize("dashboard", ["-1", "0", "x", str(2**63)])
+async def test_a_dashboard_that_none_can_be_is_refused(home: Home, dashboard: str) -> None:
+    insight = await created(home, name="a")
+
+    answer = await home.api.get(f"/insights/{insight['id']}/", params={"from_dashboard": dashboard})
+
+    assert answer.status_code == 400
+    assert (answer.json()["type"], answer.json()["attr"]) == ("validation_error", "from_dashboard")
+
+
 async def test_a_store_that_is_down_is_told_as_such(home: Home) -> None:
     home.site.events.is_down = True
     try:

@@ -8,21 +8,23 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from litestar import Controller, Response, delete, get, patch, post, put
+from litestar import Controller, delete, get, patch, post, put
 from litestar.di import NamedDependency
 from litestar.params import FromPath, RequestBody
+from litestar.response.base import ASGIResponse
 from msgspec import UNSET, structs
 
 from fanion.activity.api import ActivityPage, activity_page, author_of
-from fanion.cohorts.bodies import CohortBody, CohortFields, cohort_body
+from fanion.cohorts.bodies import WITH_FILE, CohortBody, CohortFields, cohort_body
 from fanion.cohorts.calculate import Calculator
-from fanion.cohorts.changes import changed_values, created_values
+from fanion.cohorts.changes import changed_values, copy_name, created_values
 from fanion.cohorts.definition import Criteria, Standing
 from fanion.cohorts.store import CohortStore, Import, StoredCohort
 from fanion.cohorts.upload import check_csv
 from fanion.errors import Invalid, NotFound
 from fanion.events.store import EventStore
 from fanion.projects.request import ManagementRequest, scoped
+from fanion.rest.empty import refused
 from fanion.rest.ids import ObjectId
 from fanion.rest.page import Paged
 
@@ -62,7 +64,7 @@ class CohortsApi(Controller):
         found, count = await cohorts.store.page(request.project.id, page.limit, page.offset)
         return page.of([cohort_body(cohort) for cohort in found], count)
 
-    @post("/", summary="Create a cohort")
+    @post("/", summary="Create a cohort", operation_class=WITH_FILE)
     async def create(
         self,
         request: ManagementRequest,
@@ -94,7 +96,7 @@ class CohortsApi(Controller):
         """Deleted ones too."""
         return cohort_body(await cohorts.get(request.project.id, cohort_id))
 
-    @patch("/{cohort_id:str}", summary="Update a cohort")
+    @patch("/{cohort_id:str}", summary="Update a cohort", operation_class=WITH_FILE)
     async def change(
         self,
         request: ManagementRequest,
@@ -105,7 +107,7 @@ class CohortsApi(Controller):
         """Calculates anew, unless it deletes. A file as `csv` adds members to a static cohort."""
         return await _change(request, cohort_id, data, cohorts)
 
-    @put("/{cohort_id:str}", summary="Update a cohort")
+    @put("/{cohort_id:str}", summary="Update a cohort", operation_class=WITH_FILE)
     async def replace(
         self,
         request: ManagementRequest,
@@ -117,8 +119,8 @@ class CohortsApi(Controller):
         return await _change(request, cohort_id, data, cohorts)
 
     @delete("/{cohort_id:str}", status_code=405, summary="Refused: set `deleted` instead")
-    async def remove(self, cohort_id: FromPath[str]) -> Response[bytes]:
-        return Response(b"", status_code=405, headers={"allow": "GET, PATCH, PUT"})
+    async def remove(self, cohort_id: FromPath[str]) -> ASGIResponse:
+        return refused("GET, PATCH, PUT")
 
     @get("/{cohort_id:str}/activity", summary="List a cohort's activity", scope="activity_log:read")
     async def activity(
@@ -142,7 +144,7 @@ class CohortsApi(Controller):
         if original.criteria.is_static:
             raise Invalid("Cannot duplicate a static cohort as a static cohort.")
         author = author_of(request)
-        sent = {"name": f"{original.criteria.name} (static copy)", "is_static": True}
+        sent = {"name": copy_name(original.criteria.name), "is_static": True}
         values = created_values(sent, author.now, imports=True)
         members = Import(source_id=original.id)
         created = await cohorts.store.create(author, values, members, told=False)

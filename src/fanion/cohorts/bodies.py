@@ -7,14 +7,16 @@ from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
+from litestar.openapi.spec import OpenAPIType, Schema
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from fanion.cohorts.definition import NAME_CHARS_MAX
 from fanion.cohorts.store import StoredCohort
 from fanion.persons.api import PersonBody, shown
 from fanion.persons.store import Person
 from fanion.projects.model import UserSummary
+from fanion.rest.operations import FILE, TEXT, takes
 
-NAME_CHARS_MAX = 400
 DESCRIPTION_CHARS_MAX = 1000
 DISTINCT_IDS_MAX = 10
 
@@ -35,6 +37,19 @@ class CohortFields(Struct, kw_only=True, omit_defaults=True):
     deleted: bool | UnsetType = UNSET
     filters: Criteria = UNSET
     is_static: bool | UnsetType = UNSET
+
+
+# The same fields as texts of a form, structured ones as JSON, and the members.
+WITH_FILE = takes(
+    "multipart/form-data",
+    Schema(
+        type=OpenAPIType.OBJECT,
+        properties={
+            **dict.fromkeys(CohortFields.__struct_fields__, TEXT),
+            "csv": FILE,
+        },
+    ),
+)
 
 
 class CohortBody(Struct, kw_only=True):

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from fanion.cohorts.definition import (
+    NAME_CHARS_MAX,
     Criteria,
     Standing,
     check_filters,
@@ -17,6 +18,13 @@ from fanion.cohorts.definition import (
     normal_groups,
 )
 from fanion.errors import Invalid
+
+_COPY = " (static copy)"
+
+
+def copy_name(name: str | None) -> str:
+    """Of a static copy, no longer than a name may be. source: cohorts.md section 15"""
+    return ((name or "")[: NAME_CHARS_MAX - len(_COPY)] + _COPY).strip()
 
 
 def created_values(sent: Mapping[str, Any], now: datetime, *, imports: bool) -> dict[str, Any]:

@@ -23,6 +23,7 @@ GROUP_KEYS = (
     "end_date",
 )
 DAYS_DEFAULT = 365
+NAME_CHARS_MAX = 400
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 source: cohorts.md section 14
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
@@ -23,6 +23,7 @@ from fanion.projects.request import ManagementRequest, scoped
 from fanion.properties.filters import Property, parse_leaf
 from fanion.properties.match import all_of, property_test
 from fanion.rest.ids import ObjectId
+from fanion.rest.operations import answers
 
 # Rows of a table unless the request limits them.
 TABLE_ROWS = 10_000
@@ -33,7 +34,7 @@ class CohortMembersApi(Controller):
     tags = ("Cohorts",)
     opt = scoped("cohort")
 
-    @get("/", summary="List the members of a cohort")
+    @get("/", summary="List the members of a cohort", operation_class=answers("text/csv"))
     async def persons(
         self,
         request: ManagementRequest,
@@ -44,7 +45,7 @@ class CohortMembersApi(Controller):
         distinct_id: FromQuery[str | None] = None,
         email: FromQuery[str | None] = None,
         properties: FromQuery[str | None] = None,
-    ) -> MemberPage | Response[str]:
+    ) -> Response[MemberPage]:
         """As found by the last calculation, the newest first; `format=csv` gives a table.
 
         `search` is a whole distinct id or UUID, or part of the e-mail address; `properties` a
@@ -58,14 +59,19 @@ class CohortMembersApi(Controller):
             if "limit" not in dict(page.query):
                 query = replace(query, limit=TABLE_ROWS, offset=0)
             found = await find_members(cohorts.store.records, cohort, query)
-            rows = [msgspec.to_builtins(member_body(person)) for person in found]
-            return Response(members_table(rows), media_type="text/csv; charset=utf-8")
+            return _table(found)
         found = await find_members(cohorts.store.records, cohort, query)
-        return MemberPage(
+        shown = MemberPage(
             results=[member_body(person) for person in found],
             next=_link(request, page.offset + page.limit) if len(found) == page.limit else None,
             previous=_link(request, page.offset - page.limit) if page.offset else None,
         )
+        return Response(shown)
+
+
+def _table(members: Sequence[Person]) -> Response[Any]:
+    rows = [msgspec.to_builtins(member_body(person)) for person in members]
+    return Response(members_table(rows), media_type="text/csv")
 
 
 def _chosen(text: str, request: ManagementRequest) -> Callable[[Person], bool]:

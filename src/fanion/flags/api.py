@@ -11,6 +11,7 @@ from litestar import Controller, Response, delete, get, patch, post
 from litestar.datastructures import ResponseHeader
 from litestar.di import NamedDependency
 from litestar.params import FromPath, FromQuery, QueryParameter, RequestBody
+from litestar.response.base import ASGIResponse
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from fanion.activity.api import ActivityPage, activity_page, author_of
@@ -28,6 +29,7 @@ from fanion.flags.stale_api import LastEvaluated, nobody_knows, stale_page
 from fanion.flags.staleness import STALE_DAYS
 from fanion.flags.store import FlagStore, StoredFlag
 from fanion.projects.request import ManagementRequest, scoped
+from fanion.rest.empty import refused
 from fanion.rest.ids import ObjectId
 from fanion.rest.page import Paged
 from fanion.rest.tags import normal_tags
@@ -230,8 +232,8 @@ class FlagsApi(Controller):
         return await activity_page(request, flags.store.records, SCOPE, str(flag_id))
 
     @delete("/{flag_id:str}", status_code=405, summary="Refused: set `deleted` instead")
-    async def remove(self, flag_id: FromPath[ObjectId]) -> Response[bytes]:
-        return Response(b"", status_code=405, headers={"allow": "GET, PATCH"})
+    async def remove(self, flag_id: FromPath[ObjectId]) -> ASGIResponse:
+        return refused("GET, PATCH")
 
 
 def _answer(flag: StoredFlag, access: FlagAccess) -> Response[FlagBody]:

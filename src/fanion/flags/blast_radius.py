@@ -61,10 +61,11 @@ def read_reach(body: object) -> Reach:
     """raises: Invalid"""
     if not isinstance(body, dict) or "condition" not in body:
         raise Invalid("Missing condition for which to get blast radius")
-    condition = body["condition"] or {}
+    condition = {} if body["condition"] is None else body["condition"]
     if not isinstance(condition, dict):
         raise Invalid("The condition must be an object.", attr="condition")
-    raw = condition.get("properties") or []
+    raw = condition.get("properties")
+    raw = [] if raw is None else raw
     if not isinstance(raw, list):
         raise Invalid("properties must be a list", attr="condition")
     if len(raw) > LEAVES_MAX:

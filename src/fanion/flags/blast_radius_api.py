@@ -7,12 +7,35 @@ from typing import Annotated, Any
 
 from litestar import Controller, post
 from litestar.di import NamedDependency
+from litestar.openapi.spec import OpenAPIType, Schema
 from msgspec import Meta, Struct
 
 from fanion.errors import Invalid
 from fanion.flags.blast_radius import read_reach
 from fanion.flags.blast_radius_store import BlastRadius
+from fanion.flags.definition import GROUP_TYPE_INDEX_MAX
 from fanion.projects.request import ManagementRequest, scoped
+from fanion.rest.operations import takes
+
+_CONDITION = Schema(
+    type=OpenAPIType.OBJECT,
+    required=["condition"],
+    properties={
+        "condition": Schema(
+            type=[OpenAPIType.OBJECT, OpenAPIType.NULL],
+            properties={
+                "properties": Schema(
+                    type=[OpenAPIType.ARRAY, OpenAPIType.NULL],
+                    items=Schema(type=OpenAPIType.OBJECT),
+                )
+            },
+            description="As in `filters.groups` of a flag.",
+        ),
+        "group_type_index": Schema(
+            type=[OpenAPIType.INTEGER, OpenAPIType.NULL], minimum=0, maximum=GROUP_TYPE_INDEX_MAX
+        ),
+    },
+)
 
 
 class BlastRadiusBody(Struct, kw_only=True):
@@ -30,6 +53,7 @@ class BlastRadiusApi(Controller):
         status_code=200,
         summary="Count whom a release condition would reach",
         scope="feature_flag:read",
+        operation_class=takes("application/json", _CONDITION),
     )
     async def reach(
         self, request: ManagementRequest, blast_radius: NamedDependency[BlastRadius]

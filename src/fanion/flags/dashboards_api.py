@@ -5,12 +5,14 @@ source: flags.md section 15
 
 from typing import Literal
 
-from litestar import Controller, Response, post
+import msgspec
+from litestar import Controller, post
 from litestar.di import NamedDependency
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.params import FromPath
 from msgspec import Struct
 
+from fanion.errors import AppError
 from fanion.flags.api import Flags
 from fanion.flags.dashboards_store import enrich_dashboard, renew_dashboard
 from fanion.insights.dashboards_store import Maker
@@ -25,6 +27,15 @@ class Done(Struct, kw_only=True):
 class NotDone(Struct, kw_only=True):
     error: str
     success: Literal[False] = False
+
+
+class NotEnriched(AppError):
+    """Told in a shape of its own, which clients know. source: flags.md section 15"""
+
+    status, type = 400, "validation_error"
+
+    def body(self) -> bytes:
+        return msgspec.json.encode(NotDone(error=self.detail))
 
 
 class FlagDashboardsApi(Controller):
@@ -56,15 +67,15 @@ class FlagDashboardsApi(Controller):
         request: ManagementRequest,
         flag_id: FromPath[ObjectId],
         flags: NamedDependency[Flags],
-    ) -> Response[Done | NotDone]:
+    ) -> Done:
         """Adds tiles for `$feature_view` and `$feature_interaction`, once, when the flag has
         enriched analytics."""
         await flags.editable(request, flag_id)
         async with flags.store.records.write() as connection:
             problem = await connection.run_sync(enrich_dashboard, _maker(request), flag_id)
         if problem is not None:
-            return Response(NotDone(error=problem), status_code=400)
-        return Response(Done(), status_code=200)
+            raise NotEnriched(problem)
+        return Done()
 
 
 def _maker(request: ManagementRequest) -> Maker:

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import msgspec
-from litestar import Controller, Response, delete, get, patch, post
+from litestar import Controller, delete, get, patch, post
 from litestar.di import NamedDependency
-from litestar.params import FromPath, FromQuery, RequestBody
+from litestar.openapi.spec import OpenAPIType, Schema
+from litestar.params import FromPath, FromQuery, QueryParameter, RequestBody
+from litestar.response.base import ASGIResponse
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from fanion.errors import Invalid, NotFound
@@ -26,14 +28,19 @@ from fanion.insights.dashboards_store import DashboardStore
 from fanion.insights.model import Answer, on_dashboard
 from fanion.insights.store import InsightQuery, InsightStore, modified
 from fanion.insights.trends import parse_trends
+from fanion.insights.usage import NAME_CHARS_MAX
 from fanion.projects.model import Project
 from fanion.projects.request import ManagementRequest, scoped
+from fanion.rest.empty import refused
+from fanion.rest.fields import INTEGER_MAX
 from fanion.rest.ids import ObjectId
+from fanion.rest.operations import takes
 from fanion.rest.page import Paged
 from fanion.rest.tags import normal_tags
 
-Name = Annotated[str, Meta(max_length=400)]
+Name = Annotated[str, Meta(max_length=NAME_CHARS_MAX)]
 Refresh = Annotated[bool, Meta(description="Calculate now, whatever was calculated before.")]
+DashboardId = Annotated[int | None, QueryParameter(ge=1, le=INTEGER_MAX)]
 # What a query string can only carry as text.
 _JSON_FIELDS = ("events", "actions", "properties")
 
@@ -147,7 +154,12 @@ class InsightsApi(Controller):
         What was calculated a moment ago is told again, unless `refresh=true`."""
         return await _trend(request, insights, _from_query(request))
 
-    @post("/trend", status_code=200, summary="Calculate a trend")
+    @post(
+        "/trend",
+        status_code=200,
+        summary="Calculate a trend",
+        operation_class=takes("application/json", Schema(type=OpenAPIType.OBJECT)),
+    )
     async def trend_of_body(
         self, request: ManagementRequest, insights: NamedDependency[Insights]
     ) -> TrendBody:
@@ -164,7 +176,7 @@ class InsightsApi(Controller):
         insight_id: FromPath[ObjectId],
         insights: NamedDependency[Insights],
         refresh: FromQuery[Refresh] = False,
-        from_dashboard: FromQuery[int | None] = None,
+        from_dashboard: DashboardId = None,
     ) -> InsightBody:
         """With what was calculated last. `from_dashboard`: as that dashboard shows it."""
         project = request.project
@@ -201,8 +213,8 @@ class InsightsApi(Controller):
         return insight_body(changed, project.timezone, answer)
 
     @delete("/{insight_id:str}", status_code=405, summary="Refused: set `deleted` instead")
-    async def remove(self, insight_id: FromPath[str]) -> Response[bytes]:
-        return Response(b"", status_code=405, headers={"allow": "GET, PATCH"})
+    async def remove(self, insight_id: FromPath[str]) -> ASGIResponse:
+        return refused("GET, PATCH")
 
 
 async def _trend(

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from litestar import Controller, Response, delete, get, patch, post
+from litestar import Controller, delete, get, patch, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, FromQuery, RequestBody
+from litestar.response.base import ASGIResponse
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from fanion.errors import Invalid, NotFound
@@ -26,6 +27,7 @@ from fanion.insights.dashboards_store import ANYBODY_EDITS, DashboardStore, Make
 from fanion.insights.model import NO_ANSWER, Answer, StoredDashboard, on_dashboard
 from fanion.insights.ranges import parse_bound
 from fanion.projects.request import ManagementRequest, scoped
+from fanion.rest.empty import refused
 from fanion.rest.ids import ObjectId
 from fanion.rest.page import Paged
 from fanion.rest.tags import normal_tags
@@ -154,15 +156,15 @@ class DashboardsApi(Controller):
             and await dashboards.store.get(project_id, dashboard_id) is None
         ):
             raise NotFound
-        changes = [_tile_change(tile) for tile in tiles]
+        changes = [change for change in map(_tile_change, tiles) if change.values]
         changed = await dashboards.store.change(project_id, dashboard_id, values, changes)
         if changed is None:
             raise NotFound
         return await dashboards.shown(request, changed, refresh=False)
 
     @delete("/{dashboard_id:str}", status_code=405, summary="Refused: set `deleted` instead")
-    async def remove(self, dashboard_id: FromPath[str]) -> Response[bytes]:
-        return Response(b"", status_code=405, headers={"allow": "GET, PATCH"})
+    async def remove(self, dashboard_id: FromPath[str]) -> ASGIResponse:
+        return refused("GET, PATCH")
 
 
 def _given(changes: Struct) -> dict[str, Any]:

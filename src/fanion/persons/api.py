@@ -9,9 +9,11 @@ from typing import Annotated, Any
 from urllib.parse import urlencode
 from uuid import UUID
 
-from litestar import Controller, Response, delete, get, patch, post, put
+from litestar import Controller, delete, get, patch, post, put
 from litestar.di import NamedDependency
+from litestar.openapi.datastructures import ResponseSpec
 from litestar.params import FromPath, FromQuery, RequestBody
+from litestar.response.base import ASGIResponse
 from msgspec import Meta, Struct, field
 
 from fanion.activity.api import ActivityPage, activity_page, author_of
@@ -22,6 +24,7 @@ from fanion.persons.changes_store import PersonChanges
 from fanion.persons.merge import PersonUpdate
 from fanion.persons.store import Person, PersonQuery, find_persons, get_person, persons_of
 from fanion.projects.request import ManagementRequest, scoped
+from fanion.rest.empty import empty
 from fanion.rest.ids import object_id
 
 # What a person is called by, the first that is set. source: capture.md section 8
@@ -146,9 +149,9 @@ class PersonsApi(Controller):
         person_id: FromPath[str],
         data: RequestBody[OneProperty],
         persons: NamedDependency[PersonChanges],
-    ) -> Response[bytes]:
+    ) -> ASGIResponse:
         await _set(request, persons, person_id, {data.key: data.value})
-        return Response(b"", status_code=202)
+        return empty(202)
 
     @post("/{person_id:str}/delete_property", summary="Remove one property")
     async def delete_property(
@@ -163,14 +166,19 @@ class PersonsApi(Controller):
         await persons.update(author_of(request), _person_id(person_id), update)
         return Unset(success=True)
 
-    @delete("/{person_id:str}", status_code=202, summary="Delete a person")
+    @delete(
+        "/{person_id:str}",
+        status_code=202,
+        summary="Delete a person",
+        responses={204: ResponseSpec(None, description="No trace is left")},
+    )
     async def remove(
         self,
         request: ManagementRequest,
         person_id: FromPath[str],
         persons: NamedDependency[PersonChanges],
         delete_events: FromQuery[bool] = False,
-    ) -> Response[bytes]:
+    ) -> ASGIResponse:
         """For good, with its distinct ids, and with `delete_events=true` with its events too,
         those included that are accepted and not yet ingested.
 
@@ -179,7 +187,7 @@ class PersonsApi(Controller):
         """
         author, person = author_of(request), _person_id(person_id)
         done = await persons.erase(author, person, with_events=delete_events)
-        return Response(b"", status_code=204 if done else 202)
+        return empty(204 if done else 202)
 
     @get("/activity", summary="Who changed persons", scope="activity_log:read")
     async def all_activity(

@@ -14,6 +14,7 @@ from fanion.projects.api import PersonalKeysApi, ProjectsApi, UsersApi
 from fanion.projects.auth import Authentication
 from fanion.projects.directory import Projects
 from fanion.projects.request import ManagementRequest
+from fanion.server.allowed import tell_methods
 from fanion.server.asgi import AsgiApp
 from fanion.server.docs import documentation_page
 from fanion.server.gate import gate
@@ -101,6 +102,7 @@ def _application(parts: Management, openapi: OpenAPIConfig | None) -> Litestar:
         [ProjectsApi, PersonalKeysApi, UsersApi, *parts.controllers, _schema, _documentation],
         dependencies={name: _provide(value) for name, value in given.items()},
         guards=[gate(parts.authentication, parts.projects)],
+        before_send=[tell_methods],
         exception_handlers={Exception: error_renderer(parts.body_bytes_max)},
         request_class=ManagementRequest,
         request_max_body_size=parts.body_bytes_max,

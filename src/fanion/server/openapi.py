@@ -1,7 +1,7 @@
 """The OpenAPI 3.1 document of the management API.
 
 The framework writes it from handlers and structs; here it is brought in line with what is
-really answered: trailing slashes, one error shape, paging parameters.
+really answered: trailing slashes, one error shape, paging parameters, bodies that may be absent.
 """
 
 import re
@@ -15,6 +15,8 @@ from litestar.openapi import OpenAPIConfig
 from litestar.openapi.spec import Components, SecurityScheme, Server
 
 from fanion import __version__
+from fanion.activity.api import ENTRIES, ENTRIES_MAX
+from fanion.rest.fields import INTEGER_MAX
 from fanion.rest.page import ROWS
 
 _GENERIC = re.compile(rb"\b([A-Z]\w*)_fanion\.[\w.]*?(\w+)_(?=\")")
@@ -42,29 +44,35 @@ _ERROR = {
         },
     },
 }
+_REFERENCE = {"$ref": "#/components/schemas/Error"}
 _ERROR_RESPONSE = {
     "description": (
         "400 a wrong value, 401 no key or a wrong one, 403 not allowed, 404 not found, "
         "405 wrong method, 413 body too large, 415 wrong content type, 503 try again later."
     ),
-    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
+    "content": {"application/json": {"schema": _REFERENCE}},
 }
 _KNOWN_PARAMETERS = {"project_id": "A number, or `@current` for the caller's own."}
-_PAGE_PARAMETERS = (
-    {
-        "name": "limit",
+_NONSENSE = "What makes no sense as a number counts as not given."
+
+
+def _paging(name: str, description: str, **schema: Any) -> dict[str, Any]:
+    return {
+        "name": name,
         "in": "query",
         "required": False,
-        "description": "Results on a page.",
-        "schema": {"type": "integer", "minimum": 1, "default": ROWS},
-    },
-    {
-        "name": "offset",
-        "in": "query",
-        "required": False,
-        "description": "Results to skip.",
-        "schema": {"type": "integer", "minimum": 0, "default": 0},
-    },
+        "description": f"{description} {_NONSENSE}",
+        "schema": {"type": "integer", **schema},
+    }
+
+
+_BY_OFFSET = (
+    _paging("limit", "Results on a page.", minimum=1, default=ROWS),
+    _paging("offset", "Results to skip.", minimum=0, default=0),
+)
+_BY_NUMBER = (
+    _paging("page", "The number of the page, from 1.", minimum=1, default=1),
+    _paging("limit", "Results on a page.", minimum=1, maximum=ENTRIES_MAX, default=ENTRIES),
 )
 
 
@@ -92,14 +100,18 @@ def document(app: Litestar, others: Mapping[str, Any]) -> dict[str, Any]:
     schema["paths"] |= deepcopy(dict(others))
     schemas = schema["components"].setdefault("schemas", {})
     for _, _, operation in operations(schema):
-        responses = operation["responses"]
-        # The framework's own idea of a validation error is never sent.
-        responses.pop("400", None)
-        responses["default"] = {"$ref": "#/components/responses/Error"}
+        _tell_errors(operation["responses"])
         for parameter in operation.get("parameters", ()):
             parameter.setdefault("description", _KNOWN_PARAMETERS.get(parameter["name"], ""))
-        if _is_paged(responses, schemas):
-            operation["parameters"] = [*operation.get("parameters", ()), *_PAGE_PARAMETERS]
+            parameter["schema"] = _not_null(parameter["schema"])
+        known = {parameter["name"] for parameter in operation.get("parameters", ())}
+        added = [one for one in _paging_of(operation, schemas) if one["name"] not in known]
+        if added:
+            operation["parameters"] = [*operation.get("parameters", ()), *added]
+        if body := operation.get("requestBody"):
+            body["required"] = all(
+                resolve(one["schema"], schemas).get("required") for one in body["content"].values()
+            )
     schemas["Error"] = _ERROR
     schema["components"]["responses"] = {"Error": _ERROR_RESPONSE}
     schema["paths"] = {
@@ -131,7 +143,8 @@ def _renamed(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _plain(node: Any) -> Any:
-    """A choice of one is no choice: what may be left out is a union with nothing else."""
+    """A choice of one is no choice: what may be left out is a union with nothing else. And
+    bounds of integers are integers."""
     if isinstance(node, list):
         return [_plain(one) for one in node]
     if not isinstance(node, dict):
@@ -140,10 +153,38 @@ def _plain(node: Any) -> Any:
     if len(plain.get("oneOf", ())) == 1:
         [only] = plain.pop("oneOf")
         plain = only | plain
+    if plain.get("type") == "integer":
+        for bound in plain.keys() & {"minimum", "maximum"}:
+            plain[bound] = min(int(plain[bound]), INTEGER_MAX)
     return plain
 
 
-def _is_paged(responses: dict[str, Any], schemas: dict[str, Any]) -> bool:
-    answer = responses.get("200", {}).get("content", {}).get("application/json", {})
+def _not_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """A parameter that is null is one that is not sent."""
+    kinds: list[dict[str, Any]] = [
+        one for one in schema.get("oneOf", ()) if one != {"type": "null"}
+    ]
+    if len(kinds) != 1:
+        return schema
+    return kinds[0] | {name: value for name, value in schema.items() if name != "oneOf"}
+
+
+def _tell_errors(responses: dict[str, Any]) -> None:
+    """The framework's own idea of a validation error is never sent; an endpoint's own is."""
+    refused = responses.pop("400", {}).get("content", {}).get("application/json", {})
+    if "$ref" in refused.get("schema", {}):
+        both = {"schema": {"anyOf": [refused["schema"], _REFERENCE]}}
+        responses["400"] = {
+            "description": "Refused, and why.",
+            "content": {"application/json": both},
+        }
+    responses["default"] = {"$ref": "#/components/responses/Error"}
+
+
+def _paging_of(operation: dict[str, Any], schemas: dict[str, Any]) -> tuple[dict[str, Any], ...]:
+    """How the answer is paged, by its fields."""
+    answer = operation["responses"].get("200", {}).get("content", {}).get("application/json", {})
     fields: dict[str, Any] = resolve(answer.get("schema", {}), schemas).get("properties", {})
-    return {"count", "next", "previous", "results"} <= fields.keys()
+    if not {"next", "previous", "results"} <= fields.keys():
+        return ()
+    return _BY_NUMBER if "total_count" in fields else _BY_OFFSET

@@ -1,0 +1,95 @@
+"""Schemathesis asks every operation of the API's own description, rightly and wrongly.
+
+Nothing may be answered with 500, with a status, a type or a body that the description does not
+name, or with success where the request is broken; and every failure has the one error shape.
+"""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.clients.management import Api
+from tests.server import Keys, RealServer
+
+ROOT = Path(__file__).parents[2]
+CONFIG = Path(__file__).with_name("schemathesis.toml")
+FINISHED_S = 200
+# The stricter engine is asked for the edges of everything that is described, one by one, the
+# other for what chance makes of it; the number bounds the time.
+ASKED = {
+    "sqlite": ("--phases=fuzzing", "--max-examples=5"),
+    "postgresql": ("--phases=coverage",),
+}
+PEOPLE = 5
+
+
+@pytest.fixture
+def server(records_url: str, tmp_path: Path) -> Iterator[tuple[RealServer, Keys]]:
+    server = RealServer(tmp_path / "data", {"FANION_DATABASE_URL": records_url})
+    keys = server.setup()
+    server.start()
+    yield server, keys
+    server.close()
+
+
+@pytest.fixture
+def known(server: tuple[RealServer, Keys]) -> dict[str, str]:
+    """What the configuration names, of a project in which something has happened."""
+    running, keys = server
+    api = Api(running, keys)
+    api.create_flag(key="beta", filters={"groups": [{}], "payloads": {"true": "{}"}})
+    items = [
+        {
+            "event": "seen",
+            "distinct_id": f"user {number}",
+            "properties": {"plan": "pro", "$groups": {"company": "acme"}},
+            "$set": {"email": f"user{number}@example.com"},
+        }
+        for number in range(PEOPLE)
+    ]
+    authorized = {"Authorization": f"Bearer {keys.personal_api_key}"}
+    with httpx.Client(base_url=running.url, headers=authorized) as client:
+        client.post("/batch/", json={"api_key": keys.project_api_key, "batch": items})
+        spare = client.post("/api/personal_api_keys/", json={"label": "spare"}).json()
+    found = {
+        "KEY": keys.personal_api_key,
+        "PROJECT": str(keys.project_id),
+        "FLAG": "beta",
+        "KEY_ID": spare["id"],
+        "EVENT": api.await_events(PEOPLE)[0]["id"],
+        "EVENT_DEFINITION": api.get("/event_definitions/")["results"][0]["id"],
+        "PROPERTY_DEFINITION": api.get("/property_definitions/")["results"][0]["id"],
+    }
+    api.close()
+    return {f"FANION_TEST_{name}": value for name, value in found.items()}
+
+
+def test_nothing_that_can_be_asked_is_answered_otherwise_than_described(
+    server: tuple[RealServer, Keys], known: dict[str, str], records_url: str, tmp_path: Path
+) -> None:
+    running, _ = server
+    engine = records_url.partition(":")[0]
+
+    done = subprocess.run(
+        [
+            sys.executable, "-m", "schemathesis.cli", "--config-file", CONFIG, "run", "--no-color",
+            *ASKED[engine], f"{running.url}/api/schema/",
+        ],
+        env={**known, "PYTHONPATH": str(ROOT)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=FINISHED_S,
+        check=False,
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    selected = re.search(r"(\d+) selected / (\d+) total", done.stdout)
+    assert selected
+    assert int(selected[2]) - int(selected[1]) == 1  # the stream
+    assert "request_failed" not in running.log_path.read_text()
