@@ -8,59 +8,39 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from fanion.activity.api import ActivityApi
-from fanion.change_parts import CHANGE_CONTROLLERS, ChangeParts, build_change_parts
-from fanion.cohort_parts import COHORT_CONTROLLERS, build_cohort_parts
+from fanion.change_parts import ChangeParts, build_change_parts
+from fanion.cohort_parts import build_cohort_parts
 from fanion.config import Settings
 from fanion.db.engine import Records, RecordsUnavailable, open_records
 from fanion.db.migrate import migrate
-from fanion.events.api import EventReading, EventsApi
-from fanion.events.definitions_api import Definitions, EventDefinitionsApi
 from fanion.events.event import EventStoreUnavailable
-from fanion.events.property_definitions_api import PropertyDefinitionsApi
 from fanion.events.store import EventStore, open_events
 from fanion.flag_parts import FlagParts, build_flag_parts, kept_flags
-from fanion.flags.api import Flags, FlagsApi
-from fanion.flags.blast_radius_api import BlastRadiusApi
-from fanion.flags.blast_radius_store import BlastRadius
-from fanion.flags.dashboards_api import FlagDashboardsApi
 from fanion.flags.decide import nowhere
 from fanion.flags.enrichment_consumer import enrich_for_ever
 from fanion.flags.enrichment_store import Enrichment
-from fanion.flags.evaluation_api import FlagEvaluation, FlagEvaluationApi
-from fanion.flags.role_access_api import RoleAccessApi
-from fanion.flags.usage_api import FlagUsage, FlagUsageApi
-from fanion.flags.usage_store import UsageStore
 from fanion.geoip import open_geoip
-from fanion.groups.api import GroupsApi, GroupTypesApi
-from fanion.ingest.api import IngestionApi, IngestionReports
 from fanion.ingest.capture import CaptureEndpoints
 from fanion.ingest.consumer import Consumer
-from fanion.ingest.dead_letters_store import DeadLetters
 from fanion.ingest.erasing_consumer import Erasing
 from fanion.ingest.ledger_store import Ledger
 from fanion.ingest.squash_consumer import squash_for_ever
 from fanion.ingest.store import ingested_upto
 from fanion.ingestion_parts import Ingestion, backlogs
-from fanion.insight_parts import INSIGHT_CONTROLLERS, build_insight_parts
+from fanion.insight_parts import build_insight_parts
 from fanion.log.port import AcceptLog
 from fanion.log.postgres import open_postgres_log
 from fanion.log.sqlite import open_sqlite_log
 from fanion.logs import LineWriter
+from fanion.management_parts import ManagementParts, build_management
 from fanion.metrics import Metrics
-from fanion.persons.api import PersonsApi, persons_of_events
-from fanion.persons.changes_store import PersonChanges
 from fanion.projects.directory import Projects
-from fanion.projects.organizations_api import Organizations, OrganizationsApi
-from fanion.projects.roles_api import RoleMembershipsApi, RolesApi
-from fanion.projects.secret_keys_api import SecretKeysApi
 from fanion.server.application import Application
-from fanion.server.hot_operations import HOT_OPERATIONS
-from fanion.server.management import Management, management_app
+from fanion.server.management import management_app
 from fanion.server.probes import Check, Probes
 from fanion.server.public import public_routes
 from fanion.server.telemetry import Telemetry
-from fanion.webhook_parts import WEBHOOK_CONTROLLERS, WebhookParts, build_webhook_parts
+from fanion.webhook_parts import WebhookParts, build_webhook_parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +120,6 @@ def build(
         settings, records, insights.trends, projects, flag_sets.changed, now
     )
     webhooks = build_webhook_parts(settings, records, metrics, now)
-    flag_usage = UsageStore(records, stores.events)
     consumers = ingestion.consumers(projects, flag_sets.changed)
     ledger = Ledger(records, now)
     erasing = Erasing(records, stores.events, stores.log, now)
@@ -158,62 +137,20 @@ def build(
         metrics,
         partial(_measure, stores, consumers, metrics, now),
     )
-    management = Management(
-        authentication=authentication,
-        projects=projects,
-        now=now,
-        controllers=(
-            FlagsApi,
-            RoleAccessApi,
-            OrganizationsApi,
-            RolesApi,
-            RoleMembershipsApi,
-            FlagEvaluationApi,
-            SecretKeysApi,
-            EventsApi,
-            EventDefinitionsApi,
-            PropertyDefinitionsApi,
-            PersonsApi,
-            GroupsApi,
-            GroupTypesApi,
-            ActivityApi,
-            IngestionApi,
-            FlagDashboardsApi,
-            FlagUsageApi,
-            BlastRadiusApi,
-            *CHANGE_CONTROLLERS,
-            *COHORT_CONTROLLERS,
-            *INSIGHT_CONTROLLERS,
-            *WEBHOOK_CONTROLLERS,
-        ),
-        dependencies={
-            "flags": Flags(flags.store, flag_sets, flag_usage.last_evaluated),
-            "flag_usage": FlagUsage(flags.store, flag_usage, insights.insights.results),
-            "organizations": Organizations(projects, records),
-            "evaluation": FlagEvaluation(flags.evaluator, flags.store),
-            "secret_keys": flags.secret_keys,
-            "events": EventReading(stores.events, partial(persons_of_events, records)),
-            "definitions": Definitions(records, stores.events),
-            "persons": PersonChanges(
-                records, stores.events, ingestion.turn, ingestion.recent.drop, erasing.finished
-            ),
-            "ingestion": IngestionReports(
-                ledger, DeadLetters(records), partial(backlogs, stores.log, consumers)
-            ),
-            "cohorts": cohorts.cohorts,
-            "blast_radius": BlastRadius(records, stores.events, cohorts.cohorts.calculator),
-            "insights": insights.insights,
-            "dashboards": insights.dashboards,
-            "webhooks": webhooks.webhooks,
-            "records": records,
-        },
-        body_bytes_max=settings.body_bytes_max,
-        public_url=settings.public_url,
-        answered_elsewhere=HOT_OPERATIONS,
+    management = ManagementParts(
+        settings=settings,
+        flags=flags,
+        ingestion=ingestion,
+        consumers=consumers,
+        ledger=ledger,
+        erasing=erasing,
+        cohorts=cohorts,
+        insights=insights,
+        webhooks=webhooks,
     )
     application = Application(
         public_routes(capture, flags.endpoints, probes),
-        management_app(management),
+        management_app(build_management(management)),
         Telemetry(metrics, lines, requests=settings.log_level in {"debug", "info"}),
         settings.body_bytes_max,
     )
