@@ -45,9 +45,9 @@ class Receiver:
     def url(self, path: str = "/", host: str = "localhost") -> str:
         return f"{self.scheme}://{host}:{self.port}{path}"
 
-    async def received(self, number: int) -> list[Received]:
+    async def received(self, number: int, within_s: float = RECEIVED_S) -> list[Received]:
         """So many requests, once they have come."""
-        async with asyncio.timeout(RECEIVED_S), self._came:
+        async with asyncio.timeout(within_s), self._came:
             await self._came.wait_for(lambda: len(self.requests) >= number)
         return self.requests
 

@@ -17,8 +17,8 @@ from fanion.db.engine import Records
 from fanion.db.webhook_tables import webhook_deliveries, webhooks
 from fanion.webhooks.model import Outcome, wait_after
 
-# Several times what an attempt may take.
-LEASE = timedelta(seconds=60)
+# Three times what an attempt may take.
+LEASE = timedelta(seconds=30)
 # At once, by a server, of one project.
 PROJECT_SENDING_MAX = 8
 # Webhooks with something due; of one project there are 20 at most.
