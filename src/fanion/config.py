@@ -36,6 +36,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     cohorts_every_s: float = 900.0  # cohorts.md section 11: 15 minutes
     cohort_lease_s: float = 60.0
     rollbacks_every_s: float = 3600.0  # flags.md section 17: hourly
+    webhooks_allow_private: bool = False
     geoip_db: str = ""
 
     def __post_init__(self) -> None:

@@ -14,7 +14,7 @@ from fanion.geoip import GeoIp
 from fanion.ingest.consumer import Consumer
 from fanion.ingest.people import RecentPersons
 from fanion.ingest.prepared import ProjectRules, rules_of
-from fanion.ingest.store import IngestStore
+from fanion.ingest.store import HISTORICAL, IngestStore
 from fanion.log.port import AcceptLog, Backlog
 from fanion.metrics import Metrics
 from fanion.projects.directory import Projects
@@ -48,7 +48,7 @@ class Ingestion:
                 self.log,
                 IngestStore(
                     self.records,
-                    "historical" if historical else "live",
+                    HISTORICAL if historical else "live",
                     holder,
                     self.recent,
                     self.properties,

@@ -58,6 +58,7 @@ from fanion.server.management import Management, management_app
 from fanion.server.probes import Check, Probes
 from fanion.server.public import public_routes
 from fanion.server.telemetry import Telemetry
+from fanion.webhook_parts import WEBHOOK_CONTROLLERS, WebhookParts, build_webhook_parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,7 @@ class Running:
     erasing: Erasing
     flags: FlagParts
     changes: ChangeParts
+    webhooks: WebhookParts
 
 
 def utc_now() -> datetime:
@@ -135,6 +137,7 @@ def build(
     changes = build_change_parts(
         settings, records, insights.trends, projects, flag_sets.changed, now
     )
+    webhooks = build_webhook_parts(settings, records, metrics, now)
     flag_usage = UsageStore(records, stores.events)
     consumers = ingestion.consumers(projects, flag_sets.changed)
     ledger = Ledger(records, now)
@@ -179,6 +182,7 @@ def build(
             *CHANGE_CONTROLLERS,
             *COHORT_CONTROLLERS,
             *INSIGHT_CONTROLLERS,
+            *WEBHOOK_CONTROLLERS,
         ),
         dependencies={
             "flags": Flags(flags.store, flag_sets, flag_usage.last_evaluated),
@@ -198,6 +202,7 @@ def build(
             "blast_radius": BlastRadius(records, stores.events, cohorts.cohorts.calculator),
             "insights": insights.insights,
             "dashboards": insights.dashboards,
+            "webhooks": webhooks.webhooks,
             "records": records,
         },
         body_bytes_max=settings.body_bytes_max,
@@ -221,10 +226,12 @@ def build(
             ledger.follow,
             cohorts.calculator.run,
             *changes.followers,
+            webhooks.deliverer.run,
         ),
         erasing,
         flags,
         changes,
+        webhooks,
     )
 
 

@@ -56,6 +56,12 @@ class Metrics:
         self.flag_listeners = Gauge(
             "fanion_flag_listeners", "Connections that wait for changes of flags", registry=registry
         )
+        self.webhook_attempts = Counter(
+            "fanion_webhook_attempts",
+            "Attempts to deliver to a webhook, by outcome",
+            ["outcome"],
+            registry=registry,
+        )
         self.store_seconds = Histogram(
             "fanion_store_seconds",
             "Time of one call of a store",

@@ -35,6 +35,7 @@ OBJECTS = {
     "persons": "person",
     "property_definitions": "property_definition",
     "secret_key": "project",
+    "webhooks": "webhook",
 }
 # Reading by POST, because what is asked for is long.
 POST_READS = {"/feature_flags/user_blast_radius/": "feature_flag:read"}
@@ -57,6 +58,12 @@ ADMINISTRATORS_ONLY: dict[str, Json] = {
     },
     "PATCH /api/organizations/{organization}/resource_access/{setting_id}/": {"access_level": 37},
     "DELETE /api/organizations/{organization}/resource_access/{setting_id}/": {},
+    "GET /api/projects/{project_id}/webhooks/": {},
+    "POST /api/projects/{project_id}/webhooks/": {"url": "https://hooks.example/"},
+    "GET /api/projects/{project_id}/webhooks/{webhook_id}/": {},
+    "PATCH /api/projects/{project_id}/webhooks/{webhook_id}/": {},
+    "DELETE /api/projects/{project_id}/webhooks/{webhook_id}/": {},
+    "GET /api/projects/{project_id}/webhooks/{webhook_id}/deliveries/": {},
 }
 
 

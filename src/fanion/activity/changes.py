@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 Action = Literal["created", "changed", "deleted"]
+JobType = Literal["scheduled_change", "auto_rollback"]
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
@@ -27,12 +28,11 @@ class Change(Struct, frozen=True, kw_only=True):
 class Trigger(Struct, frozen=True, kw_only=True):
     """What made a change that nobody made by hand at that moment.
 
-    job_type: `scheduled_change`, …
-    job_id:   of the job among those of its type
-    payload:  what the job was told to do
+    job_id:  of the job among those of its type
+    payload: what the job was told to do, or what it found
     """
 
-    job_type: str
+    job_type: JobType
     job_id: str
     payload: Any
 

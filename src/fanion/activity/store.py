@@ -14,7 +14,7 @@ from fanion.db.engine import Records
 from fanion.db.tables import users
 from fanion.projects.model import Project
 
-Scope = Literal["FeatureFlag", "Cohort", "EventDefinition", "Person", "Project"]
+Scope = Literal["FeatureFlag", "Cohort", "EventDefinition", "Person", "Project", "Webhook"]
 
 NAME_CHARS_MAX = 400  # of the thing that changed; longer names are cut
 
@@ -67,10 +67,13 @@ class Recorded:
     created_at: datetime
 
 
-def record(connection: Connection, entry: Entry) -> None:
-    """Write an entry in the transaction of its change. An update without changes writes none."""
+def record(connection: Connection, entry: Entry) -> bool:
+    """Write an entry in the transaction of its change; whether one was written.
+
+    An update without changes writes none.
+    """
     if entry.activity == "updated" and not entry.changes:
-        return
+        return False
     changes = None if entry.changes is None else msgspec.to_builtins(list(entry.changes))
     author = entry.author
     connection.execute(
@@ -89,6 +92,7 @@ def record(connection: Connection, entry: Entry) -> None:
             created_at=author.now,
         )
     )
+    return True
 
 
 async def page(

@@ -8,13 +8,14 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, delete, func, insert, select, update
 
 from fanion.activity.changes import changes
-from fanion.activity.store import Author, Entry, record
+from fanion.activity.store import Author, Entry
 from fanion.cohorts.definition import Criteria, Standing
 from fanion.db.cohort_tables import cohort_imports, cohort_people, cohorts
 from fanion.db.engine import Records
 from fanion.db.tables import users
 from fanion.projects.flag_version_store import move_flag_version
 from fanion.projects.model import UserSummary
+from fanion.webhooks.outbox_store import tell
 
 # What the activity tells of; the outcome of calculations is not among it.
 COMPARED = ("name", "description", "filters", "groups", "is_static", "deleted")
@@ -225,7 +226,7 @@ def _add_import(
 def _tell(
     connection: Connection, author: Author, after: StoredCohort, before: StoredCohort | None
 ) -> None:
-    """The one place where the activity hears of cohorts."""
+    """The one place where the activity and webhooks hear of cohorts."""
     differing = None
     if before is not None:
         differing = changes("Cohort", before.compared(), after.compared(), COMPARED)
@@ -237,7 +238,7 @@ def _tell(
         name=after.criteria.name or "",
         changes=differing,
     )
-    record(connection, entry)
+    tell(connection, entry)
 
 
 def _cohorts() -> Select[Any]:

@@ -1,4 +1,4 @@
-"""Activity of flags, written in the transaction of the change that it tells of."""
+"""Activity of flags and what webhooks are sent of it, in the transaction of the change."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,12 +6,13 @@ from typing import Any
 from sqlalchemy import Connection
 
 from fanion.activity.changes import Change
-from fanion.activity.store import Author, Entry, record
+from fanion.activity.store import Author, Entry
 from fanion.flags.activity import told_changes
+from fanion.webhooks import outbox_store
 
 
 def tell_created(connection: Connection, author: Author, flag_id: int, key: str) -> None:
-    record(
+    outbox_store.tell(
         connection,
         Entry(
             author=author, scope="FeatureFlag", item_id=str(flag_id), activity="created", name=key
@@ -32,7 +33,7 @@ def tell_changed(
 def tell(
     connection: Connection, author: Author, flag_id: int, key: str, changes: list[Change]
 ) -> None:
-    record(
+    outbox_store.tell(
         connection,
         Entry(
             author=author,

@@ -66,11 +66,20 @@ class Rollbacks:
     async def work_once(self) -> bool:
         """Every flag that is due and that nobody checks; whether there was one.
 
-        raises: RecordsUnavailable
+        raises: RecordsUnavailable when it cannot be told what is due
         """
         checked = 0
         for due in await self._checks.due(self._now()):
-            checked += await self._check(due)
+            try:
+                checked += await self._check(due)
+            except Exception as error:
+                known = isinstance(error, RecordsUnavailable)
+                self._log.warning(
+                    "rollback_check_waits",
+                    flag=due.flag_id,
+                    reason=str(error),
+                    exc_info=None if known else error,
+                )
         return checked > 0
 
     async def _check(self, due: Due) -> bool:

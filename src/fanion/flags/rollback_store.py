@@ -20,7 +20,6 @@ from fanion.flags.changes_store import change_flag
 from fanion.flags.rows_store import StoredFlag, get_flag, lock_flag
 from fanion.projects.model import Project
 
-JOB_TYPE = "auto_rollback"
 # A check takes seconds. One that the event store did not answer is repeated after this.
 LEASE = timedelta(minutes=5)
 # Of one look; the next one follows at once when there were so many.
@@ -99,7 +98,7 @@ def _roll_back(connection: Connection, due: Due, project: Project, met: Met, now
     if connection.execute(stands).first() is None:
         return False
     payload = {"condition": met.condition, "average": met.average}
-    trigger = Trigger(job_type=JOB_TYPE, job_id=str(due.flag_id), payload=payload)
+    trigger = Trigger(job_type="auto_rollback", job_id=str(due.flag_id), payload=payload)
     author = Author(project=project, user_id=None, now=now, trigger=trigger)
     off = {"active": False, "performed_rollback": True}
     return change_flag(connection, author, due.flag_id, lambda _: off) is not None

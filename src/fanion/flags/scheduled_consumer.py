@@ -53,9 +53,15 @@ class Scheduler:
         for due in await self._changes.due(self._now()):
             try:
                 done += await self._execute(due)
-            except RecordsUnavailable as error:
+            except Exception as error:
                 # Perhaps of this change alone, when somebody holds its flag: the others go on.
-                self._log.warning("scheduled_change_waits", change=due.id, reason=str(error))
+                known = isinstance(error, RecordsUnavailable)
+                self._log.warning(
+                    "scheduled_change_waits",
+                    change=due.id,
+                    reason=str(error),
+                    exc_info=None if known else error,
+                )
         return done > 0
 
     async def _execute(self, due: Due) -> bool:

@@ -37,7 +37,6 @@ from fanion.flags.scheduled_rows_store import (
 )
 from fanion.projects.model import Project
 
-JOB_TYPE = "scheduled_change"
 # Of one flag.
 WAITING_MAX = 100
 DONE_KEPT = 100
@@ -206,7 +205,7 @@ def _tried(
         project=project,
         user_id=None if change.created_by is None else change.created_by.id,
         now=now,
-        trigger=Trigger(job_type=JOB_TYPE, job_id=str(change.id), payload=payload),
+        trigger=Trigger(job_type="scheduled_change", job_id=str(change.id), payload=payload),
     )
     try:
         with connection.begin_nested():

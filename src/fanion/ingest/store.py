@@ -1,6 +1,7 @@
 """Everything that one run writes to the records store, in one transaction."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -30,9 +31,11 @@ from fanion.persons.erasure_store import load_erasures, load_floors
 from fanion.persons.merge import named_ids
 from fanion.persons.store import load_states, overridden, write_changes
 from fanion.projects.flag_version_store import move_flag_version
+from fanion.webhooks.announcements_store import count_captured
 
 # A server that is silent for so long has died; another one goes on with its log.
 HELD = timedelta(seconds=15)
+HISTORICAL = "historical"  # the consumer of imports
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -273,6 +276,9 @@ def _write(
 ) -> None:
     _move(connection, stand, done, done)
     _write_parts(connection, written, tally, done, stand.now)
+    if stand.consumer != HISTORICAL:  # nobody wants to be told of what an import brings
+        projects = {part.resolved.project_id for part in written}
+        count_captured(connection, projects, partial(_counts, written), stand.now)
 
 
 def _write_parts(
@@ -293,6 +299,12 @@ def _write_parts(
     names = {(part.resolved.project_id, name) for part in written for name in part.resolved.names}
     record_seen(connection, names, now)
     write_tally(connection, tally)
+
+
+def _counts(written: Sequence[Written]) -> Mapping[tuple[int, str], int]:
+    """How many events are stored, by project and name."""
+    stored = (event for part in written for event in part.resolved.events)
+    return Counter((event.project_id, event.event) for event in stored)
 
 
 def _bury(connection: Connection, stand: _Stand, entry: Entry, items: int, error: str) -> None:

@@ -26,6 +26,7 @@ SCOPE_OBJECTS = (
     "property_definition",
     "query",
     "user",
+    "webhook",
 )
 
 

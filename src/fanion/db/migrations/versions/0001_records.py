@@ -364,6 +364,25 @@ def upgrade() -> None:
         op.f("ix_dashboards_project_id_name"), "dashboards", ["project_id", "name"], unique=False
     )
     op.create_table(
+        "event_announcements",
+        sa.Column("definition_id", sa.Uuid(), nullable=False),
+        sa.Column("project_id", Id, nullable=False),
+        sa.Column("count", sa.BigInteger(), nullable=False),
+        sa.Column("since", UtcDateTime(), nullable=False),
+        sa.Column("until", UtcDateTime(), nullable=False),
+        sa.Column("due_at", UtcDateTime(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["definition_id"],
+            ["event_definitions.id"],
+            name=op.f("fk_event_announcements_definition_id"),
+            ondelete="CASCADE",
+        ),
+        sa.PrimaryKeyConstraint("definition_id", name=op.f("pk_event_announcements")),
+    )
+    op.create_index(
+        op.f("ix_event_announcements_due_at"), "event_announcements", ["due_at"], unique=False
+    )
+    op.create_table(
         "event_marks",
         sa.Column("definition_id", sa.Uuid(), nullable=False),
         sa.Column("hidden", sa.Boolean(), nullable=False),
@@ -567,6 +586,24 @@ def upgrade() -> None:
         ),
     )
     op.create_table(
+        "webhooks",
+        sa.Column("id", Id, autoincrement=True, nullable=False),
+        sa.Column("project_id", Id, nullable=False),
+        sa.Column("url", sa.Text(), nullable=False),
+        sa.Column("secret", sa.String(length=100), nullable=False),
+        sa.Column("events", Json(), nullable=False),
+        sa.Column("active", sa.Boolean(), nullable=False),
+        sa.Column("created_by_id", Id, nullable=True),
+        sa.Column("created_at", UtcDateTime(), nullable=False),
+        sa.Column("updated_at", UtcDateTime(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["created_by_id"], ["users.id"], name=op.f("fk_webhooks_created_by_id")
+        ),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_webhooks")),
+        sqlite_autoincrement=True,
+    )
+    op.create_index(op.f("ix_webhooks_project_id"), "webhooks", ["project_id"], unique=False)
+    op.create_table(
         "cohort_imports",
         sa.Column("id", Id, autoincrement=True, nullable=False),
         sa.Column("project_id", Id, nullable=False),
@@ -743,4 +780,37 @@ def upgrade() -> None:
     )
     op.create_index(
         op.f("ix_scheduled_changes_flag_id"), "scheduled_changes", ["flag_id"], unique=False
+    )
+    op.create_table(
+        "webhook_deliveries",
+        sa.Column("id", Id, autoincrement=True, nullable=False),
+        sa.Column("project_id", Id, nullable=False),
+        sa.Column("webhook_id", Id, nullable=False),
+        sa.Column("uuid", sa.Uuid(), nullable=False),
+        sa.Column("event", sa.String(length=40), nullable=False),
+        sa.Column("body", sa.LargeBinary(), nullable=False),
+        sa.Column("status", sa.String(length=20), nullable=False),
+        sa.Column("attempts", sa.Integer(), nullable=False),
+        sa.Column("response_code", sa.Integer(), nullable=True),
+        sa.Column("error", sa.Text(), nullable=True),
+        sa.Column("created_at", UtcDateTime(), nullable=False),
+        sa.Column("due_at", UtcDateTime(), nullable=True),
+        sa.Column("finished_at", UtcDateTime(), nullable=True),
+        sa.ForeignKeyConstraint(
+            ["webhook_id"],
+            ["webhooks.id"],
+            name=op.f("fk_webhook_deliveries_webhook_id"),
+            ondelete="CASCADE",
+        ),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_webhook_deliveries")),
+        sqlite_autoincrement=True,
+    )
+    op.create_index(
+        op.f("ix_webhook_deliveries_due_at"), "webhook_deliveries", ["due_at"], unique=False
+    )
+    op.create_index(
+        op.f("ix_webhook_deliveries_webhook_id_id"),
+        "webhook_deliveries",
+        ["webhook_id", "id"],
+        unique=False,
     )

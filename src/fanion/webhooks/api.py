@@ -1,0 +1,211 @@
+"""Webhooks of a project over HTTP."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+from litestar import Controller, delete, get, patch, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath, RequestBody
+from msgspec import UNSET, Meta, Struct, UnsetType, structs
+
+from fanion.activity.api import author_of
+from fanion.errors import Invalid
+from fanion.projects.model import Level, UserSummary
+from fanion.projects.request import ManagementRequest, scoped
+from fanion.rest.ids import ObjectId
+from fanion.rest.page import Paged
+from fanion.webhooks.addresses import refusal
+from fanion.webhooks.messages import EVENT_TYPES, EventType
+from fanion.webhooks.model import Delivery, Status, Webhook
+from fanion.webhooks.store import WebhookStore
+from fanion.webhooks.target import URL_CHARS_MAX, read_target
+
+Url = Annotated[
+    str, Meta(min_length=1, max_length=URL_CHARS_MAX, description="`https://` or `http://`.")
+]
+Events = Annotated[list[EventType], Meta(description="What it is sent; one type at least.")]
+
+
+class NewWebhook(Struct, kw_only=True):
+    url: Url
+    events: Events | UnsetType = UNSET
+    active: bool = True
+
+
+class WebhookChanges(Struct, kw_only=True, omit_defaults=True):
+    url: Url | UnsetType = UNSET
+    events: Events | UnsetType = UNSET
+    active: bool | UnsetType = UNSET
+
+
+class WebhookBody(Struct, kw_only=True):
+    id: int
+    url: str
+    events: list[EventType]
+    active: bool
+    secret: Annotated[
+        str | None, Meta(description="Signs what is sent; told once, on creation: `whsec_…`.")
+    ]
+    created_by: UserSummary | None
+    created_at: datetime
+    updated_at: datetime
+
+
+class DeliveryBody(Struct, kw_only=True):
+    id: Annotated[UUID, Meta(description="The header `webhook-id` of every attempt.")]
+    event: str
+    status: Status
+    attempts: int
+    response_code: Annotated[int | None, Meta(description="Of the last attempt.")]
+    error: Annotated[str | None, Meta(description="Why the last attempt did not succeed.")]
+    created_at: datetime
+    next_attempt_at: datetime | None
+    finished_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Webhooks:
+    """allow_private: whether they may be sent to other addresses than public ones"""
+
+    store: WebhookStore
+    allow_private: bool
+
+    def values(self, data: NewWebhook | WebhookChanges) -> dict[str, Any]:
+        """The columns that are given. raises: Invalid"""
+        given = {name: v for name, v in structs.asdict(data).items() if v is not UNSET}
+        if "url" in given:
+            self._check(given["url"])
+        if "events" in given:
+            given["events"] = [kind for kind in EVENT_TYPES if kind in given["events"]]
+            if not given["events"]:
+                raise Invalid("This list may not be empty.", code="empty", attr="events")
+        return given
+
+    def _check(self, url: str) -> None:
+        """What a name stands for is looked at whenever something is sent."""
+        try:
+            target = read_target(url)
+        except ValueError as error:
+            raise Invalid(str(error), attr="url") from None
+        kind = refusal(target.host) if target.is_address else None
+        if kind is not None and not self.allow_private:
+            raise Invalid(f"Webhooks are not sent to {kind}.", attr="url")
+
+
+class WebhooksApi(Controller):
+    """For administrators: a webhook carries what happens in a project elsewhere, and its URL may
+    be a secret of whoever receives it."""
+
+    path = "/api/projects/{project_id:str}/webhooks"
+    tags = ("Webhooks",)
+    opt = scoped("webhook")
+
+    @get("/", summary="List webhooks")
+    async def webhooks(
+        self, request: ManagementRequest, webhooks: NamedDependency[Webhooks]
+    ) -> Paged[WebhookBody]:
+        """The oldest first."""
+        _require_administrator(request)
+        page = request.page
+        found, count = await webhooks.store.page(request.project.id, page.limit, page.offset)
+        return page.of([_body(one) for one in found], count)
+
+    @post("/", summary="Create a webhook")
+    async def create(
+        self,
+        request: ManagementRequest,
+        data: RequestBody[NewWebhook],
+        webhooks: NamedDependency[Webhooks],
+    ) -> WebhookBody:
+        """Every type of event is sent unless `events` says which. `secret` is not shown again.
+
+        Requests are signed as Standard Webhooks says: `webhook-signature` is `v1,` and the
+        base64 of the HMAC-SHA256 over `{webhook-id}.{webhook-timestamp}.{body}`, whose key is
+        the base64 after `whsec_`.
+        """
+        _require_administrator(request)
+        values = {"events": list(EVENT_TYPES), **webhooks.values(data)}
+        made, secret = await webhooks.store.create(author_of(request), values)
+        return _body(made, secret)
+
+    @get("/{webhook_id:str}", summary="Retrieve a webhook")
+    async def webhook(
+        self,
+        request: ManagementRequest,
+        webhook_id: FromPath[ObjectId],
+        webhooks: NamedDependency[Webhooks],
+    ) -> WebhookBody:
+        _require_administrator(request)
+        return _body(await webhooks.store.get(request.project.id, webhook_id))
+
+    @patch("/{webhook_id:str}", summary="Update a webhook")
+    async def change(
+        self,
+        request: ManagementRequest,
+        webhook_id: FromPath[ObjectId],
+        data: RequestBody[WebhookChanges],
+        webhooks: NamedDependency[Webhooks],
+    ) -> WebhookBody:
+        """With `active: false` whatever waits is given up."""
+        _require_administrator(request)
+        values = webhooks.values(data)
+        return _body(await webhooks.store.change(author_of(request), webhook_id, values))
+
+    @delete("/{webhook_id:str}", summary="Delete a webhook")
+    async def remove(
+        self,
+        request: ManagementRequest,
+        webhook_id: FromPath[ObjectId],
+        webhooks: NamedDependency[Webhooks],
+    ) -> None:
+        """With the list of its deliveries. What waits is not sent."""
+        _require_administrator(request)
+        await webhooks.store.remove(author_of(request), webhook_id)
+
+    @get("/{webhook_id:str}/deliveries", summary="List what a webhook was sent")
+    async def deliveries(
+        self,
+        request: ManagementRequest,
+        webhook_id: FromPath[ObjectId],
+        webhooks: NamedDependency[Webhooks],
+    ) -> Paged[DeliveryBody]:
+        """The newest first; of those that are over the last 200."""
+        _require_administrator(request)
+        page, project_id = request.page, request.project.id
+        found, count = await webhooks.store.deliveries(
+            project_id, webhook_id, page.limit, page.offset
+        )
+        return page.of([_delivery(one) for one in found], count)
+
+
+def _require_administrator(request: ManagementRequest) -> None:
+    request.principal.require_level(request.project.organization_id, Level.ADMIN)
+
+
+def _body(webhook: Webhook, secret: str | None = None) -> WebhookBody:
+    return WebhookBody(
+        id=webhook.id,
+        url=webhook.url,
+        events=list(webhook.events),
+        active=webhook.active,
+        secret=secret,
+        created_by=webhook.created_by,
+        created_at=webhook.created_at,
+        updated_at=webhook.updated_at,
+    )
+
+
+def _delivery(one: Delivery) -> DeliveryBody:
+    return DeliveryBody(
+        id=one.id,
+        event=one.event,
+        status=one.status,
+        attempts=one.attempts,
+        response_code=one.response_code,
+        error=one.error,
+        created_at=one.created_at,
+        next_attempt_at=one.due_at,
+        finished_at=one.finished_at,
+    )

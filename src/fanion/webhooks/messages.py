@@ -1,0 +1,87 @@
+"""What webhooks are told of: which change is which event, and how it is written.
+
+The body has the shape that Standard Webhooks recommends: `type`, `timestamp` and `data`.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Literal, get_args
+from uuid import UUID
+
+import msgspec
+
+from fanion.activity.store import Entry
+
+EventType = Literal[
+    "feature_flag.created",
+    "feature_flag.updated",
+    "feature_flag.deleted",
+    "feature_flag.rolled_back",
+    "cohort.created",
+    "cohort.updated",
+    "cohort.deleted",
+    "event.captured",
+]
+EVENT_TYPES: tuple[EventType, ...] = get_args(EventType)
+
+# A larger body leaves out what was changed: the receiver can ask for it.
+BODY_BYTES_MAX = 64 * 1024
+
+_THINGS = {"FeatureFlag": "feature_flag", "Cohort": "cohort"}
+_encode = msgspec.json.Encoder().encode
+
+
+def type_of(entry: Entry) -> EventType | None:
+    """None for what no webhook is told of."""
+    thing = _THINGS.get(entry.scope)
+    if thing is None:
+        return None
+    for name in EVENT_TYPES:
+        if name == f"{thing}.{_verb(entry)}":
+            return name
+    return None
+
+
+def _verb(entry: Entry) -> str:
+    trigger = entry.author.trigger
+    if trigger is not None and trigger.job_type == "auto_rollback":
+        return "rolled_back"
+    is_deleted = any(one.field == "deleted" and one.after is True for one in entry.changes or ())
+    return "deleted" if is_deleted else entry.activity
+
+
+def change_body(kind: EventType, entry: Entry, user: Mapping[str, str] | None) -> bytes:
+    """user: first name and e-mail of the author, None for what the server does on its own"""
+    author = entry.author
+    data: dict[str, Any] = {
+        "project_id": author.project.id,
+        "item_id": entry.item_id,
+        "name": entry.name,
+        "user": user,
+        "changes": entry.changes,
+        "trigger": author.trigger,
+        "truncated": False,
+    }
+    body = _body(kind, author.now, data)
+    if len(body) <= BODY_BYTES_MAX:
+        return body
+    return _body(kind, author.now, data | {"changes": None, "trigger": None, "truncated": True})
+
+
+def captured_body(
+    project_id: int, definition_id: UUID, name: str, count: int, span: tuple[datetime, datetime]
+) -> bytes:
+    """count: how many events of the definition were stored; span: when, first and last"""
+    since, until = span
+    data = {
+        "project_id": project_id,
+        "event_definition": {"id": definition_id, "name": name},
+        "count": count,
+        "since": since,
+        "until": until,
+    }
+    return _body("event.captured", until, data)
+
+
+def _body(kind: EventType, timestamp: datetime, data: Mapping[str, Any]) -> bytes:
+    return _encode({"type": kind, "timestamp": timestamp, "data": data})

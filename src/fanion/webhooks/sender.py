@@ -1,0 +1,127 @@
+"""One attempt to deliver: resolve the name, look at the addresses, connect to just these.
+
+The request goes to an address, with the name in `Host` and for TLS: whatever the name server
+says a moment later has no bearing. It is made on the transport, below cookies, redirects,
+proxies and passwords of the environment, and no connection is kept: two names may share an
+address.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from ssl import SSLContext
+
+import httpx
+
+from fanion import __version__
+from fanion.webhooks.addresses import refusal
+from fanion.webhooks.model import Outcome
+from fanion.webhooks.target import Target, read_target
+
+TIMEOUT_S = 10.0  # of the whole attempt
+# Of one name; the others would hardly be better.
+ADDRESSES_MAX = 4
+
+Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
+
+
+class Refused(Exception):
+    """No webhook is sent there."""
+
+
+class Sender:
+    """allow_private: whether addresses may be other than public ones
+    trusted:       the certificates that are; None for those of the system's bundle, or those
+                   that SSL_CERT_FILE or SSL_CERT_DIR name
+    """
+
+    def __init__(
+        self,
+        resolve: Resolve,
+        *,
+        allow_private: bool = False,
+        timeout_s: float = TIMEOUT_S,
+        trusted: SSLContext | None = None,
+    ) -> None:
+        self._resolve = resolve
+        self._allow_private = allow_private
+        self._timeout_s = timeout_s
+        self._trusted = trusted
+        self._transport: httpx.AsyncHTTPTransport | None = None
+
+    async def send(self, url: str, headers: Mapping[str, str], body: bytes) -> Outcome:
+        """Never raises for what the receiver or the network does."""
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                target = read_target(url)
+                addresses = await self._addresses(target)
+                code = await self._post(target, addresses, headers, body)
+        except TimeoutError:
+            return Outcome(error=f"No answer within {self._timeout_s:g} s.")
+        except (Refused, ValueError) as error:
+            return Outcome(error=str(error), is_final=True)
+        except (OSError, httpx.HTTPError, httpx.InvalidURL) as error:
+            return Outcome(error=f"{type(error).__name__}: {error}".rstrip(": "))
+        if 200 <= code < 300:
+            return Outcome(code)
+        return Outcome(code, f"The answer was {code}, not one of 200 to 299.")
+
+    async def close(self) -> None:
+        if self._transport is not None:
+            await self._transport.aclose()
+
+    async def _addresses(self, target: Target) -> Sequence[str]:
+        """raises: Refused when one of them is forbidden, OSError when there is none"""
+        found = await self._resolve(target.host, target.port)
+        if not self._allow_private:
+            for address in found:
+                if (kind := refusal(address)) is not None:
+                    raise Refused(f"Not sent: the host has {kind}.")
+        if not found:
+            raise OSError("The host has no address.")
+        return found[:ADDRESSES_MAX]
+
+    async def _post(
+        self, target: Target, addresses: Sequence[str], headers: Mapping[str, str], body: bytes
+    ) -> int:
+        """The status code, from the first address that can be connected to."""
+        for address in addresses[:-1]:
+            try:
+                return await self._post_to(address, target, headers, body)
+            except (httpx.ConnectError, httpx.ConnectTimeout):
+                continue
+        return await self._post_to(addresses[-1], target, headers, body)
+
+    async def _post_to(
+        self, address: str, target: Target, headers: Mapping[str, str], body: bytes
+    ) -> int:
+        """What the answer says is not read."""
+        extensions: dict[str, object] = {"timeout": httpx.Timeout(self._timeout_s).as_dict()}
+        if not target.is_address:
+            extensions["sni_hostname"] = target.host.rstrip(".")
+        request = httpx.Request(
+            "POST",
+            target.url_at(address),
+            headers={
+                "host": target.shown,
+                "user-agent": f"Fanion/{__version__}",
+                "content-type": "application/json",
+                "connection": "close",
+                **headers,
+            },
+            content=body,
+            extensions=extensions,
+        )
+        if self._transport is None:
+            # Reading the bundle of certificates takes 40 ms.
+            self._transport = await asyncio.to_thread(_open_transport, self._trusted)
+        response = await self._transport.handle_async_request(request)
+        await response.aclose()
+        return response.status_code
+
+
+def _open_transport(trusted: SSLContext | None) -> httpx.AsyncHTTPTransport:
+    return httpx.AsyncHTTPTransport(
+        verify=trusted or httpx.create_ssl_context(),
+        trust_env=False,
+        limits=httpx.Limits(max_connections=None, max_keepalive_connections=0),
+    )

@@ -1,0 +1,240 @@
+"""Webhooks in the records store, and the list of what each was sent."""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    delete,
+    func,
+    insert,
+    select,
+    update,
+)
+
+from fanion.activity.changes import changes
+from fanion.activity.store import Author, Entry, record
+from fanion.db.engine import Records
+from fanion.db.tables import projects, users
+from fanion.db.webhook_tables import webhook_deliveries, webhooks
+from fanion.errors import Invalid, NotFound
+from fanion.projects.model import UserSummary
+from fanion.webhooks.model import Delivery, Webhook
+from fanion.webhooks.signature import SECRET_BYTES, secret_text
+
+WEBHOOKS_MAX = 20  # of a project
+_SWITCHED_OFF = "Not sent: the webhook was switched off."
+# `url` tells its host alone: the rest of it may be what keeps strangers out.
+_TOLD = ("url", "events", "active")
+
+_hook, _delivery = webhooks.c, webhook_deliveries.c
+_DELIVERY = (
+    _delivery.uuid,
+    _delivery.event,
+    _delivery.status,
+    _delivery.attempts,
+    _delivery.response_code,
+    _delivery.error,
+    _delivery.created_at,
+    _delivery.due_at,
+    _delivery.finished_at,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookStore:
+    records: Records
+
+    async def page(self, project_id: int, limit: int, offset: int) -> tuple[Sequence[Webhook], int]:
+        """The oldest first, with the number of all of them."""
+        theirs = _hook.project_id == project_id
+        count = select(func.count()).select_from(webhooks).where(theirs)
+        rows = _rows().where(theirs).order_by(_hook.id).limit(limit).offset(offset)
+        async with self.records.read() as connection:
+            total = (await connection.execute(count)).scalar_one()
+            return [_read(row) for row in await connection.execute(rows)], total
+
+    async def get(self, project_id: int, webhook_id: int) -> Webhook:
+        """raises: NotFound"""
+        async with self.records.read() as connection:
+            return await connection.run_sync(_get, project_id, webhook_id)
+
+    async def create(self, author: Author, values: Mapping[str, Any]) -> tuple[Webhook, str]:
+        """The webhook, and its secret, which is told this once.
+
+        values: by column, without project, secret and times
+        raises: Invalid when the project has too many
+        """
+        secret = secret_text(secrets.token_bytes(SECRET_BYTES))
+        async with self.records.write() as connection:
+            made = await connection.run_sync(_create, author, {**values, "secret": secret})
+        return made, secret
+
+    async def change(self, author: Author, webhook_id: int, values: Mapping[str, Any]) -> Webhook:
+        """values: the columns to set. raises: NotFound"""
+        async with self.records.write() as connection:
+            return await connection.run_sync(_change, author, webhook_id, values)
+
+    async def remove(self, author: Author, webhook_id: int) -> None:
+        """With its deliveries. raises: NotFound"""
+        async with self.records.write() as connection:
+            await connection.run_sync(_remove, author, webhook_id)
+
+    async def deliveries(
+        self, project_id: int, webhook_id: int, limit: int, offset: int
+    ) -> tuple[Sequence[Delivery], int]:
+        """The newest first, with the number of all of them. raises: NotFound"""
+        theirs = _delivery.webhook_id == webhook_id
+        count = select(func.count()).select_from(webhook_deliveries).where(theirs)
+        rows = select(*_DELIVERY).where(theirs).order_by(_delivery.id.desc())
+        async with self.records.read() as connection:
+            await connection.run_sync(_get, project_id, webhook_id)
+            total = (await connection.execute(count)).scalar_one()
+            found = await connection.execute(rows.limit(limit).offset(offset))
+            return [Delivery(*row) for row in found], total
+
+
+def _create(connection: Connection, author: Author, values: Mapping[str, Any]) -> Webhook:
+    project_id = author.project.id
+    _lock_project(connection, project_id)
+    count = select(func.count()).select_from(webhooks).where(_hook.project_id == project_id)
+    if (connection.scalar(count) or 0) >= WEBHOOKS_MAX:
+        raise Invalid(f"There are {WEBHOOKS_MAX} webhooks in this project already.")
+    statement = insert(webhooks).values(
+        project_id=project_id,
+        created_by_id=author.user_id,
+        created_at=author.now,
+        updated_at=author.now,
+        **values,
+    )
+    webhook_id = connection.execute(statement.returning(_hook.id)).scalar_one()
+    made = _get(connection, project_id, webhook_id)
+    _tell(connection, author, made, "created")
+    return made
+
+
+def _lock_project(connection: Connection, project_id: int) -> None:
+    """So that of two that make the last one the second finds it."""
+    connection.execute(select(projects.c.id).where(projects.c.id == project_id).with_for_update())
+
+
+def _change(
+    connection: Connection, author: Author, webhook_id: int, values: Mapping[str, Any]
+) -> Webhook:
+    before = _locked(connection, author.project.id, webhook_id)
+    if not values:
+        return before
+    one = _one(author.project.id, webhook_id)
+    connection.execute(update(webhooks).where(one).values(**values, updated_at=author.now))
+    if values.get("active") is False:
+        connection.execute(
+            update(webhook_deliveries)
+            .where(_delivery.webhook_id == webhook_id, _delivery.due_at.is_not(None))
+            .values(
+                status="failed", body=b"", error=_SWITCHED_OFF, due_at=None, finished_at=author.now
+            )
+        )
+    after = _get(connection, author.project.id, webhook_id)
+    _tell(connection, author, after, "updated", before)
+    return after
+
+
+def _remove(connection: Connection, author: Author, webhook_id: int) -> None:
+    gone = _locked(connection, author.project.id, webhook_id)
+    connection.execute(delete(webhooks).where(_one(author.project.id, webhook_id)))
+    _tell(connection, author, gone, "deleted")
+
+
+def _tell(
+    connection: Connection,
+    author: Author,
+    webhook: Webhook,
+    activity: str,
+    before: Webhook | None = None,
+) -> None:
+    compared = None
+    if before is not None:
+        compared = changes("Webhook", _told(before), _told(webhook), _TOLD)
+    entry = Entry(
+        author=author,
+        scope="Webhook",
+        item_id=str(webhook.id),
+        activity=activity,
+        name=_host(webhook),
+        changes=compared,
+    )
+    record(connection, entry)
+
+
+def _told(webhook: Webhook) -> Mapping[str, Any]:
+    return {"url": _host(webhook), "events": list(webhook.events), "active": webhook.active}
+
+
+def _host(webhook: Webhook) -> str:
+    parts = urlsplit(webhook.url)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def _one(project_id: int, webhook_id: int) -> ColumnElement[bool]:
+    return (_hook.project_id == project_id) & (_hook.id == webhook_id)
+
+
+def _locked(connection: Connection, project_id: int, webhook_id: int) -> Webhook:
+    """Whoever is writing a delivery of it down is waited for. raises: NotFound"""
+    one = _one(project_id, webhook_id)
+    connection.execute(select(_hook.id).where(one).with_for_update())
+    return _get(connection, project_id, webhook_id)
+
+
+def _get(connection: Connection, project_id: int, webhook_id: int) -> Webhook:
+    row = connection.execute(_rows().where(_one(project_id, webhook_id))).first()
+    if row is None:
+        raise NotFound
+    return _read(row)
+
+
+def _rows() -> Select[Any]:
+    return select(
+        _hook.id,
+        _hook.project_id,
+        _hook.url,
+        _hook.events,
+        _hook.active,
+        _hook.created_at,
+        _hook.updated_at,
+        users.c.id.label("user_id"),
+        users.c.uuid,
+        users.c.distinct_id,
+        users.c.first_name,
+        users.c.email,
+        users.c.is_email_verified,
+    ).select_from(webhooks.outerjoin(users, users.c.id == _hook.created_by_id))
+
+
+def _read(row: Row[Any]) -> Webhook:
+    creator = None
+    if row.user_id is not None:
+        creator = UserSummary(
+            row.user_id,
+            row.uuid,
+            row.distinct_id,
+            row.first_name,
+            row.email,
+            row.is_email_verified,
+        )
+    return Webhook(
+        row.id,
+        row.project_id,
+        row.url,
+        row.events,
+        row.active,
+        row.created_at,
+        row.updated_at,
+        creator,
+    )
