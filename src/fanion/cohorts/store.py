@@ -15,6 +15,7 @@ from fanion.db.engine import Records
 from fanion.db.tables import users
 from fanion.projects.flag_version_store import move_flag_version
 from fanion.projects.model import UserSummary
+from fanion.projects.summary_store import USER_SUMMARY, user_summary
 from fanion.webhooks.outbox_store import tell
 
 # What the activity tells of; the outcome of calculations is not among it.
@@ -245,29 +246,14 @@ def _cohorts() -> Select[Any]:
     return select(
         *_CRITERIA,
         *(_cohort[name] for name in _SHOWN),
-        users.c.id.label("user_id"),
-        users.c.uuid.label("user_uuid"),
-        users.c.distinct_id,
-        users.c.first_name,
-        users.c.email,
-        users.c.is_email_verified,
+        *USER_SUMMARY,
     ).select_from(cohorts.outerjoin(users, users.c.id == _cohort.created_by_id))
 
 
 def _stored(row: Row[Any]) -> StoredCohort:
     own, values = row[: len(_CRITERIA)], dict(row._mapping)
-    creator = None
-    if row.user_id is not None:
-        creator = UserSummary(
-            row.user_id,
-            row.user_uuid,
-            row.distinct_id,
-            row.first_name,
-            row.email,
-            row.is_email_verified,
-        )
     return StoredCohort(
         criteria=Criteria(*own),
-        created_by=creator,
+        created_by=user_summary(row),
         **{name: values[name] for name in _SHOWN},
     )

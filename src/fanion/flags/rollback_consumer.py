@@ -3,16 +3,15 @@
 source: flags.md section 17
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import datetime
-from typing import Never
 
 import structlog
 
 from fanion.db.engine import RecordsUnavailable
 from fanion.errors import Invalid
 from fanion.events.event import EventStoreUnavailable
+from fanion.flags.due_consumer import DueWork
 from fanion.flags.rollback import (
     RollbackCondition,
     averaged_span,
@@ -51,36 +50,15 @@ class Rollbacks:
         self._project_of = project_of
         self._changed = changed
         self._now = now
+        self._work = DueWork(
+            "rollback_check",
+            lambda: checks.due(now()),
+            self._check,
+            lambda due: {"flag": due.flag_id},
+            LOOK_S,
+        )
+        self.run, self.work_once = self._work.run, self._work.work_once
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
-
-    async def run(self) -> Never:
-        """Check what is due, until cancelled."""
-        while True:
-            try:
-                while await self.work_once():
-                    pass
-            except RecordsUnavailable as error:
-                self._log.warning("rollback_checks_wait", reason=str(error))
-            await asyncio.sleep(LOOK_S)
-
-    async def work_once(self) -> bool:
-        """Every flag that is due and that nobody checks; whether there was one.
-
-        raises: RecordsUnavailable when it cannot be told what is due
-        """
-        checked = 0
-        for due in await self._checks.due(self._now()):
-            try:
-                checked += await self._check(due)
-            except Exception as error:
-                known = isinstance(error, RecordsUnavailable)
-                self._log.warning(
-                    "rollback_check_waits",
-                    flag=due.flag_id,
-                    reason=str(error),
-                    exc_info=None if known else error,
-                )
-        return checked > 0
 
     async def _check(self, due: Due) -> bool:
         project = await self._project_of(due.project_id)

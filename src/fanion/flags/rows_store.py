@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Row, Select, select
 from fanion.db.tables import feature_flags, users
 from fanion.flags.definition import FlagRow
 from fanion.projects.model import UserSummary
+from fanion.projects.summary_store import USER_SUMMARY, user_summary
 
 _flag = feature_flags.c
 
@@ -55,12 +56,7 @@ def flag_rows() -> Select[Any]:
         _flag.usage_dashboard,
         _flag.analytics_dashboards,
         _flag.has_enriched_analytics,
-        users.c.id.label("user_id"),
-        users.c.uuid.label("user_uuid"),
-        users.c.distinct_id,
-        users.c.first_name,
-        users.c.email,
-        users.c.is_email_verified,
+        *USER_SUMMARY,
     ).select_from(feature_flags.outerjoin(users, users.c.id == _flag.created_by_id))
 
 
@@ -82,21 +78,11 @@ def lock_flag(connection: Connection, project_id: int, flag_id: int) -> StoredFl
 
 
 def stored_flag(row: Row[Any]) -> StoredFlag:
-    creator = None
-    if row.user_id is not None:
-        creator = UserSummary(
-            row.user_id,
-            row.user_uuid,
-            row.distinct_id,
-            row.first_name,
-            row.email,
-            row.is_email_verified,
-        )
     return StoredFlag(
         FlagRow(*row[: len(DEFINITION)]),
         row.project_id,
         row.created_at,
-        creator,
+        user_summary(row),
         row.rollback_conditions,
         row.performed_rollback,
         row.tags,

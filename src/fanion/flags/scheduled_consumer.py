@@ -1,13 +1,11 @@
 """Executes scheduled changes of flags when their time has come."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import datetime
-from typing import Never
 
 import structlog
 
-from fanion.db.engine import RecordsUnavailable
+from fanion.flags.due_consumer import DueWork
 from fanion.flags.scheduled_store import Due, ScheduledChanges
 from fanion.projects.model import Project
 
@@ -32,37 +30,15 @@ class Scheduler:
         self._project_of = project_of
         self._changed = changed
         self._now = now
+        self._work = DueWork(
+            "scheduled_change",
+            lambda: changes.due(now()),
+            self._execute,
+            lambda due: {"change": due.id},
+            LOOK_S,
+        )
+        self.run, self.work_once = self._work.run, self._work.work_once
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
-
-    async def run(self) -> Never:
-        """Do what is due, until cancelled. What came due while no server ran is done at once."""
-        while True:
-            try:
-                while await self.work_once():
-                    pass
-            except RecordsUnavailable as error:
-                self._log.warning("scheduled_changes_wait", reason=str(error))
-            await asyncio.sleep(LOOK_S)
-
-    async def work_once(self) -> bool:
-        """One step of each change that is due, the longest due first; whether any was done.
-
-        raises: RecordsUnavailable when it cannot be told what is due
-        """
-        done = 0
-        for due in await self._changes.due(self._now()):
-            try:
-                done += await self._execute(due)
-            except Exception as error:
-                # Perhaps of this change alone, when somebody holds its flag: the others go on.
-                known = isinstance(error, RecordsUnavailable)
-                self._log.warning(
-                    "scheduled_change_waits",
-                    change=due.id,
-                    reason=str(error),
-                    exc_info=None if known else error,
-                )
-        return done > 0
 
     async def _execute(self, due: Due) -> bool:
         project = await self._project_of(due.project_id)

@@ -12,6 +12,7 @@ from fanion.db.flag_tables import scheduled_changes
 from fanion.db.tables import users
 from fanion.flags.scheduled import Step
 from fanion.projects.model import UserSummary
+from fanion.projects.summary_store import USER_SUMMARY, user_summary
 
 FLAG_DELETED = "The feature flag was deleted."
 
@@ -91,26 +92,11 @@ def _rows() -> Select[Any]:
         _change.executed_at,
         _change.failure_reason,
         _change.created_at,
-        users.c.id.label("user_id"),
-        users.c.uuid,
-        users.c.distinct_id,
-        users.c.first_name,
-        users.c.email,
-        users.c.is_email_verified,
+        *USER_SUMMARY,
     ).select_from(scheduled_changes.outerjoin(users, users.c.id == _change.created_by_id))
 
 
 def _read(row: Row[Any]) -> ScheduledChange:
-    creator = None
-    if row.user_id is not None:
-        creator = UserSummary(
-            row.user_id,
-            row.uuid,
-            row.distinct_id,
-            row.first_name,
-            row.email,
-            row.is_email_verified,
-        )
     return ScheduledChange(
         row.id,
         row.project_id,
@@ -121,5 +107,5 @@ def _read(row: Row[Any]) -> ScheduledChange:
         row.executed_at,
         row.failure_reason,
         row.created_at,
-        creator,
+        user_summary(row),
     )

@@ -14,6 +14,7 @@ from fanion.db.tables import users
 from fanion.errors import Invalid
 from fanion.insights.model import StoredInsight, TilePlace
 from fanion.projects.model import UserSummary
+from fanion.projects.summary_store import USER_SUMMARY
 
 SHORT_ID_CHARS = 8
 TILES_MAX = 100  # of one dashboard
@@ -150,14 +151,9 @@ def summaries(connection: Connection, ids: Iterable[int | None]) -> Mapping[int,
     if not wanted:
         return {}
     statement = select(
-        users.c.id,
-        users.c.uuid,
-        users.c.distinct_id,
-        users.c.first_name,
-        users.c.email,
-        users.c.is_email_verified,
+        *USER_SUMMARY,
     ).where(users.c.id.in_(wanted))
-    return {row.id: UserSummary(*row) for row in connection.execute(statement)}
+    return {row.by_id: UserSummary(*row) for row in connection.execute(statement)}
 
 
 def _stored(row: Row[Any], people: Mapping[int, UserSummary]) -> StoredInsight:

@@ -10,18 +10,14 @@ from sqlalchemy import func, select
 from fanion.db.engine import Records
 from fanion.db.tables import memberships, users
 from fanion.projects.model import UserSummary
+from fanion.projects.summary_store import USER_SUMMARY
 
 _member = memberships.c
 _PEOPLE = (
     select(
         _member.level,
         _member.joined_at,
-        users.c.id,
-        users.c.uuid,
-        users.c.distinct_id,
-        users.c.first_name,
-        users.c.email,
-        users.c.is_email_verified,
+        *USER_SUMMARY,
     )
     .select_from(memberships.join(users, users.c.id == _member.user_id))
     .order_by(_member.joined_at, _member.user_id)

@@ -15,6 +15,7 @@ from fanion.db.tables import users
 from fanion.errors import Invalid, NotFound
 from fanion.projects.model import UserSummary
 from fanion.projects.roles import FEATURE_FLAGS, AccessLevel, ResourceAccess
+from fanion.projects.summary_store import USER_SUMMARY
 
 _access = resource_access.c
 
@@ -97,12 +98,7 @@ def _settings(organization_id: UUID) -> Select[Any]:
             _access.organization_id,
             _access.created_at,
             _access.updated_at,
-            users.c.id,
-            users.c.uuid,
-            users.c.distinct_id,
-            users.c.first_name,
-            users.c.email,
-            users.c.is_email_verified,
+            *USER_SUMMARY,
         )
         .select_from(resource_access.outerjoin(users, users.c.id == _access.created_by_id))
         .where(_access.organization_id == organization_id)

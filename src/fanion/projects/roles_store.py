@@ -18,18 +18,10 @@ from fanion.errors import Invalid, NotFound
 from fanion.projects.model import UserSummary
 from fanion.projects.resource_access_store import setting_of
 from fanion.projects.roles import AccessLevel, Role, RoleFlag, RoleMember, folded
+from fanion.projects.summary_store import USER_SUMMARY
 
 _role = roles.c
 _member = role_memberships.c
-# In the order of UserSummary.
-USER = (
-    users.c.id,
-    users.c.uuid,
-    users.c.distinct_id,
-    users.c.first_name,
-    users.c.email,
-    users.c.is_email_verified,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +123,7 @@ def load_roles(connection: Connection, role_ids: Sequence[UUID]) -> dict[UUID, R
     members, flags = _members(connection, role_ids), _flags(connection, role_ids)
     shown = (_role.id, _role.name, _role.feature_flags_access_level, _role.created_at)
     wanted: Select[Any] = (
-        select(*shown, *USER)
+        select(*shown, *USER_SUMMARY)
         .select_from(roles.outerjoin(users, users.c.id == _role.created_by_id))
         .where(_role.id.in_(role_ids))
     )
@@ -158,7 +150,7 @@ def _members(connection: Connection, role_ids: Sequence[UUID]) -> Mapping[UUID, 
 
 def _memberships() -> Select[Any]:
     return (
-        select(_member.id, _member.role_id, _member.joined_at, _member.updated_at, *USER)
+        select(_member.id, _member.role_id, _member.joined_at, _member.updated_at, *USER_SUMMARY)
         .select_from(role_memberships.join(users, users.c.id == _member.user_id))
         .order_by(_member.joined_at, users.c.id)
     )

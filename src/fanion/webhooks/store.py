@@ -24,7 +24,7 @@ from fanion.db.engine import Records
 from fanion.db.tables import projects, users
 from fanion.db.webhook_tables import webhook_deliveries, webhooks
 from fanion.errors import Invalid, NotFound
-from fanion.projects.model import UserSummary
+from fanion.projects.summary_store import USER_SUMMARY, user_summary
 from fanion.webhooks.model import Delivery, Webhook
 from fanion.webhooks.signature import SECRET_BYTES, secret_text
 
@@ -208,26 +208,11 @@ def _rows() -> Select[Any]:
         _hook.active,
         _hook.created_at,
         _hook.updated_at,
-        users.c.id.label("user_id"),
-        users.c.uuid,
-        users.c.distinct_id,
-        users.c.first_name,
-        users.c.email,
-        users.c.is_email_verified,
+        *USER_SUMMARY,
     ).select_from(webhooks.outerjoin(users, users.c.id == _hook.created_by_id))
 
 
 def _read(row: Row[Any]) -> Webhook:
-    creator = None
-    if row.user_id is not None:
-        creator = UserSummary(
-            row.user_id,
-            row.uuid,
-            row.distinct_id,
-            row.first_name,
-            row.email,
-            row.is_email_verified,
-        )
     return Webhook(
         row.id,
         row.project_id,
@@ -236,5 +221,5 @@ def _read(row: Row[Any]) -> Webhook:
         row.active,
         row.created_at,
         row.updated_at,
-        creator,
+        user_summary(row),
     )

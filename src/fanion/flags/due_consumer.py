@@ -1,0 +1,66 @@
+"""What is to be done with flags when its time has come, whoever of several servers does it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Generic, Never, TypeVar
+
+import structlog
+
+from fanion.db.engine import RecordsUnavailable
+
+T = TypeVar("T")
+
+
+class DueWork(Generic[T]):
+    """What is wrong with one thing does not stop the others: it waits until it is looked at again.
+
+    name:   of one such thing, for the log
+    due:    what is due now, the longest due first
+    do:     does one; whether there was something left to do
+    told:   how a thing is named in the log
+    look_s: between two looks
+    """
+
+    def __init__(
+        self,
+        name: str,
+        due: Callable[[], Awaitable[Sequence[T]]],
+        do: Callable[[T], Awaitable[bool]],
+        told: Callable[[T], Mapping[str, Any]],
+        look_s: float,
+    ) -> None:
+        self._name = name
+        self._due = due
+        self._do = do
+        self._told = told
+        self._look_s = look_s
+        self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+    async def run(self) -> Never:
+        """Do what is due, until cancelled. What came due while no server ran is done at once."""
+        while True:
+            try:
+                while await self.work_once():
+                    pass
+            except RecordsUnavailable as error:
+                self._log.warning(f"{self._name}s_wait", reason=str(error))
+            await asyncio.sleep(self._look_s)
+
+    async def work_once(self) -> bool:
+        """Everything that is due, each once; whether any was done.
+
+        raises: RecordsUnavailable when it cannot be told what is due
+        """
+        done = 0
+        for one in await self._due():
+            try:
+                done += await self._do(one)
+            except Exception as error:
+                known = isinstance(error, RecordsUnavailable)
+                self._log.warning(
+                    f"{self._name}_waits",
+                    reason=str(error),
+                    exc_info=None if known else error,
+                    **self._told(one),
+                )
+        return done > 0
