@@ -92,7 +92,7 @@ class Application:
             if not scope.path.startswith("/api/"):
                 raise NotFound
             body = await read_body(scope.headers, exchange, self.body_bytes_max)
-            status = await asgi.answer(self.management, scope, exchange, body, extra)
+            status = await asgi.answer(self.management, scope, exchange, body, request_id)
         except AppError as error:
             exchange.response_bytes(error.status, [_JSON, *extra, *error.headers()], error.body())
             return error.status

@@ -13,15 +13,17 @@ AsgiApp = Callable[[Any, Any, Any], Awaitable[None]]
 
 
 async def answer(
-    app: AsgiApp, scope: Scope, exchange: Exchange, body: bytes, extra: list[tuple[str, str]]
+    app: AsgiApp, scope: Scope, exchange: Exchange, body: bytes, request_id: str
 ) -> int:
-    """Run one request through `app` and return its status; `extra` headers are added."""
-    conversation = _Conversation(exchange, body, extra)
-    await app(_asgi_scope(scope), conversation.receive, conversation.send)
+    """Run one request through `app` and return its status. It finds the id in its state, the
+    client in a header."""
+    conversation = _Conversation(exchange, body, [("x-request-id", request_id)])
+    state = {"request_id": request_id}
+    await app(_asgi_scope(scope, state), conversation.receive, conversation.send)
     return conversation.status
 
 
-def _asgi_scope(scope: Scope) -> dict[str, Any]:
+def _asgi_scope(scope: Scope, state: dict[str, Any]) -> dict[str, Any]:
     host, _, port = scope.client.rpartition(":")
     server_host, _, server_port = scope.server.rpartition(":")
     return {
@@ -37,7 +39,7 @@ def _asgi_scope(scope: Scope) -> dict[str, Any]:
         "headers": [(k.encode("latin-1"), v.encode("latin-1")) for k, v in scope.headers.items()],
         "client": (host.strip("[]"), int(port or 0)),
         "server": (server_host.strip("[]"), int(server_port or 0)),
-        "state": {},
+        "state": state,
         "extensions": {},
     }
 
