@@ -1,35 +1,16 @@
 """The ledger counts each item once, whatever happens to the process in between."""
 
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
-from fanion.events.rows import Batch
 from fanion.events.store import EventStore
 from fanion.ingest.ledger_store import Ledger
 from fanion.ingest.report import totals_of
 from tests.application import Json, Site, open_home, open_site
+from tests.deadly import Deadly, Killed
 from tests.management import NOW
-
-
-class Killed(BaseException):
-    """The process dies: nothing catches it."""
-
-
-class Deadly:
-    """An event store whose process is killed right after an insert was stored."""
-
-    def __init__(self, store: EventStore) -> None:
-        self._store = store
-
-    async def insert(self, batch: Batch, token: str) -> None:
-        await self._store.insert(batch, token)
-        raise Killed
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
-
 
 BATCH: list[Json] = [
     {"event": "a", "distinct_id": "u1"},

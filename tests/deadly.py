@@ -1,0 +1,24 @@
+"""An event store at which the process dies."""
+
+from typing import Any
+
+from fanion.events.rows import Batch
+from fanion.events.store import EventStore
+
+
+class Killed(BaseException):
+    """The process dies: nothing catches it."""
+
+
+class Deadly:
+    """An event store whose process is killed right after an insert was stored."""
+
+    def __init__(self, store: EventStore) -> None:
+        self._store = store
+
+    async def insert(self, batch: Batch, token: str) -> None:
+        await self._store.insert(batch, token)
+        raise Killed
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
