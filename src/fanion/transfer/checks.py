@@ -27,7 +27,9 @@ from fanion.transfer.document import (
     FlagEntry,
     InsightEntry,
     name_of,
+    shape_fault,
 )
+from fanion.transfer.outcome import Report
 from fanion.transfer.references import Ids, numbered, numbered_flag
 
 RESTRICTION_LEVELS = (ANYBODY_EDITS, 37)
@@ -85,6 +87,65 @@ def faults(document: Document) -> Iterator[Fault]:
     known = {one.key for one in document.dashboards}
     for place, flag in enumerate(document.flags):
         yield from _fault("flags", place, flag, lambda one: _check_flag(one, ids, roles, known))
+
+
+def without_faults(document: Document, report: Report) -> Document:
+    """What can be imported of a document that nobody can mend: what is wrong in itself is left
+    out, and then whatever needs it; the report is told of each.
+
+    document: normalised
+    """
+    while found := {(one.section, one.place): one for one in _all_faults(document)}:
+        for (section, place), fault in found.items():
+            name, why = _split(name_of(section, getattr(document, section)[place]), fault.text)
+            report.skipped(SECTIONS[section][1], name, why)
+        document = _reduced(document, set(found))
+    return document
+
+
+def _all_faults(document: Document) -> Iterator[Fault]:
+    for section in SECTIONS:
+        for place, entry in enumerate(getattr(document, section)):
+            text = shape_fault(section, place, entry)
+            if text is not None:
+                yield Fault(section, place, text)
+    yield from faults(document)
+
+
+def _split(called: str, text: str) -> tuple[str, str]:
+    """The name alone, and what is wrong, of `flag beta: filters: …`."""
+    return called.partition(" ")[2], text.removeprefix(f"{called}: ")
+
+
+def _reduced(document: Document, left_out: set[tuple[str, int]]) -> Document:
+    """Without these entries, and without tiles, roles and dashboards that name one of them."""
+    kept = {
+        section: [
+            entry
+            for place, entry in enumerate(getattr(document, section))
+            if (section, place) not in left_out
+        ]
+        for section in SECTIONS
+    }
+    rest = structs.replace(document, **kept)
+    insights = {one.short_id for one in rest.insights}
+    dashboards = {one.key for one in rest.dashboards}
+    roles = {folded(one.name) for one in rest.roles}
+    return structs.replace(
+        rest,
+        dashboards=[
+            structs.replace(one, tiles=[tile for tile in one.tiles if tile.insight in insights])
+            for one in rest.dashboards
+        ],
+        flags=[
+            structs.replace(
+                one,
+                roles=[name for name in one.roles if folded(name) in roles],
+                analytics_dashboards=[key for key in one.analytics_dashboards if key in dashboards],
+            )
+            for one in rest.flags
+        ],
+    )
 
 
 def ids_within(document: Document) -> Ids:

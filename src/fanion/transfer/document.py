@@ -217,6 +217,15 @@ def _entry(section: str, place: int, raw: object) -> Entry:
     return entry
 
 
+def shape_fault(section: str, place: int, entry: Entry) -> str | None:
+    """What would refuse an entry that was not read from a document."""
+    try:
+        _entry(section, place, msgspec.to_builtins(entry))
+    except DocumentError as error:
+        return str(error)
+    return None
+
+
 def _told(error: str) -> str:
     """`Expected `str`, got `int` - at `$.name`` → name: expected str, got int"""
     reason, _, place = error.partition(" - at `$")

@@ -175,6 +175,19 @@ def document_of(stored: Stored) -> Document:
     )
 
 
+def unknown_cohorts(stored: Stored) -> set[int]:
+    """Ids that something refers to and that are not among the cohorts."""
+    names = names_of(stored, keys_of(stored))
+    for flag in stored.flags:
+        named_flag(flag.filters, names)
+        named(flag.rollback_conditions, names)
+    for insight in stored.insights:
+        named(insight.filters, names)
+    for cohort in stored.cohorts:
+        named([cohort.filters, cohort.groups], names)
+    return set(names.missing)
+
+
 def flag_entry(flag: StoredFlag, names: Names, keys: Keys) -> FlagEntry:
     dashboards = (keys.dashboards.get(one) for one in flag.analytics_dashboards)
     return FlagEntry(
