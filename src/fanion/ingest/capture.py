@@ -20,7 +20,7 @@ from fanion.errors import (
     Throttled,
     Unavailable,
 )
-from fanion.http import Request, Response
+from fanion.http import Request, Response, client_ip
 from fanion.ingest.body import Capture, read_capture
 from fanion.ingest.limits import RateLimits
 from fanion.ingest.v1 import read_v1, v1_answer, v1_error
@@ -91,7 +91,7 @@ class CaptureEndpoints:
         envelope = Envelope(
             project.id,
             now,
-            self._client_ip(request),
+            client_ip(request, trust_forwarded=self.trust_forwarded_for),
             headers.get("user-agent") or "",
             capture.sent_at,
             capture.items_json,
@@ -140,12 +140,3 @@ class CaptureEndpoints:
         except (InvalidPersonalApiKey, PermissionDenied):
             raise InvalidPersonalApiKey from None
         return project
-
-    def _client_ip(self, request: Request) -> str:
-        """The first address of X-Forwarded-For, else the peer's; without an IPv4 port."""
-        forwarded = request.headers.get("x-forwarded-for") if self.trust_forwarded_for else None
-        if not forwarded:
-            return request.peer.rpartition(":")[0].strip("[]")
-        first: str = forwarded.partition(",")[0].strip()
-        host, _, port = first.partition(":")
-        return host if port.isdigit() else first.strip("[]")
