@@ -16,6 +16,7 @@ class Asked:
     path: str
     query: dict[str, str]
     headers: Mapping[str, str]
+    body: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,9 @@ def scripted(script: Script) -> Iterator[ScriptedSource]:
 
         def do_GET(self) -> None:
             parts = urlsplit(self.path)
-            request = Asked(parts.path, dict(parse_qsl(parts.query)), dict(self.headers))
+            body = self.rfile.read(int(self.headers.get("content-length", 0)))
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            request = Asked(parts.path, dict(parse_qsl(parts.query)), headers, body)
             asked.append(request)
             answer = script(request)
             if answer is None:
@@ -60,6 +63,8 @@ def scripted(script: Script) -> Iterator[ScriptedSource]:
             self.send_header("content-length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
+
+        do_POST = do_GET  # noqa: N815  the name is the library's
 
         def log_message(self, *_: Any) -> None:
             """Tests are quiet."""

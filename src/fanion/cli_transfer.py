@@ -71,7 +71,11 @@ def import_project(
         author = await author_of(records, project, email)
         return await import_into(records, author, document, dry_run)
 
-    show_report(with_records(settings_of(data=data), work), dry_run, as_json)
+    report = with_records(settings_of(data=data), work)
+    if as_json:
+        print(msgspec.json.encode(report_as_json(report, dry_run)).decode())
+    else:
+        show_report(report, dry_run)
 
 
 async def import_into(
@@ -98,12 +102,12 @@ async def author_of(records: Records, project_id: int, email: str | None) -> Aut
     return Author(project=project, user_id=user_id, now=utc_now())
 
 
-def show_report(report: Report, dry_run: bool, as_json: bool) -> None:
-    if as_json:
-        outcomes = [asdict(one) for one in report.outcomes]
-        told = {"dry_run": dry_run, "counts": report.counts(), "outcomes": outcomes}
-        print(msgspec.json.encode(told).decode())
-        return
+def report_as_json(report: Report, dry_run: bool) -> dict[str, Any]:
+    outcomes = [asdict(one) for one in report.outcomes]
+    return {"dry_run": dry_run, "counts": report.counts(), "outcomes": outcomes}
+
+
+def show_report(report: Report, dry_run: bool) -> None:
     counts = report.counts()
     show([_row(kind, of) for kind, of in counts.items()], as_json=False)
     told_lines = [one for one in report.outcomes if one.result != "unchanged"]

@@ -35,9 +35,9 @@ class DataFolderTaken(Exception):
     """Another process uses this folder. address: where it serves; "" when it does not"""
 
     def __init__(self, folder: Path, address: str) -> None:
+        does = "serves from" if address else "copies events into"
         super().__init__(
-            f"another Fanion serves from {folder}; stop it first, "
-            "or choose another folder with --data"
+            f"another Fanion {does} {folder}; stop it first, or choose another folder with --data"
         )
         self.address = address
 

@@ -24,6 +24,7 @@ from fanion.db import (
     ingestion_tables,
     insight_tables,
     role_tables,
+    transfer_tables,
 )
 from fanion.db.tables import ID, metadata
 
@@ -37,6 +38,7 @@ TABLES = (
     ingestion_tables,
     insight_tables,
     role_tables,
+    transfer_tables,
 )
 
 
