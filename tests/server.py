@@ -54,7 +54,13 @@ class RealServer:
         return Keys(int(found["project_id"]), found["project_api_key"], found["personal_api_key"])
 
     def command(self, *arguments: str) -> str:
-        done = subprocess.run(
+        done = self.run(*arguments)
+        assert done.returncode == 0, done.stderr + done.stdout
+        return done.stdout
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """A command, whatever comes of it."""
+        return subprocess.run(
             [sys.executable, "-m", "fanion", *arguments],
             env=self._environment(),
             capture_output=True,
@@ -62,8 +68,15 @@ class RealServer:
             timeout=60,
             check=False,
         )
-        assert done.returncode == 0, done.stderr + done.stdout
-        return done.stdout
+
+    def begin(self, *arguments: str) -> subprocess.Popen[bytes]:
+        """A command, while it runs."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "fanion", *arguments],
+            env=self._environment(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
 
     def start(self) -> None:
         self.data.mkdir(parents=True, exist_ok=True)

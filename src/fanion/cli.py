@@ -10,6 +10,8 @@ from rich.table import Table
 
 from fanion import __version__
 from fanion.cli_ingestion import dead_letters, ingestion
+from fanion.cli_posthog import import_posthog
+from fanion.cli_transfer import export_project, import_project
 from fanion.db.engine import Records
 from fanion.db.migrate import migrate as migrate_records
 from fanion.doctor import examine
@@ -117,6 +119,9 @@ def version() -> None:
 
 
 app.command()(ingestion)
+app.command("export")(export_project)
+app.command("import")(import_project)
+app.command("import-posthog")(import_posthog)
 
 
 @keys.command("create")

@@ -73,10 +73,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def address(self) -> str:
-        """Where a person on this machine reaches the server."""
+        """Where people reach the server."""
+        return (self.public_url or self.local_address).rstrip("/")
+
+    @property
+    def local_address(self) -> str:
+        """Where a program on this machine reaches the server."""
         host = "127.0.0.1" if self.host in {"0.0.0.0", "::", ""} else self.host
         host = f"[{host}]" if ":" in host else host
-        return (self.public_url or f"http://{host}:{self.port}").rstrip("/")
+        return f"http://{host}:{self.port}"
 
     def __repr__(self) -> str:
         """Without the URLs, which may carry passwords."""

@@ -37,8 +37,13 @@ class Response(Struct):
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
+# What proxies write that do not tell the caller's address. source: RFC 7239 section 6.2
+UNKNOWN_ADDRESS = "unknown"
+
+
 def client_ip(request: Request, *, trust_forwarded: bool) -> str:
-    """The first address of X-Forwarded-For, else the peer's; without an IPv4 port.
+    """The first address of X-Forwarded-For, else the peer's; without an IPv4 port. "" when a
+    proxy keeps it to itself.
 
     source: capture.md section 1
     """
@@ -46,6 +51,8 @@ def client_ip(request: Request, *, trust_forwarded: bool) -> str:
     if not forwarded:
         return request.peer.rpartition(":")[0].strip("[]")
     first: str = forwarded.partition(",")[0].strip()
+    if first.lower() == UNKNOWN_ADDRESS:
+        return ""
     host, _, port = first.partition(":")
     return host if port.isdigit() else first.strip("[]")
 

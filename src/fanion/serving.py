@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import structlog
 
@@ -35,21 +36,29 @@ STANDBY_LINGER_S = 5.0
 
 
 class DataFolderTaken(Exception):
-    """Another process serves from this folder."""
+    """Another process uses this folder. address: where it serves; "" when it does not"""
+
+    def __init__(self, folder: Path, address: str) -> None:
+        does = "serves from" if address else "copies events into"
+        super().__init__(
+            f"another Fanion {does} {folder}; stop it first, or choose another folder with --data"
+        )
+        self.address = address
 
 
 @contextmanager
-def data_folder(settings: Settings) -> Iterator[None]:
-    """Make the folder, and hold it. raises: DataFolderTaken"""
+def data_folder(settings: Settings, address: str = "") -> Iterator[None]:
+    """Make the folder, and hold it. address: to be told to others. raises: DataFolderTaken"""
     settings.data.mkdir(parents=True, exist_ok=True)
-    with (settings.data / "serving.lock").open("w") as lock:
+    with (settings.data / "serving.lock").open("a+") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise DataFolderTaken(
-                f"another Fanion serves from {settings.data.resolve()}; stop it first, "
-                "or choose another folder with --data"
-            ) from None
+            lock.seek(0)
+            raise DataFolderTaken(settings.data.resolve(), lock.read().strip()) from None
+        lock.truncate(0)
+        lock.write(address)
+        lock.flush()
         yield
 
 
@@ -63,7 +72,7 @@ async def run_server(settings: Settings, announce: Callable[[str], None]) -> Non
     sys.setswitchinterval(SWITCH_S)
     lines = open_logs(settings.log_level)
     try:
-        with data_folder(settings):
+        with data_folder(settings, settings.local_address):
             stop = _stop_signal()
             http = HttpServer(settings.host, settings.port, stop)
             metrics, kept = Metrics(), kept_flags(settings)

@@ -115,6 +115,38 @@ async def test_an_import_and_live_events_are_both_ingested(
     assert [event["event"] for event in stored] == ["new", "old"]
 
 
+async def test_an_import_that_is_repeated_much_later_adds_and_changes_nothing(
+    records_url: str, events: EventStore, project_id: int, tmp_path: Path
+) -> None:
+    """No memory reaches so far back: the event store is asked."""
+    old = {
+        "event": "old",
+        "uuid": "0190d0a6-0000-7000-8000-0000000000ab",
+        "distinct_id": "u",
+        "timestamp": "2015-01-01T00:00:00.000001Z",
+        "$set": {"plan": "old"},
+    }
+    async with (
+        open_site(records_url, events, tmp_path) as site,
+        open_home(site, project_id) as first,
+    ):
+        await first.capture(old, historical_migration=True)
+        await first.capture({"event": "new", "distinct_id": "u", "$set": {"plan": "new"}})
+    async with open_site(records_url, events, tmp_path, NOW + timedelta(days=1)) as site:
+        api = site.client(first.key, f"/api/projects/{project_id}")
+        async with api, site.client() as public:
+            home = Home(site, first.organization_id, 0, project_id, first.token, "", api, public)
+            other = {**old, "uuid": None, "$set": {}}
+            await home.capture(old, other, historical_migration=True)
+            stored = await home.events()
+            person = await home.person("u")
+        duplicates = await site.metric("fanion_items_dropped_total", reason="duplicate")
+
+    assert [event["event"] for event in stored] == ["new", "old", "old"]
+    assert person["properties"] == {"plan": "new"}
+    assert duplicates == 1
+
+
 def lose_log(folder: Path) -> None:
     for file in folder.glob("accept-log.db*"):
         file.unlink()

@@ -77,10 +77,17 @@ def changed_values(
         values["groups"] = _as_list(sent["groups"])
     if "filters" in sent or "groups" in sent:
         check_criteria(known.id, _shown(values, known), others)
+    return values | begun_work(sent, before, now, imports=imports)
+
+
+def begun_work(
+    sent: Mapping[str, Any], before: Standing, now: datetime, *, imports: bool
+) -> dict[str, Any]:
+    """Columns that tell what is to be done after such a change."""
     work = _work(sent, before, now, imports)
     if "due_at" in work:
         work["requested"] = before.requested + 1
-    return values | work
+    return work
 
 
 def check_criteria(

@@ -132,14 +132,14 @@ class CohortStore:
     ) -> StoredCohort:
         """values: by column, without the project; told: whether the activity tells of it"""
         async with self.records.write() as connection:
-            return await connection.run_sync(_create, author, values, members, told)
+            return await connection.run_sync(create_cohort, author, values, members, told)
 
     async def change(
         self, author: Author, cohort_id: int, decide: Decide, members: Import | None = None
     ) -> StoredCohort | None:
         """None when there is no such cohort. raises: what `decide` does, and changes nothing"""
         async with self.records.write() as connection:
-            return await connection.run_sync(_change, author, cohort_id, decide, members)
+            return await connection.run_sync(change_cohort, author, cohort_id, decide, members)
 
 
 def get_cohort(connection: Connection, project_id: int, cohort_id: int) -> StoredCohort | None:
@@ -163,13 +163,14 @@ def live_criteria(connection: Connection, project_id: int) -> Sequence[Criteria]
     return [Criteria(*row) for row in rows]
 
 
-def _create(
+def create_cohort(
     connection: Connection,
     author: Author,
     values: Mapping[str, Any],
-    members: Import | None,
-    told: bool,
+    members: Import | None = None,
+    told: bool = True,
 ) -> StoredCohort:
+    """As CohortStore.create, in the caller's transaction."""
     project_id = author.project.id
     statement = insert(cohorts).values(
         project_id=project_id, created_by_id=author.user_id, created_at=author.now, **values
@@ -184,13 +185,14 @@ def _create(
     return created
 
 
-def _change(
+def change_cohort(
     connection: Connection,
     author: Author,
     cohort_id: int,
     decide: Decide,
-    members: Import | None,
+    members: Import | None = None,
 ) -> StoredCohort | None:
+    """As CohortStore.change, in the caller's transaction."""
     project_id = author.project.id
     connection.execute(select(_cohort.id).where(_cohort.id == cohort_id).with_for_update())
     before = get_cohort(connection, project_id, cohort_id)

@@ -114,7 +114,7 @@ async def change_definition(
     """
     try:
         async with records.write() as connection:
-            return await connection.run_sync(_change, author, definition_id, values)
+            return await connection.run_sync(update_definition, author, definition_id, values)
     except IntegrityError:
         raise Invalid(
             "There is already an event definition with this name.", code="unique", attr="name"
@@ -138,12 +138,13 @@ async def change_marks(
 ) -> Marks | None:
     """None when there is no such definition. raises: Invalid for both marks at once"""
     async with records.write() as connection:
-        return await connection.run_sync(_change_marks, author, definition_id, given)
+        return await connection.run_sync(update_marks, author, definition_id, given)
 
 
-def _change(
+def update_definition(
     connection: Connection, author: Author, definition_id: UUID, values: Mapping[str, Any]
 ) -> EventDefinition | None:
+    """As change_definition, in the caller's transaction."""
     before = _get(connection, author.project.id, definition_id, for_update=True)
     if before is None or not values:
         return before
@@ -176,9 +177,10 @@ def _remove(connection: Connection, author: Author, definition_id: UUID) -> bool
     return True
 
 
-def _change_marks(
+def update_marks(
     connection: Connection, author: Author, definition_id: UUID, given: Mapping[str, bool]
 ) -> Marks | None:
+    """As change_marks, in the caller's transaction."""
     found = _get(connection, author.project.id, definition_id, for_update=True)
     before = _get_marks(connection, author.project.id, definition_id)
     if found is None or before is None:

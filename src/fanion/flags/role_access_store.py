@@ -64,7 +64,7 @@ class RoleAccessStore:
         flag already"""
         try:
             async with self.records.write() as connection:
-                return await connection.run_sync(_create, author, flag_id, role_id)
+                return await connection.run_sync(give_flag, author, flag_id, role_id)
         except IntegrityError:
             raise Invalid(
                 "This role already has access to this feature flag.", code="unique", attr="role_id"
@@ -123,7 +123,8 @@ def _get(connection: Connection, project_id: int, flag_id: int, access_id: int) 
     return _with_roles(connection, rows)[0]
 
 
-def _create(connection: Connection, author: Author, flag_id: int, role_id: UUID) -> RoleAccess:
+def give_flag(connection: Connection, author: Author, flag_id: int, role_id: UUID) -> RoleAccess:
+    """As RoleAccessStore.create, in the caller's transaction."""
     key = _lock_flag(connection, author.project.id, flag_id)
     role = connection.scalar(
         select(roles.c.id)

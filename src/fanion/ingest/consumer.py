@@ -36,6 +36,8 @@ BUSY_LINGER_S = 0.5
 # Clients retry for minutes; ids of older events are recognised when they are of one day.
 REMEMBERED = timedelta(hours=2)
 REMEMBERED_MAX = 2_000_000
+# Of one run of an import; one in the order of time spans few. Asking for all would read all.
+IMPORTED_DAYS_MAX = 400
 # How often a server that does not ingest looks whether it should.
 STAND_BY_S = 1.0
 
@@ -221,11 +223,23 @@ class Consumer:
         """Without events that a client sent before: a retry keeps its events' ids."""
         stored: dict[int, set[UUID]] = {}
         for project_id, uuids in run.named_ids().items():
-            perhaps = self._seen.perhaps(uuids)
+            stored[project_id] = await self._imported(run, project_id, uuids)
+            perhaps = self._seen.perhaps([one for one in uuids if one not in stored[project_id]])
             if perhaps:
                 ask = partial(self._events.existing, project_id, perhaps)
-                stored[project_id] = await self._patience.until_done(ask)
+                stored[project_id] |= await self._patience.until_done(ask)
         return without_duplicates(run, stored)
+
+    async def _imported(
+        self, run: PreparedRun, project_id: int, uuids: Sequence[UUID]
+    ) -> set[UUID]:
+        """An import may be repeated after months, which no memory knows: the store is asked. A
+        copy of an event has its time, so that few days need to be looked at."""
+        days = run.named_days()[project_id]
+        if not self.historical or not 0 < len(days) <= IMPORTED_DAYS_MAX:
+            return set()
+        ask = partial(self._events.existing_on, project_id, uuids, days)
+        return await self._patience.until_done(ask)
 
     async def _remember(self) -> None:
         """What was stored before this process began counts as seen."""

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 from uuid import UUID
 
@@ -54,6 +54,13 @@ class PreparedRun:
         """The ids that clients gave, by project."""
         return {
             project_id: [one.prepared.uuid for one in events if one.is_named]
+            for project_id, events in self.arrived.items()
+        }
+
+    def named_days(self) -> dict[int, list[date]]:
+        """The days, in UTC, of the events to which clients gave an id, by project."""
+        return {
+            project_id: sorted({one.prepared.timestamp.date() for one in events if one.is_named})
             for project_id, events in self.arrived.items()
         }
 

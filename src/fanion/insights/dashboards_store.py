@@ -66,7 +66,7 @@ class DashboardStore:
 
     async def create(self, maker: Maker, values: Mapping[str, Any]) -> StoredDashboard:
         async with self.records.write() as connection:
-            added = await connection.run_sync(_add, maker, values)
+            added = await connection.run_sync(insert_dashboard, maker, values)
             found = await connection.run_sync(get_dashboard, maker.project_id, added)
             assert found is not None
             return found
@@ -123,7 +123,7 @@ def known_dashboards(connection: Connection, project_id: int, ids: Sequence[int]
 def add_dashboard(connection: Connection, maker: Maker, draft: DashboardDraft) -> int:
     """The dashboard with its tiles, in the caller's transaction; returns its id."""
     values = {"name": draft.name, "description": draft.description, "filters": draft.filters}
-    added = _add(connection, maker, values)
+    added = insert_dashboard(connection, maker, values)
     add_tiles(connection, maker, added, draft.tiles)
     return added
 
@@ -149,7 +149,8 @@ def is_enriched(dashboard: StoredDashboard) -> bool:
     return any(ENRICHED_NAME in (tile.insight.name or "") for tile in dashboard.tiles)
 
 
-def _add(connection: Connection, maker: Maker, values: Mapping[str, Any]) -> int:
+def insert_dashboard(connection: Connection, maker: Maker, values: Mapping[str, Any]) -> int:
+    """values: by column; returns its id"""
     row = {
         "description": "",
         "pinned": False,

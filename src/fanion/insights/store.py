@@ -109,6 +109,7 @@ def get_insight(connection: Connection, project_id: int, insight_id: int) -> Sto
 def add_insight(connection: Connection, project_id: int, values: Mapping[str, Any]) -> int:
     """values: by column, without the project; `created_at` and `created_by_id` among them"""
     row = {
+        "short_id": "".join(secrets.choice(_SHORT_ID_ALPHABET) for _ in range(SHORT_ID_CHARS)),
         "name": None,
         "derived_name": None,
         "description": "",
@@ -121,8 +122,7 @@ def add_insight(connection: Connection, project_id: int, values: Mapping[str, An
         "last_modified_by_id": values["created_by_id"],
         **values,
     }
-    short_id = "".join(secrets.choice(_SHORT_ID_ALPHABET) for _ in range(SHORT_ID_CHARS))
-    statement = insert(insights).values(project_id=project_id, short_id=short_id, **row)
+    statement = insert(insights).values(project_id=project_id, **row)
     added: int = connection.execute(statement.returning(_insight.id)).scalar_one()
     return added
 
@@ -234,6 +234,6 @@ def add_tile(
     )
 
 
-def modified(user_id: int, now: datetime) -> dict[str, Any]:
+def modified(user_id: int | None, now: datetime) -> dict[str, Any]:
     """Columns that every change of an insight sets."""
     return {"last_modified_at": now, "last_modified_by_id": user_id}

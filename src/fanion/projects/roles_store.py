@@ -68,7 +68,7 @@ class RoleStore:
         }
         with _unique_name():
             async with self.records.write() as connection:
-                return await connection.run_sync(_create, values, level)
+                return await connection.run_sync(create_role, values, level)
 
     async def change(self, organization_id: UUID, role_id: UUID, values: Mapping[str, Any]) -> Role:
         """values: `name` and `feature_flags_access_level`, those that change
@@ -100,7 +100,7 @@ class RoleStore:
         try:
             async with self.records.write() as connection:
                 return await connection.run_sync(
-                    _add_member, organization_id, role_id, user_uuid, now
+                    add_role_member, organization_id, role_id, user_uuid, now
                 )
         except IntegrityError:
             raise Invalid("User is already part of the role.") from None
@@ -192,7 +192,10 @@ def _get(connection: Connection, organization_id: UUID, role_id: UUID) -> Role:
     return role
 
 
-def _create(connection: Connection, values: Mapping[str, Any], level: AccessLevel | None) -> Role:
+def create_role(
+    connection: Connection, values: Mapping[str, Any], level: AccessLevel | None
+) -> Role:
+    """values: by column; level: None for what the organization allows everybody"""
     organization_id = values["organization_id"]
     if level is None:
         level = setting_of(connection, organization_id) or AccessLevel.EDIT
@@ -200,9 +203,10 @@ def _create(connection: Connection, values: Mapping[str, Any], level: AccessLeve
     return _get(connection, organization_id, values["id"])
 
 
-def _add_member(
+def add_role_member(
     connection: Connection, organization_id: UUID, role_id: UUID, user_uuid: UUID, now: datetime
 ) -> RoleMember:
+    """As RoleStore.add_member, in the caller's transaction."""
     role = select(_role.id).where(*_is(organization_id, role_id)).with_for_update()
     if connection.execute(role).first() is None:
         raise NotFound

@@ -85,14 +85,14 @@ def _json(raw: bytes) -> Any:
         raise ParseError("JSON parse error - nested too deeply") from None
     except ValueError as error:
         raise ParseError(f"JSON parse error - {error}") from None
-    if raw.count(b"[") + raw.count(b"{") > NESTING_MAX and _is_deep(values):
+    if raw.count(b"[") + raw.count(b"{") > NESTING_MAX and is_deep(values):
         raise ParseError("JSON parse error - nested too deeply")
     return values
 
 
-def _is_deep(values: Any) -> bool:
+def is_deep(values: Any, levels_max: int = NESTING_MAX) -> bool:
     level = [values]
-    for _ in range(NESTING_MAX):
+    for _ in range(levels_max):
         inner: list[Any] = []
         for value in level:
             if isinstance(value, dict):

@@ -24,6 +24,7 @@ from fanion.db import (
     ingestion_tables,
     insight_tables,
     role_tables,
+    transfer_tables,
     webhook_tables,
 )
 from fanion.db.tables import ID, metadata
@@ -38,6 +39,7 @@ TABLES = (
     ingestion_tables,
     insight_tables,
     role_tables,
+    transfer_tables,
     webhook_tables,
 )
 

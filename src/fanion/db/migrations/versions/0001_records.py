@@ -66,6 +66,16 @@ def upgrade() -> None:
         unique=False,
     )
     op.create_table(
+        "event_copies",
+        sa.Column("project_id", Id, nullable=False),
+        sa.Column("source", sa.String(length=500), nullable=False),
+        sa.Column("since", UtcDateTime(), nullable=True),
+        sa.Column("copied_upto", UtcDateTime(), nullable=False),
+        sa.Column("is_finished", sa.Boolean(), nullable=False),
+        sa.Column("updated_at", UtcDateTime(), nullable=False),
+        sa.PrimaryKeyConstraint("project_id", "source", name=op.f("pk_event_copies")),
+    )
+    op.create_table(
         "event_definitions",
         sa.Column("id", sa.Uuid(), nullable=False),
         sa.Column("project_id", Id, nullable=False),

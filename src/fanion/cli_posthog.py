@@ -1,0 +1,245 @@
+"""`fanion import-posthog`: a project of a server that speaks PostHog's API, taken over."""
+
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import Annotated, Any
+
+import httpx
+import msgspec
+import typer
+
+from fanion import __version__
+from fanion.activity.store import Author
+from fanion.cli_transfer import DryRun, Email, author_of, import_into, report_as_json, show_report
+from fanion.config import Settings
+from fanion.db.engine import Records
+from fanion.http import UNKNOWN_ADDRESS
+from fanion.main import open_log, utc_now
+from fanion.projects.model import Project
+from fanion.serving import DataFolderTaken, data_folder
+from fanion.terminal import AsJson, Data, printable, refuse, settings_of, with_records
+from fanion.transfer.copying import Copied, EventCopy
+from fanion.transfer.document import Document
+from fanion.transfer.outcome import Report
+from fanion.transfer.progress_store import ProgressStore, ingested_upto
+from fanion.transfer.sinks import HttpSink, LogSink, Sink, SinkError
+from fanion.transfer.source_client import Source, SourceError, open_source
+from fanion.transfer.source_reading import read_source
+
+TOLD_EVERY = 20_000  # events
+SEND_S = 60.0
+_MEMBER = "cohort member"
+
+Time = Annotated[str | None, typer.Option(help="ISO 8601; of events, their own time.")]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the command line asks for. since, until: only with events"""
+
+    project_id: int
+    email: str | None
+    dry_run: bool
+    events: bool
+    since: datetime | None
+    until: datetime
+
+
+@dataclass
+class Done:
+    """problem: why the events could not be copied to their end"""
+
+    report: Report
+    copied: Copied | None = None
+    problem: str = ""
+
+
+def import_posthog(
+    host: Annotated[str, typer.Option(help="Its address, such as https://eu.posthog.com.")],
+    personal_key: Annotated[
+        str,
+        typer.Option(envvar="POSTHOG_PERSONAL_API_KEY", help="Of a user who may read it all."),
+    ],
+    project: Annotated[str, typer.Option(help="Its id there.")],
+    into: Annotated[int, typer.Option(help="The id of the project here.")],
+    events: Annotated[bool, typer.Option("--events", help="Copy its events, too.")] = False,
+    since: Time = None,
+    until: Time = None,
+    dry_run: DryRun = False,
+    email: Email = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Take over a project's definitions from PostHog, or from another Fanion.
+
+    As `fanion import` does; what cannot be used here is left out, and told with the reason.
+    Events keep their ids and times: copying them again adds nothing, and goes on where it was.
+    """
+    wanted = _wanted(into, email, dry_run, events, since, until)
+    settings = settings_of(data=data)
+
+    async def work(records: Records) -> Done:
+        async with open_source(host, personal_key, project) as source:
+            return await _take_over(settings, records, source, wanted)
+
+    try:
+        done = with_records(settings, work)
+    except SourceError as error:
+        refuse(printable(str(error)))
+    _show(done, wanted, as_json)
+
+
+async def _take_over(settings: Settings, records: Records, source: Source, wanted: Wanted) -> Done:
+    author = await author_of(records, wanted.project_id, wanted.email)
+    report = Report()
+    document = await read_source(source, report)
+    left_out = list(report.outcomes)
+    imported = await import_into(records, author, document, wanted.dry_run)
+    done = Done(Report([*left_out, *imported.outcomes]))
+    if wanted.events and not wanted.dry_run:
+        try:
+            await _copy_events(settings, records, source, wanted, author, document, done)
+        except (SourceError, SinkError) as error:
+            done.problem = str(error)
+    return done
+
+
+async def _copy_events(
+    settings: Settings,
+    records: Records,
+    source: Source,
+    wanted: Wanted,
+    author: Author,
+    document: Document,
+    done: Done,
+) -> None:
+    """Members of static cohorts may be known only once their events are here."""
+    progress = ProgressStore(records, wanted.project_id, source.name)
+    async with _open_sink(settings, records, author.project) as sink:
+        copy = EventCopy(
+            source, sink, progress, utc_now, wanted.since, wanted.until, _told_now_and_then()
+        )
+        done.copied = copy.copied
+        await copy.run()
+        if _misses_members(done.report) and await sink.ingested():
+            again = await import_into(records, author, document, dry_run=False)
+            others = [one for one in done.report.outcomes if one.kind != _MEMBER]
+            members = [one for one in again.outcomes if one.kind == _MEMBER]
+            done.report = Report([*others, *members])
+
+
+@asynccontextmanager
+async def _open_sink(
+    settings: Settings, records: Records, project: Project
+) -> AsyncGenerator[Sink]:
+    """A log in PostgreSQL is shared, a file belongs to whoever holds the folder."""
+    bytes_max = settings.body_bytes_max
+    is_shared = records.dialect == "postgresql"
+    async with AsyncExitStack() as stack:
+        serving = None if is_shared else _hold(stack, settings)
+        if serving is not None:
+            yield await _http_sink(stack, serving, project, bytes_max)
+            return
+        log = await open_log(settings, records)
+        stack.push_async_callback(log.close)
+        upto = partial(ingested_upto, records) if is_shared else None
+        yield LogSink(log, project, utc_now, bytes_max, upto)
+
+
+def _hold(stack: AsyncExitStack, settings: Settings) -> str | None:
+    """The folder is held from now on, or somebody else serves from it: the address."""
+    try:
+        stack.enter_context(data_folder(settings))
+    except DataFolderTaken as taken:
+        if not taken.address:
+            refuse(str(taken))
+        return taken.address
+    return None
+
+
+async def _http_sink(stack: AsyncExitStack, address: str, project: Project, bytes_max: int) -> Sink:
+    headers = {
+        "content-type": "application/json",
+        "user-agent": f"fanion/{__version__}",
+        # Events without an address of their own are not given ours.
+        "x-forwarded-for": UNKNOWN_ADDRESS,
+    }
+    client = httpx.AsyncClient(base_url=address, headers=headers, timeout=SEND_S, trust_env=False)
+    return HttpSink(await stack.enter_async_context(client), project, bytes_max)
+
+
+def _misses_members(report: Report) -> bool:
+    return any(one.kind == _MEMBER and one.result == "skipped" for one in report.outcomes)
+
+
+def _wanted(
+    into: int,
+    email: str | None,
+    dry_run: bool,
+    events: bool,
+    since: str | None,
+    until: str | None,
+) -> Wanted:
+    if (since or until) and not events:
+        refuse("--since and --until are about events: add --events.")
+    now = utc_now()
+    start, end = _time("since", since), _time("until", until) or now
+    if start is not None and start >= end:
+        refuse("--since must be before --until, and before now.")
+    return Wanted(into, email, dry_run, events, start, min(end, now))
+
+
+def _time(name: str, text: str | None) -> datetime | None:
+    """Without a zone it is UTC."""
+    if text is None:
+        return None
+    try:
+        time = datetime.fromisoformat(text)
+        return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    except (ValueError, OverflowError):
+        refuse(f"--{name}: {text!r} is no time such as 2024-01-31 or 2024-01-31T12:00:00Z.")
+
+
+def _told_now_and_then() -> Any:
+    """On standard error, for whoever waits."""
+    told = 0
+
+    def tell(copied: Copied, at: datetime) -> None:
+        nonlocal told
+        if copied.events >= told + TOLD_EVERY:
+            told = copied.events
+            typer.echo(f"{told} events, up to {at.isoformat(timespec='seconds')}", err=True)
+
+    return tell
+
+
+def _show(done: Done, wanted: Wanted, as_json: bool) -> None:
+    if as_json:
+        told = report_as_json(done.report, wanted.dry_run)
+        told["events"] = None if done.copied is None else asdict(done.copied)
+        print(msgspec.json.encode(told).decode())
+    else:
+        show_report(done.report, wanted.dry_run)
+        if done.copied is not None:
+            _show_copied(done.copied)
+    if done.problem:
+        problem = done.problem.removesuffix(".")
+        refuse(printable(f"{problem}. Run it again: it goes on from there"))
+    if done.copied is not None and done.copied.incomplete:
+        raise typer.Exit(1)
+
+
+def _show_copied(copied: Copied) -> None:
+    if copied.start is None:
+        print("The source has no events.")
+        return
+    print(f"{copied.events} events were handed in to be ingested in the background.")
+    if copied.unreadable:
+        print(f"{copied.unreadable} events were left out: the source tells them oddly.")
+    if copied.too_large:
+        print(f"{copied.too_large} events were left out: they are larger than a request may be.")
+    for one in copied.incomplete:
+        print(printable(f"incomplete {one}: the source cannot list all events of that time"))

@@ -1,0 +1,151 @@
+"""`fanion export` and `fanion import`: a project's definitions as one document. They work on
+the records store, whether a server runs or not."""
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from fanion.activity.store import Author
+from fanion.db.engine import Records
+from fanion.main import utc_now
+from fanion.projects.model import Project
+from fanion.projects.operator_store import user_id_of
+from fanion.projects.store import ProjectStore
+from fanion.terminal import AsJson, Data, printable, refuse, settings_of, show, with_records
+from fanion.transfer.document import Document, DocumentError, read_document, write_document
+from fanion.transfer.import_store import import_document
+from fanion.transfer.outcome import RESULTS, Report
+from fanion.transfer.reading_store import export_project as read_export
+
+# Three million distinct ids of cohort members; decoded it takes up to eight times as much.
+DOCUMENT_BYTES_MAX = 128 * 1024**2
+LINES_SHOWN = 200
+
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Tell what would be done, do nothing.")]
+Email = Annotated[str | None, typer.Option(help="Whom the activity names; nobody by default.")]
+
+
+def export_project(
+    project: Annotated[int, typer.Option(help="Its id.")],
+    output: Annotated[Path | None, typer.Option(help="A file; else it is printed.")] = None,
+    data: Data = None,
+) -> None:
+    """Write a project's flags, cohorts, definitions, roles and dashboards as one document.
+
+    The same project gives the same text. Events and persons are not in it.
+    """
+
+    async def work(records: Records) -> Document:
+        return await read_export(records, await project_of(records, project))
+
+    text = write_document(with_records(settings_of(data=data), work))
+    if output is None:
+        sys.stdout.buffer.write(text)
+        sys.stdout.flush()
+    else:
+        _write(output, text)
+
+
+def import_project(
+    file: Annotated[Path, typer.Argument(help="What `fanion export` wrote; - is standard input.")],
+    project: Annotated[int, typer.Option(help="The id of the project to import into.")],
+    dry_run: DryRun = False,
+    email: Email = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make and change what a document tells; nothing is removed, and twice is as good as once.
+
+    All of it is checked first and written in one transaction.
+    """
+    try:
+        document = read_document(_read(file))
+    except DocumentError as error:
+        refuse(printable(str(error)))
+
+    async def work(records: Records) -> Report:
+        author = await author_of(records, project, email)
+        return await import_into(records, author, document, dry_run)
+
+    report = with_records(settings_of(data=data), work)
+    if as_json:
+        print(msgspec.json.encode(report_as_json(report, dry_run)).decode())
+    else:
+        show_report(report, dry_run)
+
+
+async def import_into(
+    records: Records, author: Author, document: Document, dry_run: bool
+) -> Report:
+    try:
+        return await import_document(records, author, document, dry_run=dry_run)
+    except DocumentError as error:
+        refuse(printable(str(error)))
+
+
+async def project_of(records: Records, project_id: int) -> Project:
+    found = await ProjectStore(records).by_ids([project_id])
+    if project_id not in found:
+        refuse(f"There is no project {project_id}; `fanion projects list` shows them.")
+    return found[project_id]
+
+
+async def author_of(records: Records, project_id: int, email: str | None) -> Author:
+    project = await project_of(records, project_id)
+    user_id = None if email is None else await user_id_of(records, email)
+    if email is not None and user_id is None:
+        refuse(f"There is no user {email}.")
+    return Author(project=project, user_id=user_id, now=utc_now())
+
+
+def report_as_json(report: Report, dry_run: bool) -> dict[str, Any]:
+    outcomes = [asdict(one) for one in report.outcomes]
+    return {"dry_run": dry_run, "counts": report.counts(), "outcomes": outcomes}
+
+
+def show_report(report: Report, dry_run: bool) -> None:
+    counts = report.counts()
+    show([_row(kind, of) for kind, of in counts.items()], as_json=False)
+    told_lines = [one for one in report.outcomes if one.result != "unchanged"]
+    for one in told_lines[:LINES_SHOWN]:
+        number = f"{one.count} " if one.count > 1 else ""
+        why = f": {one.why}" if one.why else ""
+        print(printable(f"{one.result:8} {number}{one.kind} {one.name}{why}"))
+    if len(told_lines) > LINES_SHOWN:
+        print(f"and {len(told_lines) - LINES_SHOWN} more; --json tells all of them")
+    if dry_run:
+        print("This was a trial: nothing was changed.")
+
+
+def _row(kind: str, counts: Any) -> dict[str, Any]:
+    return {"": kind, **{result: counts[result] for result in RESULTS}}
+
+
+def _read(file: Path) -> bytes:
+    """At most one byte more than may be; what a device sends endlessly is not read to its end."""
+    try:
+        if str(file) == "-":
+            raw = sys.stdin.buffer.read(DOCUMENT_BYTES_MAX + 1)
+        else:
+            with file.open("rb") as source:
+                raw = source.read(DOCUMENT_BYTES_MAX + 1)
+    except OSError as error:
+        refuse(f"{file} cannot be read: {error.strerror}")
+    if len(raw) > DOCUMENT_BYTES_MAX:
+        refuse(f"{file} is larger than {DOCUMENT_BYTES_MAX} bytes, which is the most")
+    return raw
+
+
+def _write(output: Path, text: bytes) -> None:
+    """Whole or not at all: a file that was there stays until the new one is complete."""
+    beside = output.with_name(f".{output.name}.new")
+    try:
+        beside.write_bytes(text)
+        beside.replace(output)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        refuse(f"{output} cannot be written: {error.strerror}")

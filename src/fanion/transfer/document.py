@@ -1,0 +1,259 @@
+"""One project as one JSON document: what `fanion export` writes and `fanion import` reads.
+
+Things are named by what people call them, never by numbers of one installation; inside
+filters `{"cohort": key}`, `{"flag": key}` and `{"group_type": name}` stand where an
+installation has its number. docs/transfer.md describes it for people.
+"""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+
+from fanion.events.detect import PropertyType
+from fanion.groups.types import GROUP_TEXT_MAX, GROUP_TYPES_MAX
+from fanion.projects.roles import AccessLevel
+from fanion.rest.body import is_deep
+
+FORMAT = "fanion-project"
+VERSION = 1
+# What the API takes, and the lists around it.
+NESTING_MAX = 120
+
+Time = Annotated[datetime, Meta(tz=True)]
+Name = Annotated[str, Meta(min_length=1, max_length=400)]
+Title = Annotated[str, Meta(max_length=400)]
+
+
+class DocumentError(Exception):
+    """The document cannot be imported; the text is one line that says what and where."""
+
+
+class Entry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    pass
+
+
+class GroupTypeEntry(Entry, frozen=True, kw_only=True):
+    group_type: Annotated[str, Meta(min_length=1, max_length=GROUP_TEXT_MAX)]
+    group_type_index: Annotated[int, Meta(ge=0, lt=GROUP_TYPES_MAX)]
+
+
+class EventDefinitionEntry(Entry, frozen=True, kw_only=True):
+    """hidden, verified: None when the source does not tell; times: for one that is new"""
+
+    name: Annotated[str, Meta(min_length=1)]
+    tags: list[str] = []
+    post_to_chat: bool = False
+    hidden: bool | None = None
+    verified: bool | None = None
+    created_at: Time | None = None
+    last_seen_at: Time | None = None
+
+
+class PropertyDefinitionEntry(Entry, frozen=True, kw_only=True):
+    """event_names: events that carry it"""
+
+    name: Name
+    property_type: PropertyType | None = None
+    event_names: list[str] = []
+
+
+class CohortEntry(Entry, frozen=True, kw_only=True):
+    """key:     unique in the document, by which flags and other cohorts name it
+    members: of a static cohort; of each member the distinct ids
+    """
+
+    key: Annotated[str, Meta(min_length=1)]
+    name: Title | None = None
+    description: Annotated[str, Meta(max_length=1000)] = ""
+    filters: dict[str, Any] | None = None
+    groups: list[Any] = []
+    is_static: bool = False
+    deleted: bool = False
+    members: list[list[str]] = []
+
+
+class InsightEntry(Entry, frozen=True, kw_only=True):
+    short_id: Annotated[str, Meta(min_length=1, max_length=12)]
+    name: Title | None = None
+    derived_name: Title | None = None
+    description: str = ""
+    filters: dict[str, Any] = {}
+    tags: list[str] = []
+    favorited: bool = False
+    saved: bool = False
+
+
+class TileEntry(Entry, frozen=True, kw_only=True):
+    """insight: its short id"""
+
+    insight: str
+    color: Title | None = None
+    layouts: dict[str, Any] = {}
+
+
+class DashboardEntry(Entry, frozen=True, kw_only=True):
+    """key: unique in the document"""
+
+    key: Annotated[str, Meta(min_length=1)]
+    name: Title = ""
+    description: str = ""
+    pinned: bool = False
+    filters: dict[str, Any] = {}
+    tags: list[str] = []
+    restriction_level: int = 21
+    tiles: list[TileEntry] = []
+
+
+class RoleEntry(Entry, frozen=True, kw_only=True):
+    """members: e-mail addresses"""
+
+    name: Annotated[str, Meta(min_length=1, max_length=200)]
+    feature_flags_access_level: AccessLevel = AccessLevel.EDIT
+    members: list[str] = []
+
+
+class FlagEntry(Entry, frozen=True, kw_only=True):
+    """analytics_dashboards: keys of dashboards; roles: names of those that may edit the flag"""
+
+    key: Name
+    name: str = ""
+    filters: dict[str, Any] = {}
+    active: bool = True
+    ensure_experience_continuity: bool | None = False
+    rollback_conditions: Any = None
+    performed_rollback: bool | None = None
+    tags: list[str] = []
+    analytics_dashboards: list[str] = []
+    has_enriched_analytics: bool = False
+    created_at: Time | None = None
+    roles: list[str] = []
+
+
+class Document(Struct, frozen=True, kw_only=True):
+    """Every list in the order in which an import goes through it."""
+
+    group_types: list[GroupTypeEntry] = []
+    event_definitions: list[EventDefinitionEntry] = []
+    property_definitions: list[PropertyDefinitionEntry] = []
+    cohorts: list[CohortEntry] = []
+    insights: list[InsightEntry] = []
+    dashboards: list[DashboardEntry] = []
+    roles: list[RoleEntry] = []
+    flags: list[FlagEntry] = []
+
+
+# The document's lists: what one entry is, what people call it, and the field that names it.
+SECTIONS: Mapping[str, tuple[type[Entry], str, str]] = {
+    "group_types": (GroupTypeEntry, "group type", "group_type"),
+    "event_definitions": (EventDefinitionEntry, "event definition", "name"),
+    "property_definitions": (PropertyDefinitionEntry, "property definition", "name"),
+    "cohorts": (CohortEntry, "cohort", "key"),
+    "insights": (InsightEntry, "insight", "short_id"),
+    "dashboards": (DashboardEntry, "dashboard", "key"),
+    "roles": (RoleEntry, "role", "name"),
+    "flags": (FlagEntry, "flag", "key"),
+}
+
+
+def write_document(document: Document) -> bytes:
+    """The same text for the same project: nothing in it tells when or where it was written."""
+    head = {"format": FORMAT, "version": VERSION}
+    body = {name: getattr(document, name) for name in SECTIONS}
+    return msgspec.json.format(msgspec.json.encode({**head, **body}), indent=2) + b"\n"
+
+
+def read_document(raw: bytes) -> Document:
+    """raises: DocumentError"""
+    found = _decoded(raw)
+    if found.pop("format", None) != FORMAT:
+        raise DocumentError(f"this is no export of a project: `format` must be {FORMAT!r}")
+    version = found.pop("version", None)
+    if version != VERSION or isinstance(version, bool):
+        raise DocumentError(f"version {version!r} of the document cannot be read, only {VERSION}")
+    for name in found:
+        if name not in SECTIONS:
+            raise DocumentError(f"the document cannot have `{name}`")
+    return Document(**{name: _entries(name, entries) for name, entries in found.items()})
+
+
+def name_of(section: str, entry: Entry) -> str:
+    _, word, field = SECTIONS[section]
+    return f"{word} {getattr(entry, field)}"
+
+
+def _decoded(raw: bytes) -> dict[str, Any]:
+    try:
+        found = msgspec.json.decode(raw)
+    except RecursionError:
+        raise DocumentError("the document is nested too deeply") from None
+    except ValueError as error:
+        raise DocumentError(f"the document is not JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise DocumentError("the document must be a JSON object")
+    if is_deep(found, NESTING_MAX):
+        raise DocumentError("the document is nested too deeply")
+    return found
+
+
+def _entries(section: str, raw: object) -> list[Any]:
+    if not isinstance(raw, list):
+        raise DocumentError(f"`{section}` must be a list")
+    return [_entry(section, place, one) for place, one in enumerate(raw)]
+
+
+def _entry(section: str, place: int, raw: object) -> Entry:
+    kind, word, field = SECTIONS[section]
+    given = raw.get(field) if isinstance(raw, dict) else None
+    called = f"{word} {given}" if isinstance(given, str) and given else f"{section}[{place}]"
+    try:
+        entry = msgspec.convert(raw, kind)
+    except msgspec.ValidationError as error:
+        raise DocumentError(f"{called}: {_told(str(error))}") from None
+    for name, fault in _faults(entry):
+        raise DocumentError(f"{called}: {name}: {fault}")
+    return entry
+
+
+def shape_fault(section: str, place: int, entry: Entry) -> str | None:
+    """What would refuse an entry that was not read from a document."""
+    try:
+        _entry(section, place, msgspec.to_builtins(entry))
+    except DocumentError as error:
+        return str(error)
+    return None
+
+
+def _told(error: str) -> str:
+    """`Expected `str`, got `int` - at `$.name`` → name: expected str, got int"""
+    reason, _, place = error.partition(" - at `$")
+    reason = (reason[:1].lower() + reason[1:]).replace("`", "")
+    field = place.strip("`.")
+    return f"{field}: {reason}" if field else reason
+
+
+def _faults(entry: Entry) -> Iterator[tuple[str, str]]:
+    """What no column takes: JSON may hold any character, a text may not."""
+    for name in entry.__struct_fields__:
+        value = getattr(entry, name)
+        if isinstance(value, datetime) and not _has_utc(value):
+            yield name, "the time lies outside of the calendar"
+        texts = [text for one in value for text in _listed(one)] if name == "members" else value
+        for one in texts if isinstance(texts, list) else (texts,):
+            if isinstance(one, str) and "\0" in one:
+                yield name, "null characters are not allowed"
+
+
+def _listed(value: object) -> list[Any]:
+    """A member's distinct ids, or the e-mail address of a role's member."""
+    return value if isinstance(value, list) else [value]
+
+
+def _has_utc(value: datetime) -> bool:
+    try:
+        value.astimezone(UTC)
+    except OverflowError:
+        return False
+    return True

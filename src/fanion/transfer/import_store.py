@@ -1,0 +1,103 @@
+"""A document written into a project: in one transaction, or not at all.
+
+What is there already is changed where it differs; nothing is ever removed.
+"""
+
+from sqlalchemy import Connection, select
+from sqlalchemy.exc import IntegrityError
+
+from fanion.activity.store import Author
+from fanion.db.engine import Records
+from fanion.db.tables import projects
+from fanion.groups.store import write_groups
+from fanion.groups.types import GROUP_TYPES_MAX, new_types
+from fanion.projects.flag_version_store import move_flag_version
+from fanion.transfer.checks import faults, normalised
+from fanion.transfer.cohorts_import_store import import_cohorts
+from fanion.transfer.definitions_import_store import (
+    import_event_definitions,
+    import_property_definitions,
+)
+from fanion.transfer.document import Document, DocumentError
+from fanion.transfer.flags_import_store import import_flags
+from fanion.transfer.insights_import_store import import_dashboards, import_insights
+from fanion.transfer.matching import matched_keys
+from fanion.transfer.outcome import Report
+from fanion.transfer.reading_store import read_project
+from fanion.transfer.roles_import_store import import_roles
+from fanion.transfer.stored import names_of
+from fanion.transfer.target import Target
+
+
+class _NotMeant(Exception):
+    """Everything was tried, and is taken back."""
+
+
+async def import_document(
+    records: Records, author: Author, document: Document, *, dry_run: bool = False
+) -> Report:
+    """dry_run: tell what would be done, and do nothing
+
+    raises: DocumentError before anything is written; Invalid, which takes all of it back
+    """
+    document = normalised(document)
+    require_sound(document)
+    report = Report()
+    try:
+        async with records.write() as connection:
+            report = await connection.run_sync(_import, author, document)
+            if dry_run:
+                raise _NotMeant
+    except _NotMeant:
+        pass
+    except IntegrityError:
+        raise DocumentError(
+            "the project was changed by somebody else at the same moment; nothing was imported, "
+            "try again"
+        ) from None
+    return report
+
+
+def require_sound(document: Document) -> None:
+    """document: normalised. raises: DocumentError with the first fault, and how many there are"""
+    found = list(faults(document))
+    if found:
+        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        raise DocumentError(f"{found[0].text}{more}")
+
+
+def _import(connection: Connection, author: Author, document: Document) -> Report:
+    # Two imports into one project go one after the other.
+    mine = select(projects.c.id).where(projects.c.id == author.project.id)
+    connection.execute(mine.with_for_update())
+    stored = read_project(connection, author.project, with_members=False)
+    keys = matched_keys(document, stored)
+    target = Target(connection, author, document, stored, keys, names_of(stored, keys))
+    _import_group_types(target)
+    import_event_definitions(target)
+    import_property_definitions(target)
+    import_cohorts(target)
+    import_insights(target)
+    import_dashboards(target)
+    import_roles(target)
+    import_flags(target)
+    return target.report
+
+
+def _import_group_types(target: Target) -> None:
+    known = target.stored.group_types
+    wanted = [one.group_type for one in target.document.group_types]
+    added = new_types(known, wanted)
+    target.group_types = {**known, **added}
+    for name in wanted:
+        if name not in target.group_types:
+            raise DocumentError(
+                f"group type {name}: the project has {GROUP_TYPES_MAX} already, which is the most"
+            )
+        if name in added:
+            target.report.created("group type", name)
+        else:
+            target.report.unchanged("group type", name)
+    if added:
+        write_groups(target.connection, target.project_id, added, {})
+        move_flag_version(target.connection, target.project_id)

@@ -1,0 +1,270 @@
+"""`fanion import-posthog` from one real server into another."""
+
+import asyncio
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import httpx
+import pytest
+from msgspec import json, structs
+
+from fanion.cohorts.definition import filters_of_groups
+from fanion.transfer.document import SECTIONS, Document, read_document
+from tests.rich_project import PEOPLE, Site, make_rich_project
+from tests.server import Keys, RealServer
+
+Json = dict[str, Any]
+
+FIRST = datetime(2021, 1, 1, tzinfo=UTC)
+EVENTS_SPREAD = 2_500
+EVENTS_AT_ONCE = 2_300  # an answer has 2,000
+WAIT_S = 40
+POLL_S = 0.05
+
+
+class Place:
+    """A real server with its one project."""
+
+    def __init__(self, folder: Path) -> None:
+        self.server = RealServer(folder)
+        self.keys: Keys = self.server.setup()
+        self.server.start()
+
+    def client(self) -> httpx.AsyncClient:
+        headers = {"authorization": f"Bearer {self.keys.personal_api_key}"}
+        return httpx.AsyncClient(headers=headers, timeout=30)
+
+    def exported(self) -> Document:
+        project = str(self.keys.project_id)
+        return read_document(self.server.command("export", "--project", project).encode())
+
+    def imported_from(self, source: "Place", *more: str) -> Json:
+        found: Json = json.decode(self.server.command(*self.arguments(source, *more)))
+        return found
+
+    def arguments(self, source: "Place", *more: str) -> tuple[str, ...]:
+        return (
+            "import-posthog",
+            *("--host", source.server.url),
+            *("--personal-key", source.keys.personal_api_key),
+            *("--project", str(source.keys.project_id)),
+            *("--into", str(self.keys.project_id)),
+            "--json",
+            *more,
+        )
+
+    def capture(self, *items: Json, historical: bool = False) -> None:
+        body = {"api_key": self.keys.project_api_key, "batch": items}
+        answer = httpx.post(
+            f"{self.server.url}/batch/",
+            json={**body, "historical_migration": historical},
+            timeout=30,
+        )
+        assert answer.status_code == 200, answer.text
+        self.ingested()
+
+    def ingested(self) -> None:
+        give_up = time.monotonic() + WAIT_S
+        while "\nfanion_log_lag_envelopes 0.0" not in httpx.get(f"{self.server.url}/metrics").text:
+            assert time.monotonic() < give_up, "events still wait for ingestion"
+            time.sleep(POLL_S)
+
+    def events(self, **query: str) -> dict[str, Json]:
+        """All of them, by id."""
+        path = f"{self.server.url}/api/projects/{self.keys.project_id}/events/"
+        headers = {"authorization": f"Bearer {self.keys.personal_api_key}"}
+        asked = {"limit": "10000", "after": "1900-01-02", **query}
+        page = httpx.get(path, params=asked, headers=headers, timeout=30).json()
+        assert page["next"] is None
+        return {one["id"]: one for one in page["results"]}
+
+    def persons(self) -> dict[str, Json]:
+        path = f"{self.server.url}/api/projects/{self.keys.project_id}/persons/"
+        headers = {"authorization": f"Bearer {self.keys.personal_api_key}"}
+        page = httpx.get(path, params={"limit": "10000"}, headers=headers, timeout=30).json()
+        return {one["distinct_ids"][0]: one["properties"] for one in page["results"]}
+
+    def duplicates(self) -> int:
+        told = json.decode(self.server.command("ingestion", "--json", "--minutes", "600"))
+        return int(sum(one["duplicates"] for one in told))
+
+
+def history() -> Iterator[Json]:
+    """Some thousand events: spread over years, and more of one instant than one answer holds."""
+    for number in range(EVENTS_SPREAD):
+        yield {
+            "event": f"step {number % 7}",
+            "distinct_id": f"user-{number % 50}",
+            "timestamp": (FIRST + timedelta(hours=7.3 * number, microseconds=number)).isoformat(),
+            "properties": {"number": number, "$ip": "203.0.113.7", "nested": {"a": [1, None]}},
+            "$set": {"step": number},
+            "uuid": str(UUID(int=number + 1)),
+        }
+    for number in range(EVENTS_AT_ONCE):
+        yield {
+            "event": f"imported {number % 3}",
+            "distinct_id": f"user-{number % 50}",
+            "timestamp": "2023-05-01T00:00:00Z",
+            "uuid": str(UUID(int=number + 1_000_000)),
+        }
+
+
+async def make_project(place: Place) -> None:
+    place.capture(*PEOPLE)
+    past = list(history())
+    for start in range(0, len(past), 500):
+        place.capture(*past[start : start + 500], historical=True)
+    async with place.client() as client:
+        site = Site(client, place.server.url, place.keys.project_id)
+        me = (await client.get(f"{place.server.url}/api/users/@me/")).json()
+        await make_rich_project(site, me["uuid"], lambda: members_known(site))
+
+
+async def members_known(site: Site, count: int = 2) -> None:
+    give_up = time.monotonic() + WAIT_S
+    while True:
+        found = (await site.get("/cohorts/"))["results"]
+        if any(one["name"] == "friends" and one["count"] == count for one in found):
+            return
+        assert time.monotonic() < give_up, found
+        await asyncio.sleep(POLL_S)
+
+
+async def friends_known(place: Place) -> None:
+    async with place.client() as client:
+        await members_known(Site(client, place.server.url, place.keys.project_id))
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    place = Place(Path(tmp_path_factory.mktemp("source")) / "data")
+    asyncio.run(make_project(place))
+    yield place
+    place.server.close()
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Iterator[Place]:
+    place = Place(tmp_path / "data")
+    yield place
+    place.server.close()
+
+
+def comparable(document: Document) -> Document:
+    """Without what the API does not tell, or each server has for itself."""
+    none = {"created_at": None, "last_seen_at": None, "hidden": False, "verified": False}
+    return structs.replace(
+        document,
+        event_definitions=[structs.replace(one, **none) for one in document.event_definitions],
+        cohorts=[
+            structs.replace(one, filters=one.filters or filters_of_groups(one.groups), groups=[])
+            for one in document.cohorts
+        ],
+    )
+
+
+def results(told: Json, *wanted: str) -> list[Json]:
+    return [one for one in told["outcomes"] if one["result"] in wanted]
+
+
+def test_a_project_is_taken_over_from_a_running_server(source: Place, target: Place) -> None:
+    target.capture(*PEOPLE)
+
+    trial = target.imported_from(source, "--dry-run")
+    untouched = target.exported()
+    made = target.imported_from(source)
+    again = target.imported_from(source)
+    asyncio.run(friends_known(target))
+
+    assert trial["outcomes"] == made["outcomes"]
+    assert untouched.flags == []
+    assert results(made, "skipped") == results(again, "created", "updated", "skipped") == []
+    here, there = comparable(target.exported()), comparable(source.exported())
+    for section in SECTIONS:
+        assert getattr(here, section) == getattr(there, section)
+
+
+def same_history(target: Place, source: Place) -> None:
+    """Events with all that they say, and the persons that they make."""
+    here, there = target.events(), source.events()
+    assert len(there) == len(PEOPLE) + EVENTS_SPREAD + EVENTS_AT_ONCE
+    assert here.keys() == there.keys()
+    for event_id, event in there.items():
+        assert here[event_id] == event
+    assert target.persons() == source.persons()
+
+
+def test_events_are_copied_once_however_often_it_is_asked(source: Place, target: Place) -> None:
+    first = target.imported_from(source, "--events")
+    target.ingested()
+    asyncio.run(friends_known(target))
+    same_history(target, source)
+
+    again = target.imported_from(source, "--events", "--since", "2022-01-01")
+    target.ingested()
+    caught_up = target.imported_from(source, "--events")
+
+    assert first["events"] | {"start": None} == {
+        "events": len(PEOPLE) + EVENTS_SPREAD + EVENTS_AT_ONCE,
+        "start": None,
+        "unreadable": 0,
+        "too_large": 0,
+        "incomplete": [],
+    }
+    assert results(first, "skipped") == results(again, "created", "updated", "skipped") == []
+    assert again["events"]["events"] > EVENTS_AT_ONCE
+    assert caught_up["events"]["events"] == 0
+    same_history(target, source)
+    assert target.duplicates() == again["events"]["events"]
+
+
+def test_a_copy_that_was_killed_goes_on(source: Place, target: Place) -> None:
+    arguments = target.arguments(source, "--events")
+    killed = target.server.begin(*arguments)
+    while "\nfanion_items_accepted_total 0.0" in httpx.get(f"{target.server.url}/metrics").text:
+        assert killed.poll() is None
+        time.sleep(0.01)
+    killed.kill()
+    killed.wait()
+    target.ingested()
+    partly = len(target.events())
+
+    done = target.imported_from(source, "--events")
+    target.ingested()
+
+    assert 0 < partly < EVENTS_SPREAD + EVENTS_AT_ONCE
+    assert 0 < done["events"]["events"] < len(PEOPLE) + EVENTS_SPREAD + EVENTS_AT_ONCE
+    same_history(target, source)
+
+
+def test_without_a_server_events_wait_in_the_log(source: Place, target: Place) -> None:
+    target.server.stop()
+
+    done = target.imported_from(source, "--events", "--since", "2023-01-01")
+    again = target.imported_from(source, "--events", "--since", "2023-01-01")
+    target.server.start()
+    target.ingested()
+
+    [members] = results(done, "skipped")
+    assert members["why"] == "nobody here has their distinct ids: ann, bob"
+    assert results(again, "skipped") == [members]
+    wanted = source.events(after="2022-12-31T23:59:59.999999Z")
+    assert target.events() == wanted
+    assert done["events"]["events"] == again["events"]["events"] == len(wanted)
+
+
+def test_a_key_that_the_source_refuses_is_told(source: Place, target: Place) -> None:
+    project = ("--project", str(source.keys.project_id), "--into", "1")
+    key = ("--personal-key", "phx_wrong")
+    done = target.server.run("import-posthog", "--host", source.server.url, *key, *project)
+
+    assert (done.returncode, done.stdout, done.stderr) == (
+        2,
+        "",
+        "fanion: the source answers /api/projects/1/ with 401: Personal API key found in request "
+        "Authorization header is invalid.\n",
+    )

@@ -1,0 +1,168 @@
+"""A project with everything that a document tells, made through the management API."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+Json = dict[str, Any]
+Sleeper = Callable[[], Awaitable[None]]
+
+MEMBERS = ("ann", "bob")
+PEOPLE: list[Json] = [
+    {
+        "event": "seen",
+        "distinct_id": name,
+        "timestamp": "2024-02-01T00:00:00Z",
+        "properties": {"amount": 3, "$groups": {"team": "red", "company": "acme"}},
+        "$set": {"email": f"{name}@corp.example"},
+    }
+    for name in (*MEMBERS, "cid")
+]
+
+
+@dataclass(frozen=True)
+class Site:
+    """address: of the server; key: a personal key of an administrator"""
+
+    client: httpx.AsyncClient
+    address: str
+    project_id: int
+
+    async def post(self, path: str, **sent: Any) -> Json:
+        return _object(await self.client.post(self.project(path), json=sent))
+
+    async def patch(self, path: str, **sent: Any) -> Json:
+        return _object(await self.client.patch(self.project(path), json=sent))
+
+    async def get(self, path: str, **query: Any) -> Any:
+        return _made(await self.client.get(self.project(path), params=query))
+
+    async def role(self, name: str, level: int, *user_uuids: str) -> Json:
+        roles = f"{self.address}/api/organizations/@current/roles/"
+        sent = {"name": name, "feature_flags_access_level": level}
+        role = _object(await self.client.post(roles, json=sent))
+        for uuid in user_uuids:
+            place = f"{roles}{role['id']}/role_memberships/"
+            _object(await self.client.post(place, json={"user_uuid": uuid}))
+        return role
+
+    async def static_cohort(self, name: str, *distinct_ids: str) -> Json:
+        """From a file; its members are there once the cohort was imported."""
+        answer = await self.client.post(
+            self.project("/cohorts/"),
+            data={"name": name, "is_static": "true"},
+            files={"csv": ("members.csv", "\n".join(distinct_ids), "text/csv")},
+        )
+        return _object(answer)
+
+    def project(self, path: str) -> str:
+        return f"{self.address}/api/projects/{self.project_id}{path}"
+
+
+def _made(answer: httpx.Response) -> Any:
+    assert answer.status_code in (200, 201), answer.text
+    return answer.json()
+
+
+def _object(answer: httpx.Response) -> Json:
+    made: Json = _made(answer)
+    return made
+
+
+def in_cohort(cohort_id: int | str) -> Json:
+    return {"type": "cohort", "key": "id", "value": cohort_id}
+
+
+def all_of(*leaves: Json) -> Json:
+    return {"properties": {"type": "AND", "values": list(leaves)}}
+
+
+async def make_rich_project(site: Site, member_uuid: str, calculated: Sleeper) -> None:
+    """PEOPLE have been captured.
+
+    member_uuid: of a user, to be put into a role
+    calculated:  waits until the members of cohorts are there
+    """
+    friends = await site.static_cohort("friends", *MEMBERS)
+    paying = await site.post(
+        "/cohorts/",
+        name="paying",
+        description="They pay.",
+        filters=all_of({"type": "person", "key": "plan", "value": ["pro"], "operator": "exact"}),
+    )
+    await site.post("/cohorts/", name="paying", filters=all_of(in_cohort(str(paying["id"]))))
+    gone = await site.post("/cohorts/", name="gone", filters=all_of(in_cohort(paying["id"])))
+    old = {"properties": [{"key": "plan", "value": "old", "type": "person"}]}
+    await site.post("/cohorts/", groups=[old])
+    await calculated()
+    insight = await site.post(
+        "/insights/",
+        name="Seen",
+        filters={
+            "insight": "TRENDS",
+            "events": [{"id": "seen", "type": "events"}],
+            "properties": [in_cohort(paying["id"])],
+        },
+        tags=["Weekly"],
+        saved=True,
+    )
+    board = await site.post("/dashboards/", name="Overview", filters={"date_from": "-7d"})
+    await site.patch(f"/insights/{insight['id']}/", dashboards=[board["id"]])
+    base = await site.post("/feature_flags/", key="base", name="A base", tags=["One", "two"])
+    flag = await site.post(
+        "/feature_flags/",
+        key="beta",
+        active=False,
+        filters={
+            "groups": [
+                {
+                    "properties": [
+                        in_cohort(friends["id"]),
+                        in_cohort(gone["id"]),
+                        {
+                            "type": "flag",
+                            "key": str(base["id"]),
+                            "operator": "flag_evaluates_to",
+                            "value": True,
+                        },
+                    ],
+                    "rollout_percentage": 50,
+                    "variant": "a",
+                }
+            ],
+            "multivariate": {"variants": [{"key": "a", "rollout_percentage": 100}]},
+            "payloads": {"a": {"type": "cohort", "value": 1}},
+        },
+        ensure_experience_continuity=True,
+        rollback_conditions=[{"threshold": 5}],
+        analytics_dashboards=[board["id"]],
+        created_at="2024-01-01T00:00:00Z",
+    )
+    await site.post(
+        "/feature_flags/",
+        key="companies",
+        filters={
+            "aggregation_group_type_index": 1,
+            "groups": [
+                {
+                    "properties": [
+                        {
+                            "type": "group",
+                            "key": "size",
+                            "value": "10",
+                            "operator": "gt",
+                            "group_type_index": 1,
+                        }
+                    ]
+                }
+            ],
+        },
+    )
+    role = await site.role("Engineering", 21, member_uuid)
+    await site.post(f"/feature_flags/{flag['id']}/role_access/", role_id=role["id"])
+    await site.patch(f"/cohorts/{gone['id']}/", deleted=True)
+    [definition] = (await site.get("/event_definitions/", search="seen"))["results"]
+    await site.patch(f"/event_definitions/{definition['id']}/", tags=["Core"])
+    await site.patch(f"/event_definitions/{definition['id']}/marks/", verified=True)

@@ -1,0 +1,81 @@
+"""A server that answers as a test tells it: for what a real one does only on a bad day."""
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from msgspec import json
+
+
+@dataclass(frozen=True)
+class Asked:
+    path: str
+    query: dict[str, str]
+    headers: Mapping[str, str]
+    body: bytes = b""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """body: JSON unless it is bytes; None hangs up without an answer"""
+
+    status: int = 200
+    body: Any = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+Script = Callable[[Asked], Answer | None]
+
+
+@dataclass
+class ScriptedSource:
+    """asked: every request, in order"""
+
+    url: str
+    asked: list[Asked]
+
+
+@contextmanager
+def scripted(script: Script) -> Iterator[ScriptedSource]:
+    asked: list[Asked] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            parts = urlsplit(self.path)
+            body = self.rfile.read(int(self.headers.get("content-length", 0)))
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            request = Asked(parts.path, dict(parse_qsl(parts.query)), headers, body)
+            asked.append(request)
+            answer = script(request)
+            if answer is None:
+                self.close_connection = True
+                return
+            body = answer.body if isinstance(answer.body, bytes) else json.encode(answer.body)
+            self.send_response(answer.status)
+            for name, value in answer.headers.items():
+                self.send_header(name, value)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_POST = do_GET  # noqa: N815  the name is the library's
+
+        def log_message(self, *_: Any) -> None:
+            """Tests are quiet."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield ScriptedSource(f"http://127.0.0.1:{server.server_port}", asked)
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
