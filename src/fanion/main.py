@@ -108,35 +108,19 @@ def build(
     geoip = open_geoip(Path(settings.geoip_db)) if settings.geoip_db else None
     locate = geoip or nowhere
     flags = build_flag_parts(settings, records, metrics, kept_flags(settings), now, locate)
-    projects, authentication, flag_sets = flags.projects, flags.authentication, flags.flag_sets
+    projects, changed = flags.projects, flags.flag_sets.changed
     records.observe(metrics.store_seconds.labels("records").observe)
     stores.events.observe(metrics.store_seconds.labels("events").observe)
     ingestion = Ingestion(
         records=records, events=stores.events, log=stores.log, metrics=metrics, now=now, geoip=geoip
     )
-    cohorts = build_cohort_parts(settings, records, stores.events, projects, flag_sets.changed, now)
+    cohorts = build_cohort_parts(settings, records, stores.events, projects, changed, now)
     insights = build_insight_parts(records, stores.events)
-    changes = build_change_parts(
-        settings, records, insights.trends, projects, flag_sets.changed, now
-    )
+    changes = build_change_parts(settings, records, insights.trends, projects, changed, now)
     webhooks = build_webhook_parts(settings, records, metrics, now)
-    consumers = ingestion.consumers(projects, flag_sets.changed)
+    consumers = ingestion.consumers(projects, changed)
     ledger = Ledger(records, now)
     erasing = Erasing(records, stores.events, stores.log, now)
-    capture = CaptureEndpoints(
-        projects,
-        authentication,
-        stores.log,
-        now,
-        metrics.hot.accepted,
-        settings.body_bytes_max,
-        settings.trust_forwarded_for,
-    )
-    probes = Probes(
-        _checks(settings, stores, consumers),
-        metrics,
-        partial(_measure, stores, consumers, metrics, now),
-    )
     management = ManagementParts(
         settings=settings,
         flags=flags,
@@ -148,12 +132,7 @@ def build(
         insights=insights,
         webhooks=webhooks,
     )
-    application = Application(
-        public_routes(capture, flags.endpoints, probes),
-        management_app(build_management(management)),
-        Telemetry(metrics, lines, requests=settings.log_level in {"debug", "info"}),
-        settings.body_bytes_max,
-    )
+    application = _application(settings, stores, metrics, lines, management)
     return Running(
         application,
         projects,
@@ -172,6 +151,36 @@ def build(
         flags,
         changes,
         webhooks,
+    )
+
+
+def _application(
+    settings: Settings,
+    stores: Stores,
+    metrics: Metrics,
+    lines: LineWriter,
+    management: ManagementParts,
+) -> Application:
+    flags, consumers, now = management.flags, management.consumers, management.ingestion.now
+    capture = CaptureEndpoints(
+        flags.projects,
+        flags.authentication,
+        stores.log,
+        now,
+        metrics.hot.accepted,
+        settings.body_bytes_max,
+        settings.trust_forwarded_for,
+    )
+    probes = Probes(
+        _checks(settings, stores, consumers),
+        metrics,
+        partial(_measure, stores, consumers, metrics, now),
+    )
+    return Application(
+        public_routes(capture, flags.endpoints, probes),
+        management_app(build_management(management)),
+        Telemetry(metrics, lines, requests=settings.log_level in {"debug", "info"}),
+        settings.body_bytes_max,
     )
 
 
