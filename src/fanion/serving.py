@@ -7,7 +7,7 @@ import gc
 import secrets
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +33,7 @@ SWITCH_S = 0.0003
 # time of ingestion; what the start has made lives as long as the process.
 GARBAGE_THRESHOLDS = (50_000, 20, 50)
 STANDBY_LINGER_S = 5.0
+FOLLOW_AGAIN_S = 5.0
 
 
 class DataFolderTaken(Exception):
@@ -129,9 +130,9 @@ async def _serve(
     standing_by: AsyncExitStack,
 ) -> None:
     made = await first_start(stores.records, running.projects)
-    beside = [asyncio.ensure_future(follow()) for follow in running.followers]
-    beside.append(asyncio.ensure_future(_end_streams(stop, running)))
-    beside.append(asyncio.ensure_future(_leave(standing_by)))
+    beside = [asyncio.create_task(kept_going(follow)) for follow in running.followers]
+    beside.append(asyncio.create_task(_end_streams(stop, running)))
+    beside.append(asyncio.create_task(_leave(standing_by)))
     ingesting = asyncio.gather(*(consumer.run() for consumer in running.consumers))
     ingesting.add_done_callback(lambda _: stop.set())
     try:
@@ -144,6 +145,21 @@ async def _serve(
         for task in beside:
             task.cancel()
         await asyncio.gather(*beside, return_exceptions=True)
+
+
+async def kept_going(
+    follow: Callable[[], Awaitable[None]], again_s: float = FOLLOW_AGAIN_S
+) -> None:
+    """What runs beside the server ends with it: an error that nobody foresaw is told, and it is
+    begun again after a while."""
+    while True:
+        try:
+            await follow()
+            return
+        except Exception as error:
+            name = getattr(follow, "__qualname__", repr(follow))
+            structlog.get_logger().error("follower_failed", follower=name, exc_info=error)
+        await asyncio.sleep(again_s)
 
 
 async def _end_streams(stop: asyncio.Event, running: Running) -> None:
