@@ -88,6 +88,8 @@ class Calculator:
                     continue
             except (RecordsUnavailable, EventStoreUnavailable) as error:
                 self._log.warning("cohorts_wait", reason=str(error))
+            except Exception as error:
+                self._log.error("cohorts_wait", exc_info=error)
             try:
                 await asyncio.wait_for(self._wake.wait(), LOOK_S)
             except TimeoutError:

@@ -329,10 +329,15 @@ def _fail(connection: Connection, claim: Claim, message: str, again_at: datetime
         .where(_holds(claim))
         .values(
             errors_calculating=_cohort.errors_calculating + 1,
-            last_error_message=message[:ERROR_CHARS_MAX],
+            last_error_message=_storable(message)[:ERROR_CHARS_MAX],
             **_let_go(claim, again_at),
         )
     )
+
+
+def _storable(message: str) -> str:
+    """Whatever somebody wrote into criteria: PostgreSQL takes no NUL, and no lone surrogates."""
+    return message.replace("\0", "").encode("utf-8", "replace").decode()
 
 
 def _let_go(claim: Claim, again_at: datetime | None) -> dict[str, Any]:
