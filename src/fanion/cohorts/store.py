@@ -200,14 +200,23 @@ def _change(
     if values:
         connection.execute(update(cohorts).where(_cohort.id == cohort_id).values(**values))
     if values.get("is_static", before.criteria.is_static) is not before.criteria.is_static:
-        # The two kinds keep their members apart: the other kind begins without any.
-        connection.execute(delete(cohort_people).where(cohort_people.c.cohort_id == cohort_id))
+        _begin_as_other_kind(connection, cohort_id)
     _add_import(connection, project_id, cohort_id, members)
     after = get_cohort(connection, project_id, cohort_id)
     assert after is not None
     _tell(connection, author, after, before)
     move_flag_version(connection, project_id)
     return after
+
+
+def _begin_as_other_kind(connection: Connection, cohort_id: int) -> None:
+    """The two kinds keep their members apart: the other kind begins without any. Whoever
+    calculates or imports loses the lease, and writes nothing any more."""
+    connection.execute(
+        update(cohorts).where(_cohort.id == cohort_id).values(lease=None, lease_until=None)
+    )
+    for table in (cohort_people, cohort_imports):
+        connection.execute(delete(table).where(table.c.cohort_id == cohort_id))
 
 
 def _add_import(
