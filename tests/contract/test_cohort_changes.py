@@ -71,3 +71,50 @@ async def test_an_import_writes_nothing_into_what_became_dynamic(records: Record
 
     assert await work.imports(one.id) == []
     assert await names_in(records, one.id) == ["b"]
+
+
+async def test_members_for_a_dynamic_cohort_are_passed_over(records: Records) -> None:
+    work, one = WorkStore(records, LEASE_S), await cohort(records)
+    await finish(work, await claimed(work))
+
+    await change(records, one, Import(b"a\n"), name="b")
+    await change(records, one, is_static=True)
+
+    assert await work.imports(one.id) == []
+    assert await work.claim(NOW, "me") is None
+
+
+async def test_a_restored_cohort_is_given_what_waits_for_it(records: Records) -> None:
+    await people(records, "a")
+    one = await cohort(records, Import(b"a\n"), is_static=True)
+    work = WorkStore(records, LEASE_S)
+
+    await change(records, one, deleted=True)
+    await change(records, one, name="still deleted")
+    idle = await work.claim(NOW, "me")
+    await change(records, one, deleted=False)
+    claim = await claimed(work)
+
+    assert idle is None
+    assert [found for _, found in await work.imports(claim.id)] == [Import(b"a\n")]
+
+
+async def test_a_restored_cohort_without_anything_waiting_is_left_alone(records: Records) -> None:
+    work, one = WorkStore(records, LEASE_S), await cohort(records, is_static=True)
+
+    await change(records, one, deleted=True)
+    await change(records, one, deleted=False)
+
+    assert await work.claim(NOW, "me") is None
+
+
+async def test_a_restored_dynamic_cohort_is_calculated(records: Records) -> None:
+    work, one = WorkStore(records, LEASE_S), await cohort(records)
+    await finish(work, await claimed(work))
+
+    await change(records, one, deleted=True)
+    idle = await work.claim(NOW, "me")
+    await change(records, one, deleted=False)
+
+    assert idle is None
+    assert (await claimed(work)).id == one.id

@@ -134,7 +134,9 @@ def _work(
     if sent.get("deleted") is True:
         return {} if before.deleted else {"due_at": None, "is_calculating": False}
     if sent.get("is_static", before.criteria.is_static):
-        values: dict[str, Any] = {"due_at": now} if imports else {}
+        # What waits since before a deletion, or was given up, is imported after all.
+        waits = before.waits and not sent.get("deleted", before.deleted)
+        values: dict[str, Any] = {"due_at": now} if imports or waits else {}
         if not before.criteria.is_static:
             values = {"due_at": None, "count": None} | values
         return values | {"is_calculating": False}

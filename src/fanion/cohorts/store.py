@@ -62,10 +62,6 @@ class StoredCohort:
     def id(self) -> int:
         return self.criteria.id
 
-    @property
-    def standing(self) -> Standing:
-        return Standing(self.criteria, self.deleted, self.requested)
-
     def compared(self) -> dict[str, Any]:
         shown = self.criteria
         return {
@@ -137,7 +133,10 @@ class CohortStore:
     async def change(
         self, author: Author, cohort_id: int, decide: Decide, members: Import | None = None
     ) -> StoredCohort | None:
-        """None when there is no such cohort. raises: what `decide` does, and changes nothing"""
+        """None when there is no such cohort. members: passed over unless it is static then
+
+        raises: what `decide` does, and changes nothing
+        """
         async with self.records.write() as connection:
             return await connection.run_sync(_change, author, cohort_id, decide, members)
 
@@ -196,17 +195,25 @@ def _change(
     before = get_cohort(connection, project_id, cohort_id)
     if before is None:
         return None
-    values = decide(before.standing, all_criteria(connection, project_id))
+    standing = _standing(connection, before)
+    values = decide(standing, all_criteria(connection, project_id))
     if values:
         connection.execute(update(cohorts).where(_cohort.id == cohort_id).values(**values))
     if values.get("is_static", before.criteria.is_static) is not before.criteria.is_static:
         _begin_as_other_kind(connection, cohort_id)
-    _add_import(connection, project_id, cohort_id, members)
     after = get_cohort(connection, project_id, cohort_id)
     assert after is not None
+    if after.criteria.is_static:
+        _add_import(connection, project_id, cohort_id, members)
     _tell(connection, author, after, before)
     move_flag_version(connection, project_id)
     return after
+
+
+def _standing(connection: Connection, before: StoredCohort) -> Standing:
+    waiting = select(cohort_imports.c.id).where(cohort_imports.c.cohort_id == before.id)
+    waits = connection.scalar(select(waiting.exists())) or False
+    return Standing(before.criteria, before.deleted, before.requested, waits)
 
 
 def _begin_as_other_kind(connection: Connection, cohort_id: int) -> None:
