@@ -11,7 +11,16 @@ from fanion.cohorts.calculate import Calculator
 from fanion.cohorts.store import CohortStore
 from fanion.cohorts.work_store import WorkStore
 from fanion.events.store import EventStore
-from tests.api.test_cohorts import all_of, create, did, members, person_is, retrieve, three_people
+from tests.api.test_cohorts import (
+    all_of,
+    change,
+    create,
+    did,
+    members,
+    person_is,
+    retrieve,
+    three_people,
+)
 from tests.application import Home
 
 DONE_S = 30
@@ -38,6 +47,19 @@ async def test_a_nul_in_the_criteria_is_an_error_like_any_other(home: Home) -> N
     assert (found["is_calculating"], found["errors_calculating"]) == (False, 1)
     assert found["last_error_message"].endswith(r"explicit_datetime cannot be read: '1\x00'")
     assert await members(home, sound) == ["bob"]
+
+
+async def test_a_deleted_cohort_is_not_tried_again(home: Home) -> None:
+    cohort = await create(home, filters=all_of(did("x", time_value=-1)))
+    await change(home, cohort, deleted=True)
+
+    await change(home, cohort, name="asks for a calculation")
+    await home.site.calculated()
+    home.site.clock.move(hours=1)
+    await home.site.calculated()
+
+    found = await retrieve(home, cohort)
+    assert (found["is_calculating"], found["errors_calculating"]) == (False, 1)
 
 
 async def test_an_error_nobody_expected_does_not_end_the_calculations(home: Home) -> None:

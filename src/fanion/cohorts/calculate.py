@@ -219,12 +219,14 @@ class Calculator:
         """When the cohort is due next if nobody changes it."""
         cohort = claim.cohort
         wait_s = self._every_s
+        if cohort.deleted:
+            return None
         if failed:
             if cohort.errors_calculating + 1 > ERRORS_MAX:
                 return None
             wait_s = min(FIRST_WAIT_S * 2.0**cohort.errors_calculating, WAIT_MAX_S)
             wait_s = wait_s if cohort.criteria.is_static else max(wait_s, self._every_s)
-        elif cohort.criteria.is_static or cohort.deleted:
+        elif cohort.criteria.is_static:
             return None
         return self._now() + timedelta(seconds=wait_s)
 
