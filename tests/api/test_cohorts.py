@@ -604,6 +604,21 @@ async def test_the_activity_tells_of_cohorts(home: Home) -> None:
     assert (await home.get("/cohorts/activity/"))["total_count"] == 2
 
 
+async def test_the_activity_tells_of_imports(home: Home) -> None:
+    cohort = await upload(home, "ann\n")
+    await upload(home, "bob\n", cohort)
+    dynamic = await upload(home, "ann\n", await create(home, name="dynamic"))
+    await home.site.calculated()
+
+    told = await home.get(f"/cohorts/{cohort['id']}/activity/")
+    passed_over = await home.get(f"/cohorts/{dynamic['id']}/activity/")
+
+    assert [entry["activity"] for entry in told["results"]] == ["imported", "imported", "created"]
+    assert told["results"][0]["detail"]["name"] == "Hand-picked"
+    assert told["results"][0]["user"]["first_name"] == "Olga"
+    assert [entry["activity"] for entry in passed_over["results"]] == ["created"]
+
+
 # ── Flags ────────────────────────────────────────────────────────────────────────────────
 
 

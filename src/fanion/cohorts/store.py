@@ -179,6 +179,7 @@ def _create(
     assert created is not None
     if told:
         _tell(connection, author, created, None)
+        _tell_import(connection, author, created, members)
     move_flag_version(connection, project_id)
     return created
 
@@ -206,6 +207,7 @@ def _change(
     if after.criteria.is_static:
         _add_import(connection, project_id, cohort_id, members)
     _tell(connection, author, after, before)
+    _tell_import(connection, author, after, members)
     move_flag_version(connection, project_id)
     return after
 
@@ -243,7 +245,7 @@ def _add_import(
 def _tell(
     connection: Connection, author: Author, after: StoredCohort, before: StoredCohort | None
 ) -> None:
-    """The one place where the activity and webhooks hear of cohorts."""
+    """Where the activity and webhooks hear that a cohort is another than before."""
     differing = None
     if before is not None:
         differing = changes("Cohort", before.compared(), after.compared(), COMPARED)
@@ -256,6 +258,21 @@ def _tell(
         changes=differing,
     )
     tell(connection, entry)
+
+
+def _tell_import(
+    connection: Connection, author: Author, cohort: StoredCohort, members: Import | None
+) -> None:
+    """That somebody gave it a file; what of it becomes a member is found out later."""
+    if members is not None and members.csv is not None and cohort.criteria.is_static:
+        entry = Entry(
+            author=author,
+            scope="Cohort",
+            item_id=str(cohort.id),
+            activity="imported",
+            name=cohort.criteria.name or "",
+        )
+        tell(connection, entry)
 
 
 def _cohorts() -> Select[Any]:
