@@ -26,7 +26,7 @@ from fanion.cohorts.store import CohortStore, Import
 from fanion.cohorts.upload import read_csv
 from fanion.cohorts.work_store import MEMBERS_MAX, Claim, LeaseLost, WorkStore
 from fanion.db.engine import RecordsUnavailable
-from fanion.events.event import EventRejected, EventStoreUnavailable
+from fanion.events.event import EventRejected, EventStoreUnavailable, StatementFailed
 from fanion.events.members_store import INPUTS_MAX
 from fanion.events.store import EventStore
 
@@ -39,6 +39,8 @@ ERRORS_MAX = 20
 # Wait after the first failure; doubled with each further one.
 FIRST_WAIT_S = 60.0
 WAIT_MAX_S = 24 * 3600.0
+# Wait for a store that did not answer, which is no failure of the cohort.
+OUTAGE_WAIT_S = 30.0
 # A statement may take minutes: the lease is renewed meanwhile.
 RENEWALS_A_LEASE = 3
 
@@ -98,7 +100,7 @@ class Calculator:
     async def work_once(self) -> bool:
         """The one thing that is due longest; False when nothing is.
 
-        raises: RecordsUnavailable
+        raises: RecordsUnavailable, EventStoreUnavailable
         """
         claim = await self._work.claim(self._now(), self._lease)
         if claim is None:
@@ -109,6 +111,9 @@ class Calculator:
             await self._do(claim)
         except LeaseLost:
             self._log.warning("cohort_lease_lost", cohort=claim.id)
+        except (RecordsUnavailable, EventStoreUnavailable):
+            await self._work.put_off(claim, self._now() + timedelta(seconds=OUTAGE_WAIT_S))
+            raise
         except asyncio.CancelledError:
             await asyncio.shield(self._work.release(claim))
             raise
@@ -140,7 +145,10 @@ class Calculator:
                 await self._events.put_inputs(moment.run, cohort_id, waiting)
 
     async def _do(self, claim: Claim) -> None:
-        """A failure is the cohort's own: it is noted there, and the next cohort's turn comes."""
+        """A failure of the cohort's own is noted there, and the next cohort's turn comes.
+
+        raises: LeaseLost, RecordsUnavailable, EventStoreUnavailable
+        """
         started, began = self._now(), perf_counter()
         imports: list[int] = []
         try:
@@ -150,12 +158,14 @@ class Calculator:
                 rows_read = await self._calculate(claim, started)
         except (LeaseLost, RecordsUnavailable):
             raise
-        except CriteriaError as error:
-            await self._work.fail(claim, str(error), self._again(claim, failed=True))
+        except (CriteriaError, EventRejected, StatementFailed) as error:
+            await self._fail(claim, _told(error))
             return
+        except EventStoreUnavailable:
+            raise
         except Exception as error:
             self._log.error("cohort_failed", exc_info=error, cohort=claim.id)
-            await self._work.fail(claim, _told(error), self._again(claim, failed=True))
+            await self._fail(claim, _INTERNAL)
             return
         seconds = perf_counter() - began
         run = {"started_at": started, "seconds": round(seconds, 3), "rows_read": rows_read}
@@ -164,6 +174,9 @@ class Calculator:
         while await self._work.sweep(claim.id):
             pass
         self._log.info("cohort_calculated", cohort=claim.id, members=count, **run)
+
+    async def _fail(self, claim: Claim, message: str) -> None:
+        await self._work.fail(claim, message, self._again(claim, failed=True))
 
     async def _calculate(self, claim: Claim, now: datetime) -> int:
         """raises: CriteriaError, LeaseLost, whatever the stores raise"""
@@ -246,11 +259,13 @@ class Calculator:
                 return
 
 
-def _told(error: Exception) -> str:
-    """What people are told of a failure that is not their criteria's."""
-    if isinstance(error, EventStoreUnavailable | EventRejected):
-        return f"The event store did not answer: {error}"
-    return _INTERNAL
+def _told(error: CriteriaError | EventRejected | StatementFailed) -> str:
+    """What people are told of a failure of the criteria's own."""
+    if isinstance(error, EventRejected):
+        return f"The criteria compare values that cannot be compared: {error}"
+    if isinstance(error, StatementFailed):
+        return f"The event store could not work the criteria out: {error}"
+    return str(error)
 
 
 def _take(ids: Iterator[str]) -> list[str]:

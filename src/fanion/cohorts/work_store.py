@@ -151,6 +151,16 @@ class WorkStore:
                 update(cohorts).where(_holds(claim)).values(lease=None, lease_until=None)
             )
 
+    async def put_off(self, claim: Claim, until: datetime) -> None:
+        """Let go of what nobody can do now, so that others have their turn; it is no failure."""
+        due_at = case((_cohort.requested == claim.version, until), else_=_cohort.due_at)
+        async with self.records.write() as connection:
+            await connection.execute(
+                update(cohorts)
+                .where(_holds(claim))
+                .values(lease=None, lease_until=None, due_at=due_at)
+            )
+
     async def sweep(self, cohort_id: int) -> bool:
         """Remove some rows that no version shows any more; whether there may be more."""
         gone = (
