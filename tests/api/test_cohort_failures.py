@@ -3,13 +3,14 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, cast
 from zoneinfo import ZoneInfo
 
 import pytest
 
 from fanion.cohorts.calculate import OUTAGE_WAIT_S, Calculator
+from fanion.cohorts.deleted_store import DeletedCohorts
 from fanion.cohorts.store import CohortStore
 from fanion.cohorts.work_store import WorkStore
 from fanion.events.event import EventStoreUnavailable
@@ -43,7 +44,8 @@ def calculator(
     records = home.site.records
     work = WorkStore(records, lease_s=60)
     events = events or cast(EventStore, home.site.events)
-    return Calculator(CohortStore(records), work, events, zone_of, now, every_s=900)
+    deleted = DeletedCohorts(records, timedelta(days=7))
+    return Calculator(CohortStore(records), work, deleted, events, zone_of, now, every_s=900)
 
 
 async def test_a_nul_in_the_criteria_is_an_error_like_any_other(home: Home) -> None:

@@ -415,6 +415,25 @@ async def test_a_header_names_what_a_file_holds(home: Home) -> None:
     assert await members(home, emails) == ["ann"]
 
 
+async def test_deleted_members_come_back_within_a_week_and_not_after_it(home: Home) -> None:
+    await three_people(home)
+    cohort = await upload(home, "ann\nbob\n")
+    await home.site.calculated()
+
+    await change(home, cohort, deleted=True)
+    home.site.clock.move(days=6)
+    await home.site.calculated()
+    await change(home, cohort, deleted=False)
+    restored = await members(home, cohort)
+    await change(home, cohort, deleted=True)
+    home.site.clock.move(days=7)
+    await home.site.calculated()
+    again = await change(home, cohort, deleted=False)
+
+    assert restored == ["ann", "bob"]
+    assert (again["count"], await members(home, cohort)) == (None, [])
+
+
 async def test_a_file_that_is_not_text_is_refused(home: Home) -> None:
     files = {"csv": ("people.csv", b"\xff\xfe\x00", "text/csv")}
 

@@ -2,7 +2,8 @@
 
 A loop takes the work that is due: dynamic cohorts that were changed or have become old, static
 ones that were given a file. The event engine finds the members in a thread of its own; what
-differs from before is written in small transactions and shown in one step.
+differs from before is written in small transactions and shown in one step. When nothing is due,
+what deleted cohorts leave behind is cleared away.
 
 source: cohorts.md section 11
 """
@@ -20,6 +21,7 @@ import structlog
 
 from fanion.cohorts.behaviour import CriteriaError
 from fanion.cohorts.criteria import resolve
+from fanion.cohorts.deleted_store import DeletedCohorts
 from fanion.cohorts.differences import Differences
 from fanion.cohorts.plan import Moment, Plan, compile_plan
 from fanion.cohorts.store import CohortStore, Import
@@ -62,6 +64,7 @@ class Calculator:
         self,
         cohorts: CohortStore,
         work: WorkStore,
+        deleted: DeletedCohorts,
         events: EventStore,
         zone_of: Callable[[int], Awaitable[ZoneInfo]],
         now: Callable[[], datetime],
@@ -69,6 +72,7 @@ class Calculator:
     ) -> None:
         self._cohorts = cohorts
         self._work = work
+        self._deleted = deleted
         self._events = events
         self.zone_of = zone_of
         self._now = now
@@ -98,13 +102,13 @@ class Calculator:
                 continue
 
     async def work_once(self) -> bool:
-        """The one thing that is due longest; False when nothing is.
+        """The one thing that is due longest, else some clearing up; False when nothing is left.
 
         raises: RecordsUnavailable, EventStoreUnavailable
         """
         claim = await self._work.claim(self._now(), self._lease)
         if claim is None:
-            return False
+            return await self._deleted.purge(self._now())
         over = asyncio.Event()
         renewing = asyncio.create_task(self._keep(claim, over))
         try:

@@ -44,7 +44,7 @@ def created_values(sent: Mapping[str, Any], now: datetime, *, imports: bool) -> 
         "description": sent.get("description", ""),
         "groups": normal_groups(_as_list(sent.get("groups"))),
         "filters": filters,
-        "deleted": sent.get("deleted", False),
+        **_deletion(sent.get("deleted", False), False, now),
         "is_static": is_static,
         "is_calculating": not is_static,
         "count": None,
@@ -77,6 +77,8 @@ def changed_values(
         values["groups"] = _as_list(sent["groups"])
     if "filters" in sent or "groups" in sent:
         check_criteria(known.id, _shown(values, known), others)
+    if "deleted" in sent:
+        values |= _deletion(sent["deleted"], before.deleted, now)
     work = _work(sent, before, now, imports)
     if "due_at" in work:
         work["requested"] = before.requested + 1
@@ -143,6 +145,13 @@ def _work(
     if sent.keys() == {"deleted"}:  # restored: the calculation is not announced
         return {"due_at": now} if before.deleted else {}
     return {"due_at": now, "is_calculating": True}
+
+
+def _deletion(deleted: bool, before: bool, now: datetime) -> dict[str, Any]:
+    """Deleted again, it counts from the first time."""
+    if deleted and before:
+        return {"deleted": True}
+    return {"deleted": deleted, "deleted_at": now if deleted else None}
 
 
 def _as_list(groups: object) -> list[Any]:
