@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from fanion.cohorts.api import Cohorts, CohortsApi
 from fanion.cohorts.calculate import Calculator
+from fanion.cohorts.deleted_store import DeletedCohorts
 from fanion.cohorts.explain_api import CohortExplanationsApi
 from fanion.cohorts.members_api import CohortMembersApi
 from fanion.cohorts.store import CohortStore
@@ -43,6 +44,7 @@ def build_cohort_parts(
     calculator = Calculator(
         store,
         WorkStore(records, settings.cohort_lease_s),
+        DeletedCohorts(records, timedelta(days=settings.deleted_cohorts_kept_days)),
         events,
         zone_of,
         now,

@@ -9,6 +9,7 @@ import msgspec
 PREFIX = "FANION_"
 # Variables with the prefix that are not settings: what the test suite is told.
 TEST_PREFIX = "FANION_TEST_"
+DAYS_MAX = 36_500
 
 
 class SettingsError(Exception):
@@ -35,6 +36,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     trust_forwarded_for: bool = True
     cohorts_every_s: float = 900.0  # cohorts.md section 11: 15 minutes
     cohort_lease_s: float = 60.0
+    deleted_cohorts_kept_days: float = 7.0
     rollbacks_every_s: float = 3600.0  # flags.md section 17: hourly
     webhooks_allow_private: bool = False
     geoip_db: str = ""
@@ -54,6 +56,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         ):
             if getattr(self, name) <= 0:
                 raise ValueError(f"{name.upper()} must be greater than 0")
+        if not 0 < self.deleted_cohorts_kept_days <= DAYS_MAX:
+            raise ValueError(f"DELETED_COHORTS_KEPT_DAYS must be above 0, at most {DAYS_MAX}")
         if self.shutdown_s < 0:
             raise ValueError("SHUTDOWN_S must not be negative")
         _require_scheme("DATABASE_URL", self.database_url, ("sqlite", "postgresql", "postgres"))

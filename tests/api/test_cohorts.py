@@ -127,6 +127,26 @@ async def test_a_dynamic_cohort_from_birth_to_deletion(home: Home) -> None:
     assert (await home.get("/cohorts/"))["results"] == []
 
 
+async def test_a_restored_cohort_is_calculated_again(home: Home) -> None:
+    await three_people(home)
+    cohort = await create(home, filters=all_of(person_is("plan", "free")))
+    await home.site.calculated()
+    deleted = await change(home, cohort, deleted=True)
+    await home.capture(person("ann", plan="free"))
+    home.site.clock.move(hours=1)
+    await home.site.calculated()
+    meanwhile = await retrieve(home, cohort)
+
+    restored = await change(home, cohort, deleted=False)
+    await home.site.calculated()
+    done = await retrieve(home, cohort)
+
+    assert meanwhile == deleted
+    assert restored == {**deleted, "deleted": False}
+    assert done == {**restored, "count": 2, "last_calculation": "2024-03-01T13:00:00Z"}
+    assert await members(home, cohort) == ["ann", "bob"]
+
+
 @pytest.mark.parametrize("cohort_id", ["1", "999999", "none"])
 async def test_hard_deletion_is_refused_without_looking(home: Home, cohort_id: str) -> None:
     answer = await home.api.delete(f"/cohorts/{cohort_id}/")
@@ -415,6 +435,25 @@ async def test_a_header_names_what_a_file_holds(home: Home) -> None:
     assert await members(home, emails) == ["ann"]
 
 
+async def test_deleted_members_come_back_within_a_week_and_not_after_it(home: Home) -> None:
+    await three_people(home)
+    cohort = await upload(home, "ann\nbob\n")
+    await home.site.calculated()
+
+    await change(home, cohort, deleted=True)
+    home.site.clock.move(days=6)
+    await home.site.calculated()
+    await change(home, cohort, deleted=False)
+    restored = await members(home, cohort)
+    await change(home, cohort, deleted=True)
+    home.site.clock.move(days=7)
+    await home.site.calculated()
+    again = await change(home, cohort, deleted=False)
+
+    assert restored == ["ann", "bob"]
+    assert (again["count"], await members(home, cohort)) == (None, [])
+
+
 async def test_a_file_that_is_not_text_is_refused(home: Home) -> None:
     files = {"csv": ("people.csv", b"\xff\xfe\x00", "text/csv")}
 
@@ -604,6 +643,21 @@ async def test_the_activity_tells_of_cohorts(home: Home) -> None:
     assert (await home.get("/cohorts/activity/"))["total_count"] == 2
 
 
+async def test_the_activity_tells_of_imports(home: Home) -> None:
+    cohort = await upload(home, "ann\n")
+    await upload(home, "bob\n", cohort)
+    dynamic = await upload(home, "ann\n", await create(home, name="dynamic"))
+    await home.site.calculated()
+
+    told = await home.get(f"/cohorts/{cohort['id']}/activity/")
+    passed_over = await home.get(f"/cohorts/{dynamic['id']}/activity/")
+
+    assert [entry["activity"] for entry in told["results"]] == ["imported", "imported", "created"]
+    assert told["results"][0]["detail"]["name"] == "Hand-picked"
+    assert told["results"][0]["user"]["first_name"] == "Olga"
+    assert [entry["activity"] for entry in passed_over["results"]] == ["created"]
+
+
 # ── Flags ────────────────────────────────────────────────────────────────────────────────
 
 
@@ -643,6 +697,21 @@ async def test_flags_look_up_static_and_behavioural_members(home: Home) -> None:
     }
     assert found == {"ann": (True, False), "bob": (False, True), "stranger": (False, False)}
     assert not any(answer["errorsWhileComputingFlags"] for answer in flags.values())
+
+
+async def test_a_cohort_in_a_flag_may_get_criteria_on_events(home: Home) -> None:
+    await three_people(home)
+    inner = await create(home, filters=all_of(person_is("plan", "pro")))
+    outer = await create(home, filters=all_of(in_cohort(inner["id"])))
+    keys = [await flag_on(home, cohort) for cohort in (inner, outer)]
+
+    changed = await change(home, inner, filters=all_of(did("opened")))
+    await home.site.calculated()
+
+    assert changed["filters"] == all_of(did("opened"))
+    for distinct_id, expected in (("bob", True), ("ann", False)):
+        flags = (await home.decide(distinct_id))["featureFlags"]
+        assert [flags[key] for key in keys] == [expected, expected]
 
 
 async def test_a_flag_on_an_unknown_cohort_is_refused(home: Home) -> None:

@@ -175,6 +175,15 @@ async def test_a_failure_keeps_the_members(records: Records) -> None:
     assert await names_in(records, one.id) == ["a"]
 
 
+async def test_what_a_text_column_cannot_hold_is_left_out_of_a_message(records: Records) -> None:
+    work, one = WorkStore(records, LEASE_S), await cohort(records)
+
+    await work.fail(await claimed(work), "a\0b\ud800c", None)
+
+    stored = await CohortStore(records).get(1, one.id)
+    assert stored is not None and stored.last_error_message == "ab?c"
+
+
 async def test_only_persons_of_the_project_become_members(records: Records) -> None:
     made = await people(records, "a")
     theirs = await people(records, "a", project_id=2)

@@ -76,6 +76,10 @@ WRONG: dict[str, tuple[dict[str, str], str]] = {
         {"FANION_LOG_LEVEL": "loud"},
         "FANION_LOG_LEVEL must be debug, info, warning or error",
     ),
+    "deleted cohorts kept for ever": (
+        {"FANION_DELETED_COHORTS_KEPT_DAYS": "inf"},
+        "FANION_DELETED_COHORTS_KEPT_DAYS must be above 0, at most 36500",
+    ),
     "no room for bodies": (
         {"FANION_BODY_BYTES_MAX": "0"},
         "FANION_BODY_BYTES_MAX must be greater than 0",

@@ -39,7 +39,12 @@ class ActivityDetail(Struct, kw_only=True):
 
 class ActivityEntry(Struct, kw_only=True):
     user: ActivityUser | None
-    activity: Annotated[str, Meta(description="`created`, `updated` or `deleted`.")]
+    activity: Annotated[
+        str,
+        Meta(
+            description="`created`, `updated`, `deleted`, or `imported`: a cohort was given a file."
+        ),
+    ]
     scope: Annotated[str, Meta(description="The kind of the thing, such as `FeatureFlag`.")]
     item_id: str
     detail: ActivityDetail

@@ -39,7 +39,7 @@ class Author:
 class Entry:
     """scope:    the kind of the thing
     item_id:  of the thing, as text
-    activity: `created`, `updated`, `deleted` or another word
+    activity: `created`, `updated`, `deleted`, `imported` or another word
     name:     what people call the thing, after the change
     changes:  None where there is nothing to compare, as at a creation
     """

@@ -2,7 +2,8 @@
 
 A loop takes the work that is due: dynamic cohorts that were changed or have become old, static
 ones that were given a file. The event engine finds the members in a thread of its own; what
-differs from before is written in small transactions and shown in one step.
+differs from before is written in small transactions and shown in one step. When nothing is due,
+what deleted cohorts leave behind is cleared away.
 
 source: cohorts.md section 11
 """
@@ -20,13 +21,14 @@ import structlog
 
 from fanion.cohorts.behaviour import CriteriaError
 from fanion.cohorts.criteria import resolve
+from fanion.cohorts.deleted_store import DeletedCohorts
 from fanion.cohorts.differences import Differences
 from fanion.cohorts.plan import Moment, Plan, compile_plan
 from fanion.cohorts.store import CohortStore, Import
 from fanion.cohorts.upload import read_csv
 from fanion.cohorts.work_store import MEMBERS_MAX, Claim, LeaseLost, WorkStore
 from fanion.db.engine import RecordsUnavailable
-from fanion.events.event import EventRejected, EventStoreUnavailable
+from fanion.events.event import EventRejected, EventStoreUnavailable, StatementFailed
 from fanion.events.members_store import INPUTS_MAX
 from fanion.events.store import EventStore
 
@@ -39,6 +41,8 @@ ERRORS_MAX = 20
 # Wait after the first failure; doubled with each further one.
 FIRST_WAIT_S = 60.0
 WAIT_MAX_S = 24 * 3600.0
+# Wait for a store that did not answer, which is no failure of the cohort.
+OUTAGE_WAIT_S = 30.0
 # A statement may take minutes: the lease is renewed meanwhile.
 RENEWALS_A_LEASE = 3
 
@@ -60,6 +64,7 @@ class Calculator:
         self,
         cohorts: CohortStore,
         work: WorkStore,
+        deleted: DeletedCohorts,
         events: EventStore,
         zone_of: Callable[[int], Awaitable[ZoneInfo]],
         now: Callable[[], datetime],
@@ -67,6 +72,7 @@ class Calculator:
     ) -> None:
         self._cohorts = cohorts
         self._work = work
+        self._deleted = deleted
         self._events = events
         self.zone_of = zone_of
         self._now = now
@@ -88,25 +94,30 @@ class Calculator:
                     continue
             except (RecordsUnavailable, EventStoreUnavailable) as error:
                 self._log.warning("cohorts_wait", reason=str(error))
+            except Exception as error:
+                self._log.error("cohorts_wait", exc_info=error)
             try:
                 await asyncio.wait_for(self._wake.wait(), LOOK_S)
             except TimeoutError:
                 continue
 
     async def work_once(self) -> bool:
-        """The one thing that is due longest; False when nothing is.
+        """The one thing that is due longest, else some clearing up; False when nothing is left.
 
-        raises: RecordsUnavailable
+        raises: RecordsUnavailable, EventStoreUnavailable
         """
         claim = await self._work.claim(self._now(), self._lease)
         if claim is None:
-            return False
+            return await self._deleted.purge(self._now())
         over = asyncio.Event()
         renewing = asyncio.create_task(self._keep(claim, over))
         try:
             await self._do(claim)
         except LeaseLost:
             self._log.warning("cohort_lease_lost", cohort=claim.id)
+        except (RecordsUnavailable, EventStoreUnavailable):
+            await self._work.put_off(claim, self._now() + timedelta(seconds=OUTAGE_WAIT_S))
+            raise
         except asyncio.CancelledError:
             await asyncio.shield(self._work.release(claim))
             raise
@@ -138,7 +149,10 @@ class Calculator:
                 await self._events.put_inputs(moment.run, cohort_id, waiting)
 
     async def _do(self, claim: Claim) -> None:
-        """A failure is the cohort's own: it is noted there, and the next cohort's turn comes."""
+        """A failure of the cohort's own is noted there, and the next cohort's turn comes.
+
+        raises: LeaseLost, RecordsUnavailable, EventStoreUnavailable
+        """
         started, began = self._now(), perf_counter()
         imports: list[int] = []
         try:
@@ -148,12 +162,14 @@ class Calculator:
                 rows_read = await self._calculate(claim, started)
         except (LeaseLost, RecordsUnavailable):
             raise
-        except CriteriaError as error:
-            await self._work.fail(claim, str(error), self._again(claim, failed=True))
+        except (CriteriaError, EventRejected, StatementFailed) as error:
+            await self._fail(claim, _told(error))
             return
+        except EventStoreUnavailable:
+            raise
         except Exception as error:
             self._log.error("cohort_failed", exc_info=error, cohort=claim.id)
-            await self._work.fail(claim, _told(error), self._again(claim, failed=True))
+            await self._fail(claim, _INTERNAL)
             return
         seconds = perf_counter() - began
         run = {"started_at": started, "seconds": round(seconds, 3), "rows_read": rows_read}
@@ -162,6 +178,9 @@ class Calculator:
         while await self._work.sweep(claim.id):
             pass
         self._log.info("cohort_calculated", cohort=claim.id, members=count, **run)
+
+    async def _fail(self, claim: Claim, message: str) -> None:
+        await self._work.fail(claim, message, self._again(claim, failed=True))
 
     async def _calculate(self, claim: Claim, now: datetime) -> int:
         """raises: CriteriaError, LeaseLost, whatever the stores raise"""
@@ -217,12 +236,14 @@ class Calculator:
         """When the cohort is due next if nobody changes it."""
         cohort = claim.cohort
         wait_s = self._every_s
+        if cohort.deleted:
+            return None
         if failed:
             if cohort.errors_calculating + 1 > ERRORS_MAX:
                 return None
             wait_s = min(FIRST_WAIT_S * 2.0**cohort.errors_calculating, WAIT_MAX_S)
             wait_s = wait_s if cohort.criteria.is_static else max(wait_s, self._every_s)
-        elif cohort.criteria.is_static or cohort.deleted:
+        elif cohort.criteria.is_static:
             return None
         return self._now() + timedelta(seconds=wait_s)
 
@@ -242,11 +263,13 @@ class Calculator:
                 return
 
 
-def _told(error: Exception) -> str:
-    """What people are told of a failure that is not their criteria's."""
-    if isinstance(error, EventStoreUnavailable | EventRejected):
-        return f"The event store did not answer: {error}"
-    return _INTERNAL
+def _told(error: CriteriaError | EventRejected | StatementFailed) -> str:
+    """What people are told of a failure of the criteria's own."""
+    if isinstance(error, EventRejected):
+        return f"The criteria compare values that cannot be compared: {error}"
+    if isinstance(error, StatementFailed):
+        return f"The event store could not work the criteria out: {error}"
+    return str(error)
 
 
 def _take(ids: Iterator[str]) -> list[str]:

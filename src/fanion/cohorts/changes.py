@@ -44,7 +44,7 @@ def created_values(sent: Mapping[str, Any], now: datetime, *, imports: bool) -> 
         "description": sent.get("description", ""),
         "groups": normal_groups(_as_list(sent.get("groups"))),
         "filters": filters,
-        "deleted": sent.get("deleted", False),
+        **_deletion(sent.get("deleted", False), False, now),
         "is_static": is_static,
         "is_calculating": not is_static,
         "count": None,
@@ -77,6 +77,8 @@ def changed_values(
         values["groups"] = _as_list(sent["groups"])
     if "filters" in sent or "groups" in sent:
         check_criteria(known.id, _shown(values, known), others)
+    if "deleted" in sent:
+        values |= _deletion(sent["deleted"], before.deleted, now)
     return values | begun_work(sent, before, now, imports=imports)
 
 
@@ -141,13 +143,22 @@ def _work(
     if sent.get("deleted") is True:
         return {} if before.deleted else {"due_at": None, "is_calculating": False}
     if sent.get("is_static", before.criteria.is_static):
-        values: dict[str, Any] = {"due_at": now} if imports else {}
+        # What waits since before a deletion, or was given up, is imported after all.
+        waits = before.waits and not sent.get("deleted", before.deleted)
+        values: dict[str, Any] = {"due_at": now} if imports or waits else {}
         if not before.criteria.is_static:
             values = {"due_at": None, "count": None} | values
         return values | {"is_calculating": False}
     if sent.keys() == {"deleted"}:  # restored: the calculation is not announced
         return {"due_at": now} if before.deleted else {}
     return {"due_at": now, "is_calculating": True}
+
+
+def _deletion(deleted: bool, before: bool, now: datetime) -> dict[str, Any]:
+    """Deleted again, it counts from the first time."""
+    if deleted and before:
+        return {"deleted": True}
+    return {"deleted": deleted, "deleted_at": now if deleted else None}
 
 
 def _as_list(groups: object) -> list[Any]:

@@ -48,11 +48,16 @@ class Criteria:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What counts of a cohort that is about to be changed. requested: its newest calculation"""
+    """What counts of a cohort that is about to be changed.
+
+    requested: its newest calculation
+    waits:     whether it was given members that are still to be imported
+    """
 
     criteria: Criteria
     deleted: bool
     requested: int
+    waits: bool
 
 
 def check_filters(filters: object) -> None:

@@ -62,10 +62,6 @@ class StoredCohort:
     def id(self) -> int:
         return self.criteria.id
 
-    @property
-    def standing(self) -> Standing:
-        return Standing(self.criteria, self.deleted, self.requested)
-
     def compared(self) -> dict[str, Any]:
         shown = self.criteria
         return {
@@ -137,7 +133,10 @@ class CohortStore:
     async def change(
         self, author: Author, cohort_id: int, decide: Decide, members: Import | None = None
     ) -> StoredCohort | None:
-        """None when there is no such cohort. raises: what `decide` does, and changes nothing"""
+        """None when there is no such cohort. members: passed over unless it is static then
+
+        raises: what `decide` does, and changes nothing
+        """
         async with self.records.write() as connection:
             return await connection.run_sync(change_cohort, author, cohort_id, decide, members)
 
@@ -181,6 +180,7 @@ def create_cohort(
     assert created is not None
     if told:
         _tell(connection, author, created, None)
+        _tell_import(connection, author, created, members)
     move_flag_version(connection, project_id)
     return created
 
@@ -198,18 +198,36 @@ def change_cohort(
     before = get_cohort(connection, project_id, cohort_id)
     if before is None:
         return None
-    values = decide(before.standing, all_criteria(connection, project_id))
+    standing = _standing(connection, before)
+    values = decide(standing, all_criteria(connection, project_id))
     if values:
         connection.execute(update(cohorts).where(_cohort.id == cohort_id).values(**values))
     if values.get("is_static", before.criteria.is_static) is not before.criteria.is_static:
-        # The two kinds keep their members apart: the other kind begins without any.
-        connection.execute(delete(cohort_people).where(cohort_people.c.cohort_id == cohort_id))
-    _add_import(connection, project_id, cohort_id, members)
+        _begin_as_other_kind(connection, cohort_id)
     after = get_cohort(connection, project_id, cohort_id)
     assert after is not None
+    if after.criteria.is_static:
+        _add_import(connection, project_id, cohort_id, members)
     _tell(connection, author, after, before)
+    _tell_import(connection, author, after, members)
     move_flag_version(connection, project_id)
     return after
+
+
+def _standing(connection: Connection, before: StoredCohort) -> Standing:
+    waiting = select(cohort_imports.c.id).where(cohort_imports.c.cohort_id == before.id)
+    waits = connection.scalar(select(waiting.exists())) or False
+    return Standing(before.criteria, before.deleted, before.requested, waits)
+
+
+def _begin_as_other_kind(connection: Connection, cohort_id: int) -> None:
+    """The two kinds keep their members apart: the other kind begins without any. Whoever
+    calculates or imports loses the lease, and writes nothing any more."""
+    connection.execute(
+        update(cohorts).where(_cohort.id == cohort_id).values(lease=None, lease_until=None)
+    )
+    for table in (cohort_people, cohort_imports):
+        connection.execute(delete(table).where(table.c.cohort_id == cohort_id))
 
 
 def _add_import(
@@ -229,7 +247,7 @@ def _add_import(
 def _tell(
     connection: Connection, author: Author, after: StoredCohort, before: StoredCohort | None
 ) -> None:
-    """The one place where the activity and webhooks hear of cohorts."""
+    """Where the activity and webhooks hear that a cohort is another than before."""
     differing = None
     if before is not None:
         differing = changes("Cohort", before.compared(), after.compared(), COMPARED)
@@ -242,6 +260,21 @@ def _tell(
         changes=differing,
     )
     tell(connection, entry)
+
+
+def _tell_import(
+    connection: Connection, author: Author, cohort: StoredCohort, members: Import | None
+) -> None:
+    """That somebody gave it a file; what of it becomes a member is found out later."""
+    if members is not None and members.csv is not None and cohort.criteria.is_static:
+        entry = Entry(
+            author=author,
+            scope="Cohort",
+            item_id=str(cohort.id),
+            activity="imported",
+            name=cohort.criteria.name or "",
+        )
+        tell(connection, entry)
 
 
 def _cohorts() -> Select[Any]:

@@ -102,7 +102,7 @@ def parse_since(text: object) -> Since:
         return Since(text, date=_date(text.strip()))
     count, letter, snapped = match.groups()
     if count is None and not snapped:
-        raise ValueError(f"explicit_datetime cannot be read: {text}")
+        raise ValueError(f"explicit_datetime cannot be read: {text!r}")
     unit, times = _LETTERS[letter]
     span = Span(int(count) * times, unit) if count and int(count) else None
     return Since(text, span=span, snap=letter if snapped else None)
@@ -114,7 +114,7 @@ def _date(text: str) -> datetime:
     except ValueError:
         date = parse_date(text)
         if date is None:
-            raise ValueError(f"explicit_datetime cannot be read: {text}") from None
+            raise ValueError(f"explicit_datetime cannot be read: {text!r}") from None
         return date
 
 

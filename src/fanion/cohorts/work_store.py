@@ -151,6 +151,16 @@ class WorkStore:
                 update(cohorts).where(_holds(claim)).values(lease=None, lease_until=None)
             )
 
+    async def put_off(self, claim: Claim, until: datetime) -> None:
+        """Let go of what nobody can do now, so that others have their turn; it is no failure."""
+        due_at = case((_cohort.requested == claim.version, until), else_=_cohort.due_at)
+        async with self.records.write() as connection:
+            await connection.execute(
+                update(cohorts)
+                .where(_holds(claim))
+                .values(lease=None, lease_until=None, due_at=due_at)
+            )
+
     async def sweep(self, cohort_id: int) -> bool:
         """Remove some rows that no version shows any more; whether there may be more."""
         gone = (
@@ -329,10 +339,15 @@ def _fail(connection: Connection, claim: Claim, message: str, again_at: datetime
         .where(_holds(claim))
         .values(
             errors_calculating=_cohort.errors_calculating + 1,
-            last_error_message=message[:ERROR_CHARS_MAX],
+            last_error_message=_storable(message)[:ERROR_CHARS_MAX],
             **_let_go(claim, again_at),
         )
     )
+
+
+def _storable(message: str) -> str:
+    """Whatever somebody wrote into criteria: PostgreSQL takes no NUL, and no lone surrogates."""
+    return message.replace("\0", "").encode("utf-8", "replace").decode()
 
 
 def _let_go(claim: Claim, again_at: datetime | None) -> dict[str, Any]:

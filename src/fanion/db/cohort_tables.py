@@ -32,6 +32,7 @@ cohorts = Table(
     Column("groups", Json, nullable=False),
     Column("filters", Json, nullable=True),
     Column("deleted", Boolean, nullable=False),
+    Column("deleted_at", UtcDateTime, nullable=True),
     Column("is_static", Boolean, nullable=False),
     Column("is_calculating", Boolean, nullable=False),
     Column("count", BigInteger, nullable=True),
@@ -49,6 +50,7 @@ cohorts = Table(
     Column("created_at", UtcDateTime, nullable=False),
     Index(None, "project_id", "created_at"),
     Index(None, "due_at"),
+    Index(None, "deleted_at"),
     sqlite_autoincrement=True,
 )
 

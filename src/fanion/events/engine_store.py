@@ -14,7 +14,7 @@ from clickhouse_connect import get_client
 from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.exceptions import ClickHouseError
 
-from fanion.events.event import EventRejected, EventStoreUnavailable
+from fanion.events.event import EventRejected, EventStoreUnavailable, StatementFailed
 from fanion.events.schema import MIGRATIONS, SCHEMA_VERSIONS, SESSION_SETTINGS
 
 INSERT_LANES = 1  # two shared the same cores and merged more parts: no gain on 2 cores
@@ -44,6 +44,12 @@ READ_SETTINGS: Final = {
 # Codes by which the engine says that a value, not the store, is at fault.
 _POISON: Final = frozenset(
     (6, 26, 27, 33, 38, 41, 53, 69, 70, 72, 117, 128, 131, 306, 321, 349, 376, 407)
+)
+
+# Codes by which it says that the store as a whole does not answer now: it is shut down, full,
+# read-only, overrun, cut off from its own parts, or lets nobody in.
+_AWAY: Final = frozenset(
+    (60, 81, 202, 209, 210, 225, 236, 242, 243, 252, 279, 394, 425, 439, 497, 516, 999)
 )
 
 _T = TypeVar("_T")
@@ -125,7 +131,9 @@ def _told(error: ClickHouseError) -> EventRejected | EventStoreUnavailable:
     """The engine quotes statements and rows, hence users' data: only its name for it goes on."""
     code, name = getattr(error, "code", None), getattr(error, "name", None)
     reason = f"{name or type(error).__name__} ({code})" if code else _line(error)
-    return EventRejected(reason) if code in _POISON else EventStoreUnavailable(reason)
+    if code in _POISON:
+        return EventRejected(reason)
+    return StatementFailed(reason) if code and code not in _AWAY else EventStoreUnavailable(reason)
 
 
 def _line(error: Exception) -> str:

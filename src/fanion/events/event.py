@@ -64,5 +64,10 @@ class EventStoreUnavailable(Exception):
     """
 
 
+class StatementFailed(EventStoreUnavailable):
+    """The store is there, but did not carry this one statement out: it took too much memory or
+    time, or is not understood. Another one may well succeed."""
+
+
 class EventRejected(Exception):
     """Some row of this insert can never be stored; halving the batch finds it."""

@@ -253,7 +253,8 @@ class EventStore:
     ) -> Found:
         """A statement that was compiled from the conditions of a cohort.
 
-        raises: EventStoreUnavailable; EventRejected when a value cannot be compared
+        raises: EventStoreUnavailable, of which StatementFailed is for what this statement alone
+                asks too much; EventRejected when a value cannot be compared
         """
         return await self._reads.run(ask, statement, parameters, seconds_max)
 

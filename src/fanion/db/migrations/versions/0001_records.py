@@ -324,6 +324,7 @@ def upgrade() -> None:
         sa.Column("groups", Json(), nullable=False),
         sa.Column("filters", Json(), nullable=True),
         sa.Column("deleted", sa.Boolean(), nullable=False),
+        sa.Column("deleted_at", UtcDateTime(), nullable=True),
         sa.Column("is_static", sa.Boolean(), nullable=False),
         sa.Column("is_calculating", sa.Boolean(), nullable=False),
         sa.Column("count", sa.BigInteger(), nullable=True),
@@ -344,6 +345,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_cohorts")),
         sqlite_autoincrement=True,
     )
+    op.create_index(op.f("ix_cohorts_deleted_at"), "cohorts", ["deleted_at"], unique=False)
     op.create_index(op.f("ix_cohorts_due_at"), "cohorts", ["due_at"], unique=False)
     op.create_index(
         op.f("ix_cohorts_project_id_created_at"),
