@@ -20,7 +20,7 @@ from fanion.http import UNKNOWN_ADDRESS
 from fanion.main import open_log, utc_now
 from fanion.projects.model import Project
 from fanion.serving import DataFolderTaken, data_folder
-from fanion.terminal import AsJson, Data, printable, refuse, settings_of, with_records
+from fanion.terminal import AsJson, Data, printable, refuse, settings_of, with_records, write_out
 from fanion.transfer.copying import Copied, EventCopy
 from fanion.transfer.document import Document
 from fanion.transfer.outcome import Report
@@ -220,7 +220,7 @@ def _show(done: Done, wanted: Wanted, as_json: bool) -> None:
     if as_json:
         told = report_as_json(done.report, wanted.dry_run)
         told["events"] = None if done.copied is None else asdict(done.copied)
-        print(msgspec.json.encode(told).decode())
+        write_out(msgspec.json.encode(told) + b"\n")
     else:
         show_report(done.report, wanted.dry_run)
         if done.copied is not None:
