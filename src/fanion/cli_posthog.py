@@ -15,12 +15,12 @@ from fanion import __version__
 from fanion.activity.store import Author
 from fanion.cli_transfer import DryRun, Email, author_of, import_into, report_as_json, show_report
 from fanion.config import Settings
-from fanion.db.engine import Records
+from fanion.db.engine import Records, RecordsUnavailable
 from fanion.http import UNKNOWN_ADDRESS
 from fanion.main import open_log, utc_now
 from fanion.projects.model import Project
 from fanion.serving import DataFolderTaken, data_folder
-from fanion.terminal import AsJson, Data, printable, refuse, settings_of, with_records
+from fanion.terminal import AsJson, Data, printable, refuse, settings_of, with_records, write_out
 from fanion.transfer.copying import Copied, EventCopy
 from fanion.transfer.document import Document
 from fanion.transfer.outcome import Report
@@ -83,7 +83,7 @@ def import_posthog(
 
     async def work(records: Records) -> Done:
         async with open_source(host, personal_key, project) as source:
-            return await _take_over(settings, records, source, wanted)
+            return await _TakeOver(settings, records, source, wanted).run()
 
     try:
         done = with_records(settings, work)
@@ -92,61 +92,55 @@ def import_posthog(
     _show(done, wanted, as_json)
 
 
-async def _take_over(settings: Settings, records: Records, source: Source, wanted: Wanted) -> Done:
-    author = await author_of(records, wanted.project_id, wanted.email)
-    report = Report()
-    document = await read_source(source, report)
-    left_out = list(report.outcomes)
-    imported = await import_into(records, author, document, wanted.dry_run)
-    done = Done(Report([*left_out, *imported.outcomes]))
-    if wanted.events and not wanted.dry_run:
-        try:
-            await _copy_events(settings, records, source, wanted, author, document, done)
-        except (SourceError, SinkError) as error:
-            done.problem = str(error)
-    return done
+@dataclass(frozen=True)
+class _TakeOver:
+    settings: Settings
+    records: Records
+    source: Source
+    wanted: Wanted
 
+    async def run(self) -> Done:
+        """raises: SourceError before anything is written"""
+        author = await author_of(self.records, self.wanted.project_id, self.wanted.email)
+        report = Report()
+        document = await read_source(self.source, report)
+        left_out = list(report.outcomes)
+        imported = await import_into(self.records, author, document, self.wanted.dry_run)
+        done = Done(Report([*left_out, *imported.outcomes]))
+        if self.wanted.events and not self.wanted.dry_run:
+            try:
+                await self._copy_events(author, document, done)
+            except (SourceError, SinkError, RecordsUnavailable) as error:
+                done.problem = str(error)
+        return done
 
-async def _copy_events(
-    settings: Settings,
-    records: Records,
-    source: Source,
-    wanted: Wanted,
-    author: Author,
-    document: Document,
-    done: Done,
-) -> None:
-    """Members of static cohorts may be known only once their events are here."""
-    progress = ProgressStore(records, wanted.project_id, source.name)
-    async with _open_sink(settings, records, author.project) as sink:
-        copy = EventCopy(
-            source, sink, progress, utc_now, wanted.since, wanted.until, _told_now_and_then()
-        )
-        done.copied = copy.copied
-        await copy.run()
-        if _misses_members(done.report) and await sink.ingested():
-            again = await import_into(records, author, document, dry_run=False)
-            others = [one for one in done.report.outcomes if one.kind != _MEMBER]
-            members = [one for one in again.outcomes if one.kind == _MEMBER]
-            done.report = Report([*others, *members])
+    async def _copy_events(self, author: Author, document: Document, done: Done) -> None:
+        """Members of static cohorts may be known only once their events are here."""
+        wanted, source = self.wanted, self.source
+        progress = ProgressStore(self.records, wanted.project_id, source.name)
+        async with self._sink(author.project) as sink:
+            tell = _told_now_and_then()
+            copy = EventCopy(source, sink, progress, utc_now, wanted.since, wanted.until, tell)
+            done.copied = copy.copied
+            await copy.run()
+            if _misses_members(done.report) and await sink.ingested():
+                again = await import_into(self.records, author, document, dry_run=False)
+                done.report = _with_members_of(done.report, again)
 
-
-@asynccontextmanager
-async def _open_sink(
-    settings: Settings, records: Records, project: Project
-) -> AsyncGenerator[Sink]:
-    """A log in PostgreSQL is shared, a file belongs to whoever holds the folder."""
-    bytes_max = settings.body_bytes_max
-    is_shared = records.dialect == "postgresql"
-    async with AsyncExitStack() as stack:
-        serving = None if is_shared else _hold(stack, settings)
-        if serving is not None:
-            yield await _http_sink(stack, serving, project, bytes_max)
-            return
-        log = await open_log(settings, records)
-        stack.push_async_callback(log.close)
-        upto = partial(ingested_upto, records) if is_shared else None
-        yield LogSink(log, project, utc_now, bytes_max, upto)
+    @asynccontextmanager
+    async def _sink(self, project: Project) -> AsyncGenerator[Sink]:
+        """A log in PostgreSQL is shared, a file belongs to whoever holds the folder."""
+        bytes_max = self.settings.body_bytes_max
+        is_shared = self.records.dialect == "postgresql"
+        async with AsyncExitStack() as stack:
+            serving = None if is_shared else _hold(stack, self.settings)
+            if serving is not None:
+                yield await _http_sink(stack, serving, project, bytes_max)
+                return
+            log = await open_log(self.settings, self.records)
+            stack.push_async_callback(log.close)
+            upto = partial(ingested_upto, self.records) if is_shared else None
+            yield LogSink(log, project, utc_now, bytes_max, upto)
 
 
 def _hold(stack: AsyncExitStack, settings: Settings) -> str | None:
@@ -173,6 +167,11 @@ async def _http_sink(stack: AsyncExitStack, address: str, project: Project, byte
 
 def _misses_members(report: Report) -> bool:
     return any(one.kind == _MEMBER and one.result == "skipped" for one in report.outcomes)
+
+
+def _with_members_of(report: Report, again: Report) -> Report:
+    others = [one for one in report.outcomes if one.kind != _MEMBER]
+    return Report([*others, *(one for one in again.outcomes if one.kind == _MEMBER)])
 
 
 def _wanted(
@@ -220,7 +219,7 @@ def _show(done: Done, wanted: Wanted, as_json: bool) -> None:
     if as_json:
         told = report_as_json(done.report, wanted.dry_run)
         told["events"] = None if done.copied is None else asdict(done.copied)
-        print(msgspec.json.encode(told).decode())
+        write_out(msgspec.json.encode(told) + b"\n")
     else:
         show_report(done.report, wanted.dry_run)
         if done.copied is not None:

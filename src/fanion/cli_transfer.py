@@ -15,7 +15,16 @@ from fanion.main import utc_now
 from fanion.projects.model import Project
 from fanion.projects.operator_store import user_id_of
 from fanion.projects.store import ProjectStore
-from fanion.terminal import AsJson, Data, printable, refuse, settings_of, show, with_records
+from fanion.terminal import (
+    AsJson,
+    Data,
+    printable,
+    refuse,
+    settings_of,
+    show,
+    with_records,
+    write_out,
+)
 from fanion.transfer.document import Document, DocumentError, read_document, write_document
 from fanion.transfer.import_store import import_document
 from fanion.transfer.outcome import RESULTS, Report
@@ -44,8 +53,7 @@ def export_project(
 
     text = write_document(with_records(settings_of(data=data), work))
     if output is None:
-        sys.stdout.buffer.write(text)
-        sys.stdout.flush()
+        write_out(text)
     else:
         _write(output, text)
 
@@ -73,7 +81,7 @@ def import_project(
 
     report = with_records(settings_of(data=data), work)
     if as_json:
-        print(msgspec.json.encode(report_as_json(report, dry_run)).decode())
+        write_out(msgspec.json.encode(report_as_json(report, dry_run)) + b"\n")
     else:
         show_report(report, dry_run)
 

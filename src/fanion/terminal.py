@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import sys
 from collections.abc import Callable, Coroutine
 from datetime import datetime
 from pathlib import Path
@@ -86,6 +87,14 @@ def show(found: dict[str, Any] | list[dict[str, Any]], as_json: bool) -> None:
         Console().print(table)
     else:
         print("None.")
+
+
+def write_out(text: bytes) -> None:
+    """All of it: an unbuffered standard output takes of a long text what fits into the pipe."""
+    rest = memoryview(text)
+    while rest:
+        rest = rest[sys.stdout.buffer.write(rest) :]
+    sys.stdout.flush()
 
 
 def printable(value: object) -> str:

@@ -1,8 +1,10 @@
 """A project written as a document, and read into others: over the whole application."""
 
+import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
 
+import httpx
 import pytest
 from msgspec import json, structs
 from sqlalchemy import insert
@@ -341,6 +343,28 @@ async def test_broken_references_survive_a_journey(home: Home, other: Home) -> N
     assert (decided["featureFlags"], decided["errorsWhileComputingFlags"]) == ({}, True)
     assert await exported(other) == document
     assert told(await imported(other, document), "created", "updated") == []
+
+
+async def test_imports_at_the_same_moment_do_not_mix(home: Home) -> None:
+    """Two of them, and somebody who makes one of their flags through the API."""
+    flags = [{"key": f"flag {n}", "roles": ["Builders"]} for n in range(10)]
+    document: Json = {"flags": flags, "roles": [{"name": "Builders"}], "cohorts": [{"key": "vip"}]}
+
+    done = await asyncio.gather(
+        imported(home, document),
+        imported(home, document),
+        home.api.post("/feature_flags/", json={"key": "flag 9"}),
+        return_exceptions=True,
+    )
+    last = await imported(home, document)
+
+    for one in done:
+        assert isinstance(one, Report | DocumentError | httpx.Response), one
+    assert results(await imported(home, document)) == Counter(unchanged=22)
+    assert told(last, "skipped") == []
+    found = await exported(home)
+    assert [one.key for one in found.flags] == [f"flag {n}" for n in range(10)]
+    assert [one.key for one in found.cohorts] == ["unnamed"]
 
 
 async def test_property_types_that_are_known_stay(home: Home) -> None:

@@ -67,6 +67,17 @@ class Place:
         assert answer.status_code == 200, answer.text
         self.ingested()
 
+    def await_flags(self, *keys: str) -> None:
+        """The running server learns by itself of what a command has changed."""
+        body = {"api_key": self.keys.project_api_key, "distinct_id": "u"}
+        found: Json = {}
+        give_up = time.monotonic() + WAIT_S
+        while found.keys() != set(keys):
+            assert time.monotonic() < give_up, found
+            answer = httpx.post(f"{self.server.url}/decide?v=3", json=body, timeout=30)
+            found = answer.json()["featureFlags"]
+            time.sleep(POLL_S)
+
     def ingested(self) -> None:
         give_up = time.monotonic() + WAIT_S
         while "\nfanion_log_lag_envelopes 0.0" not in httpx.get(f"{self.server.url}/metrics").text:
@@ -177,6 +188,7 @@ def test_a_project_is_taken_over_from_a_running_server(source: Place, target: Pl
     trial = target.imported_from(source, "--dry-run")
     untouched = target.exported()
     made = target.imported_from(source)
+    target.await_flags("base", "companies")
     again = target.imported_from(source)
     asyncio.run(friends_known(target))
 

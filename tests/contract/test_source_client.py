@@ -169,6 +169,7 @@ async def test_a_list_that_does_not_end_is_given_up(page: Any, said: str) -> Non
         ("http://", KEY, "1"),
         ("http://x:port", KEY, "1"),
         ("http://x?a=b", KEY, "1"),
+        ("http://me:secret@x", KEY, "1"),
         ("", KEY, "1"),
         ("http://x", "", "1"),
         ("http://x", "ключ", "1"),

@@ -134,7 +134,8 @@ def _is_address(host: str) -> bool:
         url = httpx.URL(host)
     except (httpx.InvalidURL, ValueError):
         return False
-    return url.scheme in {"http", "https"} and bool(url.host) and not url.query
+    is_plain = not url.query and not url.userinfo  # the address is written down
+    return url.scheme in {"http", "https"} and bool(url.host) and is_plain
 
 
 def _page(path: str, page: Any) -> tuple[list[Any], str]:
