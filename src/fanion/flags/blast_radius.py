@@ -123,7 +123,8 @@ def _as_person(raw: Mapping[str, Any], now: datetime) -> Mapping[str, Any]:
     if leaf.get("type") in (None, "", "event"):
         leaf["type"] = "person"
     value = leaf.get("value")
-    if leaf.get("operator") in _DATED and isinstance(value, str):
+    operator = leaf.get("operator")
+    if isinstance(operator, str) and operator in _DATED and isinstance(value, str):
         ago = parse_relative(value)
         if ago is not None:
             leaf["value"] = ago.before(now).isoformat()

@@ -8,6 +8,7 @@ from typing import Any
 
 from fanion.errors import Invalid
 from fanion.properties.dates import parse_date_value
+from fanion.properties.filters import ID_MAX
 from fanion.properties.regex import search
 
 KEY_CHARS_MAX = 400
@@ -106,7 +107,7 @@ def _is_number(value: object) -> bool:
 
 
 def _person_property(leaf: Mapping[str, Any], _: Mapping[str, Any]) -> None:
-    if leaf.get("type") not in _PERSON_TYPES:
+    if not _is_one_of(_PERSON_TYPES, leaf.get("type")):
         raise _invalid("Filters are not valid (can only use person and cohort properties)")
 
 
@@ -118,6 +119,8 @@ def _group_property(leaf: Mapping[str, Any], filters: Mapping[str, Any]) -> None
 
 def _check_value(leaf: Mapping[str, Any]) -> None:
     operator, value = leaf.get("operator"), leaf.get("value")
+    if operator is not None and not isinstance(operator, str):
+        raise _invalid(f"Filters are not valid (an operator must be text, not {operator!r})")
     if operator in _TEXT_OPERATORS and not isinstance(value, str):
         raise _invalid(f"Invalid value for operator {operator}: {value}", "invalid_value")
     if operator in _PATTERN_OPERATORS and isinstance(value, str) and search(value) is None:
@@ -132,10 +135,17 @@ def _check_value(leaf: Mapping[str, Any]) -> None:
         _cohort_id(value)
 
 
+def _is_one_of(words: frozenset[str], value: object) -> bool:
+    """Lists and objects, which a client may send in place of a word, are none."""
+    return isinstance(value, str) and value in words
+
+
 def _cohort_id(value: object) -> int:
     try:
         if isinstance(value, int | str) and not isinstance(value, bool):
-            return int(value)
+            number = int(value)
+            if 0 < number <= ID_MAX:
+                return number
     except ValueError:
         pass
     raise _invalid(f"Cohort with id {value} does not exist", "cohort_does_not_exist")

@@ -11,6 +11,8 @@ from typing import Any, Literal
 # Deeper nesting than the web interface can make; keeps every walk far from the recursion limit.
 GROUP_DEPTH_MAX = 50
 
+ID_MAX = 2**63 - 1
+
 PROPERTY_TYPES = frozenset({"person", "event", "group"})
 COHORT_TYPES = frozenset({"cohort", "static-cohort", "precalculated-cohort"})
 
@@ -172,9 +174,11 @@ def _cohort_id(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int | str):
         raise ValueError(f"a cohort id must be a number, not {value!r}")
     try:
-        return int(value)
+        number = int(value)
     except ValueError:
         raise ValueError(f"a cohort id must be a number, not {value!r}") from None
+    # What no store can hold as an id names no cohort, as 0 does.
+    return number if 0 < number <= ID_MAX else 0
 
 
 def _flag_name(key: object) -> str:
