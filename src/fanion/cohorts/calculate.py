@@ -163,6 +163,9 @@ class Calculator:
         except (LeaseLost, RecordsUnavailable):
             raise
         except (CriteriaError, EventRejected, StatementFailed) as error:
+            # The text of a CriteriaError may hold what is nobody's business.
+            reason = "criteria" if isinstance(error, CriteriaError) else str(error)
+            self._log.warning("cohort_failed", reason=reason, cohort=claim.id)
             await self._fail(claim, _told(error))
             return
         except EventStoreUnavailable:
