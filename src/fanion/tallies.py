@@ -1,7 +1,7 @@
 """Counts of the hot paths: plain numbers that the event loop changes and `/metrics` reads.
 
-The library's counters and histograms take a lock for every observation. A request makes four of
-them, which took 9 of the 17 µs that routing and telemetry cost; here they take 1.
+The library's counters and histograms take a lock for every observation. Answering a constant
+through routing and telemetry took 8.5 µs with them and takes 6 with these.
 """
 
 from bisect import bisect_left
@@ -48,10 +48,7 @@ class Durations:
 
 
 class HotMetrics(Collector):
-    """What the hot paths count about themselves. answered: requests of all kinds
-
-    bounds: of the durations, seconds, rising
-    """
+    """What the hot paths count about themselves. bounds: of the durations, seconds, rising"""
 
     def __init__(
         self,
@@ -60,12 +57,16 @@ class HotMetrics(Collector):
         evaluation_bounds: Sequence[float],
     ) -> None:
         self.accepted = Tally()
-        self.answered = Tally()
         self.evaluation_seconds = Durations(evaluation_bounds)
         self._request_bounds = request_bounds
         self._requests: dict[tuple[str, int], Tally] = {}
         self._request_seconds: dict[str, Durations] = {}
         registry.register(self)
+
+    @property
+    def answered(self) -> int:
+        """Requests of all kinds so far."""
+        return sum(tally.count for tally in self._requests.values())
 
     def requests(self, route: str, status: int) -> tuple[Tally, Durations]:
         """To be kept by the caller. The durations of a route count all its statuses."""

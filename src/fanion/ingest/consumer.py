@@ -87,7 +87,7 @@ class Consumer:
         # Beside statements each of their many short waits for it would last a millisecond.
         self._undisturbed = asyncio.Event()
         self._stored_at = 0.0
-        self._courtesy = Courtesy(metrics.hot.answered.count, monotonic())
+        self._courtesy = Courtesy(metrics.hot.answered, monotonic())
         self.position = 0
 
     async def run(self) -> None:
@@ -136,7 +136,7 @@ class Consumer:
     async def _rest(self, stopping: asyncio.Task[bool], started: float, oldest: datetime) -> None:
         ended = monotonic()
         lag_s = (self._now() - oldest).total_seconds()
-        answered = self._metrics.hot.answered.count
+        answered = self._metrics.hot.answered
         rest_s = self._courtesy.rest_s(answered, ended, ended - started, lag_s)
         if rest_s:
             await asyncio.wait({stopping}, timeout=rest_s)

@@ -37,7 +37,6 @@ class Telemetry:
         self._lines = lines
         self._requests = requests
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
-        self._answered = metrics.hot.answered
         self._counted: dict[tuple[str, int], tuple[Tally, Durations]] = {}
         # Unique over restarts and machines without asking the system for each request.
         self._prefix = secrets.token_hex(6)
@@ -58,7 +57,6 @@ class Telemetry:
             counted = self._counted[route, status] = self._metrics.hot.requests(route, status)
         tally, durations = counted
         tally.count += 1
-        self._answered.count += 1
         durations.observe(seconds)
         if self._requests:
             ms = int(seconds * 1e6) / 1e3
