@@ -20,9 +20,6 @@ class Tally:
     def __init__(self) -> None:
         self.count = 0
 
-    def inc(self, by: int = 1) -> None:
-        self.count += by
-
 
 class Durations:
     """How many observations fell at or below each bound, and their sum. bounds: seconds, rising"""
