@@ -29,8 +29,8 @@ from fanion.standby import stand_by, until_records_answer
 # How often the interpreter hands over between threads: with Python's own 5 ms a commit that is
 # done waits for the event loop longer than it took.
 SWITCH_S = 0.0003
-# Python's own thresholds look through all young objects every 700 allocations, a fifth of the
-# time of ingestion; what the start has made lives as long as the process.
+# Python's own thresholds look through all young objects every 700 allocations, a seventh of
+# the time of ingestion; what the start has made lives as long as the process.
 GARBAGE_THRESHOLDS = (50_000, 20, 50)
 STANDBY_LINGER_S = 5.0
 FOLLOW_AGAIN_S = 5.0
