@@ -93,7 +93,10 @@ async def open_log(settings: Settings, records: Records) -> AcceptLog:
     if records.dialect == "postgresql":
         return await open_postgres_log(settings.records_url, bytes_max=bytes_max)
     return await open_sqlite_log(
-        settings.accept_log_path, bytes_max=bytes_max, after=await ingested_upto(records)
+        settings.accept_log_path,
+        bytes_max=bytes_max,
+        after=await ingested_upto(records),
+        apart=True,
     )
 
 

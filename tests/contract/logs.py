@@ -4,19 +4,33 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
+
 from fanion.log.port import AcceptLog, Entry, Envelope
 from fanion.log.postgres import open_postgres_log
 from fanion.log.sqlite import open_sqlite_log
+from tests.conftest import ENGINES
 
 NOW = datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
 BYTES_MAX = 1024**3
+APART = "apart:"
+KINDS = [*ENGINES, "sqlite-apart"]
+
+
+def place_of(kind: str, request: pytest.FixtureRequest, folder: Path) -> str:
+    """Where `open_log` opens a log of that kind."""
+    if kind == "postgresql":
+        url: str = request.getfixturevalue("postgres_url")
+        return url
+    return f"{APART if kind == 'sqlite-apart' else ''}{folder / 'accept-log.db'}"
 
 
 async def open_log(place: str, bytes_max: int = BYTES_MAX) -> AcceptLog:
-    """place: a PostgreSQL URL, or the path of a file"""
+    """place: a PostgreSQL URL, or the path of a file; `APART` before it for a writing process"""
     if place.startswith("postgresql://"):
         return await open_postgres_log(place, bytes_max=bytes_max)
-    return await open_sqlite_log(Path(place), bytes_max=bytes_max)
+    path = Path(place.removeprefix(APART))
+    return await open_sqlite_log(path, bytes_max=bytes_max, apart=place.startswith(APART))
 
 
 def envelope(body: bytes = b"{}", *, historical: bool = False, project_id: int = 1) -> Envelope:

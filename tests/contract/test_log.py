@@ -2,23 +2,19 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from fanion.log.port import AcceptLog, Backlog, Envelope, LogFull
-from tests.conftest import ENGINES
-from tests.contract.logs import NOW, envelope, ids, open_log, read_all
+from tests.contract.logs import KINDS, NOW, envelope, ids, open_log, place_of, read_all
 
 
-@pytest.fixture(params=ENGINES)
+@pytest.fixture(params=KINDS)
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        return str(tmp_path / "deep" / "accept-log.db")
-    url: str = request.getfixturevalue("postgres_url")
-    return url
+    return place_of(request.param, request, tmp_path / "deep")
 
 
 @pytest.fixture
@@ -186,7 +182,7 @@ async def test_an_import_leaves_room_for_live_events(place: str) -> None:
 
 
 async def test_a_cancelled_append_leaves_the_others_whole(log: AcceptLog) -> None:
-    tasks = [asyncio.create_task(log.append(envelope(b"%d" % n))) for n in range(300)]
+    tasks = [asyncio.ensure_future(log.append(envelope(b"%d" % n))) for n in range(300)]
     for n, task in enumerate(tasks):
         if n % 3 == 0:
             task.cancel()
@@ -204,7 +200,7 @@ async def test_a_cancelled_append_leaves_the_others_whole(log: AcceptLog) -> Non
 
 async def test_closing_writes_what_waits_and_refuses_what_comes_later(place: str) -> None:
     log = await open_log(place)
-    waiting = [asyncio.create_task(log.append(envelope())) for _ in range(2500)]
+    waiting = [asyncio.ensure_future(log.append(envelope())) for _ in range(2500)]
     await asyncio.sleep(0)
 
     await log.close()

@@ -1,29 +1,29 @@
 """The accept log when its process is killed, its disk is full, or several processes append."""
 
 import asyncio
+import os
 import random
+import signal
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from fanion.log import sqlite_file
 from fanion.log.port import LogFull
 from fanion.log.sqlite import open_sqlite_log
-from tests.conftest import ENGINES
-from tests.contract.logs import BYTES_MAX, envelope, open_log, read_all
+from tests.contract.logs import APART, BYTES_MAX, KINDS, envelope, open_log, place_of, read_all
 
 ROOT = Path(__file__).parents[2]
 KILLS = 4
 APPENDERS = 16
 
 
-@pytest.fixture(params=ENGINES)
+@pytest.fixture(params=KINDS)
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        return str(tmp_path / "accept-log.db")
-    url: str = request.getfixturevalue("postgres_url")
-    return url
+    return place_of(request.param, request, tmp_path)
 
 
 async def start_writer(place: str) -> Process:
@@ -61,6 +61,59 @@ async def test_every_acknowledged_append_survives_a_kill(place: str) -> None:
     kept = {entry.id: entry.envelope.body.partition(b" ")[0] for entry in live + historical}
     assert len(kept) == len(live) + len(historical)
     assert acknowledged.items() <= kept.items()
+
+
+def writing_process() -> int:
+    """The id of the process that writes for this one."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            if parent == os.getpid() and b"writer_main" in (folder / "cmdline").read_bytes():
+                return int(folder.name)
+    raise AssertionError("nothing writes")
+
+
+async def test_a_writing_process_that_dies_is_started_again(tmp_path: Path) -> None:
+    log = await open_log(f"{APART}{tmp_path / 'log.db'}")
+    kept = [await log.append(envelope(b"%d" % number)) for number in range(3)]
+    first = writing_process()
+    os.kill(first, signal.SIGSTOP)
+    waiting = [log.append(envelope(b"lost")) for _ in range(2)]
+    await asyncio.sleep(0)  # the group has been sent
+    os.kill(first, signal.SIGKILL)
+
+    for append in waiting:
+        with pytest.raises(OSError, match="writer has ended"):
+            await append
+    kept.append(await log.append(envelope(b"3")))
+
+    assert writing_process() != first
+    bodies = {entry.id: entry.envelope.body for entry in await read_all(log)}
+    assert [bodies[entry_id] for entry_id in kept] == [b"0", b"1", b"2", b"3"]
+    assert (await log.backlog(0)).envelopes == len(bodies)
+    await log.close()
+
+
+async def test_a_writing_process_ends_with_its_server(tmp_path: Path) -> None:
+    place = f"{APART}{tmp_path / 'log.db'}"
+    server = await start_writer(place)
+    await acknowledged_until_killed(server, 1)
+
+    # The file is held until the process has ended.
+    log = await open_log(place)
+    assert await read_all(log)
+    await log.close()
+
+
+async def test_a_file_that_another_writes_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_file, "HELD_S_MAX", 0.0)
+    log = await open_log(str(tmp_path / "log.db"))
+
+    with pytest.raises(OSError, match="another process writes the accept log"):
+        await open_log(str(tmp_path / "log.db"))
+    await log.close()
 
 
 async def test_a_full_disk_refuses_exactly_what_it_cannot_keep(tmp_path: Path) -> None:

@@ -160,10 +160,10 @@ async def test_on_a_full_disk_capture_refuses_and_nothing_acknowledged_is_lost(
         await stored_names(client, keys, len(first))
 
         # No file may reach further than this, which to a store looks like a full disk.
-        before = resource.prlimit(pid, resource.RLIMIT_FSIZE, (65_536, resource.RLIM_INFINITY))
+        before = limit_files(pid, (65_536, resource.RLIM_INFINITY))
         full = await capture(client, keys, range(20, 40))
         last = await client.post("/capture/", json=item(keys, 99))
-        resource.prlimit(pid, resource.RLIMIT_FSIZE, before)
+        limit_files(pid, before)
 
         again = await capture(client, keys, range(40, 60))
         stored = await stored_names(client, keys, len(first) + len(again))
@@ -171,6 +171,14 @@ async def test_on_a_full_disk_capture_refuses_and_nothing_acknowledged_is_lost(
     assert (len(first), full, len(again)) == (20, [], 20)
     refused(last, NOT_STORED)
     assert stored == first + again
+
+
+def limit_files(server: int, limits: tuple[int, int]) -> tuple[int, int]:
+    """Of the server, and of the process that writes its accept log. Returns those of before."""
+    children = Path(f"/proc/{server}/task/{server}/children").read_text().split()
+    for child in children:
+        resource.prlimit(int(child), resource.RLIMIT_FSIZE, limits)
+    return resource.prlimit(server, resource.RLIMIT_FSIZE, limits)
 
 
 def item(keys: Keys, number: int) -> Json:

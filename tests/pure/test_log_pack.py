@@ -6,7 +6,7 @@ import msgspec
 import pytest
 import zstandard
 
-from fanion.log.pack import Packer, unpack
+from fanion.log.pack import Packer, arrival, group, unpack
 from fanion.log.port import Envelope
 
 NOW = datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
@@ -22,18 +22,21 @@ def envelopes(count: int, *, historical: bool = False) -> list[Envelope]:
 @pytest.mark.parametrize("historical", [False, True])
 @pytest.mark.parametrize("count", [1, 50, 1000])
 def test_a_group_comes_back_as_it_was(count: int, historical: bool) -> None:
-    group = envelopes(count, historical=historical)
+    given = envelopes(count, historical=historical)
 
-    assert unpack(Packer().pack(group), historical=historical) == group
+    packed = group(given)
+
+    assert (packed.envelopes, arrival(packed.oldest)) == (count, NOW)
+    assert unpack(Packer().pack(packed.rows), historical=historical) == given
 
 
 def test_large_groups_are_compressed() -> None:
-    assert len(Packer().pack(envelopes(1000))) < 10_000
+    assert len(Packer().pack(group(envelopes(1000)).rows)) < 10_000
 
 
 @pytest.mark.parametrize("count", [1, 1000])
 def test_a_damaged_group_is_told_from_a_sound_one(count: int) -> None:
-    content = bytearray(Packer().pack(envelopes(count)))
+    content = bytearray(Packer().pack(group(envelopes(count)).rows))
     content[-10] ^= 0x40
 
     with pytest.raises((msgspec.DecodeError, zstandard.ZstdError)):

@@ -48,12 +48,17 @@ class CaptureEndpoints:
 
     async def post(self, request: Request) -> Response:
         """Every path but those below: what the body holds does not depend on the path."""
-        await self._accept(request, await self._read(request, people=False))
+        if len(request.body) <= READ_ON_LOOP_BYTES_MAX:
+            capture = read_capture(request, self.body_bytes_max)
+        else:
+            capture = await asyncio.to_thread(read_capture, request, self.body_bytes_max)
+        await self._accept(request, capture)
         return _ACCEPTED
 
     async def engage(self, request: Request) -> Response:
         """Person updates of old browser clients."""
-        await self._accept(request, await self._read(request, people=True))
+        read = partial(read_capture, request, self.body_bytes_max, people=True)
+        await self._accept(request, await asyncio.to_thread(read))
         return _ACCEPTED
 
     async def v1(self, request: Request) -> Response:
@@ -71,25 +76,20 @@ class CaptureEndpoints:
         """Products beside this one, whose clients want to hear that all is well."""
         return _ACCEPTED
 
-    async def _read(self, request: Request, *, people: bool) -> Capture:
-        read = partial(read_capture, request, self.body_bytes_max, people=people)
-        if len(request.body) <= READ_ON_LOOP_BYTES_MAX:
-            return read()
-        return await asyncio.to_thread(read)
-
     async def _accept(self, request: Request, capture: Capture) -> None:
-        project = await self._project(capture)
+        project = self.projects.known(capture.token) or await self._project(capture)
         if capture.refusal is not None:
             raise capture.refusal
         if capture.items == 0:
             return
-        headers, now = request.headers, self.now()
-        self._require_room(project, capture, now)
+        now = self.now()
+        if project.ingestion.is_limited:
+            self._require_room(project, capture, now)
         envelope = Envelope(
             project.id,
             now,
             client_ip(request, trust_forwarded=self.trust_forwarded_for),
-            headers.get("user-agent") or "",
+            request.headers.get("user-agent") or "",
             capture.sent_at,
             capture.items_json,
             capture.historical,
@@ -108,20 +108,15 @@ class CaptureEndpoints:
 
     def _require_room(self, project: Project, capture: Capture, now: datetime) -> None:
         """raises: Throttled, for a project that sends more than it is allowed to"""
-        settings = project.ingestion
-        if settings.is_limited:
-            size, seconds = len(capture.items_json), now.timestamp()
-            wait_s = self.limits.wait_s(project.id, settings, capture.items, size, seconds)
-            if wait_s:
-                raise Throttled(wait_s)
+        size, seconds = len(capture.items_json), now.timestamp()
+        wait_s = self.limits.wait_s(project.id, project.ingestion, capture.items, size, seconds)
+        if wait_s:
+            raise Throttled(wait_s)
 
     async def _project(self, capture: Capture) -> Project:
         """source: capture.md section 1.5"""
         if not capture.token:
             raise MissingApiKey
-        known = self.projects.known(capture.token)
-        if known is not None:
-            return known
         return await project_of_key(
             self.projects, self.authentication, capture.token, capture.project
         )

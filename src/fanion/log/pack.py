@@ -1,7 +1,7 @@
 """A group of envelopes as bytes, and back."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from struct import Struct
 from zlib import crc32
 
@@ -18,10 +18,38 @@ _PLAIN_BYTES_MAX = 16 * 1024
 _PLAIN = b"\x00"
 _CHECKSUM = Struct("<I")
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
 _Row = tuple[int, datetime, str, str, datetime | None, bytes]
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[_Row]).decode
+
+
+class Group(msgspec.Struct, frozen=True):
+    """What one commit brings, but the lane.
+
+    envelopes: how many
+    oldest:    the earliest arrival, microseconds since 1970
+    rows:      the envelopes, encoded
+    """
+
+    envelopes: int
+    oldest: int
+    rows: bytes
+
+
+def group(envelopes: Sequence[Envelope]) -> Group:
+    """raises: UnicodeEncodeError for a text that is none"""
+    rows = _encode(
+        [
+            (e.project_id, e.received_at, e.client_ip, e.user_agent, e.sent_at, e.body)
+            for e in envelopes
+        ]
+    )
+    oldest = min(e.received_at for e in envelopes)
+    return Group(len(envelopes), (oldest - _EPOCH) // _MICROSECOND, rows)
 
 
 class Packer:
@@ -30,17 +58,15 @@ class Packer:
     def __init__(self) -> None:
         self._compress = zstandard.ZstdCompressor(_LEVEL, write_checksum=True).compress
 
-    def pack(self, envelopes: Sequence[Envelope]) -> bytes:
-        """Everything but the lane, which the caller keeps."""
-        rows = _encode(
-            [
-                (e.project_id, e.received_at, e.client_ip, e.user_agent, e.sent_at, e.body)
-                for e in envelopes
-            ]
-        )
+    def pack(self, rows: bytes) -> bytes:
         if len(rows) > _PLAIN_BYTES_MAX:
             return self._compress(rows)
         return _PLAIN + _CHECKSUM.pack(crc32(rows)) + rows
+
+
+def arrival(microseconds: int) -> datetime:
+    """raises: OverflowError"""
+    return _EPOCH + microseconds * _MICROSECOND
 
 
 def unpack(content: bytes, *, historical: bool) -> list[Envelope]:

@@ -1,15 +1,13 @@
 """The accept log: what has been answered with 200 and is not ingested yet."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Sequence
 from datetime import datetime
 from typing import Protocol
 
 import msgspec
 
 
-@dataclass(frozen=True, slots=True)
-class Envelope:
+class Envelope(msgspec.Struct, frozen=True):
     """One accepted request.
 
     received_at: aware, UTC
@@ -29,8 +27,7 @@ class Envelope:
     historical: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True):
     """An envelope with its place in the log. Ids only grow and are never used again."""
 
     id: int
@@ -53,8 +50,8 @@ class AcceptLog(Protocol):
     """Two lanes, live and historical, each read and trimmed for itself; an id is used once
     in both together. Every store failure is an OSError."""
 
-    async def append(self, envelope: Envelope) -> int:
-        """Return the id once the envelope is durable.
+    def append(self, envelope: Envelope) -> Awaitable[int]:
+        """The id, once the envelope is durable.
 
         raises: LogFull when a limit is reached; OSError when the store fails: nothing is kept,
                 unless the connection to a server was lost during the commit

@@ -1,7 +1,7 @@
 """The accept log as a table of the records database, for any number of processes."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from typing import Any
@@ -14,6 +14,8 @@ from fanion.log.port import Backlog, Entry, Envelope, LogFull
 CONNECTIONS_MAX = 4  # both lanes append, the consumer reads, one trims
 CONNECT_S = 5.0
 STATEMENT_S = 15.0
+# Appends that came meanwhile wait as long again; clients of capture give up after 10 to 15 s.
+APPEND_S = 4.0
 TRIM_ROWS = 1_000  # a transaction; appends wait for one of them at most
 POLL_S = 0.1  # how late a consumer sees what another process appended
 ROW_BYTES = 100  # what an envelope takes beside its body
@@ -104,8 +106,8 @@ class PostgresLog:
         self._live = GroupCommit(partial(self._commit, historical=False))
         self._historical = GroupCommit(partial(self._commit, historical=True))
 
-    async def append(self, envelope: Envelope) -> int:
-        return await self._lane(envelope.historical).append(envelope)
+    def append(self, envelope: Envelope) -> Awaitable[int]:
+        return self._lane(envelope.historical).append(envelope)
 
     async def read(
         self, after: int, envelopes_max: int, bytes_max: int, *, historical: bool = False
@@ -149,7 +151,13 @@ class PostgresLog:
         limit = self._bytes_max[historical]
         async with self._connection() as connection:
             rows = await connection.fetch(
-                _INSERT, len(envelopes), size, historical, limit, *map(list, columns)
+                _INSERT,
+                len(envelopes),
+                size,
+                historical,
+                limit,
+                *map(list, columns),
+                timeout=APPEND_S,
             )
         if not rows:
             raise LogFull(f"the accept log holds {limit} bytes")

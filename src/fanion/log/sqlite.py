@@ -1,42 +1,37 @@
-"""The accept log in a SQLite file of its own, for one process."""
+"""The accept log in a SQLite file of its own, for one server."""
 
-import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 from fanion.log.group import GroupCommit
 from fanion.log.port import Backlog, Entry, Envelope
 from fanion.log.sqlite_file import DISK_FREE_BYTES_MIN, LogFile, LogReader
-
-T = TypeVar("T")
+from fanion.log.writer import Writer, WriterThread, run_in
+from fanion.log.writer_main import Open
+from fanion.log.writer_process import WriterProcess
 
 
 class SqliteLog:
-    """Group commit: one fsync for everything that arrived during the last one.
+    """Group commit: one fsync for everything that arrived during the last one."""
 
-    The counts of the file are in memory, so only one process may have it open.
-    """
-
-    def __init__(self, file: LogFile, reader: LogReader) -> None:
-        self._file = file
-        self._reader = reader
-        self._write_thread = ThreadPoolExecutor(1, thread_name_prefix="accept-log-write")
+    def __init__(self, writer: Writer, path: Path) -> None:
+        self._writer = writer
+        self._reader = LogReader(path)
         self._read_thread = ThreadPoolExecutor(1, thread_name_prefix="accept-log-read")
         self._live = GroupCommit(partial(self._commit, historical=False))
         self._historical = GroupCommit(partial(self._commit, historical=True))
         self._trimmed = {False: 0, True: 0}
 
-    async def append(self, envelope: Envelope) -> int:
-        return await self._lane(envelope.historical).append(envelope)
+    def append(self, envelope: Envelope) -> Awaitable[int]:
+        return self._lane(envelope.historical).append(envelope)
 
     async def read(
         self, after: int, envelopes_max: int, bytes_max: int, *, historical: bool = False
     ) -> Sequence[Entry]:
         after = max(after, self._trimmed[historical])
-        return await _run(
+        return await run_in(
             self._read_thread,
             partial(self._reader.read, after, envelopes_max, bytes_max, historical=historical),
         )
@@ -44,15 +39,12 @@ class SqliteLog:
     async def trim(self, upto: int, *, historical: bool = False) -> None:
         """Groups go as a whole, in short transactions between which appends take their turn."""
         self._trimmed[historical] = max(self._trimmed[historical], upto)
-        trim_some = partial(self._file.trim_some, upto, historical=historical)
-        while await _run(self._write_thread, trim_some):
+        while await self._writer.trim_some(upto, historical=historical):
             pass
 
     async def backlog(self, after: int, *, historical: bool = False) -> Backlog:
         after = max(after, self._trimmed[historical])
-        return await _run(
-            self._write_thread, partial(self._file.backlog, after, historical=historical)
-        )
+        return await self._writer.backlog(after, historical=historical)
 
     async def appended(self, after: int, *, historical: bool = False) -> None:
         if not await self.read(after, 1, 1, historical=historical):
@@ -61,21 +53,16 @@ class SqliteLog:
     async def close(self) -> None:
         await self._live.close()
         await self._historical.close()
-        await _run(self._write_thread, self._file.close)
-        await _run(self._read_thread, self._reader.close)
-        self._write_thread.shutdown()
+        await self._writer.close()
+        await run_in(self._read_thread, self._reader.close)
         self._read_thread.shutdown()
 
     def _lane(self, historical: bool) -> GroupCommit:
         return self._historical if historical else self._live
 
     async def _commit(self, envelopes: Sequence[Envelope], *, historical: bool) -> Sequence[int]:
-        write = partial(self._file.write, envelopes, historical=historical)
-        return await _run(self._write_thread, write)
-
-
-async def _run(thread: ThreadPoolExecutor, work: Callable[[], T]) -> T:
-    return await asyncio.get_running_loop().run_in_executor(thread, work)
+        last = await self._writer.write(envelopes, historical=historical)
+        return range(last - len(envelopes) + 1, last + 1)
 
 
 async def open_sqlite_log(
@@ -84,6 +71,7 @@ async def open_sqlite_log(
     bytes_max: int,
     disk_free_bytes_min: int = DISK_FREE_BYTES_MIN,
     after: int = 0,
+    apart: bool = False,
 ) -> SqliteLog:
     """Make the file when it is not there.
 
@@ -92,13 +80,18 @@ async def open_sqlite_log(
     disk_free_bytes_min: with less on the disk, appends raise LogFull
     after:               where ingestion stands: a file that was lost begins behind it, or
                          what it takes would pass for ingested
+    apart:               whether a process of its own writes, so that a commit waits for nothing
+                         else that this process computes
     raises:              OSError
     """
-    file = LogFile(path, bytes_max, disk_free_bytes_min, after)
-    reader = await asyncio.to_thread(_open, file, path)
-    return SqliteLog(file, reader)
-
-
-def _open(file: LogFile, path: Path) -> LogReader:
-    file.open()
-    return LogReader(path)
+    writer: WriterProcess | WriterThread
+    if apart:
+        writer = WriterProcess(Open(str(path), bytes_max, disk_free_bytes_min, after))
+    else:
+        writer = WriterThread(LogFile(path, bytes_max, disk_free_bytes_min, after))
+    try:
+        await writer.open()
+        return SqliteLog(writer, path)
+    except BaseException:
+        await writer.close()
+        raise

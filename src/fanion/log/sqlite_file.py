@@ -1,16 +1,18 @@
 """The file of the embedded accept log: one connection writes, one reads, each in its thread."""
 
+import fcntl
 import sqlite3
-from collections.abc import Sequence
 from contextlib import closing, suppress
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from shutil import disk_usage
-from time import monotonic
+from time import monotonic, sleep
+from typing import IO
 
-from fanion.log.pack import Packer, unpack
-from fanion.log.port import Backlog, Entry, Envelope, LogFull
+from fanion.log.pack import Group, Packer, arrival, unpack
+from fanion.log.port import Backlog, Entry, LogFull
 
+# The writer of a server that was killed writes what it holds, and ends.
+HELD_S_MAX = 10.0
 BUSY_S = 5.0  # an operator's sqlite3 shell, for example
 TRIM_GROUPS = 64  # a transaction; appends wait for one of them at most
 FREE_PAGES_MAX = 16_384  # 64 MB kept for the next backlog; more goes back to the disk
@@ -65,8 +67,6 @@ DELETE FROM {lane}
 _NEWEST = "SELECT COALESCE(MAX(seq), 0) FROM sqlite_sequence"
 
 _EVERY_ID = 2**63 - 1
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
 
 
 def lane_name(historical: bool) -> str:
@@ -74,7 +74,7 @@ def lane_name(historical: bool) -> str:
 
 
 class LogFile:
-    """For the one thread that writes. Opens itself, and again after a failure."""
+    """For the one writer. Opens itself, and again after a failure."""
 
     def __init__(
         self, path: Path, bytes_max: int, disk_free_bytes_min: int, after: int = 0
@@ -85,6 +85,7 @@ class LogFile:
         self._limits = {"live": bytes_max, "historical": bytes_max // 2}
         self._packer = Packer()
         self._db: sqlite3.Connection | None = None
+        self._held: IO[bytes] | None = None
         self._newest = self._used = after
         self._disk_looked_at = -DISK_LOOK_S
         self._envelopes = {"live": 0, "historical": 0}
@@ -95,6 +96,7 @@ class LogFile:
         if self._db is not None:
             return self._db
         self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._held = self._held or _hold(self._path.with_suffix(".lock"))
         db = None
         try:
             db = sqlite3.connect(
@@ -113,8 +115,8 @@ class LogFile:
         self._db = db
         return db
 
-    def write(self, envelopes: Sequence[Envelope], *, historical: bool) -> Sequence[int]:
-        """Return the ids once the group is on disk.
+    def write(self, group: Group, *, historical: bool) -> int:
+        """Return the last id once the group is on disk; the ids have no gap.
 
         An import may fill half of the log: the rest stays free for live events.
         raises: LogFull, OSError
@@ -122,18 +124,18 @@ class LogFile:
         lane = lane_name(historical)
         self._require_room(lane)
         db = self.open()
-        content = self._packer.pack(envelopes)
-        oldest = min(e.received_at for e in envelopes)
-        row = (len(envelopes), len(content) + ROW_BYTES, (oldest - _EPOCH) // _MICROSECOND)
-        last = self._newest + len(envelopes)
+        content = self._packer.pack(group.rows)
+        size = len(content) + ROW_BYTES
+        last = self._newest + group.envelopes
+        row = (last, group.envelopes, size, group.oldest, content)
         try:
-            db.execute(_INSERT.format(lane=lane), (last, *row, content))
+            db.execute(_INSERT.format(lane=lane), row)
         except sqlite3.Error as error:
             raise self._failure(error) from error
         self._newest = last
-        self._envelopes[lane] += row[0]
-        self._bytes[lane] += row[1]
-        return range(last - row[0] + 1, last + 1)
+        self._envelopes[lane] += group.envelopes
+        self._bytes[lane] += size
+        return last
 
     def _require_room(self, lane: str) -> None:
         used = sum(self._bytes.values())
@@ -183,10 +185,16 @@ class LogFile:
         return Backlog(
             self._envelopes[lane] - passed[0] - passed_here,
             self._bytes[lane] - passed[1] - group_bytes * passed_here // envelopes,
-            _EPOCH + oldest * _MICROSECOND,
+            arrival(oldest),
         )
 
     def close(self) -> None:
+        self._let_go()
+        if self._held is not None:
+            self._held.close()
+            self._held = None
+
+    def _let_go(self) -> None:
         if self._db is not None:
             self._db.close()
             self._db = None
@@ -208,8 +216,23 @@ class LogFile:
         with suppress(sqlite3.Error):
             if self._db is not None:
                 self._db.execute("PRAGMA wal_checkpoint(RESTART)").fetchone()
-        self.close()
+        self._let_go()
         return OSError(f"accept log: {error}")
+
+
+def _hold(path: Path) -> IO[bytes]:
+    """One writer at a time: the counts of the file are in its memory. raises: OSError"""
+    lock = path.open("ab")
+    give_up = monotonic() + HELD_S_MAX
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return lock
+        except BlockingIOError:
+            if monotonic() >= give_up:
+                lock.close()
+                raise OSError(f"another process writes the accept log, and holds {path}") from None
+            sleep(0.02)
 
 
 class LogReader:
