@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 import httpx
 
@@ -31,6 +32,17 @@ class Keys:
     personal_api_key: str
 
 
+class Process(Protocol):
+    """As much of `subprocess.Popen` as is used here."""
+
+    pid: int
+
+    def poll(self) -> int | None: ...
+    def wait(self, timeout: float | None = None) -> int: ...
+    def send_signal(self, sig: int, /) -> None: ...
+    def kill(self) -> None: ...
+
+
 @dataclass
 class RealServer:
     """start() and stop() or kill() as often as wanted; the folder and the keys stay."""
@@ -38,7 +50,7 @@ class RealServer:
     data: Path
     settings: Mapping[str, str] = field(default_factory=dict)
     port: int = field(default_factory=free_port)
-    process: subprocess.Popen[bytes] | None = None
+    process: Process | None = None
 
     @property
     def url(self) -> str:
@@ -62,7 +74,7 @@ class RealServer:
         """A command, whatever comes of it."""
         return subprocess.run(
             [sys.executable, "-m", "fanion", *arguments],
-            env=self._environment(),
+            env=self.environment(),
             capture_output=True,
             text=True,
             timeout=60,
@@ -73,21 +85,29 @@ class RealServer:
         """A command, while it runs."""
         return subprocess.Popen(
             [sys.executable, "-m", "fanion", *arguments],
-            env=self._environment(),
+            env=self.environment(),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
 
     def start(self) -> None:
+        self.launch()
+        try:
+            self.wait_ready()
+        except BaseException:
+            self.close()
+            raise
+
+    def launch(self) -> None:
+        """Without waiting until it is ready, which it may never be."""
         self.data.mkdir(parents=True, exist_ok=True)
         with self.log_path.open("ab") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "fanion", "serve"],
-                env=self._environment(),
+                env=self.environment(),
                 stdout=log,
                 stderr=log,
             )
-        self.wait_ready()
 
     def wait_ready(self) -> None:
         assert self.process is not None
@@ -119,7 +139,7 @@ class RealServer:
         if self.process is not None and self.process.poll() is None:
             self.kill()
 
-    def _environment(self) -> dict[str, str]:
+    def environment(self) -> dict[str, str]:
         kept = {k: v for k, v in os.environ.items() if not k.startswith("FANION_")}
         return kept | {
             "FANION_DATA": str(self.data),

@@ -1,5 +1,15 @@
-"""`python -m fanion` is the command `fanion`."""
+"""The command `fanion`, also as `python -m fanion`."""
 
-from fanion.cli import app
+import sys
 
-app()
+
+def main() -> None:
+    if sys.argv[1:2] == ["serve"]:
+        from fanion.cli_serve import app
+    else:
+        from fanion.cli import app
+    app()
+
+
+if __name__ == "__main__":
+    main()

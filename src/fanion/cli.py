@@ -11,11 +11,12 @@ from rich.table import Table
 from fanion import __version__
 from fanion.cli_ingestion import dead_letters, ingestion
 from fanion.cli_posthog import import_posthog
+from fanion.cli_serve import HELP, serve
 from fanion.cli_transfer import export_project, import_project
+from fanion.clock import utc_now
 from fanion.db.engine import Records
 from fanion.db.migrate import migrate as migrate_records
 from fanion.doctor import examine
-from fanion.main import utc_now
 from fanion.projects.directory import Projects
 from fanion.projects.key_store import KeyStore
 from fanion.projects.operator_store import (
@@ -28,15 +29,12 @@ from fanion.projects.operator_store import (
 from fanion.projects.secret_key_store import SecretKeyStore
 from fanion.projects.secret_keys import SecretKeys
 from fanion.projects.store import AlreadySetUp, Installation, ProjectStore
-from fanion.serving import run_server
 from fanion.terminal import AsJson, Data, refuse, run, settings_of, show, time_text, with_records
 
 app = typer.Typer(
-    help="Fanion: product analytics and feature flags that PostHog SDKs talk to unchanged.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    add_completion=False,
+    help=HELP, no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False
 )
+app.command()(serve)
 keys = typer.Typer(help="Personal API keys.", no_args_is_help=True)
 projects = typer.Typer(help="Projects.", no_args_is_help=True)
 app.add_typer(keys, name="keys")
@@ -44,17 +42,6 @@ app.add_typer(projects, name="projects")
 app.add_typer(dead_letters, name="dead-letters")
 
 Email = Annotated[str | None, typer.Option(help="Whose; the first user's by default.")]
-
-
-@app.command()
-def serve(
-    host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
-    port: Annotated[int | None, typer.Option(help="Port to listen on.")] = None,
-    data: Data = None,
-) -> None:
-    """Serve until told to stop. The first start makes a project and prints its keys."""
-    settings = settings_of(host=host, port=port, data=data)
-    run(run_server(settings, lambda text: print(text, flush=True)))
 
 
 @app.command()

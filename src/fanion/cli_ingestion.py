@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
+from fanion.clock import utc_now
 from fanion.db.engine import Records
 from fanion.ingest.dead_letters_store import Chosen, DeadLetter, DeadLetters
 from fanion.ingest.ledger_store import Ledger
 from fanion.ingest.report import reasons_of, totals_of
-from fanion.main import utc_now
 from fanion.terminal import AsJson, Data, refuse, settings_of, show, time_text, with_records
 
 ERROR_CHARS = 80

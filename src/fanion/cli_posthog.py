@@ -14,10 +14,11 @@ import typer
 from fanion import __version__
 from fanion.activity.store import Author
 from fanion.cli_transfer import DryRun, Email, author_of, import_into, report_as_json, show_report
+from fanion.clock import utc_now
 from fanion.config import Settings
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.http import UNKNOWN_ADDRESS
-from fanion.main import open_log, utc_now
+from fanion.main import open_log
 from fanion.projects.model import Project
 from fanion.serving import DataFolderTaken, data_folder
 from fanion.terminal import AsJson, Data, printable, refuse, settings_of, with_records, write_out

@@ -10,8 +10,8 @@ import msgspec
 import typer
 
 from fanion.activity.store import Author
+from fanion.clock import utc_now
 from fanion.db.engine import Records
-from fanion.main import utc_now
 from fanion.projects.model import Project
 from fanion.projects.operator_store import user_id_of
 from fanion.projects.store import ProjectStore

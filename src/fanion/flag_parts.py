@@ -5,16 +5,18 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 from random import random
 
 from fanion.activity.projects_store import tell_of_project
-from fanion.cohorts.members_store import memberships
+from fanion.cohorts.memberships_store import memberships
 from fanion.config import Settings
 from fanion.db.engine import Records
 from fanion.db.lookup import Lookup, LookupLimits
 from fanion.flags.browser_config import BrowserConfig
 from fanion.flags.continuity_store import keep_identities, kept_identities
 from fanion.flags.counts import EvaluationCounts
+from fanion.flags.counts_store import CountKeeper
 from fanion.flags.decide import Decide, nowhere
 from fanion.flags.definitions_api import DefinitionEndpoints
 from fanion.flags.evaluator import Evaluator
@@ -25,8 +27,7 @@ from fanion.flags.readings import Readings
 from fanion.flags.snapshot import FlagSets, NoSource
 from fanion.flags.store import FlagStore
 from fanion.flags.stream import Broadcaster
-from fanion.flags.usage_store import CountKeeper
-from fanion.geoip import GeoIp
+from fanion.geoip import GeoIp, open_geoip
 from fanion.groups.store import stored_group_properties
 from fanion.metrics import Metrics
 from fanion.persons.store import stored_properties
@@ -59,6 +60,11 @@ class FlagParts:
 
 def kept_flags(settings: Settings) -> KeptFlags:
     return KeptFlags(settings.data.resolve() / "kept-flags.db")
+
+
+def located(settings: Settings) -> GeoIp | None:
+    """None without a location database. raises: GeoIpUnreadable"""
+    return open_geoip(Path(settings.geoip_db)) if settings.geoip_db else None
 
 
 def build_flag_parts(

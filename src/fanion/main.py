@@ -4,22 +4,21 @@ concrete classes of stores and servers together."""
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
-from pathlib import Path
 
 from fanion.change_parts import ChangeParts, build_change_parts
+from fanion.clock import utc_now
 from fanion.cohort_parts import build_cohort_parts
 from fanion.config import Settings
 from fanion.db.engine import Records, RecordsUnavailable, open_records
 from fanion.db.migrate import migrate
 from fanion.events.event import EventStoreUnavailable
 from fanion.events.store import EventStore, open_events
-from fanion.flag_parts import FlagParts, build_flag_parts, kept_flags
+from fanion.flag_parts import FlagParts, build_flag_parts, kept_flags, located
 from fanion.flags.decide import nowhere
 from fanion.flags.enrichment_consumer import enrich_for_ever
 from fanion.flags.enrichment_store import Enrichment
-from fanion.geoip import open_geoip
 from fanion.ingest.capture import CaptureEndpoints
 from fanion.ingest.consumer import Consumer
 from fanion.ingest.erasing_consumer import Erasing
@@ -64,10 +63,6 @@ class Running:
     webhooks: WebhookParts
 
 
-def utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
 @asynccontextmanager
 async def open_stores(settings: Settings) -> AsyncGenerator[Stores]:
     """Migrated and open. raises: RecordsUnavailable, EventStoreUnavailable, OSError"""
@@ -108,9 +103,10 @@ def build(
     now: Callable[[], datetime] = utc_now,
 ) -> Running:
     records = stores.records
-    geoip = open_geoip(Path(settings.geoip_db)) if settings.geoip_db else None
-    locate = geoip or nowhere
-    flags = build_flag_parts(settings, records, metrics, kept_flags(settings), now, locate)
+    geoip = located(settings)
+    flags = build_flag_parts(
+        settings, records, metrics, kept_flags(settings), now, geoip or nowhere
+    )
     projects, changed = flags.projects, flags.flag_sets.changed
     records.observe(metrics.store_seconds.labels("records").observe)
     stores.events.observe(metrics.store_seconds.labels("events").observe)

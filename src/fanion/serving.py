@@ -10,21 +10,26 @@ import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import structlog
 
+from fanion.clock import utc_now
 from fanion.config import Settings
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.flag_parts import kept_flags
 from fanion.logs import open_logs
-from fanion.main import Running, Stores, build, open_stores, utc_now
 from fanion.metrics import Metrics
 from fanion.projects.directory import Projects
 from fanion.projects.operator_store import is_set_up
 from fanion.projects.store import AlreadySetUp, Installation, SetUp
 from fanion.server.serve import HttpServer, check_port
 from fanion.standby import stand_by, until_records_answer
+
+if TYPE_CHECKING:  # the whole server takes a second to load: flags are served before
+    from fanion.main import Running, Stores
 
 # How often the interpreter hands over between threads: with Python's own 5 ms a commit that is
 # done waits for the event loop longer than it took.
@@ -79,11 +84,16 @@ async def run_server(settings: Settings, announce: Callable[[str], None]) -> Non
             metrics, kept = Metrics(), kept_flags(settings)
             async with AsyncExitStack() as standing_by, AsyncExitStack() as opened:
                 standby = await stand_by(standing_by, settings, kept, metrics, lines, utc_now)
+                if standby is not None:
+                    await http.show(standby)
+                    announce(f"Fanion serves flags on {settings.address}; nothing else yet")
+                    # Beside the loop, which answers flags meanwhile.
+                    await asyncio.to_thread(import_module, "fanion.main")
+                from fanion.main import build, open_stores
+
                 if standby is None:
                     stores = await opened.enter_async_context(open_stores(settings))
                 else:
-                    await http.show(standby)
-                    announce(f"Fanion serves flags on {settings.address}; nothing else yet")
                     found = await _stores_at_last(settings, opened, stop)
                     if found is None:
                         await standing_by.aclose()
@@ -108,8 +118,10 @@ def _stop_signal() -> asyncio.Event:
 
 async def _stores_at_last(
     settings: Settings, opened: AsyncExitStack, stop: asyncio.Event
-) -> Stores | None:
+) -> "Stores | None":
     """The stores, once the records store answers again; None when told to stop."""
+    from fanion.main import open_stores
+
     while True:
         await until_records_answer(settings.records_url, stop)
         if stop.is_set():
@@ -122,8 +134,8 @@ async def _stores_at_last(
 
 async def _serve(
     settings: Settings,
-    stores: Stores,
-    running: Running,
+    stores: "Stores",
+    running: "Running",
     http: HttpServer,
     stop: asyncio.Event,
     announce: Callable[[str], None],
@@ -162,7 +174,7 @@ async def kept_going(
         await asyncio.sleep(again_s)
 
 
-async def _end_streams(stop: asyncio.Event, running: Running) -> None:
+async def _end_streams(stop: asyncio.Event, running: "Running") -> None:
     """Before the server stops, which waits for every request under way."""
     await stop.wait()
     running.flags.broadcaster.close()
@@ -175,7 +187,7 @@ async def _leave(standing_by: AsyncExitStack) -> None:
 
 
 async def _finish(
-    settings: Settings, running: Running, ingesting: "asyncio.Future[list[None]]"
+    settings: Settings, running: "Running", ingesting: "asyncio.Future[list[None]]"
 ) -> None:
     """Let the runs in hand end. What is not ingested lies in the log for the next start."""
     for consumer in running.consumers:

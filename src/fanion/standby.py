@@ -12,7 +12,8 @@ import structlog
 from fanion.config import Settings
 from fanion.db.engine import RecordsUnavailable, open_records, unopened_records
 from fanion.errors import Unavailable
-from fanion.flag_parts import build_flag_parts
+from fanion.flag_parts import build_flag_parts, located
+from fanion.flags.decide import nowhere
 from fanion.flags.kept_store import KeptFlags
 from fanion.http import Request, Response
 from fanion.logs import LineWriter
@@ -23,7 +24,7 @@ from fanion.server.public import routes_without_stores
 from fanion.server.telemetry import Telemetry
 
 # A store that needs longer at the start counts as down, when flags were kept: they are to be
-# served two seconds after the start, of which Python takes more than one.
+# served two seconds after the start, of which Python takes one.
 ANSWER_S = 0.4
 # Later there is time to wait for a slow one.
 ANSWER_LATER_S = 5.0
@@ -82,7 +83,8 @@ async def standby_application(
 ) -> AsyncGenerator[Application]:
     """An application that evaluates the kept flags; what it needs runs beside it."""
     records = unopened_records(settings.records_url)
-    parts = build_flag_parts(settings, records, metrics, kept, now, records_answer=False)
+    locate = located(settings) or nowhere
+    parts = build_flag_parts(settings, records, metrics, kept, now, locate, records_answer=False)
     for project in await kept.projects():
         parts.projects.restore(project)
     beside = asyncio.ensure_future(parts.broadcaster.beat())

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fanion.flags.usage_store import KEPT_DAYS, CountKeeper
+from fanion.flags.counts_store import KEPT_DAYS, CountKeeper
 from tests.application import Home, Json, error
 
 VARIANTS = {

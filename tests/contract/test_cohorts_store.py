@@ -10,7 +10,8 @@ from sqlalchemy import func, insert, select, update
 
 from fanion.activity.store import Author
 from fanion.cohorts.changes import created_values
-from fanion.cohorts.members_store import MemberQuery, find_members, memberships
+from fanion.cohorts.members_store import MemberQuery, find_members
+from fanion.cohorts.memberships_store import memberships
 from fanion.cohorts.store import CohortStore, Import, StoredCohort
 from fanion.cohorts.work_store import Claim, LeaseLost, WorkStore
 from fanion.db.cohort_tables import cohort_people, cohorts

@@ -1,0 +1,83 @@
+"""What answers flags while the records store is away is there early, and knows places."""
+
+import io
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import UUID
+
+import httpx
+
+from fanion.config import read_settings
+from fanion.flag_parts import kept_flags
+from fanion.flags.definition import Definitions, FlagRow
+from fanion.logs import LineWriter
+from fanion.metrics import Metrics
+from fanion.projects.model import Project
+from fanion.standby import standby_application
+from tests.maxmind import write_maxmind
+from tests.rsgi import RsgiTransport
+from tests.server import free_port
+
+NOW = datetime(2024, 3, 1, tzinfo=UTC)
+PROJECT = Project(7, UUID(int=1), UUID(int=2), "Home", "phc_home", "UTC", NOW)
+BRITISH = {"key": "$geoip_country_code", "type": "person", "value": "GB"}
+
+# Each takes 0.1 to 0.5 s to load, and none is needed for flags.
+LATER = {"alembic", "chdb", "clickhouse_connect", "fanion.cli", "fanion.main", "litestar", "numpy"}
+LOADED = """
+import sys
+import fanion.__main__
+sys.argv = ["fanion", "serve", "--help"]
+try:
+    fanion.__main__.main()
+except SystemExit:
+    print(*sys.modules, sep="\\n", file=sys.stderr)
+"""
+
+
+def test_serving_begins_without_what_flags_do_not_need() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED], capture_output=True, text=True, check=True, timeout=60
+    )
+
+    loaded = set(done.stderr.split())
+    assert "fanion.standby" in loaded
+    assert sorted(loaded & LATER) == []
+
+
+async def test_kept_flags_are_decided_by_place(tmp_path: Path) -> None:
+    database = write_maxmind(
+        tmp_path / "places.mmdb", {"81.2.69.0/24": {"country": {"iso_code": "GB"}}}
+    )
+    nowhere = f"postgresql://fanion@127.0.0.1:{free_port()}/gone"
+    wanted = {"data": tmp_path, "database_url": nowhere, "geoip_db": str(database)}
+    settings, writer = read_settings({}, wanted), LineWriter(io.BytesIO())
+    kept = kept_flags(settings)
+    flag = FlagRow(1, "british", {"groups": [{"properties": [BRITISH]}]})
+    kept.put(PROJECT.id, Definitions([flag], version=1))
+    await kept.write(project)
+
+    async with standby_application(settings, kept, Metrics(), writer, lambda: NOW) as application:
+        transport = RsgiTransport(application)
+        async with httpx.AsyncClient(transport=transport, base_url="http://home") as client:
+            answers = [await decided(client, each) for each in ("81.2.69.142", "81.2.70.1")]
+    writer.close()
+
+    # Of an unknown place only the store could know more, and it does not answer.
+    assert answers == [
+        {"featureFlags": {"british": True}, "errorsWhileComputingFlags": False},
+        {"featureFlags": {}, "errorsWhileComputingFlags": True},
+    ]
+
+
+async def decided(client: httpx.AsyncClient, address: str) -> dict[str, object]:
+    body = {"api_key": PROJECT.api_token, "distinct_id": "u"}
+    headers = {"x-forwarded-for": address}
+    found = (await client.post("/decide?v=3", json=body, headers=headers)).json()
+    return {name: found[name] for name in ("featureFlags", "errorsWhileComputingFlags")}
+
+
+async def project(project_id: int) -> Project | None:
+    return PROJECT if project_id == PROJECT.id else None
