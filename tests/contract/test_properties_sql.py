@@ -106,3 +106,34 @@ async def test_a_property_that_is_an_object_or_a_list_is_set(
     )
 
     assert [found[UUID(int=n)] for n in range(5)] == [[1], [1], [1], [0], [0]]
+
+
+@pytest.mark.parametrize(
+    ("deep", "written"),
+    [
+        ("[" * 9 + "1" + "]" * 9, True),
+        ('{"a":[' * 12 + "1" + "]}" * 12, True),
+        ('{"a":' * 101 + "1" + "}" * 101, True),
+        ("[" * 5_000 + "]" * 5_000, True),
+        ('{"a,b":[' * 12 + r'"\"}]:,"' + "]}" * 12, True),
+        ('"' + "[" * 50 + '"', False),
+    ],
+)
+async def test_what_is_deep_hides_nothing(
+    events: EventStore, project_id: int, deep: str, written: bool
+) -> None:
+    """Of the same person, and of the property itself its JSON."""
+    properties = f'{{"plan":"pro","deep":{deep},"n":7}}'.encode()
+    await events.mirror_persons([PersonRow(project_id, UUID(int=1), properties, NOW, 1)])
+    bindings = Bindings()
+    asked: list[dict[str, Any]] = [
+        {"key": "plan", "value": "pro"},
+        {"key": "n", "operator": "gte", "value": 7},
+        {"key": "deep", "operator": "is_set"},
+        {"key": "deep", "value": deep if written else deep.strip('"')},
+        {"key": "other", "operator": "is_set"},
+    ]
+
+    found = await answers(events, project_id, [condition(one, bindings) for one in asked], bindings)
+
+    assert found == {UUID(int=1): [1, 1, 1, 1, 0]}

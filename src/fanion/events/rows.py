@@ -5,10 +5,11 @@ import struct
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
+import msgspec
 from msgspec import Struct
 
 from fanion.events.event import Event, EventRejected, Override, PersonRow
-from fanion.events.schema import ARRAY_DEPTH_MAX
+from fanion.events.schema import ARRAY_DEPTH_MAX, OBJECT_DEPTH_MAX
 
 BLOCK_ROWS_MAX = 10_000  # about 250 ms; smaller inserts make more parts to merge
 BLOCK_BYTES_MAX = 64 * 2**20
@@ -22,7 +23,7 @@ EVENT_COLUMNS = (
     "event",
     "distinct_id",
     "properties",
-    "is_flat",
+    "shallow",
 )
 PERSON_COLUMNS = (
     "project_id",
@@ -31,7 +32,7 @@ PERSON_COLUMNS = (
     "version",
     "is_deleted",
     "properties",
-    "is_flat",
+    "shallow",
 )
 OVERRIDE_COLUMNS = ("project_id", "old_person", "new_person", "version")
 
@@ -60,7 +61,6 @@ MICROS_MAX = _exact(datetime(2299, 12, 31, 23, 59, 59, tzinfo=UTC))
 _event_head = struct.Struct("<Q8s8s8s8sqq").pack
 _person_head = struct.Struct("<Q8s8sqQB").pack
 _override = struct.Struct("<Q8s8s8s8sQ").pack
-_FLAT, _NESTED = b"\x01", b"\x00"
 
 
 class Batch(Struct, frozen=True, gc=False):
@@ -114,7 +114,7 @@ def _event_row(e: Event) -> bytes:
             distinct_id,
             _length(len(e.properties)),
             e.properties,
-            _is_flat(e.properties),
+            _shallow(e.properties),
         )
     )
 
@@ -129,7 +129,7 @@ def _person_row(p: PersonRow) -> bytes:
         p.project_id, person[7::-1], person[:7:-1], micros(p.created_at), p.version, p.is_deleted
     )
     length = _length(len(p.properties))
-    return b"".join((head, length, p.properties, _is_flat(p.properties)))
+    return b"".join((head, length, p.properties, _shallow(p.properties)))
 
 
 def override_rows(overrides: Iterable[Override]) -> bytes:
@@ -156,25 +156,66 @@ def _chunks(
         yield events[start:]
 
 
-def _is_flat(properties: bytes) -> bytes:
-    if properties.count(b"[") <= ARRAY_DEPTH_MAX or array_depth(properties) <= ARRAY_DEPTH_MAX:
-        return _FLAT
-    return _NESTED
+def _shallow(properties: bytes) -> bytes:
+    """As the engine reads it: empty when the properties can be held as columns as they are."""
+    if not _is_deep(properties):
+        return b"\x00"
+    shallow = shallow_properties(properties)
+    return _length(len(shallow)) + shallow
 
 
-_STRING_OR_BRACKET = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[\[\]]', re.DOTALL)
+def shallow_properties(properties: bytes) -> bytes:
+    """The same, each value that is too deep replaced by its JSON as text."""
+    kept: list[bytes] = []
+    end = 0
+    for value in _values(properties):
+        json = properties[value]
+        if _is_deep(json):
+            text = msgspec.json.encode(json.strip().decode("utf-8", "replace"))
+            kept += properties[end : value.start], text
+            end = value.stop
+    return b"".join([*kept, properties[end:]])
 
 
-def array_depth(json: bytes) -> int:
-    """How many arrays lie within one another at most; brackets inside strings do not count."""
-    depth = deepest = 0
-    for token in _STRING_OR_BRACKET.finditer(json):
-        mark = json[token.start()]
-        if mark == 0x5B:
+def _values(json: bytes) -> Iterator[slice]:
+    """Where the values of an object stand. Nothing recurses: they may be of any depth."""
+    depth = start = 0
+    for token in _TOKEN.finditer(json):
+        mark = json[token.start() : token.start() + 1]
+        if mark in b"[{":
             depth += 1
-            deepest = max(deepest, depth)
-        elif mark == 0x5D:
+        elif mark in b"]}":
             depth -= 1
+        if (depth == 1 and mark == b",") or (depth == 0 and mark == b"}" and start):
+            yield slice(start, token.start())
+        elif depth == 1 and mark == b":":
+            start = token.end()
+
+
+def _is_deep(json: bytes) -> bool:
+    """Counting brackets is enough for nearly all."""
+    return (json.count(b"[") > ARRAY_DEPTH_MAX and depth(json, b"[]") > ARRAY_DEPTH_MAX) or (
+        json.count(b"{") > OBJECT_DEPTH_MAX and depth(json, b"{}") > OBJECT_DEPTH_MAX
+    )
+
+
+_TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[\[\]{}:,]', re.DOTALL)
+
+
+def depth(json: bytes, brackets: bytes) -> int:
+    """How many arrays, or objects, lie within one another at most; strings do not count.
+
+    brackets: the two of the kind that is counted
+    """
+    opening, closing = brackets
+    now = deepest = 0
+    for token in _TOKEN.finditer(json):
+        mark = json[token.start()]
+        if mark == opening:
+            now += 1
+            deepest = max(deepest, now)
+        elif mark == closing:
+            now -= 1
     return deepest
 
 

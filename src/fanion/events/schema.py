@@ -4,16 +4,18 @@ Reading `attributes` (the properties, column by column):
 - a key that holds a dot is one step of a path, written `%2E`: `{"a.b": 1}` is attributes.`a%2Eb`;
 - text stays text: dates inside properties are not turned into date types;
 - null is the same as absent; of two equal paths in one object the first wins;
-- it is `{}` when the properties cannot be held as columns. `properties` is always exact.
+- a property of too deep arrays or objects is its JSON as text. `properties` is always exact.
 """
 
 from typing import Final
 
 # Nested arrays beyond this are not split into columns. In engine 26.9, `[null,[null,[…` costs
 # milliseconds at 14 levels and 100 s of CPU at 40, and arrays nested 900 deep make sorted reads
-# over several parts fail (measured; the parser stops at 300). A row says so by `is_flat` = 0:
-# a column default is computed for a whole block, so giving such a row a value is not enough.
+# over several parts fail (measured; the parser stops at 300). A row with such a property brings
+# `shallow`, what to make columns of instead: a column default is computed for a whole block, so
+# giving such a row its `attributes` is not enough.
 ARRAY_DEPTH_MAX: Final = 8
+OBJECT_DEPTH_MAX: Final = 100
 
 # Repeated inserts are recognised by token for so many written parts, and by uuid for ever.
 _TOKENS_KEPT = 1000
@@ -42,9 +44,9 @@ _EVENTS = f"""
     timestamp   DateTime64(6, 'UTC'),
     received_at DateTime64(6, 'UTC'),
     properties  String CODEC(ZSTD(1)),
-    is_flat     UInt8 EPHEMERAL 1,
+    shallow     String EPHEMERAL '',
     attributes  JSON(max_dynamic_paths = 256) DEFAULT ifNull(
-                  accurateCastOrNull(if(is_flat, properties, '{{}}'),
+                  accurateCastOrNull(if(shallow = '', properties, shallow),
                                      'JSON(max_dynamic_paths = 256)'),
                   CAST('{{}}', 'JSON(max_dynamic_paths = 256)')),
     INDEX by_uuid uuid TYPE bloom_filter(0.01) GRANULARITY 1,
@@ -69,9 +71,9 @@ _PERSONS = """
     created_at DateTime64(6, 'UTC'),
     version    UInt64,
     is_deleted UInt8,
-    is_flat    UInt8 EPHEMERAL 1,
+    shallow    String EPHEMERAL '',
     attributes JSON(max_dynamic_paths = 256) DEFAULT ifNull(
-                 accurateCastOrNull(if(is_flat, properties, '{}'),
+                 accurateCastOrNull(if(shallow = '', properties, shallow),
                                     'JSON(max_dynamic_paths = 256)'),
                  CAST('{}', 'JSON(max_dynamic_paths = 256)'))
   )
@@ -110,13 +112,16 @@ _COHORT_INPUTS = """
 # Never edit one that has been released: append the next. Each must bear being run twice.
 MIGRATIONS: Final[tuple[str, ...]] = (_EVENTS, _PERSONS, _PERSON_OVERRIDES, _COHORT_INPUTS)
 
-# How text becomes `attributes`, and how inserts behave, for every client of the store.
+# How text becomes `attributes`, how they become text again, and how inserts behave, for every
+# client of the store.
 SESSION_SETTINGS: Final[dict[str, int | str]] = {
     "session_timezone": "UTC",
     "type_json_skip_duplicated_paths": 1,
     "json_type_escape_dots_in_keys": 1,
     "input_format_try_infer_dates": 0,
     "input_format_try_infer_datetimes": 0,
+    "output_format_json_escape_forward_slashes": 0,
+    "output_format_json_quote_64bit_integers": 0,
     "async_insert": 0,
     # An import may touch every partition: 200 of them is the most there can be until 2026.
     "max_partitions_per_insert_block": 0,

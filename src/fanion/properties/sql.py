@@ -90,8 +90,13 @@ class _Held:
         self.bindings = bindings
         if _COLUMN.fullmatch(key):
             name = bindings.add(key.replace(".", "%2E"), "Identifier")
-            self.text = f"toString({table}attributes.{name})"
-            self.is_there = f"isNotNull({table}attributes.{name})"
+            column = f"{table}attributes.{name}"
+            # The engine's own text of a list is no JSON. Only what looks like one is looked at.
+            self.text = (
+                f"if(startsWith(toString({column}), '[') AND dynamicType({column}) != 'String', "
+                f"toJSONString({column}), toString({column}))"
+            )
+            self.is_there = f"isNotNull({column})"
             # An object has columns below it, but none of its own.
             below = bindings.text(f"^`{key.replace('.', '%2E')}`")
             inner = f"toString(getSubcolumn({table}attributes, {below}))"
