@@ -115,6 +115,7 @@ async def test_every_accepted_item_is_found_in_the_ledger(home: Home) -> None:
 
 async def test_a_repeated_request_is_told_as_a_duplicate_with_its_id(home: Home) -> None:
     await home.capture({"event": "paid", "distinct_id": "u1", "uuid": ID})
+    home.site.clock.move(seconds=3)
     await home.capture({"event": "paid", "distinct_id": "u1", "uuid": ID})
     report = await home.get("/ingestion/")
 

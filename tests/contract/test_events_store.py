@@ -249,22 +249,29 @@ async def test_few_overrides_are_left_alone(events: EventStore, project_id: int)
     assert found.person_id == UUID(int=13)
 
 
-async def test_stored_ids_are_told_from_new_ones(events: EventStore, project_id: int) -> None:
+async def test_stored_ids_are_told_with_the_time_of_their_acceptance(
+    events: EventStore, project_id: int
+) -> None:
     sent = event(project_id)
     await insert(events, [sent])
 
-    assert await events.existing(project_id, [sent.uuid, uuid4()]) == {sent.uuid}
-    assert await events.existing(project_id + 1, [sent.uuid]) == set()
+    asked, known = [sent.uuid, uuid4()], {sent.uuid: sent.received_at}
+    day = sent.timestamp.date()
+    assert await events.existing(project_id, asked) == known
+    assert await events.existing(project_id + 1, [sent.uuid]) == {}
+    assert await events.existing_on(project_id, asked, [day]) == known
+    assert await events.existing_on(project_id, asked, [day - timedelta(days=1)]) == {}
 
 
 async def test_recent_ids_are_the_newest_by_acceptance(events: EventStore, project_id: int) -> None:
     old = event(project_id, received_at=NOON - timedelta(hours=3))
     new = event(project_id, received_at=NOON)
-    await insert(events, [old, new])
+    queued = event(project_id, received_at=NOON, minutes=-60 * 24 * 90)
+    await insert(events, [old, new, queued])
 
     found = await events.recent_ids(NOON - timedelta(hours=1), 1_000_000)
 
-    assert new.uuid in found
+    assert {new.uuid, queued.uuid} <= set(found)
     assert old.uuid not in found
 
 

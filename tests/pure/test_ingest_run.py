@@ -1,6 +1,6 @@
 """A run of envelopes: what it comes to, and what it says twice."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -14,6 +14,7 @@ from fanion.log.port import Entry, Envelope
 from fanion.persons.merge import person_uuid
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
+BEFORE = NOW - timedelta(minutes=5)
 FIRST, SECOND = UUID(int=1, version=4), UUID(int=2, version=4)
 NOTHING = Known({}, {}, {})
 
@@ -90,21 +91,29 @@ def test_of_an_id_that_is_said_twice_the_first_counts() -> None:
 def test_what_is_stored_is_left_out() -> None:
     run = run_of(entry(1, event("a", FIRST), event("b", SECOND), event("c")))
 
-    fresh = without_duplicates(run, {1: {FIRST}})
+    fresh = without_duplicates(run, {1: {FIRST: BEFORE}})
 
     assert names(fresh) == ["b", "c"]
+
+
+def test_what_an_attempt_at_this_run_has_stored_is_no_repetition() -> None:
+    run = run_of(entry(1, event("a", FIRST)), entry(2, event("b", FIRST)))
+
+    fresh = without_duplicates(run, {1: {FIRST: NOW}})
+
+    assert names(fresh) == ["a"]
 
 
 def test_the_same_id_in_two_projects_is_two_events() -> None:
     run = run_of(entry(1, event("a", FIRST)), entry(2, event("b", FIRST), project_id=2))
 
-    assert without_duplicates(run, {2: {FIRST}}).arrived[1] == run.arrived[1]
+    assert without_duplicates(run, {2: {FIRST: BEFORE}}).arrived[1] == run.arrived[1]
 
 
 def test_a_run_without_duplicates_is_itself() -> None:
     run = run_of(entry(1, event("a", FIRST), event("b")))
 
-    assert without_duplicates(run, {1: {SECOND}}) is run
+    assert without_duplicates(run, {1: {SECOND: BEFORE}}) is run
 
 
 def test_groups_become_columns_and_new_types_take_the_next_index() -> None:

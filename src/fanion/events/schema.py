@@ -51,7 +51,8 @@ _EVENTS = f"""
                   CAST('{{}}', 'JSON(max_dynamic_paths = 256)')),
     INDEX by_uuid uuid TYPE bloom_filter(0.01) GRANULARITY 1,
     INDEX by_distinct_id distinct_id TYPE bloom_filter(0.01) GRANULARITY 1,
-    INDEX by_person person_id TYPE bloom_filter(0.01) GRANULARITY 1
+    INDEX by_person person_id TYPE bloom_filter(0.01) GRANULARITY 1,
+    INDEX by_acceptance received_at TYPE minmax GRANULARITY 1
   )
   ENGINE = ReplacingMergeTree
   PARTITION BY greatest(toYYYYMM(timestamp), 201001)

@@ -92,22 +92,22 @@ ORDER BY timestamp DESC
    LIMIT 1
 """
 
-EXISTING = """
-  SELECT DISTINCT uuid
+_EXISTING = """
+  SELECT uuid, min(received_at)
     FROM events
    WHERE project_id = {project_id:UInt64}
      AND uuid IN {uuids:Array(UUID)}
 """
+EXISTING = _EXISTING + "GROUP BY uuid\n"
 
 # The key leads to the days: 5,000 ids of one day are looked up without reading the others.
-EXISTING_ON = EXISTING + "     AND toDate32(timestamp) IN {days:Array(Date32)}\n"
+EXISTING_ON = f"{_EXISTING}     AND toDate32(timestamp) IN {{days:Array(Date32)}}\nGROUP BY uuid\n"
 
-# An event's own time bounds the months to look into; clients do not retry for days.
+# Of any age: a client that was offline sends what happened days ago.
 RECENT_IDS = """
   SELECT uuid
     FROM events
-   WHERE timestamp >= fromUnixTimestamp64Micro({since:Int64}) - INTERVAL 1 DAY
-     AND received_at >= fromUnixTimestamp64Micro({since:Int64})
+   WHERE received_at >= fromUnixTimestamp64Micro({since:Int64})
 ORDER BY received_at DESC
    LIMIT {limit:UInt64}
 """
@@ -215,17 +215,17 @@ class EventStore:
         found = await self._read(ONE_EVENT, {"project_id": project_id, "uuid": uuid})
         return next(iter(await self._survivors(project_id, found)), None)
 
-    async def existing(self, project_id: int, uuids: Sequence[UUID]) -> set[UUID]:
-        """Those of the ids that are stored."""
+    async def existing(self, project_id: int, uuids: Sequence[UUID]) -> dict[UUID, datetime]:
+        """Those of the ids that are stored, with the time at which they were accepted."""
         found = await self._read(EXISTING, {"project_id": project_id, "uuids": uuids})
-        return {row[0] for row in found}
+        return {row[0]: row[1] for row in found}
 
     async def existing_on(
         self, project_id: int, uuids: Sequence[UUID], days: Sequence[date]
-    ) -> set[UUID]:
-        """Those of the ids that are stored with a time of one of these days, in UTC."""
+    ) -> dict[UUID, datetime]:
+        """The same, of those that are stored with a time of one of these days, in UTC."""
         asked = {"project_id": project_id, "uuids": uuids, "days": days}
-        return {row[0] for row in await self._read(EXISTING_ON, asked)}
+        return {row[0]: row[1] for row in await self._read(EXISTING_ON, asked)}
 
     async def recent_ids(self, since: datetime, limit: int) -> Sequence[UUID]:
         """Ids of events of all projects that were accepted from `since` on, the newest first."""

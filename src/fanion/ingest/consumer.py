@@ -33,7 +33,7 @@ LINGER_S = 0.1
 # and the answer to a capture request waits for that same disk.
 BUSY_ENVELOPES = 200
 BUSY_LINGER_S = 0.5
-# Clients retry for minutes; ids of older events are recognised when they are of one day.
+# Clients retry for minutes.
 REMEMBERED = timedelta(hours=2)
 REMEMBERED_MAX = 2_000_000
 # Of one run of an import; one in the order of time spans few. Asking for all would read all.
@@ -153,7 +153,7 @@ class Consumer:
             again = [entry for entry in entries if entry.id <= position.claimed]
             if not again:
                 break
-            await self._ingest(again, None, is_new=False)
+            await self._ingest(again, None)
         self._undisturbed.set()
         self._idle.set()
 
@@ -191,17 +191,12 @@ class Consumer:
         rules = await self._patience.until_done(lambda: self._load_rules(projects))
         return await asyncio.to_thread(prepare_run, entries, rules.__getitem__, self._geoip)
 
-    async def _ingest(
-        self, entries: Sequence[Entry], prepared: PreparedRun | None, *, is_new: bool = True
-    ) -> None:
-        """Returns when every entry is stored, or put aside as one that cannot be.
-
-        is_new: False when part of it may be in the event store by an attempt before this one
-        """
+    async def _ingest(self, entries: Sequence[Entry], prepared: PreparedRun | None) -> None:
+        """Returns when every entry is stored, or put aside as one that cannot be."""
         try:
             if prepared is None:
                 prepared = await self._prepared(entries)
-            run = await self._fresh(prepared) if is_new else prepared
+            run = await self._fresh(prepared)
             await self._patience.until_done(lambda: self._in_turn(lambda: self._store_run(run)))
         except NotOurs:
             raise
@@ -210,34 +205,37 @@ class Consumer:
                 await self._bury(entries[0], error)
                 return
             half = len(entries) // 2
-            await self._ingest(entries[:half], None, is_new=False)
-            await self._ingest(entries[half:], None, is_new=False)
+            await self._ingest(entries[:half], None)
+            await self._ingest(entries[half:], None)
             return
-        for uuids in run.named_ids().values():
-            self._seen.add(uuids)
+        self._remember_ids(run)
         self.position = prepared.last
         self._stored_at = monotonic()
         await self._trim()
 
     async def _fresh(self, run: PreparedRun) -> PreparedRun:
         """Without events that a client sent before: a retry keeps its events' ids."""
-        stored: dict[int, set[UUID]] = {}
+        stored: dict[int, dict[UUID, datetime]] = {}
         for project_id, uuids in run.named_ids().items():
             stored[project_id] = await self._imported(run, project_id, uuids)
             perhaps = self._seen.perhaps([one for one in uuids if one not in stored[project_id]])
-            if perhaps:
-                ask = partial(self._events.existing, project_id, perhaps)
-                stored[project_id] |= await self._patience.until_done(ask)
+            stored[project_id] |= await self._existing(project_id, perhaps)
         return without_duplicates(run, stored)
+
+    async def _existing(self, project_id: int, uuids: Sequence[UUID]) -> Mapping[UUID, datetime]:
+        if not uuids:
+            return {}
+        ask = partial(self._events.existing, project_id, uuids)
+        return await self._patience.until_done(ask)
 
     async def _imported(
         self, run: PreparedRun, project_id: int, uuids: Sequence[UUID]
-    ) -> set[UUID]:
+    ) -> dict[UUID, datetime]:
         """An import may be repeated after months, which no memory knows: the store is asked. A
         copy of an event has its time, so that few days need to be looked at."""
         days = run.named_days()[project_id]
         if not self.historical or not 0 < len(days) <= IMPORTED_DAYS_MAX:
-            return set()
+            return {}
         ask = partial(self._events.existing_on, project_id, uuids, days)
         return await self._patience.until_done(ask)
 
@@ -247,6 +245,10 @@ class Consumer:
         self._seen.add(
             await self._patience.until_done(lambda: self._events.recent_ids(since, REMEMBERED_MAX))
         )
+
+    def _remember_ids(self, run: PreparedRun) -> None:
+        for uuids in run.named_ids().values():
+            self._seen.add(uuids)
 
     async def _in_turn(self, store: Callable[[], Awaitable[None]]) -> None:
         async with self._turn:
@@ -277,8 +279,13 @@ class Consumer:
         self._count(run, perf_counter() - started)
 
     async def _store_letter(self, letter: MarkedLetter, run: PreparedRun) -> None:
-        """A dead letter is stored as a run of its own, from which this lane's position stays."""
-        await self._in_turn(lambda: self._settle(letter, run))
+        """A dead letter is stored as a run of its own, from which this lane's position stays. It
+        may be old, and its client may have sent it again: no memory knows, the store is asked."""
+        named = run.named_ids().items()
+        stored = {key: await self._events.existing(key, uuids) for key, uuids in named if uuids}
+        fresh = without_duplicates(run, stored)
+        await self._in_turn(lambda: self._settle(letter, fresh))
+        self._remember_ids(fresh)
 
     async def _settle(self, letter: MarkedLetter, run: PreparedRun) -> None:
         started = perf_counter()

@@ -1,7 +1,7 @@
 """A run: the envelopes that are ingested together."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import Any
@@ -106,25 +106,27 @@ def count_items(body: bytes) -> int:
         return 1
 
 
-def without_duplicates(run: PreparedRun, stored: Mapping[int, Set[UUID]]) -> PreparedRun:
+def without_duplicates(
+    run: PreparedRun, stored: Mapping[int, Mapping[UUID, datetime]]
+) -> PreparedRun:
     """Leave out what is stored already, and all but the first of what the run says twice.
 
-    stored: by project, ids of this run that the event store has
+    stored: by project, ids of this run that the event store has, and when they were accepted:
+            one with the time of this run's own is no repetition, but was stored by an attempt
+            at this run that did not come to its end
     """
     kept: dict[int, list[Arrived]] = {}
     left_out = Dropped()
     for project_id, events in run.arrived.items():
-        known = set(stored.get(project_id, ()))
+        accepted, met = stored.get(project_id, {}), set[UUID]()
         of_project = kept[project_id] = []
         for event in events:
-            uuid = event.prepared.uuid
-            if event.is_named and uuid in known:
-                left_out.add(
-                    project_id, event.received_at, Drop.DUPLICATE, _as_sent(event.prepared), ""
-                )
+            uuid, at = event.prepared.uuid, event.received_at
+            if event.is_named and (uuid in met or accepted.get(uuid, at) != at):
+                left_out.add(project_id, at, Drop.DUPLICATE, _as_sent(event.prepared), "")
                 continue
             if event.is_named:
-                known.add(uuid)
+                met.add(uuid)
             of_project.append(event)
     tally = left_out.tally()
     if not tally.counts:
