@@ -11,6 +11,7 @@ from fanion.cohorts.deleted_store import DeletedCohorts
 from fanion.cohorts.explain_api import CohortExplanationsApi
 from fanion.cohorts.members_api import CohortMembersApi
 from fanion.cohorts.store import CohortStore
+from fanion.cohorts.uploads_store import UploadStore
 from fanion.cohorts.work_store import WorkStore
 from fanion.config import Settings
 from fanion.db.engine import Records
@@ -35,7 +36,7 @@ def build_cohort_parts(
     now: Callable[[], datetime],
 ) -> CohortParts:
     """changed: is told the project whose flags have to be read again"""
-    store = CohortStore(records)
+    store, uploads = CohortStore(records), UploadStore(records, now)
 
     async def zone_of(project_id: int) -> ZoneInfo:
         project = await projects.by_id(project_id)
@@ -45,9 +46,10 @@ def build_cohort_parts(
         store,
         WorkStore(records, settings.cohort_lease_s),
         DeletedCohorts(records, timedelta(days=settings.deleted_cohorts_kept_days)),
+        uploads,
         events,
         zone_of,
         now,
         settings.cohorts_every_s,
     )
-    return CohortParts(Cohorts(store, events, calculator, changed), calculator)
+    return CohortParts(Cohorts(store, uploads, events, calculator, changed), calculator)

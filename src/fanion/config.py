@@ -30,6 +30,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     public_url: str = ""
     log_level: str = "info"
     body_bytes_max: int = 20_971_520  # api.md, Limits: 20 MB for a batch request
+    upload_bytes_max: int = 268_435_456  # a file of 7 million UUIDs
     accept_log_bytes_max: int = 4 * 1024**3
     shutdown_s: float = 8.0
     decide_store_timeout_s: float = 0.5  # flags.md section 18: 300–600 ms
@@ -48,6 +49,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise ValueError("LOG_LEVEL must be debug, info, warning or error")
         for name in (
             "body_bytes_max",
+            "upload_bytes_max",
             "accept_log_bytes_max",
             "decide_store_timeout_s",
             "cohorts_every_s",

@@ -86,6 +86,7 @@ def build_management(parts: ManagementParts) -> Management:
         controllers=CONTROLLERS,
         dependencies=_of_flags(parts) | _of_data(parts) | {"records": ingestion.records},
         body_bytes_max=settings.body_bytes_max,
+        upload_bytes_max=settings.upload_bytes_max,
         public_url=settings.public_url,
         answered_elsewhere=HOT_OPERATIONS,
     )

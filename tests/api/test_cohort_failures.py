@@ -12,6 +12,7 @@ import pytest
 from fanion.cohorts.calculate import OUTAGE_WAIT_S, Calculator
 from fanion.cohorts.deleted_store import DeletedCohorts
 from fanion.cohorts.store import CohortStore
+from fanion.cohorts.uploads_store import UploadStore
 from fanion.cohorts.work_store import WorkStore
 from fanion.events.event import EventStoreUnavailable
 from fanion.events.members_store import Found
@@ -45,7 +46,10 @@ def calculator(
     work = WorkStore(records, lease_s=60)
     events = events or cast(EventStore, home.site.events)
     deleted = DeletedCohorts(records, timedelta(days=7))
-    return Calculator(CohortStore(records), work, deleted, events, zone_of, now, every_s=900)
+    uploads = UploadStore(records, now)
+    return Calculator(
+        CohortStore(records), work, deleted, uploads, events, zone_of, now, every_s=900
+    )
 
 
 async def test_a_nul_in_the_criteria_is_an_error_like_any_other(home: Home) -> None:

@@ -19,6 +19,7 @@ from tests.contract.test_cohorts_store import (
     finish,
     names_in,
     people,
+    uploaded,
 )
 
 
@@ -57,7 +58,7 @@ async def test_a_calculation_writes_nothing_into_what_became_static(records: Rec
 
 async def test_an_import_writes_nothing_into_what_became_dynamic(records: Records) -> None:
     made = await people(records, "a", "b")
-    one = await cohort(records, Import(b"a\n"), is_static=True)
+    one = await cohort(records, await uploaded(records, "a"), is_static=True)
     work = WorkStore(records, LEASE_S)
     running = await claimed(work)
     await work.add_distinct_ids(running, ["a"], NOW)
@@ -77,7 +78,7 @@ async def test_members_for_a_dynamic_cohort_are_passed_over(records: Records) ->
     work, one = WorkStore(records, LEASE_S), await cohort(records)
     await finish(work, await claimed(work))
 
-    await change(records, one, Import(b"a\n"), name="b")
+    await change(records, one, await uploaded(records, "a"), name="b")
     await change(records, one, is_static=True)
 
     assert await work.imports(one.id) == []
@@ -86,7 +87,7 @@ async def test_members_for_a_dynamic_cohort_are_passed_over(records: Records) ->
 
 async def test_a_restored_cohort_is_given_what_waits_for_it(records: Records) -> None:
     await people(records, "a")
-    one = await cohort(records, Import(b"a\n"), is_static=True)
+    one = await cohort(records, await uploaded(records, "a"), is_static=True)
     work = WorkStore(records, LEASE_S)
 
     await change(records, one, deleted=True)
@@ -96,7 +97,7 @@ async def test_a_restored_cohort_is_given_what_waits_for_it(records: Records) ->
     claim = await claimed(work)
 
     assert idle is None
-    assert [found for _, found in await work.imports(claim.id)] == [Import(b"a\n")]
+    assert [waiting.kind for waiting in await work.imports(claim.id)] == ["distinct_id"]
 
 
 async def test_a_restored_cohort_without_anything_waiting_is_left_alone(records: Records) -> None:

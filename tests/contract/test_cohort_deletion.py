@@ -5,7 +5,7 @@ from datetime import timedelta
 from sqlalchemy import func, select
 
 from fanion.cohorts.deleted_store import DeletedCohorts
-from fanion.cohorts.store import CohortStore, Import
+from fanion.cohorts.store import CohortStore
 from fanion.cohorts.work_store import WorkStore
 from fanion.db.cohort_tables import cohort_imports, cohort_people
 from fanion.db.engine import Records
@@ -18,6 +18,7 @@ from tests.contract.test_cohorts_store import (
     finish,
     names_in,
     people,
+    uploaded,
 )
 
 KEPT = timedelta(days=7)
@@ -28,14 +29,17 @@ async def left(records: Records) -> tuple[int, int]:
     """Members and files of all cohorts."""
     async with records.read() as connection:
         members = await connection.scalar(select(func.count()).select_from(cohort_people))
-        files = await connection.scalar(select(func.count()).select_from(cohort_imports))
+        waiting = select(func.count()).where(cohort_imports.c.cohort_id.is_not(None))
+        files = await connection.scalar(waiting)
     return members or 0, files or 0
 
 
 async def test_deleted_cohorts_lose_their_members_after_a_while(records: Records) -> None:
     await people(records, "a", "b", "c")
     work, deleted = WorkStore(records, LEASE_S), DeletedCohorts(records, KEPT)
-    gone, kept = [await cohort(records, Import(b"a\n"), is_static=True) for _ in range(2)]
+    gone, kept = [
+        await cohort(records, await uploaded(records, "a"), is_static=True) for _ in range(2)
+    ]
     for _ in (gone, kept):
         claim = await claimed(work)
         await work.add_distinct_ids(claim, ["a", "b", "c"], NOW)
@@ -58,7 +62,7 @@ async def test_deleted_cohorts_lose_their_members_after_a_while(records: Records
 async def test_a_restored_cohort_keeps_its_members(records: Records) -> None:
     await people(records, "a")
     work, deleted = WorkStore(records, LEASE_S), DeletedCohorts(records, KEPT)
-    one = await cohort(records, Import(b"a\n"), is_static=True)
+    one = await cohort(records, await uploaded(records, "a"), is_static=True)
 
     await change(records, one, deleted=True)
     await change(records, one, deleted=False)

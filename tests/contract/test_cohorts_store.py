@@ -13,6 +13,7 @@ from fanion.cohorts.changes import created_values
 from fanion.cohorts.members_store import MemberQuery, find_members
 from fanion.cohorts.memberships_store import memberships
 from fanion.cohorts.store import CohortStore, Import, StoredCohort
+from fanion.cohorts.uploads_store import UploadStore, store_ids
 from fanion.cohorts.work_store import Claim, LeaseLost, WorkStore
 from fanion.db.cohort_tables import cohort_people, cohorts
 from fanion.db.engine import Records
@@ -52,6 +53,12 @@ async def people(records: Records, *names: str, project_id: int = 1) -> dict[str
 async def cohort(records: Records, members: Import | None = None, **sent: Any) -> StoredCohort:
     values = created_values(sent, NOW, imports=members is not None)
     return await CohortStore(records).create(AUTHOR, values, members)
+
+
+async def uploaded(records: Records, *ids: str) -> Import:
+    """A file of distinct ids that no cohort has yet."""
+    async with records.write() as connection:
+        return await connection.run_sync(store_ids, 1, "distinct_id", ids, NOW)
 
 
 async def claimed(work: WorkStore, now: datetime = NOW, lease: str = "me") -> Claim:
@@ -256,16 +263,17 @@ async def merge(records: Records, gone: int, survivor: int) -> None:
 
 async def test_imports_are_kept_until_they_are_shown(records: Records) -> None:
     await people(records, "a")
-    one = await cohort(records, Import(b"a\n"), is_static=True)
+    one = await cohort(records, await uploaded(records, "a"), is_static=True)
     work = WorkStore(records, LEASE_S)
 
     claim = await claimed(work)
-    [(number, found)] = await work.imports(one.id)
+    [waiting] = await work.imports(one.id)
+    found = [ids async for ids in UploadStore(records, lambda: NOW).ids(waiting.id)]
     await work.add_distinct_ids(claim, ["a"], NOW)
     run = {"started_at": NOW, "seconds": 0.1, "rows_read": 0}
-    await work.finish(claim, NOW, None, run, [number])
+    await work.finish(claim, NOW, None, run, [waiting.id])
 
-    assert found == Import(b"a\n")
+    assert (waiting.kind, found) == ("distinct_id", [["a"]])
     assert await work.imports(one.id) == []
     assert await work.claim(NOW, "me") is None
     assert await names_in(records, one.id) == ["a"]

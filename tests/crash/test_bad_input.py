@@ -64,6 +64,19 @@ class Line:
         assert answer.status == 200, body
         return body
 
+    def form(self, method: str, path: str, pieces: Iterator[bytes] | None) -> int:
+        """The status that a form without a told length and boundary gets."""
+        headers = {
+            "authorization": f"Bearer {self.keys.personal_api_key}",
+            "content-type": "multipart/form-data",
+        }
+        if pieces is not None:
+            headers["transfer-encoding"] = "chunked"
+        self._connection.request(method, path, pieces, headers, encode_chunked=pieces is not None)
+        answer = self._connection.getresponse()
+        answer.read()
+        return answer.status
+
     def close(self) -> None:
         self._connection.close()
 
@@ -244,6 +257,14 @@ def test_what_unfolds_to_gigabytes_is_too_large(line: Line, path: str, layers: i
 
     line.post_good()
     assert (status, answer) == (413, TOO_LARGE)
+
+
+def test_a_form_that_nobody_reads_does_no_harm(line: Line) -> None:
+    path = "/api/projects/@current/cohorts/"
+
+    assert line.form("GET", path, None) == 200
+    assert line.form("POST", path, iter([b"--x\r\n" * 100_000] * 3)) == 400
+    line.post_good()
 
 
 def test_a_batch_of_50_000_items_is_stored_whole(line: Line) -> None:

@@ -1,12 +1,14 @@
 """Files of members, tables of members, and what changes between two lists of them."""
 
+import io
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fanion.cohorts.differences import Differences
 from fanion.cohorts.table import members_table
-from fanion.cohorts.upload import check_csv, read_csv
+from fanion.cohorts.upload import LINE_CHARS_MAX, read_csv
 from fanion.errors import Invalid
 
 UUIDS = st.sets(st.integers(0, 30).map(lambda n: n.to_bytes(16)), max_size=20)
@@ -45,17 +47,50 @@ def test_differences_lead_from_one_list_to_the_other(
     ],
 )
 def test_a_file_tells_what_it_holds(text: str, kind: str, ids: list[str]) -> None:
-    members = read_csv(text.encode())
+    members = read_csv(io.BytesIO(text.encode()))
 
     assert (members.kind, list(members.ids)) == (kind, ids)
 
 
-@pytest.mark.parametrize("raw", [b"a\n\xff\n", b'"' + b"x" * 200_000])
-def test_a_file_that_cannot_be_read_is_refused(raw: bytes) -> None:
+NOT_TEXT = "The file must be encoded in UTF-8."
+TOO_LONG = "The file cannot be read as CSV: a line is longer than 1048576 characters."
+
+
+@pytest.mark.parametrize(
+    ("raw", "detail"),
+    [
+        (b"\xff\n", NOT_TEXT),
+        (b"a\n" * 100_000 + b"\xff\n", NOT_TEXT),
+        (b"a\n\xe2\x82", NOT_TEXT),
+        ("a\n".encode("utf-16"), NOT_TEXT),
+        (b'"' + b"x" * 200_000, "The file cannot be read as CSV: field larger than field limit"),
+        (b'a\n"' + b"x\n" * 200_000, "The file cannot be read as CSV: field larger than"),
+        (b"a," * LINE_CHARS_MAX, TOO_LONG),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_refused(raw: bytes, detail: str) -> None:
     with pytest.raises(Invalid) as raised:
-        check_csv(raw)
+        list(read_csv(io.BytesIO(raw)).ids)
 
     assert raised.value.attr == "csv"
+    assert raised.value.detail.startswith(detail)
+
+
+def test_ids_are_taken_some_at_a_time_and_each_once() -> None:
+    members = read_csv(io.BytesIO(b"a\nb\na\nc\na\n"))
+
+    assert [members.take(2) for _ in range(4)] == [["a", "b"], ["a", "c"], ["a"], []]
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
+def test_quotes_and_letters_may_lie_across_the_pieces_of_a_file(ending: str) -> None:
+    """Text is decoded 8 KiB at a time."""
+    ids = [f'n{number} "é€𝄞",{ending}x' for number in range(3_000)]
+    quoted = ['"' + one.replace('"', '""') + '",more' for one in ids]
+
+    members = read_csv(io.BytesIO(ending.join(quoted).encode()))
+
+    assert list(members.ids) == ids
 
 
 def test_a_table_has_the_columns_of_all_rows() -> None:

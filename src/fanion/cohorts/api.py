@@ -3,10 +3,9 @@
 source: api.md, "Cohorts"; cohorts.md sections 11 to 13 and 15
 """
 
-import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import IO, Any
 
 from litestar import Controller, delete, get, patch, post, put
 from litestar.di import NamedDependency
@@ -20,7 +19,7 @@ from fanion.cohorts.calculate import Calculator
 from fanion.cohorts.changes import changed_values, copy_name, created_values
 from fanion.cohorts.definition import Criteria, Standing
 from fanion.cohorts.store import CohortStore, Import, StoredCohort
-from fanion.cohorts.upload import check_csv
+from fanion.cohorts.uploads_store import UploadStore
 from fanion.errors import Invalid, NotFound
 from fanion.events.store import EventStore
 from fanion.projects.request import ManagementRequest, scoped
@@ -34,6 +33,7 @@ class Cohorts:
     """changed: is told the project whose flags have to be read again"""
 
     store: CohortStore
+    uploads: UploadStore
     events: EventStore
     calculator: Calculator
     changed: Callable[[int], None]
@@ -64,7 +64,7 @@ class CohortsApi(Controller):
         found, count = await cohorts.store.page(request.project.id, page.limit, page.offset)
         return page.of([cohort_body(cohort) for cohort in found], count)
 
-    @post("/", summary="Create a cohort", operation_class=WITH_FILE)
+    @post("/", summary="Create a cohort", operation_class=WITH_FILE, takes_files=True)
     async def create(
         self,
         request: ManagementRequest,
@@ -72,11 +72,11 @@ class CohortsApi(Controller):
         cohorts: NamedDependency[Cohorts],
     ) -> CohortBody:
         """Members are found in the background. A static cohort may bring a file as `csv`."""
-        sent = _sent(data)
-        members = await _members(request) if sent.get("is_static") else None
-        author = author_of(request)
-        values = created_values(sent, author.now, imports=members is not None)
-        created = await cohorts.store.create(author, values, members)
+        sent, author = _sent(data), author_of(request)
+        file = await _file(request) if sent.get("is_static") else None
+        values = created_values(sent, author.now, imports=file is not None)
+        async with cohorts.uploads.stored(request.project.id, file) as members:
+            created = await cohorts.store.create(author, values, members)
         cohorts.told(request.project.id)
         return cohort_body(created)
 
@@ -96,7 +96,12 @@ class CohortsApi(Controller):
         """Deleted ones too."""
         return cohort_body(await cohorts.get(request.project.id, cohort_id))
 
-    @patch("/{cohort_id:str}", summary="Update a cohort", operation_class=WITH_FILE)
+    @patch(
+        "/{cohort_id:str}",
+        summary="Update a cohort",
+        operation_class=WITH_FILE,
+        takes_files=True,
+    )
     async def change(
         self,
         request: ManagementRequest,
@@ -107,7 +112,12 @@ class CohortsApi(Controller):
         """Calculates anew, unless it deletes. A file as `csv` adds members to a static cohort."""
         return await _change(request, cohort_id, data, cohorts)
 
-    @put("/{cohort_id:str}", summary="Update a cohort", operation_class=WITH_FILE)
+    @put(
+        "/{cohort_id:str}",
+        summary="Update a cohort",
+        operation_class=WITH_FILE,
+        takes_files=True,
+    )
     async def replace(
         self,
         request: ManagementRequest,
@@ -156,12 +166,14 @@ async def _change(
     request: ManagementRequest, cohort_id: int, data: CohortFields, cohorts: Cohorts
 ) -> CohortBody:
     sent, author = _sent(data), author_of(request)
-    members = await _members(request)
+    file = await _file(request)
 
     def decide(before: Standing, others: Mapping[int, Criteria]) -> dict[str, Any]:
-        return changed_values(sent, before, others, author.now, imports=members is not None)
+        return changed_values(sent, before, others, author.now, imports=file is not None)
 
-    changed = await cohorts.store.change(author, cohort_id, decide, members)
+    await cohorts.get(request.project.id, cohort_id)
+    async with cohorts.uploads.stored(request.project.id, file) as members:
+        changed = await cohorts.store.change(author, cohort_id, decide, members)
     if changed is None:
         raise NotFound
     cohorts.told(request.project.id)
@@ -172,10 +184,6 @@ def _sent(data: CohortFields) -> dict[str, Any]:
     return {name: value for name, value in structs.asdict(data).items() if value is not UNSET}
 
 
-async def _members(request: ManagementRequest) -> Import | None:
-    """The file that came along. raises: Invalid for one that cannot be read"""
-    csv = (await request.values()).files.get("csv")
-    if csv is None:
-        return None
-    await asyncio.to_thread(check_csv, csv)
-    return Import(csv)
+async def _file(request: ManagementRequest) -> IO[bytes] | None:
+    """The members that came along."""
+    return (await request.values()).files.get("csv")

@@ -24,9 +24,10 @@ from fanion.cohorts.criteria import resolve
 from fanion.cohorts.deleted_store import DeletedCohorts
 from fanion.cohorts.differences import Differences
 from fanion.cohorts.plan import Moment, Plan, compile_plan
-from fanion.cohorts.store import CohortStore, Import
-from fanion.cohorts.upload import read_csv
-from fanion.cohorts.work_store import MEMBERS_MAX, Claim, LeaseLost, WorkStore
+from fanion.cohorts.store import CohortStore
+from fanion.cohorts.upload import person_ids
+from fanion.cohorts.uploads_store import UploadStore
+from fanion.cohorts.work_store import MEMBERS_MAX, Claim, LeaseLost, Waiting, WorkStore
 from fanion.db.engine import RecordsUnavailable
 from fanion.events.event import EventRejected, EventStoreUnavailable, StatementFailed
 from fanion.events.members_store import INPUTS_MAX
@@ -65,6 +66,7 @@ class Calculator:
         cohorts: CohortStore,
         work: WorkStore,
         deleted: DeletedCohorts,
+        uploads: UploadStore,
         events: EventStore,
         zone_of: Callable[[int], Awaitable[ZoneInfo]],
         now: Callable[[], datetime],
@@ -73,6 +75,7 @@ class Calculator:
         self._cohorts = cohorts
         self._work = work
         self._deleted = deleted
+        self._uploads = uploads
         self._events = events
         self.zone_of = zone_of
         self._now = now
@@ -108,7 +111,7 @@ class Calculator:
         """
         claim = await self._work.claim(self._now(), self._lease)
         if claim is None:
-            return await self._deleted.purge(self._now())
+            return await self._uploads.clear() or await self._deleted.purge(self._now())
         over = asyncio.Event()
         renewing = asyncio.create_task(self._keep(claim, over))
         try:
@@ -154,7 +157,7 @@ class Calculator:
         raises: LeaseLost, RecordsUnavailable, EventStoreUnavailable
         """
         started, began = self._now(), perf_counter()
-        imports: list[int] = []
+        imports: list[Waiting] = []
         try:
             if claim.cohort.criteria.is_static:
                 rows_read = await self._import(claim, imports)
@@ -177,9 +180,11 @@ class Calculator:
         seconds = perf_counter() - began
         run = {"started_at": started, "seconds": round(seconds, 3), "rows_read": rows_read}
         again = self._again(claim, failed=False)
-        count = await self._work.finish(claim, self._now(), again, run, imports)
-        while await self._work.sweep(claim.id):
-            pass
+        done = [one.id for one in imports]
+        count = await self._work.finish(claim, self._now(), again, run, done)
+        for cohort_id in (claim.id, *(one.source_id for one in imports if one.source_id)):
+            while await self._work.sweep(cohort_id):
+                pass
         self._log.info("cohort_calculated", cohort=claim.id, members=count, **run)
 
     async def _fail(self, claim: Claim, message: str) -> None:
@@ -209,30 +214,29 @@ class Calculator:
             uuids = [UUID(bytes=member) for member in some]
             await self._work.add(claim, uuids, self._now())
 
-    async def _import(self, claim: Claim, imports: list[int]) -> int:
+    async def _import(self, claim: Claim, imports: list[Waiting]) -> int:
         """Add what was uploaded; members of before stay. imports: gets those that are read"""
-        for number, one in await self._work.imports(claim.id):
-            imports.append(number)
+        for one in await self._work.imports(claim.id):
+            imports.append(one)
             if one.source_id is not None:
-                await self._copy(claim, one.source_id)
-            elif one.csv is not None:
+                await self._copy(claim, one)
+            else:
                 await self._read(claim, one)
         return 0
 
-    async def _copy(self, claim: Claim, source_id: int) -> None:
+    async def _copy(self, claim: Claim, one: Waiting) -> None:
         last: int | None = 0
         while last is not None:
-            last = await self._work.copy(claim, source_id, last, self._now())
+            last = await self._work.copy(claim, one, last, self._now())
 
-    async def _read(self, claim: Claim, one: Import) -> None:
-        members = read_csv(one.csv or b"")
-        while some := await asyncio.to_thread(_take, members.ids):
-            if members.kind == "distinct_id":
+    async def _read(self, claim: Claim, one: Waiting) -> None:
+        async for some in self._uploads.ids(one.id):
+            if one.kind == "distinct_id":
                 await self._work.add_distinct_ids(claim, some, self._now())
-            elif members.kind == "email":
+            elif one.kind == "email":
                 emails = [email.lower() for email in some]
                 await self._work.add_emails(claim, emails, self._now())
-            elif uuids := _uuids(some):
+            elif uuids := person_ids(some):
                 await self._work.add(claim, uuids, self._now())
 
     def _again(self, claim: Claim, *, failed: bool) -> datetime | None:
@@ -273,26 +277,6 @@ def _told(error: CriteriaError | EventRejected | StatementFailed) -> str:
     if isinstance(error, StatementFailed):
         return f"The event store could not work the criteria out: {error}"
     return str(error)
-
-
-def _take(ids: Iterator[str]) -> list[str]:
-    """The next ids, each once."""
-    some: dict[str, None] = {}
-    for one in ids:
-        some[one] = None
-        if len(some) >= MEMBERS_MAX:
-            break
-    return list(some)
-
-
-def _uuids(texts: Sequence[str]) -> list[UUID]:
-    found = []
-    for text in texts:
-        try:
-            found.append(UUID(text))
-        except ValueError:
-            continue
-    return found
 
 
 def _chunks(items: Sequence[T]) -> Iterator[Sequence[T]]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, delete, or_, select, update
 
+from fanion.cohorts.store import drop_imports
 from fanion.cohorts.work_store import MEMBERS_MAX
 from fanion.db.cohort_tables import cohort_imports, cohort_people, cohorts
 from fanion.db.engine import Records
@@ -56,7 +57,7 @@ def _purge(connection: Connection, until: datetime, now: datetime, members_max: 
     connection.execute(
         update(cohorts).where(_cohort.id == cohort_id).values(version=0, count=None, lease=None)
     )
-    connection.execute(delete(cohort_imports).where(_import.cohort_id == cohort_id))
+    drop_imports(connection, _import.cohort_id == cohort_id)
     some = select(_member.person_id).where(_member.cohort_id == cohort_id).limit(members_max)
     connection.execute(
         delete(cohort_people).where(_member.cohort_id == cohort_id, _member.person_id.in_(some))

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, insert, select, update
 
 from fanion.activity.changes import changes
 from fanion.activity.store import Author, Entry
@@ -13,6 +13,7 @@ from fanion.cohorts.definition import Criteria, Standing
 from fanion.db.cohort_tables import cohort_imports, cohort_people, cohorts
 from fanion.db.engine import Records
 from fanion.db.tables import users
+from fanion.errors import Unavailable
 from fanion.projects.flag_version_store import move_flag_version
 from fanion.projects.model import UserSummary
 from fanion.projects.summary_store import USER_SUMMARY, user_summary
@@ -21,7 +22,11 @@ from fanion.webhooks.outbox_store import tell
 # What the activity tells of; the outcome of calculations is not among it.
 COMPARED = ("name", "description", "filters", "groups", "is_static", "deleted")
 
+# When something was written that nobody waits for any more.
+LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+
 _cohort = cohorts.c
+_member = cohort_people.c
 _CRITERIA = (_cohort.id, _cohort.name, _cohort.is_static, _cohort.filters, _cohort.groups)
 _SHOWN = (
     "project_id",
@@ -76,9 +81,9 @@ class StoredCohort:
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """Members for a static cohort: the bytes of a file, or the members of another cohort."""
+    """Members for a static cohort: an uploaded file, or what another cohort has now."""
 
-    csv: bytes | None = None
+    upload_id: int | None = None
     source_id: int | None = None
 
 
@@ -175,7 +180,7 @@ def create_cohort(
         project_id=project_id, created_by_id=author.user_id, created_at=author.now, **values
     )
     cohort_id = connection.execute(statement.returning(_cohort.id)).scalar_one()
-    _add_import(connection, project_id, cohort_id, members)
+    _add_import(connection, author, cohort_id, members)
     created = get_cohort(connection, project_id, cohort_id)
     assert created is not None
     if told:
@@ -207,7 +212,7 @@ def change_cohort(
     after = get_cohort(connection, project_id, cohort_id)
     assert after is not None
     if after.criteria.is_static:
-        _add_import(connection, project_id, cohort_id, members)
+        _add_import(connection, author, cohort_id, members)
     _tell(connection, author, after, before)
     _tell_import(connection, author, after, members)
     move_flag_version(connection, project_id)
@@ -226,22 +231,61 @@ def _begin_as_other_kind(connection: Connection, cohort_id: int) -> None:
     connection.execute(
         update(cohorts).where(_cohort.id == cohort_id).values(lease=None, lease_until=None)
     )
-    for table in (cohort_people, cohort_imports):
-        connection.execute(delete(table).where(table.c.cohort_id == cohort_id))
+    drop_imports(connection, cohort_imports.c.cohort_id == cohort_id)
+    copies = cohort_imports.c.source_id == cohort_id
+    waiting = select(cohort_imports.c.id).where(copies, cohort_imports.c.cohort_id.is_not(None))
+    if connection.scalar(select(waiting.exists())):
+        _hide_members(connection, cohort_id)
+    else:
+        connection.execute(delete(cohort_people).where(cohort_people.c.cohort_id == cohort_id))
+
+
+def _hide_members(connection: Connection, cohort_id: int) -> None:
+    """A next version has nobody. Whoever copies the one before removes its rows afterwards."""
+    row = connection.execute(
+        select(_cohort.version, _cohort.requested).where(_cohort.id == cohort_id)
+    ).one()
+    mine, empty = _member.cohort_id == cohort_id, row.requested + 1
+    connection.execute(delete(cohort_people).where(mine, _member.added > row.version))
+    connection.execute(
+        update(cohort_people).where(mine, _member.removed > row.version).values(removed=empty)
+    )
+    connection.execute(
+        update(cohorts).where(_cohort.id == cohort_id).values(version=empty, requested=empty)
+    )
+
+
+def drop_imports(connection: Connection, which: ColumnElement[bool]) -> None:
+    """They are cleared away later, in steps."""
+    connection.execute(
+        update(cohort_imports).where(which).values(cohort_id=None, written_at=LONG_AGO)
+    )
 
 
 def _add_import(
-    connection: Connection, project_id: int, cohort_id: int, members: Import | None
+    connection: Connection, author: Author, cohort_id: int, members: Import | None
 ) -> None:
-    if members is not None:
+    if members is None:
+        return
+    if members.source_id is not None:
+        version = select(_cohort.version).where(_cohort.id == members.source_id)
         connection.execute(
             insert(cohort_imports).values(
-                project_id=project_id,
+                project_id=author.project.id,
                 cohort_id=cohort_id,
-                csv=members.csv,
                 source_id=members.source_id,
+                source_version=version.scalar_subquery(),
+                written_at=author.now,
             )
         )
+        return
+    given = connection.execute(
+        update(cohort_imports)
+        .where(cohort_imports.c.id == members.upload_id, cohort_imports.c.cohort_id.is_(None))
+        .values(cohort_id=cohort_id)
+    )
+    if given.rowcount != 1:
+        raise Unavailable("The uploaded file is gone. Please retry.")
 
 
 def _tell(
@@ -266,7 +310,7 @@ def _tell_import(
     connection: Connection, author: Author, cohort: StoredCohort, members: Import | None
 ) -> None:
     """That somebody gave it a file; what of it becomes a member is found out later."""
-    if members is not None and members.csv is not None and cohort.criteria.is_static:
+    if members is not None and members.upload_id is not None and cohort.criteria.is_static:
         entry = Entry(
             author=author,
             scope="Cohort",

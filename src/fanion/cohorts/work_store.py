@@ -16,6 +16,7 @@ from uuid import UUID
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    Exists,
     Select,
     case,
     delete,
@@ -27,13 +28,15 @@ from sqlalchemy import (
 )
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fanion.cohorts.store import Import, StoredCohort, get_cohort
+from fanion.cohorts.store import StoredCohort, drop_imports, get_cohort
+from fanion.cohorts.upload import Kind
 from fanion.db.cohort_tables import NEVER, cohort_imports, cohort_people, cohorts
 from fanion.db.engine import Records
 from fanion.db.tables import ID, person_distinct_ids, persons
 from fanion.db.upsert import upsert
 
 _cohort = cohorts.c
+_import = cohort_imports.c
 _member = cohort_people.c
 _person = persons.c
 _link = person_distinct_ids.c
@@ -58,6 +61,17 @@ class Claim:
     @property
     def id(self) -> int:
         return self.cohort.id
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What a cohort is to be given: a file of this kind of ids, or the members that another
+    cohort had in a version."""
+
+    id: int
+    kind: Kind | None
+    source_id: int | None
+    source_version: int | None
 
 
 def is_seen(version: ColumnElement[int] | int) -> ColumnElement[bool]:
@@ -101,11 +115,11 @@ class WorkStore:
         async with self._holding(claim, now) as connection:
             await connection.run_sync(_add, claim, who)
 
-    async def copy(self, claim: Claim, source_id: int, after: int, now: datetime) -> int | None:
+    async def copy(self, claim: Claim, source: Waiting, after: int, now: datetime) -> int | None:
         """Members of another cohort behind the person `after`; returns the last one copied,
         None when there are no more. raises: LeaseLost"""
         async with self._holding(claim, now) as connection:
-            return await connection.run_sync(_copy, claim, source_id, after)
+            return await connection.run_sync(_copy, claim, source, after)
 
     async def remove(self, claim: Claim, people: Sequence[int], now: datetime) -> None:
         """people: numbers of persons, at most MEMBERS_MAX. raises: LeaseLost"""
@@ -162,11 +176,13 @@ class WorkStore:
             )
 
     async def sweep(self, cohort_id: int) -> bool:
-        """Remove some rows that no version shows any more; whether there may be more."""
+        """Remove some rows that no version shows any more, and that no copy waits for; whether
+        there may be more."""
         gone = (
             select(_member.person_id)
             .join(cohorts, _cohort.id == _member.cohort_id)
             .where(_member.cohort_id == cohort_id, _member.removed <= _cohort.version)
+            .where(~_waiting_copies(_import.source_version < _member.removed))
             .limit(MEMBERS_MAX)
         )
         async with self.records.write() as connection:
@@ -177,17 +193,16 @@ class WorkStore:
             )
             return done.rowcount == MEMBERS_MAX
 
-    async def imports(self, cohort_id: int) -> Sequence[tuple[int, Import]]:
-        """With their numbers, the oldest first."""
+    async def imports(self, cohort_id: int) -> Sequence[Waiting]:
+        """The oldest first."""
         row = cohort_imports.c
         statement = (
-            select(row.id, row.csv, row.source_id)
+            select(row.id, row.kind, row.source_id, row.source_version)
             .where(row.cohort_id == cohort_id)
             .order_by(row.id)
         )
         async with self.records.read() as connection:
-            found = await connection.execute(statement)
-            return [(one.id, Import(one.csv, one.source_id)) for one in found]
+            return [Waiting(*one) for one in await connection.execute(statement)]
 
     @asynccontextmanager
     async def members(
@@ -226,15 +241,25 @@ async def _batches(
         yield [(uuid.bytes, number) for uuid, number in some]
 
 
+def _waiting_copies(*conditions: ColumnElement[bool]) -> Exists:
+    """Whether another cohort is still to be given members of this one."""
+    copies = select(_import.id).where(_import.source_id == _cohort.id)
+    return copies.where(_import.cohort_id.is_not(None), *conditions).exists()
+
+
 def _holds(claim: Claim) -> ColumnElement[bool]:
     return (_cohort.id == claim.id) & (_cohort.lease == claim.lease)
 
 
 def _due(now: datetime) -> Select[Any]:
     free = or_(_cohort.lease_until.is_(None), _cohort.lease_until <= now)
+    copy = cohorts.alias("copy")
+    # Before the next calculation: that one may change the rows of the version to be copied.
+    copied_first = (copy.c.id == _import.cohort_id) & copy.c.due_at.is_not(None)
     return (
         select(_cohort.id, _cohort.project_id)
         .where(_cohort.due_at <= now, free)
+        .where(~_waiting_copies(copied_first, copy.c.errors_calculating == 0))
         .order_by(_cohort.due_at, _cohort.id)
         .limit(1)
     )
@@ -288,11 +313,11 @@ def _add(connection: Connection, claim: Claim, who: Select[Any]) -> None:
     )
 
 
-def _copy(connection: Connection, claim: Claim, source_id: int, after: int) -> int | None:
-    version = select(_cohort.version).where(_cohort.id == source_id).scalar_subquery()
+def _copy(connection: Connection, claim: Claim, source: Waiting, after: int) -> int | None:
     people = connection.scalars(
         select(_member.person_id)
-        .where(_member.cohort_id == source_id, _member.person_id > after, is_seen(version))
+        .where(_member.cohort_id == source.source_id, _member.person_id > after)
+        .where(is_seen(source.source_version or 0))
         .order_by(_member.person_id)
         .limit(MEMBERS_MAX)
     ).all()
@@ -329,7 +354,7 @@ def _finish(
             **_let_go(claim, again_at),
         )
     )
-    _drop_imports(connection, imports)
+    drop_imports(connection, cohort_imports.c.id.in_(imports))
     return members or 0
 
 
@@ -361,9 +386,3 @@ def _let_go(claim: Claim, again_at: datetime | None) -> dict[str, Any]:
         ),
         "due_at": case((unchanged, again_at), else_=_cohort.due_at),
     }
-
-
-def _drop_imports(connection: Connection, imports: Sequence[int]) -> None:
-    if imports:
-        row = cohort_imports.c
-        connection.execute(delete(cohort_imports).where(row.id.in_(imports)))

@@ -7,7 +7,6 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Integer,
-    LargeBinary,
     PrimaryKeyConstraint,
     String,
     Table,
@@ -67,16 +66,30 @@ cohort_people = Table(
     Index(None, "person_id"),
 )
 
-# What a static cohort is still to be given: the text of an uploaded file, or another cohort's
-# members. Removed in the transaction that shows them.
+# What a static cohort is still to be given: the ids of an uploaded file, which lie in parts, or
+# the members that another cohort had in a version. Without a cohort it is still being uploaded,
+# or nobody needs it any more.
 cohort_imports = Table(
     "cohort_imports",
     metadata,
     Column("id", ID, primary_key=True, autoincrement=True),
     Column("project_id", ID, nullable=False),
-    Column("cohort_id", ID, ForeignKey("cohorts.id", ondelete="CASCADE"), nullable=False),
-    Column("csv", LargeBinary, nullable=True),
+    Column("cohort_id", ID, ForeignKey("cohorts.id", ondelete="CASCADE"), nullable=True),
+    # distinct_id, person_id or email; NULL for the members of another cohort
+    Column("kind", String(20), nullable=True),
     Column("source_id", ID, nullable=True),
+    Column("source_version", BigInteger, nullable=True),
+    Column("written_at", UtcDateTime, nullable=False),
     Index(None, "cohort_id"),
+    Index(None, "source_id"),
     sqlite_autoincrement=True,
+)
+
+cohort_import_parts = Table(
+    "cohort_import_parts",
+    metadata,
+    Column("import_id", ID, ForeignKey("cohort_imports.id", ondelete="CASCADE"), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("ids", Json, nullable=False),
+    PrimaryKeyConstraint("import_id", "number"),
 )

@@ -1,15 +1,18 @@
 """A request of the management API, after the gate has let it in."""
 
 import asyncio
+from collections.abc import AsyncGenerator
 from typing import Any
 
 from litestar import Request
 from litestar.datastructures import State
 from msgspec import Struct
 
+from fanion.errors import BodyTooLarge, ParseError
 from fanion.projects.model import Principal, Project, User
 from fanion.rest.body import Body, read_body
 from fanion.rest.fields import read_struct
+from fanion.rest.form import MULTIPART, read_form
 from fanion.rest.page import Page, read_page
 
 # Reading a larger body takes more than a few milliseconds, which the event loop has not.
@@ -58,22 +61,54 @@ class ManagementRequest(Request[User, Principal, State]):
         return f"{scheme}://{host}"
 
     async def values(self) -> Body:
-        """The decoded body; raises what `rest.body.read_body` does."""
+        """The decoded body; raises what `rest.body.read_body` and `rest.form.read_form` do."""
         known: Body | None = self.scope["state"].get("body")
         if known is None:
-            kind, raw = self.headers.get("content-type", ""), await super().body()
-            if len(raw) <= READ_ON_LOOP_BYTES_MAX:
-                known = read_body(kind, raw)
+            kind = self.headers.get("content-type", "")
+            if self._in_parts:
+                known = await self._read_form(kind)
             else:
-                known = await asyncio.to_thread(read_body, kind, raw)
+                raw = await super().body()
+                if len(raw) <= READ_ON_LOOP_BYTES_MAX:
+                    known = read_body(kind, raw)
+                else:
+                    known = await asyncio.to_thread(read_body, kind, raw)
             self.scope["state"]["body"] = known
         return known
+
+    @property
+    def _in_parts(self) -> bool:
+        media = self.headers.get("content-type", "").partition(";")[0]
+        return media.strip().lower() == MULTIPART
+
+    async def _read_form(self, content_type: str) -> Body:
+        """While nobody is known yet, because the form may hold the key, it has to be small."""
+        settings = self.app.state
+        bytes_max: int = settings.body_bytes_max
+        if self.route_handler.opt.get("takes_files") and "principal" in self.scope["state"]:
+            bytes_max = settings.upload_bytes_max
+        length = self.content_length
+        if length is not None and length > bytes_max:
+            raise BodyTooLarge(bytes_max)
+        return await read_form(self._pieces(), content_type, bytes_max)
+
+    async def _pieces(self) -> AsyncGenerator[bytes]:
+        more = True
+        while more:
+            message = await self.receive()
+            if message["type"] != "http.request":
+                raise ParseError("The client left before the request was complete.")
+            more = message["more_body"]
+            yield message["body"]
 
     # The framework fills a handler's `data` from these two; both are ours, so that a body is
     # read once, from JSON or a form, and refused in the words that clients know.
 
     async def body(self) -> bytes:
-        """An empty body counts as an empty object, so that what is missing from it is named."""
+        """An empty body counts as an empty object, so that what is missing from it is named.
+        The framework only asks whether there is one: a form in several parts is not read here."""
+        if self._in_parts:
+            return b"{}"
         return await super().body() or b"{}"
 
     async def json(self) -> Any:

@@ -2,31 +2,28 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import IO, Any
 from urllib.parse import parse_qs
 
 import msgspec
 
-from fanion.errors import InvalidPayload, ParseError, UnsupportedMediaType
-from fanion.wire import read_multipart
+from fanion.errors import ParseError, UnsupportedMediaType
 
 # Filters of flags and cohorts nest about ten levels; past this nothing sensible is meant, and
 # far past it encoders run out of stack.
 NESTING_MAX = 100
 FORM_FIELDS_MAX = 1000
-# A field of a multipart form that is longer can only be a file.
-FORM_TEXT_BYTES_MAX = 1_048_576
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
     """values: decoded JSON of any kind; of a form, each name with the list of its texts
-    files:  of a multipart form, the bytes of every field
+    files:  of a multipart form, every field from its beginning; closed with the body
     """
 
     values: Any
     form: bool = False
-    files: Mapping[str, bytes] = field(default_factory=dict)
+    files: Mapping[str, IO[bytes]] = field(default_factory=dict)
 
     def text(self, name: str) -> str | None:
         """The text under `name`, when there is one."""
@@ -35,12 +32,17 @@ class Body:
             value = value[-1]
         return value if isinstance(value, str) else None
 
+    def close(self) -> None:
+        for file in self.files.values():
+            file.close()
+
 
 NOTHING = Body({})
 
 
 def read_body(content_type: str, raw: bytes) -> Body:
     """An empty body counts as an empty object; without a content type it is taken as JSON.
+    A form in several parts is read by `rest.form`.
 
     raises: ParseError, UnsupportedMediaType
     """
@@ -49,8 +51,6 @@ def read_body(content_type: str, raw: bytes) -> Body:
     media = content_type.partition(";")[0].strip().lower()
     if media == "application/x-www-form-urlencoded":
         return Body(_form(raw), form=True)
-    if media == "multipart/form-data":
-        return _multipart(raw, content_type)
     if media in {"", "application/json"} or media.endswith("+json"):
         return Body(_json(raw))
     raise UnsupportedMediaType(content_type)
@@ -63,19 +63,6 @@ def _form(raw: bytes) -> dict[str, list[str]]:
         )
     except ValueError as error:
         raise ParseError(f"Malformed form - {error}") from None
-
-
-def _multipart(raw: bytes, content_type: str) -> Body:
-    try:
-        fields = read_multipart(raw, content_type)
-    except InvalidPayload as error:
-        raise ParseError(f"Multipart form parse error - {error.detail}") from None
-    texts = {
-        name: [value.decode("utf-8", "replace")]
-        for name, value in fields.items()
-        if len(value) <= FORM_TEXT_BYTES_MAX
-    }
-    return Body(texts, form=True, files=fields)
 
 
 def _json(raw: bytes) -> Any:

@@ -7,7 +7,7 @@ from time import perf_counter
 from fanion.errors import AppError, MethodNotAllowed, NotFound
 from fanion.http import Request, Response
 from fanion.server import asgi
-from fanion.server.body import read_body
+from fanion.server.body import comes_in_pieces, read_body
 from fanion.server.cors import cors_headers, preflight
 from fanion.server.routes import Route, Routes
 from fanion.server.rsgi import Exchange, Scope, StreamClosed
@@ -91,7 +91,9 @@ class Application:
         try:
             if not scope.path.startswith("/api/"):
                 raise NotFound
-            body = await read_body(scope.headers, exchange, self.body_bytes_max)
+            body = None
+            if not comes_in_pieces(scope.headers, self.body_bytes_max):
+                body = await read_body(scope.headers, exchange, self.body_bytes_max)
             status = await asgi.answer(self.management, scope, exchange, body, request_id)
         except AppError as error:
             exchange.response_bytes(error.status, [_JSON, *extra, *error.headers()], error.body())

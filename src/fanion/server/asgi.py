@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from urllib.parse import unquote
 
+from fanion.server.body import drain
 from fanion.server.rsgi import Exchange, Scope, Stream
 
 Message = MutableMapping[str, Any]
@@ -13,10 +14,10 @@ AsgiApp = Callable[[Any, Any, Any], Awaitable[None]]
 
 
 async def answer(
-    app: AsgiApp, scope: Scope, exchange: Exchange, body: bytes, request_id: str
+    app: AsgiApp, scope: Scope, exchange: Exchange, body: bytes | None, request_id: str
 ) -> int:
     """Run one request through `app` and return its status. It finds the id in its state, the
-    client in a header."""
+    client in a header. body: None when `app` is to have it in pieces, as it comes in"""
     conversation = _Conversation(exchange, body, [("x-request-id", request_id)])
     state = {"request_id": request_id}
     await app(_asgi_scope(scope, state), conversation.receive, conversation.send)
@@ -47,10 +48,13 @@ def _asgi_scope(scope: Scope, state: dict[str, Any]) -> dict[str, Any]:
 class _Conversation:
     """One response: sent whole when it comes in one piece, streamed otherwise."""
 
-    def __init__(self, exchange: Exchange, body: bytes, extra: list[tuple[str, str]]) -> None:
+    def __init__(
+        self, exchange: Exchange, body: bytes | None, extra: list[tuple[str, str]]
+    ) -> None:
         self.status = 500
         self._exchange = exchange
-        self._body: bytes | None = body
+        self._body = body
+        self._pieces = aiter(exchange) if body is None else None
         self._extra = extra
         self._headers: list[tuple[str, str]] = []
         self._stream: Stream | None = None
@@ -59,11 +63,21 @@ class _Conversation:
         if self._body is not None:
             body, self._body = self._body, None
             return {"type": "http.request", "body": body, "more_body": False}
+        if self._pieces is not None:
+            try:
+                # With a default, anext() never returns from the server's own awaitable.
+                piece = await anext(self._pieces)
+            except StopAsyncIteration:
+                self._pieces = None
+                return {"type": "http.request", "body": b"", "more_body": False}
+            return {"type": "http.request", "body": piece, "more_body": True}
         await self._exchange.client_disconnect()
         return {"type": "http.disconnect"}
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
+            if self._pieces is not None:
+                await drain(self._pieces)
             self.status = message["status"]
             self._headers = [
                 (k.decode("latin-1"), v.decode("latin-1")) for k, v in message["headers"]

@@ -14,6 +14,7 @@ from fanion.projects.api import PersonalKeysApi, ProjectsApi, UsersApi
 from fanion.projects.auth import Authentication
 from fanion.projects.directory import Projects
 from fanion.projects.request import ManagementRequest
+from fanion.rest.body import Body
 from fanion.server.allowed import tell_methods
 from fanion.server.asgi import AsgiApp
 from fanion.server.docs import documentation_page
@@ -22,6 +23,7 @@ from fanion.server.openapi import document, openapi_config
 from fanion.server.rendering import error_renderer
 
 BODY_BYTES_MAX = 20 * 1024 * 1024  # api.md, Limits
+UPLOAD_BYTES_MAX = 256 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +43,7 @@ class Management:
     controllers: Sequence[type[Controller]] = ()
     dependencies: Mapping[str, object] = field(default_factory=dict)
     body_bytes_max: int = BODY_BYTES_MAX
+    upload_bytes_max: int = UPLOAD_BYTES_MAX
     public_url: str = ""
     trust_forwarded: bool = True
     answered_elsewhere: Mapping[str, Any] = field(default_factory=dict)
@@ -52,7 +55,22 @@ def management_app(parts: Management) -> AsgiApp:
     app = _application(parts, None)
     app.state.pages = _Pages(parts)
     # The framework types its messages more narrowly than servers and clients of ASGI do.
-    return cast(AsgiApp, app)
+    return _closing_bodies(cast(AsgiApp, app))
+
+
+def _closing_bodies(app: AsgiApp) -> AsgiApp:
+    """Files that came with a request end with it."""
+
+    async def run(scope: Any, receive: Any, send: Any) -> None:
+        state = scope.setdefault("state", {})
+        try:
+            await app(scope, receive, send)
+        finally:
+            body: Body | None = state.get("body")
+            if body is not None:
+                body.close()
+
+    return run
 
 
 class _Pages:
@@ -110,6 +128,8 @@ def _application(parts: Management, openapi: OpenAPIConfig | None) -> Litestar:
         logging_config=None,
     )
     app.state.now = parts.now
+    app.state.body_bytes_max = parts.body_bytes_max
+    app.state.upload_bytes_max = parts.upload_bytes_max
     app.state.public_url = parts.public_url
     app.state.trust_forwarded = parts.trust_forwarded
     return app

@@ -1,6 +1,6 @@
 """The part of RSGI that Fanion speaks, as types."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from typing import Any, Protocol
 
 from granian import rsgi
@@ -43,7 +43,7 @@ class Stream(Protocol):
 class Exchange(Protocol):
     """One request's body coming in, one response going out."""
 
-    async def __call__(self) -> bytes:
+    def __call__(self) -> Awaitable[bytes]:
         """The whole body."""
 
     def __aiter__(self) -> AsyncIterator[bytes]:

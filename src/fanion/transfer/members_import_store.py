@@ -11,9 +11,11 @@ from sqlalchemy import select
 
 from fanion.cohorts.changes import begun_work
 from fanion.cohorts.definition import Criteria, Standing
-from fanion.cohorts.store import Import, change_cohort
+from fanion.cohorts.store import change_cohort
+from fanion.cohorts.upload import person_ids
+from fanion.cohorts.uploads_store import store_ids, waiting_ids
 from fanion.cohorts.work_store import is_seen
-from fanion.db.cohort_tables import cohort_imports, cohort_people, cohorts
+from fanion.db.cohort_tables import cohort_people, cohorts
 from fanion.db.tables import person_distinct_ids, persons
 from fanion.persons.store import IDS_MAX
 from fanion.transfer.document import CohortEntry
@@ -21,7 +23,6 @@ from fanion.transfer.outcome import some
 from fanion.transfer.target import Target
 
 _KIND = "cohort member"
-_HEADER = b"person_id"
 _link, _person = person_distinct_ids.c, persons.c
 
 
@@ -66,18 +67,15 @@ def _members(target: Target, cohort_id: int) -> set[UUID]:
 
 def _waiting(target: Target, cohort_id: int) -> set[UUID]:
     """Handed in by an import before this one, and not added yet."""
-    rows = target.connection.scalars(
-        select(cohort_imports.c.csv).where(cohort_imports.c.cohort_id == cohort_id)
-    )
-    lines = [csv.split(b"\n") for csv in rows if csv is not None]
-    own = [rest for header, *rest in lines if header == _HEADER]
-    return {UUID(line.decode()) for rest in own for line in rest}
+    found = waiting_ids(target.connection, cohort_id, "person_id")
+    return set(person_ids(found))
 
 
 def _hand_in(target: Target, cohort_id: int, people: Sequence[UUID]) -> None:
-    csv = b"\n".join([_HEADER, *(str(person).encode() for person in people)])
+    ids = [str(person) for person in people]
+    members = store_ids(target.connection, target.project_id, "person_id", ids, target.author.now)
 
     def decide(standing: Standing, _: Mapping[int, Criteria]) -> dict[str, Any]:
         return begun_work({}, standing, target.author.now, imports=True)
 
-    change_cohort(target.connection, target.author, cohort_id, decide, Import(csv))
+    change_cohort(target.connection, target.author, cohort_id, decide, members)

@@ -619,9 +619,11 @@ def upgrade() -> None:
         "cohort_imports",
         sa.Column("id", Id, autoincrement=True, nullable=False),
         sa.Column("project_id", Id, nullable=False),
-        sa.Column("cohort_id", Id, nullable=False),
-        sa.Column("csv", sa.LargeBinary(), nullable=True),
+        sa.Column("cohort_id", Id, nullable=True),
+        sa.Column("kind", sa.String(length=20), nullable=True),
         sa.Column("source_id", Id, nullable=True),
+        sa.Column("source_version", sa.BigInteger(), nullable=True),
+        sa.Column("written_at", UtcDateTime(), nullable=False),
         sa.ForeignKeyConstraint(
             ["cohort_id"],
             ["cohorts.id"],
@@ -633,6 +635,9 @@ def upgrade() -> None:
     )
     op.create_index(
         op.f("ix_cohort_imports_cohort_id"), "cohort_imports", ["cohort_id"], unique=False
+    )
+    op.create_index(
+        op.f("ix_cohort_imports_source_id"), "cohort_imports", ["source_id"], unique=False
     )
     op.create_table(
         "cohort_people",
@@ -825,4 +830,17 @@ def upgrade() -> None:
         "webhook_deliveries",
         ["webhook_id", "id"],
         unique=False,
+    )
+    op.create_table(
+        "cohort_import_parts",
+        sa.Column("import_id", Id, nullable=False),
+        sa.Column("number", sa.Integer(), nullable=False),
+        sa.Column("ids", Json(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["import_id"],
+            ["cohort_imports.id"],
+            name=op.f("fk_cohort_import_parts_import_id"),
+            ondelete="CASCADE",
+        ),
+        sa.PrimaryKeyConstraint("import_id", "number", name=op.f("pk_cohort_import_parts")),
     )

@@ -1,0 +1,132 @@
+"""A static copy has the members that the original had when it was asked for."""
+
+import pytest
+from sqlalchemy import func, select
+
+from fanion.cohorts.store import Import, StoredCohort
+from fanion.cohorts.work_store import Claim, WorkStore
+from fanion.db.cohort_tables import cohort_people
+from fanion.db.engine import Records
+from fanion.db.tables import person_distinct_ids
+from tests.contract.test_cohort_changes import change
+from tests.contract.test_cohorts_store import (
+    LEASE_S,
+    NOW,
+    claimed,
+    cohort,
+    finish,
+    names_in,
+    people,
+)
+
+
+@pytest.fixture
+def work(records: Records) -> WorkStore:
+    return WorkStore(records, LEASE_S)
+
+
+async def original(records: Records, work: WorkStore) -> StoredCohort:
+    """A dynamic cohort with the members a and b."""
+    await people(records, "a", "b", "c")
+    one = await cohort(records)
+    claim = await claimed(work)
+    await work.add_distinct_ids(claim, ["a", "b"], NOW)
+    await finish(work, claim)
+    return one
+
+
+async def copy_of(records: Records, one: StoredCohort) -> StoredCohort:
+    return await cohort(records, Import(source_id=one.id), is_static=True)
+
+
+async def fill(work: WorkStore, claim: Claim) -> None:
+    """As the calculator does."""
+    [waiting] = await work.imports(claim.id)
+    last: int | None = 0
+    while last is not None:
+        last = await work.copy(claim, waiting, last, NOW)
+    run = {"started_at": NOW, "seconds": 0.1, "rows_read": 0}
+    await work.finish(claim, NOW, None, run, [waiting.id])
+    assert waiting.source_id
+    while await work.sweep(waiting.source_id):
+        pass
+
+
+async def number_of(records: Records, distinct_id: str) -> int:
+    link = person_distinct_ids.c
+    async with records.read() as connection:
+        return (
+            await connection.scalar(select(link.person_id).where(link.distinct_id == distinct_id))
+            or 0
+        )
+
+
+async def rows_of(records: Records, one: StoredCohort) -> int:
+    mine = select(func.count()).where(cohort_people.c.cohort_id == one.id)
+    async with records.read() as connection:
+        return await connection.scalar(mine) or 0
+
+
+async def test_a_calculation_that_runs_already_does_not_reach_the_copy(
+    records: Records, work: WorkStore
+) -> None:
+    one = await original(records, work)
+    await change(records, one, name="due")
+    running = await claimed(work)
+    copy = await copy_of(records, one)
+
+    await work.remove(running, [await number_of(records, "a")], NOW)
+    await work.add_distinct_ids(running, ["c"], NOW)
+    await finish(work, running)
+    while await work.sweep(one.id):
+        pass
+    kept = await rows_of(records, one)
+    await fill(work, await claimed(work))
+
+    assert await names_in(records, copy.id) == ["a", "b"]
+    assert await names_in(records, one.id) == ["b", "c"]
+    assert (kept, await rows_of(records, one)) == (3, 2)
+
+
+async def test_the_original_is_calculated_after_it_was_copied(
+    records: Records, work: WorkStore
+) -> None:
+    one = await original(records, work)
+    copy = await copy_of(records, one)
+    await change(records, one, name="due too")
+
+    first = await claimed(work)
+    nothing_yet = await work.claim(NOW, "another")
+    await fill(work, first)
+    second = await claimed(work)
+
+    assert (first.id, nothing_yet, second.id) == (copy.id, None, one.id)
+    assert await names_in(records, copy.id) == ["a", "b"]
+
+
+async def test_a_copy_that_failed_holds_nobody_up(records: Records, work: WorkStore) -> None:
+    one = await original(records, work)
+    copy = await copy_of(records, one)
+    await change(records, one, name="due too")
+
+    first = await claimed(work)
+    await work.fail(first, "broken", NOW)
+
+    assert first.id == copy.id
+    claims = {(await claimed(work, lease=f"{n}")).id for n in range(2)}
+    assert claims == {one.id, copy.id}
+
+
+async def test_an_original_that_becomes_static_is_copied_all_the_same(
+    records: Records, work: WorkStore
+) -> None:
+    one = await original(records, work)
+    copy = await copy_of(records, one)
+
+    await change(records, one, is_static=True)
+    hidden = await names_in(records, one.id)
+    await fill(work, await claimed(work))
+
+    assert hidden == await names_in(records, one.id) == []
+    assert await names_in(records, copy.id) == ["a", "b"]
+    assert await rows_of(records, one) == 0
