@@ -184,6 +184,10 @@ feature_flags = Table(
     Column("rollback_conditions", Json, nullable=True),
     Column("performed_rollback", Boolean, nullable=True),
     Column("tags", Json, nullable=False),
+    # Null says what most flags say: by distinct id, evaluated anywhere, in every context.
+    Column("bucketing_identifier", String(20), nullable=True),
+    Column("evaluation_runtime", String(20), nullable=True),
+    Column("evaluation_contexts", Json, nullable=True),
     Column("usage_dashboard", ID, nullable=True),
     Column("analytics_dashboards", Json, nullable=False),
     Column("has_enriched_analytics", Boolean, nullable=False),

@@ -24,6 +24,9 @@ TOLD = (
     "tags",
     "analytics_dashboards",
     "has_enriched_analytics",
+    "bucketing_identifier",
+    "evaluation_runtime",
+    "evaluation_contexts",
 )
 
 

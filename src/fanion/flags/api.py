@@ -23,7 +23,16 @@ from fanion.flags.changes_store import Decide
 from fanion.flags.query import read_flag_query
 from fanion.flags.role_access_store import access_of
 from fanion.flags.rules import KEY_CHARS_MAX, check_filters
-from fanion.flags.shown import VERSION_HEADER, Filters, FlagBody, StaleFlag, shown
+from fanion.flags.shown import (
+    VERSION_HEADER,
+    Bucketing,
+    Contexts,
+    Filters,
+    FlagBody,
+    Runtime,
+    StaleFlag,
+    shown,
+)
 from fanion.flags.snapshot import FlagSets
 from fanion.flags.stale_api import LastEvaluated, nobody_knows, stale_page
 from fanion.flags.staleness import STALE_DAYS
@@ -59,6 +68,9 @@ class NewFlag(Struct, kw_only=True):
     tags: list[str] | None = None
     analytics_dashboards: list[int] | None = None
     has_enriched_analytics: bool = False
+    bucketing_identifier: Bucketing | None = None
+    evaluation_runtime: Runtime | None = None
+    evaluation_contexts: Contexts | None = None
 
 
 class FlagChanges(Struct, kw_only=True, omit_defaults=True):
@@ -74,6 +86,9 @@ class FlagChanges(Struct, kw_only=True, omit_defaults=True):
     tags: list[str] | UnsetType | None = UNSET
     analytics_dashboards: list[int] | UnsetType | None = UNSET
     has_enriched_analytics: bool | UnsetType = UNSET
+    bucketing_identifier: Bucketing | UnsetType | None = UNSET
+    evaluation_runtime: Runtime | UnsetType | None = UNSET
+    evaluation_contexts: Contexts | UnsetType | None = UNSET
     version: Version | UnsetType | None = UNSET
 
 
@@ -259,6 +274,9 @@ def _created(data: NewFlag, now: datetime) -> dict[str, Any]:
         "tags": normal_tags(data.tags or []),
         "analytics_dashboards": _dashboards(data.analytics_dashboards or [], []),
         "has_enriched_analytics": data.has_enriched_analytics,
+        "bucketing_identifier": data.bucketing_identifier,
+        "evaluation_runtime": data.evaluation_runtime,
+        "evaluation_contexts": normal_tags(data.evaluation_contexts or []) or None,
     }
 
 
@@ -275,6 +293,8 @@ def _changed(data: FlagChanges, flag: StoredFlag) -> dict[str, Any]:
         values["tags"] = normal_tags(tags)
     if dashboards is not None:
         values["analytics_dashboards"] = _dashboards(dashboards, flag.analytics_dashboards)
+    if "evaluation_contexts" in values:
+        values["evaluation_contexts"] = normal_tags(values["evaluation_contexts"] or []) or None
     if values.get("active") is True:
         values["performed_rollback"] = False
     return values

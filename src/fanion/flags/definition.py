@@ -5,16 +5,23 @@ source: flags.md section 2
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from fanion.properties.filters import Behavioral, InCohort, Leaf, parse_leaves
 
 GROUP_TYPE_INDEX_MAX = 4
+BucketingIdentifier = Literal["distinct_id", "device_id"]
+EvaluationRuntime = Literal["all", "client", "server"]
+DEVICE_ID: BucketingIdentifier = "device_id"
+ANYWHERE: EvaluationRuntime = "all"
 
 
 @dataclass(frozen=True, slots=True)
 class FlagRow:
-    """A flag as it is stored. rollout_percentage: the old column, for filters without groups."""
+    """A flag as it is stored. rollout_percentage: the old column, for filters without groups.
+
+    Of the last three None says what most flags say: by distinct id, anywhere, in every context.
+    """
 
     id: int
     key: str
@@ -25,6 +32,9 @@ class FlagRow:
     ensure_experience_continuity: bool | None = False
     version: int = 1
     name: str = ""
+    bucketing_identifier: BucketingIdentifier | None = None
+    evaluation_runtime: EvaluationRuntime | None = None
+    evaluation_contexts: Sequence[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +93,10 @@ class Rules:
 class Flag:
     """rules: None when the stored filters cannot be read; such a flag cannot be computed.
 
-    problem: why not, for people
+    problem:   why not, for people
+    by_device: whether the device's id is hashed where the request tells one
+    runtime:   where it may be evaluated: `all`, `client` or `server`
+    contexts:  it is left out where a client names others; empty for every context
     """
 
     id: int
@@ -95,6 +108,9 @@ class Flag:
     keeps_experience: bool
     rules: Rules | None
     problem: str | None = None
+    by_device: bool = False
+    runtime: EvaluationRuntime = ANYWHERE
+    contexts: frozenset[str] = frozenset()
 
 
 def grouped_filters(row: FlagRow) -> dict[str, Any]:
@@ -117,6 +133,7 @@ def compile_flag(row: FlagRow) -> Flag:
     except ValueError as error:
         problem = str(error)
     by_person = rules is not None and rules.group_type_index is None
+    by_device = row.bucketing_identifier == DEVICE_ID and by_person
     return Flag(
         id=row.id,
         key=row.key,
@@ -124,9 +141,13 @@ def compile_flag(row: FlagRow) -> Flag:
         version=row.version,
         active=row.active,
         deleted=row.deleted,
-        keeps_experience=bool(row.ensure_experience_continuity) and by_person,
+        # A device has the same id before the login and after it.
+        keeps_experience=bool(row.ensure_experience_continuity) and by_person and not by_device,
         rules=rules,
         problem=problem,
+        by_device=by_device,
+        runtime=row.evaluation_runtime or ANYWHERE,
+        contexts=frozenset(row.evaluation_contexts or ()),
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from fanion.flags.answers import payload_text
-from fanion.flags.definition import Definitions, FlagRow, grouped_filters
+from fanion.flags.definition import DEVICE_ID, Definitions, FlagRow, grouped_filters
 from fanion.flags.flag_set import FlagSet
 from fanion.flags.hashing import sha1
 from fanion.flags.local_evaluation import local_cohorts, local_filters
@@ -43,13 +43,19 @@ def definitions_document(
     with_cohorts: bool,
     newer: bool,
 ) -> Document:
-    rows = [row for row in definitions.flags if row.active or newer]
+    # Older clients would hash the distinct id: of a flag that goes by device they ask the service.
+    rows = [
+        row
+        for row in definitions.flags
+        if newer or (row.active and row.bucketing_identifier != DEVICE_ID)
+    ]
     flags = []
     for row in rows:
         filters = local_filters(flag_set, grouped_filters(row), with_cohorts=with_cohorts)
         flag = flag_summary(project_id, row, _spelled_out(filters) if newer else filters)
         if newer:
             flag |= {"version": row.version, "has_experiment": False}
+            flag |= _where_and_whose(row)
         flags.append(flag)
     cohorts = local_cohorts(flag_set, (row.filters for row in rows)) if with_cohorts else {}
     types = {str(index): name for index, name in definitions.group_types.items()}
@@ -68,6 +74,15 @@ def flag_summary(project_id: int, row: FlagRow, filters: Mapping[str, Any]) -> d
         "active": row.active,
         "ensure_experience_continuity": row.ensure_experience_continuity,
     }
+
+
+def _where_and_whose(row: FlagRow) -> dict[str, Any]:
+    told = {
+        "bucketing_identifier": row.bucketing_identifier,
+        "evaluation_runtime": row.evaluation_runtime,
+        "evaluation_contexts": row.evaluation_contexts,
+    }
+    return {name: value for name, value in told.items() if value}
 
 
 def _spelled_out(filters: Mapping[str, Any]) -> dict[str, Any]:

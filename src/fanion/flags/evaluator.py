@@ -16,6 +16,7 @@ from fanion.flags.needs import NOTHING, needs
 from fanion.flags.readings import Readings
 from fanion.flags.request import FlagRequest
 from fanion.flags.snapshot import Built, FlagSets
+from fanion.flags.visible import visible_keys
 from fanion.tallies import Durations
 
 
@@ -51,14 +52,13 @@ class Evaluator:
         except RecordsUnavailable:
             raise Unavailable("The flags of this project cannot be read.") from None
         flag_set, subject = built.flag_set, asked.subject
-        missing = needs(flag_set, subject, asked.keys)
+        keys = visible_keys(flag_set, asked)
+        missing = needs(flag_set, subject, keys)
         anon = asked.anon_distinct_id
         if missing is not NOTHING or (anon is not None and flag_set.continuity):
             read = await self.readings.read(project_id, flag_set, subject, missing, anon)
             subject = replace(subject, **read)
         started = perf_counter()
-        evaluation = evaluate(
-            flag_set, subject, self.now(), asked.keys, with_inactive=with_inactive
-        )
+        evaluation = evaluate(flag_set, subject, self.now(), keys, with_inactive=with_inactive)
         self.seconds.observe(perf_counter() - started)
         return built, evaluation

@@ -15,10 +15,13 @@ from fanion.flags.conditions import (
     compile_cohort,
     leaf_test,
 )
-from fanion.flags.definition import Definitions, Flag, Rules, compile_flag
+from fanion.flags.decision import Decision
+from fanion.flags.definition import ANYWHERE, Definitions, Flag, Rules, compile_flag
 from fanion.flags.program import Program, compile_program
 from fanion.flags.reads import Reads, flag_reads, union
+from fanion.flags.subject import Run
 from fanion.properties.filters import FlagIs, Leaf
+from fanion.properties.match import Properties
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,7 @@ class FlagSet:
     cohorts:       all that conditions may ask for
     keys_by_id:    flag id in decimal → key, as conditions on flags name them
     continuity:    keys of active flags that keep the experience of before the login
+    limited:       whether some flag is meant for certain runtimes or contexts only
     reads:         of all entries together
     """
 
@@ -62,6 +66,7 @@ class FlagSet:
     cohorts: Cohorts
     keys_by_id: Mapping[str, str]
     continuity: frozenset[str]
+    limited: bool
     reads: Reads
 
     def find(self, name: str) -> Flag | None:
@@ -103,8 +108,18 @@ def build_flag_set(
         cohorts=builder.cohorts,
         keys_by_id=builder.keys_by_id,
         continuity=frozenset(k for k, f in kept.items() if f.active and f.keeps_experience),
+        limited=any(f.contexts or f.runtime != ANYWHERE for f in kept.values()),
         reads=union(entry.reads for entry in builder.entries.values()),
     )
+
+
+def by_device(program: Program) -> Program:
+    """The device's id is hashed; the distinct id where the request tells no device."""
+
+    def choose(properties: Properties, identity: bytes, run: Run) -> Decision:
+        return program(properties, run.device or identity, run)
+
+    return choose
 
 
 class _Builder:
@@ -147,6 +162,8 @@ class _Builder:
                 raise ValueError(f"depends on flag {key}, which cannot be computed")
             before.append(self.entries[key])
         program = compile_program(flag, rules, self._leaf_test, self._group_types)
+        if flag.by_device:
+            program = by_device(program)
         depends_on = dict.fromkeys(k for entry in before for k in (*entry.depends_on, entry.key))
         index = rules.group_type_index
         type_name = None if index is None else self._group_types.get(index)

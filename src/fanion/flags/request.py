@@ -10,11 +10,14 @@ from msgspec import Struct
 
 from fanion.errors import AppError, InvalidApiKey, InvalidPayload, MissingApiKey
 from fanion.flags.subject import Subject
+from fanion.rest.tags import normal_tags
 
 VERSION_DEFAULT = 1
 VERSION_MAX = 4
 # What a client that sends something else than a number was made for.
 VERSION_UNREADABLE = 2
+
+RUNTIMES = ("client", "server")
 
 _TRUE_WORDS = frozenset({"y", "yes", "t", "true", "on", "1"})
 
@@ -28,12 +31,17 @@ class FlagRequest(Struct, frozen=True, gc=False):
     """subject:          as the request describes it, nothing read yet
     anon_distinct_id: the id before the login, for experience continuity
     keys:             the flags asked for; None for all
+    contexts:         of the client; flags that are meant for others only are left out
+    runtime:          `client` or `server`, where the client says so; flags that are meant for
+                      the other one are left out
     """
 
     subject: Subject
     anon_distinct_id: str | None = None
     keys: tuple[str, ...] | None = None
     geoip_disable: bool = False
+    contexts: frozenset[str] = frozenset()
+    runtime: str = ""
 
 
 class NoApiKey(AppError):
@@ -84,10 +92,13 @@ def read_request(values: Mapping[str, Any]) -> FlagRequest:
             group_properties={k: v for k, v in group_properties.items() if isinstance(v, dict)}
             if group_properties
             else {},
+            device_id=_device_id(values),
         ),
         anon_distinct_id=None if anon is None else text(anon),
         keys=_keys(values),
         geoip_disable=is_truthy(values.get("geoip_disable", values.get("disable_geoip"))),
+        contexts=_contexts(values),
+        runtime=_runtime(values.get("evaluation_runtime")),
     )
 
 
@@ -122,6 +133,27 @@ def _object(values: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     if not isinstance(found, dict):
         raise InvalidPayload(f"Malformed request data: {name} must be an object.")
     return found
+
+
+def _device_id(values: Mapping[str, Any]) -> str | None:
+    """Browsers and servers spell it differently; servers also send null."""
+    found = values.get("$device_id")
+    if found is None:
+        found = values.get("device_id")
+    return text(found) or None if isinstance(found, str | int | float) else None
+
+
+def _contexts(values: Mapping[str, Any]) -> frozenset[str]:
+    found = values.get("evaluation_contexts")
+    if found is None:
+        found = values.get("evaluation_environments")
+    if not isinstance(found, list):
+        return frozenset()
+    return frozenset(normal_tags([each for each in found if isinstance(each, str)]))
+
+
+def _runtime(value: object) -> str:
+    return value if isinstance(value, str) and value in RUNTIMES else ""
 
 
 def _keys(values: Mapping[str, Any]) -> tuple[str, ...] | None:

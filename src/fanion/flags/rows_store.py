@@ -24,6 +24,9 @@ DEFINITION = (
     _flag.ensure_experience_continuity,
     _flag.version,
     _flag.name,
+    _flag.bucketing_identifier,
+    _flag.evaluation_runtime,
+    _flag.evaluation_contexts,
 )
 
 

@@ -7,11 +7,11 @@ from datetime import datetime
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fanion.errors import AppError
 from fanion.flags.access import FlagAccess
-from fanion.flags.definition import grouped_filters
+from fanion.flags.definition import BucketingIdentifier, EvaluationRuntime, grouped_filters
 from fanion.flags.rules import is_simple
 from fanion.flags.store import StoredFlag
 from fanion.projects.model import UserSummary
@@ -21,6 +21,19 @@ VERSION_HEADER = "X-Flag-Version"
 
 Filters = Annotated[
     dict[str, Any], Meta(description="Release conditions, variants and payloads, kept as sent.")
+]
+
+Bucketing = Annotated[
+    BucketingIdentifier,
+    Meta(description="Whose id decides percentages; `distinct_id` when it is not there."),
+]
+Runtime = Annotated[
+    EvaluationRuntime,
+    Meta(description="Clients of the other kind are not told the flag; `all` when not there."),
+]
+Contexts = Annotated[
+    list[str],
+    Meta(description="A client that names other contexts only is not told the flag."),
 ]
 
 
@@ -46,6 +59,10 @@ class FlagBody(Struct, kw_only=True):
     usage_dashboard: int | None
     analytics_dashboards: list[int]
     has_enriched_analytics: bool
+    # Not of the documented object: told of the flags that have them.
+    bucketing_identifier: Bucketing | UnsetType = UNSET
+    evaluation_runtime: Runtime | UnsetType = UNSET
+    evaluation_contexts: Contexts | UnsetType = UNSET
 
 
 class StaleFlag(AppError):
@@ -97,4 +114,7 @@ def shown(flag: StoredFlag, access: FlagAccess) -> FlagBody:
         usage_dashboard=flag.usage_dashboard,
         analytics_dashboards=flag.analytics_dashboards,
         has_enriched_analytics=flag.has_enriched_analytics,
+        bucketing_identifier=row.bucketing_identifier or UNSET,
+        evaluation_runtime=row.evaluation_runtime or UNSET,
+        evaluation_contexts=list(row.evaluation_contexts) if row.evaluation_contexts else UNSET,
     )

@@ -23,6 +23,7 @@ class Subject(Struct, frozen=True, gc=False):
     group_properties: group type name → properties of the request
     stored_groups:    group type name → stored properties of that group
     hash_keys:        flag key → distinct id kept for experience continuity
+    device_id:        of the request; flags that go by device hash it
 
     source: flags.md section 6
     """
@@ -36,6 +37,7 @@ class Subject(Struct, frozen=True, gc=False):
     group_properties: Mapping[str, Mapping[str, Any]] = {}
     stored_groups: Mapping[str, Stored] | None = {}
     hash_keys: Mapping[str, str] | None = {}
+    device_id: str | None = None
 
 
 class OnlyKnown(dict[str, Any]):
@@ -56,8 +58,8 @@ class OnlyKnown(dict[str, Any]):
 class Run:
     """One evaluation: the subject's properties merged, and the decisions made so far."""
 
-    __slots__ = ("_groups", "_subject", "cohorts", "decisions", "hash_keys", "identity", "now",
-                 "properties")  # fmt: skip
+    __slots__ = ("_groups", "_subject", "cohorts", "decisions", "device", "hash_keys", "identity",
+                 "now", "properties")  # fmt: skip
 
     def __init__(self, subject: Subject, now: datetime) -> None:
         self.now = now
@@ -65,6 +67,7 @@ class Run:
         self.properties = person_properties(subject)
         self.cohorts = subject.cohorts
         self.hash_keys = subject.hash_keys
+        self.device = utf8(subject.device_id) if subject.device_id else None
         self.decisions: dict[str, Decision] = {}
         self._subject = subject
         self._groups: dict[str, tuple[Properties, bytes] | None] = {}

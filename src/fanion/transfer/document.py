@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from fanion.events.detect import PropertyType
+from fanion.flags.definition import BucketingIdentifier, EvaluationRuntime
 from fanion.groups.types import GROUP_TEXT_MAX, GROUP_TYPES_MAX
 from fanion.projects.roles import AccessLevel
 from fanion.rest.body import is_deep
@@ -128,6 +129,9 @@ class FlagEntry(Entry, frozen=True, kw_only=True):
     tags: list[str] = []
     analytics_dashboards: list[str] = []
     has_enriched_analytics: bool = False
+    bucketing_identifier: BucketingIdentifier | None = None
+    evaluation_runtime: EvaluationRuntime | None = None
+    evaluation_contexts: list[str] | None = None
     created_at: Time | None = None
     roles: list[str] = []
 

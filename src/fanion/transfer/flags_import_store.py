@@ -27,6 +27,9 @@ _PLAIN = (
     "performed_rollback",
     "tags",
     "has_enriched_analytics",
+    "bucketing_identifier",
+    "evaluation_runtime",
+    "evaluation_contexts",
 )
 _CONDITIONS = ("filters", "rollback_conditions")
 

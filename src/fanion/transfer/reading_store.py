@@ -226,4 +226,7 @@ def _stored_flag(row: Any, given: Sequence[str]) -> StoredFlag:
         has_enriched_analytics=row.has_enriched_analytics,
         created_at=row.created_at,
         roles=given,
+        bucketing_identifier=row.bucketing_identifier,
+        evaluation_runtime=row.evaluation_runtime,
+        evaluation_contexts=row.evaluation_contexts,
     )

@@ -5,14 +5,16 @@ Fields that a server does not tell, or tells in another way, count as not set: v
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import msgspec
 from msgspec import Struct
 
 from fanion.events.detect import PropertyType
+from fanion.flags.definition import BucketingIdentifier, EvaluationRuntime
 from fanion.groups.types import GROUP_TYPES_MAX
 from fanion.projects.roles import AccessLevel
+from fanion.rest.tags import normal_tags
 from fanion.transfer.document import EventDefinitionEntry, PropertyDefinitionEntry, RoleEntry
 from fanion.transfer.outcome import Report
 from fanion.transfer.stored import (
@@ -41,6 +43,9 @@ class FlagBody(Struct):
     usage_dashboard: int | None = None
     analytics_dashboards: list[int] | None = None
     has_enriched_analytics: bool | None = None
+    bucketing_identifier: str | None = None
+    evaluation_runtime: str | None = None
+    evaluation_contexts: list[str] | None = None
 
 
 class CohortBody(Struct):
@@ -169,6 +174,9 @@ def stored_flag(body: FlagBody, roles: Iterable[str] = ()) -> StoredFlag:
         has_enriched_analytics=bool(body.has_enriched_analytics),
         created_at=aware(body.created_at),
         roles=sorted(roles),
+        bucketing_identifier=_word(body.bucketing_identifier, BucketingIdentifier),
+        evaluation_runtime=_word(body.evaluation_runtime, EvaluationRuntime),
+        evaluation_contexts=normal_tags(body.evaluation_contexts or []) or None,
     )
 
 
@@ -258,6 +266,10 @@ def role_entry(body: RoleBody) -> RoleEntry:
         feature_flags_access_level=AccessLevel.EDIT if can_edit else AccessLevel.VIEW,
         members=sorted(member.user.email for member in body.members or []),
     )
+
+
+def _word(told: str | None, known: Any) -> Any:
+    return told if told in get_args(known) else None
 
 
 def aware(time: datetime) -> datetime:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from fanion.flags.definition import BucketingIdentifier, EvaluationRuntime
 from fanion.transfer.document import (
     CohortEntry,
     DashboardEntry,
@@ -38,6 +39,9 @@ class StoredFlag:
     has_enriched_analytics: bool
     created_at: datetime
     roles: Sequence[str] = ()
+    bucketing_identifier: BucketingIdentifier | None = None
+    evaluation_runtime: EvaluationRuntime | None = None
+    evaluation_contexts: Sequence[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +205,9 @@ def flag_entry(flag: StoredFlag, names: Names, keys: Keys) -> FlagEntry:
         tags=list(flag.tags),
         analytics_dashboards=[key for key in dashboards if key is not None],
         has_enriched_analytics=flag.has_enriched_analytics,
+        bucketing_identifier=flag.bucketing_identifier,
+        evaluation_runtime=flag.evaluation_runtime,
+        evaluation_contexts=list(flag.evaluation_contexts or ()) or None,
         created_at=flag.created_at,
         roles=sorted(flag.roles),
     )
