@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from fanion.errors import InvalidPayload, NoData
 from fanion.flags.answers import configured, decide_answer, plain, records, values_and_payloads
 from fanion.flags.evaluator import Evaluator
+from fanion.flags.large import ANSWERED_ON_LOOP_MAX, beside
 from fanion.flags.request import (
     FlagRequest,
     flags_disabled,
@@ -62,10 +63,14 @@ class Decide:
         asked = self._located(request, read_request(values))
         built, evaluation = await self.evaluator.answer(project.id, asked)
         version = read_version(query.get("v"))
-        answer = decide_answer(version, built.flag_set, evaluation)
-        if version >= 4:
-            answer["requestId"] = str(uuid4())
-        return Response(200, configured(answer))
+
+        def body() -> bytes:
+            answer = decide_answer(version, built.flag_set, evaluation)
+            if version >= 4:
+                answer["requestId"] = str(uuid4())
+            return configured(answer)
+
+        return Response(200, await beside(len(evaluation.decisions), ANSWERED_ON_LOOP_MAX, body))
 
     async def flags(self, request: Request) -> Response:
         """source: sdk-wire.md section 4.2"""
@@ -77,13 +82,17 @@ class Decide:
         asked = self._located(request, read_request(values))
         built, evaluation = await self.evaluator.answer(project.id, asked)
         version = read_version(query.get("v"))
-        if version == 1:
-            answer = values_and_payloads(evaluation)
-        else:
-            answer = records(built.flag_set, evaluation, with_value=version >= 4)
-        answer["requestId"] = str(uuid4())
-        answer["evaluatedAt"] = int(self.evaluator.now().timestamp() * 1000)
-        return Response(200, written(answer))
+
+        def body() -> bytes:
+            if version == 1:
+                answer = values_and_payloads(evaluation)
+            else:
+                answer = records(built.flag_set, evaluation, with_value=version >= 4)
+            answer["requestId"] = str(uuid4())
+            answer["evaluatedAt"] = int(self.evaluator.now().timestamp() * 1000)
+            return written(answer)
+
+        return Response(200, await beside(len(evaluation.decisions), ANSWERED_ON_LOOP_MAX, body))
 
     async def _asked(
         self, request: Request, query: Mapping[str, str]

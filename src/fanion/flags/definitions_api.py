@@ -4,6 +4,7 @@ Hot routes, because a fleet of SDKs polls them: the bytes of a document are made
 state of a project's flags.
 """
 
+from functools import partial
 from urllib.parse import unquote
 
 from fanion.db.engine import RecordsUnavailable
@@ -11,6 +12,7 @@ from fanion.errors import NotFound, Unavailable
 from fanion.flags.answers import payload_text
 from fanion.flags.definitions_document import Document, definitions_document
 from fanion.flags.evaluator import Evaluator
+from fanion.flags.large import ANSWERED_ON_LOOP_MAX, beside
 from fanion.flags.readers import DefinitionReaders
 from fanion.flags.snapshot import PROJECTS_MAX, Built
 from fanion.flags.stream import Broadcaster
@@ -67,7 +69,7 @@ class DefinitionEndpoints:
     async def _answer(self, request: Request, named: str = "@current", *, newer: bool) -> Response:
         query = parse_query(request.query)
         project = await self._readers.project(request, query, named)
-        found = self._document(
+        found = await self._document(
             project.id, await self._built(project), "send_cohorts" in query, newer
         )
         etag = (("etag", found.etag),)
@@ -81,7 +83,9 @@ class DefinitionEndpoints:
         except RecordsUnavailable:
             raise Unavailable("The flags of this project cannot be read.") from None
 
-    def _document(self, project_id: int, built: Built, with_cohorts: bool, newer: bool) -> Document:
+    async def _document(
+        self, project_id: int, built: Built, with_cohorts: bool, newer: bool
+    ) -> Document:
         known, documents = self._documents.get(project_id, (None, {}))
         if known is not built:
             if len(self._documents) >= PROJECTS_MAX:
@@ -90,13 +94,17 @@ class DefinitionEndpoints:
             self._documents[project_id] = built, documents
         document = documents.get((with_cohorts, newer))
         if document is None:
-            document = documents[with_cohorts, newer] = definitions_document(
+            make = partial(
+                definitions_document,
                 project_id,
                 built.definitions,
                 built.flag_set,
                 with_cohorts=with_cohorts,
                 newer=newer,
             )
+            flags = len(built.definitions.flags)
+            document = await beside(flags, ANSWERED_ON_LOOP_MAX, make)
+            documents[with_cohorts, newer] = document
         return document
 
 

@@ -1,5 +1,6 @@
 """One evaluation from beginning to end: flags from memory, what is missing from the stores."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,6 +13,7 @@ from fanion.errors import Unavailable
 from fanion.flags.counts import uncounted
 from fanion.flags.decision import Decision, Evaluation
 from fanion.flags.evaluate import evaluate
+from fanion.flags.large import ANSWERED_ON_LOOP_MAX
 from fanion.flags.needs import NOTHING, needs
 from fanion.flags.readings import Readings
 from fanion.flags.request import FlagRequest
@@ -58,7 +60,13 @@ class Evaluator:
         if missing is not NOTHING or (anon is not None and flag_set.continuity):
             read = await self.readings.read(project_id, flag_set, subject, missing, anon)
             subject = replace(subject, **read)
-        started = perf_counter()
-        evaluation = evaluate(flag_set, subject, self.now(), keys, with_inactive=with_inactive)
+        now, started = self.now(), perf_counter()
+        flags = len(flag_set.programs if keys is None else keys)
+        if flags <= ANSWERED_ON_LOOP_MAX:
+            evaluation = evaluate(flag_set, subject, now, keys, with_inactive=with_inactive)
+        else:
+            evaluation = await asyncio.to_thread(
+                evaluate, flag_set, subject, now, keys, with_inactive=with_inactive
+            )
         self.seconds.observe(perf_counter() - started)
         return built, evaluation

@@ -56,8 +56,7 @@ class KeptFlags:
         waiting = self._changed.get(project_id)
         if waiting is not None:
             return waiting
-        rows = await asyncio.to_thread(self._rows, _DEFINITIONS, (project_id,))
-        return _definitions(rows[0][0]) if rows else None
+        return await asyncio.to_thread(self._read, project_id)
 
     async def project(self, token: str) -> Project | None:
         rows = await asyncio.to_thread(self._rows, _PROJECT, (token,))
@@ -76,21 +75,22 @@ class KeptFlags:
     async def write(self, project_of: Callable[[int], Awaitable[Project | None]]) -> None:
         """project_of: mostly from memory; a project that it does not know is left out"""
         changed, self._changed = self._changed, {}
-        rows: list[_Row] = []
         try:
-            for project_id, definitions in changed.items():
-                project = await project_of(project_id)
-                if project is not None:
-                    blobs = _encode(project), _encode(definitions)
-                    rows.append((project_id, project.api_token, *blobs))
-            if rows:
-                await asyncio.to_thread(self._write, rows)
+            found = [(await project_of(project_id), each) for project_id, each in changed.items()]
+            known = [(project, each) for project, each in found if project is not None]
+            if known:
+                await asyncio.to_thread(self._write, known)
         except Exception as error:
             # Flags answer without it: it is tried again, and serving goes on.
             self._changed = changed | self._changed
             self._log.warning("flags_not_kept", error=str(error))
 
-    def _write(self, rows: Sequence[_Row]) -> None:
+    def _read(self, project_id: int) -> Definitions | None:
+        rows = self._rows(_DEFINITIONS, (project_id,))
+        return _definitions(rows[0][0]) if rows else None
+
+    def _write(self, known: Sequence[tuple[Project, Definitions]]) -> None:
+        rows = [(one.id, one.api_token, _encode(one), _encode(each)) for one, each in known]
         try:
             self._replace(rows)
         except sqlite3.DatabaseError as error:

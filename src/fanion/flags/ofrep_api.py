@@ -10,8 +10,9 @@ from urllib.parse import unquote
 import msgspec
 
 from fanion.errors import AppError, InvalidPayload, NoData
-from fanion.flags.definitions_document import etagged
+from fanion.flags.definitions_document import Document, etagged
 from fanion.flags.evaluator import Evaluator
+from fanion.flags.large import ANSWERED_ON_LOOP_MAX, beside
 from fanion.flags.ofrep import ErrorCode, OfrepError, bulk_answer, read_context, single_answer
 from fanion.flags.request import NoApiKey
 from fanion.http import Request, Response, is_known_version, json_response
@@ -54,7 +55,11 @@ class Ofrep:
             return json_response(error.body(None), error.status)
         except AppError as error:
             return _told(error, None)
-        found = etagged(_encode(bulk_answer(built.flag_set, evaluation)))
+
+        def body() -> Document:
+            return etagged(_encode(bulk_answer(built.flag_set, evaluation)))
+
+        found = await beside(len(evaluation.decisions), ANSWERED_ON_LOOP_MAX, body)
         etag = (("etag", found.etag),)
         if is_known_version(request.headers.get("if-none-match"), found.etag):
             return Response(304, b"", etag)

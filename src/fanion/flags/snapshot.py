@@ -1,9 +1,12 @@
 """The compiled flags of each project, in memory, rebuilt when they change."""
 
 import asyncio
+import gc
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Never, Protocol
 
 import structlog
@@ -11,6 +14,7 @@ import structlog
 from fanion.db.engine import RecordsUnavailable
 from fanion.flags.definition import Definitions
 from fanion.flags.flag_set import FlagSet, compile_definitions
+from fanion.flags.large import ANSWERED_ON_LOOP_MAX, COMPILED_ON_LOOP_MAX, beside
 
 # Projects whose flags are kept; the one that was asked for longest ago makes room.
 PROJECTS_MAX = 20_000
@@ -20,6 +24,8 @@ WATCH_S = 0.4
 WATCH_PROJECTS_MAX = 1_000
 # How long a request waits for flags that must be read first. Past it the former ones answer.
 BUILD_WAIT_S = 0.5
+# Without former ones: 20,000 flags are read and compiled in three seconds.
+FIRST_BUILD_WAIT_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,25 +139,26 @@ class FlagSets:
                     await self._build_once(project_id)
 
     async def _read(self, project_id: int, former: Built | None) -> Built:
+        building = self._build_once(project_id)
         try:
-            return await asyncio.wait_for(
-                asyncio.shield(self._build_once(project_id)), BUILD_WAIT_S
-            )
+            return await asyncio.wait_for(asyncio.shield(building), BUILD_WAIT_S)
         except (RecordsUnavailable, TimeoutError) as error:
+            former = former or await self._kept(project_id)
             if former is None:
-                former = await self._kept(project_id, error)
+                return await _at_last(building, error)
             self._stale.discard(project_id)
             self._behind.add(project_id)
             return former
 
-    async def _kept(self, project_id: int, error: Exception) -> Built:
+    async def _kept(self, project_id: int) -> Built | None:
         definitions = await self._keeper.get(project_id)
         if definitions is None:
-            raise RecordsUnavailable(str(error) or "the flags were not read in time") from error
+            return None
+        compiled = await _compiled(definitions)
         # Meanwhile another request may have come this far, or the store may have answered.
         built = self._built.get(project_id)
         if built is None:
-            built = Built(definitions, compile_definitions(definitions))
+            built = compiled
             self._put(project_id, built)
             self._log.warning("flags_from_snapshot", project_id=project_id)
         return built
@@ -170,10 +177,10 @@ class FlagSets:
         changes = self._changes.get(project_id, 0)
         try:
             definitions = await self._store.definitions(project_id)
+            built = await _compiled(definitions)
         finally:
             if changes == self._changes.get(project_id, 0):
                 self._building.pop(project_id, None)
-        built = Built(definitions, compile_definitions(definitions))
         if changes == self._changes.get(project_id, 0):
             self._stale.discard(project_id)
             self._behind.discard(project_id)
@@ -190,3 +197,32 @@ class FlagSets:
             self._behind.discard(gone)
         if self._listener is not None:
             self._listener(project_id, built)
+
+
+async def _at_last(building: "asyncio.Task[Built]", error: Exception) -> Built:
+    """With nothing to answer instead, there is more time. raises: RecordsUnavailable"""
+    if isinstance(error, TimeoutError):
+        with suppress(TimeoutError):
+            return await asyncio.wait_for(asyncio.shield(building), FIRST_BUILD_WAIT_S)
+    raise RecordsUnavailable(str(error) or "the flags were not read in time") from error
+
+
+async def _compiled(definitions: Definitions) -> Built:
+    def work() -> Built:
+        return Built(definitions, compile_definitions(definitions))
+
+    flags = len(definitions.flags)
+    large = flags > ANSWERED_ON_LOOP_MAX
+    return await beside(flags, COMPILED_ON_LOOP_MAX, partial(_uncollected, work) if large else work)
+
+
+def _uncollected(work: Callable[[], Built]) -> Built:
+    """A large set is a million objects without cycles, through which the collector of garbage
+    would look for half a second, with everybody waiting."""
+    gc.disable()
+    try:
+        built = work()
+        gc.freeze()
+    finally:
+        gc.enable()
+    return built

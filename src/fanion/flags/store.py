@@ -1,5 +1,6 @@
 """Feature flags in the records store."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,14 +10,15 @@ from sqlalchemy import Connection, Row, func, select
 from sqlalchemy.exc import IntegrityError
 
 from fanion.activity.store import Author
-from fanion.cohorts.store import live_criteria
 from fanion.db.engine import Records
-from fanion.db.tables import feature_flags, flag_versions, group_types
+from fanion.db.tables import feature_flags, flag_versions
 from fanion.errors import Invalid
 from fanion.flags.changes_store import Decide, change_flag, create_flag
-from fanion.flags.definition import CohortRow, Definitions, FlagRow, grouped_filters
+from fanion.flags.definition import Definitions, FlagRow, grouped_filters
+from fanion.flags.definitions_store import flag_version, live_flags, made_of
+from fanion.flags.large import READ_ROWS
 from fanion.flags.query import EVERYTHING, Candidate, FlagQuery
-from fanion.flags.rows_store import DEFINITION, StoredFlag, flag_rows, get_flag, stored_flag
+from fanion.flags.rows_store import StoredFlag, flag_rows, get_flag, stored_flag
 
 __all__ = ["FlagStore", "StoredFlag"]
 
@@ -99,22 +101,13 @@ class FlagStore:
 
     async def definitions(self, project_id: int) -> Definitions:
         """What evaluation needs, all from one snapshot of the store."""
-        live = (
-            select(*DEFINITION)
-            .where(_flag.project_id == project_id, _flag.deleted.is_(False))
-            .order_by(_flag.id)
-        )
-        types = select(group_types.c.group_type_index, group_types.c.group_type).where(
-            group_types.c.project_id == project_id
-        )
         async with self.records.read() as connection:
-            version = await connection.scalar(
-                select(flag_versions.c.version).where(flag_versions.c.project_id == project_id)
-            )
-            flags = [FlagRow(*row) for row in await connection.execute(live)]
-            names = {row[0]: row[1] for row in await connection.execute(types)}
-            found = await connection.run_sync(_cohort_rows, project_id)
-            return Definitions(flags, names, found, version or 0)
+            version = await connection.run_sync(flag_version, project_id)
+            flags: list[FlagRow] = []
+            for part in (await connection.execute(live_flags(project_id))).partitions(READ_ROWS):
+                flags += [FlagRow(*row) for row in part]
+                await asyncio.sleep(0)
+            return await connection.run_sync(made_of, project_id, flags, version)
 
     async def newest_first(self, project_id: int) -> Sequence[str]:
         """The keys of all flags that are not deleted."""
@@ -131,13 +124,6 @@ class FlagStore:
             flag_versions.c.project_id.in_(project_ids)
         )
         return {row.project_id: row.version for row in await self.records.fetch(statement)}
-
-
-def _cohort_rows(connection: Connection, project_id: int) -> Sequence[CohortRow]:
-    return [
-        CohortRow(one.id, None if one.is_static else one.shown.get("properties"), one.is_static)
-        for one in live_criteria(connection, project_id)
-    ]
 
 
 class _unique_key:  # noqa: N801  # reads as the statement that it is used in
