@@ -173,7 +173,24 @@ FAULTS: list[tuple[Json, str]] = [
         "flag beta: filters: flag '7' is not in the document",
     ),
     (flag(filters=groups({"type": "flag", "key": {"flag": None}, "value": True})), ""),
-    (flag(filters=groups({"type": "flag", "key": "beta", "value": True})), ""),
+    (
+        flag(filters=groups({"type": "flag", "key": "beta", "value": True})),
+        "flag beta: filters: flags cannot depend on each other in a loop",
+    ),
+    (flag(active=False, filters=groups({"type": "flag", "key": "beta", "value": True})), ""),
+    (
+        {
+            "flags": [
+                {"key": "beta", "filters": groups({"type": "flag", "key": "base", "value": True})},
+                {"key": "base"},
+            ]
+        },
+        "",
+    ),
+    (
+        flag(filters={"groups": [], "super_groups": 5}),
+        "flag beta: filters: Filters are not valid (super_groups must be a list)",
+    ),
     (
         flag(filters=groups(aggregation_group_type_index={"group_type": "team"})),
         "flag beta: filters: group type 'team' is not in the document",

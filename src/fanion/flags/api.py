@@ -3,6 +3,7 @@
 source: api.md, "Feature flags"; flags.md sections 11 to 13
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
@@ -22,7 +23,7 @@ from fanion.flags.activity import SCOPE
 from fanion.flags.changes_store import Decide
 from fanion.flags.query import read_flag_query
 from fanion.flags.role_access_store import access_of
-from fanion.flags.rules import KEY_CHARS_MAX, check_filters
+from fanion.flags.rules import KEY_CHARS_MAX, check_filters, with_enrollment_of
 from fanion.flags.shown import (
     VERSION_HEADER,
     Bucketing,
@@ -288,6 +289,9 @@ def _changed(data: FlagChanges, flag: StoredFlag) -> dict[str, Any]:
     if filters is not None and "groups" in filters:
         _check(filters, creating=False)
         values["filters"] = filters
+    key = values.get("key", flag.definition.key)
+    if key != flag.definition.key:
+        values |= _renamed(flag.definition.key, key, values.get("filters", flag.definition.filters))
     tags, dashboards = values.pop("tags", None), values.pop("analytics_dashboards", None)
     if tags is not None:
         values["tags"] = normal_tags(tags)
@@ -298,6 +302,12 @@ def _changed(data: FlagChanges, flag: StoredFlag) -> dict[str, Any]:
     if values.get("active") is True:
         values["performed_rollback"] = False
     return values
+
+
+def _renamed(former: str, key: str, filters: Mapping[str, Any]) -> dict[str, Any]:
+    """Columns to set beside the key: who enrolled early is asked for under the new one."""
+    renamed = with_enrollment_of(former, key, filters)
+    return {} if renamed == filters else {"filters": renamed}
 
 
 def _check(filters: dict[str, Any], *, creating: bool) -> None:

@@ -11,6 +11,7 @@ from fanion.db.cohort_tables import cohorts
 from fanion.db.tables import feature_flags
 from fanion.errors import Invalid
 from fanion.flags.activity_store import tell_changed, tell_created
+from fanion.flags.computable_store import require_computable
 from fanion.flags.rollback_watch_store import watch_conditions
 from fanion.flags.rows_store import StoredFlag, get_flag
 from fanion.flags.rules import cohort_ids, require_cohorts
@@ -27,7 +28,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def create_flag(connection: Connection, author: Author, values: Mapping[str, Any]) -> StoredFlag:
-    """values: by column, without project and creator"""
+    """values: by column, without project and creator. raises: Invalid"""
     project_id = author.project.id
     _require_cohorts(connection, project_id, values)
     _require_dashboards(connection, project_id, values.get("analytics_dashboards") or ())
@@ -46,15 +47,26 @@ def create_flag(connection: Connection, author: Author, values: Mapping[str, Any
     watch_conditions(connection, row, None, author.now)
     tell_created(connection, author, flag_id, values["key"])
     move_flag_version(connection, project_id)
+    require_computable(connection, row, values, values["key"])
     flag = get_flag(connection, project_id, flag_id)
     assert flag is not None
     return flag
 
 
 def change_flag(
-    connection: Connection, author: Author, flag_id: int, decide: Decide
+    connection: Connection,
+    author: Author,
+    flag_id: int,
+    decide: Decide,
+    *,
+    alone: bool = True,
 ) -> StoredFlag | None:
-    """None when there is no such flag. A change of nothing leaves its version where it is."""
+    """None when there is no such flag. A change of nothing leaves its version where it is.
+
+    alone:  whether flags must be computable after it; of several changes in one transaction that
+            need each other the caller has to know
+    raises: what `decide` does, Invalid
+    """
     project_id = author.project.id
     one = (_flag.project_id == project_id) & (_flag.id == flag_id)
     # Whoever changes the same flag waits here, and then decides on what was made of it.
@@ -79,6 +91,8 @@ def change_flag(
     watch_conditions(connection, changed, row, author.now)
     tell_changed(connection, author, row, changed)
     move_flag_version(connection, project_id)
+    if alone:
+        require_computable(connection, changed, values, row["key"])
     return get_flag(connection, project_id, flag_id)
 
 

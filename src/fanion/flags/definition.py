@@ -3,11 +3,11 @@
 source: flags.md section 2
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from fanion.properties.filters import Behavioral, InCohort, Leaf, parse_leaves
+from fanion.properties.filters import Behavioral, FlagIs, InCohort, Leaf, parse_leaves
 
 GROUP_TYPE_INDEX_MAX = 4
 BucketingIdentifier = Literal["distinct_id", "device_id"]
@@ -88,6 +88,16 @@ class Rules:
     super_condition: Condition | None = None
     holdout: Condition | None = None
 
+    def leaves(self) -> Iterator[Leaf]:
+        """Everything that is looked at; of a holdout only the percentage is."""
+        for condition in (*self.conditions, self.super_condition):
+            if condition is not None:
+                yield from condition.leaves
+
+    def flags_named(self) -> list[str]:
+        """Ids in decimal, or keys, of the flags that this one depends on."""
+        return [leaf.flag for leaf in self.leaves() if isinstance(leaf, FlagIs)]
+
 
 @dataclass(frozen=True, slots=True)
 class Flag:
@@ -164,18 +174,18 @@ def parse_rules(filters: object, rollout_percentage: float | None = None) -> Rul
         groups = [older]
     multivariate = _object(filters.get("multivariate"), "multivariate")
     payloads = filters.get("payloads")
-    conditions = tuple(_condition(group) for group in groups)
-    by_group = filters.get("aggregation_group_type_index") is not None
-    if by_group and any(isinstance(leaf, InCohort) for c in conditions for leaf in c.leaves):
-        raise ValueError("a group is in no cohort")
-    return Rules(
-        conditions=conditions,
+    rules = Rules(
+        conditions=tuple(_condition(group) for group in groups),
         variants=tuple(map(_variant, _list(multivariate.get("variants"), "variants"))),
         payloads=payloads if isinstance(payloads, dict) else {},
         group_type_index=_group_type_index(filters.get("aggregation_group_type_index")),
         super_condition=_first(filters.get("super_groups"), "super_groups"),
         holdout=_first(filters.get("holdout_groups"), "holdout_groups"),
     )
+    by_group = rules.group_type_index is not None
+    if by_group and any(isinstance(leaf, InCohort) for leaf in rules.leaves()):
+        raise ValueError("a group is in no cohort")
+    return rules
 
 
 def _condition(raw: object) -> Condition:

@@ -20,7 +20,7 @@ from fanion.flags.definition import ANYWHERE, Definitions, Flag, Rules, compile_
 from fanion.flags.program import Program, compile_program
 from fanion.flags.reads import Reads, flag_reads, union
 from fanion.flags.subject import Run
-from fanion.properties.filters import FlagIs, Leaf
+from fanion.properties.filters import Leaf
 from fanion.properties.match import Properties
 
 
@@ -178,9 +178,8 @@ class _Builder:
     def _dependencies(self, key: str) -> list[str]:
         """Active flags that the conditions name; unknown ones show when they are compiled."""
         rules = self._flags[key].rules
-        conditions = rules.conditions if rules is not None else ()
-        names = (leaf.flag for c in conditions for leaf in c.leaves if isinstance(leaf, FlagIs))
-        found = (self._find(name) for name in names)
+        named = () if rules is None else rules.flags_named()
+        found = (self._find(name) for name in named)
         return list(dict.fromkeys(f.key for f in found if f is not None and f.active))
 
     def _find(self, name: str) -> Flag | None:

@@ -1,12 +1,12 @@
 """What flags may look at, known when they are loaded."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from fanion.flags.conditions import Cohorts
 from fanion.flags.definition import Rules
 from fanion.flags.program import hashes
-from fanion.properties.filters import InCohort, Leaf, Property, leaves
+from fanion.properties.filters import InCohort, Property, leaves
 
 # Always known: the request says it.
 _IMPLIED = frozenset({"distinct_id", "$group_key"})
@@ -35,7 +35,7 @@ def flag_reads(
     """
     names: set[str] = set()
     stored: set[int] = set()
-    for leaf in _leaves(rules):
+    for leaf in rules.leaves():
         if isinstance(leaf, Property):
             names.add(leaf.key)
         elif isinstance(leaf, InCohort):
@@ -59,13 +59,6 @@ def union(parts: Iterable[Reads]) -> Reads:
         for name, keys in part.groups.items():
             groups[name] = groups.get(name, frozenset()) | keys
     return Reads(frozenset(person), frozenset(cohorts), groups, frozenset(continuity))
-
-
-def _leaves(rules: Rules) -> Iterator[Leaf]:
-    for condition in rules.conditions:
-        yield from condition.leaves
-    if rules.super_condition is not None:
-        yield from rules.super_condition.leaves
 
 
 def _add_cohort(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fanion.errors import Invalid
+from fanion.flags.definition import parse_rules
 from fanion.properties.dates import parse_date_value
 from fanion.properties.filters import ID_MAX
 from fanion.properties.regex import search
@@ -25,6 +26,8 @@ _PERSON_TYPES = frozenset({"person", "cohort", "flag"})
 def check_filters(filters: Mapping[str, Any], *, creating: bool) -> None:
     """filters: as sent, with `groups`; `creating` also checks that percentages sum to 100
 
+    What passes can be read by evaluation.
+
     raises: Invalid, with the code and the text that clients compare
     """
     groups = filters.get("groups")
@@ -41,6 +44,37 @@ def check_filters(filters: Mapping[str, Any], *, creating: bool) -> None:
     if creating and variants and _total(variants) != 100:
         raise Invalid("Invalid variant definitions: Variant rollout percentages must sum to 100.")
     _check_payloads(filters.get("payloads"), variants)
+    try:
+        parse_rules(filters)
+    except ValueError as error:
+        raise not_computable(str(error)) from None
+
+
+def not_computable(why: str) -> Invalid:
+    return _invalid(f"Filters are not valid ({why})")
+
+
+def with_enrollment_of(former: str, key: str, filters: Mapping[str, Any]) -> dict[str, Any]:
+    """Super groups ask for the property `$feature_enrollment/<key>`: it follows the flag's key.
+
+    source: flags.md section 19, "Key changes"
+    """
+    before, after = f"$feature_enrollment/{former}", f"$feature_enrollment/{key}"
+
+    def renamed(leaf: Any) -> Any:
+        is_it = isinstance(leaf, dict) and leaf.get("key") == before
+        return {**leaf, "key": after} if is_it else leaf
+
+    groups = filters.get("super_groups")
+    if not isinstance(groups, list):
+        return dict(filters)
+    written = [
+        {**group, "properties": [renamed(leaf) for leaf in group["properties"]]}
+        if isinstance(group, dict) and isinstance(group.get("properties"), list)
+        else group
+        for group in groups
+    ]
+    return {**filters, "super_groups": written}
 
 
 def is_group_flag(filters: Mapping[str, Any]) -> bool:

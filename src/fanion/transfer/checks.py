@@ -1,7 +1,7 @@
 """Whether a document can be imported, found out before anything is written."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,6 @@ from fanion.insights.ranges import parse_bound
 from fanion.insights.store import TILES_MAX
 from fanion.insights.trends import parse_trends
 from fanion.projects.roles import folded
-from fanion.properties.filters import COHORT_TYPES
 from fanion.rest.tags import normal_tags
 from fanion.transfer.document import (
     SECTIONS,
@@ -29,6 +28,7 @@ from fanion.transfer.document import (
     name_of,
     shape_fault,
 )
+from fanion.transfer.loops import looping_cohorts, looping_flags
 from fanion.transfer.outcome import Report
 from fanion.transfer.references import Ids, numbered, numbered_flag
 
@@ -71,7 +71,7 @@ def faults(document: Document) -> Iterator[Fault]:
     """document: normalised"""
     yield from _repetitions(document)
     ids = ids_within(document)
-    loops = _looping(document.cohorts)
+    loops = looping_cohorts(document.cohorts)
     roles = {folded(one.name) for one in document.roles}
     for place, definition in enumerate(document.event_definitions):
         yield from _fault("event_definitions", place, definition, _check_definition)
@@ -85,8 +85,12 @@ def faults(document: Document) -> Iterator[Fault]:
     for place, dashboard in enumerate(document.dashboards):
         yield from _fault("dashboards", place, dashboard, lambda one: _check_dashboard(one, shown))
     known = {one.key for one in document.dashboards}
+    rounds = looping_flags(document.flags, ids)
     for place, flag in enumerate(document.flags):
         yield from _fault("flags", place, flag, lambda one: _check_flag(one, ids, roles, known))
+        if flag.key in rounds:
+            text = "filters: flags cannot depend on each other in a loop"
+            yield Fault("flags", place, f"{name_of('flags', flag)}: {text}")
 
 
 def without_faults(document: Document, report: Report) -> Document:
@@ -155,20 +159,6 @@ def ids_within(document: Document) -> Ids:
         flags={one.key: str(place) for place, one in enumerate(document.flags, 1)},
         group_types={one.group_type: one.group_type_index for one in document.group_types},
     )
-
-
-def cohorts_named(value: Any) -> Iterator[str]:
-    """Keys of cohorts inside the criteria of another."""
-    if isinstance(value, dict):
-        found = value.get("value")
-        kind = value.get("type")
-        if isinstance(kind, str) and kind in COHORT_TYPES and isinstance(found, dict):
-            yield str(found.get("cohort"))
-        for inner in value.values():
-            yield from cohorts_named(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from cohorts_named(inner)
 
 
 def _fault(section: str, place: int, entry: Any, check: Callable[[Any], None]) -> Iterator[Fault]:
@@ -270,22 +260,3 @@ def with_field(name: str, read: Callable[[], Any]) -> Any:
         return read()
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
-
-
-def _looping(cohorts: list[CohortEntry]) -> set[str]:
-    """Keys of cohorts that reach themselves."""
-    inside = {one.key: {*cohorts_named(one.filters), *cohorts_named(one.groups)} for one in cohorts}
-    return {key for key in inside if _reaches(key, inside)}
-
-
-def _reaches(key: str, inside: Mapping[str, set[str]]) -> bool:
-    seen: set[str] = set()
-    waiting = list(inside[key])
-    while waiting:
-        one = waiting.pop()
-        if one == key:
-            return True
-        if one not in seen:
-            seen.add(one)
-            waiting += inside.get(one, ())
-    return False

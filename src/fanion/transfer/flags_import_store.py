@@ -96,7 +96,7 @@ def _update(target: Target, flag_id: int, before: FlagEntry, entry: FlagEntry) -
         return {**columns, "analytics_dashboards": [*flag.analytics_dashboards, *added]}
 
     if fields:
-        change_flag(target.connection, target.author, flag_id, decide)
+        change_flag(target.connection, target.author, flag_id, decide, alone=False)
     return list(fields)
 
 

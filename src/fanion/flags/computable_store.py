@@ -1,0 +1,69 @@
+"""Refuses changes of flags after which they, or others, could not be computed."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Connection, Text, cast, select
+
+from fanion.db.tables import feature_flags
+from fanion.errors import Invalid
+from fanion.flags.definition import Rules, parse_rules
+from fanion.flags.definitions_store import read_definitions
+from fanion.flags.dependencies import left_behind, problem_of
+from fanion.flags.rules import not_computable
+from fanion.properties.filters import FlagIs, InCohort
+
+_flag = feature_flags.c
+
+
+def require_computable(
+    connection: Connection, row: Mapping[str, Any], changed: Mapping[str, Any], former_key: str
+) -> None:
+    """Call it when the change is written and the project's flag version has moved: then nobody
+    else changes the flags of this project at the same time.
+
+    row:     the flag as it is now, by column
+    changed: the columns that were set
+    raises:  Invalid
+    """
+    if not row["deleted"] and _is_decided_anew(changed):
+        _require_own(connection, row)
+    if changed.get("deleted") or row["key"] != former_key:
+        _require_others(connection, row, former_key)
+
+
+def _is_decided_anew(changed: Mapping[str, Any]) -> bool:
+    """What cannot be computed any more may still be switched off and deleted."""
+    return "filters" in changed or changed.get("active") is True or changed.get("deleted") is False
+
+
+def _require_own(connection: Connection, row: Mapping[str, Any]) -> None:
+    try:
+        rules = parse_rules(row["filters"])
+    except ValueError as error:
+        raise not_computable(str(error)) from None
+    if _depends(rules):
+        problem = problem_of(row["id"], read_definitions(connection, row["project_id"]))
+        if problem is not None:
+            raise not_computable(problem)
+
+
+def _depends(rules: Rules) -> bool:
+    return any(isinstance(leaf, FlagIs | InCohort) for leaf in rules.leaves())
+
+
+def _require_others(connection: Connection, row: Mapping[str, Any], former_key: str) -> None:
+    project_id = row["project_id"]
+    # Spares reading everything where no flag names another.
+    naming = select(_flag.id).where(
+        _flag.project_id == project_id,
+        _flag.id != row["id"],
+        _flag.deleted.is_(False),
+        cast(_flag.filters, Text).like('%"flag"%'),
+    )
+    if connection.execute(naming.limit(1)).first() is None:
+        return
+    others = left_behind(row["id"], former_key, read_definitions(connection, project_id))
+    if others:
+        what = "delete this feature flag" if row["deleted"] else "change the key of this flag"
+        raise Invalid(f"Cannot {what} because other flags depend on it: {', '.join(others)}.")

@@ -1,0 +1,132 @@
+"""Flags that depend on flags and cohorts: what cannot be computed is not taken."""
+
+import asyncio
+from typing import Any
+
+from tests.application import Home, Json, error
+
+
+def after(name: object) -> Json:
+    leaf = {"type": "flag", "key": name, "operator": "flag_evaluates_to", "value": True}
+    return {"groups": [{"properties": [leaf]}]}
+
+
+def not_valid(why: str) -> Json:
+    detail = f"Filters are not valid ({why})"
+    return error("validation_error", "invalid_input", detail, "filters")
+
+
+LOOP = not_valid("depends on itself, or on a flag that does")
+
+
+async def patched(home: Home, flag: Json, **changes: Any) -> tuple[int, Json]:
+    answer = await home.api.patch(f"/feature_flags/{flag['id']}/", json=changes)
+    return answer.status_code, answer.json()
+
+
+async def created(home: Home, **flag: Any) -> tuple[int, Json]:
+    answer = await home.api.post("/feature_flags/", json=flag)
+    return answer.status_code, answer.json()
+
+
+async def test_a_flag_that_does_not_exist_cannot_be_named(home: Home) -> None:
+    unknown = not_valid("depends on flag 987654, which does not exist")
+
+    assert await created(home, key="a", filters=after("987654")) == (400, unknown)
+    assert await created(home, key="a", active=False, filters=after("987654")) == (400, unknown)
+    assert (await home.get("/feature_flags/"))["count"] == 0
+
+
+async def test_flags_cannot_depend_on_each_other_in_a_loop(home: Home) -> None:
+    a = await home.create_flag(key="a", filters={"groups": [{}]})
+    b = await home.create_flag(key="b", filters=after(a["id"]))
+    c = await home.create_flag(key="c", filters=after(b["id"]))
+
+    assert await patched(home, a, filters=after(c["id"])) == (400, LOOP)
+    assert await patched(home, a, filters=after(a["id"])) == (400, LOOP)
+    assert await patched(home, a, filters=after("a")) == (400, LOOP)
+    early = {**after(c["id"]), "groups": [{}], "super_groups": after(c["id"])["groups"]}
+    assert await patched(home, a, filters=early) == (400, LOOP)
+    assert (await home.decide("u"))["errorsWhileComputingFlags"] is False
+
+
+async def test_a_loop_cannot_be_closed_by_switching_on(home: Home) -> None:
+    a = await home.create_flag(key="a", filters={"groups": [{}]})
+    b = await home.create_flag(key="b", filters=after(a["id"]), active=False)
+
+    assert (await patched(home, a, filters=after(b["id"])))[0] == 200
+    assert await patched(home, b, active=True) == (400, LOOP)
+
+
+async def test_what_others_depend_on_stays(home: Home) -> None:
+    a = await home.create_flag(key="a", filters={"groups": [{}]})
+    b = await home.create_flag(key="b", filters=after(a["id"]))
+    c = await home.create_flag(key="c", filters=after("a"))
+
+    def refused(what: str, others: str) -> tuple[int, Json]:
+        detail = f"Cannot {what} because other flags depend on it: {others}."
+        return 400, error("validation_error", "invalid_input", detail)
+
+    gone = refused("delete this feature flag", "b, c")
+    assert await patched(home, a, deleted=True) == gone
+    assert await patched(home, a, key="z") == refused("change the key of this flag", "c")
+    assert (await patched(home, c, active=False))[0] == 200
+    assert (await patched(home, a, key="z"))[0] == 200
+    assert (await patched(home, b, deleted=True))[0] == 200
+    assert (await patched(home, a, deleted=True))[0] == 200
+    lost = not_valid(f"depends on flag {a['id']}, which does not exist")
+    assert await patched(home, b, deleted=False) == (400, lost)
+
+
+async def test_early_access_follows_the_key(home: Home) -> None:
+    def filters(key: str) -> Json:
+        leaf = {"type": "person", "operator": "exact", "value": ["true"]}
+        enrolled = {"properties": [{**leaf, "key": f"$feature_enrollment/{key}"}]}
+        return {"groups": [], "super_groups": [enrolled]}
+
+    flag = await home.create_flag(key="a", filters=filters("a"))
+    plain = await home.create_flag(key="plain")
+
+    assert (await patched(home, flag, key="b"))[1]["filters"] == filters("b")
+    assert (await patched(home, plain, key="other"))[1]["filters"] == plain["filters"]
+    said = {"$feature_enrollment/b": "true"}
+    assert (await home.decide("u", person_properties=said))["featureFlags"]["b"] is True
+
+
+async def test_a_cohort_that_flags_cannot_ask_for_is_refused(home: Home) -> None:
+    filters = {"properties": {"type": "NEITHER", "values": []}}
+    cohort = (await home.api.post("/cohorts/", json={"name": "c", "filters": filters})).json()
+    leaf = {"type": "cohort", "key": "id", "value": cohort["id"]}
+    why = f"cohort {cohort['id']}: a group must be of type AND or OR, not 'NEITHER'"
+
+    status, told = await created(home, key="a", filters={"groups": [{"properties": [leaf]}]})
+
+    assert (status, told) == (400, not_valid(why))
+
+
+async def test_a_flag_that_became_wrong_can_be_switched_off_and_deleted(home: Home) -> None:
+    made = await home.api.post("/cohorts/", json={"name": "c", "filters": {"properties": []}})
+    cohort = made.json()["id"]
+    leaf = {"type": "cohort", "key": "id", "value": cohort}
+    flag = await home.create_flag(key="a", filters={"groups": [{"properties": [leaf]}]})
+    broken = {"filters": {"properties": {"type": "NEITHER", "values": []}}}
+    assert (await home.api.patch(f"/cohorts/{cohort}/", json=broken)).status_code == 200
+
+    assert (await patched(home, flag, name="n"))[0] == 200
+    assert (await patched(home, flag, active=False))[0] == 200
+    assert (await patched(home, flag, active=True))[0] == 400
+    assert (await patched(home, flag, deleted=True))[0] == 200
+
+
+async def test_two_who_close_a_loop_at_once_do_not_both_succeed(home: Home) -> None:
+    for number in range(5):
+        a, b = [
+            await home.create_flag(key=f"{name}{number}", filters={"groups": [{}]}) for name in "ab"
+        ]
+
+        answers = await asyncio.gather(
+            patched(home, a, filters=after(b["id"])), patched(home, b, filters=after(a["id"]))
+        )
+
+        assert sorted(status for status, _ in answers) == [200, 400]
+    assert (await home.decide("u"))["errorsWhileComputingFlags"] is False
