@@ -34,6 +34,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     accept_log_bytes_max: int = 4 * 1024**3
     shutdown_s: float = 8.0
     decide_store_timeout_s: float = 0.5  # flags.md section 18: 300–600 ms
+    decide_per_s: float = 0.0
+    decide_burst: int = 500
     trust_forwarded_for: bool = True
     cohorts_every_s: float = 900.0  # cohorts.md section 11: 15 minutes
     cohort_lease_s: float = 60.0
@@ -60,6 +62,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
                 raise ValueError(f"{name.upper()} must be greater than 0")
         if not 0 < self.deleted_cohorts_kept_days <= DAYS_MAX:
             raise ValueError(f"DELETED_COHORTS_KEPT_DAYS must be above 0, at most {DAYS_MAX}")
+        if self.decide_per_s < 0:
+            raise ValueError("DECIDE_PER_S must not be negative")
+        if self.decide_burst < 1:
+            raise ValueError("DECIDE_BURST must be at least 1")
         if self.shutdown_s < 0:
             raise ValueError("SHUTDOWN_S must not be negative")
         _require_scheme("DATABASE_URL", self.database_url, ("sqlite", "postgresql", "postgres"))

@@ -21,6 +21,7 @@ from fanion.flags.decide import Decide, nowhere
 from fanion.flags.definitions_api import DefinitionEndpoints
 from fanion.flags.evaluator import Evaluator
 from fanion.flags.kept_store import KeptFlags
+from fanion.flags.limits import EvaluationLimit
 from fanion.flags.ofrep_api import Ofrep
 from fanion.flags.readers import DefinitionReaders
 from fanion.flags.readings import Readings
@@ -95,7 +96,13 @@ def build_flag_parts(
     bytes_max = settings.body_bytes_max
     endpoints = FlagEndpoints(
         Decide(
-            projects, authentication, evaluator, bytes_max, settings.trust_forwarded_for, locate
+            projects,
+            authentication,
+            evaluator,
+            bytes_max,
+            settings.trust_forwarded_for,
+            locate,
+            EvaluationLimit(settings.decide_per_s, settings.decide_burst),
         ),
         DefinitionEndpoints(readers, evaluator, broadcaster),
         Ofrep(projects, evaluator, bytes_max),

@@ -6,17 +6,19 @@ out and marked.
 """
 
 import asyncio
+import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
 from msgspec.structs import replace
 
-from fanion.errors import InvalidPayload, NoData
+from fanion.errors import AppError, InvalidPayload, NoData
 from fanion.flags.answers import configured, decide_answer, plain, records, values_and_payloads
 from fanion.flags.evaluator import Evaluator
 from fanion.flags.large import ANSWERED_ON_LOOP_MAX, beside
+from fanion.flags.limits import EvaluationLimit
 from fanion.flags.request import (
     FlagRequest,
     flags_disabled,
@@ -45,6 +47,8 @@ def nowhere(address: str) -> Mapping[str, Any]:
 class Decide:
     """locate:              `$geoip_…` properties of an address
     trust_forwarded_for: whether `X-Forwarded-For` is believed
+    limit:               how often one key may ask
+    steady:              seconds of a clock that only goes forward
     """
 
     projects: Projects
@@ -53,6 +57,8 @@ class Decide:
     body_bytes_max: int
     trust_forwarded_for: bool = True
     locate: Callable[[str], Mapping[str, Any]] = nowhere
+    limit: EvaluationLimit = field(default_factory=EvaluationLimit)
+    steady: Callable[[], float] = time.monotonic
 
     async def decide(self, request: Request) -> Response:
         """source: api.md, "Public flag evaluation endpoint"; flags.md section 10"""
@@ -98,11 +104,16 @@ class Decide:
         self, request: Request, query: Mapping[str, str]
     ) -> tuple[dict[str, Any], Project]:
         """The decoded body and its project. raises: InvalidPayload, errors of the key"""
-        if len(request.body) <= READ_ON_LOOP_BYTES_MAX:
-            form, values = self._read(request, query)
-        else:
-            form, values = await asyncio.to_thread(self._read, request, query)
-        token = project_token(values, form.fields)
+        try:
+            if len(request.body) <= READ_ON_LOOP_BYTES_MAX:
+                form, values = self._read(request, query)
+            else:
+                form, values = await asyncio.to_thread(self._read, request, query)
+            token = project_token(values, form.fields)
+        except AppError:  # all that name no key count together
+            self._limit("")
+            raise
+        self._limit(token)
         known = self.projects.known(token)
         if known is not None:
             return values, known
@@ -110,6 +121,11 @@ class Decide:
             self.projects, self.authentication, token, values.get("project_id")
         )
         return values, project
+
+    def _limit(self, token: str) -> None:
+        """raises: TooManyEvaluations"""
+        if self.limit.per_s:
+            self.limit.take(token, self.steady())
 
     def _read(
         self, request: Request, query: Mapping[str, str]
