@@ -14,12 +14,14 @@ import pytest
 from sqlalchemy import insert, select
 
 from fanion.activity.api import ActivityApi
+from fanion.activity.organizations_store import tell_of_organization
 from fanion.activity.projects_store import tell_of_project
 from fanion.db.engine import Records, open_records
 from fanion.db.tables import organizations, projects, users
 from fanion.flags.api import Flags, FlagsApi
 from fanion.flags.dashboards_api import FlagDashboardsApi
 from fanion.flags.role_access_api import RoleAccessApi
+from fanion.flags.role_access_store import take_back_flags
 from fanion.flags.scheduled_api import ScheduledChangesApi
 from fanion.flags.snapshot import FlagSets
 from fanion.flags.store import FlagStore
@@ -194,7 +196,9 @@ def _app(records: Records, clock: Clock) -> AsgiApp:
                 ActivityApi,
             ),
             dependencies={
-                "organizations": Organizations(directory, records),
+                "organizations": Organizations(
+                    directory, records, tell_of_organization, take_back_flags
+                ),
                 "flags": Flags(store, FlagSets(store)),
                 "records": records,
             },

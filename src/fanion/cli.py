@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from fanion import __version__
+from fanion.activity.projects_store import tell_of_project, tell_of_secret_key
 from fanion.cli_ingestion import dead_letters, ingestion
 from fanion.cli_posthog import import_posthog
 from fanion.cli_serve import HELP, serve
@@ -178,7 +179,8 @@ def create_project(
         organization = await organization_of(records, user_id) if user_id is not None else None
         if organization is None:
             refuse(f"There is no user {email}." if email else "Run `fanion setup` first.")
-        made = await ProjectStore(records).create(organization, name, timezone, utc_now())
+        store = ProjectStore(records, tell_of_project)
+        made = await store.create(organization, name, timezone, utc_now())
         return {"project_id": made.id, "name": made.name, "project_api_key": made.api_token}
 
     show(with_records(settings_of(data=data), work), as_json)
@@ -191,7 +193,8 @@ def make_secret_key(project_id: int, data: Data = None, as_json: AsJson = False)
     async def work(records: Records) -> dict[str, Any]:
         if project_id not in await ProjectStore(records).by_ids([project_id]):
             refuse(f"There is no project {project_id}; `fanion projects list` shows them.")
-        key = await SecretKeys(SecretKeyStore(records), utc_now).rotate(project_id)
+        store = SecretKeyStore(records, tell_of_secret_key)
+        key = await SecretKeys(store, utc_now).rotate(project_id)
         return {"project_id": project_id, "secret_api_key": key}
 
     show(with_records(settings_of(data=data), work), as_json)

@@ -8,7 +8,8 @@ from functools import partial
 from pathlib import Path
 from random import random
 
-from fanion.activity.projects_store import tell_of_project
+from fanion.activity.organizations_store import tell_of_organization
+from fanion.activity.projects_store import tell_of_project, tell_of_secret_key
 from fanion.cohorts.memberships_store import memberships
 from fanion.config import Settings
 from fanion.db.engine import Records
@@ -80,8 +81,8 @@ def build_flag_parts(
 ) -> FlagParts:
     """records_answer: False when they are known not to, so that no request waits for them"""
     projects = Projects(ProjectStore(records, tell_of_project), time.monotonic, kept.project)
-    authentication = Authentication(KeyStore(records), now)
-    secret_keys = SecretKeys(SecretKeyStore(records), now)
+    authentication = Authentication(KeyStore(records, tell_of_organization), now)
+    secret_keys = SecretKeys(SecretKeyStore(records, tell_of_secret_key), now)
     store = FlagStore(records)
     flag_sets = FlagSets(store if records_answer else NoSource(), kept)
     reads = readings(settings, records)

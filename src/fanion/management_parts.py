@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from fanion.activity.api import ActivityApi
+from fanion.activity.organizations_store import tell_of_organization
 from fanion.change_parts import CHANGE_CONTROLLERS
 from fanion.cohort_parts import COHORT_CONTROLLERS, CohortParts
 from fanion.config import Settings
@@ -17,6 +18,7 @@ from fanion.flags.blast_radius_store import BlastRadius
 from fanion.flags.dashboards_api import FlagDashboardsApi
 from fanion.flags.evaluation_api import FlagEvaluation, FlagEvaluationApi
 from fanion.flags.role_access_api import RoleAccessApi
+from fanion.flags.role_access_store import take_back_flags
 from fanion.flags.usage_api import FlagUsage, FlagUsageApi
 from fanion.flags.usage_store import UsageStore
 from fanion.groups.api import GroupsApi, GroupTypesApi
@@ -98,7 +100,9 @@ def _of_flags(parts: ManagementParts) -> dict[str, object]:
     return {
         "flags": Flags(flags.store, flags.flag_sets, usage.last_evaluated),
         "flag_usage": FlagUsage(flags.store, usage, parts.insights.insights.results),
-        "organizations": Organizations(flags.projects, records),
+        "organizations": Organizations(
+            flags.projects, records, tell_of_organization, take_back_flags
+        ),
         "evaluation": FlagEvaluation(flags.evaluator, flags.store),
         "secret_keys": flags.secret_keys,
         "blast_radius": BlastRadius(records, events, parts.cohorts.calculator),

@@ -53,7 +53,8 @@ async def test_a_flag_is_switched_off_when_a_condition_holds(home: Home) -> None
     assert (await home.decide("ann"))["featureFlags"] == {"kept": True}
     told = (await home.get(f"/feature_flags/{flag['id']}/activity/"))["results"]
     assert [one["activity"] for one in told] == ["updated", "created"]
-    assert (told[0]["user"], told[0]["created_at"]) == (None, ONE_HOUR_LATER)
+    system = {"first_name": "System", "email": None, "is_system": True}
+    assert (told[0]["user"], told[0]["created_at"]) == (system, ONE_HOUR_LATER)
     assert told[0]["detail"]["trigger"] == {
         "job_type": "auto_rollback",
         "job_id": str(flag["id"]),

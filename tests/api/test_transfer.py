@@ -227,11 +227,12 @@ async def test_what_differs_is_changed_and_told(home: Home, other: Home) -> None
     new = (await activity(other))[: -len(entries)]
     assert [(one["scope"], one["activity"], one["detail"]["name"]) for one in new] == [
         ("FeatureFlag", "updated", "base"),
+        ("Role", "updated", "Engineering"),
         ("Cohort", "updated", "paying"),
         ("EventDefinition", "updated", "seen"),
         ("EventDefinition", "updated", "seen"),
     ]
-    assert [one["user"] for one in new] == [None] * 4
+    assert [one["user"]["first_name"] for one in new] == ["System"] * 5
     assert told(await imported(other, changed), "created", "updated") == []
 
 

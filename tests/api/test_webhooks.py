@@ -262,6 +262,36 @@ async def test_each_kind_of_change_has_its_type(home: Home, receiver: Receiver) 
     ]
 
 
+async def test_a_role_that_gets_a_flag_or_loses_it_is_sent(home: Home, receiver: Receiver) -> None:
+    flag = await home.create_flag(key="beta")
+    async with home.site.client(home.key) as client:
+        roles = "/api/organizations/@current/roles/"
+        first, second = [
+            (await client.post(roles, json={"name": name})).json() for name in ("One", "Two")
+        ]
+        await create(home, receiver.url())
+        place = f"/feature_flags/{flag['id']}/role_access/"
+        made = await home.api.post(place, json={"role_id": first["id"]})
+        await home.api.delete(f"{place}{made.json()['id']}/")
+        await home.api.post(place, json={"role_id": second["id"]})
+        await client.delete(f"{roles}{second['id']}/")
+
+    await delivered(home)
+
+    told = [request.json() for request in receiver.requests]
+    assert {one["type"] for one in told} == {"feature_flag.updated"}
+    one, two = ({"id": role["id"], "name": role["name"]} for role in (first, second))
+    assert [
+        [(change["field"], change["before"], change["after"]) for change in one["data"]["changes"]]
+        for one in told
+    ] == [
+        [("role_access", None, one)],
+        [("role_access", one, None)],
+        [("role_access", None, two)],
+        [("role_access", two, None)],
+    ]
+
+
 async def test_only_what_was_asked_for_is_sent(home: Home, receiver: Receiver) -> None:
     await create(home, receiver.url("/cohorts"), events=["cohort.created"])
     off = await create(home, receiver.url("/off"), active=False)

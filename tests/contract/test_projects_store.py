@@ -163,10 +163,10 @@ async def test_a_key_is_created_found_and_deleted_by_its_owner_only(records: Rec
     assert key.mask_value == f"phx_...{text[-4:]}"
     assert await store.find(made.user.id, key.id) == key
     assert await store.find(member.user_id, key.id) is None
-    assert await store.delete(member.user_id, key.id) is None
-    assert await store.delete(made.user.id, uuid4()) is None
-    assert await store.delete(made.user.id, key.id) == hash_key(text)
-    assert await store.delete(made.user.id, key.id) is None
+    assert await store.delete(member.user_id, key.id, NOW) is None
+    assert await store.delete(made.user.id, uuid4(), NOW) is None
+    assert await store.delete(made.user.id, key.id, NOW) == hash_key(text)
+    assert await store.delete(made.user.id, key.id, NOW) is None
 
 
 async def test_no_scopes_at_all_are_not_every_scope(records: Records) -> None:

@@ -1,6 +1,6 @@
 """The activity of a project over HTTP, and the one shape in which every part of it is told.
 
-source: flags.md section 14
+source: flags.md section 14, cohorts.md section 24
 """
 
 from datetime import datetime
@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from litestar import Controller, get
 from litestar.di import NamedDependency
 from litestar.params import FromQuery, QueryParameter
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fanion.activity.changes import Change, Trigger
 from fanion.activity.store import Author, Recorded, page
@@ -22,9 +22,12 @@ ENTRIES_MAX = 1_000
 PAGE_MAX = 1_000_000
 
 
-class ActivityUser(Struct, kw_only=True):
+class ActivityUser(Struct, kw_only=True, omit_defaults=True):
     first_name: str
-    email: str
+    email: str | None
+    is_system: Annotated[
+        bool | UnsetType, Meta(description="True for what the server did on its own, else absent.")
+    ] = UNSET
 
 
 class ActivityDetail(Struct, kw_only=True):
@@ -38,7 +41,7 @@ class ActivityDetail(Struct, kw_only=True):
 
 
 class ActivityEntry(Struct, kw_only=True):
-    user: ActivityUser | None
+    user: ActivityUser
     activity: Annotated[
         str,
         Meta(
@@ -104,17 +107,21 @@ class ActivityApi(Controller):
 
 
 def _shown(entry: Recorded) -> ActivityEntry:
-    user = None
-    if entry.email is not None:
-        user = ActivityUser(first_name=entry.first_name or "", email=entry.email)
     return ActivityEntry(
-        user=user,
+        user=_user(entry),
         activity=entry.activity,
         scope=entry.scope,
         item_id=entry.item_id,
         detail=ActivityDetail(name=entry.name, changes=entry.changes, trigger=entry.trigger),
         created_at=entry.created_at,
     )
+
+
+def _user(entry: Recorded) -> ActivityUser:
+    """source: cohorts.md section 24"""
+    if entry.email is None:
+        return ActivityUser(first_name="System", email=None, is_system=True)
+    return ActivityUser(first_name=entry.first_name or "", email=entry.email)
 
 
 def _number(text: str | None, otherwise: int, most: int = ENTRIES_MAX) -> int:

@@ -7,24 +7,47 @@ from sqlalchemy import Connection
 
 from fanion.activity.changes import changes
 from fanion.activity.store import Author, Entry, record
+from fanion.projects.changes import SecretKeyChange
 from fanion.projects.model import Project
-from fanion.projects.store import ProjectChange
+from fanion.projects.store import ProjectChange, load_projects
 
 _TOLD = ("name", "timezone", "ingestion")
 
 
 def tell_of_project(connection: Connection, change: ProjectChange) -> None:
     """In the transaction of the change."""
-    after = change.after
+    after, before = change.after, change.before
+    differing = None
+    if before is not None:
+        differing = changes("Project", _told(before), _told(after), _TOLD)
     record(
         connection,
         Entry(
             author=Author(project=after, user_id=change.user_id, now=change.now),
             scope="Project",
             item_id=str(after.id),
-            activity="updated",
+            activity="created" if before is None else "updated",
             name=after.name,
-            changes=changes("Project", _told(change.before), _told(after), _TOLD),
+            changes=differing,
+        ),
+    )
+
+
+def tell_of_secret_key(connection: Connection, change: SecretKeyChange) -> None:
+    """That there is another one; of the key itself only how it is shown."""
+    project = load_projects(connection, [change.project_id]).get(change.project_id)
+    if project is None:
+        return
+    before, after = {"secret_key": change.before}, {"secret_key": change.after}
+    record(
+        connection,
+        Entry(
+            author=Author(project=project, user_id=change.user_id, now=change.now),
+            scope="Project",
+            item_id=str(project.id),
+            activity="updated",
+            name=project.name,
+            changes=changes("Project", before, after, before),
         ),
     )
 

@@ -14,7 +14,17 @@ from fanion.db.engine import Records
 from fanion.db.tables import users
 from fanion.projects.model import Project
 
-Scope = Literal["FeatureFlag", "Cohort", "EventDefinition", "Person", "Project", "Webhook"]
+Scope = Literal[
+    "FeatureFlag",
+    "Cohort",
+    "EventDefinition",
+    "Person",
+    "Project",
+    "Webhook",
+    "Role",
+    "ResourceAccess",
+    "PersonalAPIKey",
+]
 
 NAME_CHARS_MAX = 400  # of the thing that changed; longer names are cut
 

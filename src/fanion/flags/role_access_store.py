@@ -17,10 +17,12 @@ from fanion.errors import Invalid, NotFound
 from fanion.flags.access import FlagAccess, edits_all
 from fanion.flags.activity import role_change
 from fanion.flags.activity_store import tell
+from fanion.projects.changes import RoleRemoval
 from fanion.projects.model import Level, Principal, Project
 from fanion.projects.resource_access_store import setting_of
 from fanion.projects.roles import AccessLevel, Role
 from fanion.projects.roles_store import load_roles
+from fanion.projects.store import load_projects
 
 _access = flag_role_access.c
 _SHOWN = (_access.id, _access.role_id, _access.added_at, _access.updated_at)
@@ -155,6 +157,19 @@ def _remove(connection: Connection, author: Author, flag_id: int, access_id: int
     gone = _get(connection, author.project.id, flag_id, access_id)
     connection.execute(delete(flag_role_access).where(_access.id == access_id))
     tell(connection, author, flag_id, key, [role_change(_told(gone.role), None)])
+
+
+def take_back_flags(connection: Connection, removal: RoleRemoval) -> None:
+    """Of a role that is about to be removed; each flag's activity tells of it."""
+    rows = connection.execute(
+        select(_access.project_id, _access.flag_id, _access.id)
+        .where(_access.role_id == removal.role_id)
+        .order_by(_access.flag_id)
+    ).all()
+    known = load_projects(connection, list({row.project_id for row in rows})) if rows else {}
+    for row in rows:
+        author = Author(project=known[row.project_id], user_id=removal.user_id, now=removal.now)
+        _remove(connection, author, row.flag_id, row.id)
 
 
 def _lock_flag(connection: Connection, project_id: int, flag_id: int) -> str:

@@ -106,8 +106,9 @@ class ProjectsApi(Controller):
         organization = await projects.organization(request.principal)
         request.principal.require_level(organization.id, Level.ADMIN)
         _require_timezone(data.timezone)
-        now = request.app.state.now()
-        return _project(await projects.create(organization.id, data.name, data.timezone, now))
+        now, user = request.app.state.now(), request.principal.user
+        made = await projects.create(organization.id, data.name, data.timezone, now, user.id)
+        return _project(made)
 
     @get("/{project_id:str}", summary="Retrieve a project")
     async def project(self, request: ManagementRequest) -> ProjectBody:

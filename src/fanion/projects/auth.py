@@ -79,7 +79,7 @@ class Authentication:
 
     async def revoke(self, user_id: int, key_id: UUID) -> None:
         """raises: NotFound"""
-        hashed = await self.store.delete(user_id, key_id)
+        hashed = await self.store.delete(user_id, key_id, self._now())
         if hashed is None:
             raise NotFound
         self._revocations += 1

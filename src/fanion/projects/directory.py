@@ -108,9 +108,15 @@ class Projects:
         raise NotFound
 
     async def create(
-        self, organization_id: UUID, name: str, timezone: str, now: datetime
+        self,
+        organization_id: UUID,
+        name: str,
+        timezone: str,
+        now: datetime,
+        user_id: int | None = None,
     ) -> Project:
-        project = await self.store.create(organization_id, name, timezone, now)
+        """As ProjectStore.create."""
+        project = await self.store.create(organization_id, name, timezone, now, user_id)
         self._remember(project)
         return project
 

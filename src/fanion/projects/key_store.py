@@ -6,11 +6,12 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
-from sqlalchemy import bindparam, delete, func, insert, or_, select, update
+from sqlalchemy import Connection, bindparam, delete, func, insert, or_, select, update
 
 from fanion.db.engine import Records
 from fanion.db.tables import memberships, personal_api_keys, users
 from fanion.errors import Invalid
+from fanion.projects.changes import OrganizationChange, TellOrganization, nobody
 from fanion.projects.keys import KEY_BYTES, hash_key, mask, personal_key
 from fanion.projects.model import PersonalKey, Principal, User
 
@@ -67,8 +68,11 @@ _USED = (
 
 
 class KeyStore:
-    def __init__(self, records: Records) -> None:
+    """tell: is told of each change in its transaction, for each organization of the key's owner"""
+
+    def __init__(self, records: Records, tell: TellOrganization = nobody) -> None:
         self._records = records
+        self._tell = tell
 
     async def principals(self, hashes: Sequence[str]) -> Mapping[str, Principal]:
         """By the key's hash; without keys that are unknown or whose owner is not active."""
@@ -123,17 +127,47 @@ class KeyStore:
                     last_used_at=None,
                 )
             )
+            await connection.run_sync(self._tell_all, user_id, key.id, label, None, now)
         return key, text
 
-    async def delete(self, user_id: int, key_id: UUID) -> str | None:
+    async def delete(self, user_id: int, key_id: UUID, now: datetime) -> str | None:
         """The hash of the key that is gone, None when the user has no such key."""
         async with self._records.write() as connection:
             gone = await connection.execute(
                 delete(personal_api_keys)
                 .where(_keys.user_id == user_id, _keys.id == key_id)
-                .returning(_keys.hash)
+                .returning(_keys.hash, _keys.label)
             )
-            return gone.scalar_one_or_none()
+            row = gone.one_or_none()
+            if row is None:
+                return None
+            await connection.run_sync(self._tell_all, user_id, key_id, row.label, {}, now)
+            return str(row.hash)
+
+    def _tell_all(
+        self,
+        connection: Connection,
+        user_id: int,
+        key_id: UUID,
+        label: str,
+        before: Mapping[str, Any] | None,
+        now: datetime,
+    ) -> None:
+        """before: None for a new key, else it is gone"""
+        member = memberships.c
+        theirs = select(member.organization_id).where(member.user_id == user_id)
+        for organization_id in list(connection.scalars(theirs)):
+            change = OrganizationChange(
+                organization_id=organization_id,
+                scope="PersonalAPIKey",
+                item_id=str(key_id),
+                name=label,
+                before=before,
+                after={} if before is None else None,
+                user_id=user_id,
+                now=now,
+            )
+            self._tell(connection, change)
 
     async def mark_used(self, used: Mapping[UUID, datetime]) -> None:
         if not used:

@@ -14,6 +14,7 @@ from msgspec import Meta, Struct
 
 from fanion.db.engine import Records
 from fanion.errors import NotFound
+from fanion.projects.changes import TakeBack, TellOrganization, nobody
 from fanion.projects.directory import Projects
 from fanion.projects.model import Level, Organization, Principal
 from fanion.projects.organizations_store import OrganizationMember, members_page
@@ -33,16 +34,20 @@ Access = Annotated[Literal[21, 37], Meta(description="21: only view; 37: edit.")
 
 @dataclass(frozen=True, slots=True)
 class Organizations:
+    """tell, take_back: as of RoleStore"""
+
     projects: Projects
     records: Records
+    tell: TellOrganization = nobody
+    take_back: TakeBack = nobody
 
     @property
     def roles(self) -> RoleStore:
-        return RoleStore(self.records)
+        return RoleStore(self.records, self.tell, self.take_back)
 
     @property
     def access(self) -> ResourceAccessStore:
-        return ResourceAccessStore(self.records)
+        return ResourceAccessStore(self.records, self.tell)
 
     async def of(self, principal: Principal, named: str) -> Organization:
         """`@current` is the organization of the caller's current project.
@@ -160,8 +165,9 @@ class OrganizationsApi(Controller):
     ) -> ResourceAccess:
         """Needs an administrator."""
         found = await organizations.administered(request.principal, organization)
-        now = request.app.state.now()
-        return await organizations.access.change(found.id, setting_id, data.access_level, now)
+        now, user = request.app.state.now(), request.principal.user
+        level = data.access_level
+        return await organizations.access.change(found.id, setting_id, level, user.id, now)
 
     @delete("/resource_access/{setting_id:str}", summary="Allow everybody everything again")
     async def remove_setting(
@@ -173,4 +179,5 @@ class OrganizationsApi(Controller):
     ) -> None:
         """Needs an administrator."""
         found = await organizations.administered(request.principal, organization)
-        await organizations.access.remove(found.id, setting_id)
+        now, user = request.app.state.now(), request.principal.user
+        await organizations.access.remove(found.id, setting_id, user.id, now)

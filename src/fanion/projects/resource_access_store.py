@@ -13,6 +13,7 @@ from fanion.db.engine import Records
 from fanion.db.role_tables import resource_access
 from fanion.db.tables import users
 from fanion.errors import Invalid, NotFound
+from fanion.projects.changes import OrganizationChange, TellOrganization, nobody
 from fanion.projects.model import UserSummary
 from fanion.projects.roles import FEATURE_FLAGS, AccessLevel, ResourceAccess
 from fanion.projects.summary_store import USER_SUMMARY
@@ -22,7 +23,10 @@ _access = resource_access.c
 
 @dataclass(frozen=True, slots=True)
 class ResourceAccessStore:
+    """tell: is told of each change in its transaction"""
+
     records: Records
+    tell: TellOrganization = nobody
 
     async def all(self, organization_id: UUID) -> Sequence[ResourceAccess]:
         """At most one for each kind of thing."""
@@ -49,34 +53,41 @@ class ResourceAccessStore:
         )
         try:
             async with self.records.write() as connection:
-                made = await connection.execute(statement.returning(_access.id))
-                return await connection.run_sync(_get, organization_id, made.scalar_one())
+                added = await connection.execute(statement.returning(_access.id))
+                made = await connection.run_sync(_get, organization_id, added.scalar_one())
+                await connection.run_sync(self.tell, _changed(None, made, creator_id, now))
+                return made
         except IntegrityError:
             raise Invalid(
                 "This resource access already exists.", code="unique", attr="resource"
             ) from None
 
     async def change(
-        self, organization_id: UUID, setting_id: int, level: int, now: datetime
+        self, organization_id: UUID, setting_id: int, level: int, user_id: int, now: datetime
     ) -> ResourceAccess:
         """raises: NotFound"""
-        statement = (
-            update(resource_access)
-            .where(_access.organization_id == organization_id, _access.id == setting_id)
-            .values(access_level=level, updated_at=now)
-        )
+        one = (_access.organization_id == organization_id, _access.id == setting_id)
+        statement = update(resource_access).where(*one).values(access_level=level, updated_at=now)
         async with self.records.write() as connection:
+            await connection.execute(select(_access.id).where(*one).with_for_update())
+            before = await connection.run_sync(_get, organization_id, setting_id)
             await connection.execute(statement)
-            return await connection.run_sync(_get, organization_id, setting_id)
+            after = await connection.run_sync(_get, organization_id, setting_id)
+            await connection.run_sync(self.tell, _changed(before, after, user_id, now))
+            return after
 
-    async def remove(self, organization_id: UUID, setting_id: int) -> None:
+    async def remove(
+        self, organization_id: UUID, setting_id: int, user_id: int, now: datetime
+    ) -> None:
         """raises: NotFound"""
         statement = delete(resource_access).where(
             _access.organization_id == organization_id, _access.id == setting_id
         )
         async with self.records.write() as connection:
+            before = await connection.run_sync(_get, organization_id, setting_id)
             if not (await connection.execute(statement)).rowcount:
                 raise NotFound
+            await connection.run_sync(self.tell, _changed(before, None, user_id, now))
 
 
 def setting_of(connection: Connection, organization_id: UUID) -> AccessLevel | None:
@@ -87,6 +98,24 @@ def setting_of(connection: Connection, organization_id: UUID) -> AccessLevel | N
         )
     )
     return None if level is None else AccessLevel(level)
+
+
+def _changed(
+    before: ResourceAccess | None, after: ResourceAccess | None, user_id: int, now: datetime
+) -> OrganizationChange:
+    """One of the two there is."""
+    named = after or before
+    assert named is not None
+    return OrganizationChange(
+        organization_id=named.organization,
+        scope="ResourceAccess",
+        item_id=str(named.id),
+        name=named.resource,
+        before=None if before is None else {"access_level": before.access_level},
+        after=None if after is None else {"access_level": after.access_level},
+        user_id=user_id,
+        now=now,
+    )
 
 
 def _settings(organization_id: UUID) -> Select[Any]:

@@ -102,7 +102,8 @@ class RolesApi(Controller):
         organizations: NamedDependency[Organizations],
     ) -> Role:
         found = await organizations.administered(request.principal, organization)
-        return await organizations.roles.change(found.id, role_id, _given(data))
+        now, user = request.app.state.now(), request.principal.user
+        return await organizations.roles.change(found.id, role_id, _given(data), user.id, now)
 
     @delete("/{role_id:str}", summary="Delete a role")
     async def remove(
@@ -114,7 +115,8 @@ class RolesApi(Controller):
     ) -> None:
         """With its memberships and the flags that it was given."""
         found = await organizations.administered(request.principal, organization)
-        await organizations.roles.remove(found.id, role_id)
+        now, user = request.app.state.now(), request.principal.user
+        await organizations.roles.remove(found.id, role_id, user.id, now)
 
 
 class RoleMembershipsApi(Controller):
@@ -146,8 +148,9 @@ class RoleMembershipsApi(Controller):
         organizations: NamedDependency[Organizations],
     ) -> RoleMember:
         found = await organizations.administered(request.principal, organization)
-        now = request.app.state.now()
-        return await organizations.roles.add_member(found.id, role_id, data.user_uuid, now)
+        now, user = request.app.state.now(), request.principal.user
+        roles = organizations.roles
+        return await roles.add_member(found.id, role_id, data.user_uuid, user.id, now)
 
     @get("/{member_id:str}", summary="Retrieve a membership of a role")
     async def member(
@@ -174,7 +177,8 @@ class RoleMembershipsApi(Controller):
         organizations: NamedDependency[Organizations],
     ) -> None:
         found = await organizations.administered(request.principal, organization)
-        await organizations.roles.remove_member(found.id, role_id, member_id)
+        now, user = request.app.state.now(), request.principal.user
+        await organizations.roles.remove_member(found.id, role_id, member_id, user.id, now)
 
 
 def _given(changes: Struct) -> dict[str, Any]:

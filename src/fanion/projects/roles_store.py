@@ -15,6 +15,13 @@ from fanion.db.engine import Records
 from fanion.db.role_tables import flag_role_access, role_memberships, roles
 from fanion.db.tables import feature_flags, memberships, users
 from fanion.errors import Invalid, NotFound
+from fanion.projects.changes import (
+    RoleRemoval,
+    TakeBack,
+    TellOrganization,
+    nobody,
+    role_changed,
+)
 from fanion.projects.model import UserSummary
 from fanion.projects.resource_access_store import setting_of
 from fanion.projects.roles import AccessLevel, Role, RoleFlag, RoleMember, folded
@@ -26,7 +33,13 @@ _member = role_memberships.c
 
 @dataclass(frozen=True, slots=True)
 class RoleStore:
+    """tell:      is told of each change in its transaction
+    take_back: takes the flags from a role that is about to be removed, and tells of it
+    """
+
     records: Records
+    tell: TellOrganization = nobody
+    take_back: TakeBack = nobody
 
     async def page(
         self, organization_id: UUID, limit: int, offset: int
@@ -68,9 +81,19 @@ class RoleStore:
         }
         with _unique_name():
             async with self.records.write() as connection:
-                return await connection.run_sync(create_role, values, level)
+                made = await connection.run_sync(create_role, values, level)
+                change = role_changed(organization_id, None, made, creator_id, now)
+                await connection.run_sync(self.tell, change)
+                return made
 
-    async def change(self, organization_id: UUID, role_id: UUID, values: Mapping[str, Any]) -> Role:
+    async def change(
+        self,
+        organization_id: UUID,
+        role_id: UUID,
+        values: Mapping[str, Any],
+        user_id: int,
+        now: datetime,
+    ) -> Role:
         """values: `name` and `feature_flags_access_level`, those that change
 
         raises: NotFound, Invalid with code `unique`
@@ -81,39 +104,62 @@ class RoleStore:
         statement = update(roles).where(*_is(organization_id, role_id)).values(**columns)
         with _unique_name():
             async with self.records.write() as connection:
+                before = await connection.run_sync(_locked, organization_id, role_id)
                 if columns:
                     await connection.execute(statement)
-                return await connection.run_sync(_get, organization_id, role_id)
+                after = await connection.run_sync(_get, organization_id, role_id)
+                change = role_changed(organization_id, before, after, user_id, now)
+                await connection.run_sync(self.tell, change)
+                return after
 
-    async def remove(self, organization_id: UUID, role_id: UUID) -> None:
+    async def remove(
+        self, organization_id: UUID, role_id: UUID, user_id: int, now: datetime
+    ) -> None:
         """With its memberships and the flags it was given. raises: NotFound"""
         async with self.records.write() as connection:
+            before = await connection.run_sync(_get, organization_id, role_id)
+            await connection.run_sync(self.take_back, RoleRemoval(role_id, user_id, now))
             gone = await connection.execute(delete(roles).where(*_is(organization_id, role_id)))
             if not gone.rowcount:
                 raise NotFound
+            change = role_changed(organization_id, before, None, user_id, now)
+            await connection.run_sync(self.tell, change)
 
     async def add_member(
-        self, organization_id: UUID, role_id: UUID, user_uuid: UUID, now: datetime
+        self, organization_id: UUID, role_id: UUID, user_uuid: UUID, by: int, now: datetime
     ) -> RoleMember:
-        """raises: NotFound for the role; Invalid for somebody who is not in the organization,
-        or in the role already"""
+        """by: the user who does it
+
+        raises: NotFound for the role; Invalid for somebody who is not in the organization,
+                or in the role already
+        """
         try:
             async with self.records.write() as connection:
-                return await connection.run_sync(
+                before = await connection.run_sync(_locked, organization_id, role_id)
+                added = await connection.run_sync(
                     add_role_member, organization_id, role_id, user_uuid, now
                 )
+                after = await connection.run_sync(_get, organization_id, role_id)
+                change = role_changed(organization_id, before, after, by, now)
+                await connection.run_sync(self.tell, change)
+                return added
         except IntegrityError:
             raise Invalid("User is already part of the role.") from None
 
-    async def remove_member(self, organization_id: UUID, role_id: UUID, member_id: UUID) -> None:
-        """raises: NotFound"""
+    async def remove_member(
+        self, organization_id: UUID, role_id: UUID, member_id: UUID, by: int, now: datetime
+    ) -> None:
+        """by: the user who does it. raises: NotFound"""
         async with self.records.write() as connection:
-            await connection.run_sync(_get, organization_id, role_id)
+            before = await connection.run_sync(_locked, organization_id, role_id)
             gone = await connection.execute(
                 delete(role_memberships).where(_member.role_id == role_id, _member.id == member_id)
             )
             if not gone.rowcount:
                 raise NotFound
+            after = await connection.run_sync(_get, organization_id, role_id)
+            change = role_changed(organization_id, before, after, by, now)
+            await connection.run_sync(self.tell, change)
 
 
 def load_roles(connection: Connection, role_ids: Sequence[UUID]) -> dict[UUID, Role]:
@@ -190,6 +236,13 @@ def _get(connection: Connection, organization_id: UUID, role_id: UUID) -> Role:
     if role is None:
         raise NotFound
     return role
+
+
+def _locked(connection: Connection, organization_id: UUID, role_id: UUID) -> Role:
+    """Whoever changes the same role waits. raises: NotFound"""
+    wanted = select(_role.id).where(*_is(organization_id, role_id))
+    connection.execute(wanted.with_for_update())
+    return _get(connection, organization_id, role_id)
 
 
 def create_role(

@@ -47,16 +47,21 @@ class SecretKeys:
                 self._known.put(hashed, found)
         return found or None
 
-    async def rotate(self, project_id: int) -> str:
-        """A new key, told this once; the former one ends. raises: RecordsUnavailable"""
+    async def rotate(self, project_id: int, user_id: int | None = None) -> str:
+        """A new key, told this once; the former one ends. raises: RecordsUnavailable
+
+        user_id: by whom; None for the operator
+        """
         text = secret_key(secrets.token_bytes(KEY_BYTES))
-        former = await self._store.replace(project_id, hash_key(text), mask(text), self._now())
+        former = await self._store.replace(
+            project_id, hash_key(text), mask(text), self._now(), user_id
+        )
         self._forget(former)
         return text
 
-    async def revoke(self, project_id: int) -> bool:
+    async def revoke(self, project_id: int, user_id: int | None = None) -> bool:
         """Whether there was one. raises: RecordsUnavailable"""
-        former = await self._store.remove(project_id)
+        former = await self._store.remove(project_id, self._now(), user_id)
         self._forget(former)
         return former is not None
 

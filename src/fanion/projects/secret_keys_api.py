@@ -28,12 +28,14 @@ class SecretKeysApi(Controller):
         """It reads flag definitions for local evaluation, and nothing else. A former key ends.
         Needs an administrator of the organization."""
         request.principal.require_level(request.project.organization_id, Level.ADMIN)
-        return SecretKeyBody(secret_api_key=await secret_keys.rotate(request.project.id))
+        user = request.principal.user
+        key = await secret_keys.rotate(request.project.id, user.id)
+        return SecretKeyBody(secret_api_key=key)
 
     @delete("/", summary="Revoke the project's secret key")
     async def revoke(
         self, request: ManagementRequest, secret_keys: NamedDependency[SecretKeys]
     ) -> None:
         request.principal.require_level(request.project.organization_id, Level.ADMIN)
-        if not await secret_keys.revoke(request.project.id):
+        if not await secret_keys.revoke(request.project.id, request.principal.user.id):
             raise NotFound

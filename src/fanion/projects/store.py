@@ -85,7 +85,9 @@ class SetUp:
 
 @dataclass(frozen=True, slots=True)
 class ProjectChange:
-    before: Project
+    """before: None for a new project"""
+
+    before: Project | None
     after: Project
     user_id: int | None
     now: datetime
@@ -126,10 +128,18 @@ class ProjectStore:
         return Organization(rows[0].id, rows[0].name) if rows else None
 
     async def create(
-        self, organization_id: UUID, name: str, timezone: str, now: datetime
+        self,
+        organization_id: UUID,
+        name: str,
+        timezone: str,
+        now: datetime,
+        user_id: int | None = None,
     ) -> Project:
+        """user_id: by whom; None for the operator"""
         async with self._records.write() as connection:
-            return await _add_project(connection, organization_id, name, timezone, now, None)
+            made = await _add_project(connection, organization_id, name, timezone, now, None)
+            await connection.run_sync(self._tell, ProjectChange(None, made, user_id, now))
+            return made
 
     async def change(
         self,
@@ -175,6 +185,17 @@ class ProjectStore:
                 return await _install(connection, wanted, password_hash, now)
         except IntegrityError:
             raise AlreadySetUp from None
+
+
+def load_projects(connection: Connection, ids: Sequence[int]) -> Mapping[int, Project]:
+    return {row.id: _project(row) for row in connection.execute(_BY_IDS, {"ids": list(ids)})}
+
+
+def projects_of(connection: Connection, organization_id: UUID) -> Sequence[Project]:
+    """The oldest first."""
+    wanted = projects.c.organization_id == organization_id
+    rows = connection.execute(_PROJECTS.where(wanted).order_by(projects.c.id))
+    return [_project(row) for row in rows]
 
 
 def _ingestion(known: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:

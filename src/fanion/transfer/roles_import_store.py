@@ -4,10 +4,12 @@ from uuid import UUID, uuid4
 
 from sqlalchemy import select, update
 
+from fanion.activity.organizations_store import tell_of_organization
 from fanion.db.role_tables import roles
 from fanion.db.tables import memberships, users
-from fanion.projects.roles import folded
-from fanion.projects.roles_store import add_role_member, create_role
+from fanion.projects.changes import role_changed
+from fanion.projects.roles import Role, folded
+from fanion.projects.roles_store import add_role_member, create_role, load_roles
 from fanion.transfer.document import RoleEntry
 from fanion.transfer.target import Target
 
@@ -21,11 +23,13 @@ def import_roles(target: Target) -> None:
     people = _people(target) if target.document.roles else {}
     for entry in target.document.roles:
         known = stored.get(folded(entry.name))
+        before = None
         if known is None:
             role_id = _make(target, entry)
             target.report.created("role", entry.name)
         else:
             role_id = ids[folded(entry.name)]
+            before = load_roles(target.connection, [role_id])[role_id]
             level = entry.feature_flags_access_level
             fields = (
                 {}
@@ -36,6 +40,15 @@ def import_roles(target: Target) -> None:
                 target.connection.execute(update(roles).where(_role.id == role_id).values(**fields))
             target.report.compared("role", entry.name, list(fields))
         _put_in(target, role_id, entry, set(known.members) if known else set(), people)
+        _tell(target, role_id, before)
+
+
+def _tell(target: Target, role_id: UUID, before: Role | None) -> None:
+    author = target.author
+    after = load_roles(target.connection, [role_id])[role_id]
+    organization_id = author.project.organization_id
+    change = role_changed(organization_id, before, after, author.user_id, author.now)
+    tell_of_organization(target.connection, change)
 
 
 def role_ids(target: Target) -> dict[str, UUID]:
