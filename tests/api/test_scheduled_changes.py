@@ -3,6 +3,11 @@
 from datetime import timedelta
 from typing import Any
 
+from sqlalchemy import ColumnElement, delete, select
+
+from fanion.db.tables import memberships, projects
+from fanion.flags.scheduled_store import Due, ScheduledChanges
+from fanion.projects.model import Project
 from tests.application import Home
 from tests.management import NOW, error, invalid
 from tests.team import Json, Office, Team, open_team
@@ -266,3 +271,49 @@ async def test_changes_are_found_under_their_own_flag_only(team: Team, office: O
         place = f"{team.flags}{flag_id}/scheduled_changes/"
         assert (await team.owner.client.get(place)).json() == NOT_FOUND
         assert (await team.owner.client.post(place, json=sent)).json() == NOT_FOUND
+
+
+async def executed(team: Team, made: Json) -> str | None:
+    """Why the change could not be made."""
+    async with team.office.records.read() as connection:
+        row = (await connection.execute(select(projects).where(_is(team.project_id)))).one()
+    project = Project(
+        row.id, row.uuid, row.organization_id, row.name, row.api_token, row.timezone, NOW
+    )
+    due = Due(made["id"], team.project_id, made["feature_flag"])
+    later = NOW + timedelta(hours=1)
+    outcome = await ScheduledChanges(team.office.records).execute(due, project, later)
+    assert outcome is not None
+    return outcome.failure_reason
+
+
+def _is(project_id: int) -> ColumnElement[bool]:
+    return projects.c.id == project_id
+
+
+async def test_who_lost_the_right_changes_nothing_any_more(team: Team) -> None:
+    ada, bea, cleo, dan = [await team.add(name) for name in ("ada", "bea", "cleo", "dan")]
+    flag = await ada.post(team.flags, key="a")
+    place = f"{team.flags}{flag['id']}/"
+    sent: Json = {"scheduled_at": SOON, "payload": {**OFF, "value": True}}
+    made = [
+        await who.post(f"{place}scheduled_changes/", **sent)
+        for who in (ada, bea, cleo, dan, team.owner)
+    ]
+    role = await team.role("given", 21, bea)
+    await team.owner.post(f"{place}role_access/", role_id=role["id"])
+    await team.allow_everybody(21)
+    async with team.office.records.write() as connection:
+        await connection.execute(delete(memberships).where(memberships.c.user_id == dan.user_id))
+
+    assert [await executed(team, one) for one in made] == [
+        None,  # made the flag
+        None,  # has a role that was given it
+        "Whoever scheduled the change may no longer edit this feature flag.",
+        "Whoever scheduled the change is no longer a member of the organization.",
+        None,
+    ]
+    shown = await team.owner.get(f"{place}scheduled_changes/{made[2]['id']}/")
+    assert shown["failure_reason"].endswith("may no longer edit this feature flag.")
+    assert shown["executed_at"] is None
+    assert (await team.owner.get(place))["active"] is True

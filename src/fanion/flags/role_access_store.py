@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 from fanion.activity.store import Author
 from fanion.db.engine import Records
 from fanion.db.role_tables import flag_role_access, role_memberships, roles
-from fanion.db.tables import feature_flags
+from fanion.db.tables import feature_flags, memberships, users
 from fanion.errors import Invalid, NotFound
 from fanion.flags.access import FlagAccess, edits_all
 from fanion.flags.activity import role_change
@@ -85,6 +85,22 @@ async def access_of(records: Records, principal: Principal, project: Project) ->
         return FlagAccess(user_id)
     async with records.read() as connection:
         return await connection.run_sync(_access_of_member, user_id, project)
+
+
+def access_now(connection: Connection, user_id: int, project: Project) -> FlagAccess | None:
+    """What somebody who does not call may do at this moment; None for who is no member any more."""
+    member = memberships.c
+    level = connection.scalar(
+        select(member.level)
+        .join(users, users.c.id == member.user_id)
+        .where(member.organization_id == project.organization_id, member.user_id == user_id)
+        .where(users.c.is_active)
+    )
+    if level is None:
+        return None
+    if level >= Level.ADMIN:
+        return FlagAccess(user_id)
+    return _access_of_member(connection, user_id, project)
 
 
 def _access_of_member(connection: Connection, user_id: int, project: Project) -> FlagAccess:

@@ -4,7 +4,7 @@ Whoever executes one locks its flag, then the change, and writes both in one tra
 several servers the second finds it done. Everybody locks in this order.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -17,11 +17,12 @@ from fanion.activity.changes import Trigger
 from fanion.activity.store import Author
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.db.flag_tables import scheduled_changes
-from fanion.errors import AppError, Invalid, NotFound
+from fanion.errors import AppError, Invalid, NotFound, PermissionDenied
 from fanion.flags.activity import scheduled_change
 from fanion.flags.activity_store import tell
 from fanion.flags.changes_store import change_flag
-from fanion.flags.rows_store import lock_flag
+from fanion.flags.role_access_store import access_now
+from fanion.flags.rows_store import StoredFlag, lock_flag
 from fanion.flags.scheduled import (
     NewScheduledChange,
     Step,
@@ -42,6 +43,8 @@ WAITING_MAX = 100
 DONE_KEPT = 100
 # Of one look; the next one follows at once when there were so many.
 DUE_MAX = 100
+_LEFT = "Whoever scheduled the change is no longer a member of the organization."
+_NO_RIGHT = "Whoever scheduled the change may no longer edit this feature flag."
 _INTERNAL = "The change failed on the server's side."
 
 _change = scheduled_changes.c
@@ -201,20 +204,26 @@ def _tried(
 ) -> Outcome:
     """A failure undoes what was done to the flag, and nothing else."""
     payload = payload_of_step(change.payload, step)
+    user_id = None if change.created_by is None else change.created_by.id
+    access = None if user_id is None else access_now(connection, user_id, project)
+    if user_id is not None and access is None:
+        return Outcome(_LEFT)
+
+    def decide(flag: StoredFlag) -> Mapping[str, Any]:
+        """Whoever scheduled it must still have the right."""
+        if access is not None and not access.can_edit(change.flag_id, flag.creator_id):
+            raise PermissionDenied(_NO_RIGHT)
+        return planned_values(payload, flag.definition)
+
     author = Author(
         project=project,
-        user_id=None if change.created_by is None else change.created_by.id,
+        user_id=user_id,
         now=now,
         trigger=Trigger(job_type="scheduled_change", job_id=str(change.id), payload=payload),
     )
     try:
         with connection.begin_nested():
-            change_flag(
-                connection,
-                author,
-                change.flag_id,
-                lambda flag: planned_values(payload, flag.definition),
-            )
+            change_flag(connection, author, change.flag_id, decide)
     except RecordsUnavailable:
         raise
     except AppError as error:
