@@ -185,6 +185,7 @@ async def test_a_new_flag_has_a_dashboard_that_shows_how_it_is_used(home: Home) 
         about,
     )
     assert dashboard["filters"] == {"date_from": "-30d"}
+    assert dashboard["tags"] == ["feature flags"]
     assert dashboard["created_by"] == home.owner
     first, second = dashboard["tiles"]
     assert first["insight"]["name"] == "Feature Flag Called Total Volume"

@@ -228,11 +228,13 @@ async def test_what_differs_is_changed_and_told(home: Home, other: Home) -> None
     assert [(one["scope"], one["activity"], one["detail"]["name"]) for one in new] == [
         ("FeatureFlag", "updated", "base"),
         ("Role", "updated", "Engineering"),
+        ("Dashboard", "updated", "Overview"),
+        ("Insight", "updated", "Read"),
         ("Cohort", "updated", "paying"),
         ("EventDefinition", "updated", "seen"),
         ("EventDefinition", "updated", "seen"),
     ]
-    assert [one["user"]["first_name"] for one in new] == ["System"] * 5
+    assert [one["user"]["first_name"] for one in new] == ["System"] * 7
     assert told(await imported(other, changed), "created", "updated") == []
 
 

@@ -33,7 +33,7 @@ class ActivityUser(Struct, kw_only=True, omit_defaults=True):
 class ActivityDetail(Struct, kw_only=True):
     name: Annotated[str, Meta(description="What the thing is called after the change.")]
     changes: list[Change] | None
-    short_id: None = None
+    short_id: Annotated[str | None, Meta(description="Of an insight, else null.")]
     trigger: Annotated[
         Trigger | None, Meta(description="What made the change on its own; null for a person.")
     ]
@@ -112,7 +112,12 @@ def _shown(entry: Recorded) -> ActivityEntry:
         activity=entry.activity,
         scope=entry.scope,
         item_id=entry.item_id,
-        detail=ActivityDetail(name=entry.name, changes=entry.changes, trigger=entry.trigger),
+        detail=ActivityDetail(
+            name=entry.name,
+            changes=entry.changes,
+            short_id=entry.short_id,
+            trigger=entry.trigger,
+        ),
         created_at=entry.created_at,
     )
 

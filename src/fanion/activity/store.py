@@ -21,6 +21,8 @@ Scope = Literal[
     "Person",
     "Project",
     "Webhook",
+    "Insight",
+    "Dashboard",
     "Role",
     "ResourceAccess",
     "PersonalAPIKey",
@@ -52,6 +54,7 @@ class Entry:
     activity: `created`, `updated`, `deleted`, `imported` or another word
     name:     what people call the thing, after the change
     changes:  None where there is nothing to compare, as at a creation
+    short_id: of an insight
     """
 
     author: Author
@@ -60,6 +63,7 @@ class Entry:
     activity: str
     name: str
     changes: Sequence[Change] | None = None
+    short_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,7 @@ class Recorded:
     first_name: str | None
     email: str | None
     created_at: datetime
+    short_id: str | None = None
 
 
 def record(connection: Connection, entry: Entry) -> bool:
@@ -97,6 +102,7 @@ def record(connection: Connection, entry: Entry) -> bool:
             detail={
                 "name": entry.name[:NAME_CHARS_MAX],
                 "changes": changes,
+                "short_id": entry.short_id,
                 "trigger": None if author.trigger is None else msgspec.to_builtins(author.trigger),
             },
             created_at=author.now,
@@ -161,4 +167,5 @@ def _recorded(row: Row[Any]) -> Recorded:
         row.first_name,
         row.email,
         row.created_at,
+        row.detail["short_id"],
     )

@@ -16,7 +16,7 @@ activity_log = Table(
     Column("scope", String(40), nullable=False),
     Column("item_id", String(72), nullable=False),
     Column("activity", String(40), nullable=False),
-    # {name, changes, trigger}
+    # {name, changes, short_id, trigger}
     Column("detail", Json, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Index(None, "project_id", "scope", "item_id", "created_at"),

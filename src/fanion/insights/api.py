@@ -15,21 +15,25 @@ from litestar.params import FromPath, FromQuery, QueryParameter, RequestBody
 from litestar.response.base import ASGIResponse
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
+from fanion.activity.api import ActivityPage, activity_page, author_of
 from fanion.errors import Invalid, NotFound
+from fanion.insights.access import DashboardAccess
 from fanion.insights.bodies import (
     Filters,
     InsightBody,
     TrendBody,
+    Viewer,
     insight_body,
     trend_body,
 )
 from fanion.insights.calculate import Results
+from fanion.insights.changes_store import change_insight, create_insight
 from fanion.insights.dashboards_store import DashboardStore
 from fanion.insights.model import Answer, on_dashboard
-from fanion.insights.store import InsightQuery, InsightStore, modified
+from fanion.insights.store import InsightQuery, InsightStore
 from fanion.insights.trends import parse_trends
 from fanion.insights.usage import NAME_CHARS_MAX
-from fanion.projects.model import Project
+from fanion.projects.model import Level, Project
 from fanion.projects.request import ManagementRequest, scoped
 from fanion.rest.empty import refused
 from fanion.rest.fields import INTEGER_MAX
@@ -112,15 +116,14 @@ class InsightsApi(Controller):
         favorited: FromQuery[bool | None] = None,
     ) -> Paged[InsightBody]:
         """The newest first, with what was calculated last; deleted ones are left out."""
-        page, project = request.page, request.project
+        page, project, viewer = request.page, request.project, viewer_of(request)
         query = InsightQuery(short_id, search, saved, favorited)
         found, count = await insights.store.page(project.id, query, page.limit, page.offset)
         answers = await insights.results.known(
             project, [one.filters for one in found], request.app.state.now()
         )
         shown = [
-            insight_body(one, project.timezone, answer)
-            for one, answer in zip(found, answers, strict=True)
+            insight_body(one, viewer, answer) for one, answer in zip(found, answers, strict=True)
         ]
         return page.of(shown, count)
 
@@ -131,7 +134,7 @@ class InsightsApi(Controller):
         data: RequestBody[NewInsight],
         insights: NamedDependency[Insights],
     ) -> InsightBody:
-        project = request.project
+        viewer = viewer_of(request)
         values = {
             "name": data.name,
             "derived_name": data.derived_name,
@@ -143,8 +146,11 @@ class InsightsApi(Controller):
             "created_at": request.app.state.now(),
             "created_by_id": request.principal.user.id,
         }
-        created = await insights.store.create(project.id, values, data.dashboards or [])
-        return insight_body(created, project.timezone)
+        async with insights.store.records.write() as connection:
+            created = await connection.run_sync(
+                create_insight, author_of(request), values, data.dashboards or [], viewer.access
+            )
+        return insight_body(created, viewer)
 
     @get("/trend", summary="Calculate a trend")
     async def trend(
@@ -185,7 +191,7 @@ class InsightsApi(Controller):
             raise NotFound
         filters = await insights.filters(project, found.filters, from_dashboard)
         answer = await insights.answer(request, filters, refresh=refresh)
-        return insight_body(found, project.timezone, answer, filters)
+        return insight_body(found, viewer_of(request), answer, filters)
 
     @patch("/{insight_id:str}", summary="Update an insight")
     async def change(
@@ -195,8 +201,9 @@ class InsightsApi(Controller):
         data: RequestBody[InsightChanges],
         insights: NamedDependency[Insights],
     ) -> InsightBody:
-        """`filters` and `dashboards` are replaced as a whole. `deleted` deletes and restores."""
-        project = request.project
+        """`filters` and `dashboards` are replaced as a whole. `deleted` deletes and restores; a
+        deleted one is only ever changed by `deleted: false`."""
+        viewer = viewer_of(request)
         values = {name: v for name, v in structs.asdict(data).items() if v is not UNSET}
         dashboards = values.pop("dashboards", None)
         if "filters" in values:
@@ -205,16 +212,43 @@ class InsightsApi(Controller):
             values["tags"] = normal_tags(values["tags"] or [])
         if "description" in values:
             values["description"] = values["description"] or ""
-        values |= modified(request.principal.user.id, request.app.state.now())
-        changed = await insights.store.change(project.id, insight_id, values, dashboards)
+        async with insights.store.records.write() as connection:
+            changed = await connection.run_sync(
+                change_insight, author_of(request), insight_id, values, dashboards, viewer.access
+            )
         if changed is None:
             raise NotFound
         answer = await insights.answer(request, changed.filters, refresh=False)
-        return insight_body(changed, project.timezone, answer)
+        return insight_body(changed, viewer, answer)
+
+    @get("/activity", summary="Who changed the insights of a project", scope="activity_log:read")
+    async def all_activity(
+        self, request: ManagementRequest, insights: NamedDependency[Insights]
+    ) -> ActivityPage:
+        """Newest first, `page` from 1, `limit` 10 unless given."""
+        return await activity_page(request, insights.store.records, "Insight")
+
+    @get("/{insight_id:str}/activity", summary="Who changed an insight", scope="activity_log:read")
+    async def activity(
+        self,
+        request: ManagementRequest,
+        insight_id: FromPath[ObjectId],
+        insights: NamedDependency[Insights],
+    ) -> ActivityPage:
+        """Newest first, `page` from 1, `limit` 10 unless given. Of deleted ones too."""
+        if not await insights.store.exists(request.project.id, insight_id):
+            raise NotFound
+        return await activity_page(request, insights.store.records, "Insight", str(insight_id))
 
     @delete("/{insight_id:str}", status_code=405, summary="Refused: set `deleted` instead")
     async def remove(self, insight_id: FromPath[str]) -> ASGIResponse:
         return refused("GET, PATCH")
+
+
+def viewer_of(request: ManagementRequest) -> Viewer:
+    principal, project = request.principal, request.project
+    is_admin = principal.levels.get(project.organization_id, 0) >= Level.ADMIN
+    return Viewer(project.timezone, DashboardAccess(principal.user.id, is_admin))
 
 
 async def _trend(

@@ -4,11 +4,13 @@ source: cohorts.md sections 21 and 22
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
+from fanion.insights.access import DashboardAccess, restriction
 from fanion.insights.model import (
     NO_ANSWER,
     Answer,
@@ -19,8 +21,6 @@ from fanion.insights.model import (
     on_dashboard,
 )
 from fanion.projects.model import UserSummary
-
-MAY_EDIT = 37  # a level of privilege. source: cohorts.md section 21
 
 Filters = Annotated[
     dict[str, Any], Meta(description="What is asked: events, range, interval, breakdown, filters.")
@@ -99,7 +99,8 @@ class DashboardSummary(Struct, kw_only=True):
     creation_mode: Literal["default"]
     tags: list[str]
     restriction_level: Annotated[
-        int, Meta(description="21: everyone in the project edits; 37: collaborators only.")
+        int,
+        Meta(description="21: everyone in the project edits; 37: its maker and administrators."),
     ]
     effective_restriction_level: int
     effective_privilege_level: int
@@ -110,8 +111,16 @@ class DashboardBody(DashboardSummary, kw_only=True):
     tiles: list[TileBody]
 
 
+@dataclass(frozen=True, slots=True)
+class Viewer:
+    """Who is shown something. zone: the project's"""
+
+    zone: str
+    access: DashboardAccess
+
+
 def insight_body(
-    insight: StoredInsight, zone: str, answer: Answer = NO_ANSWER, filters: Any = None
+    insight: StoredInsight, viewer: Viewer, answer: Answer = NO_ANSWER, filters: Any = None
 ) -> InsightBody:
     """filters: where the insight is shown with others than its own"""
     shown = dict(insight.filters) if filters is None else filters
@@ -122,7 +131,7 @@ def insight_body(
         derived_name=insight.derived_name,
         description=insight.description,
         filters=shown,
-        filters_hash=filters_hash(shown, zone),
+        filters_hash=filters_hash(shown, viewer.zone),
         query=None,
         order=None,
         deleted=insight.deleted,
@@ -144,9 +153,9 @@ def insight_body(
         favorited=insight.favorited,
         saved=insight.saved,
         is_sample=insight.is_sample,
-        effective_restriction_level=21,
-        effective_privilege_level=MAY_EDIT,
-        timezone=zone,
+        effective_restriction_level=restriction(insight.tiles),
+        effective_privilege_level=viewer.access.insight_privilege(insight.tiles),
+        timezone=viewer.zone,
         is_cached=answer.is_cached,
     )
 
@@ -160,29 +169,29 @@ def trend_body(answer: Answer, zone: str) -> TrendBody:
     )
 
 
-def dashboard_summary(dashboard: StoredDashboard) -> DashboardSummary:
-    return DashboardSummary(**_summary(dashboard))
+def dashboard_summary(dashboard: StoredDashboard, viewer: Viewer) -> DashboardSummary:
+    return DashboardSummary(**_summary(dashboard, viewer))
 
 
 def dashboard_body(
-    dashboard: StoredDashboard, zone: str, answers: Sequence[Answer]
+    dashboard: StoredDashboard, viewer: Viewer, answers: Sequence[Answer]
 ) -> DashboardBody:
     """answers: of its tiles, in their order"""
     return DashboardBody(
-        **_summary(dashboard),
+        **_summary(dashboard, viewer),
         filters=dict(dashboard.filters),
         tiles=[
-            _tile(tile, dashboard, zone, answer)
+            _tile(tile, dashboard, viewer, answer)
             for tile, answer in zip(dashboard.tiles, answers, strict=True)
         ],
     )
 
 
-def _tile(tile: StoredTile, dashboard: StoredDashboard, zone: str, answer: Answer) -> TileBody:
+def _tile(tile: StoredTile, dashboard: StoredDashboard, viewer: Viewer, answer: Answer) -> TileBody:
     filters = on_dashboard(tile.insight.filters, dashboard.filters)
     return TileBody(
         id=tile.id,
-        insight=insight_body(tile.insight, zone, answer, filters),
+        insight=insight_body(tile.insight, viewer, answer, filters),
         text=None,
         layouts=dict(tile.layouts),
         color=tile.color,
@@ -191,7 +200,7 @@ def _tile(tile: StoredTile, dashboard: StoredDashboard, zone: str, answer: Answe
     )
 
 
-def _summary(dashboard: StoredDashboard) -> Mapping[str, Any]:
+def _summary(dashboard: StoredDashboard, viewer: Viewer) -> Mapping[str, Any]:
     return {
         "id": dashboard.id,
         "name": dashboard.name,
@@ -205,5 +214,7 @@ def _summary(dashboard: StoredDashboard) -> Mapping[str, Any]:
         "tags": list(dashboard.tags),
         "restriction_level": dashboard.restriction_level,
         "effective_restriction_level": dashboard.restriction_level,
-        "effective_privilege_level": MAY_EDIT,
+        "effective_privilege_level": viewer.access.privilege(
+            dashboard.restriction_level, dashboard.creator_id
+        ),
     }

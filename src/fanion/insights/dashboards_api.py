@@ -13,8 +13,10 @@ from litestar.params import FromPath, FromQuery, RequestBody
 from litestar.response.base import ASGIResponse
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
+from fanion.activity.api import ActivityPage, activity_page, author_of
 from fanion.errors import Invalid, NotFound
-from fanion.insights.api import Name, Refresh
+from fanion.insights.access import ANYBODY_EDITS, RESTRICTION_LEVELS
+from fanion.insights.api import Name, Refresh, viewer_of
 from fanion.insights.bodies import (
     DashboardBody,
     DashboardSummary,
@@ -23,7 +25,7 @@ from fanion.insights.bodies import (
     dashboard_summary,
 )
 from fanion.insights.calculate import Results
-from fanion.insights.dashboards_store import ANYBODY_EDITS, DashboardStore, Maker, TileChange
+from fanion.insights.dashboards_store import DashboardStore, TileChange
 from fanion.insights.model import NO_ANSWER, Answer, StoredDashboard, on_dashboard
 from fanion.insights.ranges import parse_bound
 from fanion.projects.request import ManagementRequest, scoped
@@ -32,7 +34,6 @@ from fanion.rest.ids import ObjectId
 from fanion.rest.page import Paged
 from fanion.rest.tags import normal_tags
 
-RESTRICTION_LEVELS = (ANYBODY_EDITS, 37)
 Color = Annotated[str, Meta(max_length=400)]
 
 
@@ -81,7 +82,7 @@ class Dashboards:
             answers = [await self._anew(request, filters) for filters in asked]
         else:
             answers = await self.results.known(project, asked, now)
-        return dashboard_body(dashboard, project.timezone, answers)
+        return dashboard_body(dashboard, viewer_of(request), answers)
 
     async def _anew(self, request: ManagementRequest, filters: dict[str, Any]) -> Answer:
         """One tile that cannot be calculated leaves the others as they are."""
@@ -101,9 +102,9 @@ class DashboardsApi(Controller):
         self, request: ManagementRequest, dashboards: NamedDependency[Dashboards]
     ) -> Paged[DashboardSummary]:
         """Pinned ones first, then by name; deleted ones are left out."""
-        page = request.page
+        page, viewer = request.page, viewer_of(request)
         found, count = await dashboards.store.page(request.project.id, page.limit, page.offset)
-        return page.of([dashboard_summary(one) for one in found], count)
+        return page.of([dashboard_summary(one, viewer) for one in found], count)
 
     @post("/", summary="Create a dashboard")
     async def create(
@@ -112,13 +113,12 @@ class DashboardsApi(Controller):
         data: RequestBody[NewDashboard],
         dashboards: NamedDependency[Dashboards],
     ) -> DashboardBody:
-        maker = Maker(request.project.id, request.principal.user.id, request.app.state.now())
         values = structs.asdict(data) | {
             "filters": data.filters or {},
             "tags": normal_tags(data.tags or []),
         }
         _check(values)
-        created = await dashboards.store.create(maker, values)
+        created = await dashboards.store.create(author_of(request), values)
         return await dashboards.shown(request, created, refresh=False)
 
     @get("/{dashboard_id:str}", summary="Retrieve a dashboard")
@@ -143,24 +143,43 @@ class DashboardsApi(Controller):
         data: RequestBody[DashboardChanges],
         dashboards: NamedDependency[Dashboards],
     ) -> DashboardBody:
-        """`tiles` change the place, colour or presence of tiles; those not named stay.
+        """`tiles` change the place, colour or presence of tiles; those not named stay. With the
+        `restriction_level` 37 only its maker and administrators may change it.
         A deleted dashboard is only ever changed by `deleted: false`."""
         values = _given(data)
         tiles = values.pop("tiles", None) or []
         _check(values)
         if "tags" in values:
             values["tags"] = normal_tags(values["tags"] or [])
-        project_id = request.project.id
-        if (
-            values.get("deleted") is not False
-            and await dashboards.store.get(project_id, dashboard_id) is None
-        ):
-            raise NotFound
         changes = [change for change in map(_tile_change, tiles) if change.values]
-        changed = await dashboards.store.change(project_id, dashboard_id, values, changes)
+        changed = await dashboards.store.change(
+            author_of(request), dashboard_id, values, changes, viewer_of(request).access
+        )
         if changed is None:
             raise NotFound
         return await dashboards.shown(request, changed, refresh=False)
+
+    @get("/activity", summary="Who changed the dashboards of a project", scope="activity_log:read")
+    async def all_activity(
+        self, request: ManagementRequest, dashboards: NamedDependency[Dashboards]
+    ) -> ActivityPage:
+        """Newest first, `page` from 1, `limit` 10 unless given."""
+        return await activity_page(request, dashboards.store.records, "Dashboard")
+
+    @get(
+        "/{dashboard_id:str}/activity", summary="Who changed a dashboard", scope="activity_log:read"
+    )
+    async def activity(
+        self,
+        request: ManagementRequest,
+        dashboard_id: FromPath[ObjectId],
+        dashboards: NamedDependency[Dashboards],
+    ) -> ActivityPage:
+        """Newest first, `page` from 1, `limit` 10 unless given. Of deleted ones too."""
+        if not await dashboards.store.exists(request.project.id, dashboard_id):
+            raise NotFound
+        records = dashboards.store.records
+        return await activity_page(request, records, "Dashboard", str(dashboard_id))
 
     @delete("/{dashboard_id:str}", status_code=405, summary="Refused: set `deleted` instead")
     async def remove(self, dashboard_id: FromPath[str]) -> ASGIResponse:

@@ -7,14 +7,27 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, func, insert, select, update
 
+from fanion.activity.changes import changes
+from fanion.activity.store import Author, Entry, record
 from fanion.db.engine import Records
 from fanion.db.insight_tables import dashboard_tiles, dashboards, insights
+from fanion.insights.access import ANYBODY_EDITS, DashboardAccess
 from fanion.insights.model import StoredDashboard, StoredTile
 from fanion.insights.store import add_insight, add_tile, read_insights, summaries
 from fanion.insights.usage import ENRICHED_NAME, DashboardDraft, TileDraft
 from fanion.projects.model import UserSummary
 
-ANYBODY_EDITS = 21  # a restriction level. source: cohorts.md section 21
+# What the activity tells of.
+COMPARED = (
+    "name",
+    "description",
+    "pinned",
+    "filters",
+    "tiles",
+    "tags",
+    "restriction_level",
+    "deleted",
+)
 
 _dashboard, _tile = dashboards.c, dashboard_tiles.c
 
@@ -64,37 +77,32 @@ class DashboardStore:
         async with self.records.read() as connection:
             return await connection.run_sync(get_dashboard, project_id, dashboard_id)
 
-    async def create(self, maker: Maker, values: Mapping[str, Any]) -> StoredDashboard:
+    async def exists(self, project_id: int, dashboard_id: int) -> bool:
+        """Deleted ones too."""
+        known = select(_dashboard.id).where(
+            _dashboard.project_id == project_id, _dashboard.id == dashboard_id
+        )
+        return bool(await self.records.fetch(known))
+
+    async def create(self, author: Author, values: Mapping[str, Any]) -> StoredDashboard:
         async with self.records.write() as connection:
-            added = await connection.run_sync(insert_dashboard, maker, values)
-            found = await connection.run_sync(get_dashboard, maker.project_id, added)
-            assert found is not None
-            return found
+            return await connection.run_sync(_create, author, values)
 
     async def change(
         self,
-        project_id: int,
+        author: Author,
         dashboard_id: int,
         values: Mapping[str, Any],
-        tiles: Sequence[TileChange] = (),
+        tiles: Sequence[TileChange],
+        access: DashboardAccess,
     ) -> StoredDashboard | None:
-        """Deleted ones too, so that they can be restored. Tiles of other dashboards stay."""
-        wanted = (_dashboard.project_id == project_id, _dashboard.id == dashboard_id)
+        """None when there is none. A deleted one is only ever changed by `deleted: false`. Tiles
+        of other dashboards stay.
+
+        raises: PermissionDenied
+        """
         async with self.records.write() as connection:
-            row = (await connection.execute(select(dashboards).where(*wanted))).first()
-            if row is None:
-                return None
-            if values:
-                await connection.execute(update(dashboards).where(*wanted).values(**values))
-            for tile in tiles:
-                await connection.execute(
-                    update(dashboard_tiles)
-                    .where(_tile.dashboard_id == dashboard_id, _tile.id == tile.tile_id)
-                    .values(**tile.values)
-                )
-            return await connection.run_sync(
-                get_dashboard, project_id, dashboard_id, with_deleted=True
-            )
+            return await connection.run_sync(_change, author, dashboard_id, values, tiles, access)
 
 
 def get_dashboard(
@@ -122,7 +130,12 @@ def known_dashboards(connection: Connection, project_id: int, ids: Sequence[int]
 
 def add_dashboard(connection: Connection, maker: Maker, draft: DashboardDraft) -> int:
     """The dashboard with its tiles, in the caller's transaction; returns its id."""
-    values = {"name": draft.name, "description": draft.description, "filters": draft.filters}
+    values = {
+        "name": draft.name,
+        "description": draft.description,
+        "filters": draft.filters,
+        "tags": list(draft.tags),
+    }
     added = insert_dashboard(connection, maker, values)
     add_tiles(connection, maker, added, draft.tiles)
     return added
@@ -165,6 +178,77 @@ def insert_dashboard(connection: Connection, maker: Maker, values: Mapping[str, 
     )
     added: int = connection.execute(statement.returning(_dashboard.id)).scalar_one()
     return added
+
+
+def _create(connection: Connection, author: Author, values: Mapping[str, Any]) -> StoredDashboard:
+    maker = Maker(author.project.id, author.user_id, author.now)
+    made = get_dashboard(connection, maker.project_id, insert_dashboard(connection, maker, values))
+    assert made is not None
+    tell_dashboard(connection, author, made, None)
+    return made
+
+
+def _change(
+    connection: Connection,
+    author: Author,
+    dashboard_id: int,
+    values: Mapping[str, Any],
+    tiles: Sequence[TileChange],
+    access: DashboardAccess,
+) -> StoredDashboard | None:
+    project_id = author.project.id
+    wanted = (_dashboard.project_id == project_id, _dashboard.id == dashboard_id)
+    connection.execute(select(_dashboard.id).where(*wanted).with_for_update())
+    before = get_dashboard(connection, project_id, dashboard_id, with_deleted=True)
+    if before is None or (before.deleted and values.get("deleted") is not False):
+        return None
+    access.require_edit(before.restriction_level, before.creator_id)
+    if values.get("restriction_level", before.restriction_level) != before.restriction_level:
+        access.require_restrict(before.creator_id)
+    if values:
+        connection.execute(update(dashboards).where(*wanted).values(**values))
+    for tile in tiles:
+        connection.execute(
+            update(dashboard_tiles)
+            .where(_tile.dashboard_id == dashboard_id, _tile.id == tile.tile_id)
+            .values(**tile.values)
+        )
+    after = get_dashboard(connection, project_id, dashboard_id, with_deleted=True)
+    assert after is not None
+    tell_dashboard(connection, author, after, before)
+    return after
+
+
+def tell_dashboard(
+    connection: Connection, author: Author, after: StoredDashboard, before: StoredDashboard | None
+) -> None:
+    differing = None
+    if before is not None:
+        differing = changes("Dashboard", _told(before), _told(after), COMPARED)
+    entry = Entry(
+        author=author,
+        scope="Dashboard",
+        item_id=str(after.id),
+        activity="created" if before is None else "updated",
+        name=after.name,
+        changes=differing,
+    )
+    record(connection, entry)
+
+
+def _told(dashboard: StoredDashboard) -> dict[str, Any]:
+    return {
+        **{name: getattr(dashboard, name) for name in COMPARED if name != "tiles"},
+        "tiles": [
+            {
+                "id": tile.id,
+                "insight": tile.insight.id,
+                "layouts": tile.layouts,
+                "color": tile.color,
+            }
+            for tile in dashboard.tiles
+        ],
+    }
 
 
 def _read(connection: Connection, rows: Sequence[Row[Any]]) -> list[StoredDashboard]:

@@ -47,10 +47,12 @@ class StoredInsight:
 
 @dataclass(frozen=True, slots=True)
 class TilePlace:
-    """Where an insight is shown."""
+    """Where an insight is shown. restriction_level, creator_id: of the dashboard"""
 
     id: int
     dashboard_id: int
+    restriction_level: int
+    creator_id: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,10 @@ class StoredDashboard:
     created_at: datetime
     created_by: UserSummary | None
     tiles: Sequence[StoredTile] = ()
+
+    @property
+    def creator_id(self) -> int | None:
+        return None if self.created_by is None else self.created_by.id
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,9 @@
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, func, insert, or_, select
 
 from fanion.db.engine import Records
 from fanion.db.insight_tables import dashboard_tiles, dashboards, insights
@@ -62,38 +61,12 @@ class InsightStore:
         async with self.records.read() as connection:
             return await connection.run_sync(get_insight, project_id, insight_id)
 
-    async def create(
-        self, project_id: int, values: Mapping[str, Any], dashboard_ids: Sequence[int]
-    ) -> StoredInsight:
-        """raises: Invalid for a dashboard that does not exist"""
-        async with self.records.write() as connection:
-            insight_id = await connection.run_sync(add_insight, project_id, values)
-            await connection.run_sync(_show_on, project_id, insight_id, dashboard_ids)
-            found = await connection.run_sync(get_insight, project_id, insight_id)
-            assert found is not None
-            return found
-
-    async def change(
-        self,
-        project_id: int,
-        insight_id: int,
-        values: Mapping[str, Any],
-        dashboard_ids: Sequence[int] | None,
-    ) -> StoredInsight | None:
-        """Deleted ones too, so that they can be restored. dashboard_ids: None leaves them
-
-        raises: Invalid for a dashboard that does not exist
-        """
-        wanted = (_insight.project_id == project_id, _insight.id == insight_id)
-        async with self.records.write() as connection:
-            changed = await connection.execute(update(insights).where(*wanted).values(**values))
-            if not changed.rowcount:
-                return None
-            if dashboard_ids is not None:
-                await connection.run_sync(_show_on, project_id, insight_id, dashboard_ids)
-            row = (await connection.execute(select(insights).where(*wanted))).one()
-            [found] = await connection.run_sync(read_insights, [row])
-            return found
+    async def exists(self, project_id: int, insight_id: int) -> bool:
+        """Deleted ones too."""
+        known = select(_insight.id).where(
+            _insight.project_id == project_id, _insight.id == insight_id
+        )
+        return bool(await self.records.fetch(known))
 
 
 def get_insight(connection: Connection, project_id: int, insight_id: int) -> StoredInsight | None:
@@ -133,15 +106,21 @@ def read_insights(connection: Connection, rows: Sequence[Row[Any]]) -> list[Stor
         connection, (n for row in rows for n in (row.created_by_id, row.last_modified_by_id))
     )
     shown = (
-        select(_tile.insight_id, _tile.id, _tile.dashboard_id)
+        select(
+            _tile.insight_id,
+            _tile.id,
+            _tile.dashboard_id,
+            dashboards.c.restriction_level,
+            dashboards.c.created_by_id,
+        )
         .join(dashboards, dashboards.c.id == _tile.dashboard_id)
         .where(_tile.insight_id.in_([row.id for row in rows]), _tile.deleted.is_(False))
         .where(dashboards.c.deleted.is_(False))
         .order_by(_tile.id)
     )
     places: dict[int, list[TilePlace]] = {}
-    for insight_id, tile_id, dashboard_id in connection.execute(shown):
-        places.setdefault(insight_id, []).append(TilePlace(tile_id, dashboard_id))
+    for insight_id, *place in connection.execute(shown):
+        places.setdefault(insight_id, []).append(TilePlace(*place))
     return [replace(_stored(row, people), tiles=places.get(row.id, ())) for row in rows]
 
 
@@ -191,34 +170,6 @@ def _conditions(query: InsightQuery) -> list[ColumnElement[bool]]:
     return found
 
 
-def _show_on(
-    connection: Connection, project_id: int, insight_id: int, dashboard_ids: Sequence[int]
-) -> None:
-    """On these dashboards and no others; the place of a tile that was removed is kept."""
-    known = select(dashboards.c.id).where(
-        dashboards.c.project_id == project_id,
-        dashboards.c.id.in_(dashboard_ids),
-        dashboards.c.deleted.is_(False),
-    )
-    missing = set(dashboard_ids) - set(connection.execute(known).scalars())
-    if missing:
-        raise Invalid(
-            f'Invalid pk "{min(missing)}" - object does not exist.',
-            code="does_not_exist",
-            attr="dashboards",
-        )
-    own = select(_tile.dashboard_id).where(_tile.insight_id == insight_id)
-    placed = set(connection.execute(own).scalars())
-    connection.execute(
-        update(dashboard_tiles)
-        .where(_tile.insight_id == insight_id)
-        .values(deleted=_tile.dashboard_id.not_in(dashboard_ids))
-    )
-    for dashboard_id in dict.fromkeys(dashboard_ids):
-        if dashboard_id not in placed:
-            add_tile(connection, project_id, dashboard_id, insight_id)
-
-
 def add_tile(
     connection: Connection, project_id: int, dashboard_id: int, insight_id: int, **values: Any
 ) -> None:
@@ -232,8 +183,3 @@ def add_tile(
             project_id=project_id, dashboard_id=dashboard_id, insight_id=insight_id, **row
         )
     )
-
-
-def modified(user_id: int | None, now: datetime) -> dict[str, Any]:
-    """Columns that every change of an insight sets."""
-    return {"last_modified_at": now, "last_modified_by_id": user_id}

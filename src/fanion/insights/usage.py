@@ -29,6 +29,7 @@ class DashboardDraft:
     name: str
     description: str
     tiles: Sequence[TileDraft]
+    tags: Sequence[str] = (TAG,)
 
     @property
     def filters(self) -> dict[str, Any]:

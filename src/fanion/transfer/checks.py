@@ -11,7 +11,7 @@ from fanion.cohorts.definition import check_filters as check_cohort_filters
 from fanion.errors import Invalid
 from fanion.flags.definition import FlagRow, grouped_filters
 from fanion.flags.rules import check_filters
-from fanion.insights.dashboards_store import ANYBODY_EDITS
+from fanion.insights.access import RESTRICTION_LEVELS
 from fanion.insights.ranges import parse_bound
 from fanion.insights.store import TILES_MAX
 from fanion.insights.trends import parse_trends
@@ -31,8 +31,6 @@ from fanion.transfer.document import (
 from fanion.transfer.loops import looping_cohorts, looping_flags
 from fanion.transfer.outcome import Report
 from fanion.transfer.references import Ids, numbered, numbered_flag
-
-RESTRICTION_LEVELS = (ANYBODY_EDITS, 37)
 
 
 @dataclass(frozen=True, slots=True)

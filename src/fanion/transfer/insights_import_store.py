@@ -5,8 +5,15 @@ from typing import Any
 from sqlalchemy import select, update
 
 from fanion.db.insight_tables import dashboard_tiles, dashboards, insights
-from fanion.insights.dashboards_store import Maker, insert_dashboard
-from fanion.insights.store import add_insight, add_tile, modified
+from fanion.insights.changes_store import modified, tell_insight
+from fanion.insights.dashboards_store import (
+    Maker,
+    get_dashboard,
+    insert_dashboard,
+    tell_dashboard,
+)
+from fanion.insights.model import StoredDashboard, StoredInsight
+from fanion.insights.store import add_insight, add_tile, read_insights
 from fanion.transfer.document import DashboardEntry, InsightEntry
 from fanion.transfer.matching import differing
 from fanion.transfer.references import numbered
@@ -25,7 +32,9 @@ def import_insights(target: Target) -> None:
         known = stored.get(entry.short_id)
         name = entry.name or entry.short_id
         if known is None:
-            target.insights[entry.short_id] = _make_insight(target, entry)
+            made = _make_insight(target, entry)
+            target.insights[entry.short_id] = made
+            tell_insight(target.connection, target.author, _insight(target, made), None)
             target.report.created("insight", name)
             continue
         target.insights[entry.short_id] = known.id
@@ -33,6 +42,7 @@ def import_insights(target: Target) -> None:
         if known.deleted:
             fields["deleted"] = False
         if fields:
+            before = _insight(target, known.id)
             values = {
                 **_columns(target, fields),
                 **modified(target.author.user_id, target.author.now),
@@ -40,6 +50,7 @@ def import_insights(target: Target) -> None:
             target.connection.execute(
                 update(insights).where(insights.c.id == known.id).values(**values)
             )
+            tell_insight(target.connection, target.author, _insight(target, known.id), before)
         target.report.compared("insight", name, list(fields))
 
 
@@ -52,7 +63,9 @@ def import_dashboards(target: Target) -> None:
             dashboard_id = _make_dashboard(target, entry)
             target.report.created("dashboard", entry.key)
             _place_tiles(target, dashboard_id, entry)
+            tell_dashboard(target.connection, target.author, _shown(target, dashboard_id), None)
         else:
+            former = _shown(target, dashboard_id)
             before = dashboard_entry(stored[dashboard_id], (), target.keys)
             fields = differing(before, entry, _DASHBOARD_FIELDS)
             if fields:
@@ -60,8 +73,23 @@ def import_dashboards(target: Target) -> None:
                     update(dashboards).where(dashboards.c.id == dashboard_id).values(**fields)
                 )
             tiles = ["tiles"] if _place_tiles(target, dashboard_id, entry) else []
+            shown = _shown(target, dashboard_id)
+            tell_dashboard(target.connection, target.author, shown, former)
             target.report.compared("dashboard", entry.key, [*fields, *tiles])
         target.dashboards[entry.key] = dashboard_id
+
+
+def _insight(target: Target, insight_id: int) -> StoredInsight:
+    """Deleted ones too."""
+    wanted = select(insights).where(insights.c.id == insight_id)
+    [found] = read_insights(target.connection, target.connection.execute(wanted).all())
+    return found
+
+
+def _shown(target: Target, dashboard_id: int) -> StoredDashboard:
+    found = get_dashboard(target.connection, target.project_id, dashboard_id, with_deleted=True)
+    assert found is not None
+    return found
 
 
 def _make_insight(target: Target, entry: InsightEntry) -> int:

@@ -1,0 +1,65 @@
+"""Who may change a dashboard, and the insights on it.
+
+source: cohorts.md section 21
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from fanion.errors import PermissionDenied
+from fanion.insights.model import TilePlace
+
+# Restriction levels: who may edit.
+ANYBODY_EDITS = 21
+COLLABORATORS_EDIT = 37
+RESTRICTION_LEVELS = (ANYBODY_EDITS, COLLABORATORS_EDIT)
+# Levels of privilege: what one user may do.
+MAY_VIEW = 21
+MAY_EDIT = 37
+
+
+@dataclass(frozen=True, slots=True)
+class DashboardAccess:
+    """What one user may do with the dashboards of one project; everybody may look."""
+
+    user_id: int
+    is_admin: bool = False
+
+    def privilege(self, level: int, creator_id: int | None) -> int:
+        """level: of restriction. A restricted one is edited by its maker and by administrators."""
+        may = level == ANYBODY_EDITS or self.may_restrict(creator_id)
+        return MAY_EDIT if may else MAY_VIEW
+
+    def may_restrict(self, creator_id: int | None) -> bool:
+        return self.is_admin or creator_id == self.user_id
+
+    def require_edit(self, level: int, creator_id: int | None) -> None:
+        """raises: PermissionDenied"""
+        if self.privilege(level, creator_id) != MAY_EDIT:
+            raise PermissionDenied("You don't have edit permissions for this dashboard.")
+
+    def require_restrict(self, creator_id: int | None) -> None:
+        """raises: PermissionDenied"""
+        if not self.may_restrict(creator_id):
+            raise PermissionDenied(
+                "Only the dashboard owner and project admins have the restriction rights required "
+                "to change the dashboard's restriction level."
+            )
+
+    def insight_privilege(self, places: Collection[TilePlace]) -> int:
+        """Of an insight that is shown there: one dashboard that may be edited is enough."""
+        found = [self.privilege(place.restriction_level, place.creator_id) for place in places]
+        return max(found, default=MAY_EDIT)
+
+    def require_insight_edit(self, places: Collection[TilePlace]) -> None:
+        """raises: PermissionDenied"""
+        if self.insight_privilege(places) != MAY_EDIT:
+            raise PermissionDenied(
+                "This insight is on a dashboard that can only be edited by its owner and by "
+                "project admins."
+            )
+
+
+def restriction(places: Collection[TilePlace]) -> int:
+    """Of an insight: the strictest of its dashboards'."""
+    return max((place.restriction_level for place in places), default=ANYBODY_EDITS)
