@@ -105,7 +105,7 @@ def _of_flags(parts: ManagementParts) -> dict[str, object]:
         ),
         "evaluation": FlagEvaluation(flags.evaluator, flags.store),
         "secret_keys": flags.secret_keys,
-        "blast_radius": BlastRadius(records, events, parts.cohorts.calculator),
+        "blast_radius": BlastRadius(records, events),
         "webhooks": parts.webhooks.webhooks,
     }
 

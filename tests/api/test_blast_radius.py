@@ -221,3 +221,73 @@ async def test_what_cannot_be_counted_is_refused(home: Home, name: str) -> None:
     body, told = REFUSED[name]
 
     assert await ask(home, body) == (400, told)
+
+
+# As flags compare, where the calculation of cohorts would not. The people of `varied`.
+AS_FLAGS: list[Json] = [
+    person(key="plan", value="PRO"),
+    person(key="plan", value="pro", operator="is_not"),
+    person(key="version", operator="lt", value="1.206.0"),
+    person(key="version", operator="gt", value="1.3"),
+    person(key="age", operator="gt", value="100"),
+    person(key="vip", value="true"),
+    person(key="vip", value=True, negation=True),
+    person(key="gone", operator="is_set"),
+    person(key="plan", operator="nonsense", value="pro"),
+]
+
+
+async def varied(home: Home) -> None:
+    held: list[Json] = [
+        {"plan": "Pro", "version": "1.24", "age": "30", "vip": True},
+        {"plan": "pro", "version": "1.3", "age": 30, "vip": "True"},
+        {"plan": "free", "version": "1.206", "age": "23", "vip": 1},
+        {"version": "10", "age": 200, "gone": None},
+    ]
+    await home.capture(
+        *(
+            {"event": "$identify", "distinct_id": f"v{n}", "properties": {"$set": properties}}
+            for n, properties in enumerate(held)
+        )
+    )
+
+
+async def test_persons_are_counted_as_flags_are_evaluated(home: Home) -> None:
+    """And so are those of a cohort with the same condition."""
+    await varied(home)
+
+    for number, leaf in enumerate(AS_FLAGS):
+        nested = in_cohort(await cohort(home, leaf))
+        for wanted in (leaf, nested):
+            filters = {"groups": [{"properties": [wanted]}]}
+            key = f"f{number}-{wanted['type']}"
+            await home.create_flag(key=key, filters=filters)
+            decided = [(await home.decide(f"v{n}"))["featureFlags"][key] for n in range(4)]
+            assert await reach(home, wanted) == (sum(decided), 4), wanted
+
+
+async def test_members_are_counted_anew_when_a_cohort_has_others(home: Home) -> None:
+    await people(home, 5)
+    files = {"csv": ("c.csv", b"person1\n")}
+    answer = await home.api.post("/cohorts/", data={"name": "c", "is_static": "true"}, files=files)
+    cohort_id = answer.json()["id"]
+    await home.site.calculated()
+    found = [await reach(home, in_cohort(cohort_id)) for _ in range(2)]
+
+    more = {"csv": ("c.csv", b"person2\nperson3\n")}
+    await home.api.patch(f"/cohorts/{cohort_id}/", data={"name": "c"}, files=more)
+    await home.site.calculated()
+
+    assert [*found, await reach(home, in_cohort(cohort_id))] == [(1, 5), (1, 5), (3, 5)]
+    assert await reach(home, in_cohort(cohort_id, negation=True)) == (2, 5)
+
+
+async def test_a_cohort_that_flags_cannot_ask_for_is_not_counted(home: Home) -> None:
+    odd = {"properties": {"type": "NEITHER", "values": []}}
+    cohort_id = (await home.api.post("/cohorts/", json={"name": "c", "filters": odd})).json()["id"]
+    why = f"cohort {cohort_id}: a group must be of type AND or OR, not 'NEITHER'"
+
+    told = error(
+        "validation_error", "invalid_input", f"The condition cannot be read: {why}.", "condition"
+    )
+    assert await ask(home, {"condition": {"properties": [in_cohort(cohort_id)]}}) == (400, told)

@@ -291,7 +291,7 @@ async def members(
     moment = Moment(project, now, ZoneInfo(zone), uuid4())
     plan = compile_plan(resolved, moment)
     if plan.inputs and picked:
-        await events.put_inputs(moment.run, 7, picked)
+        await events.put_inputs(moment.run, 7, [str(one) for one in picked])
     found = await events.ask(plan.members, plan.parameters)
     listed = list(found.columns[0]) if found.columns else []
     assert listed == sorted(set(listed))

@@ -1,9 +1,10 @@
 """The table of comparisons, as the event store answers them."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
@@ -12,6 +13,8 @@ import pytest
 from fanion.events.event import PersonRow
 from fanion.events.store import EventStore
 from fanion.properties.filters import Property, parse_leaf
+from fanion.properties.flag_sql import flag_condition
+from fanion.properties.match import property_test
 from fanion.properties.sql import Bindings, property_condition
 
 CASES: dict[str, Any] = json.loads(
@@ -24,9 +27,30 @@ KEYS = ["a b", "a.b", "a%2Eb", "null", "$x", "a`b", 'a"b', "a'b", "a\\b", "{v0:S
 
 
 def condition(raw: Mapping[str, Any], bindings: Bindings) -> str:
+    return property_condition(parsed(raw), bindings)
+
+
+def parsed(raw: Mapping[str, Any]) -> Property:
     leaf = parse_leaf({"type": "person", **raw})
     assert isinstance(leaf, Property)
-    return property_condition(leaf, bindings)
+    return leaf
+
+
+def counted(raw: Mapping[str, Any], bindings: Bindings, now: datetime) -> str:
+    """As flags compare."""
+    return flag_condition(parsed(raw), bindings, now)
+
+
+async def mirror(
+    events: EventStore, project_id: int, held: Sequence[Mapping[str, Any]], version: int = 1
+) -> None:
+    """A person for each, with its place as id."""
+    await events.mirror_persons(
+        [
+            PersonRow(project_id, UUID(int=n), json.dumps(one).encode(), NOW, version)
+            for n, one in enumerate(held)
+        ]
+    )
 
 
 async def answers(
@@ -60,6 +84,66 @@ async def test_calculation_compares_as_the_table_says(events: EventStore, projec
             answer = found[UUID(int=start + place)][place]
             if bool(answer) is not row.get("calculation", row["matches"]):
                 wrong.append(row)
+
+    assert wrong == []
+
+
+async def test_flags_are_counted_as_the_table_says(events: EventStore, project_id: int) -> None:
+    rows = CASES["rows"]
+    now = datetime.fromisoformat(CASES["now"])
+    # The second key has no column of its own.
+    for key in ("p", "p/"):
+        held = [{key: row["property"]} if "property" in row else {} for row in rows]
+        await mirror(events, project_id, held, version=len(key))
+        wrong = []
+        for start in range(0, len(rows), 100):
+            bindings = Bindings()
+            some = rows[start : start + 100]
+            conditions = [counted({**row, "key": key}, bindings, now) for row in some]
+            found = await answers(events, project_id, conditions, bindings)
+            wrong += [
+                row
+                for place, row in enumerate(some)
+                if bool(found[UUID(int=start + place)][place]) is not row["matches"]
+            ]
+        assert wrong == [], key
+
+
+VALUES: list[Any] = [
+    *("", "a", "A b", "pro", "None", "True", "false", "5", "5.0", "30", "1.206.0", " 7 ", "-3"),
+    *(0, 5, -3, 30, 2**40, 2**63, 5.0, -0.5, 1.25, 1e15, True, False, None),
+    *([], [1], ["a", "B"], [True, None], {}, {"a": 1}, "2022-04-30", "2022-05-01T00:00:00Z"),
+    *("ä", "Ä", "\U0001f600", "a\nb", "a'b", 'a"b', "a\\b", "ab" * 50),
+]
+OPERATORS = (
+    *("exact", "is_not", "icontains", "not_icontains", "regex", "not_regex", "is_set"),
+    *("is_not_set", "gt", "gte", "lt", "lte", "is_date_before", "is_date_after", "is_date_exact"),
+    "unknown",
+)
+
+
+async def test_flags_are_counted_as_they_are_evaluated(events: EventStore, project_id: int) -> None:
+    """Every operator with every value, against every value held."""
+    now = datetime.fromisoformat(CASES["now"])
+    held: list[dict[str, Any]] = [{}, *({"p": value} for value in VALUES)]
+    await mirror(events, project_id, held)
+    wrong = []
+
+    for operator in OPERATORS:
+        for negation in (False, True):
+            leaves = [
+                {"key": "p", "operator": operator, "value": value, "negation": negation}
+                for value in VALUES
+            ]
+            bindings = Bindings()
+            conditions = [counted(leaf, bindings, now) for leaf in leaves]
+            found = await answers(events, project_id, conditions, bindings)
+            for place, leaf in enumerate(leaves):
+                test = property_test(parsed(leaf))
+                for number, properties in enumerate(held):
+                    expected = test(properties, SimpleNamespace(now=now))
+                    if bool(found[UUID(int=number)][place]) is not expected:
+                        wrong.append((leaf, properties))
 
     assert wrong == []
 

@@ -141,10 +141,10 @@ class Calculator:
         for cohort_id in plan.inputs:
             cohort = await self._cohorts.get(moment.project_id, cohort_id)
             version = 0 if cohort is None else cohort.version
-            waiting: list[UUID] = []
+            waiting: list[str] = []
             async with self._work.members(moment.project_id, cohort_id, version) as batches:
                 async for batch in batches:
-                    waiting += [UUID(bytes=member) for member, _ in batch]
+                    waiting += [member.hex() for member, _ in batch]
                     if len(waiting) >= INPUTS_MAX:
                         await self._events.put_inputs(moment.run, cohort_id, waiting)
                         waiting = []

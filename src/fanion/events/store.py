@@ -249,17 +249,26 @@ class EventStore:
         return {day: int(events) for day, events in await self._read(DAILY, asked)}
 
     async def ask(
-        self, statement: str, parameters: Mapping[str, Any], seconds_max: int = SECONDS_MAX
+        self,
+        statement: str,
+        parameters: Mapping[str, Any],
+        seconds_max: int = SECONDS_MAX,
+        *,
+        estimated: bool = True,
     ) -> Found:
         """A statement that was compiled from the conditions of a cohort.
 
+        estimated: whether to tell how many rows were read, which costs a question of its own
         raises: EventStoreUnavailable, of which StatementFailed is for what this statement alone
                 asks too much; EventRejected when a value cannot be compared
         """
-        return await self._reads.run(ask, statement, parameters, seconds_max)
+        return await self._reads.run(ask, statement, parameters, seconds_max, estimated)
 
-    async def put_inputs(self, run: UUID, cohort_id: int, members: Sequence[UUID]) -> None:
-        """Members of a static cohort for the statement of one calculation."""
+    async def put_inputs(self, run: UUID, cohort_id: int, members: Sequence[str]) -> None:
+        """Members of a static cohort for the statements of one calculation.
+
+        members: UUIDs in hexadecimal digits, one at least
+        """
         await self._inserts.run(put_inputs, run, cohort_id, members)
 
     async def squash(self, overrides_min: int) -> int:

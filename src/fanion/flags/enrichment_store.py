@@ -66,7 +66,7 @@ class Enrichment:
     async def _seen(self, project_id: int, keys: Sequence[str]) -> Sequence[str]:
         since = micros(self.now() - LOOKED_BACK)
         asked = {"project_id": project_id, "since": since, "keys": list(keys)}
-        found = await self.events.ask(SEEN, asked, SECONDS_MAX)
+        found = await self.events.ask(SEEN, asked, SECONDS_MAX, estimated=False)
         return found.columns[0] if found.columns else ()
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID, uuid4
 from zoneinfo import ZoneInfo
 
-from sqlalchemy import select
+from sqlalchemy import Text, cast, select
 
 from fanion.cohorts.work_store import is_seen
 from fanion.db.cohort_tables import cohort_people, cohorts
@@ -102,7 +102,9 @@ class Trends:
 
     async def _ask(self, statement: Statement) -> list[tuple[Any, ...]]:
         try:
-            found = await self.events.ask(statement.text, statement.parameters, SECONDS_MAX)
+            found = await self.events.ask(
+                statement.text, statement.parameters, SECONDS_MAX, estimated=False
+            )
         except EventRejected:
             raise Invalid("A filter compares with a value that cannot be compared.") from None
         return list(zip(*found.columns, strict=True))
@@ -128,9 +130,9 @@ class Trends:
                 await self.events.put_inputs(run, cohort_id, some)
         return run
 
-    async def _members(self, project_id: int, cohort_id: int) -> list[UUID]:
+    async def _members(self, project_id: int, cohort_id: int) -> list[str]:
         statement = (
-            select(persons.c.uuid)
+            select(cast(persons.c.uuid, Text).label("uuid"))
             .join(cohort_people, _member.person_id == persons.c.id)
             .join(cohorts, _cohort.id == _member.cohort_id)
             .where(_cohort.id == cohort_id, _cohort.project_id == project_id)

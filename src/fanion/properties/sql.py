@@ -18,9 +18,9 @@ from fanion.properties.regex import search
 from fanion.properties.values import text_of
 
 # Keys that name one column of `attributes`; any other key is read from the text.
-_COLUMN = re.compile(r"[A-Za-z0-9_$@.\- ]{1,200}")
+COLUMN = re.compile(r"[A-Za-z0-9_$@.\- ]{1,200}")
 _NUMERIC_TEXT = re.compile(r"[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?")
-_ORDER = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
+ORDER = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 
 # source: cohorts.md section 5, "negation"; what is missing here has no opposite
 OPPOSITES = {
@@ -88,7 +88,7 @@ class _Held:
 
     def __init__(self, key: str, bindings: Bindings, table: str) -> None:
         self.bindings = bindings
-        if _COLUMN.fullmatch(key):
+        if COLUMN.fullmatch(key):
             name = bindings.add(key.replace(".", "%2E"), "Identifier")
             column = f"{table}attributes.{name}"
             # The engine's own text of a list is no JSON. Only what looks like one is looked at.
@@ -147,7 +147,7 @@ def _ordered(held: _Held, value: Any, operator: str) -> str:
         return _NOBODY
     bound = held.bindings.add(number, "Float64")
     own = f"toFloat64OrNull(replaceAll({held.text}, ' ', ''))"
-    return f"ifNull({own} {_ORDER[operator]} {bound}, 0)"
+    return f"ifNull({own} {ORDER[operator]} {bound}, 0)"
 
 
 def _dated(held: _Held, value: Any, operator: str) -> str:
@@ -155,7 +155,7 @@ def _dated(held: _Held, value: Any, operator: str) -> str:
     if bound is None or not isinstance(value, str):
         return _NOBODY
     has_time = ":" in value
-    date, bind = _date_of(held.text), held.bindings.time
+    date, bind = date_of(held.text), held.bindings.time
     if operator == "is_date_before":
         return f"ifNull({date} < {bind(bound)}, 0)"
     end = _later(bound, timedelta(seconds=1) if has_time else timedelta(days=1))
@@ -172,16 +172,21 @@ _CONDITIONS: dict[str, _Condition] = {
     **dict.fromkeys(("icontains", "not_icontains"), _contains),
     **dict.fromkeys(("regex", "not_regex"), _matches),
     **dict.fromkeys(("is_set", "is_not_set"), _is_set),
-    **dict.fromkeys(_ORDER, _ordered),
+    **dict.fromkeys(ORDER, _ordered),
     **dict.fromkeys(("is_date_before", "is_date_after", "is_date_exact"), _dated),
 }
 
 
-def _date_of(text: str) -> str:
-    """The engine takes short numbers for days of this month; a date names its year in full."""
+def date_of(text: str, *, month_first: bool = False) -> str:
+    """The engine takes short numbers for days of this month; a date names its year in full.
+
+    month_first: whether `01-04-2021` is in January
+    """
     readable = f"match({text}, '[0-9]{{4}}') AND NOT match({text}, '^[-+]?[0-9.]{{1,9}}$')"
     eight = f"match({text}, '^[0-9]{{8}}$')"
-    return f"if(({readable}) OR {eight}, parseDateTime64BestEffortOrNull({text}, 6, 'UTC'), NULL)"
+    order = "US" if month_first else ""
+    parsed = f"parseDateTime64BestEffort{order}OrNull({text}, 6, 'UTC')"
+    return f"if(({readable}) OR {eight}, {parsed}, NULL)"
 
 
 def _wanted(value: Any) -> list[str]:
