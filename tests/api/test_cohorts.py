@@ -3,6 +3,7 @@
 import json
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -557,6 +558,75 @@ async def test_members_can_be_searched(home: Home) -> None:
     assert await members(home, cohort, email="ann@corp.example") == ["ann"]
     assert await members(home, cohort, properties=wanted) == ["ann", "cid"]
     assert len(await members(home, cohort, properties=wanted, limit=1, offset=1)) == 1
+
+
+@pytest.mark.parametrize("conditions", [[], [person_is("n", 3, operator="gt")]])
+async def test_next_leads_through_all_members_once(home: Home, conditions: list[Json]) -> None:
+    """Of some the first event has the same time."""
+    people = [person(f"p{n}", days_ago=n // 3, n=n) for n in range(12)]
+    await home.capture(*people)
+    cohort = await create(home, filters=all_of(person_is("n", "", operator="is_set")))
+    await home.site.calculated()
+    query = {"limit": 2} | ({"properties": json.dumps(conditions)} if conditions else {})
+    page = await home.get(f"/cohorts/{cohort['id']}/persons/", **query)
+    whole = await home.get(f"/cohorts/{cohort['id']}/persons/", **query | {"limit": 100})
+    paged, pages = [*page["results"]], 1
+
+    while page["next"]:
+        page = (await home.api.get(page["next"])).json()
+        paged, pages = paged + page["results"], pages + 1
+
+    assert paged == whole["results"]
+    assert (len(paged), pages) == ((8, 5) if conditions else (12, 7))
+    assert "offset=" in page["previous"] and "after" not in page["previous"]
+
+
+async def test_a_page_after_somebody_who_is_gone_is_found_by_its_offset(home: Home) -> None:
+    await three_people(home)
+    cohort = await create(home, filters=all_of(person_is("plan", "", operator="is_set")))
+    await home.site.calculated()
+    path = f"/cohorts/{cohort['id']}/persons/"
+
+    second = await home.get(path, limit=1, offset=1)
+    found = await home.get(path, limit=1, offset=1, after=UUID(int=7))
+    wrong = await home.api.get(path, params={"after": "nobody"})
+
+    assert found["results"] == second["results"]
+    assert (wrong.status_code, wrong.json()["attr"]) == (400, "after")
+
+
+@pytest.mark.parametrize(
+    ("properties", "expected"),
+    [
+        ([person_is("plan", "PRO")], []),
+        ([person_is("plan", "pro"), person_is("email", "corp", operator="icontains")], ["ann"]),
+        ([{"key": "plan", "value": ["free"]}], ["bob"]),
+        ([person_is("plan", "pro", negation=True)], ["bob"]),
+        ([person_is("nothing", "", operator="is_not_set")], ["ann", "bob", "cid"]),
+        ([], ["ann", "bob", "cid"]),
+    ],
+)
+async def test_members_are_chosen_as_the_calculation_compares(
+    home: Home, properties: list[Json], expected: list[str]
+) -> None:
+    await three_people(home)
+    cohort = await create(home, filters=all_of(person_is("plan", "", operator="is_set")))
+    await home.site.calculated()
+
+    assert await members(home, cohort, properties=json.dumps(properties)) == expected
+
+
+@pytest.mark.parametrize(
+    "properties", ["{", "7", "[7]", "{}x", '[{"type":"cohort","value":1}]', "[" * 5_000]
+)
+async def test_conditions_that_cannot_be_read_are_refused(home: Home, properties: str) -> None:
+    cohort = await create(home, name="x")
+
+    answer = await home.api.get(
+        f"/cohorts/{cohort['id']}/persons/", params={"properties": properties}
+    )
+
+    assert (answer.status_code, answer.json()["attr"]) == (400, "properties")
 
 
 async def test_members_as_a_table(home: Home) -> None:

@@ -1,5 +1,6 @@
 """Persons and groups: what events make of them, and how they are listed."""
 
+import json
 from itertools import chain
 from typing import Any
 
@@ -192,6 +193,126 @@ async def test_pages_of_persons_are_linked(home: Home) -> None:
     assert pages == [["p4", "p3"], ["p2", "p1"], ["p0"]]
     assert (first["previous"], third["next"]) == (None, None)
     assert second["previous"].endswith("/persons/?limit=2&search=example")
+
+
+def leaf(key: str, value: Any = None, operator: str = "exact", **more: Any) -> Json:
+    return {"key": key, "value": value, "operator": operator, **more}
+
+
+async def ages(home: Home) -> None:
+    """Of some the first event has the same time; every third has no age."""
+    for n in range(12):
+        properties = {"plan": f"Pro {n % 2}"} | ({"age": n} if n % 3 else {})
+        await home.capture(event(f"p{n:02}", **{"$set": properties}))
+        home.site.clock.move(minutes=n % 2)
+
+
+def names(page: Json) -> list[str]:
+    return [one["distinct_ids"][0] for one in page["results"]]
+
+
+PROPERTIES: dict[str, tuple[list[Json], list[int]]] = {
+    "exact": ([leaf("age", 4)], [4]),
+    "one of several": ([leaf("age", [4, "7", "x"])], [4, 7]),
+    "no operator": ([{"key": "age", "value": 4}], [4]),
+    "the type spelled out": ([leaf("age", 4, type="person")], [4]),
+    "is_not": ([leaf("plan", "Pro 0", "is_not")], [1, 3, 5, 7, 9, 11]),
+    "icontains": ([leaf("plan", "pRO 1", "icontains")], [1, 3, 5, 7, 9, 11]),
+    "is_not_set": ([leaf("age", "", "is_not_set")], [0, 3, 6, 9]),
+    "gt": ([leaf("age", 7, "gt")], [8, 10, 11]),
+    "both": ([leaf("age", 7, "gt"), leaf("plan", "Pro 0")], [8, 10]),
+    "neither": ([leaf("age", 7), leaf("age", 8)], []),
+    "none": ([], [*range(12)]),
+    "a text of NUL": ([leaf("plan", "Pro 0\0")], []),
+    "a key of NUL": ([leaf("pl\0an", "Pro 0")], []),
+    "null": ([leaf("plan")], []),
+    "a huge number": ([leaf("age", 10**400, "lt")], []),
+    "a huge text": ([leaf("plan", "x" * 50_000)], []),
+    "quotes": ([leaf("plan'`\\", "'); DROP TABLE persons --")], []),
+}
+
+
+async def test_properties_choose_persons(home: Home) -> None:
+    await ages(home)
+
+    found = {
+        name: sorted(names(await home.get("/persons/", properties=json.dumps(conditions))))
+        for name, (conditions, _) in PROPERTIES.items()
+    }
+
+    assert found == {name: [f"p{n:02}" for n in ns] for name, (_, ns) in PROPERTIES.items()}
+
+
+async def test_a_persons_date_may_count_back(home: Home) -> None:
+    await home.capture(event("ann", **{"$set": {"joined": "2024-02-20"}}))
+    await home.capture(event("bob", **{"$set": {"joined": "2024-02-29"}}))
+    recent = json.dumps([leaf("joined", "-7d", "is_date_after")])
+
+    assert names(await home.get("/persons/", properties=recent)) == ["bob"]
+
+
+async def test_next_leads_through_all_chosen_persons_once(home: Home) -> None:
+    await ages(home)
+    query = {"properties": json.dumps([leaf("age", 1, "gt")])}
+    whole = await home.get("/persons/", **query)
+
+    page = await home.get("/persons/", limit=3, **query)
+    paged, pages = names(page), 1
+    while page["next"]:
+        page = (await home.api.get(page["next"])).json()
+        paged, pages = paged + names(page), pages + 1
+    before = (await home.api.get(page["previous"])).json()
+
+    assert paged == names(whole)
+    assert (len(paged), pages) == (7, 3)
+    assert names(before) == paged[3:6]
+
+
+async def test_properties_go_with_the_other_filters_of_persons(home: Home) -> None:
+    await ages(home)
+    old = json.dumps([leaf("age", 7, "gt")])
+
+    assert names(await home.get("/persons/", properties=old, distinct_id="p08")) == ["p08"]
+    assert names(await home.get("/persons/", properties=old, distinct_id="p07")) == []
+    assert names(await home.get("/persons/", properties=old, search="p10")) == ["p10"]
+    assert len(names(await home.get("/persons/", properties=old, offset=2))) == 1
+    assert names(await home.get("/persons/", properties=old, offset=3)) == []
+
+
+@pytest.mark.parametrize("text", ["", "null", "[]"])
+async def test_no_properties_choose_all_persons(home: Home, text: str) -> None:
+    await people(home)
+
+    page = await home.get("/persons/", properties=text)
+
+    assert names(page) == ["p4", "p3", "p2", "p1", "p0"]
+
+
+ONLY = "Only properties of persons can be asked for."
+
+
+@pytest.mark.parametrize(
+    ("text", "detail"),
+    [
+        ("{", "Properties are unparsable!"),
+        ("[" * 5_000, "Properties are unparsable!"),
+        ("{}", "Properties cannot be read: properties must be a list."),
+        ("[null]", "Properties cannot be read: a property must be an object."),
+        ('[{"key": 1}]', "Properties cannot be read: a property must have a text key."),
+        ('[{"key": "a", "value": ?}]', "Properties cannot be read: nested too deeply."),
+        ('[{"key": "a", "type": "group"}]', ONLY),
+        ('[{"key": "id", "type": "cohort", "value": 1}]', ONLY),
+    ],
+)
+async def test_properties_that_cannot_be_read_are_refused(
+    home: Home, text: str, detail: str
+) -> None:
+    sent = text.replace("?", "[" * 500 + "]" * 500)
+
+    answer = await home.api.get("/persons/", params={"properties": sent})
+
+    assert answer.status_code == 400
+    assert answer.json() == error("validation_error", "invalid_input", detail, "properties")
 
 
 async def test_an_unknown_person_is_not_found(home: Home) -> None:

@@ -8,13 +8,8 @@ from sqlalchemy import insert
 
 from fanion.db.engine import Records
 from fanion.db.tables import person_distinct_ids, persons
-from fanion.persons.store import (
-    PersonQuery,
-    find_persons,
-    get_person,
-    persons_of,
-    stored_properties,
-)
+from fanion.persons.listing_store import PersonQuery, find_persons
+from fanion.persons.store import get_person, persons_of, stored_properties
 from tests.management import NOW
 
 HERE, ELSEWHERE = 1, 2

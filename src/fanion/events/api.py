@@ -7,21 +7,23 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 from uuid import UUID
 
 import msgspec
 from litestar import Controller, get
 from litestar.di import NamedDependency
-from litestar.params import FromPath, FromQuery
+from litestar.params import FromPath, FromQuery, QueryParameter
 from msgspec import Meta, Struct
 
 from fanion.errors import Invalid, NotFound
-from fanion.events.event import Event, EventQuery
+from fanion.events.conditions_sql import absolute
+from fanion.events.event import Event, EventQuery, EventRejected
 from fanion.events.store import EventStore
 from fanion.projects.request import ManagementRequest, scoped
 from fanion.properties.dates import parse_date_value
+from fanion.properties.query import read_conditions
 
 EVENTS_DEFAULT = 100
 EVENTS_MAX = 10_000  # a page: 60 ms to decode and encode
@@ -81,10 +83,15 @@ class EventsApi(Controller):
         person_id: FromQuery[str | None] = None,
         after: FromQuery[str | None] = None,
         before: FromQuery[str | None] = None,
+        properties: FromQuery[str | None] = None,
         limit: FromQuery[str | None] = None,
+        order_by: Annotated[str | None, QueryParameter(name="orderBy")] = None,
     ) -> EventPage:
-        """The newest first. `after` and `before` are dates, or relative ones such as `-4h`."""
+        """The newest first, or with `orderBy=["timestamp"]` the oldest. `after` and `before` are
+        dates, or relative ones such as `-4h`. `properties` is a JSON list of conditions on the
+        event's properties, or with `"type": "person"` on those that its person has now."""
         now: datetime = request.app.state.now()
+        conditions = read_conditions(properties, "events and persons")
         query = EventQuery(
             event=event,
             distinct_id=distinct_id,
@@ -92,8 +99,10 @@ class EventsApi(Controller):
             after=_time(after, "after", now),
             before=_time(before, "before", now) or now + FUTURE,
             limit=_limit(limit),
+            ascending=_is_ascending(order_by),
+            properties=tuple(absolute(one, now) for one in conditions),
         )
-        found = await events.store.list(request.project.id, query)
+        found = await _found(events.store, request.project.id, query)
         persons = await events.persons_of(request.project.id, {e.distinct_id for e in found})
         return EventPage(next=_next(request, query, found), results=await _bodies(found, persons))
 
@@ -113,6 +122,14 @@ class EventsApi(Controller):
         if include_person:
             persons = await events.persons_of(request.project.id, [found.distinct_id])
         return _body(found, persons)
+
+
+async def _found(store: EventStore, project_id: int, query: EventQuery) -> Sequence[Event]:
+    """raises: Invalid"""
+    try:
+        return await store.list(project_id, query)
+    except EventRejected as error:
+        raise Invalid(f"Properties cannot be compared: {error}.", attr="properties") from None
 
 
 async def _bodies(found: Sequence[Event], persons: Mapping[str, PersonOfEvent]) -> list[EventBody]:
@@ -136,11 +153,23 @@ def _body(event: Event, persons: Mapping[str, PersonOfEvent]) -> EventBody:
 
 
 def _next(request: ManagementRequest, query: EventQuery, found: Sequence[Event]) -> str | None:
-    """This query again, before the last row; null when the page is not full."""
+    """This query again, from the last row on; null when the page is not full."""
     if len(found) < query.limit:
         return None
-    kept = [(name, value) for name, value in request.page.query if name != "before"]
-    return f"{request.address}?{urlencode([*kept, ('before', found[-1].timestamp.isoformat())])}"
+    bound = "after" if query.ascending else "before"
+    kept = [(name, value) for name, value in request.page.query if name != bound]
+    return f"{request.address}?{urlencode([*kept, (bound, found[-1].timestamp.isoformat())])}"
+
+
+def _is_ascending(order_by: str | None) -> bool:
+    """A JSON list, as `["-timestamp"]`; events have no other order. raises: Invalid"""
+    if not order_by:
+        return False
+    try:
+        order = msgspec.json.decode(order_by, type=list[Literal["timestamp", "-timestamp"]])
+        return order[:1] == ["timestamp"]
+    except msgspec.MsgspecError:
+        raise Invalid('Must be ["timestamp"] or ["-timestamp"].', attr="orderBy") from None
 
 
 def _limit(text: str | None) -> int:

@@ -5,6 +5,8 @@ from uuid import UUID
 
 from msgspec import Struct
 
+from fanion.properties.filters import Property
+
 NO_PERSON = UUID(int=0)
 
 
@@ -25,7 +27,8 @@ class Event(Struct, frozen=True, gc=False):
 class EventQuery(Struct, frozen=True):
     """Newest first unless `ascending`; `after` and `before` exclude their own instant.
 
-    person_id: the surviving person; events of persons merged into it count as its own
+    person_id:  the surviving person; events of persons merged into it count as its own
+    properties: conditions on the event or its person, all of which hold
     """
 
     event: str | None = None
@@ -35,6 +38,7 @@ class EventQuery(Struct, frozen=True):
     before: datetime | None = None
     limit: int = 100
     ascending: bool = False
+    properties: tuple[Property, ...] = ()
 
 
 class PersonRow(Struct, frozen=True):

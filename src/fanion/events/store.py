@@ -9,6 +9,7 @@ from uuid import UUID
 from clickhouse_connect.driver.client import Client
 
 from fanion.events import rows
+from fanion.events.conditions_sql import event_condition
 from fanion.events.engine_store import Lanes, open_lanes
 from fanion.events.erasing_store import erase
 from fanion.events.erasure import Erasure
@@ -16,6 +17,8 @@ from fanion.events.event import Event, EventQuery, Override, PersonRow
 from fanion.events.members_store import SECONDS_MAX, Found, ask, put_inputs
 from fanion.events.squashing_store import squash
 from fanion.events.volume import Days
+from fanion.properties.filters import Property
+from fanion.properties.sql import Bindings
 
 KEYS_READ_MAX = 1_000  # bounds the text of one statement; longer pages are read in turns
 
@@ -53,7 +56,7 @@ OLDEST_DAY = NEWEST_DAY.replace(" DESC", " ASC")
 
 # First which, then what: the wide columns are read for one page only. Only `uuid` and
 # `timestamp` are carried through the sort: the names as well cost 50 ms more a day of 50 k.
-NEWEST_FIRST = """
+CHOSEN = """
   SELECT uuid, timestamp
     FROM events
    WHERE project_id = {project_id:UInt64}
@@ -63,11 +66,13 @@ NEWEST_FIRST = """
      AND ({any_distinct_id:Bool} OR distinct_id = {distinct_id:String})
      AND ({any_distinct_id:Bool} OR cityHash64(distinct_id) = cityHash64({distinct_id:String}))
      AND ({any_person:Bool} OR person_id IN {persons:Array(UUID)})
+"""
+_NEWEST_FIRST = """
 ORDER BY timestamp DESC, uuid DESC
    LIMIT 1 BY uuid
    LIMIT {limit:UInt64}
 """
-OLDEST_FIRST = NEWEST_FIRST.replace(" DESC", " ASC")
+_OLDEST_FIRST = _NEWEST_FIRST.replace(" DESC", " ASC")
 
 BY_KEY = """
   SELECT uuid, event, distinct_id, person_id, timestamp, received_at, properties
@@ -187,7 +192,7 @@ class EventStore:
     async def list(self, project_id: int, query: EventQuery) -> Sequence[Event]:
         """The page that the query asks for; `person_id` of each event is the survivor.
 
-        raises: EventStoreUnavailable
+        raises: EventStoreUnavailable; EventRejected when a property cannot be compared
         """
         persons = await self._counted_as(project_id, query.person_id)
         if persons == [] or query.limit < 1:
@@ -204,10 +209,12 @@ class EventStore:
             "persons": persons or [],
             "limit": query.limit,
         }
-        keys = await self._page(asked, query.ascending)
+        conditions, values = _conditions(project_id, query.properties)
+        asked |= values
+        keys = await self._page(asked, conditions, query.ascending)
         found: list[Event] = []
         for first in range(0, len(keys), KEYS_READ_MAX):
-            some = await self._by_key(asked, keys[first : first + KEYS_READ_MAX])
+            some = await self._by_key(asked, conditions, keys[first : first + KEYS_READ_MAX])
             found += await self._survivors(project_id, some)
         return found
 
@@ -283,8 +290,8 @@ class EventStore:
         is left in any part. May be repeated. raises: EventStoreUnavailable"""
         await erase(self._reads, erasure)
 
-    async def _page(self, asked: dict[str, Any], ascending: bool) -> "_Rows":
-        statement = OLDEST_FIRST if ascending else NEWEST_FIRST
+    async def _page(self, asked: dict[str, Any], conditions: str, ascending: bool) -> "_Rows":
+        statement = CHOSEN + conditions + (_OLDEST_FIRST if ascending else _NEWEST_FIRST)
         if not (asked["any_distinct_id"] and asked["any_person"]):
             return await self._read(statement, asked)  # found by index, in any time
         outermost = await self._read(OLDEST_DAY if ascending else NEWEST_DAY, asked)
@@ -296,7 +303,7 @@ class EventStore:
                 break
         return found
 
-    async def _by_key(self, asked: dict[str, Any], keys: "_Rows") -> "_Rows":
+    async def _by_key(self, asked: dict[str, Any], conditions: str, keys: "_Rows") -> "_Rows":
         uuids, times = zip(*keys, strict=True)
         wanted = {
             "start": rows.micros(min(times)),
@@ -304,7 +311,7 @@ class EventStore:
             "days": sorted({time.date() for time in times}),
             "uuids": list(uuids),
         }
-        answer = await self._read(BY_KEY, asked | wanted)
+        answer = await self._read(BY_KEY + conditions, asked | wanted)
         found = {(row[0], row[4]): row for row in answer}
         return [found[uuid, time] for uuid, time in keys if (uuid, time) in found]
 
@@ -332,6 +339,14 @@ class EventStore:
 
 
 _Rows = Sequence[Sequence[Any]]
+
+
+def _conditions(project_id: int, properties: Sequence[Property]) -> tuple[str, dict[str, Any]]:
+    """The end of a statement's WHERE, and the values in it."""
+    bindings = Bindings()
+    project = f"project_id = {bindings.add(project_id, 'UInt64')}"
+    found = [event_condition(leaf, bindings, project) for leaf in properties]
+    return "".join(f"     AND {one}\n" for one in found), bindings.values
 
 
 def _windows(start: int, end: int, outermost: int, ascending: bool) -> Iterable[tuple[int, int]]:

@@ -15,23 +15,20 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from fanion.events.conditions_sql import NOBODY, absolute, event_condition, with_merged
 from fanion.insights.ranges import Span
 from fanion.insights.trends import VALUES_MAX, Breakdown, Series, TrendsQuery
-from fanion.properties.dates import parse_relative
 from fanion.properties.filters import Group, InCohort, Node, Property
-from fanion.properties.sql import OPPOSITES, Bindings, micros, property_condition
+from fanion.properties.sql import Bindings, micros
 
 # Stand for "no value" and for all values that are not shown. source: cohorts.md section 23
 NONE = "$$_posthog_breakdown_null_$$"
 OTHER = "$$_posthog_breakdown_other_$$"
 
-_NO_PERSON = "toUUID('00000000-0000-0000-0000-000000000000')"
 # An event without a person is told apart from others by its distinct id.
-_WHO = f"if(person_id = {_NO_PERSON}, reinterpretAsUUID(sipHash128(distinct_id)), person_id)"
-_SURVIVOR = f"if(moved.new_person = {_NO_PERSON}, found.who, moved.new_person)"
+_WHO = f"if(person_id = {NOBODY}, reinterpretAsUUID(sipHash128(distinct_id)), person_id)"
+_SURVIVOR = f"if(moved.new_person = {NOBODY}, found.who, moved.new_person)"
 _COLUMN = re.compile(r"[A-Za-z0-9_$@.\- ]{1,200}")
-_MATCH_MISSING = frozenset({"is_not", "not_icontains", "not_regex", "is_not_set"})
-_DATED = frozenset({"is_date_before", "is_date_after", "is_date_exact"})
 
 COUNTED = """
   SELECT bucket, value, count() AS total
@@ -63,16 +60,6 @@ HELD = """
 LEFT ANY JOIN (SELECT person_id, {value} AS held_value
                  FROM persons FINAL
                 WHERE {project}) AS held ON held.person_id = counted.person
-"""
-
-# A person that is wanted, and all that were merged into it.
-WANTED = """
-  SELECT arrayJoin(if(moved.old_person = {nobody}, [kept.person_id],
-                      [kept.person_id, moved.old_person]))
-    FROM (SELECT person_id FROM {source} WHERE {where}) AS kept
-    LEFT JOIN (SELECT old_person, new_person
-                 FROM person_overrides FINAL
-                WHERE {project}) AS moved ON moved.new_person = kept.person_id
 """
 
 LARGEST = """
@@ -211,18 +198,8 @@ class _Compiler:
         if isinstance(node, InCohort):
             return self._in_cohort(node)
         assert isinstance(node, Property)  # parse_trends lets nothing else through
-        leaf = self._absolute(node)
-        if leaf.type == "event":
-            return property_condition(leaf, self.bindings)
-        return self._of_person(leaf)
-
-    def _of_person(self, leaf: Property) -> str:
-        """A person without a row has no properties: where that is enough, who fails is asked."""
-        operator = OPPOSITES.get(leaf.operator, leaf.operator) if leaf.negation else leaf.operator
-        condition = property_condition(leaf, self.bindings)
-        if operator in _MATCH_MISSING:
-            return f"person_id NOT IN ({self._wanted('persons FINAL', f'NOT ({condition})')})"
-        return f"person_id IN ({self._wanted('persons FINAL', condition)})"
+        leaf = absolute(node, self._asked.now)
+        return event_condition(leaf, self.bindings, self._project)
 
     def _in_cohort(self, leaf: InCohort) -> str:
         run = self.bindings.add(self._asked.run, "UUID")
@@ -231,23 +208,5 @@ class _Compiler:
             "(SELECT person_id FROM cohort_inputs "
             f"WHERE run = {run} AND cohort_id = {cohort}) AS members"
         )
-        wanted = self._wanted(members, "1")
+        wanted = with_merged(members, "1", self._project)
         return f"person_id {'NOT IN' if leaf.negation else 'IN'} ({wanted})"
-
-    def _wanted(self, source: str, condition: str) -> str:
-        of_project = f"{self._project} AND " if source.startswith("persons") else ""
-        return WANTED.format(
-            nobody=_NO_PERSON,
-            source=source,
-            where=f"{of_project}{condition}",
-            project=self._project,
-        )
-
-    def _absolute(self, leaf: Property) -> Property:
-        """Dates that count back from now, written out."""
-        if leaf.operator not in _DATED or not isinstance(leaf.value, str):
-            return leaf
-        ago = parse_relative(leaf.value)
-        if ago is None:
-            return leaf
-        return replace(leaf, value=ago.before(self._asked.now).isoformat())

@@ -20,16 +20,20 @@ from fanion.activity.api import ActivityPage, activity_page, author_of
 from fanion.db.engine import Records
 from fanion.errors import Invalid, NotFound
 from fanion.events.api import PersonOfEvent
+from fanion.events.conditions_sql import absolute
 from fanion.persons.changes_store import PersonChanges
+from fanion.persons.listing_store import PersonQuery, find_persons, having
 from fanion.persons.merge import PersonUpdate
-from fanion.persons.store import Person, PersonQuery, find_persons, get_person, persons_of
+from fanion.persons.store import Person, get_person, persons_of
 from fanion.projects.request import ManagementRequest, scoped
+from fanion.properties.query import read_conditions
 from fanion.rest.empty import empty
 from fanion.rest.ids import object_id
 
 # What a person is called by, the first that is set. source: capture.md section 8
 _SHOWN = ("email", "name", "username")
 _NAMES = ("email", "Email", "name", "Name", "username", "Username", "UserName")
+_PLACES = frozenset({"limit", "offset", "after"})
 
 
 class PersonBody(Struct, kw_only=True):
@@ -100,13 +104,22 @@ class PersonsApi(Controller):
         distinct_id: FromQuery[str | None] = None,
         email: FromQuery[str | None] = None,
         search: FromQuery[str | None] = None,
+        properties: FromQuery[str | None] = None,
+        after: FromQuery[UUID | None] = None,
     ) -> PersonPage:
-        """The newest first. `search` is part of the e-mail address, or a whole distinct id."""
-        page = request.page
-        query = PersonQuery(distinct_id, email, search, page.limit, page.offset)
-        found, more = await find_persons(persons.records, request.project.id, query)
+        """The newest first. `search` is part of the e-mail address, or a whole distinct id;
+        `properties` a JSON list of conditions, compared as the calculation of cohorts compares.
+        `after` is a part of `next`, so that nobody counts up to the offset."""
+        page, project_id = request.page, request.project.id
+        conditions = [
+            absolute(one, request.app.state.now()) for one in read_conditions(properties, "persons")
+        ]
+        chosen = having(conditions, persons.events, project_id) if conditions else None
+        query = PersonQuery(distinct_id, email, search, page.limit, page.offset, chosen, after)
+        found, more = await find_persons(persons.records, project_id, query)
+        last = found[-1].uuid if chosen is not None and found else None
         return PersonPage(
-            next=_link(request, page.offset + page.limit) if more else None,
+            next=_link(request, page.offset + page.limit, last) if more else None,
             previous=_link(request, page.offset - page.limit) if page.offset else None,
             results=[shown(person) for person in found],
         )
@@ -264,11 +277,13 @@ def _person_id(text: str) -> UUID | int:
         ) from None
 
 
-def _link(request: ManagementRequest, offset: int) -> str:
+def _link(request: ManagementRequest, offset: int, after: UUID | None = None) -> str:
     """This request again at another offset; the first page needs none."""
     page = request.page
-    kept = [(name, value) for name, value in page.query if name not in {"limit", "offset"}]
+    kept = [(name, value) for name, value in page.query if name not in _PLACES]
     kept.append(("limit", str(page.limit)))
     if offset > 0:
         kept.append(("offset", str(offset)))
+    if after is not None:
+        kept.append(("after", str(after)))
     return f"{request.address}?{urlencode(sorted(kept))}"

@@ -80,7 +80,12 @@ class PersonChanges:
                 await connection.run_sync(_write, author, found, before)
             self.changed(project_id, _number(found), distinct_ids)
         return Person(
-            found.uuid, found.properties, found.is_identified, found.created_at, distinct_ids
+            _number(found),
+            found.uuid,
+            found.properties,
+            found.is_identified,
+            found.created_at,
+            distinct_ids,
         )
 
     async def _find(self, project_id: int, person: UUID | int) -> tuple[PersonState, Sequence[str]]:

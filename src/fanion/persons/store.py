@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from sqlalchemy import (
-    ColumnElement,
     Connection,
     Dialect,
     Row,
@@ -15,7 +14,6 @@ from sqlalchemy import (
     bindparam,
     delete,
     insert,
-    or_,
     select,
     update,
 )
@@ -47,6 +45,7 @@ class PersonsChanged(RecordsUnavailable):
 class Person:
     """distinct_ids: all of them, the first one seen first"""
 
+    id: int
     uuid: UUID
     properties: Mapping[str, Any]
     is_identified: bool
@@ -249,31 +248,6 @@ def _put_overrides(dialect: Dialect) -> Any:
 # ── For people ───────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
-class PersonQuery:
-    """search: part of the e-mail address, or a whole distinct id"""
-
-    distinct_id: str | None = None
-    email: str | None = None
-    search: str | None = None
-    limit: int = 100
-    offset: int = 0
-
-
-async def find_persons(
-    records: Records, project_id: int, query: PersonQuery
-) -> tuple[list[Person], bool]:
-    """One page, newest first, and whether there are more."""
-    statement = person_rows(project_id).order_by(_person.created_at.desc(), _person.id.desc())
-    for condition in _conditions(project_id, query):
-        statement = statement.where(condition)
-    statement = statement.limit(query.limit + 1).offset(query.offset)
-    async with records.read() as connection:
-        rows = (await connection.execute(statement)).all()
-        page = rows[: query.limit]
-        return await with_distinct_ids(connection, project_id, page), len(rows) > query.limit
-
-
 async def get_person(records: Records, project_id: int, person: UUID | int) -> Person | None:
     """person: its UUID or number. A person that was merged away is the one it became."""
     async with records.read() as connection:
@@ -303,7 +277,12 @@ async def persons_of(
             )
             for row in rows:
                 found[row.distinct_id] = Person(
-                    row.uuid, row.properties, row.is_identified, row.created_at, [row.distinct_id]
+                    row.id,
+                    row.uuid,
+                    row.properties,
+                    row.is_identified,
+                    row.created_at,
+                    [row.distinct_id],
                 )
     return found
 
@@ -312,27 +291,6 @@ def person_rows(project_id: int) -> Select[Any]:
     return select(
         _person.id, _person.uuid, _person.properties, _person.is_identified, _person.created_at
     ).where(_person.project_id == project_id)
-
-
-def _conditions(project_id: int, query: PersonQuery) -> Iterable[ColumnElement[bool]]:
-    if query.distinct_id is not None:
-        yield _owns(project_id, query.distinct_id)
-    if query.email is not None:
-        yield _email(query.email, whole=True)
-    if query.search:
-        yield or_(_owns(project_id, query.search), _email(query.search, whole=False))
-
-
-def _owns(project_id: int, distinct_id: str) -> ColumnElement[bool]:
-    owner = select(_link.person_id).where(
-        _link.project_id == project_id, _link.distinct_id == distinct_id
-    )
-    return _person.id.in_(owner)
-
-
-def _email(text: str, *, whole: bool) -> ColumnElement[bool]:
-    email = _person.email
-    return email == text.lower() if whole else email.contains(text.lower(), autoescape=True)
 
 
 def email_of(properties: Mapping[str, Any]) -> str | None:
@@ -354,7 +312,7 @@ async def with_distinct_ids(
         for person_id, distinct_id in links:
             ids[person_id].append(distinct_id)
     return [
-        Person(row.uuid, row.properties, row.is_identified, row.created_at, ids[row.id])
+        Person(row.id, row.uuid, row.properties, row.is_identified, row.created_at, ids[row.id])
         for row in rows
     ]
 
