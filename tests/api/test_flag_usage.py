@@ -197,6 +197,18 @@ async def test_stale_flags_are_listed_with_their_reason(home: Home) -> None:
     assert "called" in await stale(home, stale_days=5)
 
 
+async def test_stale_flags_are_chosen_and_ordered_as_others_are(home: Home) -> None:
+    for key, tags in (("alpha", ["x"]), ("beta", ["y"]), ("gamma", ["x"])):
+        await home.create_flag(key=key, tags=tags, created_at="2024-01-01T00:00:00Z")
+
+    assert list(await stale(home, tags='["x"]', order="key")) == ["alpha", "gamma"]
+    assert list(await stale(home, order="-key")) == ["gamma", "beta", "alpha"]
+    assert list(await stale(home, search="bet")) == ["beta"]
+    assert await stale(home, active="false") == {}
+    answer = await home.api.get("/feature_flags/", params={"stale": "true", "type": "odd"})
+    assert (answer.status_code, answer.json()["attr"]) == (400, "type")
+
+
 async def test_a_flag_that_servers_answer_is_not_stale(home: Home) -> None:
     await home.create_flag(key="beta", created_at="2023-12-01T00:00:00Z", filters=HALF)
     await home.decide("ann")

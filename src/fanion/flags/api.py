@@ -159,13 +159,10 @@ class FlagsApi(Controller):
         which one is enough; `excluded_properties` a JSON list of keys to leave out. `order` is
         `key`, `name`, `active`, `created_at` or `id`, with `-` for descending.
 
-        `stale=true` lists, instead, flags that are switched on, older than `stale_days` and no
-        longer needed, each with its `stale_reason`: `fully_rolled_out`, or `not_evaluated` for
+        `stale=true` lists, of these, the flags that are switched on, older than `stale_days` and
+        no longer needed, each with its `stale_reason`: `fully_rolled_out`, or `not_evaluated` for
         as many days.
         """
-        if stale:
-            access = await flags.access(request)
-            return await stale_page(request, flags.store, access, flags.last_evaluated, stale_days)
         query = read_flag_query(
             search=search,
             active=active,
@@ -175,11 +172,15 @@ class FlagsApi(Controller):
             excluded=excluded_properties,
             order=order,
         )
+        access = await flags.access(request)
+        if stale:
+            return await stale_page(
+                request, flags.store, access, flags.last_evaluated, query, stale_days
+            )
         page, now = request.page, request.app.state.now()
         found, count = await flags.store.find(
             request.project.id, query, now, page.limit, page.offset
         )
-        access = await flags.access(request)
         return page.of([shown(flag, access) for flag in found], count)
 
     @post("/", summary="Create a feature flag", response_headers=[_VERSION])

@@ -8,6 +8,7 @@ from msgspec import Meta, structs
 
 from fanion.errors import Invalid
 from fanion.flags.access import FlagAccess
+from fanion.flags.query import FlagQuery
 from fanion.flags.shown import FlagBody, shown
 from fanion.flags.staleness import STALE_DAYS_MAX, StaleReason, stale_reason
 from fanion.flags.store import FlagStore
@@ -38,13 +39,17 @@ async def stale_page(
     store: FlagStore,
     access: FlagAccess,
     last_evaluated: LastEvaluated,
+    query: FlagQuery,
     days: int,
 ) -> Paged[FlagBody]:
-    """days: how long a flag must be there, and not asked for, to count as not evaluated"""
+    """Of the flags that the query asks for, in its order.
+
+    days: how long a flag must be there, and not asked for, to count as not evaluated
+    """
     if not 1 <= days <= STALE_DAYS_MAX:
         raise Invalid(f"This is between 1 and {STALE_DAYS_MAX}.", attr="stale_days")
     project_id, now, page = request.project.id, request.app.state.now(), request.page
-    flags, _ = await store.page(project_id, FLAGS_MAX, 0)
+    flags, _ = await store.find(project_id, query, now, FLAGS_MAX, 0)
     last = await last_evaluated(project_id, now)
     found: list[FlagBody] = []
     for flag in flags:

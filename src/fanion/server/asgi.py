@@ -12,6 +12,9 @@ Message = MutableMapping[str, Any]
 # Frameworks write the three arguments' types each in their own way.
 AsgiApp = Callable[[Any, Any, Any], Awaitable[None]]
 
+FLAGS_ALIAS = "/api/feature_flag"
+FLAGS = "/api/projects/@current/feature_flags"
+
 
 async def answer(
     app: AsgiApp, scope: Scope, exchange: Exchange, body: bytes | None, request_id: str
@@ -24,6 +27,12 @@ async def answer(
     return conversation.status
 
 
+def aliased(path: str) -> str:
+    """Flags of the caller's own project have a second address. source: flags.md section 11"""
+    rest = path.removeprefix(FLAGS_ALIAS)
+    return FLAGS + rest if rest != path and rest[:1] in ("", "/") else path
+
+
 def _asgi_scope(scope: Scope, state: dict[str, Any]) -> dict[str, Any]:
     host, _, port = scope.client.rpartition(":")
     server_host, _, server_port = scope.server.rpartition(":")
@@ -33,7 +42,7 @@ def _asgi_scope(scope: Scope, state: dict[str, Any]) -> dict[str, Any]:
         "http_version": scope.http_version,
         "method": scope.method,
         "scheme": scope.scheme,
-        "path": unquote(scope.path),
+        "path": aliased(unquote(scope.path)),
         "raw_path": scope.path.encode(),
         "root_path": "",
         "query_string": scope.query_string.encode(),
