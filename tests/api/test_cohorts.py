@@ -697,6 +697,24 @@ async def test_criteria_can_be_tried_without_storing_them(home: Home) -> None:
     assert broken.json()["attr"] == "filters"
 
 
+async def test_a_trial_counts_nobody_who_was_deleted(home: Home) -> None:
+    """Their events are still there."""
+    await three_people(home)
+    gone = (await home.person("bob"))["id"]
+    tree = all_of(did("opened", time_value=60))
+
+    before = (await home.api.post("/cohorts/preview/", json={"filters": tree})).json()
+    answer = await home.api.delete(f"/persons/{gone}/")
+    after = (await home.api.post("/cohorts/preview/", json={"filters": tree})).json()
+    cohort = await create(home, filters=tree)
+    await home.site.calculated()
+
+    assert answer.status_code == 204
+    assert (before["count"], after["count"]) == (2, 1)
+    assert len(after["sample"]) == 1
+    assert (await retrieve(home, cohort))["count"] == 1
+
+
 async def test_the_activity_tells_of_cohorts(home: Home) -> None:
     cohort = await create(home, name="a", filters=all_of(person_is("plan", "pro")))
     await home.site.calculated()

@@ -31,7 +31,9 @@ _MEMBERS = (
 )
 # Members as their sixteen bytes, in order, so that they can be compared in one walk.
 _LIST = "SELECT UUIDStringToNum(toString(person)) AS member\nFROM (\n{found}\n)\nORDER BY member"
-_COUNT = "SELECT count(), groupArray({sample})(person)\nFROM (\n{found}\n)"
+# Events outlive a person that was deleted without them.
+_EXISTING = "person IN (SELECT person_id FROM persons FINAL WHERE {project})"
+_COUNT = "SELECT count(), groupArray({sample})(person)\nFROM (\n{found}\n)\nWHERE {existing}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,28 +53,32 @@ class Moment:
 class Plan:
     """found: a SELECT of the members as `person`, each once; parameters: what it binds
 
+    project: the condition that names the project
     inputs: static cohorts whose members must lie in `cohort_inputs` when it runs
     """
 
     found: str
     parameters: Mapping[str, Any]
+    project: str
     inputs: tuple[int, ...] = ()
 
     @property
     def members(self) -> str:
-        """One row for each: sixteen bytes, ascending."""
+        """One row for each: sixteen bytes, ascending. Some may be of persons that no longer
+        exist, whom the records store knows."""
         return _LIST.format(found=indented(self.found))
 
     def count(self, sample: int) -> str:
-        """One row: how many, and some of them."""
-        return _COUNT.format(sample=sample, found=indented(self.found))
+        """One row: how many that exist, and some of them."""
+        existing = _EXISTING.format(project=self.project)
+        return _COUNT.format(sample=sample, found=indented(self.found), existing=existing)
 
 
 def compile_plan(tree: Tree, moment: Moment) -> Plan:
     """raises: CriteriaError for more conditions than one statement can hold"""
     compiler = _Compiler(moment)
     found = compiler.persons_where(tree) if _is_on_properties(tree) else compiler.combined(tree)
-    return Plan(found, compiler.bindings.values, tuple(compiler.inputs))
+    return Plan(found, compiler.bindings.values, compiler.project, tuple(compiler.inputs))
 
 
 class _Compiler:
@@ -80,7 +86,7 @@ class _Compiler:
         self.bindings = Bindings()
         self.inputs: list[int] = []
         self._moment = moment
-        self._project = f"project_id = {self.bindings.add(moment.project_id, 'UInt64')}"
+        self.project = f"project_id = {self.bindings.add(moment.project_id, 'UInt64')}"
         self._bits: dict[str, int] = {}
         self._on_persons: list[tuple[Tree, int]] = []
         self._passes: list[str] = []
@@ -88,7 +94,7 @@ class _Compiler:
     def persons_where(self, tree: Tree) -> str:
         condition = self._property_tree(tree)
         return (
-            f"SELECT person_id AS person\nFROM persons FINAL\nWHERE {self._project}"
+            f"SELECT person_id AS person\nFROM persons FINAL\nWHERE {self.project}"
             f"\n  AND {condition}"
         )
 
@@ -120,7 +126,7 @@ class _Compiler:
                 self.bindings,
                 self._moment.now,
                 self._moment.zone,
-                self._project,
+                self.project,
                 f"toUInt64({1 << bit}) AS bits",
             )
             self._passes.append(indented(query))
@@ -142,7 +148,7 @@ class _Compiler:
         total = bits[0] if bits else "0"
         for one in bits[1:]:
             total = f"bitOr({total}, {one})"
-        return _PERSONS.format(bits=f"toUInt64({total})", project=self._project)
+        return _PERSONS.format(bits=f"toUInt64({total})", project=self.project)
 
     def _property_tree(self, tree: Tree) -> str:
         if isinstance(tree, Every):
