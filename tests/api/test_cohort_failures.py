@@ -179,3 +179,16 @@ async def running(working: Calculator) -> AsyncGenerator[Calculator]:
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
+
+
+async def test_criteria_of_odd_shapes_are_no_error_of_the_servers(home: Home) -> None:
+    cohort = await create(home, groups=[{"properties": {"values": 1}}])
+    odd = {"properties": {"type": "AND", "values": [{"type": [], "value": 1}]}}
+    changed = await home.api.patch(f"/cohorts/{cohort['id']}/", json={"filters": odd})
+    await home.site.calculated()
+
+    assert changed.status_code == 200
+    found = await retrieve(home, cohort)
+    assert (found["is_calculating"], found["errors_calculating"]) == (False, 1)
+    assert found["last_error_message"].startswith("The criteria cannot be read: ")
+    assert (await home.get("/cohorts/"))["count"] == 1

@@ -1,16 +1,20 @@
 """Criteria written out, the pairing of negations, and what they say in English."""
 
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fanion.cohorts.behaviour import CriteriaError
 from fanion.cohorts.criteria import Did, Every, MemberOf, Nobody, Tree, leaves, resolve
-from fanion.cohorts.definition import Criteria, filters_of_groups
+from fanion.cohorts.definition import Criteria, filters_of_groups, nested_ids
 from fanion.cohorts.sentence import sentence
 from fanion.cohorts.windows import Span, parse_since
+from fanion.errors import Invalid
 from fanion.properties.filters import Property
 
 Json = dict[str, Any]
@@ -314,3 +318,40 @@ def test_criteria_read_as_a_sentence(tree: Json, words: str) -> None:
     static = Criteria(2, "Friends", True, None, ())
 
     assert sentence(resolved(tree, static), {2: "Friends"}) == words
+
+
+TEXT = st.text("ab0é\0", max_size=3)
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXT,
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(st.sampled_from(["type", "values", "key"]), inner, max_size=2)
+    ),
+    max_leaves=4,
+)
+
+
+@given(
+    groups=st.lists(
+        st.dictionaries(
+            st.sampled_from(["properties", "event_id", "days", "count", "count_operator"]),
+            ANYTHING,
+            max_size=4,
+        ),
+        max_size=2,
+    )
+)
+def test_groups_of_anything_are_shown_and_only_their_calculation_fails(
+    groups: list[dict[str, Any]],
+) -> None:
+    criteria = Criteria(1, None, False, None, tuple(groups))
+
+    assert set(criteria.shown) == {"properties"}
+    with suppress(CriteriaError):
+        resolve(criteria, {})
+
+
+@given(leaf=st.dictionaries(st.sampled_from(["type", "value", "values"]), ANYTHING))
+def test_any_leaf_is_looked_through_for_cohorts(leaf: dict[str, Any]) -> None:
+    with suppress(Invalid):
+        nested_ids({"properties": {"type": "AND", "values": [leaf]}})

@@ -85,7 +85,8 @@ def nested_ids(filters: Mapping[str, Any]) -> list[int]:
     found: dict[int, None] = {}
     for values in _lists(filters.get("properties")):
         for leaf in values:
-            if isinstance(leaf, dict) and leaf.get("type") in COHORT_TYPES:
+            kind = leaf.get("type") if isinstance(leaf, dict) else None
+            if isinstance(kind, str) and kind in COHORT_TYPES:
                 found[_cohort_id(leaf.get("value"))] = None
     return list(found)
 
@@ -149,10 +150,10 @@ def _group_of(entry: Mapping[str, Any]) -> dict[str, Any]:
 def _property_group(properties: object) -> dict[str, Any]:
     if isinstance(properties, dict):
         if "values" in properties:
-            return {
-                "type": properties.get("type") or "AND",
-                "values": [_as_person(one) for one in properties.get("values") or []],
-            }
+            values = properties["values"]
+            if isinstance(values, list):  # else it is refused where the criteria are read
+                values = [_as_person(one) for one in values]
+            return {"type": properties.get("type") or "AND", "values": values}
         properties = _exact_leaves(properties)
     leaves = properties if isinstance(properties, list) else []
     return {"type": "AND", "values": [_as_person(leaf) for leaf in leaves]}
