@@ -12,7 +12,7 @@ run: .venv/.installed
 	$(BIN)/fanion serve
 
 test: .venv/.installed-dev $(OLD_POSTHOG)/.installed $(NPM)/node_modules/.installed
-	$(BIN)/pytest -n 2 --dist loadfile $(TESTS)
+	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder $(TESTS)
 
 check: .venv/.installed-dev
 	$(BIN)/ruff format --check .

@@ -16,6 +16,13 @@ from tests.postgres import TEMPLATE, NoPostgres, Postgres, private_postgres
 __all__ = ["events", "project_id"]
 
 ENGINES = ("sqlite", "postgresql")
+# Folders of files that take long for their few tests.
+LONG = {"crash", "clients"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes long begins first, so that in the end no worker is left alone with it."""
+    items.sort(key=lambda item: LONG.isdisjoint(item.path.parts))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,0 +1,82 @@
+"""Who is who, by the letter of section 4 of the capture reference: plain, and slow."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+OTHER_ID = {
+    "$identify": "$anon_distinct_id",
+    "$create_alias": "alias",
+    "$merge_dangerously": "alias",
+}
+ILLEGAL_IN_ANY_CASE = (
+    *("anonymous", "guest", "distinctid", "distinct_id", "id", "not_authenticated"),
+    *("email", "undefined", "true", "false"),
+)
+ILLEGAL_AS_WRITTEN = ("[object Object]", "NaN", "None", "none", "null", "0", "undefined")
+
+
+@dataclass(eq=False)
+class Person:
+    created_at: datetime
+    distinct_ids: set[str]
+    properties: dict[str, Any] = field(default_factory=dict)
+    is_identified: bool = False
+    events: set[str] = field(default_factory=set)
+
+
+@dataclass
+class Identities:
+    persons: list[Person] = field(default_factory=list)
+
+    def of(self, distinct_id: str) -> Person | None:
+        return next((one for one in self.persons if distinct_id in one.distinct_ids), None)
+
+    def apply(self, item: Mapping[str, Any], name: str) -> None:
+        """item: as sent, its time in ISO 8601; name: of the event, to be told from all others"""
+        own, properties = item["distinct_id"], item["properties"]
+        at = datetime.fromisoformat(item["timestamp"])
+        other = str(properties.get(OTHER_ID.get(item["event"], ""), ""))
+        person, is_new = self.of(own), False
+        if other and other != own and is_legal(own) and is_legal(other):
+            is_new = person is None and self.of(other) is None
+            person = self.joined(own, other, at, item["event"] == "$merge_dangerously")
+            person.is_identified = True
+        elif person is None:
+            person, is_new = self.made(own, at), True
+        person.events.add(name)
+        for key, value in properties.get("$set_once", {}).items():
+            person.properties.setdefault(key, value)
+        person.properties.update(properties.get("$set", {}))
+        for key in () if is_new else properties.get("$unset", ()):
+            person.properties.pop(key, None)
+
+    def made(self, distinct_id: str, at: datetime) -> Person:
+        self.persons.append(Person(at, {distinct_id}))
+        return self.persons[-1]
+
+    def joined(self, own: str, other: str, at: datetime, by_force: bool) -> Person:
+        kept, gone = self.of(own), self.of(other)
+        if kept is None or gone is None:
+            person = kept or gone or self.made(own, at)
+            person.distinct_ids |= {own, other}
+            return person
+        if kept is not gone and (by_force or not gone.is_identified):
+            kept.properties = {**gone.properties, **kept.properties}
+            kept.created_at = min(kept.created_at, gone.created_at)
+            kept.distinct_ids |= gone.distinct_ids
+            kept.events |= gone.events
+            self.persons.remove(gone)
+        return kept
+
+
+def is_legal(distinct_id: str) -> bool:
+    bare = distinct_id
+    for quote in "'\"":
+        if len(bare) > 1 and bare.startswith(quote) and bare.endswith(quote):
+            bare = bare[1:-1]
+            break
+    if not bare.strip():
+        return False
+    return bare.lower() not in ILLEGAL_IN_ANY_CASE and bare not in ILLEGAL_AS_WRITTEN
