@@ -1,6 +1,7 @@
 """A key opens its own organization's projects and nothing else."""
 
 from collections.abc import AsyncIterator
+from uuid import UUID
 
 import pytest
 
@@ -8,7 +9,51 @@ from fanion.events.event import EventQuery
 from tests.application import Home, Json, Site, error, open_home
 from tests.events_engine import next_project
 
-LISTS = ("events", "persons", "feature_flags", "event_definitions")
+LISTS = (
+    "events",
+    "persons",
+    "feature_flags",
+    "event_definitions",
+    "cohorts",
+    "dashboards",
+    "insights",
+    "webhooks",
+)
+HOOK = {"url": "https://hooks.example/x", "events": ["feature_flag.updated"]}
+# What hangs on one of the neighbour's things, by list.
+BENEATH: list[tuple[str, str, str, Json]] = [
+    ("GET", "feature_flags", "activity/", {}),
+    ("GET", "feature_flags", "usage/", {}),
+    ("GET", "feature_flags", "role_access/", {}),
+    ("POST", "feature_flags", "role_access/", {"role_id": str(UUID(int=1))}),
+    ("GET", "feature_flags", "scheduled_changes/", {}),
+    (
+        "POST",
+        "feature_flags",
+        "scheduled_changes/",
+        {
+            "scheduled_at": "2024-03-02T00:00:00Z",
+            "payload": {"operation": "update_status", "value": False},
+        },
+    ),
+    ("POST", "feature_flags", "dashboard/", {}),
+    ("POST", "feature_flags", "enrich_usage_dashboard/", {}),
+    ("PATCH", "cohorts", "", {"name": "mine"}),
+    ("GET", "cohorts", "persons/", {}),
+    ("GET", "cohorts", "activity/", {}),
+    ("GET", "cohorts", "explain/", {}),
+    ("GET", "cohorts", "duplicate_as_static_cohort/", {}),
+    ("PATCH", "dashboards", "", {"name": "mine"}),
+    ("GET", "dashboards", "activity/", {}),
+    ("PATCH", "insights", "", {"name": "mine"}),
+    ("GET", "insights", "activity/", {}),
+    ("PATCH", "webhooks", "", {"active": False}),
+    ("DELETE", "webhooks", "", {}),
+    ("GET", "webhooks", "deliveries/", {}),
+    ("PATCH", "event_definitions", "", {"tags": ["mine"]}),
+    ("DELETE", "event_definitions", "", {}),
+    ("DELETE", "persons", "", {}),
+]
 
 
 @pytest.fixture
@@ -17,6 +62,9 @@ async def neighbour(site: Site, home: Home) -> AsyncIterator[Home]:
     async with open_home(site, next_project()) as neighbour:
         await neighbour.capture({"event": "theirs", "distinct_id": "them"})
         await neighbour.create_flag(key="theirs")
+        for path, body in (("/cohorts/", {"name": "theirs"}), ("/webhooks/", HOOK)):
+            answer = await neighbour.api.post(path, json=body)
+            assert answer.status_code == 201, answer.text
         yield neighbour
 
 
@@ -48,6 +96,46 @@ async def test_another_projects_things_are_not_found_in_ones_own(
         answer = await home.api.get(f"/{name}/{thing['id']}/")
 
         assert (answer.status_code, answer.json()) == (404, NOT_FOUND), name
+
+
+async def test_nothing_beneath_another_projects_things_is_reached(
+    home: Home, neighbour: Home
+) -> None:
+    theirs = await things(neighbour)
+    everything = await neighbour.get("/activity_log/", limit=1000)
+
+    for method, name, rest, body in BENEATH:
+        path = f"/{name}/{theirs[name]['id']}/{rest}"
+        within = await home.api.request(method, path, json=body)
+        address = f"http://fanion.test/api/projects/{neighbour.project_id}{path}"
+        outside = await home.api.request(method, address, json=body)
+
+        assert (within.status_code, within.json()) == (404, NOT_FOUND), (method, path)
+        assert (outside.status_code, outside.json()) == (403, FORBIDDEN), (method, path)
+    assert await things(neighbour) == theirs
+    assert await neighbour.get("/activity_log/", limit=1000) == everything
+
+
+async def test_nothing_of_ones_own_names_another_projects_things(
+    home: Home, neighbour: Home
+) -> None:
+    theirs = await things(neighbour)
+    leaf = {"type": "cohort", "key": "id", "value": theirs["cohorts"]["id"]}
+    flag = {"type": "flag", "key": str(theirs["feature_flags"]["id"]), "value": True}
+    flag["operator"] = "flag_evaluates_to"
+    sent: list[tuple[str, Json]] = [
+        ("/feature_flags/", {"key": "a", "filters": {"groups": [{"properties": [leaf]}]}}),
+        ("/feature_flags/", {"key": "a", "filters": {"groups": [{"properties": [flag]}]}}),
+        ("/feature_flags/", {"key": "a", "analytics_dashboards": [theirs["dashboards"]["id"]]}),
+        ("/insights/", {"name": "a", "dashboards": [theirs["dashboards"]["id"]]}),
+    ]
+
+    for path, body in sent:
+        answer = await home.api.post(path, json=body)
+        assert answer.status_code == 400, (path, body, answer.text)
+    radius = {"condition": {"properties": [leaf]}}
+    reached = await home.api.post("/feature_flags/user_blast_radius/", json=radius)
+    assert reached.json()["users_affected"] == 0
 
 
 async def test_no_list_shows_what_belongs_to_others(home: Home, neighbour: Home) -> None:
