@@ -57,12 +57,14 @@ class Client:
     """runtime: `python`, `node` or `browser`
     package: as tests/clients/npm calls it, or the folder to import it from
     library: what it writes into `$lib`
+    mode:    of capture; `v1` is its newest protocol, which must be asked for
     """
 
     name: str
     runtime: str
     package: str
     library: str
+    mode: str = ""
 
     def require(self) -> None:
         """Skip, and say what to install."""
@@ -94,6 +96,8 @@ class Client:
             arrived = partial(_arrived, api, journey.user)
             return visit(Visit(HERE / "npm" / "page.mjs", bundle, asked, arrived, folder))
         environment = os.environ | {"JOURNEY": json.dumps(asked)}
+        if self.mode:
+            environment["POSTHOG_CAPTURE_MODE"] = self.mode
         if self.runtime == "node":
             return _run(["node", str(HERE / "npm" / "node_program.mjs")], environment)
         if self.package:
@@ -105,7 +109,9 @@ class Client:
 CLIENTS = (
     Client("python-new", "python", "", "posthog-python"),
     Client("python-old", "python", str(OLD_POSTHOG), "posthog-python"),
+    Client("python-v1", "python", "", "posthog-python", mode="v1"),
     Client("node-new", "node", "posthog-node", "posthog-node"),
+    Client("node-v1", "node", "posthog-node", "posthog-node", mode="v1"),
     Client("node-old", "node", "posthog-node-3", "posthog-node"),
     Client("js-new", "browser", "posthog-js", "web"),
     Client("js-old", "browser", "posthog-js-1", "web"),

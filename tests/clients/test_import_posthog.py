@@ -67,6 +67,15 @@ class Place:
         assert answer.status_code == 200, answer.text
         self.ingested()
 
+    def limit(self, **wishes: float | None) -> None:
+        """How much of what is sent to the project is taken."""
+        answer = httpx.patch(
+            f"{self.server.url}/api/projects/{self.keys.project_id}/",
+            json={"ingestion": wishes},
+            headers={"authorization": f"Bearer {self.keys.personal_api_key}"},
+        )
+        assert answer.status_code == 200, answer.text
+
     def await_flags(self, *keys: str) -> None:
         """The running server learns by itself of what a command has changed."""
         body = {"api_key": self.keys.project_api_key, "distinct_id": "u"}
@@ -236,12 +245,14 @@ def test_events_are_copied_once_however_often_it_is_asked(source: Place, target:
 
 def test_a_copy_that_was_killed_goes_on(source: Place, target: Place) -> None:
     arguments = target.arguments(source, "--events")
+    target.limit(items_per_second=1_000, burst_seconds=1)  # so that it takes some seconds
     killed = target.server.begin(*arguments)
     while "\nfanion_items_accepted_total 0.0" in httpx.get(f"{target.server.url}/metrics").text:
         assert killed.poll() is None
         time.sleep(0.01)
     killed.kill()
     killed.wait()
+    target.limit(items_per_second=None)
     target.ingested()
     partly = len(target.events())
 

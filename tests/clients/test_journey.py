@@ -25,6 +25,7 @@ from tests.server import Keys, RealServer
 # Some clients send the time of sending: what passes until receipt moves the event's own time.
 TRANSPORT = timedelta(seconds=5)
 BROWSERS = [client for client in CLIENTS if client.runtime == "browser"]
+NEWEST_PROTOCOL = [client for client in CLIENTS if client.mode == "v1"]
 # What shows that a release is asked as the reference says it asks.
 PATHS = {
     "js-new": {"/array/TOKEN/config.js", "/flags/", "/e/"},
@@ -116,6 +117,13 @@ def test_each_event_arrives_once_with_its_properties(captured: Travelled, api: A
         abs(time_of(by_name["long ago"]) - time_of({"timestamp": captured.journey.past}))
         < TRANSPORT
     )
+
+
+@pytest.mark.parametrize("captured", NEWEST_PROTOCOL, ids=name_of, indirect=True)
+def test_the_newest_protocol_is_spoken_where_it_is_asked_for(
+    captured: Travelled, server: tuple[RealServer, Keys]
+) -> None:
+    assert '"path":"/i/v1/analytics/events"' in server[0].log_path.read_text()
 
 
 @pytest.mark.parametrize("captured", BROWSERS, ids=name_of, indirect=True)

@@ -34,6 +34,39 @@ def test_captured_events_arrive_with_their_properties(posthog: Posthog, api: Api
     assert by_name["signed up"]["plan"] == "pro"
 
 
+@pytest.mark.parametrize("compression", [None, "gzip", "deflate"])
+def test_the_newest_protocol_arrives_in_every_compression(
+    server: tuple[RealServer, Keys], api: Api, compression: str | None
+) -> None:
+    running, keys = server
+    user = f"newest {compression}"
+    client = Posthog(
+        keys.project_api_key,
+        host=running.url,
+        capture_mode="v1",
+        capture_compression=compression,
+    )
+
+    client.capture("paid", distinct_id=user, properties={"amount": 12.5, "$set": {"plan": "pro"}})
+    client.shutdown()
+
+    (event,) = api.events(user, 1)
+    assert event["properties"]["amount"] == 12.5
+    assert event["properties"]["$lib"] == "posthog-python"
+    assert api.person(user)["properties"]["plan"] == "pro"
+    assert '"path":"/i/v1/analytics/events"' in running.log_path.read_text()
+
+
+def test_events_of_ai_arrive(posthog: Posthog, server: tuple[RealServer, Keys], api: Api) -> None:
+    sent = posthog.capture_ai("$ai_generation", distinct_id="ai", properties={"$ai_model": "m"})
+    posthog.flush()
+
+    (event,) = api.events("ai", 1)
+    assert (event["id"], event["event"]) == (sent, "$ai_generation")
+    assert event["properties"]["$ai_model"] == "m"
+    assert '"path":"/i/v0/ai/batch/"' in server[0].log_path.read_text()
+
+
 def test_set_makes_person_properties(posthog: Posthog, api: Api) -> None:
     posthog.set(distinct_id="bob", properties={"email": "bob@example.com"})
     posthog.set_once(distinct_id="bob", properties={"email": "other@example.com", "source": "ad"})
