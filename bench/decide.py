@@ -10,7 +10,7 @@ from bench.ingestion import wait_until_ingested
 from bench.report import Row
 from tests.server import Keys, RealServer
 
-CASES = ((1, 0.35), (50, 0.15))
+CASES = ((1, 0.35), (50, 0.15), (500, 0.04))
 
 
 def run() -> Iterator[Row]:

@@ -38,10 +38,11 @@ def fanion(**settings: str) -> Iterator[tuple[RealServer, Keys]]:
             server.close()
 
 
-def resident_mb(pid: int) -> float:
+def resident_mb(pid: int, kind: str = "VmHWM") -> float:
+    """At its highest so far; as `VmRSS`, now."""
     status = Path(f"/proc/{pid}/status").read_text()
-    peak = next(line for line in status.splitlines() if line.startswith("VmHWM"))
-    return int(peak.split()[1]) / 1024
+    found = next(line for line in status.splitlines() if line.startswith(kind))
+    return int(found.split()[1]) / 1024
 
 
 def _wait_open(port: int) -> None:

@@ -1,0 +1,239 @@
+"""Flags beyond one request: at a steady rate, in great numbers, beside a project of extreme size,
+on two servers, and after a start without stores."""
+
+import json
+import multiprocessing
+import sqlite3
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from functools import partial
+from multiprocessing.synchronize import Event
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import httpx
+import msgspec
+
+from bench import decide, load, paced, servers
+from bench.report import Row
+from tests.awaited import until
+from tests.frozen import frozen
+from tests.postgres import private_postgres
+from tests.server import Keys, RealServer
+
+P99_MS_MAX = 10.0
+PROJECTS, FLAGS = 1_000, 100
+MEMORY_MB_MAX, CHANGE_MS_MAX = 1_024.0, 50.0
+LARGE = 20_000
+CHANGES, SEEN_S_MAX = 20, 1.0
+STARTS, STARTED_S_MAX = 3, 2.0
+
+_PROJECT = """
+  INSERT INTO projects (id, uuid, organization_id, name, api_token, timezone, created_at)
+  SELECT ?, ?, organization_id, ?, ?, timezone, created_at FROM projects LIMIT 1
+"""
+_FLAG = """
+  INSERT INTO feature_flags
+         (project_id, key, name, filters, active, deleted, tags, analytics_dashboards,
+          has_enriched_analytics, version, created_at)
+  SELECT ?, ?, '', ?, TRUE, FALSE, '[]', '[]', FALSE, 1, created_at FROM projects LIMIT 1
+"""
+
+
+def run() -> Iterator[Row]:
+    yield _steady()
+    yield from _many()
+    yield _neighbour()
+    yield _seen()
+    yield _started()
+
+
+def _steady() -> Row:
+    with servers.fanion() as (server, keys):
+        decide.store(server, keys, 50)
+        body = msgspec.json.encode({"api_key": keys.project_api_key, "distinct_id": "user-1"})
+        url = f"{server.url}/decide?v=3"
+        rate = load.post(url, body).requests_per_s / 2
+        found = paced.post(url, body, rate)
+        assert found.failed == 0, found
+    return _at_most(f"p99 of 50 flags at {rate:,.0f}/s", found.p99_ms, P99_MS_MAX, "ms")
+
+
+def _many() -> Iterator[Row]:
+    with TemporaryDirectory() as folder:
+        server = RealServer(Path(folder) / "data")
+        keys = server.setup()
+        add_flags(server.data / "records.db", range(10, 10 + PROJECTS), FLAGS)
+        server.start()
+        try:
+            assert server.process is not None
+            idle = servers.resident_mb(server.process.pid)
+            with httpx.Client(base_url=server.url, timeout=60, verify=False) as client:
+                for number in range(10, 10 + PROJECTS):
+                    ask(client, token_of(number))
+                used = servers.resident_mb(server.process.pid)
+                took = [_change(client, keys, 10, version) for version in range(1, CHANGES)]
+        finally:
+            server.close()
+    case = f"{PROJECTS * FLAGS:,} flags, {PROJECTS:,} projects"
+    yield _at_most(f"{case}: memory (idle {idle:.0f})", used, MEMORY_MB_MAX, "MB")
+    yield _at_most(f"{case}: a change, next answer", max(took) * 1000, CHANGE_MS_MAX, "ms")
+
+
+def _neighbour() -> Row:
+    """A project of extreme size is asked, and changed, again and again."""
+    with TemporaryDirectory() as folder:
+        server = RealServer(Path(folder) / "data")
+        keys = server.setup()
+        add_flags(server.data / "records.db", [10], LARGE)
+        server.start()
+        try:
+            decide.store(server, keys, 50)
+            body = msgspec.json.encode({"api_key": keys.project_api_key, "distinct_id": "user-1"})
+            url = f"{server.url}/decide?v=3"
+            alone = paced.post(url, body, 500)
+            # Not in this process, whose interpreter the clients that are measured need.
+            processes = multiprocessing.get_context("fork")
+            stop = processes.Event()
+            beside = processes.Process(target=_large, args=(server.url, keys, stop), daemon=True)
+            beside.start()
+            found = paced.post(url, body, 500, run_s=10)
+            stop.set()
+            beside.join(60)
+        finally:
+            server.close()
+    case = f"p99 beside {LARGE:,} flags (alone {alone.p99_ms:.1f} ms)"
+    return _at_most(case, found.p99_ms, P99_MS_MAX, "ms")
+
+
+def _large(url: str, keys: Keys, stop: Event) -> None:
+    with httpx.Client(base_url=url, timeout=60, verify=False) as client:
+        version = 0
+        while not stop.is_set():
+            ask(client, token_of(10))
+            version += 1
+            if version % 10 == 0:
+                _change(client, keys, 10, version)
+            stop.wait(0.3)
+
+
+def _seen() -> Row:
+    """From the answer to the change until another server answers with it; the longest."""
+    with private_postgres() as postgres, TemporaryDirectory() as folder:
+        settings = {"FANION_DATABASE_URL": postgres.url("postgres")}
+        one, other = (RealServer(Path(folder) / name, settings) for name in ("one", "other"))
+        keys = one.setup()
+        took: list[float] = []
+        try:
+            one.start()
+            other.start()
+            headers = {"Authorization": f"Bearer {keys.personal_api_key}"}
+            path = f"/api/projects/{keys.project_id}/feature_flags/"
+            with (
+                httpx.Client(base_url=one.url, headers=headers, verify=False) as changing,
+                httpx.Client(base_url=other.url, verify=False) as asking,
+            ):
+                flag_id = changing.post(path, json={"key": "f"}).raise_for_status().json()["id"]
+                for number in range(CHANGES):
+                    on = bool(number % 2)
+                    patch = changing.patch(f"{path}{flag_id}/", json={"active": on})
+                    patch.raise_for_status()
+                    started = time.perf_counter()
+                    until(partial(_is_seen, asking, keys, on), "the change is not seen")
+                    took.append(time.perf_counter() - started)
+        finally:
+            one.close()
+            other.close()
+    return _at_most("a change, seen by another server", max(took), SEEN_S_MAX, "s")
+
+
+def _started() -> Row:
+    """Until flags are answered, PostgreSQL being frozen; the median."""
+    with private_postgres() as postgres, TemporaryDirectory() as folder:
+        settings = {"FANION_DATABASE_URL": postgres.url("postgres")}
+        server = RealServer(Path(folder) / "data", settings)
+        keys = server.setup()
+        server.start()
+        took: list[float] = []
+        try:
+            decide.store(server, keys, 50)
+            with httpx.Client(base_url=server.url, verify=False) as client:
+                ask(client, keys.project_api_key)
+            until(lambda: kept_flags(server) == 50, "the flags were not kept")
+            for _ in range(STARTS):
+                server.kill()
+                with frozen(postgres.pid):
+                    took.append(_until_answered(server, keys))
+        finally:
+            server.close()
+    return _at_most("started while PostgreSQL is frozen", sorted(took)[1], STARTED_S_MAX, "s")
+
+
+def _is_seen(client: httpx.Client, keys: Keys, on: bool) -> bool:
+    return ("f" in ask(client, keys.project_api_key)) is on
+
+
+def _until_answered(server: RealServer, keys: Keys) -> float:
+    server.launch()
+    started = time.perf_counter()
+    with httpx.Client(base_url=server.url, verify=False) as client:
+
+        def is_answered() -> bool:
+            with suppress(httpx.TransportError):
+                ask(client, keys.project_api_key)
+                return True
+            return False
+
+        until(is_answered, "no flags are answered")
+    return time.perf_counter() - started
+
+
+def kept_flags(server: RealServer) -> int:
+    """How many lie on disk for a start without the store."""
+    with suppress(sqlite3.OperationalError), closing(_kept_file(server)) as file:
+        return sum(row[0].count(b"flag-") for row in file.execute("SELECT definitions FROM kept"))
+    return 0
+
+
+def _kept_file(server: RealServer) -> sqlite3.Connection:
+    return sqlite3.connect(server.data / "kept-flags.db")
+
+
+def ask(client: httpx.Client, token: str) -> dict[str, object]:
+    body = {"api_key": token, "distinct_id": "user-1"}
+    answer = client.post("/decide?v=3", json=body).raise_for_status()
+    found: dict[str, object] = answer.json()["featureFlags"]
+    return found
+
+
+def _change(client: httpx.Client, keys: Keys, project_id: int, version: int) -> float:
+    """Seconds of the first answer after it."""
+    headers = {"Authorization": f"Bearer {keys.personal_api_key}"}
+    path = f"/api/projects/{project_id}/feature_flags/"
+    flag = client.get(f"{path}?limit=1", headers=headers).raise_for_status().json()["results"][0]
+    changed = {"name": f"version {version}"}
+    client.patch(f"{path}{flag['id']}/", json=changed, headers=headers).raise_for_status()
+    started = time.perf_counter()
+    ask(client, token_of(project_id))
+    return time.perf_counter() - started
+
+
+def add_flags(path: Path, project_ids: range | list[int], flags: int) -> None:
+    """Straight into the records, of a server that does not run: the API takes milliseconds each."""
+    filters = [json.dumps(decide.flag(number)["filters"]) for number in range(flags)]
+    with closing(sqlite3.connect(path)) as file, file:
+        for number in project_ids:
+            name = f"project {number}"
+            file.execute(_PROJECT, (number, uuid.uuid4().hex, name, token_of(number)))
+            file.executemany(_FLAG, ((number, f"flag-{i}", each) for i, each in enumerate(filters)))
+            file.execute("INSERT INTO flag_versions VALUES (?, 1)", (number,))
+
+
+def token_of(project_id: int) -> str:
+    return f"phc_bench_{project_id}"
+
+
+def _at_most(case: str, found: float, limit: float, unit: str) -> Row:
+    return Row(case, f"{found:,.2f} {unit}", f"{limit:,.0f} {unit}", limit / found, 1.0)
