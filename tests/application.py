@@ -25,8 +25,8 @@ from fanion.main import Running, Stores, build, open_log
 from fanion.metrics import Metrics
 from fanion.projects.keys import hash_key, mask
 from fanion.projects.model import Level
+from tests.exchange import MemoryTransport
 from tests.management import NOW, Clock
-from tests.rsgi import RsgiTransport
 
 BASE_URL = "http://fanion.test"
 INGESTED_S = 30
@@ -108,7 +108,7 @@ class Site:
 
     def client(self, key: str | None = None, path: str = "") -> httpx.AsyncClient:
         headers = {} if key is None else {"authorization": f"Bearer {key}"}
-        transport = RsgiTransport(self.running.application)
+        transport = MemoryTransport(self.running.application)
         return httpx.AsyncClient(transport=transport, base_url=BASE_URL + path, headers=headers)
 
     async def ingested(self) -> None:

@@ -16,7 +16,7 @@ from fanion.events.store import open_events
 DISK_FREE_BYTES_MIN = 2 * 1024**3
 # A clock before this version was made is wrong, and would misplace every event.
 CLOCK_MIN = datetime(2026, 1, 1, tzinfo=UTC)
-_LIBRARIES = ("chdb", "granian", "litestar", "sqlalchemy")
+_LIBRARIES = ("chdb", "httptools", "litestar", "sqlalchemy")
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,6 +119,18 @@ class BodyTooLarge(AppError):
         super().__init__(f"The request body is larger than {bytes_max} bytes.")
 
 
+class MalformedRequest(AppError):
+    status, type, default_code = 400, "invalid_request", "malformed_request"
+    default_detail = "The request is not valid HTTP/1.1."
+
+
+class HeadTooLarge(AppError):
+    status, type, default_code = 431, "invalid_request", "headers_too_large"
+
+    def __init__(self, bytes_max: int) -> None:
+        super().__init__(f"The address and headers are larger than {bytes_max} bytes.")
+
+
 class UnsupportedMediaType(AppError):
     status, type, default_code = 415, "invalid_request", "unsupported_media_type"
 

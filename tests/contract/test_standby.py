@@ -16,8 +16,8 @@ from fanion.logs import LineWriter
 from fanion.metrics import Metrics
 from fanion.projects.model import Project
 from fanion.standby import standby_application
+from tests.exchange import MemoryTransport
 from tests.maxmind import write_maxmind
-from tests.rsgi import RsgiTransport
 from tests.server import free_port
 
 NOW = datetime(2024, 3, 1, tzinfo=UTC)
@@ -60,7 +60,7 @@ async def test_kept_flags_are_decided_by_place(tmp_path: Path) -> None:
     await kept.write(project)
 
     async with standby_application(settings, kept, Metrics(), writer, lambda: NOW) as application:
-        transport = RsgiTransport(application)
+        transport = MemoryTransport(application)
         async with httpx.AsyncClient(transport=transport, base_url="http://home") as client:
             answers = [await decided(client, each) for each in ("81.2.69.142", "81.2.70.1")]
     writer.close()

@@ -5,7 +5,7 @@ from typing import Any, cast
 import httpx
 
 from fanion.server.asgi import answer
-from tests.rsgi import Proto, Scope
+from tests.exchange import Proto, Scope
 
 
 async def test_the_application_and_the_client_learn_the_same_request_id() -> None:
@@ -21,7 +21,7 @@ async def test_the_application_and_the_client_learn_the_same_request_id() -> Non
 
     status = await answer(app, cast(Any, scope), cast(Any, exchange), b"", "abc-1")
 
-    assert (status, exchange.status, exchange.body) == (201, 201, b"made")
+    assert (status, exchange.status, exchange.content) == (201, 201, b"made")
     assert seen["state"] == {"request_id": "abc-1"}
     assert (seen["path"], seen["query_string"]) == ("/api/x y/", b"a=1")
     assert exchange.headers == [("x-request-id", "abc-1")]

@@ -1,4 +1,4 @@
-"""The RSGI application: hot routes answered here, everything else by the framework."""
+"""The application: hot routes answered here, everything else by the framework."""
 
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
@@ -9,12 +9,14 @@ from fanion.http import Request, Response
 from fanion.server import asgi
 from fanion.server.body import comes_in_pieces, read_body
 from fanion.server.cors import cors_headers, preflight
+from fanion.server.exchange import ClientGone, Exchange, Scope
 from fanion.server.routes import Route, Routes
-from fanion.server.rsgi import Exchange, Scope, StreamClosed
 from fanion.server.telemetry import Telemetry
 
 _JSON = ("content-type", "application/json")
 _INTERNAL = AppError().body()
+# In logs and metrics, of a request that nobody waits for any more: the number proxies use.
+CLIENT_GONE = 499
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,28 +28,30 @@ class Application:
     telemetry: Telemetry
     body_bytes_max: int
 
-    async def __rsgi__(self, scope: Scope, exchange: Exchange) -> None:
+    async def answer(self, scope: Scope, exchange: Exchange) -> None:
         started = perf_counter()
         headers, path, method = scope.headers, scope.path, scope.method
         request_id = self.telemetry.request_id(headers)
         route = self.routes.find(path)
-        if route is None:
-            name = "management"
-            status = await self._manage(scope, exchange, request_id)
-        else:
-            name = route.name
-            response = await self._respond(route, scope, exchange, request_id)
-            lines = [("content-type", response.content_type), ("x-request-id", request_id)]
-            if response.headers:
-                lines += response.headers
-            if route.cors:
-                lines += cors_headers(headers)
-            status = response.status
-            if response.chunks is None:
-                exchange.response_bytes(status, lines, response.body)
+        name = "management" if route is None else route.name
+        try:
+            if route is None:
+                status = await self._manage(scope, exchange, request_id)
             else:
-                await self._stream(exchange, status, lines, response.chunks)
-                started = perf_counter()  # how long the client stayed says nothing about us
+                response = await self._respond(route, scope, exchange, request_id)
+                lines = [("content-type", response.content_type), ("x-request-id", request_id)]
+                if response.headers:
+                    lines += response.headers
+                if route.cors:
+                    lines += cors_headers(headers)
+                status = response.status
+                if response.chunks is None:
+                    exchange.response_bytes(status, lines, response.body)
+                else:
+                    await self._stream(exchange, status, lines, response.chunks)
+                    started = perf_counter()  # how long the client stayed says nothing about us
+        except ClientGone:
+            status = CLIENT_GONE
         self.telemetry.answered(request_id, name, method, path, status, perf_counter() - started)
 
     async def _respond(
@@ -65,6 +69,8 @@ class Application:
             raise MethodNotAllowed(method, (*route.methods, "OPTIONS"))
         except AppError as error:
             return Response(error.status, error.body(), error.headers())
+        except ClientGone:
+            raise
         except Exception as error:
             self.telemetry.failed(request_id, scope.path, error)
             return Response(500, _INTERNAL)
@@ -81,7 +87,7 @@ class Application:
         try:
             async for chunk in chunks:
                 await stream.send_bytes(chunk)
-        except StreamClosed:
+        except ClientGone:
             pass
         finally:
             await chunks.aclose()
@@ -98,6 +104,8 @@ class Application:
         except AppError as error:
             exchange.response_bytes(error.status, [_JSON, *extra, *error.headers()], error.body())
             return error.status
+        except ClientGone:
+            raise
         except Exception as error:
             self.telemetry.failed(request_id, scope.path, error)
             exchange.response_bytes(500, [_JSON, *extra], _INTERNAL)

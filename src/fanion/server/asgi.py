@@ -1,12 +1,11 @@
-"""The management application, which speaks ASGI, behind a server that speaks RSGI."""
+"""The management application, which speaks ASGI, behind this server."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from urllib.parse import unquote
 
-from fanion.server.body import drain
-from fanion.server.rsgi import Exchange, Scope, Stream
+from fanion.server.exchange import ClientGone, Exchange, Scope, Stream
 
 Message = MutableMapping[str, Any]
 # Frameworks write the three arguments' types each in their own way.
@@ -63,7 +62,7 @@ class _Conversation:
         self.status = 500
         self._exchange = exchange
         self._body = body
-        self._pieces = aiter(exchange) if body is None else None
+        self._pieces = exchange.pieces() if body is None else None
         self._extra = extra
         self._headers: list[tuple[str, str]] = []
         self._stream: Stream | None = None
@@ -74,19 +73,17 @@ class _Conversation:
             return {"type": "http.request", "body": body, "more_body": False}
         if self._pieces is not None:
             try:
-                # With a default, anext() never returns from the server's own awaitable.
-                piece = await anext(self._pieces)
-            except StopAsyncIteration:
+                piece = await anext(self._pieces, None)
+            except ClientGone:
+                return {"type": "http.disconnect"}
+            if piece is None:
                 self._pieces = None
-                return {"type": "http.request", "body": b"", "more_body": False}
-            return {"type": "http.request", "body": piece, "more_body": True}
+            return {"type": "http.request", "body": piece or b"", "more_body": piece is not None}
         await self._exchange.client_disconnect()
         return {"type": "http.disconnect"}
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            if self._pieces is not None:
-                await drain(self._pieces)
             self.status = message["status"]
             self._headers = [
                 (k.decode("latin-1"), v.decode("latin-1")) for k, v in message["headers"]

@@ -2,18 +2,16 @@
 
 import asyncio
 import socket
-from collections.abc import Callable, Coroutine
-from typing import Any
-
-from granian.constants import Interfaces, TaskImpl
-from granian.server.embed import Server
+from email.utils import formatdate
 
 from fanion.server.application import Application
+from fanion.server.connection import Answer, Connection
 from fanion.server.connections import allow_connections
-from fanion.server.rsgi import Exchange, Scope
+from fanion.server.head import date_line
 
 BACKLOG = 1024
-STARTED_POLL_S = 0.01
+LOOK_EVERY_S = 5.0  # for connections that are idle or stalled
+DRAIN_S_MAX = 5.0  # of what is being answered when the server ends
 
 
 class PortTaken(Exception):
@@ -31,88 +29,84 @@ def check_port(host: str, port: int) -> None:
             raise PortTaken(f"cannot listen on {host}:{port}: {error.strerror}") from None
 
 
-class Stage:
-    """What answers requests; another application may take its place while they come in."""
-
-    def __init__(self, application: Application) -> None:
-        self.application = application
-
-    def __rsgi__(self, scope: Scope, exchange: Exchange) -> Coroutine[Any, Any, None]:
-        return self.application.__rsgi__(scope, exchange)
-
-
 class HttpServer:
-    """The address, listened on from the first `show` until `stop` is set."""
+    """The address, listened on from the first `show` until `stop` is set.
+
+    The application that answers may be replaced while requests come in.
+    """
 
     def __init__(self, host: str, port: int, stop: asyncio.Event) -> None:
         self._host = host
         self._port = port
         self._stop = stop
-        self._stage: Stage | None = None
+        self._open: set[Connection] = set()
+        self._all_closed = asyncio.Event()
+        self._connections_max = allow_connections()
         self._serving: asyncio.Task[None] | None = None
+        self._dated = (-1, "")
+        self._loop = asyncio.get_running_loop()
+        self.now = self._loop.time
+        self.answer: Answer = _nobody
+        self.is_ending = False
 
     async def show(self, application: Application) -> None:
-        """Have this application answer from now on. raises: what the server cannot start for"""
-        if self._stage is not None:
-            self._stage.application = application
-            return
-        self._stage = Stage(application)
-        listening = asyncio.Event()
-        self._serving = asyncio.create_task(
-            serve(self._stage, self._host, self._port, self._stop, listening.set)
-        )
-        waiting = asyncio.create_task(listening.wait())
-        await asyncio.wait({self._serving, waiting}, return_when=asyncio.FIRST_COMPLETED)
-        waiting.cancel()
-        if not listening.is_set():
-            await self._serving
+        """Have this application answer from now on. raises: OSError when it cannot listen"""
+        self.answer = application.answer
+        if self._serving is None:
+            server = await self._loop.create_server(
+                lambda: Connection(self), self._host, self._port, backlog=BACKLOG
+            )
+            self._serving = asyncio.create_task(self._serve(server), name="http")
 
     async def ended(self) -> None:
         if self._serving is not None:
             await self._serving
 
+    def opened(self, connection: Connection) -> bool:
+        self._open.add(connection)
+        return len(self._open) <= self._connections_max
 
-async def serve(
-    application: Application | Stage,
-    host: str,
-    port: int,
-    stop: asyncio.Event,
-    started: Callable[[], None],
-) -> None:
-    """Answer requests until `stop` is set; what is under way then is answered first."""
-    server = Server(
-        application,
-        address=host,
-        port=port,
-        interface=Interfaces.RSGI,
-        # The alternative scheduler breaks asyncio's list of tasks, which shutdown needs.
-        task_impl=TaskImpl.asyncio,
-        backlog=BACKLOG,
-        # Connections, not requests: past this number nobody else is let in.
-        backpressure=allow_connections(),
-        websockets=False,
-        log_enabled=False,
-    )
-    serving = asyncio.create_task(server.serve(), name="http")
-    stopping = asyncio.create_task(stop.wait(), name="stop")
-    await _listening(host, port, serving)
-    started()
-    await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
-    stopping.cancel()
-    server.stop()
-    await serving
+    def closed(self, connection: Connection) -> None:
+        self._open.discard(connection)
+        if not self._open:
+            self._all_closed.set()
 
+    def date(self) -> str:
+        """Written once a second."""
+        second = int(self.now())
+        if second != self._dated[0]:
+            self._dated = (second, date_line(formatdate(usegmt=True)))
+        return self._dated[1]
 
-async def _listening(host: str, port: int, serving: asyncio.Task[None]) -> None:
-    """Wait until the socket accepts connections."""
-    target = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
-    while not serving.done():
+    async def _serve(self, server: asyncio.Server) -> None:
+        looking = asyncio.create_task(self._look())
         try:
-            _, writer = await asyncio.open_connection(target, port)
-        except OSError:
-            await asyncio.sleep(STARTED_POLL_S)
-            continue
-        writer.close()
-        await writer.wait_closed()
-        return
-    serving.result()
+            await self._stop.wait()
+        finally:
+            looking.cancel()
+            server.close()
+        await self._drain()
+
+    async def _look(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_EVERY_S)
+            now = self.now()
+            for connection in list(self._open):
+                connection.look(now)
+
+    async def _drain(self) -> None:
+        """Answer what has been asked, and close."""
+        self.is_ending = True
+        for connection in list(self._open):
+            connection.end()
+        self._all_closed.clear()
+        if self._open:
+            try:
+                await asyncio.wait_for(self._all_closed.wait(), DRAIN_S_MAX)
+            except TimeoutError:
+                for connection in list(self._open):
+                    connection.abort()
+
+
+async def _nobody(*_: object) -> None:
+    raise AssertionError("nothing is shown yet")

@@ -1,4 +1,4 @@
-"""An httpx transport that calls an RSGI application in memory, as Granian would."""
+"""An httpx transport that calls the application in memory, as a connection would."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -8,8 +8,8 @@ from typing import Any, Protocol
 import httpx
 
 
-class RsgiApp(Protocol):
-    async def __rsgi__(self, scope: Any, proto: Any) -> None: ...
+class Answering(Protocol):
+    async def answer(self, scope: Any, exchange: Any) -> None: ...
 
 
 @dataclass
@@ -60,23 +60,20 @@ class Proto:
     request_body: bytes
     status: int = 0
     headers: list[tuple[str, str]] = field(default_factory=list)
-    body: bytes = b""
+    content: bytes = b""
     stream: Stream | None = None
     begun: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def __call__(self) -> bytes:
+    async def body(self) -> bytes:
         return self.request_body
 
-    async def __aiter__(self) -> AsyncIterator[bytes]:
+    async def pieces(self) -> AsyncIterator[bytes]:
         for start in range(0, len(self.request_body), 65536):
             yield self.request_body[start : start + 65536]
 
     def response_bytes(self, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
         assert self.status == 0, "answered twice"
-        self.status, self.headers, self.body = status, headers, body
-
-    def response_empty(self, status: int, headers: list[tuple[str, str]]) -> None:
-        self.response_bytes(status, headers, b"")
+        self.status, self.headers, self.content = status, headers, body
 
     def response_stream(self, status: int, headers: list[tuple[str, str]]) -> Stream:
         self.response_bytes(status, headers, b"")
@@ -86,8 +83,8 @@ class Proto:
 
 
 @dataclass
-class RsgiTransport(httpx.AsyncBaseTransport):
-    app: RsgiApp
+class MemoryTransport(httpx.AsyncBaseTransport):
+    app: Answering
     client: str = "127.0.0.1:50000"
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -100,7 +97,7 @@ class RsgiTransport(httpx.AsyncBaseTransport):
             request.url.netloc.decode(),
             client=self.client,
         )
-        answering = asyncio.ensure_future(self.app.__rsgi__(scope, proto))
+        answering = asyncio.ensure_future(self.app.answer(scope, proto))
         begun = asyncio.create_task(proto.begun.wait())
         try:
             await asyncio.wait({answering, begun}, return_when=asyncio.FIRST_COMPLETED)
@@ -111,6 +108,6 @@ class RsgiTransport(httpx.AsyncBaseTransport):
             begun.cancel()
         if proto.stream is None:
             await answering
-            return httpx.Response(proto.status, headers=proto.headers, content=proto.body)
+            return httpx.Response(proto.status, headers=proto.headers, content=proto.content)
         proto.stream.answering = answering
         return httpx.Response(proto.status, headers=proto.headers, stream=proto.stream)

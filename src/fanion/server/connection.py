@@ -1,0 +1,342 @@
+"""One client's connection: HTTP/1.1 requests, answered one after another in their order.
+
+Parsing is llhttp's, which is strict about what proxies and servers could read differently.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Coroutine
+from typing import Any, Protocol, cast
+
+import httptools
+
+from fanion.errors import AppError, HeadTooLarge, MalformedRequest, Unavailable
+from fanion.server.exchange import ClientGone, Exchange, Scope
+from fanion.server.head import response_head
+from fanion.server.incoming import Incoming
+
+SPOKEN = ("1.1", "1.0")
+HEAD_BYTES_MAX = 64 * 1024
+IDLE_S_MAX = 75.0  # between two requests; browsers and SDKs keep theirs for a minute at most
+HEAD_S_MAX = 30.0
+STALLED_S_MAX = 60.0  # a body that does not go on, an answer that is not taken
+
+_JSON = ("content-type", "application/json")
+
+Answer = Callable[[Scope, Exchange], Coroutine[Any, Any, None]]
+
+
+class Connections(Protocol):
+    """What a connection needs of its server."""
+
+    @property
+    def answer(self) -> Answer: ...
+
+    @property
+    def is_ending(self) -> bool: ...
+
+    def now(self) -> float:
+        """Seconds of a clock that only goes forward."""
+
+    def date(self) -> str: ...
+
+    def opened(self, connection: "Connection") -> bool:
+        """False when there are too many."""
+
+    def closed(self, connection: "Connection") -> None: ...
+
+
+class Connection(asyncio.Protocol):
+    """since: when something last happened that the client did"""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+        self._loop = asyncio.get_running_loop()
+        self._parser = httptools.HttpRequestParser(self)
+        self._transport: asyncio.Transport | None = None
+        self._client = self._server = ""
+        self._target = b""
+        self._head_bytes = 0
+        self._coming: Incoming | None = None  # its head or body is not whole
+        self._waiting: deque[Incoming] = deque()
+        self._answering: Incoming | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._writable: asyncio.Future[None] | None = None
+        self._is_paused = False
+        self._takes_no_more = False
+        self._refusal: AppError | None = None
+        self.since = 0.0
+
+    @property
+    def is_reading(self) -> bool:
+        """A request has begun that is not whole."""
+        return self._coming is not None
+
+    @property
+    def is_answering(self) -> bool:
+        return self._answering is not None
+
+    # The transport's calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        self._client = _address(transport.get_extra_info("peername"))
+        self._server = _address(transport.get_extra_info("sockname"))
+        self.since = self._connections.now()
+        if not self._connections.opened(self):
+            self._refuse(Unavailable("Too many connections are open. Please retry."))
+
+    def connection_lost(self, error: Exception | None) -> None:
+        for incoming in (self._coming, self._answering, *self._waiting):
+            if incoming is not None:
+                incoming.lose()
+        self._waiting.clear()
+        self._transport = None
+        self.resume_writing()
+        self._connections.closed(self)
+
+    def data_received(self, data: bytes) -> None:
+        if self._takes_no_more:
+            return
+        if not self._is_in_head():  # which has to come as a whole within its time
+            self.since = self._connections.now()
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            # Nothing else is spoken here: the request is answered, what follows it is not read.
+            self._takes_no_more = True
+            self._end_after_last()
+        except httptools.HttpParserCallbackError as error:
+            self._refuse(_cause(error))
+        except httptools.HttpParserError:
+            self._refuse(MalformedRequest())
+        else:
+            if self._is_in_head():
+                self._head_bytes += len(data)
+                if self._head_bytes > HEAD_BYTES_MAX:
+                    self._refuse(HeadTooLarge(HEAD_BYTES_MAX))
+
+    def eof_received(self) -> bool:
+        """A client that has said all may still read its answers."""
+        self._takes_no_more = True
+        if self._coming is not None:
+            self._coming.lose()
+        return self._answering is not None
+
+    def pause_writing(self) -> None:
+        self._writable = self._loop.create_future()
+
+    def resume_writing(self) -> None:
+        if self._writable is not None and not self._writable.done():
+            self._writable.set_result(None)
+        self._writable = None
+        self.since = self._connections.now()
+        if self._answering is None:
+            self._go_on()
+
+    # The parser's calls, in this order.
+
+    def on_message_begin(self) -> None:
+        self._coming = Incoming(self, self._client, self._server)
+        self._target = b""
+        self._head_bytes = 0
+
+    def on_url(self, part: bytes) -> None:
+        self._target += part
+        self._count(len(part))
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._count(len(name) + len(value))
+        incoming = self._coming
+        assert incoming is not None
+        if not incoming.method:  # else it stands behind a body in chunks
+            incoming.headers.add(name.decode("latin-1").lower(), value.decode("latin-1"))
+
+    def on_headers_complete(self) -> None:
+        incoming = self._coming
+        assert incoming is not None
+        incoming.method = self._parser.get_method().decode("latin-1")
+        incoming.http_version = self._parser.get_http_version()
+        if incoming.http_version not in SPOKEN:
+            raise MalformedRequest
+        incoming.keep_alive = self._parser.should_keep_alive() and not self._connections.is_ending
+        expected = incoming.headers.get("expect")
+        incoming.expects_continue = expected is not None and expected.lower() == "100-continue"
+        target = self._target if self._target[:1] == b"/" else _origin_form(self._target)
+        path, _, query = target.decode("latin-1").partition("?")
+        incoming.path, incoming.query_string = path, query
+        if self._answering is None:
+            self._begin(incoming)
+        else:
+            self._waiting.append(incoming)
+            self.read_no_more()
+
+    def on_body(self, data: bytes) -> None:
+        assert self._coming is not None
+        self._coming.feed(data)
+
+    def on_message_complete(self) -> None:
+        incoming, self._coming = self._coming, None
+        assert incoming is not None
+        incoming.complete()
+        if incoming is self._answering and incoming.is_ended:
+            self._finish(incoming)
+
+    # What a request asks of its line.
+
+    def write(self, data: bytes) -> None:
+        if self._transport is not None:
+            self._transport.write(data)
+
+    async def writable(self) -> None:
+        if self._writable is not None:
+            await asyncio.shield(self._writable)
+        if self._transport is None:
+            raise ClientGone
+
+    def read_on(self) -> None:
+        if self._is_paused and not self._waiting and self._transport is not None:
+            self._is_paused = False
+            self._transport.resume_reading()
+
+    def read_no_more(self) -> None:
+        if not self._is_paused and self._transport is not None:
+            self._is_paused = True
+            self._transport.pause_reading()
+
+    def date(self) -> str:
+        return self._connections.date()
+
+    def answered(self) -> None:
+        incoming = self._answering
+        if incoming is not None and (incoming.is_complete or incoming.is_lost):
+            self._finish(incoming)
+
+    # What the server asks.
+
+    def end(self) -> None:
+        """Close at once, or after what has been asked."""
+        if self._answering is None and self._coming is None:
+            self.close()
+        else:
+            self._end_after_last()
+
+    def close(self) -> None:
+        if self._transport is not None:
+            self._transport.close()
+
+    def abort(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+        if self._transport is not None:
+            self._transport.abort()
+
+    def look(self, now: float) -> None:
+        """Give up a client that has stopped doing its part."""
+        quiet_s = now - self.since
+        if self._answering is None:
+            if quiet_s > (IDLE_S_MAX if self._coming is None else HEAD_S_MAX):
+                self.close()
+        elif quiet_s > STALLED_S_MAX and self._is_stalled(self._answering):
+            self.abort()
+
+    def _is_stalled(self, incoming: Incoming) -> bool:
+        if self._writable is not None:
+            return True
+        return not incoming.is_complete and not self._is_paused
+
+    def _begin(self, incoming: Incoming) -> None:
+        self._answering = incoming
+        self._task = self._loop.create_task(self._answer(incoming))
+
+    async def _answer(self, incoming: Incoming) -> None:
+        try:
+            await self._connections.answer(incoming, incoming)
+            if incoming.is_head_sent and not incoming.is_ended:
+                incoming.end()
+        finally:
+            if not incoming.is_ended:
+                # Half an answer must not pass for a whole one.
+                incoming.lose()
+                if self._refusal is not None and not incoming.is_head_sent:
+                    self._tell(self._refusal)
+                elif self._transport is not None:
+                    self._transport.abort()
+
+    def _finish(self, incoming: Incoming) -> None:
+        """After the last byte of a request and of its answer."""
+        self._answering = None
+        if incoming.keep_alive:
+            self._go_on()
+        else:
+            self._takes_no_more = True
+            self.close()
+
+    def _go_on(self) -> None:
+        if self._transport is None:
+            return
+        if self._writable is not None:
+            self.read_no_more()  # until the client has taken its answers
+        elif self._waiting:
+            self._begin(self._waiting.popleft())
+        elif self._refusal is not None:
+            self._tell(self._refusal)
+        elif self._takes_no_more:
+            self.close()
+        else:
+            self.read_on()
+
+    def _end_after_last(self) -> None:
+        last = self._waiting[-1] if self._waiting else self._coming or self._answering
+        if last is not None:
+            last.keep_alive = False
+
+    def _count(self, size: int) -> None:
+        self._head_bytes += size
+        if self._head_bytes > HEAD_BYTES_MAX:
+            raise HeadTooLarge(HEAD_BYTES_MAX)
+
+    def _is_in_head(self) -> bool:
+        return self._coming is not None and not self._coming.method
+
+    def _refuse(self, error: AppError) -> None:
+        """Nothing that follows can be read; what came before is answered first."""
+        self._takes_no_more = True
+        self._refusal = error
+        if self._coming is not None:
+            self._coming.lose()
+        if self._answering is None:
+            self._tell(error)
+
+    def _tell(self, error: AppError) -> None:
+        body, headers = error.body(), [_JSON, *error.headers()]
+        head = response_head(error.status, headers, self.date(), len(body), keep_alive=False)
+        self.write(head + body)
+        self.close()
+
+
+def _address(name: object) -> str:
+    """host:port; IPv6 in brackets"""
+    if not isinstance(name, tuple):
+        return ""
+    host, port = str(name[0]), name[1]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _origin_form(target: bytes) -> bytes:
+    """Of a target with scheme and host, as proxies are asked. raises: MalformedRequest"""
+    if target == b"*":
+        return target
+    try:
+        url = httptools.parse_url(target)
+    except httptools.HttpParserError:
+        raise MalformedRequest from None
+    return (url.path or b"/") + (b"?" + url.query if url.query else b"")
+
+
+def _cause(error: BaseException) -> AppError:
+    """Why a call of the parser's failed: only what was raised here on purpose is told."""
+    cause = error.__context__
+    if isinstance(cause, AppError):
+        return cause
+    raise error

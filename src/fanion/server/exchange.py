@@ -1,0 +1,59 @@
+"""One request and its answer, as the application sees them; the connection is behind it."""
+
+from collections.abc import AsyncIterator, Iterable
+from typing import Any, Protocol
+
+
+class ClientGone(Exception):
+    """The connection ended before the request was whole, or before the answer was."""
+
+
+class RequestHeaders(Protocol):
+    """Names in lower case."""
+
+    def get(self, key: str, default: Any = None) -> Any: ...
+
+    def items(self) -> Iterable[tuple[str, str]]: ...
+
+
+class Scope(Protocol):
+    """path: as sent, percent-encoded; client and server: address and port in one text"""
+
+    @property
+    def method(self) -> str: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def query_string(self) -> str: ...
+    @property
+    def headers(self) -> RequestHeaders: ...
+    @property
+    def client(self) -> str: ...
+    @property
+    def server(self) -> str: ...
+    @property
+    def scheme(self) -> str: ...
+    @property
+    def http_version(self) -> str: ...
+
+
+class Stream(Protocol):
+    async def send_bytes(self, data: bytes) -> None:
+        """Returns when the client may have more. raises: ClientGone"""
+
+
+class Exchange(Protocol):
+    """One request's body coming in, one response going out. What is not read of a body is
+    thrown away when the answer is out."""
+
+    async def body(self) -> bytes:
+        """The whole of it, for as much as the client announced. raises: ClientGone"""
+
+    def pieces(self) -> AsyncIterator[bytes]:
+        """The body while it comes in. raises: ClientGone"""
+
+    async def client_disconnect(self) -> None: ...
+
+    def response_bytes(self, status: int, headers: list[tuple[str, str]], body: bytes) -> None: ...
+
+    def response_stream(self, status: int, headers: list[tuple[str, str]]) -> Stream: ...
