@@ -60,12 +60,9 @@ def decide_answer(version: int, flag_set: FlagSet, evaluation: Evaluation) -> di
 
 def values_and_payloads(evaluation: Evaluation) -> dict[str, Any]:
     """Every flag's value, and the payloads of those that are on."""
-    values: dict[str, bool | str] = {}
-    payloads: dict[str, Any] = {}
-    for key, found in evaluation.decisions.items():
-        values[key] = found.value
-        if found.payload is not None:
-            payloads[key] = found.payload
+    decisions = evaluation.decisions
+    values = {key: found.value for key, found in decisions.items()}
+    payloads = {k: found.payload for k, found in decisions.items() if found.payload is not None}
     return {"featureFlags": values, "featureFlagPayloads": payloads, **_marker(evaluation)}
 
 

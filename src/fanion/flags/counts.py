@@ -1,15 +1,15 @@
 """How often each flag was answered with which value, counted where flags are answered.
 
 Counting takes about 100 ns a flag. So each stretch of time between two takings counts a number
-of requests exactly, and of the rest one in SAMPLE_EVERY, which then counts for all of them.
+of answers exactly, and of further requests one in SAMPLE_EVERY, which then counts for all.
 """
 
 from collections.abc import Callable, Mapping
 
 from fanion.flags.decision import Decision
 
-# A minute of 100 requests a second: exact where a server is not busy.
-EXACT_MAX = 6_000
+# Answers, one for each flag of a request: exact where a server is not busy.
+EXACT_MAX = 60_000
 SAMPLE_EVERY = 16
 
 # (flag key, value) → evaluations
@@ -28,7 +28,7 @@ class EvaluationCounts:
         """Of one request."""
         times = 1
         if self._exact_left > 0:
-            self._exact_left -= 1
+            self._exact_left -= len(decisions)
         elif self._chance() * SAMPLE_EVERY >= 1:
             return
         else:

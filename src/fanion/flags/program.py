@@ -86,7 +86,9 @@ def _conditions_program(flag: Flag, rules: Rules, leaf_test: Callable[[Leaf], Ru
         nothing = Decision(False, Reason.NO_CONDITION_MATCH, 0)
         return lambda properties, identity, run: nothing
     prefix = key_prefix(flag.key)
-    return _single(prefix, ordered[0]) if len(ordered) == 1 else _several(prefix, ordered)
+    if len(ordered) == 1:
+        return _single(prefix, ordered[0])
+    return _double(prefix, *ordered) if len(ordered) == 2 else _several(prefix, ordered)
 
 
 def _single(prefix: bytes, condition: _Compiled) -> Program:
@@ -100,6 +102,28 @@ def _single(prefix: bytes, condition: _Compiled) -> Program:
         if limit is not None and sha1(prefix + identity).digest() >= limit:
             return outside
         return _pick(prefix + identity, shares, hit) if shares else hit
+
+    return choose
+
+
+def _double(prefix: bytes, first: _Compiled, second: _Compiled) -> Program:
+    """As `_several`, without the loop: a rule and what holds for everybody else."""
+    test, limit, shares = first.test, first.limit, first.shares
+    hit, outside = first.hit, first.outside
+    test_2, limit_2, shares_2 = second.test, second.limit, second.shares
+    hit_2, unmatched_2, outside_2 = second.hit, second.unmatched, second.outside
+
+    def choose(properties: Properties, identity: bytes, run: Run) -> Decision:
+        miss = unmatched_2
+        if test is None or test(properties, run):
+            if limit is None or sha1(prefix + identity).digest() < limit:
+                return _pick(prefix + identity, shares, hit) if shares else hit
+            miss = outside
+        if test_2 is not None and not test_2(properties, run):
+            return miss
+        if limit_2 is not None and sha1(prefix + identity).digest() >= limit_2:
+            return outside_2
+        return _pick(prefix + identity, shares_2, hit_2) if shares_2 else hit_2
 
     return choose
 
