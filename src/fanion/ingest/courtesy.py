@@ -7,7 +7,7 @@ from dataclasses import dataclass
 CROWDED_PER_S = 1_000
 # After a run ingestion rests so many times as long as the run took. Of 32 clients that send
 # batches of 100 without a pause, 440,000 events a second are accepted with rests, 175,000 without.
-REST = 2.0
+REST = 6.0
 # Events are to be seen before long: with the oldest one waiting this long nothing is left.
 LAG_MAX_S = 10.0
 
