@@ -249,6 +249,20 @@ async def test_a_head_over_the_limit_is_refused(head: bytes) -> None:
     assert (status, body) == (431, shape(HeadTooLarge(HEAD_BYTES_MAX)))
 
 
+async def test_a_head_is_not_charged_for_the_body_before_it() -> None:
+    body = b"x" * HEAD_BYTES_MAX * 3
+    request = b"POST /first HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(body)
+
+    async with serving() as (_, client):
+        client.writer.write(request + body + b"GET /second HTTP/1.1\r\nX-A: ")
+        first = await client.answer()
+        client.writer.write(b"b\r\n\r\n")
+        second = await client.answer()
+
+    assert (first[0], second[0]) == (200, 200)
+    assert json.loads(second[2])["headers"] == {"x-a": "b"}
+
+
 async def test_a_client_that_waits_for_leave_gets_it_before_it_sends_its_body() -> None:
     async with serving() as (_, client):
         client.writer.write(b"POST / HTTP/1.1\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n")

@@ -56,7 +56,8 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._client = self._server = ""
         self._target = b""
-        self._head_bytes = 0
+        self._received = 0  # since the last head was whole
+        self._head_received = 0  # of a head, after what it began with
         self._coming: Incoming | None = None  # its head or body is not whole
         self._waiting: deque[Incoming] = deque()
         self._answering: Incoming | None = None
@@ -100,6 +101,9 @@ class Connection(asyncio.Protocol):
             return
         if not self._is_in_head():  # which has to come as a whole within its time
             self.since = self._connections.now()
+            self._received = 0
+        self._received += len(data)
+        self._head_received += len(data)
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
@@ -111,10 +115,8 @@ class Connection(asyncio.Protocol):
         except httptools.HttpParserError:
             self._refuse(MalformedRequest())
         else:
-            if self._is_in_head():
-                self._head_bytes += len(data)
-                if self._head_bytes > HEAD_BYTES_MAX:
-                    self._refuse(HeadTooLarge(HEAD_BYTES_MAX))
+            if self._head_received > HEAD_BYTES_MAX and self._is_in_head():
+                self._refuse(HeadTooLarge(HEAD_BYTES_MAX))
 
     def eof_received(self) -> bool:
         """A client that has said all may still read its answers."""
@@ -139,14 +141,12 @@ class Connection(asyncio.Protocol):
     def on_message_begin(self) -> None:
         self._coming = Incoming(self, self._client, self._server)
         self._target = b""
-        self._head_bytes = 0
+        self._head_received = 0
 
     def on_url(self, part: bytes) -> None:
         self._target += part
-        self._count(len(part))
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self._count(len(name) + len(value))
         incoming = self._coming
         assert incoming is not None
         if not incoming.method:  # else it stands behind a body in chunks
@@ -159,6 +159,8 @@ class Connection(asyncio.Protocol):
         incoming.http_version = self._parser.get_http_version()
         if incoming.http_version not in SPOKEN:
             raise MalformedRequest
+        if self._received > HEAD_BYTES_MAX and self._head_bytes(incoming) > HEAD_BYTES_MAX:
+            raise HeadTooLarge(HEAD_BYTES_MAX)
         incoming.keep_alive = self._parser.should_keep_alive() and not self._connections.is_ending
         expected = incoming.headers.get("expect")
         incoming.expects_continue = expected is not None and expected.lower() == "100-continue"
@@ -291,10 +293,9 @@ class Connection(asyncio.Protocol):
         if last is not None:
             last.keep_alive = False
 
-    def _count(self, size: int) -> None:
-        self._head_bytes += size
-        if self._head_bytes > HEAD_BYTES_MAX:
-            raise HeadTooLarge(HEAD_BYTES_MAX)
+    def _head_bytes(self, incoming: Incoming) -> int:
+        headers = incoming.headers.items()
+        return len(self._target) + sum(len(name) + len(value) for name, value in headers)
 
     def _is_in_head(self) -> bool:
         return self._coming is not None and not self._coming.method

@@ -80,11 +80,13 @@ class Incoming:
         self._parts.append(data)
         if self._buffered > BUFFERED_BYTES_MAX and not self._whole:
             self._line.read_no_more()
-        self._wake()
+        if self._waiter is not None:
+            self._wake()
 
     def complete(self) -> None:
         self.is_complete = True
-        self._wake()
+        if self._waiter is not None:
+            self._wake()
 
     def lose(self) -> None:
         """The connection is no more."""
