@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from fanion import __version__
+from fanion.activity.organizations_store import tell_of_organization
 from fanion.activity.projects_store import tell_of_project, tell_of_secret_key
 from fanion.cli_ingestion import dead_letters, ingestion
 from fanion.cli_posthog import import_posthog
@@ -24,7 +25,6 @@ from fanion.projects.operator_store import (
     all_keys,
     all_projects,
     organization_of,
-    revoke_key,
     user_id_of,
 )
 from fanion.projects.secret_key_store import SecretKeyStore
@@ -126,7 +126,7 @@ def create_key(
         user_id = await user_id_of(records, email)
         if user_id is None:
             refuse(f"There is no user {email}." if email else "Run `fanion setup` first.")
-        key, text = await KeyStore(records).create(user_id, label, scope, utc_now())
+        key, text = await _keys(records).create(user_id, label, scope, utc_now(), by_operator=True)
         return {"id": str(key.id), "label": key.label, "personal_api_key": text}
 
     show(with_records(settings_of(data=data), work), as_json)
@@ -159,9 +159,17 @@ def revoke(key_id: str, data: Data = None) -> None:
         wanted = UUID(key_id)
     except ValueError:
         refuse(f"{key_id} is no key id; `fanion keys list` shows them.")
-    if not with_records(settings_of(data=data), lambda records: revoke_key(records, wanted)):
+
+    async def work(records: Records) -> bool:
+        return await _keys(records).revoke(wanted, utc_now())
+
+    if not with_records(settings_of(data=data), work):
         refuse(f"There is no key {key_id}; `fanion keys list` shows them.")
     print("Revoked.")
+
+
+def _keys(records: Records) -> KeyStore:
+    return KeyStore(records, tell_of_organization)
 
 
 @projects.command("create")

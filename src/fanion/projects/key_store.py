@@ -2,11 +2,22 @@
 
 import secrets
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
-from sqlalchemy import Connection, bindparam, delete, func, insert, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    bindparam,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 
 from fanion.db.engine import Records
 from fanion.db.tables import memberships, personal_api_keys, users
@@ -99,10 +110,17 @@ class KeyStore:
         return _key(rows[0]) if rows else None
 
     async def create(
-        self, user_id: int, label: str, scopes: Sequence[str] | None, now: datetime
+        self,
+        user_id: int,
+        label: str,
+        scopes: Sequence[str] | None,
+        now: datetime,
+        *,
+        by_operator: bool = False,
     ) -> tuple[PersonalKey, str]:
         """The key as it is listed, and its text, which is told this once.
 
+        by_operator: whether its owner is not the one who makes it
         raises: Invalid when the user has KEYS_PER_USER_MAX already
         """
         text = personal_key(secrets.token_bytes(KEY_BYTES))
@@ -127,47 +145,40 @@ class KeyStore:
                     last_used_at=None,
                 )
             )
-            await connection.run_sync(self._tell_all, user_id, key.id, label, None, now)
+            change = _KeyChange(user_id, key.id, label, now, is_new=True, by_operator=by_operator)
+            await connection.run_sync(self._tell_all, change)
         return key, text
 
     async def delete(self, user_id: int, key_id: UUID, now: datetime) -> str | None:
         """The hash of the key that is gone, None when the user has no such key."""
+        return await self._delete((_keys.user_id == user_id) & (_keys.id == key_id), now, False)
+
+    async def revoke(self, key_id: UUID, now: datetime) -> bool:
+        """By the operator, whosever it is; False when there is no such key."""
+        return await self._delete(_keys.id == key_id, now, True) is not None
+
+    async def _delete(
+        self, which: ColumnElement[bool], now: datetime, by_operator: bool
+    ) -> str | None:
+        gone = delete(personal_api_keys).where(which)
         async with self._records.write() as connection:
-            gone = await connection.execute(
-                delete(personal_api_keys)
-                .where(_keys.user_id == user_id, _keys.id == key_id)
-                .returning(_keys.hash, _keys.label)
+            found = await connection.execute(
+                gone.returning(_keys.id, _keys.user_id, _keys.hash, _keys.label)
             )
-            row = gone.one_or_none()
+            row = found.one_or_none()
             if row is None:
                 return None
-            await connection.run_sync(self._tell_all, user_id, key_id, row.label, {}, now)
+            change = _KeyChange(
+                row.user_id, row.id, row.label, now, is_new=False, by_operator=by_operator
+            )
+            await connection.run_sync(self._tell_all, change)
             return str(row.hash)
 
-    def _tell_all(
-        self,
-        connection: Connection,
-        user_id: int,
-        key_id: UUID,
-        label: str,
-        before: Mapping[str, Any] | None,
-        now: datetime,
-    ) -> None:
-        """before: None for a new key, else it is gone"""
+    def _tell_all(self, connection: Connection, change: "_KeyChange") -> None:
         member = memberships.c
-        theirs = select(member.organization_id).where(member.user_id == user_id)
+        theirs = select(member.organization_id).where(member.user_id == change.owner_id)
         for organization_id in list(connection.scalars(theirs)):
-            change = OrganizationChange(
-                organization_id=organization_id,
-                scope="PersonalAPIKey",
-                item_id=str(key_id),
-                name=label,
-                before=before,
-                after={} if before is None else None,
-                user_id=user_id,
-                now=now,
-            )
-            self._tell(connection, change)
+            self._tell(connection, change.of(organization_id))
 
     async def mark_used(self, used: Mapping[UUID, datetime]) -> None:
         if not used:
@@ -180,6 +191,30 @@ class KeyStore:
                     for key, time in used.items()
                 ],
             )
+
+
+@dataclass(frozen=True, slots=True)
+class _KeyChange:
+    """A key that is new, or gone."""
+
+    owner_id: int
+    key_id: UUID
+    label: str
+    now: datetime
+    is_new: bool
+    by_operator: bool
+
+    def of(self, organization_id: UUID) -> OrganizationChange:
+        return OrganizationChange(
+            organization_id=organization_id,
+            scope="PersonalAPIKey",
+            item_id=str(self.key_id),
+            name=self.label,
+            before=None if self.is_new else {},
+            after={} if self.is_new else None,
+            user_id=None if self.by_operator else self.owner_id,
+            now=self.now,
+        )
 
 
 def _principal(row: Any, levels: Mapping[UUID, int]) -> Principal:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import delete, select
+from sqlalchemy import select
 
 from fanion.db.engine import Records
 from fanion.db.tables import memberships, organizations, personal_api_keys, projects, users
@@ -78,11 +78,3 @@ async def organization_of(records: Records, user_id: int) -> UUID | None:
     )
     rows = await records.fetch(statement)
     return rows[0].organization_id if rows else None
-
-
-async def revoke_key(records: Records, key_id: UUID) -> bool:
-    async with records.write() as connection:
-        gone = await connection.execute(
-            delete(personal_api_keys).where(personal_api_keys.c.id == key_id)
-        )
-        return gone.rowcount > 0

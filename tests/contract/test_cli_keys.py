@@ -1,0 +1,71 @@
+"""`fanion keys` and `fanion projects`, as an operator runs them: the activity tells of it."""
+
+from typing import Any
+
+import pytest
+from msgspec import json
+
+from fanion.db.activity_tables import activity_log
+from tests.contract.test_cli_transfer import Fanion, rows
+from tests.contract.test_cli_transfer import fanion as fanion  # the fixture
+
+_entry = activity_log.c
+
+
+def printed(fanion: Fanion, *arguments: str) -> Any:
+    return json.decode(fanion(*arguments, "--json").stdout)
+
+
+@pytest.fixture
+def project_id(fanion: Fanion) -> int:
+    """Of the first project, of an organization whose owner is the first user."""
+    made: int = printed(fanion, "setup")["project_id"]
+    return made
+
+
+def told(records_url: str, scope: str) -> list[tuple[Any, ...]]:
+    """The oldest first: what was done, to which thing of which project, its name, and by whom."""
+    columns = (_entry.activity, _entry.item_id, _entry.project_id, _entry.detail, _entry.user_id)
+    return [
+        (activity, item_id, project_id, detail["name"], user_id)
+        for of, activity, item_id, project_id, detail, user_id in rows(
+            records_url, _entry.scope, *columns
+        )
+        if of == scope
+    ]
+
+
+def test_keys_of_the_command_line_are_told_in_each_project(
+    fanion: Fanion, project_id: int, records_url: str
+) -> None:
+    second = printed(fanion, "projects", "create", "Second")["project_id"]
+
+    made = printed(fanion, "keys", "create", "--label", "CI")
+    fanion("keys", "revoke", made["id"])
+
+    assert sorted(told(records_url, "PersonalAPIKey")) == [
+        (activity, made["id"], project, "CI", None)
+        for activity in ("created", "deleted")
+        for project in (project_id, second)
+    ]
+
+
+def test_a_key_that_is_not_there_is_not_told(
+    fanion: Fanion, project_id: int, records_url: str
+) -> None:
+    done = fanion("keys", "revoke", "00000000-0000-4000-8000-000000000000")
+
+    assert done.exit_code == 2
+    assert told(records_url, "PersonalAPIKey") == []
+
+
+def test_projects_and_secret_keys_of_the_command_line_are_told(
+    fanion: Fanion, project_id: int, records_url: str
+) -> None:
+    made = printed(fanion, "projects", "create", "Shop")["project_id"]
+    printed(fanion, "projects", "secret-key", str(made))
+
+    assert told(records_url, "Project") == [
+        ("created", str(made), made, "Shop", None),
+        ("updated", str(made), made, "Shop", None),
+    ]
