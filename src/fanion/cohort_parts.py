@@ -16,6 +16,7 @@ from fanion.cohorts.work_store import WorkStore
 from fanion.config import Settings
 from fanion.db.engine import Records
 from fanion.events.store import EventStore
+from fanion.flags.computable_store import flags_without_answer
 from fanion.projects.directory import Projects
 
 COHORT_CONTROLLERS = (CohortsApi, CohortMembersApi, CohortExplanationsApi)
@@ -36,7 +37,7 @@ def build_cohort_parts(
     now: Callable[[], datetime],
 ) -> CohortParts:
     """changed: is told the project whose flags have to be read again"""
-    store, uploads = CohortStore(records), UploadStore(records, now)
+    store, uploads = CohortStore(records, flags_without_answer), UploadStore(records, now)
 
     async def zone_of(project_id: int) -> ZoneInfo:
         project = await projects.by_id(project_id)

@@ -3,7 +3,13 @@
 import asyncio
 from typing import Any
 
+import pytest
+from sqlalchemy import update
+
+from fanion.db.cohort_tables import cohorts
 from tests.application import Home, Json, error
+
+BROKEN: Json = {"properties": {"type": "NEITHER", "values": []}}
 
 
 def after(name: object) -> Json:
@@ -104,13 +110,96 @@ async def test_a_cohort_that_flags_cannot_ask_for_is_refused(home: Home) -> None
     assert (status, told) == (400, not_valid(why))
 
 
+def asking(cohort: Json) -> Json:
+    return {"groups": [{"properties": [{"type": "cohort", "key": "id", "value": cohort["id"]}]}]}
+
+
+async def made(home: Home, **cohort: Any) -> Json:
+    answer = await home.api.post("/cohorts/", json=cohort)
+    assert answer.status_code == 201, answer.text
+    found: Json = answer.json()
+    return found
+
+
+def hindered(cohort: Json, *keys: str) -> Json:
+    why = f"cohort {cohort['id']}: a group must be of type AND or OR, not 'NEITHER'"
+    flags = ", ".join(f"{key} ({why})" for key in keys)
+    detail = f"Feature flags that use this cohort could not be computed any more: {flags}."
+    return error("validation_error", "invalid_input", detail, "filters")
+
+
+@pytest.mark.parametrize("nested", [False, True])
+async def test_a_cohort_in_a_flag_keeps_criteria_that_the_flag_can_ask_for(
+    home: Home, nested: bool
+) -> None:
+    cohort = await made(home, name="c", filters={"properties": []})
+    leaf = {"type": "cohort", "key": "id", "value": cohort["id"]}
+    outer = await made(home, filters={"properties": [leaf]}) if nested else cohort
+    await home.create_flag(key="a", filters=asking(outer))
+    await home.create_flag(key="off", active=False, filters=asking(outer))
+    await home.create_flag(key="b", filters=asking(outer))
+    place = f"/cohorts/{cohort['id']}/"
+
+    refused = await home.api.patch(place, json={"name": "n", "filters": BROKEN})
+
+    assert (refused.status_code, refused.json()) == (400, hindered(cohort, "a", "b"))
+    kept = await home.get(place)
+    assert (kept["name"], kept["filters"]) == ("c", {"properties": []})
+    assert (await home.decide("u"))["errorsWhileComputingFlags"] is False
+
+
+async def test_a_broken_cohort_is_not_restored_under_a_flag(home: Home) -> None:
+    cohort = await made(home, name="c", filters={"properties": []})
+    await home.create_flag(key="a", filters=asking(cohort))
+    place = f"/cohorts/{cohort['id']}/"
+    assert (await home.api.patch(place, json={"deleted": True})).status_code == 200
+    assert (await home.api.patch(place, json={"filters": BROKEN})).status_code == 200
+
+    refused = await home.api.patch(place, json={"deleted": False})
+
+    assert (refused.status_code, refused.json()) == (400, hindered(cohort, "a"))
+    mended = {"deleted": False, "filters": {"properties": []}}
+    assert (await home.api.patch(place, json=mended)).status_code == 200
+
+
+async def test_criteria_that_only_the_calculation_refuses_are_taken_under_a_flag(
+    home: Home,
+) -> None:
+    """A negation alone, and a condition without a type: an error of the calculation."""
+    plan = {"key": "plan", "value": "pro", "operator": "exact"}
+    cohort = await made(home, name="c", filters={"properties": []})
+    await home.create_flag(key="a", filters=asking(cohort))
+
+    for leaf in ({**plan, "type": "person", "negation": True}, plan):
+        changed = {"filters": {"properties": [leaf]}}
+        answer = await home.api.patch(f"/cohorts/{cohort['id']}/", json=changed)
+        assert answer.status_code == 200, answer.text
+        await home.site.calculated()
+
+    assert (await home.get(f"/cohorts/{cohort['id']}/"))["errors_calculating"] == 2
+    decided = await home.decide("u", person_properties={"plan": "pro"})
+    assert decided["featureFlags"] == {"a": True}
+    assert decided["errorsWhileComputingFlags"] is False
+
+
+async def test_what_was_broken_before_may_be_renamed(home: Home) -> None:
+    cohort = await made(home, name="c", filters={"properties": []})
+    await home.create_flag(key="a", filters=asking(cohort))
+    async with home.site.records.write() as connection:
+        await connection.execute(update(cohorts).values(filters=BROKEN))
+
+    answer = await home.api.patch(f"/cohorts/{cohort['id']}/", json={"name": "n"})
+
+    assert (answer.status_code, answer.json()["name"]) == (200, "n")
+
+
 async def test_a_flag_that_became_wrong_can_be_switched_off_and_deleted(home: Home) -> None:
     made = await home.api.post("/cohorts/", json={"name": "c", "filters": {"properties": []}})
     cohort = made.json()["id"]
     leaf = {"type": "cohort", "key": "id", "value": cohort}
     flag = await home.create_flag(key="a", filters={"groups": [{"properties": [leaf]}]})
-    broken = {"filters": {"properties": {"type": "NEITHER", "values": []}}}
-    assert (await home.api.patch(f"/cohorts/{cohort}/", json=broken)).status_code == 200
+    async with home.site.records.write() as connection:
+        await connection.execute(update(cohorts).values(filters=BROKEN))
 
     assert (await patched(home, flag, name="n"))[0] == 200
     assert (await patched(home, flag, active=False))[0] == 200

@@ -351,6 +351,24 @@ async def test_broken_references_survive_a_journey(home: Home, other: Home) -> N
     assert told(await imported(other, document), "created", "updated") == []
 
 
+async def test_a_cohort_in_a_flag_is_not_broken_by_an_import(home: Home) -> None:
+    name = {"key": "c", "name": "c"}
+    await imported(home, {"cohorts": [{**name, "filters": {"properties": []}}]})
+    cohort = (await home.get("/cohorts/"))["results"][0]["id"]
+    leaf = {"key": "id", "type": "cohort", "value": cohort}
+    await home.create_flag(key="in-c", filters={"groups": [{"properties": [leaf]}]})
+    broken = {"properties": {"type": "NEITHER", "values": []}}
+
+    with pytest.raises(DocumentError) as refused:
+        await imported(home, {"cohorts": [{**name, "filters": broken}]})
+
+    assert str(refused.value) == (
+        f"flag in-c: could not be computed any more (cohort {cohort}: a group must be of type "
+        "AND or OR, not 'NEITHER')"
+    )
+    assert (await home.get("/cohorts/"))["results"][0]["filters"] == {"properties": []}
+
+
 async def test_imports_at_the_same_moment_do_not_mix(home: Home) -> None:
     """Two of them, and somebody who makes one of their flags through the API."""
     flags = [{"key": f"flag {n}", "roles": ["Builders"]} for n in range(10)]

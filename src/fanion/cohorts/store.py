@@ -13,7 +13,7 @@ from fanion.cohorts.definition import Criteria, Standing
 from fanion.db.cohort_tables import cohort_imports, cohort_people, cohorts
 from fanion.db.engine import Records
 from fanion.db.tables import users
-from fanion.errors import Unavailable
+from fanion.errors import Invalid, Unavailable
 from fanion.projects.flag_version_store import move_flag_version
 from fanion.projects.model import UserSummary
 from fanion.projects.summary_store import USER_SUMMARY, user_summary
@@ -21,6 +21,8 @@ from fanion.webhooks.outbox_store import tell
 
 # What the activity tells of; the outcome of calculations is not among it.
 COMPARED = ("name", "description", "filters", "groups", "is_static", "deleted")
+
+_ASKED_BY_FLAGS = frozenset({"filters", "groups", "is_static", "deleted"})
 
 # When something was written that nobody waits for any more.
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
@@ -89,6 +91,13 @@ class Import:
 
 # From what is stored, and all of its project by id, to the columns to set.
 Decide = Callable[[Standing, Mapping[int, Criteria]], Mapping[str, Any]]
+# Of a project, the keys of the flags that some cohort keeps from being computed, each with why.
+Hindered = Callable[[Connection, int], Mapping[str, str]]
+
+
+def no_flags(_: Connection, project_id: int) -> Mapping[str, str]:
+    """Where nobody asks for cohorts."""
+    return {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +105,7 @@ class CohortStore:
     """Every change moves the project's flag version, in the same transaction."""
 
     records: Records
+    hindered: Hindered = no_flags
 
     async def page(
         self, project_id: int, limit: int, offset: int
@@ -140,10 +150,42 @@ class CohortStore:
     ) -> StoredCohort | None:
         """None when there is no such cohort. members: passed over unless it is static then
 
-        raises: what `decide` does, and changes nothing
+        raises: what `decide` does, and changes nothing; Invalid when flags that use the cohort
+                could not be computed any more
         """
         async with self.records.write() as connection:
-            return await connection.run_sync(change_cohort, author, cohort_id, decide, members)
+            return await connection.run_sync(self._change, author, cohort_id, decide, members)
+
+    def _change(
+        self,
+        connection: Connection,
+        author: Author,
+        cohort_id: int,
+        decide: Decide,
+        members: Import | None,
+    ) -> StoredCohort | None:
+        before: Mapping[str, str] | None = None
+
+        def watched(standing: Standing, others: Mapping[int, Criteria]) -> Mapping[str, Any]:
+            nonlocal before
+            values = decide(standing, others)
+            if values.keys() & _ASKED_BY_FLAGS:
+                before = self.hindered(connection, author.project.id)
+            return values
+
+        changed = change_cohort(connection, author, cohort_id, watched, members)
+        if before is None:
+            return changed
+        # The flag version has moved: nobody else changes flags of this project before the end.
+        after = self.hindered(connection, author.project.id)
+        hindered = [f"{key} ({after[key]})" for key in after if key not in before]
+        if hindered:
+            raise Invalid(
+                "Feature flags that use this cohort could not be computed any more: "
+                f"{', '.join(hindered)}.",
+                attr="filters",
+            )
+        return changed
 
 
 def get_cohort(connection: Connection, project_id: int, cohort_id: int) -> StoredCohort | None:

@@ -1,4 +1,5 @@
-"""Refuses changes of flags after which they, or others, could not be computed."""
+"""Refuses changes of flags after which they, or others, could not be computed; tells what changes
+of cohorts do to them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,9 +8,10 @@ from sqlalchemy import Connection, Text, cast, select
 
 from fanion.db.tables import feature_flags
 from fanion.errors import Invalid
-from fanion.flags.definition import Rules, parse_rules
-from fanion.flags.definitions_store import read_definitions
-from fanion.flags.dependencies import left_behind, problem_of
+from fanion.flags.conditions import compile_cohort
+from fanion.flags.definition import FlagRow, Rules, compile_flag, parse_rules
+from fanion.flags.definitions_store import cohort_rows, live_flags, read_definitions
+from fanion.flags.dependencies import left_behind, problem_of, without_answer
 from fanion.flags.rules import not_computable
 from fanion.properties.filters import FlagIs, InCohort
 
@@ -30,6 +32,16 @@ def require_computable(
         _require_own(connection, row)
     if changed.get("deleted") or row["key"] != former_key:
         _require_others(connection, row, former_key)
+
+
+def flags_without_answer(connection: Connection, project_id: int) -> Mapping[str, str]:
+    """Key → why, of the active flags that cannot be computed for the sake of a cohort."""
+    asking = (_flag.active, cast(_flag.filters, Text).like('%cohort"%'))
+    rows = connection.execute(live_flags(project_id).where(*asking))
+    flags = [compile_flag(FlagRow(*row)) for row in rows]
+    if not flags:
+        return {}
+    return without_answer(flags, map(compile_cohort, cohort_rows(connection, project_id)))
 
 
 def _is_decided_anew(changed: Mapping[str, Any]) -> bool:

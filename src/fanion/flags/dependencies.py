@@ -3,12 +3,13 @@
 source: flags.md section 19, "Flag dependencies"
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from fanion.flags.conditions import compile_cohort
+from fanion.flags.conditions import CohortDefinition, Cohorts, compile_cohort
 from fanion.flags.definition import Definitions, Flag, FlagRow, compile_flag
 from fanion.flags.flag_set import build_flag_set
+from fanion.properties.filters import InCohort
 
 
 def problem_of(flag_id: int, definitions: Definitions) -> str | None:
@@ -35,6 +36,27 @@ def left_behind(flag_id: int, former_key: str, definitions: Definitions) -> Sequ
         for missing in [names & set(_named(compile_flag(row))) - rows.keys()]
         if missing
     ]
+
+
+def without_answer(flags: Iterable[Flag], cohorts: Iterable[CohortDefinition]) -> Mapping[str, str]:
+    """Key → why, of the flags that ask for a cohort which evaluation cannot read.
+
+    cohorts: all of the project that are not deleted
+    """
+    known = Cohorts({cohort.id: cohort for cohort in cohorts})
+    found = {flag.key: _unread(flag, known) for flag in flags}
+    return {key: why for key, why in found.items() if why is not None}
+
+
+def _unread(flag: Flag, cohorts: Cohorts) -> str | None:
+    asked = () if flag.rules is None else flag.rules.leaves()
+    try:
+        for leaf in asked:
+            if isinstance(leaf, InCohort):
+                cohorts.test(leaf)
+    except ValueError as error:
+        return str(error)
+    return None
 
 
 def _by_name(flags: Sequence[FlagRow]) -> Mapping[str, FlagRow]:

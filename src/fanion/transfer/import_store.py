@@ -9,6 +9,7 @@ from sqlalchemy.exc import IntegrityError
 from fanion.activity.store import Author
 from fanion.db.engine import Records
 from fanion.db.tables import projects
+from fanion.flags.computable_store import flags_without_answer
 from fanion.groups.store import write_groups
 from fanion.groups.types import GROUP_TYPES_MAX, new_types
 from fanion.projects.flag_version_store import move_flag_version
@@ -73,6 +74,7 @@ def _import(connection: Connection, author: Author, document: Document) -> Repor
     stored = read_project(connection, author.project, with_members=False)
     keys = matched_keys(document, stored)
     target = Target(connection, author, document, stored, keys, names_of(stored, keys))
+    hindered = flags_without_answer(connection, author.project.id)
     _import_group_types(target)
     import_event_definitions(target)
     import_property_definitions(target)
@@ -81,7 +83,15 @@ def _import(connection: Connection, author: Author, document: Document) -> Repor
     import_dashboards(target)
     import_roles(target)
     import_flags(target)
+    _require_answers(target, {flag.key for flag in stored.flags if flag.active} - hindered.keys())
     return target.report
+
+
+def _require_answers(target: Target, working: set[str]) -> None:
+    """working: flags of the project that must go on being computed. raises: DocumentError"""
+    for key, why in flags_without_answer(target.connection, target.project_id).items():
+        if key in working:
+            raise DocumentError(f"flag {key}: could not be computed any more ({why})")
 
 
 def _import_group_types(target: Target) -> None:
