@@ -1,13 +1,15 @@
 """A static copy has the members that the original had when it was asked for."""
 
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import func, select, update
 
-from fanion.cohorts.store import Import, StoredCohort
+from fanion.cohorts.memberships_store import memberships
+from fanion.cohorts.store import CohortStore, Import, StoredCohort
 from fanion.cohorts.work_store import Claim, WorkStore
 from fanion.db.cohort_tables import cohort_people
 from fanion.db.engine import Records
-from fanion.db.tables import person_distinct_ids
+from fanion.db.tables import person_distinct_ids, persons
+from fanion.persons.memberships_store import move_memberships
 from tests.contract.test_cohort_changes import change
 from tests.contract.test_cohorts_store import (
     LEASE_S,
@@ -15,6 +17,7 @@ from tests.contract.test_cohorts_store import (
     claimed,
     cohort,
     finish,
+    merge,
     names_in,
     people,
 )
@@ -61,6 +64,12 @@ async def number_of(records: Records, distinct_id: str) -> int:
         )
 
 
+async def counted(records: Records, one: StoredCohort) -> int | None:
+    stored = await CohortStore(records).get(1, one.id)
+    assert stored is not None
+    return stored.count
+
+
 async def rows_of(records: Records, one: StoredCohort) -> int:
     mine = select(func.count()).where(cohort_people.c.cohort_id == one.id)
     async with records.read() as connection:
@@ -86,6 +95,85 @@ async def test_a_calculation_that_runs_already_does_not_reach_the_copy(
     assert await names_in(records, copy.id) == ["a", "b"]
     assert await names_in(records, one.id) == ["b", "c"]
     assert (kept, await rows_of(records, one)) == (3, 2)
+
+
+async def test_somebody_merged_after_leaving_the_original_is_in_the_copy(
+    records: Records, work: WorkStore
+) -> None:
+    one = await original(records, work)
+    await change(records, one, name="due")
+    running = await claimed(work)
+    copy = await copy_of(records, one)
+    await work.remove(running, [await number_of(records, "a")], NOW)
+    await finish(work, running)
+
+    await merge(records, await number_of(records, "a"), await number_of(records, "c"))
+    waiting = await names_in(records, copy.id)
+    await fill(work, await claimed(work))
+
+    assert waiting == []
+    assert await names_in(records, copy.id) == ["a", "b"]
+    assert await names_in(records, one.id) == ["b"]
+    assert await counted(records, copy) == 2
+
+
+async def test_somebody_merged_into_one_whose_page_was_copied_is_in_the_copy(
+    records: Records, work: WorkStore
+) -> None:
+    made = await people(records, "first", "second", "third")
+    one = await cohort(records)
+    calculation = await claimed(work)
+    await work.add_distinct_ids(calculation, ["second", "third"], NOW)
+    await finish(work, calculation)
+    copy = await copy_of(records, one)
+    claim = await claimed(work)
+    [waiting] = await work.imports(claim.id)
+
+    await merge(records, made["third"][1], made["first"][1])
+    assert await work.copy(claim, waiting, made["second"][1], NOW) is None
+    await work.finish(claim, NOW, None, {"started_at": NOW}, [waiting.id])
+
+    assert await names_in(records, copy.id) == ["third"]
+    assert await counted(records, copy) == 1
+
+
+async def test_somebody_merged_while_a_copy_died_is_in_the_next_one(
+    records: Records, work: WorkStore
+) -> None:
+    one = await original(records, work)
+    copy = await copy_of(records, one)
+    died = await claimed(work)
+    [waiting] = await work.imports(died.id)
+    await work.copy(died, waiting, 0, NOW)
+
+    await merge(records, await number_of(records, "a"), await number_of(records, "c"))
+    await work.release(died)
+    await fill(work, await claimed(work, lease="another"))
+
+    assert await names_in(records, copy.id) == ["a", "b"]
+
+
+async def test_of_several_merges_at_once_the_last_survivor_is_in_the_copy(
+    records: Records, work: WorkStore
+) -> None:
+    one = await original(records, work)
+    await people(records, "d")
+    copy = await copy_of(records, one)
+    a, c, d = [await number_of(records, name) for name in "acd"]
+
+    async with records.write() as connection:
+        link = person_distinct_ids.c
+        moved = update(person_distinct_ids).where(link.person_id.in_([a, c])).values(person_id=d)
+        await connection.execute(moved)
+        moves = [{"gone": a, "survivor": c}, {"gone": c, "survivor": d}]
+        await connection.run_sync(move_memberships, moves)
+        await connection.execute(persons.delete().where(persons.c.id.in_([a, c])))
+    await fill(work, await claimed(work))
+
+    assert await counted(records, copy) == 2
+    assert await memberships(records, [(1, "a"), (1, "b")]) == {
+        (1, name): frozenset({one.id, copy.id}) for name in "ab"
+    }
 
 
 async def test_the_original_is_calculated_after_it_was_copied(

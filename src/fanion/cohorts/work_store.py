@@ -30,7 +30,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fanion.cohorts.store import StoredCohort, drop_imports, get_cohort
 from fanion.cohorts.upload import Kind
-from fanion.db.cohort_tables import NEVER, cohort_imports, cohort_people, cohorts
+from fanion.db.cohort_tables import AWAITED, NEVER, cohort_imports, cohort_people, cohorts
 from fanion.db.engine import Records
 from fanion.db.tables import ID, person_distinct_ids, persons
 from fanion.db.upsert import upsert
@@ -284,7 +284,8 @@ def _claim(connection: Connection, now: datetime, lease: str, until: datetime) -
 def _forget_unfinished(connection: Connection, cohort: StoredCohort) -> None:
     """What a calculation that did not end has written under a number nobody saw."""
     mine = _member.cohort_id == cohort.id
-    connection.execute(delete(cohort_people).where(mine, _member.added > cohort.version))
+    unseen = (_member.added > cohort.version) & (_member.added < AWAITED)
+    connection.execute(delete(cohort_people).where(mine, unseen))
     connection.execute(
         update(cohort_people)
         .where(mine, _member.removed > cohort.version, _member.removed < NEVER)
@@ -336,6 +337,8 @@ def _finish(
     run: Mapping[str, Any],
     imports: Sequence[int],
 ) -> int:
+    awaited = (_member.cohort_id == claim.id) & (_member.added == AWAITED)
+    connection.execute(update(cohort_people).where(awaited).values(added=claim.version))
     members = connection.scalar(
         select(func.count())
         .select_from(cohort_people)

@@ -18,6 +18,8 @@ from fanion.db.tables import ID, metadata
 
 # `removed` of a member that was not removed.
 NEVER = 2**62
+# `added` of a member that waits to be shown with the cohort's next version, whichever that is.
+AWAITED = NEVER - 1
 
 # `version` is that of the members to be seen, `requested` the highest that was ever begun or
 # asked for. `due_at` is when somebody has to calculate or import; whoever does holds `lease`.

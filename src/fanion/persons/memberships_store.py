@@ -4,15 +4,16 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Dialect, bindparam, case, literal_column, select
+from sqlalchemy import Connection, Dialect, bindparam, case, literal, literal_column, select
 from sqlalchemy.dialects import postgresql, sqlite
 
-from fanion.db.cohort_tables import cohort_people, cohorts
+from fanion.db.cohort_tables import AWAITED, NEVER, cohort_imports, cohort_people, cohorts
 from fanion.db.tables import ID
 from fanion.db.upsert import upsert
 
 _member = cohort_people.c
 _cohort = cohorts.c
+_import = cohort_imports.c
 _COLUMNS = ["cohort_id", "person_id", "project_id", "added", "removed"]
 # Rows that no version shows any more only wait to be swept away.
 _THEIRS = (
@@ -25,6 +26,22 @@ _THEIRS = (
     )
     .join(cohorts, _cohort.id == _member.cohort_id)
     .where(_member.person_id == bindparam("gone"), _member.removed > _cohort.version)
+)
+# Static copies that are still to be given the members of some version of another cohort.
+_COPIES = _import.source_id.is_not(None) & _import.cohort_id.is_not(None)
+_ANY_COPY = select(_import.id).where(_COPIES).limit(1)
+_COPIED = (
+    select(
+        _import.cohort_id,
+        bindparam("survivor", type_=ID),
+        _member.project_id,
+        literal(AWAITED, ID),
+        literal(NEVER, ID),
+    )
+    .join(cohort_people, _member.cohort_id == _import.source_id)
+    .where(_COPIES, _member.person_id == bindparam("gone"))
+    .where(_member.added <= _import.source_version, _member.removed > _import.source_version)
+    .distinct()
 )
 # Written out: only as text does it mean the row that the insert met.
 _VERSION = literal_column(
@@ -40,6 +57,19 @@ def move_memberships(connection: Connection, moves: Sequence[Mapping[str, Any]])
     moves: `gone` and `survivor`, numbers of persons of one project
     """
     connection.execute(_move(connection.dialect), moves)
+    if connection.execute(_ANY_COPY).first() is not None:
+        connection.execute(_give_to_copies(connection.dialect), _to_the_last(moves))
+
+
+def _to_the_last(moves: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """Who survives one merge may vanish in the next."""
+    into = {move["gone"]: move["survivor"] for move in moves}
+    last = dict(into)
+    for gone, survivor in into.items():
+        while survivor in into:
+            survivor = into[survivor]
+        last[gone] = survivor
+    return [{"gone": gone, "survivor": survivor} for gone, survivor in last.items()]
 
 
 @cache
@@ -51,4 +81,16 @@ def _move(dialect: Dialect) -> postgresql.Insert | sqlite.Insert:
     later = case((new.removed > _member.removed, new.removed), else_=_member.removed)
     return statement.on_conflict_do_update(
         index_elements=["cohort_id", "person_id"], set_={"added": earlier, "removed": later}
+    )
+
+
+@cache
+def _give_to_copies(dialect: Dialect) -> postgresql.Insert | sqlite.Insert:
+    """A copy reads its members page by page, of a version that may be the last one no longer: it
+    would not find the survivor there. Who is no member yet becomes one with the next version,
+    also if the one that is being written is given up."""
+    statement = upsert(dialect, cohort_people).from_select(_COLUMNS, _COPIED)
+    added = case((_member.added > _VERSION, AWAITED), else_=_member.added)
+    return statement.on_conflict_do_update(
+        index_elements=["cohort_id", "person_id"], set_={"added": added, "removed": NEVER}
     )
