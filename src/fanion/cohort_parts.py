@@ -17,6 +17,8 @@ from fanion.config import Settings
 from fanion.db.engine import Records
 from fanion.events.store import EventStore
 from fanion.flags.computable_store import flags_without_answer
+from fanion.flags.enabled_store import EnabledPersons
+from fanion.flags.store import FlagStore
 from fanion.projects.directory import Projects
 
 COHORT_CONTROLLERS = (CohortsApi, CohortMembersApi, CohortExplanationsApi)
@@ -52,5 +54,6 @@ def build_cohort_parts(
         zone_of,
         now,
         settings.cohorts_every_s,
+        EnabledPersons(FlagStore(records), now).of,
     )
     return CohortParts(Cohorts(store, uploads, events, calculator, changed), calculator)

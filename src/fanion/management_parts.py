@@ -19,6 +19,7 @@ from fanion.flags.dashboards_api import FlagDashboardsApi
 from fanion.flags.evaluation_api import FlagEvaluation, FlagEvaluationApi
 from fanion.flags.role_access_api import RoleAccessApi
 from fanion.flags.role_access_store import take_back_flags
+from fanion.flags.static_cohort_api import FlagCohorts, FlagCohortsApi
 from fanion.flags.usage_api import FlagUsage, FlagUsageApi
 from fanion.flags.usage_store import UsageStore
 from fanion.groups.api import GroupsApi, GroupTypesApi
@@ -56,6 +57,7 @@ CONTROLLERS = (
     IngestionApi,
     FlagDashboardsApi,
     FlagUsageApi,
+    FlagCohortsApi,
     BlastRadiusApi,
     *CHANGE_CONTROLLERS,
     *COHORT_CONTROLLERS,
@@ -97,8 +99,10 @@ def build_management(parts: ManagementParts) -> Management:
 def _of_flags(parts: ManagementParts) -> dict[str, object]:
     flags, records, events = parts.flags, parts.ingestion.records, parts.ingestion.events
     usage = UsageStore(records, events)
+    managed = Flags(flags.store, flags.flag_sets, usage.last_evaluated)
     return {
-        "flags": Flags(flags.store, flags.flag_sets, usage.last_evaluated),
+        "flags": managed,
+        "flag_cohorts": FlagCohorts(managed, parts.cohorts.cohorts),
         "flag_usage": FlagUsage(flags.store, usage, parts.insights.insights.results),
         "organizations": Organizations(
             flags.projects, records, tell_of_organization, take_back_flags

@@ -38,6 +38,7 @@ BENEATH: list[tuple[str, str, str, Json]] = [
     ),
     ("POST", "feature_flags", "dashboard/", {}),
     ("POST", "feature_flags", "enrich_usage_dashboard/", {}),
+    ("POST", "feature_flags", "create_static_cohort_for_flag/", {}),
     ("PATCH", "cohorts", "", {"name": "mine"}),
     ("GET", "cohorts", "persons/", {}),
     ("GET", "cohorts", "activity/", {}),

@@ -9,7 +9,7 @@ source: cohorts.md section 11
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from time import perf_counter
@@ -58,8 +58,21 @@ class Members:
     rows_read: int
 
 
+# From a project and a flag, by their ids, to persons: at most MEMBERS_MAX in a page.
+EnabledFor = Callable[[int, int], AsyncGenerator[Sequence[UUID]]]
+
+
+async def nobody(project_id: int, flag_id: int) -> AsyncGenerator[Sequence[UUID]]:
+    """Where there are no flags."""
+    pages: Sequence[Sequence[UUID]] = ()
+    for page in pages:
+        yield page
+
+
 class Calculator:
-    """zone_of: the time zone of a project, by its id"""
+    """zone_of:     the time zone of a project, by its id
+    enabled_for: page by page, the persons of a project whom a flag is on for
+    """
 
     def __init__(
         self,
@@ -71,6 +84,7 @@ class Calculator:
         zone_of: Callable[[int], Awaitable[ZoneInfo]],
         now: Callable[[], datetime],
         every_s: float,
+        enabled_for: EnabledFor = nobody,
     ) -> None:
         self._cohorts = cohorts
         self._work = work
@@ -80,6 +94,7 @@ class Calculator:
         self.zone_of = zone_of
         self._now = now
         self._every_s = every_s
+        self._enabled_for = enabled_for
         self._lease = uuid4().hex
         self._wake = asyncio.Event()
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
@@ -230,8 +245,12 @@ class Calculator:
             last = await self._work.copy(claim, one, last, self._now())
 
     async def _read(self, claim: Claim, one: Waiting) -> None:
+        """raises: CriteriaError for a flag that has no answers"""
         async for some in self._uploads.ids(one.id):
-            if one.kind == "distinct_id":
+            if one.kind == "flag":
+                async for enabled in self._enabled_for(claim.cohort.project_id, int(some[0])):
+                    await self._work.add(claim, enabled, self._now())
+            elif one.kind == "distinct_id":
                 await self._work.add_distinct_ids(claim, some, self._now())
             elif one.kind == "email":
                 emails = [email.lower() for email in some]

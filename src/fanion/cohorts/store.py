@@ -10,7 +10,12 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, ins
 from fanion.activity.changes import changes
 from fanion.activity.store import Author, Entry
 from fanion.cohorts.definition import Criteria, Standing
-from fanion.db.cohort_tables import cohort_imports, cohort_people, cohorts
+from fanion.db.cohort_tables import (
+    cohort_import_parts,
+    cohort_imports,
+    cohort_people,
+    cohorts,
+)
 from fanion.db.engine import Records
 from fanion.db.tables import users
 from fanion.errors import Invalid, Unavailable
@@ -83,10 +88,12 @@ class StoredCohort:
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """Members for a static cohort: an uploaded file, or what another cohort has now."""
+    """Members for a static cohort: an uploaded file, what another cohort has now, or whom a flag
+    is on for when they are read."""
 
     upload_id: int | None = None
     source_id: int | None = None
+    flag_id: int | None = None
 
 
 # From what is stored, and all of its project by id, to the columns to set.
@@ -321,6 +328,9 @@ def _add_import(
             )
         )
         return
+    if members.flag_id is not None:
+        _add_flag(connection, author, cohort_id, members.flag_id)
+        return
     given = connection.execute(
         update(cohort_imports)
         .where(cohort_imports.c.id == members.upload_id, cohort_imports.c.cohort_id.is_(None))
@@ -328,6 +338,16 @@ def _add_import(
     )
     if given.rowcount != 1:
         raise Unavailable("The uploaded file is gone. Please retry.")
+
+
+def _add_flag(connection: Connection, author: Author, cohort_id: int, flag_id: int) -> None:
+    statement = insert(cohort_imports).values(
+        project_id=author.project.id, cohort_id=cohort_id, kind="flag", written_at=author.now
+    )
+    import_id = connection.execute(statement.returning(cohort_imports.c.id)).scalar_one()
+    connection.execute(
+        insert(cohort_import_parts).values(import_id=import_id, number=0, ids=[str(flag_id)])
+    )
 
 
 def _tell(

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 from sqlalchemy import (
@@ -65,11 +65,11 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """What a cohort is to be given: a file of this kind of ids, or the members that another
-    cohort had in a version."""
+    """What a cohort is to be given: a file of this kind of ids, those whom a flag is on for, or
+    the members that another cohort had in a version."""
 
     id: int
-    kind: Kind | None
+    kind: Kind | Literal["flag"] | None
     source_id: int | None
     source_version: int | None
 
