@@ -145,6 +145,18 @@ REFUSALS: dict[str, tuple[Any, Json]] = {
         operator("not_regex", 1),
         invalid("invalid_value", "filters", "Invalid value for operator not_regex: 1"),
     ),
+    "starts_with with a number": (
+        operator("starts_with", 5),
+        invalid("invalid_value", "filters", "Invalid value for operator starts_with: 5"),
+    ),
+    "icontains_multi with a text": (
+        operator("icontains_multi", "a"),
+        invalid("invalid_value", "filters", "Invalid value for operator icontains_multi: a"),
+    ),
+    "between with its ends swapped": (
+        operator("between", [20, 10]),
+        invalid("invalid_value", "filters", "Invalid value for operator between: [20, 10]"),
+    ),
     "icontains with a list": (
         operator("icontains", ["a"]),
         invalid("invalid_value", "filters", "Invalid value for operator icontains: ['a']"),

@@ -114,6 +114,13 @@ def dated(held: str, value: str, operator: str) -> bool:
     return bound <= found < end if whole_day else found == bound
 
 
+def ranged(held: str, value: tuple[int, int], *, wanted: bool) -> bool:
+    try:
+        return (value[0] <= float(held) <= value[1]) is wanted
+    except ValueError:
+        return False
+
+
 POSITIVE: Mapping[str, Callable[[str, Any], bool]] = {
     "exact": exact,
     "unheard_of": exact,
@@ -127,6 +134,11 @@ POSITIVE: Mapping[str, Callable[[str, Any], bool]] = {
     "is_date_before": lambda held, value: dated(held, value, "is_date_before"),
     "is_date_after": lambda held, value: dated(held, value, "is_date_after"),
     "is_date_exact": lambda held, value: dated(held, value, "is_date_exact"),
+    "starts_with": lambda held, value: held.lower().startswith(text(value).lower()),
+    "ends_with": lambda held, value: held.lower().endswith(text(value).lower()),
+    "icontains_multi": lambda held, value: any(text(v).lower() in held.lower() for v in value),
+    "between": lambda held, value: ranged(held, value, wanted=True),
+    "not_between": lambda held, value: ranged(held, value, wanted=False),
 }
 # Whoever lacks the property is meant too.
 NEGATIVE = {
@@ -134,6 +146,9 @@ NEGATIVE = {
     "not_icontains": "icontains",
     "not_regex": "regex",
     "is_not_set": "is_set",
+    "not_starts_with": "starts_with",
+    "not_ends_with": "ends_with",
+    "not_icontains_multi": "icontains_multi",
 }
 # source: cohorts.md section 5, "negation"
 PAIRS = [
@@ -141,6 +156,7 @@ PAIRS = [
     ("gt", "lte"),
     ("lt", "gte"),
     ("is_date_before", "is_date_after"),
+    ("between", "not_between"),
 ]
 SWAPPED = {**dict(PAIRS), **{b: a for a, b in PAIRS}, "unheard_of": "is_not"}
 
@@ -273,7 +289,11 @@ def property_leaves(draw: st.DrawFn) -> Json:
     key = draw(st.sampled_from(list(HELD)))
     operator = draw(st.sampled_from(OPERATORS))
     value = draw(VALUES["day"] if "date" in operator else VALUES[key])
-    if isinstance(value, list) and operator not in ("exact", "is_not", "unheard_of"):
+    if "between" in operator:
+        value = draw(st.sampled_from([[4, 6], [-3, 5], [5, 5]]))
+    elif "multi" in operator:
+        value = draw(st.sampled_from([["pro", "5"], ["R", "x"], []]))
+    elif isinstance(value, list) and operator not in ("exact", "is_not", "unheard_of"):
         value = "pro"
     leaf = {"type": "person", "key": key, "operator": operator, "value": value}
     return leaf | ({"negation": True} if draw(st.integers(0, 4)) == 0 else {})

@@ -120,32 +120,48 @@ OPERATORS = (
     *("is_not_set", "gt", "gte", "lt", "lte", "is_date_before", "is_date_after", "is_date_exact"),
     "unknown",
 )
+OTHERS = (
+    *("starts_with", "not_starts_with", "ends_with", "not_ends_with", "icontains_multi"),
+    *("not_icontains_multi", "between", "not_between"),
+)
+LISTS: list[Any] = [[0, 30], ["-3", "5.0"], ["B", 5], [True, "a"], [], "a", 5, "True", "\U0001f600"]
 
 
 async def test_flags_are_counted_as_they_are_evaluated(events: EventStore, project_id: int) -> None:
     """Every operator with every value, against every value held."""
-    now = datetime.fromisoformat(CASES["now"])
+    asked = [(OPERATORS, VALUES, negation) for negation in (False, True)]
     held: list[dict[str, Any]] = [{}, *({"p": value} for value in VALUES)]
     await mirror(events, project_id, held)
     wrong = []
 
-    for operator in OPERATORS:
-        for negation in (False, True):
+    for operators, values, negation in (*asked, (OTHERS, LISTS, False), (OTHERS, LISTS, True)):
+        for operator in operators:
             leaves = [
                 {"key": "p", "operator": operator, "value": value, "negation": negation}
-                for value in VALUES
+                for value in values
             ]
-            bindings = Bindings()
-            conditions = [counted(leaf, bindings, now) for leaf in leaves]
-            found = await answers(events, project_id, conditions, bindings)
-            for place, leaf in enumerate(leaves):
-                test = property_test(parsed(leaf))
-                for number, properties in enumerate(held):
-                    expected = test(properties, SimpleNamespace(now=now))
-                    if bool(found[UUID(int=number)][place]) is not expected:
-                        wrong.append((leaf, properties))
+            wrong += await differing(events, project_id, leaves, held)
 
     assert wrong == []
+
+
+async def differing(
+    events: EventStore,
+    project_id: int,
+    leaves: Sequence[Mapping[str, Any]],
+    held: Sequence[Mapping[str, Any]],
+) -> list[tuple[Any, Any]]:
+    """What the store and the evaluation do not agree on."""
+    now, bindings = datetime.fromisoformat(CASES["now"]), Bindings()
+    conditions = [counted(leaf, bindings, now) for leaf in leaves]
+    found = await answers(events, project_id, conditions, bindings)
+    return [
+        (leaf, properties)
+        for place, leaf in enumerate(leaves)
+        for test in [property_test(parsed(leaf))]
+        for number, properties in enumerate(held)
+        if bool(found[UUID(int=number)][place]) is not test(properties, SimpleNamespace(now=now))
+    ]
 
 
 @pytest.mark.parametrize("key", KEYS)

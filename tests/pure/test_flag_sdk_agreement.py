@@ -127,7 +127,12 @@ class Agreement:
     def _leaf(self) -> dict[str, Any]:
         choose = self.choose
         key = choose.choice(list(PERSON_KEYS))
-        operator = choose.choice(["exact", "is_not", "icontains", "not_icontains", "is_set"])
+        operator = choose.choice(
+            [
+                *("exact", "is_not", "icontains", "not_icontains", "is_set"),
+                *("starts_with", "not_starts_with", "ends_with", "not_ends_with"),
+            ]
+        )
         value: Any = choose.choice([*TEXTS, *NUMBERS, True, False])
         if operator in ("exact", "is_not") and choose.random() < 0.5:
             value = choose.sample([*TEXTS, *NUMBERS, True, False], choose.randint(1, 3))

@@ -34,8 +34,23 @@ OPERATORS = [
     "is_date_before",
     "is_date_after",
     "is_date_exact",
+    "starts_with",
+    "not_starts_with",
+    "ends_with",
+    "not_ends_with",
+    "icontains_multi",
+    "not_icontains_multi",
+    "between",
+    "not_between",
     "unknown",
 ]
+OPPOSITES = {
+    "exact": "is_not",
+    "icontains": "not_icontains",
+    "starts_with": "not_starts_with",
+    "ends_with": "not_ends_with",
+    "icontains_multi": "not_icontains_multi",
+}
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
@@ -75,12 +90,10 @@ def test_any_condition_answers_yes_or_no_for_any_property(
 
 
 @settings(deadline=None)
-@given(st.sampled_from(["exact", "icontains"]), JSON, JSON)
+@given(st.sampled_from(list(OPPOSITES)), JSON, JSON)
 def test_the_negative_operator_is_the_opposite(operator: str, value: Any, held: Any) -> None:
-    opposite = {"exact": "is_not", "icontains": "not_icontains"}[operator]
-
     assert matches(leaf(operator, value), {"p": held}) is not matches(
-        leaf(opposite, value), {"p": held}
+        leaf(OPPOSITES[operator], value), {"p": held}
     )
 
 

@@ -34,6 +34,14 @@ _OPERATORS = {
     "is_date_before": "is a date before",
     "is_date_after": "is a date after",
     "is_date_exact": "is the date",
+    "starts_with": "starts with",
+    "not_starts_with": "does not start with",
+    "ends_with": "ends with",
+    "not_ends_with": "does not end with",
+    "icontains_multi": "contains",
+    "not_icontains_multi": "does not contain",
+    "between": "is in the range",
+    "not_between": "is a number outside the range",
 }
 _COUNTS = {
     "gte": "at least",

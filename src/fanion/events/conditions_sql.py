@@ -10,7 +10,7 @@ from typing import Final
 
 from fanion.properties.dates import parse_relative
 from fanion.properties.filters import Property
-from fanion.properties.sql import OPPOSITES, Bindings, property_condition
+from fanion.properties.sql import NEGATIVE, OPPOSITES, Bindings, property_condition
 
 NOBODY: Final = "toUUID('00000000-0000-0000-0000-000000000000')"
 
@@ -24,7 +24,6 @@ _WITH_MERGED = """
                 WHERE {project}) AS moved ON moved.new_person = kept.person_id
 """
 
-_MATCH_MISSING = frozenset({"is_not", "not_icontains", "not_regex", "is_not_set"})
 _DATED = frozenset({"is_date_before", "is_date_after", "is_date_exact"})
 
 
@@ -42,7 +41,7 @@ def _of_person(leaf: Property, bindings: Bindings, project: str) -> str:
     """A person without a row has no properties: where that is enough, who fails is asked."""
     operator = OPPOSITES.get(leaf.operator, leaf.operator) if leaf.negation else leaf.operator
     condition = property_condition(leaf, bindings)
-    if operator in _MATCH_MISSING:
+    if operator in NEGATIVE:
         failing = with_merged("persons FINAL", f"{project} AND NOT ({condition})", project)
         return f"person_id NOT IN ({failing})"
     wanted = with_merged("persons FINAL", f"{project} AND {condition}", project)

@@ -11,13 +11,19 @@ from fanion.flags.definition import parse_rules
 from fanion.properties.dates import parse_date_value
 from fanion.properties.filters import ID_MAX
 from fanion.properties.regex import search
+from fanion.properties.values import range_of
 
 KEY_CHARS_MAX = 400
 
 # These compare with text; a number or a list there never worked in any client.
 _TEXT_OPERATORS = frozenset(
-    {"regex", "not_regex", "icontains", "not_icontains", "gt", "gte", "lt", "lte"}
+    {
+        *("regex", "not_regex", "icontains", "not_icontains", "gt", "gte", "lt", "lte"),
+        *("starts_with", "not_starts_with", "ends_with", "not_ends_with"),
+    }
 )
+_LIST_OPERATORS = frozenset({"icontains_multi", "not_icontains_multi"})
+_RANGE_OPERATORS = frozenset({"between", "not_between"})
 _PATTERN_OPERATORS = frozenset({"regex", "not_regex"})
 _DATE_OPERATORS = frozenset({"is_date_before", "is_date_after"})
 _PERSON_TYPES = frozenset({"person", "cohort", "flag"})
@@ -155,7 +161,7 @@ def _check_value(leaf: Mapping[str, Any]) -> None:
     operator, value = leaf.get("operator"), leaf.get("value")
     if operator is not None and not isinstance(operator, str):
         raise _invalid(f"Filters are not valid (an operator must be text, not {operator!r})")
-    if operator in _TEXT_OPERATORS and not isinstance(value, str):
+    if not _is_comparable(operator, value):
         raise _invalid(f"Invalid value for operator {operator}: {value}", "invalid_value")
     if operator in _PATTERN_OPERATORS and isinstance(value, str) and search(value) is None:
         raise _invalid(
@@ -167,6 +173,14 @@ def _check_value(leaf: Mapping[str, Any]) -> None:
         raise _invalid(f"Invalid date value: {value}", "invalid_date")
     if leaf.get("type") == "cohort":
         _cohort_id(value)
+
+
+def _is_comparable(operator: str | None, value: object) -> bool:
+    if operator in _TEXT_OPERATORS:
+        return isinstance(value, str)
+    if operator in _LIST_OPERATORS:
+        return isinstance(value, list) and all(isinstance(part, str) for part in value)
+    return operator not in _RANGE_OPERATORS or range_of(value) is not None
 
 
 def _is_one_of(words: frozenset[str], value: object) -> bool:

@@ -15,12 +15,21 @@ from fanion.properties.dates import Ago, parse_date_value
 from fanion.properties.filters import Property
 from fanion.properties.match import wanted_texts
 from fanion.properties.regex import search
-from fanion.properties.sql import COLUMN, ORDER, Bindings, date_of
+from fanion.properties.sql import (
+    COLUMN,
+    NEGATIVE,
+    OPPOSITES,
+    ORDER,
+    TEXTS,
+    Bindings,
+    date_of,
+    range_condition,
+    text_condition,
+)
 from fanion.properties.values import number_of, text_of
 
 _NEVER = "0"
 _INSTANT = {"is_date_before": "<", "is_date_after": ">", "is_date_exact": "="}
-_NEGATIVE = frozenset({"is_not", "not_icontains", "not_regex", "is_not_set"})
 
 
 def flag_condition(leaf: Property, bindings: Bindings, now: datetime) -> str:
@@ -134,6 +143,17 @@ def _contains(held: _Held, leaf: Property, now: datetime) -> str:
     return _signed(f"position(lowerUTF8({held.text}), {part}) > 0", leaf)
 
 
+def _looked_at(held: _Held, leaf: Property, now: datetime) -> str:
+    several = leaf.operator.endswith("_multi") and isinstance(leaf.value, tuple | list)
+    parts = [text_of(part).lower() for part in (leaf.value if several else (leaf.value,))]
+    text = f"lowerUTF8({held.text})"
+    return _signed(text_condition(leaf.operator, text, parts, held.bindings), leaf)
+
+
+def _ranged(held: _Held, leaf: Property, now: datetime) -> str:
+    return range_condition(leaf.operator, held.text, leaf.value, held.bindings)
+
+
 def _matches(held: _Held, leaf: Property, now: datetime) -> str:
     pattern = text_of(leaf.value)
     if search(pattern) is None:
@@ -177,12 +197,15 @@ _CONDITIONS: dict[str, _Condition] = {
     **dict.fromkeys(("is_set", "is_not_set"), _is_set),
     **dict.fromkeys(ORDER, _ordered),
     **dict.fromkeys(_INSTANT, _dated),
+    **dict.fromkeys(TEXTS, _looked_at),
+    **dict.fromkeys((OPPOSITES[positive] for positive in TEXTS), _looked_at),
+    **dict.fromkeys(("between", "not_between"), _ranged),
 }
 
 
 def _signed(found: str, leaf: Property) -> str:
     """Of a row without the property the opposite holds."""
-    return f"NOT ifNull({found}, 0)" if leaf.operator in _NEGATIVE else f"ifNull({found}, 0)"
+    return f"NOT ifNull({found}, 0)" if leaf.operator in NEGATIVE else f"ifNull({found}, 0)"
 
 
 def _float_text(value: str) -> str:

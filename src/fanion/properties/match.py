@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 from fanion.properties.dates import Ago, parse_date, parse_date_value
 from fanion.properties.filters import Property
 from fanion.properties.regex import search
-from fanion.properties.values import MISSING, number_of, text_of
+from fanion.properties.values import MISSING, finite, number_of, range_of, text_of
 
 Properties = Mapping[str, Any]
 
@@ -114,6 +114,11 @@ def _operator_test(leaf: Property) -> PropertyTest:
         return _ordered(key, value, _ORDER[name])
     if name in _INSTANT:
         return _dated(key, value, _INSTANT[name])
+    if name in ("between", "not_between"):
+        return _ranged(key, value, wanted=name == "between")
+    positive = name.removeprefix("not_")
+    if positive in _TEXT_CHECKS:
+        return _checked(key, _TEXT_CHECKS[positive](value), wanted=positive == name)
     return never
 
 
@@ -170,6 +175,56 @@ def _contains(key: str, part: str, *, wanted: bool) -> PropertyTest:
             return not wanted
         text = value if type(value) is str else text_of(value)
         return (part in text.lower()) is wanted
+
+    return test
+
+
+def _checked(key: str, check: Callable[[str], bool], *, wanted: bool) -> PropertyTest:
+    """check: of the property's text in lower case"""
+
+    def test(properties: Properties, where: object) -> bool:
+        value = properties.get(key, MISSING)
+        if value is MISSING:
+            return not wanted
+        return check(text_of(value).lower()) is wanted
+
+    return test
+
+
+def _starting(value: Any) -> Callable[[str], bool]:
+    part = text_of(value).lower()
+    return lambda text: text.startswith(part)
+
+
+def _ending(value: Any) -> Callable[[str], bool]:
+    part = text_of(value).lower()
+    return lambda text: text.endswith(part)
+
+
+def _holding_any(value: Any) -> Callable[[str], bool]:
+    members = value if isinstance(value, tuple | list) else (value,)
+    parts = [text_of(member).lower() for member in members]
+    return lambda text: any(part in text for part in parts)
+
+
+_TEXT_CHECKS: Mapping[str, Callable[[Any], Callable[[str], bool]]] = {
+    "starts_with": _starting,
+    "ends_with": _ending,
+    "icontains_multi": _holding_any,
+}
+
+
+def _ranged(key: str, value: Any, *, wanted: bool) -> PropertyTest:
+    """What is no number is neither inside a range nor outside of it."""
+    ends = range_of(value)
+    if ends is None:
+        return never
+    low, high = ends
+
+    def test(properties: Properties, where: object) -> bool:
+        held = properties.get(key, MISSING)
+        number = None if held is MISSING else finite(text_of(held))
+        return number is not None and (low <= number <= high) is wanted
 
     return test
 

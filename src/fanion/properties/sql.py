@@ -15,7 +15,7 @@ from typing import Any
 from fanion.properties.dates import parse_date
 from fanion.properties.filters import Property
 from fanion.properties.regex import search
-from fanion.properties.values import text_of
+from fanion.properties.values import NUMBER, range_of, text_of
 
 # Keys that name one column of `attributes`; any other key is read from the text.
 COLUMN = re.compile(r"[A-Za-z0-9_$@.\- ]{1,200}")
@@ -38,8 +38,29 @@ OPPOSITES = {
     "gte": "lt",
     "is_date_before": "is_date_after",
     "is_date_after": "is_date_before",
+    "starts_with": "not_starts_with",
+    "not_starts_with": "starts_with",
+    "ends_with": "not_ends_with",
+    "not_ends_with": "ends_with",
+    "icontains_multi": "not_icontains_multi",
+    "not_icontains_multi": "icontains_multi",
+    "between": "not_between",
+    "not_between": "between",
 }
-_NEGATIVE = frozenset({"is_not", "not_icontains", "not_regex", "is_not_set"})
+# Those without the property match these.
+NEGATIVE = frozenset(
+    {
+        "is_not",
+        "not_icontains",
+        "not_regex",
+        "is_not_set",
+        "not_starts_with",
+        "not_ends_with",
+        "not_icontains_multi",
+    }
+)
+# Positive operators that look at the text in lower case.
+TEXTS = ("starts_with", "ends_with", "icontains_multi")
 
 
 class Bindings:
@@ -119,13 +140,13 @@ _Condition = Callable[[_Held, Any, str], str]
 def _exact(held: _Held, value: Any, operator: str) -> str:
     wanted = held.bindings.texts(_wanted(value))
     found = f"{held.is_there} AND {held.text} IN {wanted}"
-    return f"NOT ({found})" if operator in _NEGATIVE else f"({found})"
+    return f"NOT ({found})" if operator in NEGATIVE else f"({found})"
 
 
 def _contains(held: _Held, value: Any, operator: str) -> str:
     part = held.bindings.text(_text(value).lower())
     found = f"{held.is_there} AND position(lowerUTF8({held.text}), {part}) > 0"
-    return f"NOT ({found})" if operator in _NEGATIVE else f"({found})"
+    return f"NOT ({found})" if operator in NEGATIVE else f"({found})"
 
 
 def _matches(held: _Held, value: Any, operator: str) -> str:
@@ -134,11 +155,46 @@ def _matches(held: _Held, value: Any, operator: str) -> str:
         return _NOBODY
     bound = held.bindings.text(f"(?-s){pattern}")
     found = f"{held.is_there} AND match({held.text}, {bound})"
-    return f"NOT ({found})" if operator in _NEGATIVE else f"({found})"
+    return f"NOT ({found})" if operator in NEGATIVE else f"({found})"
+
+
+def _looked_at(held: _Held, value: Any, operator: str) -> str:
+    several = operator.endswith("_multi") and isinstance(value, tuple | list)
+    parts = [_text(part).lower() for part in (value if several else (value,))]
+    found = text_condition(operator, f"lowerUTF8({held.text})", parts, held.bindings)
+    found = f"{held.is_there} AND {found}"
+    return f"NOT ({found})" if operator in NEGATIVE else f"({found})"
+
+
+def text_condition(operator: str, text: str, parts: Sequence[str], bindings: Bindings) -> str:
+    """What one of TEXTS, or its opposite, looks for. text, parts: in lower case"""
+    positive = operator.removeprefix("not_")
+    if positive == "starts_with":
+        return f"startsWith({text}, {bindings.text(parts[0])})"
+    if positive == "ends_with":
+        return f"endsWith({text}, {bindings.text(parts[0])})"
+    found = f"ifNull(position({text}, part) > 0, 0)"
+    return f"arrayExists(part -> {found}, {bindings.texts(parts)})"
+
+
+def _ranged(held: _Held, value: Any, operator: str) -> str:
+    return range_condition(operator, held.text, value, held.bindings)
+
+
+def range_condition(operator: str, text: str, value: Any, bindings: Bindings) -> str:
+    """What is no number is neither inside a range nor outside of it."""
+    ends = range_of(value)
+    if ends is None:
+        return _NOBODY
+    low, high = (bindings.add(end, "Float64") for end in ends)
+    inside = "BETWEEN" if operator == "between" else "NOT BETWEEN"
+    test = f"ifNull(isFinite(number) AND number {inside} {low} AND {high}, 0)"
+    number = f"toFloat64OrNull(extract({text}, {bindings.text(f'^({NUMBER})$')}))"
+    return f"arrayExists(number -> {test}, [{number}])"
 
 
 def _is_set(held: _Held, value: Any, operator: str) -> str:
-    return f"NOT {held.is_set}" if operator in _NEGATIVE else held.is_set
+    return f"NOT {held.is_set}" if operator in NEGATIVE else held.is_set
 
 
 def _ordered(held: _Held, value: Any, operator: str) -> str:
@@ -174,6 +230,9 @@ _CONDITIONS: dict[str, _Condition] = {
     **dict.fromkeys(("is_set", "is_not_set"), _is_set),
     **dict.fromkeys(ORDER, _ordered),
     **dict.fromkeys(("is_date_before", "is_date_after", "is_date_exact"), _dated),
+    **dict.fromkeys(TEXTS, _looked_at),
+    **dict.fromkeys((OPPOSITES[positive] for positive in TEXTS), _looked_at),
+    **dict.fromkeys(("between", "not_between"), _ranged),
 }
 
 

@@ -1,8 +1,13 @@
 """How a property value reads as text and as a number."""
 
 import json
+import re
 from decimal import Decimal
 from typing import Any, Final
+
+# What reads as a number where both ends of a range do, in Python as in the event store.
+NUMBER: Final = r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
+_NUMBER = re.compile(NUMBER)
 
 # Stands for "the property does not exist", which is not the same as null.
 MISSING: Final = object()
@@ -35,6 +40,21 @@ def number_of(value: Any) -> float | None:
         return float(value)
     except (ValueError, OverflowError):
         return None
+
+
+def finite(text: str) -> float | None:
+    """A number without blanks around it; infinity is none."""
+    number = float(text) if _NUMBER.fullmatch(text) else None
+    return number if number is not None and abs(number) != float("inf") else None
+
+
+def range_of(value: Any) -> tuple[float, float] | None:
+    """The ends of a range, both of them in it: two numbers, the lesser first; None for anything
+    else."""
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        return None
+    low, high = (finite(text_of(end)) for end in value)
+    return None if low is None or high is None or low > high else (low, high)
 
 
 def _float_text(value: float) -> str:
