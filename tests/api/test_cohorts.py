@@ -660,6 +660,25 @@ async def test_members_follow_a_merge_at_once(home: Home) -> None:
     assert sorted(len(one["distinct_ids"]) for one in page["results"]) == [1, 3]
 
 
+async def test_a_file_may_name_persons_that_were_merged_since(home: Home) -> None:
+    await three_people(home)
+    ann = (await home.person("ann"))["uuid"]
+    merge = {"event": "$merge_dangerously", "distinct_id": "bob", "properties": {"alias": "ann"}}
+    await home.capture(merge)
+
+    answer = await home.api.post(
+        "/cohorts/",
+        data={"name": "file", "is_static": "true"},
+        files={"csv": ("ids.csv", f"person_id\n{ann}\n{UUID(int=7)}\n")},
+    )
+    await home.site.calculated()
+
+    assert answer.status_code == 201, answer.text
+    [member] = (await home.get(f"/cohorts/{answer.json()['id']}/persons/"))["results"]
+    assert member["distinct_ids"] == ["ann", "bob"]
+    assert member["uuid"] != ann
+
+
 # ── Explanations ─────────────────────────────────────────────────────────────────────────
 
 

@@ -249,14 +249,14 @@ class Calculator:
         async for some in self._uploads.ids(one.id):
             if one.kind == "flag":
                 async for enabled in self._enabled_for(claim.cohort.project_id, int(some[0])):
-                    await self._work.add(claim, enabled, self._now())
+                    await self._work.add_person_ids(claim, enabled, self._now())
             elif one.kind == "distinct_id":
                 await self._work.add_distinct_ids(claim, some, self._now())
             elif one.kind == "email":
                 emails = [email.lower() for email in some]
                 await self._work.add_emails(claim, emails, self._now())
             elif uuids := person_ids(some):
-                await self._work.add(claim, uuids, self._now())
+                await self._work.add_person_ids(claim, uuids, self._now())
 
     def _again(self, claim: Claim, *, failed: bool) -> datetime | None:
         """When the cohort is due next if nobody changes it."""

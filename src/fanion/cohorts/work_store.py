@@ -32,7 +32,7 @@ from fanion.cohorts.store import StoredCohort, drop_imports, get_cohort
 from fanion.cohorts.upload import Kind
 from fanion.db.cohort_tables import AWAITED, NEVER, cohort_imports, cohort_people, cohorts
 from fanion.db.engine import Records
-from fanion.db.tables import ID, person_distinct_ids, persons
+from fanion.db.tables import ID, person_distinct_ids, person_overrides, persons
 from fanion.db.upsert import upsert
 
 _cohort = cohorts.c
@@ -40,6 +40,7 @@ _import = cohort_imports.c
 _member = cohort_people.c
 _person = persons.c
 _link = person_distinct_ids.c
+_override = person_overrides.c
 
 # Members in one transaction: SQLite writes them in 20 ms, for which ingestion has to wait.
 MEMBERS_MAX = 2_000
@@ -95,6 +96,18 @@ class WorkStore:
         """Persons who do not exist are left out. At most MEMBERS_MAX. raises: LeaseLost"""
         who = select(_person.id).where(
             _person.project_id == claim.cohort.project_id, _person.uuid.in_(members)
+        )
+        async with self._holding(claim, now) as connection:
+            await connection.run_sync(_add, claim, who)
+
+    async def add_person_ids(self, claim: Claim, ids: Sequence[UUID], now: datetime) -> None:
+        """As `add`; of persons that were merged since somebody wrote their ids down, those that
+        they became. raises: LeaseLost"""
+        mine = _override.project_id == claim.cohort.project_id
+        became = select(_override.new_person).where(mine, _override.old_person.in_(ids))
+        who = select(_person.id).where(
+            _person.project_id == claim.cohort.project_id,
+            or_(_person.uuid.in_(ids), _person.uuid.in_(became)),
         )
         async with self._holding(claim, now) as connection:
             await connection.run_sync(_add, claim, who)
