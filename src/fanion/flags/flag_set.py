@@ -20,7 +20,7 @@ from fanion.flags.definition import ANYWHERE, Definitions, Flag, Rules, compile_
 from fanion.flags.program import Program, compile_program
 from fanion.flags.reads import Reads, flag_reads, union
 from fanion.flags.subject import Run
-from fanion.properties.filters import Leaf
+from fanion.properties.filters import Leaf, Property
 from fanion.properties.match import Properties
 
 
@@ -128,6 +128,8 @@ class _Builder:
     ) -> None:
         self.entries: dict[str, Entry] = {}
         self.problems: dict[str, str] = {}
+        self._reads: dict[tuple[object, ...], Reads] = {}
+        self._tests: dict[Leaf, RunTest] = {}
         self._flags = flags
         self._group_types = group_types
         self.cohorts = cohorts
@@ -170,10 +172,23 @@ class _Builder:
         own = flag_reads(
             flag.key, rules, self.cohorts, type_name, keeps_experience=flag.keeps_experience
         )
-        return Entry(flag.key, program, tuple(depends_on), union([own, *(e.reads for e in before)]))
+        reads = union([own, *(e.reads for e in before)])
+        return Entry(flag.key, program, tuple(depends_on), self._shared(reads))
+
+    def _shared(self, reads: Reads) -> Reads:
+        """The flags of a project look at the same few properties."""
+        named = (reads.person, reads.cohorts, *reads.groups.items(), reads.continuity)
+        return self._reads.setdefault(named, reads)
 
     def _leaf_test(self, leaf: Leaf) -> RunTest:
-        return leaf_test(leaf, self.cohorts, self._flag)
+        """Equal leaves that compare with texts share a test. Others do not: 1, 1.0 and true,
+        which conditions tell apart, are equal in Python."""
+        if not _compares_texts(leaf):
+            return leaf_test(leaf, self.cohorts, self._flag)
+        test = self._tests.get(leaf)
+        if test is None:
+            test = self._tests[leaf] = leaf_test(leaf, self.cohorts, self._flag)
+        return test
 
     def _dependencies(self, key: str) -> list[str]:
         """Active flags that the conditions name; unknown ones show when they are compiled."""
@@ -190,3 +205,10 @@ class _Builder:
         if flag is None:
             raise ValueError(f"depends on flag {name}, which does not exist")
         return flag
+
+
+def _compares_texts(leaf: Leaf) -> bool:
+    if not isinstance(leaf, Property):
+        return False
+    values = leaf.value if isinstance(leaf.value, tuple) else (leaf.value,)
+    return all(isinstance(value, str) for value in values)

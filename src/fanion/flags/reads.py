@@ -1,15 +1,19 @@
 """What flags may look at, known when they are loaded."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
 
 from fanion.flags.conditions import Cohorts
 from fanion.flags.definition import Rules
 from fanion.flags.program import hashes
 from fanion.properties.filters import InCohort, Property, leaves
 
+_T = TypeVar("_T")
+
 # Always known: the request says it.
 _IMPLIED = frozenset({"distinct_id", "$group_key"})
+_NONE: Final[frozenset[Any]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +24,10 @@ class Reads:
     continuity: keys of flags whose kept distinct ids matter
     """
 
-    person: frozenset[str] = frozenset()
-    cohorts: frozenset[int] = frozenset()
+    person: frozenset[str] = _NONE
+    cohorts: frozenset[int] = _NONE
     groups: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    continuity: frozenset[str] = frozenset()
+    continuity: frozenset[str] = _NONE
 
 
 def flag_reads(
@@ -44,21 +48,38 @@ def flag_reads(
     if rules.group_type_index is not None:
         return Reads(groups={type_name: asked} if type_name is not None and asked else {})
     keeps = keeps_experience and hashes(rules)
-    return Reads(asked, frozenset(stored), {}, frozenset({key}) if keeps else frozenset())
+    return _reads(asked, stored, {}, {key} if keeps else ())
 
 
 def union(parts: Iterable[Reads]) -> Reads:
+    several = list(parts)
+    if len(several) == 1:
+        return several[0]
     person: set[str] = set()
     cohorts: set[int] = set()
     continuity: set[str] = set()
     groups: dict[str, frozenset[str]] = {}
-    for part in parts:
+    for part in several:
         person |= part.person
         cohorts |= part.cohorts
         continuity |= part.continuity
         for name, keys in part.groups.items():
             groups[name] = groups.get(name, frozenset()) | keys
-    return Reads(frozenset(person), frozenset(cohorts), groups, frozenset(continuity))
+    return _reads(person, cohorts, groups, continuity)
+
+
+def _reads(
+    person: Collection[str],
+    cohorts: Collection[int],
+    groups: Mapping[str, frozenset[str]],
+    continuity: Collection[str],
+) -> Reads:
+    return Reads(_frozen(person), _frozen(cohorts), groups, _frozen(continuity))
+
+
+def _frozen(found: Collection[_T]) -> frozenset[_T]:
+    """Each empty set takes 216 bytes, and of a flag's three most are."""
+    return frozenset(found) if found else _NONE
 
 
 def _add_cohort(

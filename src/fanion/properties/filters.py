@@ -6,6 +6,7 @@ A tree is immutable and can be trusted by everything that interprets it: the Pyt
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from sys import intern
 from typing import Any, Literal
 
 # Deeper nesting than the web interface can make; keeps every walk far from the recursion limit.
@@ -158,7 +159,8 @@ def _property(raw: Mapping[str, Any], kind: str, negation: bool) -> Property:
         raise ValueError("group_type_index must be a whole number")
     value = raw.get("value")
     value = tuple(value) if isinstance(value, list) else value
-    return Property(key, value, _operator(raw), kind, index, negation)
+    # Read from JSON, the same few names come as a text of their own each time.
+    return Property(intern(key), value, intern(_operator(raw)), intern(kind), index, negation)
 
 
 def _operator(raw: Mapping[str, Any]) -> str:
