@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from fanion.flags.built import build
 from fanion.flags.definition import CohortRow, Definitions, FlagRow
 from fanion.flags.definitions_document import definitions_document
-from fanion.flags.flag_set import compile_definitions
 from fanion.http import is_known_version
 
 Json = dict[str, Any]
@@ -15,7 +15,7 @@ Json = dict[str, Any]
 
 def document(*flags: FlagRow, newer: bool = True, cohorts: tuple[CohortRow, ...] = ()) -> Json:
     definitions = Definitions(flags, {0: "company"}, cohorts, 1)
-    flag_set = compile_definitions(definitions)
+    flag_set = build(definitions).flag_set
     made = definitions_document(7, definitions, flag_set, with_cohorts=True, newer=newer)
     found: Json = json.loads(made.body)
     return found

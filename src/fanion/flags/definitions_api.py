@@ -10,11 +10,12 @@ from urllib.parse import unquote
 from fanion.db.engine import RecordsUnavailable
 from fanion.errors import NotFound, Unavailable
 from fanion.flags.answers import payload_text
+from fanion.flags.built import Built
 from fanion.flags.definitions_document import Document, definitions_document
 from fanion.flags.evaluator import Evaluator
 from fanion.flags.large import ANSWERED_ON_LOOP_MAX, beside
 from fanion.flags.readers import DefinitionReaders
-from fanion.flags.snapshot import PROJECTS_MAX, Built
+from fanion.flags.snapshot import PROJECTS_MAX
 from fanion.flags.stream import Broadcaster
 from fanion.http import Request, Response, is_known_version, json_response
 from fanion.projects.model import Project

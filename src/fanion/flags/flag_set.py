@@ -8,15 +8,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
-from fanion.flags.conditions import (
-    CohortDefinition,
-    Cohorts,
-    RunTest,
-    compile_cohort,
-    leaf_test,
-)
+from fanion.flags.conditions import CohortDefinition, Cohorts, RunTest, leaf_test
 from fanion.flags.decision import Decision
-from fanion.flags.definition import ANYWHERE, Definitions, Flag, Rules, compile_flag
+from fanion.flags.definition import ANYWHERE, Flag, Rules
 from fanion.flags.program import Program, compile_program
 from fanion.flags.reads import Reads, flag_reads, union
 from fanion.flags.subject import Run
@@ -74,27 +68,22 @@ class FlagSet:
         return self.flags.get(self.keys_by_id.get(name, name))
 
 
-def compile_definitions(definitions: Definitions) -> FlagSet:
-    """Never fails, as build_flag_set does not."""
-    return build_flag_set(
-        map(compile_flag, definitions.flags),
-        definitions.group_types,
-        map(compile_cohort, definitions.cohorts),
-    )
-
-
 def build_flag_set(
     flags: Iterable[Flag],
     group_types: Mapping[int, str],
     cohorts: Iterable[CohortDefinition] = (),
+    former: FlagSet | None = None,
 ) -> FlagSet:
     """Never fails: what cannot be computed is set aside with its problem.
 
     flags:       of one project, in the order in which answers shall list them
     group_types: index → name
+    former:      a set with the same group types and cohorts; what it has compiled of flags
+                 that are the very same objects here is taken over
     """
     kept = {flag.key: flag for flag in flags if not flag.deleted}
-    builder = _Builder(kept, group_types, Cohorts({cohort.id: cohort for cohort in cohorts}))
+    all_cohorts = Cohorts({cohort.id: cohort for cohort in cohorts})
+    builder = _Builder(kept, group_types, all_cohorts, former)
     builder.add_all()
     return FlagSet(
         flags=kept,
@@ -124,7 +113,11 @@ def by_device(program: Program) -> Program:
 
 class _Builder:
     def __init__(
-        self, flags: Mapping[str, Flag], group_types: Mapping[int, str], cohorts: Cohorts
+        self,
+        flags: Mapping[str, Flag],
+        group_types: Mapping[int, str],
+        cohorts: Cohorts,
+        former: FlagSet | None,
     ) -> None:
         self.entries: dict[str, Entry] = {}
         self.problems: dict[str, str] = {}
@@ -132,6 +125,7 @@ class _Builder:
         self._tests: dict[Leaf, RunTest] = {}
         self._flags = flags
         self._group_types = group_types
+        self._former = former
         self.cohorts = cohorts
         self.keys_by_id = {str(flag.id): key for key, flag in flags.items()}
 
@@ -153,9 +147,16 @@ class _Builder:
         try:
             if flag.rules is None:
                 raise ValueError(flag.problem or "the filters cannot be read")
-            self.entries[key] = self._entry(flag, flag.rules)
+            self.entries[key] = self._former_entry(flag) or self._entry(flag, flag.rules)
         except ValueError as error:
             self.problems[key] = str(error)
+
+    def _former_entry(self, flag: Flag) -> Entry | None:
+        """Unless it depends on other flags: what those are may have changed."""
+        if self._former is None or self._former.flags.get(flag.key) is not flag:
+            return None
+        entry = self._former.by_key.get(flag.key)
+        return None if flag.rules is None or flag.rules.flags_named() else entry
 
     def _entry(self, flag: Flag, rules: Rules) -> Entry:
         before = []

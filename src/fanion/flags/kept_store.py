@@ -12,6 +12,7 @@ import msgspec
 import structlog
 
 from fanion.flags.definition import Definitions
+from fanion.flags.packed import written
 from fanion.projects.model import Project
 
 # Changes wait this long for others to be written with them.
@@ -32,7 +33,7 @@ _PROJECT = "SELECT project FROM kept WHERE api_token = ?"
 _DEFINITIONS = "SELECT definitions FROM kept WHERE project_id = ?"
 _PROJECTS = "SELECT project FROM kept ORDER BY project_id"
 
-_encode = msgspec.msgpack.Encoder().encode
+_encode = msgspec.msgpack.Encoder(enc_hook=written).encode
 _project = msgspec.msgpack.Decoder(Project).decode
 _definitions = msgspec.msgpack.Decoder(Definitions).decode
 

@@ -5,16 +5,18 @@ import gc
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import Never, Protocol
 
 import structlog
 
 from fanion.db.engine import RecordsUnavailable
+from fanion.flags.built import Built, build
 from fanion.flags.definition import Definitions
-from fanion.flags.flag_set import FlagSet, compile_definitions
+from fanion.flags.flag_set import FlagSet
 from fanion.flags.large import ANSWERED_ON_LOOP_MAX, COMPILED_ON_LOOP_MAX, beside
+
+__all__ = ["Built", "FlagSets"]
 
 # Projects whose flags are kept; the one that was asked for longest ago makes room.
 PROJECTS_MAX = 20_000
@@ -26,14 +28,6 @@ WATCH_PROJECTS_MAX = 1_000
 BUILD_WAIT_S = 0.5
 # Without former ones: 20,000 flags are read and compiled in three seconds.
 FIRST_BUILD_WAIT_S = 10.0
-
-
-@dataclass(frozen=True, slots=True)
-class Built:
-    """A project's flags as stored and as compiled, of one moment."""
-
-    definitions: Definitions
-    flag_set: FlagSet
 
 
 class Source(Protocol):
@@ -177,7 +171,7 @@ class FlagSets:
         changes = self._changes.get(project_id, 0)
         try:
             definitions = await self._store.definitions(project_id)
-            built = await _compiled(definitions)
+            built = await _compiled(definitions, self._built.get(project_id))
         finally:
             if changes == self._changes.get(project_id, 0):
                 self._building.pop(project_id, None)
@@ -185,7 +179,7 @@ class FlagSets:
             self._stale.discard(project_id)
             self._behind.discard(project_id)
             self._put(project_id, built)
-            self._keeper.put(project_id, definitions)
+            self._keeper.put(project_id, built.definitions)
         return built
 
     def _put(self, project_id: int, built: Built) -> None:
@@ -207,10 +201,8 @@ async def _at_last(building: "asyncio.Task[Built]", error: Exception) -> Built:
     raise RecordsUnavailable(str(error) or "the flags were not read in time") from error
 
 
-async def _compiled(definitions: Definitions) -> Built:
-    def work() -> Built:
-        return Built(definitions, compile_definitions(definitions))
-
+async def _compiled(definitions: Definitions, former: Built | None = None) -> Built:
+    work = partial(build, definitions, former)
     flags = len(definitions.flags)
     large = flags > ANSWERED_ON_LOOP_MAX
     return await beside(flags, COMPILED_ON_LOOP_MAX, partial(_uncollected, work) if large else work)

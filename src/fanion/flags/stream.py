@@ -13,7 +13,8 @@ import msgspec
 
 from fanion.db.engine import RecordsUnavailable
 from fanion.errors import Unavailable
-from fanion.flags.snapshot import Built, FlagSets
+from fanion.flags.built import Built
+from fanion.flags.snapshot import FlagSets
 
 # Proxies cut connections that are silent for 60 s, some for 30.
 HEARTBEAT_S = 10.0
