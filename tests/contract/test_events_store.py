@@ -128,6 +128,22 @@ async def test_a_copy_is_never_visible(events: EventStore, project_id: int) -> N
     assert await events.get(project_id, original.uuid) is not None
 
 
+async def test_copies_never_shorten_a_page_of_one_distinct_id(
+    events: EventStore, project_id: int
+) -> None:
+    sent = [event(project_id, minutes=-n, person_id=UUID(int=7)) for n in range(4)]
+    moved = replace(sent[0], timestamp=sent[0].timestamp - timedelta(days=1))
+
+    await insert(events, [*sent, sent[0], sent[1]])
+    await insert(events, [moved])
+
+    for whose in ({"distinct_id": "ada"}, {"person_id": UUID(int=7)}):
+        assert await page(events, project_id, **whose) == sent
+        assert await page(events, project_id, limit=2, **whose) == sent[:2]
+        oldest = await page(events, project_id, ascending=True, **whose)
+        assert [e.uuid for e in oldest] == [sent[n].uuid for n in (0, 3, 2, 1)]
+
+
 async def test_the_same_uuid_lives_in_each_project(events: EventStore, project_id: int) -> None:
     mine = event(project_id)
     theirs = replace(mine, project_id=project_id + (1 << 40))
