@@ -16,9 +16,10 @@ from sqlalchemy import Row, Text, func, select, type_coerce
 from fanion.cohorts.behaviour import CriteriaError
 from fanion.cohorts.memberships_store import memberships
 from fanion.db.tables import person_distinct_ids, persons
+from fanion.flags.built import build
 from fanion.flags.continuity_store import HashKeys, kept_identities
 from fanion.flags.evaluate import evaluate
-from fanion.flags.flag_set import FlagSet, compile_definitions
+from fanion.flags.flag_set import FlagSet
 from fanion.flags.store import FlagStore
 from fanion.flags.subject import Subject
 
@@ -44,7 +45,7 @@ class EnabledPersons:
         raises: CriteriaError when the flag cannot be computed, RecordsUnavailable
         """
         definitions = await self.store.definitions(project_id)
-        flag_set = await asyncio.to_thread(compile_definitions, definitions)
+        flag_set = (await asyncio.to_thread(build, definitions)).flag_set
         key = flag_set.keys_by_id.get(str(flag_id), "")
         if key in flag_set.problems:
             raise _not_computable(key, flag_set.problems[key])
