@@ -5,13 +5,18 @@ TESTS ?= tests
 # Clients that the tests drive beside the posthog package of the environment.
 OLD_POSTHOG := .venv/clients/posthog-3
 NPM := tests/clients/npm
+# Python may be told to write no bytecode (PYTHONDONTWRITEBYTECODE, usual in containers): each
+# start then compiled 300 files again, a fifth of its time. A file that has changed is compiled anew.
+COMPILE := -$(BIN)/python -m compileall -q src
 
 .PHONY: run test check format lock bench clean
 
 run: .venv/.installed
+	$(COMPILE)
 	$(BIN)/fanion serve
 
 test: .venv/.installed-dev $(OLD_POSTHOG)/.installed $(NPM)/node_modules/.installed
+	$(COMPILE)
 	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder $(TESTS)
 
 check: .venv/.installed-dev
@@ -43,6 +48,7 @@ lock:
 .venv/.installed: .venv/bin/python requirements.lock pyproject.toml
 	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements.lock
 	$(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(COMPILE)
 	touch $@
 
 .venv/.installed-dev: .venv/.installed requirements-dev.lock
