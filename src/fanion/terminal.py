@@ -17,6 +17,7 @@ from rich.text import Text
 
 from fanion.config import Settings, SettingsError, read_settings
 from fanion.db.engine import Records, RecordsUnavailable, open_records
+from fanion.db.migrate import migrate as migrate_records
 from fanion.errors import AppError
 from fanion.events.event import EventStoreUnavailable
 from fanion.geoip import GeoIpUnreadable
@@ -40,8 +41,6 @@ def settings_of(**flags: Any) -> Settings:
 
 def with_records(settings: Settings, work: Callable[[Records], Coroutine[Any, Any, T]]) -> T:
     async def opened() -> T:
-        from fanion.db.migrate import migrate as migrate_records  # `serve` starts without it
-
         settings.data.mkdir(parents=True, exist_ok=True)
         await migrate_records(settings.records_url)
         records = await open_records(settings.records_url)

@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from alembic.util import CommandError
 from sqlalchemy import Connection, text
 
 from fanion.db.engine import open_records
-from fanion.db.migrate import migrate, schema_is_current
+from fanion.db.migrate import FOLDER, NEWEST, migrate, schema_is_current
 from fanion.db.tables import metadata
 from tests.conftest import ENGINES
 from tests.postgres import Postgres
@@ -42,6 +44,10 @@ def _difference(connection: Connection) -> list[object]:
     return list(compare_metadata(MigrationContext.configure(connection), metadata))
 
 
+def test_the_newest_revision_is_told_by_the_names_of_the_files() -> None:
+    assert ScriptDirectory(str(FOLDER)).get_heads() == [NEWEST]
+
+
 async def test_the_schema_is_current_only_after_migrating(empty_url: str) -> None:
     before = await schema_is_current(empty_url)
     await migrate(empty_url)
@@ -58,6 +64,17 @@ async def test_a_schema_of_a_later_version_is_not_current(empty_url: str) -> Non
     await records.close()
 
     assert not await schema_is_current(empty_url)
+
+
+async def test_a_schema_of_a_later_version_is_refused(empty_url: str) -> None:
+    await migrate(empty_url)
+    records = await open_records(empty_url)
+    async with records.write() as connection:
+        await connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    await records.close()
+
+    with pytest.raises(CommandError, match="9999"):
+        await migrate(empty_url)
 
 
 async def test_servers_that_start_together_migrate_once(empty_url: str) -> None:

@@ -8,7 +8,8 @@ from alembic import command
 from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine
 
-from fanion.db.migrate import FOLDER, config_of
+from fanion.db.migrate import FOLDER
+from fanion.db.upgrade import config_of
 
 
 def write_revision(message: str) -> None:
