@@ -21,10 +21,11 @@ from fanion.events.event import EventStoreUnavailable
 from fanion.events.store import EventStore
 from fanion.log.port import AcceptLog, Backlog, Entry, Envelope
 from fanion.logs import LineWriter
-from fanion.main import Running, Stores, build, open_log
+from fanion.main import Running, build
 from fanion.metrics import Metrics
 from fanion.projects.keys import hash_key, mask
 from fanion.projects.model import Level
+from fanion.public_parts import PublicStores, build_public_parts, open_log
 from tests.exchange import MemoryTransport
 from tests.management import NOW, Clock
 
@@ -155,8 +156,8 @@ async def open_site(
         writer = LineWriter(stream)
         stack.callback(writer.close)
         breakable = Breakable(events)
-        stores = Stores(records, cast(EventStore, breakable), log)
-        running = build(chosen, stores, Metrics(), writer, clock.now)
+        public = build_public_parts(chosen, PublicStores(records, log), Metrics(), clock.now)
+        running = build(chosen, public, cast(EventStore, breakable), writer)
         ingesting = [asyncio.create_task(consumer.run()) for consumer in running.consumers]
         stack.push_async_callback(_end, running, ingesting)
         yield Site(chosen, records, breakable, log, clock, running, writer, stream, ingesting)

@@ -1,10 +1,13 @@
 """The command `fanion`, also as `python -m fanion`."""
 
+import gc
 import sys
 
 
 def main() -> None:
     if sys.argv[1:2] == ["serve"]:
+        # What is loaded stays: looking through it for garbage was a seventh of the time it took.
+        gc.disable()
         from fanion.cli_serve import app
     else:
         from fanion.cli import app

@@ -16,11 +16,11 @@ from fanion.activity.store import Author
 from fanion.cli_transfer import DryRun, Email, author_of, import_into, report_as_json, show_report
 from fanion.clock import utc_now
 from fanion.config import Settings
+from fanion.data_folder import DataFolderTaken, data_folder
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.http import UNKNOWN_ADDRESS
-from fanion.main import open_log
 from fanion.projects.model import Project
-from fanion.serving import DataFolderTaken, data_folder
+from fanion.public_parts import open_log
 from fanion.terminal import AsJson, Data, printable, refuse, settings_of, with_records, write_out
 from fanion.transfer.copying import Copied, EventCopy
 from fanion.transfer.document import Document

@@ -1,7 +1,7 @@
 """Builds what answers flags: on the records store, and while it is down on what was kept."""
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -10,6 +10,7 @@ from random import random
 
 from fanion.activity.organizations_store import tell_of_organization
 from fanion.activity.projects_store import tell_of_project, tell_of_secret_key
+from fanion.beside import Follower
 from fanion.cohorts.memberships_store import memberships
 from fanion.config import Settings
 from fanion.db.engine import Records
@@ -41,8 +42,6 @@ from fanion.projects.secret_keys import SecretKeys
 from fanion.projects.store import ProjectStore
 from fanion.server.connections import allow_connections
 from fanion.server.public import FlagEndpoints
-
-Follower = Callable[[], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,13 +16,13 @@ from rich.table import Table
 from rich.text import Text
 
 from fanion.config import Settings, SettingsError, read_settings
+from fanion.data_folder import DataFolderTaken
 from fanion.db.engine import Records, RecordsUnavailable, open_records
 from fanion.db.migrate import migrate as migrate_records
 from fanion.errors import AppError
 from fanion.events.event import EventStoreUnavailable
 from fanion.geoip import GeoIpUnreadable
 from fanion.server.serve import PortTaken
-from fanion.serving import DataFolderTaken
 
 T = TypeVar("T")
 

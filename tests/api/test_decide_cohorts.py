@@ -126,7 +126,7 @@ async def test_a_deleted_cohort_counts_nobody(home: Home) -> None:
             update(cohorts).where(cohorts.c.id == cohort_id).values(deleted=True)
         )
         await connection.run_sync(move_flag_version, home.project_id)
-    await home.site.running.flags.flag_sets.catch_up()
+    await home.site.running.public.flags.flag_sets.catch_up()
 
     decided = await home.decide("ann")
 

@@ -19,7 +19,7 @@ async def flag_for(home: Home, country: str) -> None:
 
 async def decided(home: Home, peer: str, forwarded: str | None = None, **fields: Any) -> Any:
     """By the serving endpoint, with a made-up location database."""
-    endpoint = home.site.running.flags.endpoints.decide
+    endpoint = home.site.running.public.flags.endpoints.decide
     located = replace(endpoint, locate=lambda address: PLACES.get(address, {}))
     body = json.dumps({"api_key": home.token, "distinct_id": "ann", **fields}).encode()
     headers = httpx.Headers({} if forwarded is None else {"x-forwarded-for": forwarded})

@@ -535,7 +535,7 @@ def another_server(home: Home) -> PersonChanges:
 
 
 async def author_of(home: Home) -> Author:
-    project = await home.site.running.projects.by_id(home.project_id)
+    project = await home.site.running.public.flags.projects.by_id(home.project_id)
     assert project is not None
     return Author(project=project, user_id=home.user_id, now=home.site.clock.now())
 

@@ -14,7 +14,7 @@ SOON_S = 10
 
 async def following(home: Home) -> asyncio.Task[None]:
     """What `main` runs beside the server: it notices changes."""
-    return asyncio.create_task(home.site.running.flags.flag_sets.watch())
+    return asyncio.create_task(home.site.running.public.flags.flag_sets.watch())
 
 
 @pytest.fixture
@@ -27,11 +27,11 @@ async def watching(home: Home) -> AsyncIterator[None]:
 
 @pytest.fixture
 def broadcaster(home: Home) -> Broadcaster:
-    return home.site.running.flags.broadcaster
+    return home.site.running.public.flags.broadcaster
 
 
 async def version(home: Home) -> int:
-    built = await home.site.running.flags.flag_sets.built(home.project_id)
+    built = await home.site.running.public.flags.flag_sets.built(home.project_id)
     return built.definitions.version
 
 
@@ -64,7 +64,7 @@ async def test_another_projects_change_is_none_of_its_business(
     await anext(messages)
     waiting = asyncio.ensure_future(anext(messages))
 
-    home.site.running.flags.flag_sets.changed(home.project_id + 1)
+    home.site.running.public.flags.flag_sets.changed(home.project_id + 1)
     await asyncio.wait([waiting], timeout=0.05)
 
     assert not waiting.done()
@@ -73,7 +73,7 @@ async def test_another_projects_change_is_none_of_its_business(
 
 
 async def test_a_silent_connection_is_kept_open(home: Home) -> None:
-    broadcaster = Broadcaster(home.site.running.flags.flag_sets, 10, heartbeat_s=0.05)
+    broadcaster = Broadcaster(home.site.running.public.flags.flag_sets, 10, heartbeat_s=0.05)
     beating = asyncio.create_task(broadcaster.beat())
     messages = broadcaster.messages(home.project_id)
 
@@ -87,7 +87,7 @@ async def test_a_silent_connection_is_kept_open(home: Home) -> None:
 
 
 async def test_closing_ends_every_listener_and_lets_no_other_in(home: Home) -> None:
-    broadcaster = Broadcaster(home.site.running.flags.flag_sets, 100)
+    broadcaster = Broadcaster(home.site.running.public.flags.flag_sets, 100)
     listeners = [broadcaster.messages(home.project_id) for _ in range(100)]
     for messages in listeners:
         await anext(messages)
@@ -103,7 +103,7 @@ async def test_closing_ends_every_listener_and_lets_no_other_in(home: Home) -> N
 
 
 async def test_there_is_a_limit_to_listeners(home: Home) -> None:
-    broadcaster = Broadcaster(home.site.running.flags.flag_sets, 1)
+    broadcaster = Broadcaster(home.site.running.public.flags.flag_sets, 1)
     messages = broadcaster.messages(home.project_id)
     await anext(messages)
 

@@ -163,7 +163,7 @@ async def test_flags_decide_at_once_after_an_import(home: Home, other: Home) -> 
     before = (await other.decide("ann"))["featureFlags"]
 
     await imported(other, document)
-    await other.site.running.flags.flag_sets.catch_up()
+    await other.site.running.public.flags.flag_sets.catch_up()
     decided = (await other.decide("ann", groups={"company": "acme"}))["featureFlags"]
 
     assert before == {}
@@ -340,7 +340,7 @@ async def test_broken_references_survive_a_journey(home: Home, other: Home) -> N
     document = await exported(home)
 
     await imported(other, document)
-    await other.site.running.flags.flag_sets.catch_up()
+    await other.site.running.public.flags.flag_sets.catch_up()
     decided = await other.decide("ann")
 
     [flag] = document.flags

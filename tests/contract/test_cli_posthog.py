@@ -10,10 +10,10 @@ import pytest
 from msgspec import json
 
 from fanion.config import Settings
+from fanion.data_folder import data_folder
 from fanion.log.port import Entry
 from fanion.log.postgres import open_postgres_log
 from fanion.log.sqlite import open_sqlite_log
-from fanion.serving import data_folder
 from tests.contract.test_cli_transfer import Fanion, fanion, refused
 from tests.contract.test_copying import FIRST, Listed, event
 from tests.scripted_source import Answer, Asked, Script, scripted

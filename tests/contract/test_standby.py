@@ -24,8 +24,27 @@ NOW = datetime(2024, 3, 1, tzinfo=UTC)
 PROJECT = Project(7, UUID(int=1), UUID(int=2), "Home", "phc_home", "UTC", NOW)
 BRITISH = {"key": "$geoip_country_code", "type": "person", "value": "GB"}
 
-# Each takes 0.1 to 0.5 s to load, and none is needed for flags.
-LATER = {"alembic", "chdb", "clickhouse_connect", "fanion.cli", "fanion.main", "litestar", "numpy"}
+# Each takes 0.1 to 0.5 s to load, and none is needed for capture and flags.
+LATER = {
+    "alembic",
+    "chdb",
+    "clickhouse_connect",
+    "fanion.cli",
+    "fanion.main",
+    "httpx",
+    "litestar",
+    "numpy",
+}
+# While these are loaded, the records store has time to answer.
+MEANWHILE = {"fanion.flag_parts", "fanion.public_parts", "fanion.stages", "fanion.standby"}
+WRITERS = [
+    "fanion",
+    "fanion.log",
+    "fanion.log.pack",
+    "fanion.log.port",
+    "fanion.log.sqlite_file",
+    "fanion.log.writer_main",
+]
 LOADED = """
 import sys
 import fanion.__main__
@@ -35,16 +54,41 @@ try:
 except SystemExit:
     print(*sys.modules, sep="\\n", file=sys.stderr)
 """
+THE_STAGES_TOO = """
+import sys
+import fanion.cli_serve, fanion.stages
+print(*sys.modules, sep="\\n", file=sys.stderr)
+"""
 
 
-def test_serving_begins_without_what_flags_do_not_need() -> None:
+def loaded_by(program: str) -> set[str]:
     done = subprocess.run(
-        [sys.executable, "-c", LOADED], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+    return set(done.stderr.split())
+
+
+def test_the_records_store_is_asked_before_the_rest_is_loaded() -> None:
+    loaded = loaded_by(LOADED)
+
+    assert "fanion.db.answering" in loaded
+    assert sorted(loaded & (LATER | MEANWHILE)) == []
+
+
+def test_serving_begins_without_what_capture_and_flags_do_not_need() -> None:
+    loaded = loaded_by(THE_STAGES_TOO)
+
+    assert loaded >= MEANWHILE
+    assert sorted(loaded & LATER) == []
+
+
+def test_the_writer_of_the_accept_log_loads_next_to_nothing() -> None:
+    loaded = loaded_by(
+        "import sys\nimport fanion.log.writer_main\nprint(*sys.modules, file=sys.stderr)"
     )
 
-    loaded = set(done.stderr.split())
-    assert "fanion.standby" in loaded
-    assert sorted(loaded & LATER) == []
+    assert sorted(name for name in loaded if name.startswith("fanion")) == WRITERS
+    assert sorted(loaded & {"asyncio", "sqlalchemy", "structlog"}) == []
 
 
 async def test_kept_flags_are_decided_by_place(tmp_path: Path) -> None:

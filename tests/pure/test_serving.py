@@ -2,7 +2,7 @@
 
 import asyncio
 
-from fanion.serving import kept_going
+from fanion.beside import kept_going
 
 
 async def test_a_follower_that_fails_is_begun_again() -> None:

@@ -1,0 +1,138 @@
+"""Builds what SDKs talk to: capture and flags, on the records store and the accept log. It is
+served before the event store is open and the rest of the server is loaded."""
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from fanion.config import Settings
+from fanion.db.engine import Records, RecordsUnavailable, open_records
+from fanion.db.migrate import migrate
+from fanion.errors import Unavailable
+from fanion.flag_parts import FlagParts, build_flag_parts, kept_flags, located
+from fanion.flags.decide import nowhere
+from fanion.geoip import GeoIp
+from fanion.ingest.capture import CaptureEndpoints
+from fanion.ingest.store import ingested_upto
+from fanion.log.port import AcceptLog
+from fanion.log.postgres import open_postgres_log
+from fanion.log.sqlite import open_sqlite_log
+from fanion.logs import LineWriter
+from fanion.metrics import Metrics
+from fanion.server.application import Application
+from fanion.server.probes import Probes
+from fanion.server.public import public_routes
+from fanion.server.telemetry import Telemetry
+
+# The event store opens in one to two seconds, while the rest of the server is loaded.
+OPENING_RETRY_S = 1
+
+
+@dataclass(frozen=True, slots=True)
+class PublicStores:
+    records: Records
+    log: AcceptLog
+
+
+@dataclass(frozen=True, slots=True)
+class PublicParts:
+    """geoip: None without a location database"""
+
+    records: Records
+    log: AcceptLog
+    metrics: Metrics
+    now: Callable[[], datetime]
+    geoip: GeoIp | None
+    flags: FlagParts
+    capture: CaptureEndpoints
+
+
+@asynccontextmanager
+async def open_public_stores(settings: Settings) -> AsyncGenerator[PublicStores]:
+    """Migrated and open. raises: RecordsUnavailable, OSError"""
+    await migrate(settings.records_url)
+    records = await open_records(settings.records_url)
+    try:
+        log = await open_log(settings, records)
+        try:
+            yield PublicStores(records, log)
+        finally:
+            await log.close()
+    finally:
+        await records.close()
+
+
+async def open_log(settings: Settings, records: Records) -> AcceptLog:
+    """Beside the records in PostgreSQL, else in a file of its own. raises: OSError"""
+    bytes_max = settings.accept_log_bytes_max
+    if records.dialect == "postgresql":
+        return await open_postgres_log(settings.records_url, bytes_max=bytes_max)
+    return await open_sqlite_log(
+        settings.accept_log_path,
+        bytes_max=bytes_max,
+        after=await ingested_upto(records),
+        apart=True,
+    )
+
+
+def build_public_parts(
+    settings: Settings, stores: PublicStores, metrics: Metrics, now: Callable[[], datetime]
+) -> PublicParts:
+    """raises: GeoIpUnreadable"""
+    records, log = stores.records, stores.log
+    records.observe(metrics.store_seconds.labels("records").observe)
+    geoip = located(settings)
+    kept = kept_flags(settings)
+    flags = build_flag_parts(settings, records, metrics, kept, now, geoip or nowhere)
+    capture = CaptureEndpoints(
+        flags.projects,
+        flags.authentication,
+        log,
+        now,
+        metrics.hot.accepted,
+        settings.body_bytes_max,
+        settings.trust_forwarded_for,
+    )
+    return PublicParts(records, log, metrics, now, geoip, flags, capture)
+
+
+def opening_application(settings: Settings, public: PublicParts, lines: LineWriter) -> Application:
+    """What is served until everything is: whoever needs more is told to come back."""
+
+    async def records() -> str | None:
+        return await reason(public.records)
+
+    probes = Probes({"records": records, "events": _opening}, public.metrics, _nothing)
+    return Application(
+        public_routes(public.capture, public.flags.endpoints, probes),
+        _refuse,
+        telemetry(settings, public.metrics, lines),
+        settings.body_bytes_max,
+    )
+
+
+def telemetry(settings: Settings, metrics: Metrics, lines: LineWriter) -> Telemetry:
+    return Telemetry(metrics, lines, requests=settings.log_level in {"debug", "info"})
+
+
+async def reason(records: Records) -> str | None:
+    """Why the records store does not answer; None when it does."""
+    try:
+        await records.ping()
+    except RecordsUnavailable as error:
+        return str(error)
+    return None
+
+
+async def _opening() -> str:
+    return "is being opened"
+
+
+async def _nothing() -> None:
+    """Nothing is worth measuring yet."""
+
+
+async def _refuse(scope: Any, receive: Any, send: Any) -> None:
+    raise Unavailable("The server is still starting. Please retry.", retry_after_s=OPENING_RETRY_S)

@@ -1,0 +1,172 @@
+"""The stages of a start, each served while the next one is prepared: kept flags, if the records
+store is away; capture and flags; everything."""
+
+import asyncio
+import gc
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+import structlog
+
+from fanion.beside import beside
+from fanion.clock import utc_now
+from fanion.config import Settings
+from fanion.db.answering import until_records_answer
+from fanion.db.engine import RecordsUnavailable
+from fanion.first_start import first_start, greeting
+from fanion.flag_parts import kept_flags
+from fanion.loading import loaded
+from fanion.logs import LineWriter
+from fanion.metrics import Metrics
+from fanion.public_parts import (
+    PublicParts,
+    PublicStores,
+    build_public_parts,
+    open_public_stores,
+    opening_application,
+)
+from fanion.server.serve import HttpServer
+from fanion.standby import standby_application
+
+if TYPE_CHECKING:  # loaded while capture and flags are served
+    from fanion.events.store import EventStore
+    from fanion.main import Running
+
+# A store that needs longer, once all else is there, counts as down when flags were kept: they are
+# to be served two seconds after the start.
+ANSWER_S = 0.1
+# Requests that the standby application has begun are answered by then.
+STANDBY_LINGER_S = 5.0
+# Python's own thresholds look through all young objects every 700 allocations, a seventh of
+# the time of ingestion; what the start has made lives as long as the process.
+GARBAGE_THRESHOLDS = (50_000, 20, 50)
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """announce: is told the address, and on the first start the keys; stop: ends the server"""
+
+    settings: Settings
+    announce: Callable[[str], None]
+    lines: LineWriter
+    stop: asyncio.Event
+    http: HttpServer
+    metrics: Metrics = field(default_factory=Metrics)
+
+
+async def run_stages(start: Start, answering: "asyncio.Task[bool]") -> None:
+    """answering: whether the records store does"""
+    async with AsyncExitStack() as standing_by, AsyncExitStack() as opened:
+        if await _stand_by(start, standing_by, answering):
+            stores = await _stores_at_last(start, opened)
+            if stores is None:
+                return
+        else:
+            stores = await opened.enter_async_context(open_public_stores(start.settings))
+        public = build_public_parts(start.settings, stores, start.metrics, utc_now)
+        streams = partial(_end_streams, start.stop, public)
+        async with beside(*public.flags.followers, streams, partial(_leave, standing_by)):
+            try:
+                await start.http.show(opening_application(start.settings, public, start.lines))
+                async with _event_store(start.settings) as events:
+                    await _serve_everything(start, public, events)
+            finally:
+                start.stop.set()
+                await start.http.ended()
+
+
+async def _stand_by(
+    start: Start, standing_by: AsyncExitStack, answering: "asyncio.Task[bool]"
+) -> bool:
+    """Serve what was kept, if the records store is away; False when it answers, or when there is
+    nothing to answer without it."""
+    kept = kept_flags(start.settings)
+    await asyncio.wait([answering], timeout=ANSWER_S)
+    is_there = answering.done() and answering.result()
+    answering.cancel()
+    if is_there or not await kept.projects():
+        return False
+    structlog.get_logger().error("records_unavailable_at_start", serving="kept flags")
+    application = standby_application(start.settings, kept, start.metrics, start.lines, utc_now)
+    await start.http.show(await standing_by.enter_async_context(application))
+    _collect_garbage()
+    start.announce(f"Fanion serves flags on {start.settings.address}; nothing else yet")
+    return True
+
+
+async def _stores_at_last(start: Start, opened: AsyncExitStack) -> PublicStores | None:
+    """The stores, once the records store answers again; None when told to stop."""
+    while True:
+        await until_records_answer(start.settings.records_url, start.stop)
+        if start.stop.is_set():
+            return None
+        try:
+            return await opened.enter_async_context(open_public_stores(start.settings))
+        except RecordsUnavailable as error:
+            structlog.get_logger().error("records_unavailable", reason=str(error))
+
+
+@asynccontextmanager
+async def _event_store(settings: Settings) -> "AsyncGenerator[EventStore]":
+    """The embedded engine takes a second to open, without the interpreter: the rest of the
+    server is loaded meanwhile."""
+    await loaded("fanion.events.store")
+    from fanion.events.store import open_events
+
+    events, _ = await asyncio.gather(open_events(settings.event_store_url), loaded("fanion.main"))
+    try:
+        yield events
+    finally:
+        await events.close()
+
+
+async def _serve_everything(start: Start, public: PublicParts, events: "EventStore") -> None:
+    from fanion.main import build
+
+    # Beside the loop too: the framework takes 0.2 s for its routes.
+    running = await asyncio.to_thread(build, start.settings, public, events, start.lines)
+    _collect_garbage()
+    made = await first_start(public.records, public.flags.projects)
+    ingesting = asyncio.gather(*(consumer.run() for consumer in running.consumers))
+    ingesting.add_done_callback(lambda _: start.stop.set())
+    async with beside(*running.followers):
+        try:
+            await start.http.show(running.application)
+            start.announce(greeting(start.settings, made))
+            await start.http.ended()
+        finally:
+            start.stop.set()
+            await _finish(start.settings, running, ingesting)
+
+
+async def _end_streams(stop: asyncio.Event, public: PublicParts) -> None:
+    """Before the server stops, which waits for every request under way."""
+    await stop.wait()
+    public.flags.broadcaster.close()
+
+
+async def _leave(standing_by: AsyncExitStack) -> None:
+    await asyncio.sleep(STANDBY_LINGER_S)
+    await standing_by.aclose()
+
+
+async def _finish(
+    settings: Settings, running: "Running", ingesting: "asyncio.Future[list[None]]"
+) -> None:
+    """Let the runs in hand end. What is not ingested lies in the log for the next start."""
+    for consumer in running.consumers:
+        consumer.stop()
+    try:
+        await asyncio.wait_for(ingesting, settings.shutdown_s)
+    except TimeoutError:
+        structlog.get_logger().warning("ingestion_interrupted", after_s=settings.shutdown_s)
+
+
+def _collect_garbage() -> None:
+    """From now on, and not of what is there: until then the collector is off."""
+    gc.freeze()
+    gc.set_threshold(*GARBAGE_THRESHOLDS)
+    gc.enable()
