@@ -7,6 +7,7 @@ import select
 import signal
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +75,10 @@ class PreloadedServer(RealServer):
 
 def serve_orders() -> None:
     """For each line that is read: fork a server, tell its number, and its exit code at its end."""
-    from fanion.cli import app
+    from fanion.cli_serve import app
+
+    for module in ("fanion.stages", "fanion.main"):  # which a server loads while it serves
+        import_module(module)
 
     while line := sys.stdin.readline():
         order: dict[str, Any] = json.loads(line)

@@ -31,7 +31,7 @@ class Place:
 
     def __init__(self, folder: Path) -> None:
         self.server = RealServer(folder)
-        self.keys: Keys = self.server.setup()
+        self.keys: Keys = self.server.setup_anew()
         self.server.start()
 
     def client(self) -> httpx.AsyncClient:

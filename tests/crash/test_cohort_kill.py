@@ -4,7 +4,6 @@ It is stopped as soon as the store shows that it is in the middle, looked at, an
 """
 
 import asyncio
-import os
 import signal
 import sqlite3
 import time
@@ -17,6 +16,8 @@ import httpx
 import pytest
 
 from fanion.cohorts.uploads_store import IDS_MAX
+from tests.awaited import until
+from tests.preloaded import PreloadedServer
 from tests.server import Keys, RealServer
 
 PEOPLE = 8_000
@@ -42,7 +43,7 @@ Json = dict[str, Any]
 
 @pytest.fixture
 async def server(tmp_path: Path) -> AsyncIterator[RealServer]:
-    server = RealServer(
+    server = PreloadedServer(
         tmp_path / "data",
         {"FANION_COHORT_LEASE_S": str(LEASE_S), "FANION_COHORTS_EVERY_S": "3600"},
     )
@@ -213,7 +214,8 @@ def stop_when(server: RealServer, met: Callable[[], bool], wait_s: float) -> boo
     while not met() and time.monotonic() < give_up:
         time.sleep(POLL_S)
     server.process.send_signal(signal.SIGSTOP)
-    os.waitpid(server.process.pid, os.WUNTRACED)
+    status = Path(f"/proc/{server.process.pid}/status")
+    until(lambda: "State:\tT" in status.read_text(), "the server did not stop")
     return met()
 
 
