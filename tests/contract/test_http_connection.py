@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -47,6 +47,20 @@ class House:
     time: float = 0.0
     open: list[Connection] = field(default_factory=list)
     port: int = 0
+    clients: list["Client"] = field(default_factory=list)
+
+    async def client(self) -> "Client":
+        self.clients.append(Client(*await asyncio.open_connection("127.0.0.1", self.port)))
+        return self.clients[-1]
+
+    async def close(self) -> None:
+        for connection in list(self.open):
+            connection.abort()
+        await until(lambda: not self.open)
+        for client in self.clients:
+            client.writer.close()
+            with suppress(ConnectionError):
+                await client.writer.wait_closed()
 
     def now(self) -> float:
         return self.time
@@ -113,14 +127,12 @@ async def serving(answer: Answer = echo, **changes: Any) -> AsyncIterator[tuple[
     loop = asyncio.get_running_loop()
     server = await loop.create_server(lambda: Connection(house), "127.0.0.1", 0)
     house.port = server.sockets[0].getsockname()[1]
-    client = Client(*await asyncio.open_connection("127.0.0.1", house.port))
     try:
-        yield house, client
+        yield house, await house.client()
     finally:
-        client.writer.close()
         server.close()
-        for connection in list(house.open):
-            connection.abort()
+        await server.wait_closed()
+        await house.close()
 
 
 async def until(holds: Callable[[], bool]) -> None:
@@ -473,6 +485,22 @@ async def test_a_body_that_does_not_go_on_is_given_up() -> None:
     assert still_open == 1
 
 
+async def test_a_client_that_does_not_take_its_answer_is_given_up() -> None:
+    async def answer(_: Scope, exchange: Exchange) -> None:
+        exchange.response_bytes(200, [JSON], b"x" * 50_000_000)
+
+    async with serving(answer) as (house, client):
+        client.writer.write(b"GET / HTTP/1.1\r\n\r\n")
+        await client.head()
+        await until(lambda: not house.open[0].is_answering)
+        house.look(STALLED_S_MAX - 1)
+        still_open = len(house.open)
+        house.look(STALLED_S_MAX + 1)
+        await until(lambda: not house.open)
+
+    assert still_open == 1
+
+
 async def test_an_answer_that_takes_its_time_is_waited_for() -> None:
     may_answer = asyncio.Event()
 
@@ -492,10 +520,9 @@ async def test_an_answer_that_takes_its_time_is_waited_for() -> None:
 async def test_one_client_too_many_is_told_so() -> None:
     async with serving(connections_max=1) as (house, first):
         await first.asked(b"GET / HTTP/1.1\r\n\r\n")
-        second = Client(*await asyncio.open_connection("127.0.0.1", house.port))
+        second = await house.client()
         status, headers, body = await second.answer()
         again = await first.asked(b"GET /still HTTP/1.1\r\n\r\n")
-        second.writer.close()
 
     error = Unavailable("Too many connections are open. Please retry.")
     assert (status, body) == (503, shape(error))
@@ -512,7 +539,7 @@ async def test_ending_waits_for_what_is_being_answered_only() -> None:
         exchange.response_bytes(200, [JSON], b"done")
 
     async with serving(answer) as (house, busy):
-        idle = Client(*await asyncio.open_connection("127.0.0.1", house.port))
+        idle = await house.client()
         busy.writer.write(b"POST / HTTP/1.1\r\nContent-Length: 4\r\n\r\nbo")
         await until(lambda: any(each.is_answering for each in house.open))
         await until(lambda: len(house.open) == 2)
@@ -523,7 +550,6 @@ async def test_ending_waits_for_what_is_being_answered_only() -> None:
         busy.writer.write(b"dy")
         may_answer.set()
         status, headers, body = await busy.answer()
-        idle.writer.close()
 
         assert idle_closed
         assert (status, headers["connection"], body) == (200, "close", b"done")

@@ -197,14 +197,14 @@ class Connection(asyncio.Protocol):
             raise ClientGone
 
     def read_on(self) -> None:
-        if self._is_paused and not self._waiting and self._transport is not None:
+        if self._is_paused and not self._waiting and (transport := self._open_transport()):
             self._is_paused = False
-            self._transport.resume_reading()
+            transport.resume_reading()
 
     def read_no_more(self) -> None:
-        if not self._is_paused and self._transport is not None:
+        if not self._is_paused and (transport := self._open_transport()):
             self._is_paused = True
-            self._transport.pause_reading()
+            transport.pause_reading()
 
     def date(self) -> str:
         return self._connections.date()
@@ -236,16 +236,22 @@ class Connection(asyncio.Protocol):
     def look(self, now: float) -> None:
         """Give up a client that has stopped doing its part."""
         quiet_s = now - self.since
-        if self._answering is None:
-            if quiet_s > (IDLE_S_MAX if self._coming is None else HEAD_S_MAX):
-                self.close()
-        elif quiet_s > STALLED_S_MAX and self._is_stalled(self._answering):
-            self.abort()
+        if self._is_waited_for():
+            if quiet_s > STALLED_S_MAX:
+                self.abort()
+        elif self._answering is None and quiet_s > (HEAD_S_MAX if self._coming else IDLE_S_MAX):
+            self.close()
 
-    def _is_stalled(self, incoming: Incoming) -> bool:
-        if self._writable is not None:
+    def _is_waited_for(self) -> bool:
+        """It is the client's turn: to take what was written, or to send more of a body."""
+        if self._writable is not None or self._open_transport() is None:
             return True
-        return not incoming.is_complete and not self._is_paused
+        incoming = self._answering
+        return incoming is not None and not incoming.is_complete and not self._is_paused
+
+    def _open_transport(self) -> asyncio.Transport | None:
+        transport = self._transport
+        return None if transport is None or transport.is_closing() else transport
 
     def _begin(self, incoming: Incoming) -> None:
         self._answering = incoming
@@ -256,6 +262,8 @@ class Connection(asyncio.Protocol):
             await self._connections.answer(incoming, incoming)
             if incoming.is_head_sent and not incoming.is_ended:
                 incoming.end()
+        except ClientGone:
+            pass  # nobody is there to be told
         finally:
             if not incoming.is_ended:
                 # Half an answer must not pass for a whole one.
