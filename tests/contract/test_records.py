@@ -7,10 +7,11 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from sqlalchemy import Connection, insert, select, text, update
+from sqlalchemy import Connection, func, insert, select, text, update
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from fanion.db.engine import Records, RecordsUnavailable, open_records
+from fanion.db.failures import Collided
 from fanion.db.tables import flag_versions, organizations, persons
 from tests.postgres import Postgres
 
@@ -269,3 +270,23 @@ async def test_a_url_written_for_libpq_is_understood(postgres_url: str) -> None:
         )
 
     await records.close()
+
+
+async def test_of_two_transactions_that_wait_for_one_another_one_is_told(
+    postgres_url: str,
+) -> None:
+    store = await open_records(postgres_url)
+    both = asyncio.Barrier(2)
+
+    async def lock(first: int, second: int) -> None:
+        async with store.write() as connection:
+            await connection.execute(select(func.pg_advisory_xact_lock(first)))
+            await both.wait()
+            await connection.execute(select(func.pg_advisory_xact_lock(second)))
+
+    ended = await asyncio.gather(lock(1, 2), lock(2, 1), return_exceptions=True)
+    await store.close()
+
+    [told] = [one for one in ended if one is not None]
+    assert isinstance(told, Collided)
+    assert "deadlock" in str(told)

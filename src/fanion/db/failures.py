@@ -13,6 +13,10 @@ class RecordsUnavailable(Exception):
     the connection was lost while committing."""
 
 
+class Collided(RecordsUnavailable):
+    """Two transactions waited for one another, and this one was taken back."""
+
+
 # Result codes that speak of the file, the disk or a lock.
 _SQLITE_CODES = frozenset(
     {
@@ -31,6 +35,7 @@ _SQLITE_CODES = frozenset(
 )
 # SQLSTATE classes: connection, resources, operator, system; a login or a database that the
 # server refuses; then serialization, deadlock, lock wait, and a server that is read-only.
+_COLLISIONS = ("40001", "40P01")
 _SQLSTATES = ("08", "53", "57", "58", "28", "3D", "55000", "40001", "40P01", "55P03", "25006")
 
 
@@ -44,7 +49,8 @@ def _translate(context: ExceptionContext) -> BaseException | None:
     if not isinstance(error, Exception):  # a task that is cancelled must learn that it is
         return None
     if context.is_disconnect or is_of_the_store(error):
-        return RecordsUnavailable(reason(error))
+        kind = Collided if getattr(error, "sqlstate", None) in _COLLISIONS else RecordsUnavailable
+        return kind(reason(error))
     return None
 
 

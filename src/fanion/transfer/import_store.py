@@ -8,6 +8,7 @@ from sqlalchemy.exc import IntegrityError
 
 from fanion.activity.store import Author
 from fanion.db.engine import Records
+from fanion.db.failures import Collided
 from fanion.db.tables import projects
 from fanion.flags.computable_store import flags_without_answer
 from fanion.groups.store import write_groups
@@ -51,7 +52,7 @@ async def import_document(
                 raise _NotMeant
     except _NotMeant:
         pass
-    except IntegrityError:
+    except (IntegrityError, Collided):
         raise DocumentError(
             "the project was changed by somebody else at the same moment; nothing was imported, "
             "try again"
