@@ -11,9 +11,9 @@ def test_a_head_tells_the_length_and_whether_the_connection_ends() -> None:
     head = response_head(200, [("x-a", "b")], DATE, 5, keep_alive=False)
 
     assert head == (
-        b"HTTP/1.1 200 OK\r\nx-a: b\r\ncontent-length: 5\r\nconnection: close\r\n"
+        b"HTTP/1.1 200 OK\r\nx-a: b\r\ncontent-length: 5\r\n"
         + DATE.encode()
-        + b"\r\n"
+        + b"connection: close\r\n\r\n"
     )
 
 
@@ -33,3 +33,9 @@ def test_a_status_without_a_name_is_written() -> None:
 def test_a_header_that_would_be_two_is_refused(value: str) -> None:
     with pytest.raises(ValueError, match="line end"):
         response_head(200, [("x-a", value)], DATE, 0, keep_alive=True)
+
+
+def test_a_length_in_a_value_is_none() -> None:
+    head = response_head(200, [("x-a", "content-length: 9")], DATE, 3, keep_alive=True)
+
+    assert b"\r\ncontent-length: 3\r\n" in head

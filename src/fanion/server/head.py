@@ -1,6 +1,6 @@
 """The head of an HTTP/1.1 response as bytes."""
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from http import HTTPStatus
 
 _LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n" for status in HTTPStatus}
@@ -17,7 +17,7 @@ def has_body(method: str, status: int) -> bool:
 
 def response_head(
     status: int,
-    headers: Iterable[tuple[str, str]],
+    headers: Collection[tuple[str, str]],
     date: str,
     length: int | None,
     *,
@@ -28,20 +28,18 @@ def response_head(
 
     raises: ValueError for a header with a line end, which would be another header
     """
-    lines = [_LINES.get(status) or f"HTTP/1.1 {status} \r\n"]
-    for name, value in headers:
-        lines.append(f"{name}: {value}\r\n")
-        if name == "content-length":
-            length = None
-    if length is not None and status not in _BODILESS:
-        lines.append(f"content-length: {length}\r\n")
-    if not keep_alive:
-        lines.append("connection: close\r\n")
-    lines.append(date)
-    text = "".join(lines)
-    if text.count("\n") != len(lines) or text.count("\r") != len(lines):
+    fields = "".join([f"{name}: {value}\r\n" for name, value in headers])
+    if fields.count("\n") != len(headers) or fields.count("\r") != len(headers):
         raise ValueError("a header holds a line end")
-    return text.encode("latin-1") + b"\r\n"
+    if length is not None and status not in _BODILESS and not _tells_length(fields):
+        fields += f"content-length: {length}\r\n"
+    line = _LINES.get(status) or f"HTTP/1.1 {status} \r\n"
+    end = "\r\n" if keep_alive else "connection: close\r\n\r\n"
+    return f"{line}{fields}{date}{end}".encode("latin-1")
+
+
+def _tells_length(fields: str) -> bool:
+    return fields.startswith("content-length: ") or "\r\ncontent-length: " in fields
 
 
 def date_line(formatted: str) -> str:
