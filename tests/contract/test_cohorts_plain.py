@@ -115,6 +115,9 @@ def dated(held: str, value: str, operator: str) -> bool:
 
 
 def ranged(held: str, value: tuple[int, int], *, wanted: bool) -> bool:
+    """Blanks around a number make it a text."""
+    if held != held.strip():
+        return False
     try:
         return (value[0] <= float(held) <= value[1]) is wanted
     except ValueError:
