@@ -19,6 +19,8 @@ from fanion.events.store import EventStore
 from fanion.flags.computable_store import flags_without_answer
 from fanion.flags.enabled_store import EnabledPersons
 from fanion.flags.store import FlagStore
+from fanion.insights.people_store import People, insight_of
+from fanion.insights.trends_store import Trends
 from fanion.projects.directory import Projects
 
 COHORT_CONTROLLERS = (CohortsApi, CohortMembersApi, CohortExplanationsApi)
@@ -54,6 +56,10 @@ def build_cohort_parts(
         zone_of,
         now,
         settings.cohorts_every_s,
-        EnabledPersons(FlagStore(records), now).of,
+        {
+            "flag": EnabledPersons(FlagStore(records), now).of,
+            "insight": People(Trends(records, events), zone_of).of,
+        },
     )
-    return CohortParts(Cohorts(store, uploads, events, calculator, changed), calculator)
+    cohorts = Cohorts(store, uploads, events, calculator, insight_of, changed)
+    return CohortParts(cohorts, calculator)

@@ -19,9 +19,9 @@ from fanion.errors import Invalid
 from fanion.events.event import NO_PERSON, Event, Override, PersonRow
 from fanion.events.rows import encode
 from fanion.events.store import EventStore
+from fanion.insights.conditions_sql import NONE, OTHER
 from fanion.insights.ranges import Span
 from fanion.insights.trends import parse_trends
-from fanion.insights.trends_sql import NONE, OTHER
 from fanion.insights.trends_store import Trends
 from fanion.projects.model import Project
 

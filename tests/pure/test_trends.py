@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from fanion.errors import Invalid
+from fanion.insights.conditions_sql import NONE, OTHER, Asked
 from fanion.insights.ranges import (
     BUCKETS_MAX,
     Clock,
@@ -20,7 +21,7 @@ from fanion.insights.ranges import (
 )
 from fanion.insights.results import Counted, trend_result
 from fanion.insights.trends import SERIES_MAX, parse_trends
-from fanion.insights.trends_sql import NONE, OTHER, Asked, trend_statement
+from fanion.insights.trends_sql import trend_statement
 from fanion.properties.filters import Group, Property
 from fanion.properties.sql import micros
 

@@ -5,6 +5,7 @@ source: api.md, "Cohorts"; cohorts.md sections 11 to 13 and 15
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import IO, Any
 
 from litestar import Controller, delete, get, patch, post, put
@@ -14,14 +15,23 @@ from litestar.response.base import ASGIResponse
 from msgspec import UNSET, structs
 
 from fanion.activity.api import ActivityPage, activity_page, author_of
-from fanion.cohorts.bodies import WITH_FILE, CohortBody, CohortFields, cohort_body
+from fanion.cohorts.bodies import (
+    MADE_OF_PEOPLE,
+    WITH_FILE,
+    CohortBody,
+    CohortFields,
+    NewCohort,
+    cohort_body,
+)
 from fanion.cohorts.calculate import Calculator
 from fanion.cohorts.changes import changed_values, copy_name, created_values
 from fanion.cohorts.definition import Criteria, Standing
-from fanion.cohorts.store import CohortStore, Import, StoredCohort
+from fanion.cohorts.questions import check_sources, read_query
+from fanion.cohorts.store import CohortStore, Import, Question, StoredCohort
 from fanion.cohorts.uploads_store import UploadStore
 from fanion.errors import Invalid, NotFound
 from fanion.events.store import EventStore
+from fanion.projects.model import Project
 from fanion.projects.request import ManagementRequest, scoped
 from fanion.rest.empty import refused
 from fanion.rest.ids import ObjectId
@@ -30,12 +40,16 @@ from fanion.rest.page import Paged
 
 @dataclass(frozen=True, slots=True)
 class Cohorts:
-    """changed: is told the project whose flags have to be read again"""
+    """insight_of: makes the text of a question of the query that asks for an insight's people, or
+                raises Invalid
+    changed:    is told the project whose flags have to be read again
+    """
 
     store: CohortStore
     uploads: UploadStore
     events: EventStore
     calculator: Calculator
+    insight_of: Callable[[Project, Mapping[str, str], datetime], str]
     changed: Callable[[int], None]
 
     async def get(self, project_id: int, cohort_id: int) -> StoredCohort:
@@ -64,18 +78,23 @@ class CohortsApi(Controller):
         found, count = await cohorts.store.page(request.project.id, page.limit, page.offset)
         return page.of([cohort_body(cohort) for cohort in found], count)
 
-    @post("/", summary="Create a cohort", operation_class=WITH_FILE, takes_files=True)
+    @post("/", summary="Create a cohort", operation_class=MADE_OF_PEOPLE, takes_files=True)
     async def create(
         self,
         request: ManagementRequest,
-        data: RequestBody[CohortFields],
+        data: RequestBody[NewCohort],
         cohorts: NamedDependency[Cohorts],
     ) -> CohortBody:
-        """Members are found in the background. A static cohort may bring a file as `csv`."""
+        """Members are found in the background. A static cohort may bring a file as `csv`, or a
+        `query` for those who match its properties. With `insight` they are the people behind a
+        point of an insight, which the query string describes; lists in it are JSON."""
         sent, author = _sent(data), author_of(request)
         file = await _file(request) if sent.get("is_static") else None
-        values = created_values(sent, author.now, imports=file is not None)
-        async with cohorts.uploads.stored(request.project.id, file) as members:
+        question = await _question(request, sent, file is not None, cohorts)
+        imports = file is not None or question is not None
+        values = created_values(sent, author.now, imports=imports)
+        async with cohorts.uploads.stored(request.project.id, file) as uploaded:
+            members = uploaded if question is None else Import(question=question)
             created = await cohorts.store.create(author, values, members)
         cohorts.told(request.project.id)
         return cohort_body(created)
@@ -178,6 +197,21 @@ async def _change(
         raise NotFound
     cohorts.told(request.project.id)
     return cohort_body(changed)
+
+
+async def _question(
+    request: ManagementRequest, sent: Mapping[str, Any], file: bool, cohorts: Cohorts
+) -> Question | None:
+    """raises: Invalid"""
+    asked = dict(request.page.query)
+    check_sources(sent, insight=bool(asked.get("insight")), file=file)
+    if asked.get("insight"):
+        now = request.app.state.now()
+        return Question("insight", cohorts.insight_of(request.project, asked, now))
+    if sent.get("query") is None:
+        return None
+    others = await cohorts.store.criteria(request.project.id)
+    return Question("query", read_query(sent["query"], others))
 
 
 def _sent(data: CohortFields) -> dict[str, Any]:

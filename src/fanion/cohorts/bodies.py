@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
-from litestar.openapi.spec import OpenAPIType, Schema
+from litestar.openapi.spec import OpenAPIType, Operation, Schema
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fanion.cohorts.definition import NAME_CHARS_MAX
@@ -15,7 +15,7 @@ from fanion.cohorts.store import StoredCohort
 from fanion.persons.api import PersonBody, shown
 from fanion.persons.store import Person
 from fanion.projects.model import UserSummary
-from fanion.rest.operations import FILE, TEXT, takes
+from fanion.rest.operations import FILE, TEXT, asks, takes
 
 DESCRIPTION_CHARS_MAX = 1000
 DISTINCT_IDS_MAX = 10
@@ -24,6 +24,13 @@ Name = Annotated[str, Meta(max_length=NAME_CHARS_MAX)]
 Description = Annotated[str, Meta(max_length=DESCRIPTION_CHARS_MAX)]
 Criteria = Annotated[
     Any, Meta(description="`{properties: …}`: a tree of conditions, kept as sent.")
+]
+Query = Annotated[
+    Any,
+    Meta(
+        description="`{kind: ActorsQuery, properties: […]}`: who matches now becomes a member of a "
+        "static cohort."
+    ),
 ]
 Groups = Annotated[Any, Meta(description="The older form of the criteria, a list.")]
 
@@ -39,16 +46,39 @@ class CohortFields(Struct, kw_only=True, omit_defaults=True):
     is_static: bool | UnsetType = UNSET
 
 
-# The same fields as texts of a form, structured ones as JSON, and the members.
-WITH_FILE = takes(
-    "multipart/form-data",
-    Schema(
-        type=OpenAPIType.OBJECT,
-        properties={
-            **dict.fromkeys(CohortFields.__struct_fields__, TEXT),
-            "csv": FILE,
-        },
-    ),
+class NewCohort(CohortFields, kw_only=True, omit_defaults=True):
+    query: Query = UNSET
+
+
+def _with_file(fields: type[Struct]) -> type[Operation]:
+    """The same fields as texts of a form, structured ones as JSON, and the members."""
+    texts = dict.fromkeys(fields.__struct_fields__, TEXT)
+    schema = Schema(type=OpenAPIType.OBJECT, properties={**texts, "csv": FILE})
+    return takes("multipart/form-data", schema)
+
+
+WITH_FILE = _with_file(CohortFields)
+# Of the people behind an insight, which tells them apart by these. source: cohorts.md section 10
+MADE_OF_PEOPLE = asks(
+    {
+        "insight": "`TRENDS`, `STICKINESS`, `LIFECYCLE` or `FUNNELS`: whose people are meant.",
+        "events": "The insight's events, as JSON.",
+        "properties": "Conditions on all events, as JSON.",
+        "entity_id": "The event that is meant; the first of `events` unless given.",
+        "entity_type": "`events`.",
+        "date_from": "As `-7d`, a date or a time.",
+        "date_to": "As `-1d`, a date or a time.",
+        "interval": "`hour`, `day`, `week` or `month`.",
+        "breakdown": "Of trends: a property.",
+        "breakdown_type": "`event` or `person`.",
+        "breakdown_value": "The value that the property has.",
+        "stickiness_days": "Of stickiness: in how many intervals exactly.",
+        "target_date": "Of a life cycle: a date within the interval that is meant.",
+        "lifecycle_type": "`new`, `returning`, `resurrecting` or `dormant`.",
+        "funnel_step": "Who reached this step, from 1; negative: who left just before it.",
+        "funnel_window_days": "From the first step to the last; 14 unless given.",
+    },
+    _with_file(NewCohort),
 )
 
 

@@ -9,7 +9,7 @@ source: cohorts.md section 11
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from time import perf_counter
@@ -21,10 +21,12 @@ import structlog
 
 from fanion.cohorts.behaviour import CriteriaError
 from fanion.cohorts.criteria import resolve
+from fanion.cohorts.definition import Criteria
 from fanion.cohorts.deleted_store import DeletedCohorts
 from fanion.cohorts.differences import Differences
 from fanion.cohorts.plan import Moment, Plan, compile_plan
-from fanion.cohorts.store import CohortStore
+from fanion.cohorts.questions import query_criteria
+from fanion.cohorts.store import CohortStore, QuestionKind
 from fanion.cohorts.upload import person_ids
 from fanion.cohorts.uploads_store import UploadStore
 from fanion.cohorts.work_store import MEMBERS_MAX, Claim, LeaseLost, Waiting, WorkStore
@@ -58,20 +60,15 @@ class Members:
     rows_read: int
 
 
-# From a project and a flag, by their ids, to persons: at most MEMBERS_MAX in a page.
-EnabledFor = Callable[[int, int], AsyncGenerator[Sequence[UUID]]]
-
-
-async def nobody(project_id: int, flag_id: int) -> AsyncGenerator[Sequence[UUID]]:
-    """Where there are no flags."""
-    pages: Sequence[Sequence[UUID]] = ()
-    for page in pages:
-        yield page
+# From a project and a question's text to persons: at most MEMBERS_MAX in a page. It raises
+# CriteriaError for what has no answer.
+Find = Callable[[int, str], AsyncGenerator[Sequence[UUID]]]
+NOTHING_FOUND: Mapping[QuestionKind, Find] = {}
 
 
 class Calculator:
-    """zone_of:     the time zone of a project, by its id
-    enabled_for: page by page, the persons of a project whom a flag is on for
+    """zone_of: the time zone of a project, by its id
+    finders: who answers which questions, beside the queries that are answered here
     """
 
     def __init__(
@@ -84,7 +81,7 @@ class Calculator:
         zone_of: Callable[[int], Awaitable[ZoneInfo]],
         now: Callable[[], datetime],
         every_s: float,
-        enabled_for: EnabledFor = nobody,
+        finders: Mapping[QuestionKind, Find] = NOTHING_FOUND,
     ) -> None:
         self._cohorts = cohorts
         self._work = work
@@ -94,7 +91,8 @@ class Calculator:
         self.zone_of = zone_of
         self._now = now
         self._every_s = every_s
-        self._enabled_for = enabled_for
+        self._finders: dict[str, Find] = {"query": self._matching}
+        self._finders.update(finders.items())
         self._lease = uuid4().hex
         self._wake = asyncio.Event()
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
@@ -207,13 +205,15 @@ class Calculator:
 
     async def _calculate(self, claim: Claim, now: datetime) -> int:
         """raises: CriteriaError, LeaseLost, whatever the stores raise"""
-        project_id = claim.cohort.project_id
-        others = await self._cohorts.criteria(project_id)
-        tree = resolve(claim.cohort.criteria, others)
-        moment = Moment(project_id, now, await self.zone_of(project_id), uuid4())
-        members = await self.members(compile_plan(tree, moment), moment)
+        members = await self._found(claim.cohort.criteria, claim.cohort.project_id, now)
         await self._replace(claim, members.found)
         return members.rows_read
+
+    async def _found(self, criteria: Criteria, project_id: int, now: datetime) -> Members:
+        """raises: CriteriaError, whatever the stores raise"""
+        tree = resolve(criteria, await self._cohorts.criteria(project_id))
+        moment = Moment(project_id, now, await self.zone_of(project_id), uuid4())
+        return await self.members(compile_plan(tree, moment), moment)
 
     async def _replace(self, claim: Claim, members: Sequence[bytes]) -> None:
         """Write what differs, under a version that nobody sees yet."""
@@ -245,11 +245,11 @@ class Calculator:
             last = await self._work.copy(claim, one, last, self._now())
 
     async def _read(self, claim: Claim, one: Waiting) -> None:
-        """raises: CriteriaError for a flag that has no answers"""
+        """raises: CriteriaError for a question that has no answer"""
         async for some in self._uploads.ids(one.id):
-            if one.kind == "flag":
-                async for enabled in self._enabled_for(claim.cohort.project_id, int(some[0])):
-                    await self._work.add_person_ids(claim, enabled, self._now())
+            if find := self._finders.get(one.kind or ""):
+                async for found in find(claim.cohort.project_id, some[0]):
+                    await self._work.add_person_ids(claim, found, self._now())
             elif one.kind == "distinct_id":
                 await self._work.add_distinct_ids(claim, some, self._now())
             elif one.kind == "email":
@@ -257,6 +257,12 @@ class Calculator:
                 await self._work.add_emails(claim, emails, self._now())
             elif uuids := person_ids(some):
                 await self._work.add_person_ids(claim, uuids, self._now())
+
+    async def _matching(self, project_id: int, text: str) -> AsyncGenerator[Sequence[UUID]]:
+        """Those who match the leaves of a query as they are now. raises: CriteriaError"""
+        members = await self._found(query_criteria(text), project_id, self._now())
+        for some in _chunks(members.found):
+            yield [UUID(bytes=member) for member in some]
 
     def _again(self, claim: Claim, *, failed: bool) -> datetime | None:
         """When the cohort is due next if nobody changes it."""

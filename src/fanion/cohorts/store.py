@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, insert, select, update
 
@@ -86,14 +86,26 @@ class StoredCohort:
         }
 
 
+# A flag by its id, an insight, or a query by their JSON.
+QuestionKind = Literal["flag", "insight", "query"]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Who is to become a member: whoever is found when it is asked in the background."""
+
+    kind: QuestionKind
+    text: str
+
+
 @dataclass(frozen=True, slots=True)
 class Import:
-    """Members for a static cohort: an uploaded file, what another cohort has now, or whom a flag
-    is on for when they are read."""
+    """Members for a static cohort: an uploaded file, what another cohort has now, or those that
+    a question finds."""
 
     upload_id: int | None = None
     source_id: int | None = None
-    flag_id: int | None = None
+    question: Question | None = None
 
 
 # From what is stored, and all of its project by id, to the columns to set.
@@ -328,8 +340,8 @@ def _add_import(
             )
         )
         return
-    if members.flag_id is not None:
-        _add_flag(connection, author, cohort_id, members.flag_id)
+    if members.question is not None:
+        _add_question(connection, author, cohort_id, members.question)
         return
     given = connection.execute(
         update(cohort_imports)
@@ -340,13 +352,18 @@ def _add_import(
         raise Unavailable("The uploaded file is gone. Please retry.")
 
 
-def _add_flag(connection: Connection, author: Author, cohort_id: int, flag_id: int) -> None:
+def _add_question(
+    connection: Connection, author: Author, cohort_id: int, question: Question
+) -> None:
     statement = insert(cohort_imports).values(
-        project_id=author.project.id, cohort_id=cohort_id, kind="flag", written_at=author.now
+        project_id=author.project.id,
+        cohort_id=cohort_id,
+        kind=question.kind,
+        written_at=author.now,
     )
     import_id = connection.execute(statement.returning(cohort_imports.c.id)).scalar_one()
     connection.execute(
-        insert(cohort_import_parts).values(import_id=import_id, number=0, ids=[str(flag_id)])
+        insert(cohort_import_parts).values(import_id=import_id, number=0, ids=[question.text])
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import (
@@ -28,7 +28,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fanion.cohorts.store import StoredCohort, drop_imports, get_cohort
+from fanion.cohorts.store import QuestionKind, StoredCohort, drop_imports, get_cohort
 from fanion.cohorts.upload import Kind
 from fanion.db.cohort_tables import AWAITED, NEVER, cohort_imports, cohort_people, cohorts
 from fanion.db.engine import Records
@@ -66,11 +66,11 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """What a cohort is to be given: a file of this kind of ids, those whom a flag is on for, or
-    the members that another cohort had in a version."""
+    """What a cohort is to be given: a file of this kind of ids, those that this kind of question
+    finds, or the members that another cohort had in a version."""
 
     id: int
-    kind: Kind | Literal["flag"] | None
+    kind: Kind | QuestionKind | None
     source_id: int | None
     source_version: int | None
 

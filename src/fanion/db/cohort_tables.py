@@ -69,16 +69,16 @@ cohort_people = Table(
 )
 
 # What a static cohort is still to be given: the ids of an uploaded file, which lie in parts, the
-# members that another cohort had in a version, or whom a flag is on for. Without a cohort it is
-# still being uploaded, or nobody needs it any more.
+# members that another cohort had in a version, or whoever a question finds. Without a cohort it
+# is still being uploaded, or nobody needs it any more.
 cohort_imports = Table(
     "cohort_imports",
     metadata,
     Column("id", ID, primary_key=True, autoincrement=True),
     Column("project_id", ID, nullable=False),
     Column("cohort_id", ID, ForeignKey("cohorts.id", ondelete="CASCADE"), nullable=True),
-    # what the ids in its parts are: distinct_id, person_id, email, or the one flag; NULL for the
-    # members of another cohort
+    # what the ids in its parts are: distinct_id, person_id, email; or what the one text there is:
+    # a flag, an insight or a query; NULL for the members of another cohort
     Column("kind", String(20), nullable=True),
     Column("source_id", ID, nullable=True),
     Column("source_version", BigInteger, nullable=True),

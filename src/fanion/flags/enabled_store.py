@@ -38,15 +38,16 @@ class EnabledPersons:
     store: FlagStore
     now: Callable[[], datetime]
 
-    async def of(self, project_id: int, flag_id: int) -> AsyncGenerator[Sequence[UUID]]:
+    async def of(self, project_id: int, flag_id: str) -> AsyncGenerator[Sequence[UUID]]:
         """Nobody for flags that are switched off, deleted, or go by group. Of several distinct
         ids of one person the first that is listed counts.
 
-        raises: CriteriaError when the flag cannot be computed, RecordsUnavailable
+        flag_id: in decimal
+        raises:  CriteriaError when the flag cannot be computed, RecordsUnavailable
         """
         definitions = await self.store.definitions(project_id)
         flag_set = (await asyncio.to_thread(build, definitions)).flag_set
-        key = flag_set.keys_by_id.get(str(flag_id), "")
+        key = flag_set.keys_by_id.get(flag_id, "")
         if key in flag_set.problems:
             raise _not_computable(key, flag_set.problems[key])
         if key not in flag_set.by_key or _goes_by_group(flag_set, key):

@@ -16,7 +16,7 @@ from fanion.cohorts.api import Cohorts
 from fanion.cohorts.bodies import CohortBody, cohort_body
 from fanion.cohorts.changes import created_values
 from fanion.cohorts.definition import NAME_CHARS_MAX
-from fanion.cohorts.store import Import
+from fanion.cohorts.store import Import, Question
 from fanion.flags.api import Flags
 from fanion.projects.request import ManagementRequest, scoped
 from fanion.rest.ids import ObjectId
@@ -52,7 +52,8 @@ class FlagCohortsApi(Controller):
         author, cohorts = author_of(request), flag_cohorts.cohorts
         sent = {"name": _name(flag.definition.key, author.now), "is_static": True}
         values = created_values(sent, author.now, imports=True)
-        created = await cohorts.store.create(author, values, Import(flag_id=flag_id))
+        members = Import(question=Question("flag", str(flag_id)))
+        created = await cohorts.store.create(author, values, members)
         cohorts.told(request.project.id)
         return MadeCohort(cohort=cohort_body(created))
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from fanion.insights.conditions_sql import NONE, OTHER
 from fanion.insights.ranges import Buckets
 from fanion.insights.trends import Series, TrendsQuery
-from fanion.insights.trends_sql import NONE, OTHER
 from fanion.properties.sql import micros
 
 _LABELS = {NONE: "None (i.e. no value)", OTHER: "Other (i.e. all remaining values)"}

@@ -18,16 +18,11 @@ from fanion.errors import Invalid
 from fanion.events.event import EventRejected
 from fanion.events.members_store import INPUTS_MAX
 from fanion.events.store import EventStore
+from fanion.insights.conditions_sql import Asked, Statement
 from fanion.insights.ranges import Buckets, Clock, Span, cut, previous, resolve
 from fanion.insights.results import Counted, trend_result
 from fanion.insights.trends import VALUES_MAX, TrendsQuery
-from fanion.insights.trends_sql import (
-    FIRST_EVENT,
-    Asked,
-    Statement,
-    largest_values,
-    trend_statement,
-)
+from fanion.insights.trends_sql import FIRST_EVENT, largest_values, trend_statement
 from fanion.projects.model import Project
 
 # Somebody looks at the answer while it is made.
@@ -51,10 +46,10 @@ class Trends:
     ) -> list[dict[str, Any]]:
         """One entry for each series and value. source: cohorts.md section 23"""
         zone = ZoneInfo(project.timezone)
-        first = await self._first(project.id, query) if query.since.is_all else None
+        first = await self.first(project.id, query) if query.since.is_all else None
         span = resolve(query.since, query.until, query.interval, Clock(now, zone, first))
         stretches = _stretches(query, span, zone)
-        run = await self._handed_in(project.id, query.cohort_ids())
+        run = await self.handed_in(project.id, query.cohort_ids())
         counted = [
             replace(found, is_previous=place > 0, order=order)
             for order, series in enumerate(query.series)
@@ -73,7 +68,7 @@ class Trends:
             return 0.0
         zone, run = (
             ZoneInfo(project.timezone),
-            await self._handed_in(project.id, query.cohort_ids()),
+            await self.handed_in(project.id, query.cohort_ids()),
         )
         days = cut(span, "day", zone)
         one = replace(query, interval="day", totals=False, compare=False)
@@ -109,7 +104,7 @@ class Trends:
             raise Invalid("A filter compares with a value that cannot be compared.") from None
         return list(zip(*found.columns, strict=True))
 
-    async def _first(self, project_id: int, query: TrendsQuery) -> datetime | None:
+    async def first(self, project_id: int, query: TrendsQuery) -> datetime | None:
         names = [one.event for one in query.series]
         known = [name for name in names if name is not None]
         asked: Mapping[str, Any] = {
@@ -120,7 +115,7 @@ class Trends:
         [(number, first)] = await self._ask(Statement(FIRST_EVENT, asked))
         return first if number else None
 
-    async def _handed_in(self, project_id: int, cohort_ids: Sequence[int]) -> UUID:
+    async def handed_in(self, project_id: int, cohort_ids: Sequence[int]) -> UUID:
         """Members of the cohorts, as last calculated, to where statements find them."""
         run = uuid4()
         for cohort_id in cohort_ids:

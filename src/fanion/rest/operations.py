@@ -3,6 +3,7 @@
 Given to a handler as its `operation_class`.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from litestar.openapi.spec import (
@@ -10,6 +11,7 @@ from litestar.openapi.spec import (
     OpenAPIResponse,
     OpenAPIType,
     Operation,
+    Parameter,
     RequestBody,
     Schema,
 )
@@ -31,6 +33,23 @@ def takes(media_type: str, schema: Schema) -> type[Operation]:
             body.content[media_type] = OpenAPIMediaType(schema=schema)
 
     return Takes
+
+
+def asks(described: Mapping[str, str], base: type[Operation]) -> type[Operation]:
+    """Parameters of the query that the handler reads by itself, all text, each described."""
+
+    @dataclass
+    class Asks(base):  # type: ignore[misc,valid-type]  # which class it is depends on the caller
+        def __post_init__(self) -> None:
+            super().__post_init__()
+            added = [
+                Parameter(name=name, param_in="query", schema=TEXT, description=text)
+                for name, text in described.items()
+            ]
+            operation: Operation = self
+            operation.parameters = [*(operation.parameters or []), *added]
+
+    return Asks
 
 
 def answers(media_type: str, schema: Schema = TEXT, status: int = 200) -> type[Operation]:

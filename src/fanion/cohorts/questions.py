@@ -1,0 +1,61 @@
+"""Where the members of a new static cohort come from, when neither file nor cohort names them.
+
+source: cohorts.md section 10, "Other ways"
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from fanion.cohorts.behaviour import CriteriaError
+from fanion.cohorts.criteria import resolve
+from fanion.cohorts.definition import Criteria
+from fanion.errors import Invalid
+
+# No stored cohort's id.
+_UNSAVED = 0
+
+
+def check_sources(sent: Mapping[str, Any], *, insight: bool, file: bool) -> None:
+    """raises: Invalid unless one thing at most tells the members, and of a static cohort"""
+    query = sent.get("query") is not None
+    attr = "query" if query else "insight"
+    if not insight and not query:
+        return
+    if not sent.get("is_static"):
+        raise Invalid("Only a static cohort can be made of this.", attr="is_static")
+    if insight + query + file > 1:
+        raise Invalid("Members come from one of a file, an insight and a query.", attr=attr)
+    if query and sent.get("filters") is not None:
+        raise Invalid("Cannot set both 'query' and 'filters' at the same time.", attr=attr)
+
+
+def read_query(query: object, others: Mapping[int, Criteria]) -> str:
+    """The text that `query_criteria` reads.
+
+    others: the cohorts of the project by id
+    raises: Invalid
+    """
+    if not isinstance(query, dict):
+        raise Invalid("A query must be an object.", attr="query")
+    kind = query.get("kind")
+    if kind == "HogQLQuery":
+        raise Invalid("HogQL is not spoken here; ask with an ActorsQuery.", attr="query")
+    if kind != "ActorsQuery":
+        raise Invalid("The kind of a query must be ActorsQuery.", attr="query")
+    leaves = query.get("properties")
+    if not isinstance(leaves, list) or not leaves:
+        raise Invalid("An ActorsQuery must have a list of properties.", attr="query")
+    text = msgspec.json.encode(leaves).decode()
+    try:
+        resolve(query_criteria(text), others)
+    except CriteriaError as error:
+        raise Invalid(str(error), attr="query") from None
+    return text
+
+
+def query_criteria(text: str) -> Criteria:
+    """All leaves have to match."""
+    leaves = msgspec.json.decode(text)
+    return Criteria(_UNSAVED, None, False, {"properties": {"type": "AND", "values": leaves}}, ())
