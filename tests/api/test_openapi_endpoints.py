@@ -96,12 +96,11 @@ async def test_members_come_as_json_or_as_a_table(paths: Json) -> None:
 
 
 async def test_a_cohort_is_sent_as_json_or_with_a_file(paths: Json) -> None:
-    for method, path in (("post", COHORTS), ("patch", COHORTS + "{cohort_id}/")):
+    one = COHORTS + "{cohort_id}/"
+    for method, path, body in (("post", COHORTS, "NewCohort"), ("patch", one, "CohortFields")):
         content = paths[path][method]["requestBody"]["content"]
 
-        assert content["application/json"]["schema"] == {
-            "$ref": "#/components/schemas/CohortFields"
-        }
+        assert content["application/json"]["schema"] == {"$ref": f"#/components/schemas/{body}"}
         fields = content["multipart/form-data"]["schema"]["properties"]
         assert fields["csv"] == {"type": "string", "format": "binary"}
 

@@ -50,6 +50,8 @@ class Asked:
 
 
 class Conditions:
+    """Of one series in one stretch of time. project: the condition on a row of any table"""
+
     def __init__(self, asked: Asked) -> None:
         self.bindings = Bindings()
         self.asked = asked
@@ -75,6 +77,7 @@ class Conditions:
         return f"ifNull(nullIf({text}, ''), {none})"
 
     def where(self) -> str:
+        """Which events are the series, within the span."""
         asked, bind = self.asked, self.bindings
         conditions = [
             self.project,

@@ -94,8 +94,11 @@ def people_who_lived(asked: Asked, status: Status) -> Statement:
 
 
 def people_who_reached(asked: Asked, point: Reached) -> Statement:
-    """Steps at the same time are in their order. But where one event may be several steps, they
-    stand the other way round, lest it be followed by itself."""
+    """asked: a series of any event, without starts
+
+    Steps at the same time are in their order. But where one event may be several steps, they
+    stand the other way round, lest it be followed by itself.
+    """
     compiler = _Compiler(asked)
     steps = [compiler.step(step) for step in point.steps]
     numbers, ticks = range(1, len(steps) + 1), len(steps) + 1
