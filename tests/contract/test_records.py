@@ -161,6 +161,34 @@ async def test_a_statement_cancelled_midway_leaves_a_usable_store(records: Recor
     assert len(await records.fetch(select(persons.c.id))) == 1
 
 
+async def test_a_write_cancelled_while_it_reads_leaves_a_usable_store(records: Records) -> None:
+    is_reading = asyncio.Event()
+    counting = text(
+        "WITH RECURSIVE numbers(n) AS"
+        " (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 90000)"
+        " SELECT count(*) FROM numbers"
+    )
+
+    async def write_and_read() -> None:
+        async with records.write() as connection:
+            await connection.execute(insert(persons), [person(1)])
+            is_reading.set()
+            await connection.execute(counting)
+
+    cancelled = []  # kept, since their tracebacks go on holding what the driver gave them
+    for turns in range(5):
+        is_reading.clear()
+        cancelled.append(asyncio.create_task(write_and_read()))
+        await is_reading.wait()
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        cancelled[-1].cancel()
+        await asyncio.wait([cancelled[-1]])
+        await add(records, person(2 + turns))
+
+    assert len(await records.fetch(select(persons.c.id))) == 5
+
+
 async def test_ids_are_never_used_again(records: Records) -> None:
     await add(records, person(1), person(2))
     [*_, newest] = await records.fetch(select(persons.c.id).order_by(persons.c.id))

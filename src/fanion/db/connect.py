@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from sqlalchemy import URL, Connection, Engine, Executable, Row, create_engine, event, make_url
+from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
@@ -92,8 +93,17 @@ def sqlite_engine(url: URL, begin: str, connections: int, *pragmas: str) -> Asyn
 
     event.listen(engine.sync_engine, "begin", open_transaction)
     event.listen(engine.sync_engine, "connect", _run_each(*pragmas))
+    event.listen(engine.sync_engine, "handle_error", _keep_when_cancelled)
     raise_as_unavailable(engine.sync_engine)
     return engine
+
+
+def _keep_when_cancelled(context: ExceptionContext) -> None:
+    """A connection whose task was cancelled is whole: its thread ends the statement, then rolls
+    back. Thrown away instead, as by default, it can hold the write lock for as long as a
+    traceback holds one of its cursors."""
+    if isinstance(context.original_exception, asyncio.CancelledError):
+        context.is_disconnect = False
 
 
 def _run_each(*pragmas: str) -> Callable[[DBAPIConnection, ConnectionPoolEntry], None]:
