@@ -46,9 +46,8 @@ class LogFull(Exception):
     """The log has reached its size limit, or too many appends wait; nothing was appended."""
 
 
-class AcceptLog(Protocol):
-    """Two lanes, live and historical, each read and trimmed for itself; an id is used once
-    in both together. Every store failure is an OSError."""
+class Appends(Protocol):
+    """What capture needs of the accept log."""
 
     def append(self, envelope: Envelope) -> Awaitable[int]:
         """The id, once the envelope is durable.
@@ -56,6 +55,11 @@ class AcceptLog(Protocol):
         raises: LogFull when a limit is reached; OSError when the store fails: nothing is kept,
                 unless the connection to a server was lost during the commit
         """
+
+
+class AcceptLog(Appends, Protocol):
+    """Two lanes, live and historical, each read and trimmed for itself; an id is used once
+    in both together. Every store failure is an OSError."""
 
     async def read(
         self, after: int, envelopes_max: int, bytes_max: int, *, historical: bool = False

@@ -1,5 +1,7 @@
 """The accept log in a SQLite file of its own, for one server."""
 
+import asyncio
+import socket
 from collections.abc import Awaitable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -12,12 +14,16 @@ from fanion.log.writer import Writer, WriterThread, run_in
 from fanion.log.writer_main import Open
 from fanion.log.writer_process import WriterProcess
 
+POLL_S = 0.1  # how late a consumer sees what another process appended
+
 
 class SqliteLog:
     """Group commit: one fsync for everything that arrived during the last one."""
 
-    def __init__(self, writer: Writer, path: Path) -> None:
+    def __init__(self, writer: Writer, path: Path, poll_s: float | None) -> None:
+        """poll_s: None when nobody else appends"""
         self._writer = writer
+        self._poll_s = poll_s
         self._reader = LogReader(path)
         self._read_thread = ThreadPoolExecutor(1, thread_name_prefix="accept-log-read")
         self._live = GroupCommit(partial(self._commit, historical=False))
@@ -47,8 +53,22 @@ class SqliteLog:
         return await self._writer.backlog(after, historical=historical)
 
     async def appended(self, after: int, *, historical: bool = False) -> None:
-        if not await self.read(after, 1, 1, historical=historical):
-            await self._lane(historical).appended(after)
+        """Told at once of this process's own appends, others are looked for."""
+        lane = self._lane(historical)
+        while not await self.read(after, 1, 1, historical=historical):
+            try:
+                await asyncio.wait_for(lane.appended(after), self._poll_s)
+            except TimeoutError:
+                continue
+
+    async def another_line(self) -> socket.socket:
+        """For another process that appends, as `joined.open_joined_log` does.
+
+        raises: OSError, also where a thread of this process writes
+        """
+        if not isinstance(self._writer, WriterProcess):
+            raise OSError("the accept log is written by this process")
+        return await self._writer.another_line()
 
     async def close(self) -> None:
         await self._live.close()
@@ -72,6 +92,7 @@ async def open_sqlite_log(
     disk_free_bytes_min: int = DISK_FREE_BYTES_MIN,
     after: int = 0,
     apart: bool = False,
+    shared: bool = False,
 ) -> SqliteLog:
     """Make the file when it is not there.
 
@@ -82,6 +103,7 @@ async def open_sqlite_log(
                          what it takes would pass for ingested
     apart:               whether a process of its own writes, so that a commit waits for nothing
                          else that this process computes
+    shared:              whether other processes append too, by `another_line`
     raises:              OSError
     """
     writer: WriterProcess | WriterThread
@@ -91,7 +113,7 @@ async def open_sqlite_log(
         writer = WriterThread(LogFile(path, bytes_max, disk_free_bytes_min, after))
     try:
         await writer.open()
-        return SqliteLog(writer, path)
+        return SqliteLog(writer, path, POLL_S if shared else None)
     except BaseException:
         await writer.close()
         raise

@@ -1,17 +1,20 @@
 """The program that writes the file of the embedded accept log beside a server.
 
 It has an interpreter to itself: a thread of the server would wait for the server's at every
-step of a commit. It ends when its socket does, after what it has read from it.
+step of a commit. It ends when the server's socket does, after what it has read from it. The
+server's fronts have sockets of their own.
 """
 
+import os
+import selectors
 import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from struct import Struct
-from typing import BinaryIO, assert_never
+from typing import assert_never
 
 import msgspec
 
@@ -21,6 +24,7 @@ from fanion.log.sqlite_file import LogFile
 
 READ_BYTES = 1024 * 1024
 LENGTH = Struct("<I")  # of the message that follows
+LINES_AT_ONCE = 16
 
 
 class Open(msgspec.Struct, tag=True, array_like=True):
@@ -68,6 +72,7 @@ Asked = Write | Trim | Count
 Answer = Done | Counted | Failed
 
 encode: Callable[[object], bytes] = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(Asked).decode
 
 
 def frame(message: Open | Asked | Answer) -> bytes:
@@ -75,25 +80,94 @@ def frame(message: Open | Asked | Answer) -> bytes:
     return LENGTH.pack(len(content)) + content
 
 
-def serve(channel: socket.socket) -> None:
-    """Answer one message after another, in their order."""
-    with channel, open(channel.fileno(), "rb", READ_BYTES, closefd=False) as incoming:
-        first = _next(incoming)
-        if first is None:
+class _Line:
+    """One who asks: the server, or one of its fronts."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        self.channel = channel
+        self._received = bytearray()
+
+    def receive(self) -> bool:
+        """Wait for some; False at the end."""
+        data = self.channel.recv(READ_BYTES)
+        self._received += data
+        return bool(data)
+
+    def messages(self) -> Iterator[bytes]:
+        """Those that are whole."""
+        while len(self._received) >= LENGTH.size:
+            end = LENGTH.size + LENGTH.unpack_from(self._received)[0]
+            if len(self._received) < end:
+                return
+            content = bytes(self._received[LENGTH.size : end])
+            del self._received[:end]
+            yield content
+
+
+def serve(channel: socket.socket, door: socket.socket) -> None:
+    """Answer one message after another, of each line in their order.
+
+    door: where further lines come in
+    """
+    with channel, door:
+        server = _Line(channel)
+        file = _opened(server)
+        if file is None:
             return
-        wanted = msgspec.msgpack.decode(first, type=Open)
-        file = LogFile(
-            Path(wanted.path), wanted.bytes_max, wanted.disk_free_bytes_min, wanted.after
-        )
-        channel.sendall(frame(_attempt(partial(_open, file))))
-        decode = msgspec.msgpack.Decoder(Asked).decode
         try:
-            while (content := _next(incoming)) is not None:
-                channel.sendall(frame(_attempt(partial(_do, file, decode(content)))))
-        except ConnectionError:
-            pass  # the server has gone; what it had sent is written
+            with selectors.DefaultSelector() as selector:
+                selector.register(channel, selectors.EVENT_READ, server)
+                selector.register(door, selectors.EVENT_READ)
+                while _serve_ready(selector, server, file):
+                    pass
         finally:
             file.close()
+
+
+def _opened(server: _Line) -> LogFile | None:
+    """As the first message wants it; None when there is none."""
+    while not (first := next(server.messages(), None)):
+        if not server.receive():
+            return None
+    wanted = msgspec.msgpack.decode(first, type=Open)
+    file = LogFile(Path(wanted.path), wanted.bytes_max, wanted.disk_free_bytes_min, wanted.after)
+    server.channel.sendall(frame(_attempt(partial(_open, file))))
+    return file
+
+
+def _serve_ready(selector: selectors.BaseSelector, server: _Line, file: LogFile) -> bool:
+    """Whoever asks now; False when the server has gone."""
+    for key, _ in selector.select():
+        line: _Line | None = key.data
+        if line is None:
+            _let_in(selector, key.fd)
+        elif not _answer_some(line, file):
+            if line is server:
+                return False
+            selector.unregister(line.channel)
+            line.channel.close()
+    return True
+
+
+def _let_in(selector: selectors.BaseSelector, door: int) -> None:
+    with socket.socket(fileno=os.dup(door)) as waiting:
+        data, fds, _, _ = socket.recv_fds(waiting, READ_BYTES, LINES_AT_ONCE)
+    for fd in fds:
+        line = _Line(socket.socket(fileno=fd))
+        selector.register(line.channel, selectors.EVENT_READ, line)
+    if not data:
+        selector.unregister(door)  # the server has gone, as its own line says too
+
+
+def _answer_some(line: _Line, file: LogFile) -> bool:
+    """False when the line has ended."""
+    try:
+        goes_on = line.receive()
+        for content in line.messages():
+            line.channel.sendall(frame(_attempt(partial(_do, file, _decode(content)))))
+    except ConnectionError:
+        return False  # what it had sent is written
+    return goes_on
 
 
 def _open(file: LogFile) -> Answer:
@@ -124,18 +198,8 @@ def _attempt(work: Callable[[], Answer]) -> Answer:
         return Failed("other", f"{type(error).__name__}: {error}")
 
 
-def _next(incoming: BinaryIO) -> bytes | None:
-    """None at the end, also in the middle of a message."""
-    head = incoming.read(LENGTH.size)
-    if len(head) < LENGTH.size:
-        return None
-    [length] = LENGTH.unpack(head)
-    content = incoming.read(length)
-    return content if len(content) == length else None
-
-
 if __name__ == "__main__":
     # The server that started it says when to end.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
-    serve(socket.socket(fileno=int(sys.argv[1])))
+    serve(socket.socket(fileno=int(sys.argv[1])), socket.socket(fileno=int(sys.argv[2])))
