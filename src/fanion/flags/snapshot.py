@@ -81,6 +81,7 @@ class FlagSets:
         self._stale: set[int] = set()
         self._behind: set[int] = set()
         self._listener: Callable[[int, Built], None] | None = None
+        self.on_changed: Callable[[int], None] = _told_nobody
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
     async def of(self, project_id: int) -> FlagSet:
@@ -101,6 +102,7 @@ class FlagSets:
         self._building.pop(project_id, None)
         if project_id in self._built:
             self._stale.add(project_id)
+        self.on_changed(project_id)
 
     def listen(self, listener: Callable[[int, Built], None]) -> None:
         """Be told of each project whose flags are others than before; one listener."""
@@ -191,6 +193,10 @@ class FlagSets:
             self._behind.discard(gone)
         if self._listener is not None:
             self._listener(project_id, built)
+
+
+def _told_nobody(_: int) -> None:
+    pass
 
 
 async def _at_last(building: "asyncio.Task[Built]", error: Exception) -> Built:

@@ -33,6 +33,10 @@ class _Known:
     principal: Principal | None
 
 
+def _told_nobody() -> None:
+    pass
+
+
 class Authentication:
     """now: the time of day; clock: seconds, for what is remembered"""
 
@@ -47,6 +51,7 @@ class Authentication:
         self._known: Expiring[str, _Known] = Expiring(KNOWN_S, KNOWN_KEYS_MAX, clock)
         self._reads = SharedReads(store.principals)
         self._revocations = 0
+        self.on_revoked: Callable[[], None] = _told_nobody
         self._used: dict[UUID, datetime] = {}
 
     async def authenticate(self, key: str, place: str) -> Principal:
@@ -85,6 +90,13 @@ class Authentication:
         self._revocations += 1
         self._reads.forget(hashed)
         self._known.forget(hashed)
+        self.on_revoked()
+
+    def forget(self) -> None:
+        """Another process of this server has revoked a key."""
+        self._revocations += 1
+        self._reads.forget_all()
+        self._known.clear()
 
     async def follow(self) -> Never:
         """Run for ever: write down which keys were used."""

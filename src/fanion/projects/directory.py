@@ -11,7 +11,7 @@ import structlog
 
 from fanion.db.engine import RecordsUnavailable
 from fanion.errors import InvalidApiKey, NotFound, Unavailable
-from fanion.projects.memory import READ_KEYS_MAX, Expiring, SharedReads
+from fanion.projects.memory import READ_KEYS_MAX, Expiring, K, SharedReads
 from fanion.projects.model import Organization, Principal, Project
 from fanion.projects.store import Installation, ProjectStore, SetUp
 
@@ -24,6 +24,10 @@ TOKEN_CHARS_MAX = 200  # the column's width
 
 async def _nothing(token: str) -> Project | None:
     return None
+
+
+def _told_nobody(_: int) -> None:
+    pass
 
 
 class Projects:
@@ -43,7 +47,8 @@ class Projects:
         self._absent: Expiring[str, bool] = Expiring(ABSENT_S, ABSENT_TOKENS_MAX, clock)
         self._tokens = SharedReads(store.by_tokens)
         self._ids = SharedReads(store.by_ids)
-        self._changes = 0
+        self._changes = self._forgotten = 0
+        self.on_changed: Callable[[int], None] = _told_nobody
 
     def known(self, token: str) -> Project | None:
         """By its token, when no store needs to be asked."""
@@ -64,7 +69,7 @@ class Projects:
     async def by_id(self, project_id: int) -> Project | None:
         """raises: RecordsUnavailable, for a project that was not met before"""
         project = self._by_id.get(project_id)
-        if project is None and (project := await self._ids.get(project_id)) is not None:
+        if project is None and (project := await self._read(self._ids, project_id)) is not None:
             project = self._keep(project)
         return project
 
@@ -106,6 +111,15 @@ class Projects:
             if organization is not None:
                 return organization
         raise NotFound
+
+    def forget(self, project_id: int) -> None:
+        """Another process of this server has made or changed it."""
+        self._changes += 1
+        self._forgotten += 1
+        self._tokens.forget_all()
+        self._ids.forget_all()
+        self._absent.clear()
+        self._replace(project_id, None)
 
     async def create(
         self,
@@ -165,7 +179,7 @@ class Projects:
         if self._absent.get(token) or not _could_be_a_token(token):
             raise InvalidApiKey
         try:
-            project = await asyncio.wait_for(self._tokens.get(token), STORE_WAIT_S)
+            project = await asyncio.wait_for(self._read(self._tokens, token), STORE_WAIT_S)
         except (RecordsUnavailable, TimeoutError):
             project = await self._remembered(token)
             if project is None:
@@ -181,11 +195,20 @@ class Projects:
         self._absent.put(token, True)
         raise InvalidApiKey
 
+    async def _read(self, reads: SharedReads[K, Project], key: K) -> Project | None:
+        """Nothing older than what was forgotten meanwhile. raises: RecordsUnavailable"""
+        while True:
+            forgotten = self._forgotten
+            found = await reads.get(key)
+            if forgotten == self._forgotten:
+                return found
+
     def _remember(self, project: Project) -> None:
         """What was written here is newer than any read under way."""
         self._changes += 1
         self._absent.forget(project.api_token)
         self._replace(project.id, project)
+        self.on_changed(project.id)
 
     def _keep(self, read: Project) -> Project:
         """What was read, unless something newer is known."""

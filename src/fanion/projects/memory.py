@@ -40,6 +40,9 @@ class Expiring(Generic[K, V]):
     def forget(self, key: K) -> None:
         self._entries.pop(key, None)
 
+    def clear(self) -> None:
+        self._entries.clear()
+
     def __len__(self) -> int:
         return len(self._entries)
 
@@ -69,6 +72,10 @@ class SharedReads(Generic[K, V]):
     def forget(self, key: K) -> None:
         """A read under way may hold what is no longer true: who asks from now on reads anew."""
         self._under_way.pop(key, None)
+
+    def forget_all(self) -> None:
+        """As `forget`, of every key."""
+        self._under_way = {}
 
     async def _run(self) -> None:
         try:
