@@ -3,19 +3,15 @@ while what serves is loaded."""
 
 import asyncio
 import signal
-import sys
 from collections.abc import Callable
 
 from fanion.config import Settings
 from fanion.data_folder import data_folder
 from fanion.db.answering import records_answer
+from fanion.interpreter import hand_over_often
 from fanion.loading import loaded
 from fanion.logs import LineWriter, open_logs
 from fanion.server.serve import HttpServer, check_port
-
-# How often the interpreter hands over between threads: with Python's own 5 ms a commit that is
-# done waits for the event loop longer than it took.
-SWITCH_S = 0.0003
 
 
 async def run_server(settings: Settings, announce: Callable[[str], None]) -> None:
@@ -25,7 +21,7 @@ async def run_server(settings: Settings, announce: Callable[[str], None]) -> Non
     raises:   PortTaken, DataFolderTaken, RecordsUnavailable, EventStoreUnavailable, OSError
     """
     check_port(settings.host, settings.port)
-    sys.setswitchinterval(SWITCH_S)
+    hand_over_often()
     lines = open_logs(settings.log_level)
     try:
         with data_folder(settings, settings.local_address):
@@ -40,7 +36,7 @@ async def _serve(settings: Settings, announce: Callable[[str], None], lines: Lin
     from fanion.stages import Start, run_stages
 
     stop = _stop_signal()
-    http = HttpServer(settings.host, settings.port, stop)
+    http = HttpServer((settings.host, settings.port), stop)
     try:
         await run_stages(Start(settings, announce, lines, stop, http), answering)
     finally:

@@ -2,7 +2,6 @@
 store is away; capture and flags; everything."""
 
 import asyncio
-import gc
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from fanion.db.answering import until_records_answer
 from fanion.db.engine import RecordsUnavailable
 from fanion.first_start import first_start, greeting
 from fanion.flag_parts import kept_flags
+from fanion.interpreter import collect_garbage
 from fanion.loading import loaded
 from fanion.logs import LineWriter
 from fanion.metrics import Metrics
@@ -40,9 +40,6 @@ if TYPE_CHECKING:  # loaded while capture and flags are served
 ANSWER_S = 0.1
 # Requests that the standby application has begun are answered by then.
 STANDBY_LINGER_S = 5.0
-# Python's own thresholds look through all young objects every 700 allocations, a seventh of
-# the time of ingestion; what the start has made lives as long as the process.
-GARBAGE_THRESHOLDS = (50_000, 20, 50)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +67,8 @@ async def run_stages(start: Start, answering: "asyncio.Task[bool]") -> None:
         streams = partial(_end_streams, start.stop, public)
         async with beside(*public.flags.followers, streams, partial(_leave, standing_by)):
             try:
-                await start.http.show(opening_application(start.settings, public, start.lines))
+                opening = opening_application(start.settings, public, start.lines)
+                await start.http.show(opening.answer)
                 async with _event_store(start.settings) as events:
                     await _serve_everything(start, public, events)
             finally:
@@ -91,8 +89,8 @@ async def _stand_by(
         return False
     structlog.get_logger().error("records_unavailable_at_start", serving="kept flags")
     application = standby_application(start.settings, kept, start.metrics, start.lines, utc_now)
-    await start.http.show(await standing_by.enter_async_context(application))
-    _collect_garbage()
+    await start.http.show((await standing_by.enter_async_context(application)).answer)
+    collect_garbage()
     start.announce(f"Fanion serves flags on {start.settings.address}; nothing else yet")
     return True
 
@@ -128,13 +126,13 @@ async def _serve_everything(start: Start, public: PublicParts, events: "EventSto
 
     # Beside the loop too: the framework takes 0.2 s for its routes.
     running = await asyncio.to_thread(build, start.settings, public, events, start.lines)
-    _collect_garbage()
+    collect_garbage()
     made = await first_start(public.records, public.flags.projects)
     ingesting = asyncio.gather(*(consumer.run() for consumer in running.consumers))
     ingesting.add_done_callback(lambda _: start.stop.set())
     async with beside(*running.followers):
         try:
-            await start.http.show(running.application)
+            await start.http.show(running.application.answer)
             start.announce(greeting(start.settings, made))
             await start.http.ended()
         finally:
@@ -163,10 +161,3 @@ async def _finish(
         await asyncio.wait_for(ingesting, settings.shutdown_s)
     except TimeoutError:
         structlog.get_logger().warning("ingestion_interrupted", after_s=settings.shutdown_s)
-
-
-def _collect_garbage() -> None:
-    """From now on, and not of what is there: until then the collector is off."""
-    gc.freeze()
-    gc.set_threshold(*GARBAGE_THRESHOLDS)
-    gc.enable()

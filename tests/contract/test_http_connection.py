@@ -17,6 +17,7 @@ from fanion.server.connection import (
     STALLED_S_MAX,
     Answer,
     Connection,
+    PassOn,
 )
 from fanion.server.exchange import ClientGone, Exchange, Scope
 
@@ -44,6 +45,7 @@ class House:
     answer: Answer
     connections_max: int = 100
     is_ending: bool = False
+    pass_on: PassOn | None = None
     time: float = 0.0
     open: list[Connection] = field(default_factory=list)
     port: int = 0

@@ -17,7 +17,7 @@ READ_ROWS = 500
 async def beside(flags: int, on_loop_max: int, work: Callable[[], T]) -> T:
     """Do it at once, or in a thread where it would take more than a few milliseconds.
 
-    There it shares the interpreter with the loop, which gets its turn every `serving.SWITCH_S`.
+    There it shares the interpreter with the loop, which gets its turn every `interpreter.SWITCH_S`.
     """
     if flags <= on_loop_max:
         return work()

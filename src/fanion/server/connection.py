@@ -4,6 +4,7 @@ Parsing is llhttp's, which is strict about what proxies and servers could read d
 """
 
 import asyncio
+import os
 from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol, cast
@@ -20,10 +21,15 @@ HEAD_BYTES_MAX = 64 * 1024
 IDLE_S_MAX = 75.0  # between two requests; browsers and SDKs keep theirs for a minute at most
 HEAD_S_MAX = 30.0
 STALLED_S_MAX = 60.0  # a body that does not go on, an answer that is not taken
+LINE_BYTES_MAX = 8 * 1024  # of a request's first line, while it is waited for
 
 _JSON = ("content-type", "application/json")
 
 Answer = Callable[[Scope, Exchange], Coroutine[Any, Any, None]]
+
+
+# Is told a connection and how a request on it begins; whether another process has both now.
+PassOn = Callable[["Connection", bytes], bool]
 
 
 class Connections(Protocol):
@@ -34,6 +40,10 @@ class Connections(Protocol):
 
     @property
     def is_ending(self) -> bool: ...
+
+    @property
+    def pass_on(self) -> "PassOn | None":
+        """None when all connections stay."""
 
     def now(self) -> float:
         """Seconds of a clock that only goes forward."""
@@ -49,7 +59,8 @@ class Connections(Protocol):
 class Connection(asyncio.Protocol):
     """since: when something last happened that the client did"""
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: Connections, first: bytes = b"") -> None:
+        """first: what another process has read of a request"""
         self._connections = connections
         self._loop = asyncio.get_running_loop()
         self._parser = httptools.HttpRequestParser(self)
@@ -66,6 +77,7 @@ class Connection(asyncio.Protocol):
         self._is_paused = False
         self._takes_no_more = False
         self._refusal: AppError | None = None
+        self._first = first
         self.since = 0.0
 
     @property
@@ -86,6 +98,8 @@ class Connection(asyncio.Protocol):
         self.since = self._connections.now()
         if not self._connections.opened(self):
             self._refuse(Unavailable("Too many connections are open. Please retry."))
+        elif self._first:
+            self._loop.call_soon(self._read_first)
 
     def connection_lost(self, error: Exception | None) -> None:
         for incoming in (self._coming, self._answering, *self._waiting):
@@ -99,6 +113,22 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._takes_no_more:
             return
+        if self._connections.pass_on is not None and self._is_between_requests():
+            data = self._first + data
+            if b"\n" not in data and len(data) <= LINE_BYTES_MAX:
+                self._first = data  # which process it goes to is not known yet
+                return
+            self._first = b""
+            if self._connections.pass_on(self, data):
+                return
+        self._feed(data)
+
+    def _read_first(self) -> None:
+        data, self._first = self._first, b""
+        if self._transport is not None:
+            self._feed(data)
+
+    def _feed(self, data: bytes) -> None:
         if not self._is_in_head():  # which has to come as a whole within its time
             self.since = self._connections.now()
             self._received = 0
@@ -227,6 +257,17 @@ class Connection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.close()
 
+    def leave(self) -> int | None:
+        """Give up the connection, between two requests, without its client's noticing. Its socket,
+        which the caller closes; None when answers are not out yet."""
+        transport = self._open_transport()
+        if transport is None or transport.get_write_buffer_size():
+            return None
+        socket = os.dup(transport.get_extra_info("socket").fileno())
+        self._takes_no_more = True
+        transport.close()
+        return socket
+
     def abort(self) -> None:
         if self._task is not None:
             self._task.cancel()
@@ -304,6 +345,9 @@ class Connection(asyncio.Protocol):
     def _head_bytes(self, incoming: Incoming) -> int:
         headers = incoming.headers.items()
         return len(self._target) + sum(len(name) + len(value) for name, value in headers)
+
+    def _is_between_requests(self) -> bool:
+        return self._coming is None and self._answering is None and not self._waiting
 
     def _is_in_head(self) -> bool:
         return self._coming is not None and not self._coming.method

@@ -2,10 +2,10 @@
 
 import asyncio
 import socket
+from collections.abc import Callable
 from email.utils import formatdate
 
-from fanion.server.application import Application
-from fanion.server.connection import Answer, Connection
+from fanion.server.connection import Answer, Connection, PassOn
 from fanion.server.connections import allow_connections
 from fanion.server.head import date_line
 
@@ -30,14 +30,14 @@ def check_port(host: str, port: int) -> None:
 
 
 class HttpServer:
-    """The address, listened on from the first `show` until `stop` is set.
+    """The address, listened on from the first `show` until `stop` is set; without an address,
+    connections that are adopted.
 
     The application that answers may be replaced while requests come in.
     """
 
-    def __init__(self, host: str, port: int, stop: asyncio.Event) -> None:
-        self._host = host
-        self._port = port
+    def __init__(self, address: tuple[str, int] | None, stop: asyncio.Event) -> None:
+        self._address = address
         self._stop = stop
         self._open: set[Connection] = set()
         self._all_closed = asyncio.Event()
@@ -48,15 +48,27 @@ class HttpServer:
         self.now = self._loop.time
         self.answer: Answer = _nobody
         self.is_ending = False
+        self.pass_on: PassOn | None = None
+        self.on_closed: Callable[[Connection], None] = _told_nobody
 
-    async def show(self, application: Application) -> None:
-        """Have this application answer from now on. raises: OSError when it cannot listen"""
-        self.answer = application.answer
+    async def show(self, answer: Answer) -> None:
+        """Have this answer from now on. raises: OSError when it cannot listen"""
+        self.answer = answer
         if self._serving is None:
-            server = await self._loop.create_server(
-                lambda: Connection(self), self._host, self._port, backlog=BACKLOG
-            )
+            server = None
+            if self._address is not None:
+                server = await self._loop.create_server(
+                    lambda: Connection(self), *self._address, backlog=BACKLOG
+                )
             self._serving = asyncio.create_task(self._serve(server), name="http")
+
+    async def adopt(self, connection: socket.socket, first: bytes) -> None:
+        """Go on with another process's connection. first: what that has read of a request
+
+        raises: OSError when the client has gone
+        """
+        connection.setblocking(False)
+        await self._loop.connect_accepted_socket(lambda: Connection(self, first), connection)
 
     async def ended(self) -> None:
         if self._serving is not None:
@@ -68,6 +80,7 @@ class HttpServer:
 
     def closed(self, connection: Connection) -> None:
         self._open.discard(connection)
+        self.on_closed(connection)
         if not self._open:
             self._all_closed.set()
 
@@ -78,13 +91,15 @@ class HttpServer:
             self._dated = (second, date_line(formatdate(usegmt=True)))
         return self._dated[1]
 
-    async def _serve(self, server: asyncio.Server) -> None:
+    async def _serve(self, server: asyncio.Server | None) -> None:
         looking = asyncio.create_task(self._look())
         try:
             await self._stop.wait()
         finally:
             looking.cancel()
-            server.close()
+            self.pass_on = None
+            if server is not None:
+                server.close()
         await self._drain()
 
     async def _look(self) -> None:
@@ -110,3 +125,7 @@ class HttpServer:
 
 async def _nobody(*_: object) -> None:
     raise AssertionError("nothing is shown yet")
+
+
+def _told_nobody(_: Connection) -> None:
+    pass
