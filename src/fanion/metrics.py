@@ -1,11 +1,20 @@
 """What the server counts about itself, for `/metrics`. Built once in main, handed down."""
 
+from collections.abc import Callable, Iterable, Iterator
+from typing import cast
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import Metric
+from prometheus_client.samples import Sample
 
 from fanion.tallies import HotMetrics
 
 _SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _EVALUATION_SECONDS = (0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, *_SECONDS[1:])
+
+# Of each kind of thing that is measured: name, labels and value.
+Measured = dict[str, list[tuple[str, dict[str, str], float]]]
+_MADE = "_created"  # when a number began, which is no sum
 
 
 class Metrics:
@@ -13,6 +22,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = registry = CollectorRegistry()
+        self.elsewhere: Callable[[], Iterable[Measured]] = tuple
         self.hot = HotMetrics(registry, _SECONDS, _EVALUATION_SECONDS)
         self.ingested = Counter(
             "fanion_events_ingested", "Events stored and visible", registry=registry
@@ -59,4 +69,47 @@ class Metrics:
         )
 
     def render(self) -> bytes:
-        return generate_latest(self.registry)
+        """With what other processes of this server have measured."""
+        return generate_latest(cast("CollectorRegistry", _Sums(self.registry, self.elsewhere())))
+
+    def measured(self) -> Measured:
+        """Of this process alone."""
+        return {
+            family.name: [(one.name, one.labels, one.value) for one in family.samples]
+            for family in self.registry.collect()
+        }
+
+
+def added(parts: Iterable[Measured]) -> Measured:
+    """What several processes have measured, as if they were one."""
+    sums: dict[str, dict[tuple[str, tuple[tuple[str, str], ...]], float]] = {}
+    for part in parts:
+        for family, samples in part.items():
+            of_family = sums.setdefault(family, {})
+            for name, labels, value in samples:
+                one = name, tuple(labels.items())
+                is_sum = not name.endswith(_MADE)
+                of_family[one] = of_family.get(one, 0.0) + value if is_sum else value
+    return {
+        family: [(name, dict(labels), value) for (name, labels), value in of_family.items()]
+        for family, of_family in sums.items()
+    }
+
+
+class _Sums:
+    """Stands for a registry."""
+
+    def __init__(self, registry: CollectorRegistry, others: Iterable[Measured]) -> None:
+        self._registry = registry
+        self._others = tuple(others)
+
+    def collect(self) -> Iterator[Metric]:
+        for family in self._registry.collect():
+            if self._others:
+                own = [(one.name, one.labels, one.value) for one in family.samples]
+                parts = (
+                    {family.name: own},
+                    *({family.name: o.get(family.name, [])} for o in self._others),
+                )
+                family.samples = [Sample(*one) for one in added(parts)[family.name]]
+            yield family

@@ -5,7 +5,7 @@ through routing and telemetry took 8.5 µs with them and takes 6 with these.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector, CollectorRegistry
@@ -56,14 +56,16 @@ class HotMetrics(Collector):
         self.accepted = Tally()
         self.evaluation_seconds = Durations(evaluation_bounds)
         self._request_bounds = request_bounds
+        self.answered_elsewhere: Callable[[], int] = int
         self._requests: dict[tuple[str, int], Tally] = {}
         self._request_seconds: dict[str, Durations] = {}
         registry.register(self)
 
     @property
     def answered(self) -> int:
-        """Requests of all kinds so far."""
-        return sum(tally.count for tally in self._requests.values())
+        """Requests of all kinds so far, by other processes of this server too."""
+        own = sum(tally.count for tally in self._requests.values())
+        return own + self.answered_elsewhere()
 
     def requests(self, route: str, status: int) -> tuple[Tally, Durations]:
         """To be kept by the caller. The durations of a route count all its statuses."""
