@@ -27,9 +27,10 @@ def floor() -> Iterator[str]:
 
 @contextmanager
 def fanion(**settings: str) -> Iterator[tuple[RealServer, Keys]]:
-    """A fresh server on an empty folder. Its log level is the default: each request is a line."""
+    """A fresh server on an empty folder, with all its processes and its usual log: each request
+    is a line."""
     with TemporaryDirectory() as folder:
-        server = RealServer(Path(folder) / "data", settings)
+        server = RealServer(Path(folder) / "data", {"FANION_PROCESSES": "0", **settings})
         keys = server.setup()
         server.start()
         try:
@@ -39,10 +40,19 @@ def fanion(**settings: str) -> Iterator[tuple[RealServer, Keys]]:
 
 
 def resident_mb(pid: int, kind: str = "VmHWM") -> float:
-    """At its highest so far; as `VmRSS`, now."""
-    status = Path(f"/proc/{pid}/status").read_text()
-    found = next(line for line in status.splitlines() if line.startswith(kind))
-    return int(found.split()[1]) / 1024
+    """Of a server and its processes, each at its highest so far; as `VmRSS`, now. What they share
+    counts in each of them."""
+    found = 0
+    for process in (pid, *_children(pid)):
+        status = Path(f"/proc/{process}/status").read_text()
+        line = next(line for line in status.splitlines() if line.startswith(kind))
+        found += int(line.split()[1])
+    return found / 1024
+
+
+def _children(pid: int) -> list[int]:
+    tasks = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for task in tasks for child in task.read_text().split()]
 
 
 def _wait_open(port: int) -> None:

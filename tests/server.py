@@ -157,6 +157,7 @@ class RealServer:
         return kept | {
             "FANION_DATA": str(self.data),
             "FANION_PORT": str(self.port),
+            "FANION_PROCESSES": "1",  # each more takes a second of the processor to start
             **self.settings,
         }
 

@@ -1,5 +1,6 @@
 """Settings, read once in main from FANION_… variables and the flags of `fanion serve`."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,9 @@ PREFIX = "FANION_"
 # Variables with the prefix that are not settings: what the test suite is told.
 TEST_PREFIX = "FANION_TEST_"
 DAYS_MAX = 36_500
+# Unless the operator wants more: each takes memory, and ingestion has one interpreter all the same.
+PROCESSES = 4
+PROCESSES_MAX = 64
 
 
 class SettingsError(Exception):
@@ -29,6 +33,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     events_url: str = ""
     public_url: str = ""
     log_level: str = "info"
+    processes: int = 0
     body_bytes_max: int = 20_971_520  # api.md, Limits: 20 MB for a batch request
     upload_bytes_max: int = 268_435_456  # a file of 7 million UUIDs
     accept_log_bytes_max: int = 4 * 1024**3
@@ -62,6 +67,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
                 raise ValueError(f"{name.upper()} must be greater than 0")
         if not 0 < self.deleted_cohorts_kept_days <= DAYS_MAX:
             raise ValueError(f"DELETED_COHORTS_KEPT_DAYS must be above 0, at most {DAYS_MAX}")
+        if not 0 <= self.processes <= PROCESSES_MAX:
+            raise ValueError(f"PROCESSES must be between 0 and {PROCESSES_MAX}")
         if self.decide_per_s < 0:
             raise ValueError("DECIDE_PER_S must not be negative")
         if self.decide_burst < 1:
@@ -82,6 +89,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     @property
     def accept_log_path(self) -> Path:
         return self.data.resolve() / "accept-log.db"
+
+    @property
+    def answering(self) -> int:
+        """Processes that answer capture and flags, the server itself included."""
+        return self.processes or min(_cores(), PROCESSES)
 
     @property
     def address(self) -> str:
@@ -127,6 +139,12 @@ def read_settings(
         return msgspec.convert(values, Settings, strict=False, dec_hook=_decode)
     except msgspec.ValidationError as error:
         raise SettingsError(_sentence(str(error), values)) from None
+
+
+def _cores() -> int:
+    """That this process may use."""
+    allowed = getattr(os, "sched_getaffinity", None)  # not everywhere
+    return len(allowed(0)) if allowed is not None else os.cpu_count() or 1
 
 
 def _decode(kind: type, value: Any) -> Any:

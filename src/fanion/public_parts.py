@@ -14,9 +14,9 @@ from fanion.errors import Unavailable
 from fanion.flag_parts import FlagParts, build_flag_parts, kept_flags, located
 from fanion.flags.decide import nowhere
 from fanion.geoip import GeoIp
-from fanion.ingest.capture import CaptureEndpoints
+from fanion.ingest.capture import CaptureEndpoints, OwnRoom, Room
 from fanion.ingest.store import ingested_upto
-from fanion.log.port import AcceptLog
+from fanion.log.port import AcceptLog, Appends
 from fanion.log.postgres import open_postgres_log
 from fanion.log.sqlite import open_sqlite_log
 from fanion.logs import LineWriter
@@ -74,6 +74,7 @@ async def open_log(settings: Settings, records: Records) -> AcceptLog:
         bytes_max=bytes_max,
         after=await ingested_upto(records),
         apart=True,
+        shared=settings.answering > 1,
     )
 
 
@@ -86,7 +87,19 @@ def build_public_parts(
     geoip = located(settings)
     kept = kept_flags(settings)
     flags = build_flag_parts(settings, records, metrics, kept, now, geoip or nowhere)
-    capture = CaptureEndpoints(
+    capture = build_capture(settings, flags, log, metrics, now, OwnRoom())
+    return PublicParts(records, log, metrics, now, geoip, flags, capture)
+
+
+def build_capture(
+    settings: Settings,
+    flags: FlagParts,
+    log: Appends,
+    metrics: Metrics,
+    now: Callable[[], datetime],
+    room: Room,
+) -> CaptureEndpoints:
+    return CaptureEndpoints(
         flags.projects,
         flags.authentication,
         log,
@@ -94,8 +107,8 @@ def build_public_parts(
         metrics.hot.accepted,
         settings.body_bytes_max,
         settings.trust_forwarded_for,
+        room,
     )
-    return PublicParts(records, log, metrics, now, geoip, flags, capture)
 
 
 def opening_application(settings: Settings, public: PublicParts, lines: LineWriter) -> Application:

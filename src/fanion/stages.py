@@ -134,7 +134,11 @@ async def _serve_everything(start: Start, public: PublicParts, events: "EventSto
         try:
             await start.http.show(running.application.answer)
             start.announce(greeting(start.settings, made))
-            await start.http.ended()
+            await loaded("fanion.fronts.running")
+            from fanion.fronts.running import fronts
+
+            async with fronts(start.settings, public, start.http, start.stop):
+                await start.http.ended()
         finally:
             start.stop.set()
             await _finish(start.settings, running, ingesting)

@@ -82,6 +82,14 @@ def test_serving_begins_without_what_capture_and_flags_do_not_need() -> None:
     assert sorted(loaded & LATER) == []
 
 
+def test_a_front_loads_no_more_than_capture_and_flags_need() -> None:
+    loaded = loaded_by(
+        "import sys\nimport fanion.fronts.front_main\nprint(*sys.modules, file=sys.stderr)"
+    )
+
+    assert sorted(loaded & (LATER | {"alembic", "typer"})) == []
+
+
 def test_the_writer_of_the_accept_log_loads_next_to_nothing() -> None:
     loaded = loaded_by(
         "import sys\nimport fanion.log.writer_main\nprint(*sys.modules, file=sys.stderr)"

@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from time import perf_counter
-from typing import Any
+from typing import Any, Protocol
 
 from sqlalchemy import URL, Executable, Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -30,6 +30,14 @@ _PING = {
 }
 
 
+class Number(Protocol):
+    """A list, or shared memory, whose first element is the number."""
+
+    def __getitem__(self, index: int, /) -> int: ...
+
+    def __setitem__(self, index: int, value: int, /) -> None: ...
+
+
 class Records:
     """Transactions and reads on one store. A failing store raises RecordsUnavailable from
     whichever call meets it; a broken constraint raises SQLAlchemy's IntegrityError."""
@@ -40,15 +48,20 @@ class Records:
         self._writes = writes
         self._fetch = fetch
         self._took: Callable[[float], None] = _unobserved
-        self._written = 0
+        self._written: Number = [0]
+        self._is_counted_here = True
 
     def observe(self, took: Callable[[float], None]) -> None:
         """took: is told the seconds of each transaction and each read from now on"""
         self._took = took
 
     def writes(self) -> int:
-        """How many transactions that may write have ended in this process."""
-        return self._written
+        """How many transactions that may write have ended, in the process that counts them."""
+        return self._written[0]
+
+    def count_writes(self, number: Number, *, here: bool) -> None:
+        """here: whether this process counts, and not another one that shares the number"""
+        self._written, self._is_counted_here = number, here
 
     @contextmanager
     def _timed(self) -> Iterator[None]:
@@ -76,7 +89,8 @@ class Records:
                 async with connected(self._writes) as connection, connection.begin():
                     yield connection
         finally:
-            self._written += 1
+            if self._is_counted_here:
+                self._written[0] += 1
 
     async def fetch(
         self, statement: Executable, parameters: Parameters | None = None

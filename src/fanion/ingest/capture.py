@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
+from typing import Protocol
 
 from fanion.errors import (
     AppError,
@@ -19,7 +20,7 @@ from fanion.http import Request, Response, client_ip
 from fanion.ingest.body import Capture, read_capture
 from fanion.ingest.limits import RateLimits
 from fanion.ingest.v1 import read_v1, v1_answer, v1_error
-from fanion.log.port import AcceptLog, Envelope, LogFull
+from fanion.log.port import Appends, Envelope, LogFull
 from fanion.projects.auth import Authentication
 from fanion.projects.directory import Projects
 from fanion.projects.model import Project
@@ -33,18 +34,35 @@ RETRY_AFTER_S = 5
 _ACCEPTED = Response(200, b'{"status":1}')
 
 
+class Room(Protocol):
+    """How much limited projects may send."""
+
+    async def take(self, project: Project, items: int, size: int, now: float) -> int:
+        """As `RateLimits.wait_s`."""
+
+
+class OwnRoom:
+    """Where this process takes all that a project sends, or says to others how much that is."""
+
+    def __init__(self) -> None:
+        self._limits = RateLimits()
+
+    async def take(self, project: Project, items: int, size: int, now: float) -> int:
+        return self._limits.wait_s(project.id, project.ingestion, items, size, now)
+
+
 @dataclass(frozen=True, slots=True)
 class CaptureEndpoints:
     """trust_forwarded_for: whether `X-Forwarded-For` is believed"""
 
     projects: Projects
     authentication: Authentication
-    log: AcceptLog
+    log: Appends
     now: Callable[[], datetime]
     accepted: Tally
     body_bytes_max: int
     trust_forwarded_for: bool
-    limits: RateLimits = field(default_factory=RateLimits)
+    room: Room = field(default_factory=OwnRoom)
 
     async def post(self, request: Request) -> Response:
         """Every path but those below: what the body holds does not depend on the path."""
@@ -84,7 +102,7 @@ class CaptureEndpoints:
             return
         now = self.now()
         if project.ingestion.is_limited:
-            self._require_room(project, capture, now)
+            await self._require_room(project, capture, now)
         envelope = Envelope(
             project.id,
             now,
@@ -106,10 +124,10 @@ class CaptureEndpoints:
             raise Unavailable("Events cannot be stored now. Please retry.") from None
         self.accepted.count += capture.items
 
-    def _require_room(self, project: Project, capture: Capture, now: datetime) -> None:
+    async def _require_room(self, project: Project, capture: Capture, now: datetime) -> None:
         """raises: Throttled, for a project that sends more than it is allowed to"""
-        size, seconds = len(capture.items_json), now.timestamp()
-        wait_s = self.limits.wait_s(project.id, project.ingestion, capture.items, size, seconds)
+        size = len(capture.items_json)
+        wait_s = await self.room.take(project, capture.items, size, now.timestamp())
         if wait_s:
             raise Throttled(wait_s)
 

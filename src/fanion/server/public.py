@@ -31,15 +31,28 @@ class FlagEndpoints:
 
 
 def public_routes(capture: CaptureEndpoints, flags: FlagEndpoints, probes: Probes) -> Routes:
+    table = {**capture_routes(capture), **flag_routes(flags), **probe_routes(probes)}
+    return Routes(table, flag_patterns(flags))
+
+
+def shared_routes(capture: CaptureEndpoints, flags: FlagEndpoints, *, evaluates: bool) -> Routes:
+    """What the server and each of its fronts answer alike.
+
+    evaluates: whether flags are among it
+    """
+    if not evaluates:
+        return Routes(capture_routes(capture))
+    return Routes({**capture_routes(capture), **evaluation_routes(flags)}, [_single_flag(flags)])
+
+
+def capture_routes(capture: CaptureEndpoints) -> Mapping[str, Route]:
     table = {path: Route("capture", capture.post) for path in CAPTURE_PATHS}
     table |= {path: Route("discard", capture.discard) for path in DISCARDED_PATHS}
-    table |= {
+    return {
+        **table,
         "/engage": Route("engage", capture.engage),
         "/i/v1/analytics/events": Route("capture_v1", capture.v1),
-        **flag_routes(flags),
-        **probe_routes(probes),
     }
-    return Routes(table, flag_patterns(flags))
 
 
 def routes_without_stores(capture: Endpoint, flags: FlagEndpoints, probes: Probes) -> Routes:
@@ -55,14 +68,20 @@ def flag_routes(flags: FlagEndpoints) -> Mapping[str, Route]:
     definitions = flags.definitions
     lists = {path: Route("empty_list", flags.browser.empty_list, read) for path in EMPTY_LISTS}
     return {
-        "/decide": Route("decide", flags.decide.decide),
-        "/flags": Route("flags", flags.decide.flags),
+        **evaluation_routes(flags),
         "/flags/definitions": Route("flag_definitions", definitions.definitions, read),
         "/api/feature_flag/local_evaluation": Route(
             "local_evaluation", definitions.local_evaluation, read
         ),
-        OFREP: Route("ofrep", flags.ofrep.bulk),
         **lists,
+    }
+
+
+def evaluation_routes(flags: FlagEndpoints) -> Mapping[str, Route]:
+    return {
+        "/decide": Route("decide", flags.decide.decide),
+        "/flags": Route("flags", flags.decide.flags),
+        OFREP: Route("ofrep", flags.ofrep.bulk),
     }
 
 
@@ -73,7 +92,7 @@ def flag_patterns(flags: FlagEndpoints) -> Sequence[tuple[str, str, Route]]:
         return _FLAGS_OF_A_PROJECT, end, Route(name, endpoint, ("GET",))
 
     return (
-        (f"{OFREP}/", "", Route("ofrep", flags.ofrep.single)),
+        _single_flag(flags),
         ("/array/", "/config", Route("browser_config", browser.json, ("GET",))),
         ("/array/", "/config.js", Route("browser_config", browser.script, ("GET",))),
         of_project(
@@ -82,6 +101,10 @@ def flag_patterns(flags: FlagEndpoints) -> Sequence[tuple[str, str, Route]]:
         of_project("flag_stream", "/feature_flags/stream", definitions.stream),
         of_project("remote_config", "/remote_config", definitions.remote_config),
     )
+
+
+def _single_flag(flags: FlagEndpoints) -> tuple[str, str, Route]:
+    return f"{OFREP}/", "", Route("ofrep", flags.ofrep.single)
 
 
 def probe_routes(probes: Probes) -> Mapping[str, Route]:

@@ -1,0 +1,60 @@
+"""Builds what a front answers with: capture and flags, on the records store and the accept log."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from fanion.beside import Follower
+from fanion.config import Settings
+from fanion.db.engine import Records
+from fanion.errors import Unavailable
+from fanion.flag_parts import FlagParts, build_flag_parts, kept_flags, located
+from fanion.flags.decide import nowhere
+from fanion.ingest.capture import CaptureEndpoints, Room
+from fanion.log.port import Appends
+from fanion.logs import LineWriter
+from fanion.metrics import Metrics
+from fanion.public_parts import build_capture, telemetry
+from fanion.server.application import Application
+from fanion.server.public import FlagEndpoints, shared_routes
+from fanion.server.routes import Routes
+
+
+def shared(settings: Settings, capture: CaptureEndpoints, flags: FlagEndpoints) -> Routes:
+    """A limit on evaluations is one process's to watch."""
+    return shared_routes(capture, flags, evaluates=settings.decide_per_s == 0)
+
+
+@dataclass(frozen=True, slots=True)
+class FrontParts:
+    application: Application
+    routes: Routes
+    flags: FlagParts
+    followers: tuple[Follower, ...]
+
+
+def build_front_parts(
+    settings: Settings,
+    records: Records,
+    log: Appends,
+    room: Room,
+    metrics: Metrics,
+    lines: LineWriter,
+    now: Callable[[], datetime],
+) -> FrontParts:
+    """raises: GeoIpUnreadable"""
+    locate = located(settings) or nowhere
+    flags = build_flag_parts(settings, records, metrics, kept_flags(settings), now, locate)
+    capture = build_capture(settings, flags, log, metrics, now, room)
+    routes = shared(settings, capture, flags.endpoints)
+    application = Application(
+        routes, _refuse, telemetry(settings, metrics, lines), settings.body_bytes_max
+    )
+    return FrontParts(application, routes, flags, flags.followers)
+
+
+async def _refuse(scope: Any, receive: Any, send: Any) -> None:
+    """What the server would have to answer, asked behind something else before that was answered:
+    on its next connection it goes there."""
+    raise Unavailable("This was asked before the answer was out. Please retry.", retry_after_s=0)
