@@ -15,7 +15,7 @@ from bench import load
 from bench.capture import BATCH, event
 from bench.ingestion import LOOK_S, wait_until_ingested
 from bench.report import Row
-from bench.servers import resident_mb
+from bench.servers import resident_mb, whole
 from tests.server import Keys, RealServer
 
 SIZES = tuple(int(n) for n in os.environ.get("BENCH_BACKLOG", "1000000,10000000").split(","))
@@ -34,7 +34,7 @@ _RELEASE = "UPDATE log_positions SET holder = '', held_until = '1970-01-01 00:00
 def run() -> Iterator[Row]:
     for waiting in SIZES:
         with TemporaryDirectory() as folder:
-            server = RealServer(Path(folder) / "data")
+            server = whole(Path(folder) / "data")
             try:
                 yield from _waiting(server, server.setup(), waiting)
             finally:

@@ -15,8 +15,8 @@ import httpx
 from bench import cohorts
 from bench.cohort_service import add_persons, calculated, client_of
 from bench.report import Row
+from bench.servers import whole
 from fanion.events.engine_store import open_lanes
-from tests.server import RealServer
 
 PERSONS = int(os.environ.get("BENCH_RADIUS_PERSONS", "200000"))
 MEMBERS = PERSONS // 2
@@ -29,7 +29,7 @@ Call = Callable[[], httpx.Response]
 
 def run() -> Iterator[Row]:
     with TemporaryDirectory() as folder:
-        server = RealServer(Path(folder) / "data")
+        server = whole(Path(folder) / "data")
         keys = server.setup()
         asyncio.run(add_persons(server, keys.project_id, PERSONS))
         asyncio.run(_mirror(f"chdb://{folder}/data/events", keys.project_id))

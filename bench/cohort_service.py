@@ -17,7 +17,7 @@ from bench import cohorts, load
 from bench.capture import event
 from bench.ingestion import LOOK_S
 from bench.report import Row
-from bench.servers import resident_mb
+from bench.servers import resident_mb, whole
 from fanion.db.engine import open_records
 from fanion.persons.merge import Changes, PersonState
 from fanion.persons.store import write_changes
@@ -41,7 +41,7 @@ def run() -> Iterator[Row]:
 
 def upload() -> Iterator[Row]:
     with TemporaryDirectory() as folder:
-        server = RealServer(Path(folder) / "data")
+        server = whole(Path(folder) / "data")
         keys = server.setup()
         asyncio.run(add_persons(server, keys.project_id, UPLOADED, _uuid_text))
         csv = "\n".join(_uuid_text(number) for number in range(UPLOADED)).encode()
@@ -71,7 +71,7 @@ def upload() -> Iterator[Row]:
 
 def _capture() -> Row:
     with TemporaryDirectory() as folder:
-        server = RealServer(Path(folder) / "data")
+        server = whole(Path(folder) / "data")
         keys = server.setup()
         asyncio.run(add_persons(server, keys.project_id, cohorts.PERSONS))
         asyncio.run(cohorts.populate(f"chdb://{folder}/data/events"))

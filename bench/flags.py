@@ -63,7 +63,7 @@ def _steady() -> Row:
 
 def _many() -> Iterator[Row]:
     with TemporaryDirectory() as folder:
-        server = RealServer(Path(folder) / "data")
+        server = servers.whole(Path(folder) / "data")
         keys = server.setup()
         add_flags(server.data / "records.db", range(10, 10 + PROJECTS), FLAGS)
         server.start()
@@ -85,7 +85,7 @@ def _many() -> Iterator[Row]:
 def _neighbour() -> Row:
     """A project of extreme size is asked, and changed, again and again."""
     with TemporaryDirectory() as folder:
-        server = RealServer(Path(folder) / "data")
+        server = servers.whole(Path(folder) / "data")
         keys = server.setup()
         add_flags(server.data / "records.db", [10], LARGE)
         server.start()
@@ -123,7 +123,7 @@ def _seen() -> Row:
     """From the answer to the change until another server answers with it; the longest."""
     with private_postgres() as postgres, TemporaryDirectory() as folder:
         settings = {"FANION_DATABASE_URL": postgres.url("postgres")}
-        one, other = (RealServer(Path(folder) / name, settings) for name in ("one", "other"))
+        one, other = (servers.whole(Path(folder) / name, **settings) for name in ("one", "other"))
         keys = one.setup()
         took: list[float] = []
         try:
@@ -153,7 +153,7 @@ def _started() -> Row:
     """Until flags are answered, PostgreSQL being frozen; the median."""
     with private_postgres() as postgres, TemporaryDirectory() as folder:
         settings = {"FANION_DATABASE_URL": postgres.url("postgres")}
-        server = RealServer(Path(folder) / "data", settings)
+        server = servers.whole(Path(folder) / "data", **settings)
         keys = server.setup()
         server.start()
         took: list[float] = []

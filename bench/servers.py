@@ -5,7 +5,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -30,13 +30,18 @@ def fanion(**settings: str) -> Iterator[tuple[RealServer, Keys]]:
     """A fresh server on an empty folder, with all its processes and its usual log: each request
     is a line."""
     with TemporaryDirectory() as folder:
-        server = RealServer(Path(folder) / "data", {"FANION_PROCESSES": "0", **settings})
+        server = whole(Path(folder) / "data", **settings)
         keys = server.setup()
         server.start()
         try:
             yield server, keys
         finally:
             server.close()
+
+
+def whole(data: Path, **settings: str) -> RealServer:
+    """With all its processes, of which tests do with one."""
+    return RealServer(data, {"FANION_PROCESSES": "0", **settings})
 
 
 def resident_mb(pid: int, kind: str = "VmHWM") -> float:
@@ -51,8 +56,12 @@ def resident_mb(pid: int, kind: str = "VmHWM") -> float:
 
 
 def _children(pid: int) -> list[int]:
-    tasks = Path(f"/proc/{pid}/task").glob("*/children")
-    return [int(child) for task in tasks for child in task.read_text().split()]
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            if int(stat.read_text().rpartition(")")[2].split()[1]) == pid:
+                found.append(int(stat.parent.name))
+    return found
 
 
 def _wait_open(port: int) -> None:

@@ -195,6 +195,29 @@ def test_metrics_are_those_of_all_processes(house: House) -> None:
         until(lambda: accepted() >= before + 40, "the front's are missing")
 
 
+def test_answers_with_very_many_flags_are_the_servers_own(house: House) -> None:
+    def who(client: httpx.Client, token: str) -> bool:
+        """Whether the server itself answered."""
+        body = {"api_key": token, "distinct_id": "ann"}
+        return process_of(client.post("/decide/?v=3", json=body)) == house.own()
+
+    with house.client() as managing, house.client() as small, house.client() as large:
+        made = managing.post("/api/projects/", json={"name": "large"}).json()
+        text = "x" * 100_000
+        for number in range(2):
+            variants = [{"key": "one", "rollout_percentage": 100}]
+            filters = {**IS_ON, "multivariate": {"variants": variants}, "payloads": {"one": text}}
+            flag = {"key": f"large-{number}", "active": True, "filters": filters}
+            path = f"/api/projects/{made['id']}/feature_flags/"
+            managing.post(path, json=flag).raise_for_status()
+
+        who(large, made["api_token"])
+        afterwards = [who(large, made["api_token"]) for _ in range(3)]
+        others = [who(small, house.keys.project_api_key) for _ in range(3)]
+
+    assert (afterwards, others) == ([True] * 3, [False] * 3)
+
+
 def test_many_clients_lose_nothing_between_the_processes(house: House) -> None:
     def ask(number: int) -> None:
         with house.client() as client:

@@ -34,7 +34,7 @@ from fanion.fronts.messages import (
     ToFront,
     WantLogLine,
 )
-from fanion.fronts.parts import FrontParts, build_front_parts
+from fanion.fronts.parts import EVALUATING, FrontParts, build_front_parts, is_large
 from fanion.interpreter import collect_garbage, hand_over_often
 from fanion.log.joined import JoinedLog
 from fanion.log.postgres import PostgresLog, open_postgres_log
@@ -130,9 +130,10 @@ class Front:
             await self._caught_up.wait()
 
     def _pass_back(self, connection: Connection, first: bytes) -> bool:
-        """What the server alone answers."""
+        """To the server, what it alone answers."""
         assert self._parts is not None
-        if self._parts.routes.find(path_of(first)) is not None:
+        route = self._parts.routes.find(path_of(first))
+        if route is not None and not (route.name in EVALUATING and is_large(connection)):
             return False
         client = connection.leave()
         if client is None:

@@ -24,6 +24,7 @@ from fanion.fronts.messages import (
     Take,
     WantLogLine,
 )
+from fanion.fronts.parts import EVALUATING, is_large
 from fanion.fronts.process import FrontProcess
 from fanion.log.sqlite import SqliteLog
 from fanion.metrics import Measured, added
@@ -36,15 +37,19 @@ from fanion.server.serve import HttpServer
 # A front that has ended of itself is started again, each time later when it ends soon.
 START_AGAIN_S = 0.5
 START_AGAIN_S_MAX = 30.0
-# What this process answers too. Beside ingestion, which takes the same interpreter for 10 to 25 ms
-# at a time, half as many requests of capture were answered in twice the time.
-EVALUATING = frozenset({"decide", "flags", "ofrep"})
+# How long this process leaves flags to its fronts after it has answered very many of them.
+LARGE_S = 10.0
 
 
 class Hall:
     """Connections that ask for `shared` go to the front that has the fewest of them; those that
     ask for flags stay here when this process has fewer. All others stay, and come back when they
-    ask for something else."""
+    ask for something else.
+
+    Captures are left to fronts: beside ingestion, which takes the interpreter for 10 to 25 ms at a
+    time, they wait twice as long. Answers with very many flags are this process's, and while it
+    gives such the other flags are left to fronts too.
+    """
 
     def __init__(
         self,
@@ -63,6 +68,7 @@ class Hall:
         self._http = http
         self._kept: set[Connection] = set()
         self._ended: Measured = {}  # what fronts had measured that are no more
+        self._busy_until = 0.0
         self._is_ending = False
         self._tasks: set[asyncio.Task[None]] = set()
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
@@ -115,12 +121,18 @@ class Hall:
             return False
         front = ready[0] if len(ready) == 1 else min(ready, key=lambda one: one.connections)
         is_kept, kept = connection in self._kept, len(self._kept)
-        if is_kept and front.connections + 1 >= kept:
+        now = self._http.now()
+        if is_large(connection):
+            self._busy_until = now + LARGE_S
+            return False
+        is_busy = now < self._busy_until
+        if is_kept and not is_busy and front.connections + 1 >= kept:
             return False
         route = self._shared.find(path_of(first))
         if route is None:
             return False
-        if not is_kept and route.name in EVALUATING and front.connections >= kept:
+        stays = not is_busy and front.connections >= kept
+        if not is_kept and stays and route.name in EVALUATING:
             self._kept.add(connection)
             return False
         client = connection.leave()

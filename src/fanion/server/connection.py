@@ -57,7 +57,9 @@ class Connections(Protocol):
 
 
 class Connection(asyncio.Protocol):
-    """since: when something last happened that the client did"""
+    """since:        when something last happened that the client did
+    answer_bytes: of the last answer
+    """
 
     def __init__(self, connections: Connections, first: bytes = b"") -> None:
         """first: what another process has read of a request"""
@@ -79,6 +81,7 @@ class Connection(asyncio.Protocol):
         self._refusal: AppError | None = None
         self._first = first
         self.since = 0.0
+        self.answer_bytes = 0
 
     @property
     def is_reading(self) -> bool:
@@ -217,6 +220,7 @@ class Connection(asyncio.Protocol):
     # What a request asks of its line.
 
     def write(self, data: bytes) -> None:
+        self.answer_bytes += len(data)
         if self._transport is not None:
             self._transport.write(data)
 
@@ -296,6 +300,7 @@ class Connection(asyncio.Protocol):
 
     def _begin(self, incoming: Incoming) -> None:
         self._answering = incoming
+        self.answer_bytes = 0
         self._task = self._loop.create_task(self._answer(incoming))
 
     async def _answer(self, incoming: Incoming) -> None:
