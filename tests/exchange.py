@@ -9,7 +9,7 @@ import httpx
 
 
 class Answering(Protocol):
-    async def answer(self, scope: Any, exchange: Any) -> None: ...
+    async def answer(self, scope: Any, exchange: Any) -> Any: ...
 
 
 @dataclass

@@ -25,13 +25,16 @@ class Request(Struct):
 
 
 class Response(Struct):
-    """chunks: what follows the body, for as long as the client stays"""
+    """chunks: what follows the body, for as long as the client stays
+    costly: making it took the interpreter for tens of milliseconds
+    """
 
     status: int
     body: bytes
     headers: tuple[tuple[str, str], ...] = ()
     content_type: str = "application/json"
     chunks: AsyncGenerator[bytes] | None = None
+    costly: bool = False
 
 
 Endpoint = Callable[[Request], Awaitable[Response]]

@@ -38,6 +38,11 @@ from fanion.wire import DecodedForm, decode_body, loads, parse_query
 READ_ON_LOOP_BYTES_MAX = 128 * 1024
 
 
+async def _response(flags: int, body: Callable[[], bytes]) -> Response:
+    costly = flags > ANSWERED_ON_LOOP_MAX
+    return Response(200, await beside(flags, ANSWERED_ON_LOOP_MAX, body), costly=costly)
+
+
 def nowhere(address: str) -> Mapping[str, Any]:
     """Without a location database nothing is known of an address."""
     return {}
@@ -76,7 +81,7 @@ class Decide:
                 answer["requestId"] = str(uuid4())
             return configured(answer)
 
-        return Response(200, await beside(len(evaluation.decisions), ANSWERED_ON_LOOP_MAX, body))
+        return await _response(len(evaluation.decisions), body)
 
     async def flags(self, request: Request) -> Response:
         """source: sdk-wire.md section 4.2"""
@@ -98,7 +103,7 @@ class Decide:
             answer["evaluatedAt"] = int(self.evaluator.now().timestamp() * 1000)
             return written(answer)
 
-        return Response(200, await beside(len(evaluation.decisions), ANSWERED_ON_LOOP_MAX, body))
+        return await _response(len(evaluation.decisions), body)
 
     async def _asked(
         self, request: Request, query: Mapping[str, str]

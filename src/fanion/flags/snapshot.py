@@ -81,7 +81,9 @@ class FlagSets:
         self._stale: set[int] = set()
         self._behind: set[int] = set()
         self._listener: Callable[[int, Built], None] | None = None
+        # Of changes made here, and before very many flags are compiled.
         self.on_changed: Callable[[int], None] = _told_nobody
+        self.on_large: Callable[[], None] = _nothing
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
     async def of(self, project_id: int) -> FlagSet:
@@ -173,6 +175,8 @@ class FlagSets:
         changes = self._changes.get(project_id, 0)
         try:
             definitions = await self._store.definitions(project_id)
+            if len(definitions.flags) > ANSWERED_ON_LOOP_MAX:
+                self.on_large()
             built = await _compiled(definitions, self._built.get(project_id))
         finally:
             if changes == self._changes.get(project_id, 0):
@@ -196,6 +200,10 @@ class FlagSets:
 
 
 def _told_nobody(_: int) -> None:
+    pass
+
+
+def _nothing() -> None:
     pass
 
 

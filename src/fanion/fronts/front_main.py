@@ -34,7 +34,7 @@ from fanion.fronts.messages import (
     ToFront,
     WantLogLine,
 )
-from fanion.fronts.parts import EVALUATING, FrontParts, build_front_parts, is_large
+from fanion.fronts.parts import EVALUATING, FrontParts, build_front_parts
 from fanion.interpreter import collect_garbage, hand_over_often
 from fanion.log.joined import JoinedLog
 from fanion.log.postgres import PostgresLog, open_postgres_log
@@ -89,13 +89,14 @@ class Front:
             await records.close()
             lines.close()
 
-    async def answer(self, scope: Scope, exchange: Exchange) -> None:
+    async def answer(self, scope: Scope, exchange: Exchange) -> bool:
         """With everything that had changed when it was asked."""
         if self._changes < self._board.changes:
             await self._catch_up(self._board.changes)
         assert self._parts is not None
-        await self._parts.application.answer(scope, exchange)
+        costly = await self._parts.application.answer(scope, exchange)
         self._answered[0] += 1
+        return costly
 
     async def take(self, project: Project, items: int, size: int, now: float) -> int:
         """As `ingest.capture.Room`: the server knows what all processes have taken."""
@@ -133,7 +134,7 @@ class Front:
         """To the server, what it alone answers."""
         assert self._parts is not None
         route = self._parts.routes.find(path_of(first))
-        if route is not None and not (route.name in EVALUATING and is_large(connection)):
+        if route is not None and not (route.name in EVALUATING and connection.is_costly):
             return False
         client = connection.leave()
         if client is None:

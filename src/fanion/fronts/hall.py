@@ -24,7 +24,7 @@ from fanion.fronts.messages import (
     Take,
     WantLogLine,
 )
-from fanion.fronts.parts import EVALUATING, is_large
+from fanion.fronts.parts import EVALUATING
 from fanion.fronts.process import FrontProcess
 from fanion.log.sqlite import SqliteLog
 from fanion.metrics import Measured, added
@@ -37,8 +37,8 @@ from fanion.server.serve import HttpServer
 # A front that has ended of itself is started again, each time later when it ends soon.
 START_AGAIN_S = 0.5
 START_AGAIN_S_MAX = 30.0
-# How long this process leaves flags to its fronts after it has answered very many of them.
-LARGE_S = 10.0
+# How long this process leaves flags to its fronts after it has compiled or answered very many.
+COSTLY_S = 10.0
 
 
 class Hall:
@@ -47,8 +47,8 @@ class Hall:
     ask for something else.
 
     Captures are left to fronts: beside ingestion, which takes the interpreter for 10 to 25 ms at a
-    time, they wait twice as long. Answers with very many flags are this process's, and while it
-    gives such the other flags are left to fronts too.
+    time, they wait twice as long. Whoever asks for very many flags asks this process, and
+    meanwhile the other flags are left to fronts too.
     """
 
     def __init__(
@@ -80,6 +80,7 @@ class Hall:
         public.metrics.elsewhere = self._measured
         public.metrics.hot.answered_elsewhere = self._answered
         flags.flag_sets.on_changed = lambda project_id: self._tell("flags", project_id)
+        flags.flag_sets.on_large = self._be_busy
         flags.projects.on_changed = lambda project_id: self._tell("project", project_id)
         flags.authentication.on_revoked = lambda: self._tell("keys", 0)
         self._http.pass_on = self._pass_on
@@ -121,25 +122,27 @@ class Hall:
             return False
         front = ready[0] if len(ready) == 1 else min(ready, key=lambda one: one.connections)
         is_kept, kept = connection in self._kept, len(self._kept)
-        now = self._http.now()
-        if is_large(connection):
-            self._busy_until = now + LARGE_S
-            return False
-        is_busy = now < self._busy_until
+        is_busy = self._http.now() < self._busy_until
         if is_kept and not is_busy and front.connections + 1 >= kept:
             return False
         route = self._shared.find(path_of(first))
         if route is None:
             return False
-        stays = not is_busy and front.connections >= kept
-        if not is_kept and stays and route.name in EVALUATING:
-            self._kept.add(connection)
-            return False
+        if route.name in EVALUATING:
+            if connection.is_costly:
+                self._be_busy()
+                return False
+            if not is_kept and not is_busy and front.connections >= kept:
+                self._kept.add(connection)
+                return False
         client = connection.leave()
         if client is None:
             return False
         front.give(Take(first), client)
         return True
+
+    def _be_busy(self) -> None:
+        self._busy_until = self._http.now() + COSTLY_S
 
     def _receive(self, front: FrontProcess, message: FromFront, file: int | None) -> None:
         match message:

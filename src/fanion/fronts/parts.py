@@ -17,12 +17,9 @@ from fanion.logs import LineWriter
 from fanion.metrics import Metrics
 from fanion.public_parts import build_capture, telemetry
 from fanion.server.application import Application
-from fanion.server.connection import Connection
 from fanion.server.public import FlagEndpoints, shared_routes
 from fanion.server.routes import Routes
 
-# Of flags: some 4,000 of them, which take tens of milliseconds of an interpreter each time.
-LARGE_ANSWER_BYTES = 128 * 1024
 # Names of routes that the server answers too, and not its fronts alone.
 EVALUATING = frozenset({"decide", "flags", "ofrep"})
 
@@ -30,11 +27,6 @@ EVALUATING = frozenset({"decide", "flags", "ofrep"})
 def shared(settings: Settings, capture: CaptureEndpoints, flags: FlagEndpoints) -> Routes:
     """A limit on evaluations is one process's to watch."""
     return shared_routes(capture, flags, evaluates=settings.decide_per_s == 0)
-
-
-def is_large(connection: Connection) -> bool:
-    """Whether what it asked for last would hold up everybody else who asks the same process."""
-    return connection.answer_bytes > LARGE_ANSWER_BYTES
 
 
 @dataclass(frozen=True, slots=True)

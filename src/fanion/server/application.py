@@ -28,7 +28,9 @@ class Application:
     telemetry: Telemetry
     body_bytes_max: int
 
-    async def answer(self, scope: Scope, exchange: Exchange) -> None:
+    async def answer(self, scope: Scope, exchange: Exchange) -> bool:
+        """Whether the answer was costly, as `Response` says."""
+        costly = False
         started = perf_counter()
         headers, path, method = scope.headers, scope.path, scope.method
         request_id = self.telemetry.request_id(headers)
@@ -44,7 +46,7 @@ class Application:
                     lines += response.headers
                 if route.cors:
                     lines += cors_headers(headers)
-                status = response.status
+                status, costly = response.status, response.costly
                 if response.chunks is None:
                     exchange.response_bytes(status, lines, response.body)
                 else:
@@ -53,6 +55,7 @@ class Application:
         except ClientGone:
             status = CLIENT_GONE
         self.telemetry.answered(request_id, name, method, path, status, perf_counter() - started)
+        return costly
 
     async def _respond(
         self, route: Route, scope: Scope, exchange: Exchange, request_id: str

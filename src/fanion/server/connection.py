@@ -25,7 +25,8 @@ LINE_BYTES_MAX = 8 * 1024  # of a request's first line, while it is waited for
 
 _JSON = ("content-type", "application/json")
 
-Answer = Callable[[Scope, Exchange], Coroutine[Any, Any, None]]
+# Says whether the answer held this process up.
+Answer = Callable[[Scope, Exchange], Coroutine[Any, Any, bool | None]]
 
 
 # Is told a connection and how a request on it begins; whether another process has both now.
@@ -57,8 +58,8 @@ class Connections(Protocol):
 
 
 class Connection(asyncio.Protocol):
-    """since:        when something last happened that the client did
-    answer_bytes: of the last answer
+    """since:     when something last happened that the client did
+    is_costly: whether an answer to it has held this process up
     """
 
     def __init__(self, connections: Connections, first: bytes = b"") -> None:
@@ -81,7 +82,7 @@ class Connection(asyncio.Protocol):
         self._refusal: AppError | None = None
         self._first = first
         self.since = 0.0
-        self.answer_bytes = 0
+        self.is_costly = False
 
     @property
     def is_reading(self) -> bool:
@@ -220,7 +221,6 @@ class Connection(asyncio.Protocol):
     # What a request asks of its line.
 
     def write(self, data: bytes) -> None:
-        self.answer_bytes += len(data)
         if self._transport is not None:
             self._transport.write(data)
 
@@ -300,12 +300,12 @@ class Connection(asyncio.Protocol):
 
     def _begin(self, incoming: Incoming) -> None:
         self._answering = incoming
-        self.answer_bytes = 0
         self._task = self._loop.create_task(self._answer(incoming))
 
     async def _answer(self, incoming: Incoming) -> None:
         try:
-            await self._connections.answer(incoming, incoming)
+            if await self._connections.answer(incoming, incoming):
+                self.is_costly = True
             if incoming.is_head_sent and not incoming.is_ended:
                 incoming.end()
         except ClientGone:
