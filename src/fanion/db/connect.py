@@ -17,7 +17,9 @@ from sqlalchemy.pool import ConnectionPoolEntry
 from fanion.db.failures import RecordsUnavailable, is_of_the_store, raise_as_unavailable, reason
 
 READERS_MAX = 4  # SQLite; more threads than that only queue for the interpreter
-CONNECTIONS_MAX = 10  # PostgreSQL, a process; 9 processes stay under its default of 100
+CONNECTIONS_MAX = (
+    10  # PostgreSQL, a server; with four processes three stay under its default of 100
+)
 CONNECTION_WAIT_S = 5.0
 CONNECT_S = 5.0
 BUSY_S = 5.0  # SQLite: another process, such as the command line, is writing
@@ -172,7 +174,7 @@ class PostgresFetch:
         """The pool belongs to the engine."""
 
 
-def postgres_engine(url: URL) -> AsyncEngine:
+def postgres_engine(url: URL, connections: int = CONNECTIONS_MAX) -> AsyncEngine:
     engine = create_async_engine(
         url,
         connect_args={
@@ -186,7 +188,7 @@ def postgres_engine(url: URL) -> AsyncEngine:
                 "jit": "off",  # compiling costs more than our short statements take
             },
         },
-        pool_size=CONNECTIONS_MAX,
+        pool_size=connections,
         max_overflow=0,
         pool_timeout=CONNECTION_WAIT_S,
         hide_parameters=True,

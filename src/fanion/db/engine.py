@@ -9,6 +9,7 @@ from sqlalchemy import URL, Executable, Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from fanion.db.connect import (
+    CONNECTIONS_MAX,
     READERS_MAX,
     Fetch,
     Parameters,
@@ -128,14 +129,15 @@ async def open_records(url: str) -> Records:
     return records
 
 
-def unopened_records(url: str) -> Records:
+def unopened_records(url: str, connections: int = CONNECTIONS_MAX) -> Records:
     """Without asking whether the store answers: the first call meets it.
 
-    raises: ValueError as open_records does
+    connections: to PostgreSQL, at most
+    raises:      ValueError as open_records does
     """
     parsed = parse_url(url)
     sqlite = parsed.get_backend_name() == "sqlite"
-    return _open_sqlite(parsed) if sqlite else _open_postgres(parsed)
+    return _open_sqlite(parsed) if sqlite else _open_postgres(parsed, connections)
 
 
 def _open_sqlite(url: URL) -> Records:
@@ -147,8 +149,8 @@ def _open_sqlite(url: URL) -> Records:
     return Records(reads, writes, SqliteFetch(url))
 
 
-def _open_postgres(url: URL) -> Records:
+def _open_postgres(url: URL, connections: int) -> Records:
     """The three share one pool."""
-    writes = postgres_engine(url)
+    writes = postgres_engine(url, connections)
     reads = writes.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
     return Records(reads, writes, PostgresFetch(writes))

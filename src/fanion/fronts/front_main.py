@@ -17,7 +17,7 @@ import uvloop
 from fanion.beside import beside
 from fanion.clock import utc_now
 from fanion.config import Settings, read_settings
-from fanion.db.engine import Records, open_records
+from fanion.db.engine import Records, unopened_records
 from fanion.fronts.board import Board
 from fanion.fronts.channel import Channel
 from fanion.fronts.messages import (
@@ -46,6 +46,8 @@ from fanion.server.exchange import Exchange, Scope
 from fanion.server.first_line import path_of
 from fanion.server.serve import HttpServer
 
+# To PostgreSQL: reads of flags share statements, two at a time for each kind of thing; both lanes.
+RECORDS_CONNECTIONS, LOG_CONNECTIONS = 4, 2
 COUNT_S = 1.0  # how old what the server knows of this process's metrics may be
 
 
@@ -74,7 +76,7 @@ class Front:
         begin = await self._begun
         settings = read_settings({}, begin.settings)
         lines = open_logs(settings.log_level)
-        records = await open_records(settings.records_url)
+        records = unopened_records(settings.records_url, RECORDS_CONNECTIONS)
         records.count_writes(self._board.writes, here=False)
         try:
             log = self._log = await self._open_log(settings, records)
@@ -108,7 +110,9 @@ class Front:
     async def _open_log(self, settings: Settings, records: Records) -> JoinedLog | PostgresLog:
         if records.dialect == "postgresql":
             bytes_max = settings.accept_log_bytes_max
-            return await open_postgres_log(settings.records_url, bytes_max=bytes_max)
+            return await open_postgres_log(
+                settings.records_url, bytes_max=bytes_max, connections=LOG_CONNECTIONS
+            )
         self._tell(WantLogLine())
         return JoinedLog(partial(self._tell, WantLogLine()))
 

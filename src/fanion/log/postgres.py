@@ -211,18 +211,21 @@ def _store_failures() -> Iterator[None]:
         raise OSError(f"accept log: {error}") from error
 
 
-async def open_postgres_log(url: str, *, bytes_max: int) -> PostgresLog:
+async def open_postgres_log(
+    url: str, *, bytes_max: int, connections: int = CONNECTIONS_MAX
+) -> PostgresLog:
     """Open the log of a migrated database.
 
-    url:       `postgresql://…`, as for the records
-    bytes_max: of bodies, at which appends raise LogFull; passed by one group at most
-    raises:    OSError
+    url:         `postgresql://…`, as for the records
+    bytes_max:   of bodies, at which appends raise LogFull; passed by one group at most
+    connections: at most
+    raises:      OSError
     """
     with _store_failures():
         pool = await asyncpg.create_pool(
             url.replace("+asyncpg", "", 1),
             min_size=1,
-            max_size=CONNECTIONS_MAX,
+            max_size=connections,
             timeout=CONNECT_S,
             command_timeout=STATEMENT_S,
             server_settings={"application_name": "fanion accept log", "jit": "off"},

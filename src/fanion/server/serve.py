@@ -68,7 +68,11 @@ class HttpServer:
         raises: OSError when the client has gone
         """
         connection.setblocking(False)
-        await self._loop.connect_accepted_socket(lambda: Connection(self, first), connection)
+        try:
+            await self._loop.connect_accepted_socket(lambda: Connection(self, first), connection)
+        except BaseException:
+            connection.close()
+            raise
 
     async def ended(self) -> None:
         if self._serving is not None:
