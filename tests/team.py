@@ -34,6 +34,7 @@ from fanion.projects.roles_api import RoleMembershipsApi, RolesApi
 from fanion.projects.store import ProjectStore
 from fanion.server.asgi import AsgiApp
 from fanion.server.management import Management, management_app
+from tests.conftest import ENGINES
 from tests.management import BASE_URL, NOW, Clock, add_member
 from tests.postgres import Postgres
 
@@ -125,18 +126,33 @@ class Team:
 
 
 @pytest.fixture(scope="session")
-async def office(
-    site_template: Path | tuple[Postgres, str], tmp_path_factory: pytest.TempPathFactory
+async def sqlite_office(
+    sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Office]:
-    """Once over SQLite and once over PostgreSQL."""
-    if isinstance(site_template, Path):
-        path = tmp_path_factory.mktemp("office") / "records.db"
-        shutil.copyfile(site_template, path)
-        url = f"sqlite:///{path}"
-    else:
-        server, template = site_template
-        url = server.url(await server.create_database(template))
-    records = await open_records(url)
+    path = tmp_path_factory.mktemp("office") / "records.db"
+    shutil.copyfile(sqlite_template, path)
+    async with open_office(f"sqlite:///{path}") as office:
+        yield office
+
+
+@pytest.fixture(scope="session")
+async def postgres_office(postgres: Postgres, postgres_template: str) -> AsyncIterator[Office]:
+    url = postgres.url(await postgres.create_database(postgres_template))
+    async with open_office(url) as office:
+        yield office
+
+
+@pytest.fixture(scope="session", params=ENGINES)
+def office(request: pytest.FixtureRequest) -> Office:
+    """Once over SQLite and once over PostgreSQL; both stay open until the end."""
+    name = "sqlite_office" if request.param == "sqlite" else "postgres_office"
+    office: Office = request.getfixturevalue(name)
+    return office
+
+
+@asynccontextmanager
+async def open_office(records_url: str) -> AsyncGenerator[Office]:
+    records = await open_records(records_url)
     clock = Clock()
     yield Office(records, clock, _app(records, clock))
     await records.close()

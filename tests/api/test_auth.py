@@ -65,8 +65,8 @@ async def workspace(records: Records) -> AsyncIterator[Workspace]:
         f"  Bearer\t{OWNER_KEY}",
     ],
 )
-async def test_a_key_in_the_header_opens(workspace: Workspace, authorization: str) -> None:
-    async with workspace.client_with(None) as client:
+async def test_a_key_in_the_header_opens(shared_workspace: Workspace, authorization: str) -> None:
+    async with shared_workspace.client_with(None) as client:
         response = await client.get(ME, headers={"authorization": authorization})
 
     assert response.status_code == 200
@@ -87,9 +87,9 @@ async def test_a_key_in_the_header_opens(workspace: Workspace, authorization: st
     ],
 )
 async def test_another_scheme_counts_as_no_key(
-    workspace: Workspace, headers: Mapping[str, str]
+    shared_workspace: Workspace, headers: Mapping[str, str]
 ) -> None:
-    async with workspace.client_with(None) as client:
+    async with shared_workspace.client_with(None) as client:
         response = await client.get(ME, headers=headers)
 
     assert (response.status_code, response.json()) == (401, NO_KEY)
@@ -97,8 +97,8 @@ async def test_another_scheme_counts_as_no_key(
 
 
 @pytest.mark.parametrize("key", ["phx_unknown", PROJECT_TOKEN, "x", "é", "x" * 5000])
-async def test_an_unknown_key_is_refused(workspace: Workspace, key: str) -> None:
-    async with workspace.client_with(None) as client:
+async def test_an_unknown_key_is_refused(shared_workspace: Workspace, key: str) -> None:
+    async with shared_workspace.client_with(None) as client:
         response = await client.get(ME, headers={b"authorization": f"Bearer {key}".encode()})
 
     assert (response.status_code, response.json()) == (401, wrong_key("Authorization header"))
@@ -147,8 +147,10 @@ async def test_a_key_of_an_inactive_user_is_refused(workspace: Workspace) -> Non
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"name": 1}', ""])
-async def test_the_key_is_checked_before_the_body(workspace: Workspace, content: str) -> None:
-    async with workspace.client_with("phx_no") as client:
+async def test_the_key_is_checked_before_the_body(
+    shared_workspace: Workspace, content: str
+) -> None:
+    async with shared_workspace.client_with("phx_no") as client:
         response = await client.post("/api/projects/", content=content)
 
     assert (response.status_code, response.json()) == (401, wrong_key("Authorization header"))
@@ -308,12 +310,12 @@ async def test_a_junk_token_is_remembered_briefly(workspace: Workspace) -> None:
 
 @pytest.mark.parametrize("token", ["", "a\0b", "é", "x" * 201, "\ud800"])
 async def test_what_cannot_be_a_token_is_refused_without_a_read(
-    workspace: Workspace, token: str
+    shared_workspace: Workspace, token: str
 ) -> None:
-    store = CountedStore(workspace.records)
+    store = CountedStore(shared_workspace.records)
 
     with pytest.raises(InvalidApiKey):
-        await Projects(store, workspace.clock.seconds).by_token(token)
+        await Projects(store, shared_workspace.clock.seconds).by_token(token)
 
     assert store.reads == 0
 

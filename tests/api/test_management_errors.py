@@ -1,8 +1,10 @@
 """Every failure of the management API has one shape, whatever goes wrong."""
 
 import io
+import shutil
 from collections.abc import AsyncIterator
 from datetime import datetime
+from pathlib import Path
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -61,9 +63,14 @@ class ThingsApi(Controller):
 THINGS = "/api/projects/1/things/"
 
 
-@pytest.fixture
-async def workspace(sqlite_url: str) -> AsyncIterator[Workspace]:
-    records = await open_records(sqlite_url)
+@pytest.fixture(scope="module")
+async def workspace(
+    sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Workspace]:
+    """Nothing is stored by any of them."""
+    path = tmp_path_factory.mktemp("errors") / "records.db"
+    shutil.copyfile(sqlite_template, path)
+    records = await open_records(f"sqlite:///{path}")
     async with open_workspace(records, [ThingsApi], body_bytes_max=BODY_BYTES_MAX) as opened:
         yield opened
     await records.close()

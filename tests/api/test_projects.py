@@ -80,19 +80,19 @@ async def test_a_new_project_is_answered_whole_and_its_token_works_at_once(
 
 @pytest.mark.parametrize("path", ["/api/projects/1/", "/api/projects/1", "/api/projects/@current/"])
 async def test_a_project_is_found_by_number_or_as_the_current_one(
-    workspace: Workspace, path: str
+    shared_workspace: Workspace, path: str
 ) -> None:
-    response = await workspace.client.get(path)
+    response = await shared_workspace.client.get(path)
 
-    assert (response.status_code, response.json()) == (200, first_project(workspace))
+    assert (response.status_code, response.json()) == (200, first_project(shared_workspace))
 
 
 @pytest.mark.parametrize("name", ["999", "0", "-1", "abc", "1.0", "１", "9" * 19, "9" * 40, "@me"])
 @pytest.mark.parametrize("method", ["GET", "PATCH"])
 async def test_what_names_no_project_is_not_found(
-    workspace: Workspace, method: str, name: str
+    shared_workspace: Workspace, method: str, name: str
 ) -> None:
-    response = await workspace.client.request(method, f"/api/projects/{name}/")
+    response = await shared_workspace.client.request(method, f"/api/projects/{name}/")
 
     assert (response.status_code, response.json()) == (404, NO_PROJECT)
 
@@ -205,9 +205,9 @@ LONG = invalid("max_length", "Ensure this field has no more than 200 characters.
     ],
 )
 async def test_a_wrong_project_is_refused(
-    workspace: Workspace, sent: dict[str, Any], body: dict[str, Any]
+    shared_workspace: Workspace, sent: dict[str, Any], body: dict[str, Any]
 ) -> None:
-    response = await workspace.client.post("/api/projects/", json=sent)
+    response = await shared_workspace.client.post("/api/projects/", json=sent)
 
     assert (response.status_code, response.json()) == (400, body)
 
@@ -287,8 +287,8 @@ async def test_keys_of_another_user_do_not_exist(workspace: Workspace) -> None:
 
 
 @pytest.mark.parametrize("key_id", ["1", "nonsense", "00000000-0000-0000-0000-000000000000"])
-async def test_an_unknown_key_is_not_found(workspace: Workspace, key_id: str) -> None:
-    response = await workspace.client.delete(f"/api/personal_api_keys/{key_id}/")
+async def test_an_unknown_key_is_not_found(shared_workspace: Workspace, key_id: str) -> None:
+    response = await shared_workspace.client.delete(f"/api/personal_api_keys/{key_id}/")
 
     assert (response.status_code, response.json()) == (404, NOT_FOUND)
 
@@ -317,9 +317,9 @@ async def test_an_unknown_key_is_not_found(workspace: Workspace, key_id: str) ->
     ],
 )
 async def test_a_wrong_key_is_refused(
-    workspace: Workspace, sent: dict[str, Any], body: dict[str, Any]
+    shared_workspace: Workspace, sent: dict[str, Any], body: dict[str, Any]
 ) -> None:
-    response = await workspace.client.post("/api/personal_api_keys/", json=sent)
+    response = await shared_workspace.client.post("/api/personal_api_keys/", json=sent)
 
     assert (response.status_code, response.json()) == (400, body)
 
