@@ -48,6 +48,7 @@ class Consumer:
     """The consumer of one lane of the log.
 
     load_rules: the rules of each of some projects, when they are not in memory from their store
+    linger_s:   how long after a run the next small one begins
     turn:       shared by the consumers of all lanes: two runs must not change one person at once
     types_seen: called with a project id when the project has new group types
     """
@@ -87,6 +88,7 @@ class Consumer:
         # Beside statements each of their many short waits for it would last a millisecond.
         self._undisturbed = asyncio.Event()
         self._stored_at = 0.0
+        self.linger_s = LINGER_S
         self._courtesy = Courtesy(metrics.hot.answered, monotonic())
         self.position = 0
 
@@ -165,7 +167,7 @@ class Consumer:
             entries = await self._patience.until_done(lambda: self._read(after))
             if not _is_full(entries):
                 await self._idle.wait()
-                linger_s = LINGER_S if len(entries) < BUSY_ENVELOPES else BUSY_LINGER_S
+                linger_s = self.linger_s if len(entries) < BUSY_ENVELOPES else BUSY_LINGER_S
                 await asyncio.sleep(max(0.0, self._stored_at + linger_s - monotonic()))
                 entries = await self._patience.until_done(lambda: self._read(after))
             if entries:
