@@ -237,32 +237,35 @@ async def test_the_latest_override_wins_whatever_the_order(
     assert len(await page(events, project_id, person_id=last)) == 1
 
 
+# More than other tests leave in the store, whose events would all be written again.
+MANY = 50
+
+
 async def test_squashed_events_count_for_the_survivor_without_an_override(
     events: EventStore, project_id: int
 ) -> None:
-    first, second, third = (UUID(int=number) for number in (11, 12, 13))
-    sent = [event(project_id, person_id=person) for person in (first, second, third)]
+    *others, survivor = (UUID(int=number) for number in range(11, 12 + MANY))
+    sent = [event(project_id, person_id=person) for person in (*others, survivor)]
     await insert(events, sent)
-    await events.override_persons(
-        [Override(project_id, first, third, 2), Override(project_id, second, third, 2)]
-    )
+    await events.override_persons([Override(project_id, one, survivor, 2) for one in others])
 
-    squashed = await events.squash(2)
+    squashed = await events.squash(MANY)
 
-    assert squashed >= 2
-    found = await page(events, project_id, person_id=third)
+    assert squashed >= MANY
+    found = await page(events, project_id, person_id=survivor)
     assert {one.uuid for one in found} == {one.uuid for one in sent}
-    assert {one.person_id for one in await page(events, project_id)} == {third}
+    assert {one.person_id for one in await page(events, project_id)} == {survivor}
 
 
 async def test_few_overrides_are_left_alone(events: EventStore, project_id: int) -> None:
-    await insert(events, [event(project_id, person_id=UUID(int=11))])
-    await events.override_persons([Override(project_id, UUID(int=11), UUID(int=13), 2)])
+    *others, survivor = (UUID(int=number) for number in range(11, 11 + MANY))
+    await insert(events, [event(project_id, person_id=others[0])])
+    await events.override_persons([Override(project_id, one, survivor, 2) for one in others])
 
-    await events.squash(2)
+    await events.squash(MANY)
 
-    (found,) = await page(events, project_id, person_id=UUID(int=13))
-    assert found.person_id == UUID(int=13)
+    (found,) = await page(events, project_id, person_id=survivor)
+    assert found.person_id == survivor
 
 
 async def test_stored_ids_are_told_with_the_time_of_their_acceptance(
