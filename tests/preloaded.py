@@ -87,7 +87,8 @@ def serve_orders() -> None:
     """For each line that is read: fork a server, tell its number, and its exit code at its end."""
     from fanion.cli_serve import app
 
-    for module in ("fanion.stages", "fanion.main"):  # which a server loads while it serves
+    # Which a server loads while it serves.
+    for module in ("fanion.stages", "fanion.main", "litestar.plugins.pydantic"):
         import_module(module)
 
     while line := sys.stdin.readline():

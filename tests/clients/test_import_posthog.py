@@ -14,8 +14,10 @@ from msgspec import json, structs
 
 from fanion.cohorts.definition import filters_of_groups
 from fanion.transfer.document import SECTIONS, Document, read_document
+from tests.command import fanion
+from tests.preloaded import PreloadedServer
 from tests.rich_project import PEOPLE, Site, make_rich_project
-from tests.server import Keys, RealServer
+from tests.server import Keys
 
 Json = dict[str, Any]
 
@@ -30,7 +32,7 @@ class Place:
     """A real server with its one project."""
 
     def __init__(self, folder: Path) -> None:
-        self.server = RealServer(folder)
+        self.server = PreloadedServer(folder)
         self.keys: Keys = self.server.setup_anew()
         self.server.start()
 
@@ -40,10 +42,10 @@ class Place:
 
     def exported(self) -> Document:
         project = str(self.keys.project_id)
-        return read_document(self.server.command("export", "--project", project).encode())
+        return read_document(fanion(self.server, "export", "--project", project).encode())
 
     def imported_from(self, source: "Place", *more: str) -> Json:
-        found: Json = json.decode(self.server.command(*self.arguments(source, *more)))
+        found: Json = json.decode(fanion(self.server, *self.arguments(source, *more)))
         return found
 
     def arguments(self, source: "Place", *more: str) -> tuple[str, ...]:
@@ -109,7 +111,7 @@ class Place:
         return {one["distinct_ids"][0]: one["properties"] for one in page["results"]}
 
     def duplicates(self) -> int:
-        told = json.decode(self.server.command("ingestion", "--json", "--minutes", "600"))
+        told = json.decode(fanion(self.server, "ingestion", "--json", "--minutes", "600"))
         return int(sum(one["duplicates"] for one in told))
 
 

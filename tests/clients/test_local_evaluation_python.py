@@ -9,6 +9,7 @@ import httpx
 import pytest
 from posthog import Posthog
 
+from tests.preloaded import PreloadedServer
 from tests.server import Keys, RealServer
 
 USERS = 2_000
@@ -75,7 +76,7 @@ def flags(cohort_id: int, nested_id: int) -> dict[str, Json]:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RealServer, Keys]]:
-    server = RealServer(Path(tmp_path_factory.mktemp("local")) / "data")
+    server = PreloadedServer(Path(tmp_path_factory.mktemp("local")) / "data")
     keys = server.setup()
     server.start()
     try:

@@ -14,6 +14,7 @@ from openfeature.evaluation_context import EvaluationContext
 from openfeature.exception import ErrorCode
 from openfeature.flag_evaluation import FlagEvaluationDetails, Reason
 
+from tests.preloaded import PreloadedServer
 from tests.server import Keys, RealServer
 
 VARIANTS = {"variants": [{"key": "blue", "rollout_percentage": 100}]}
@@ -31,7 +32,7 @@ FLAGS: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RealServer, Keys]]:
-    server = RealServer(Path(tmp_path_factory.mktemp("openfeature")) / "data")
+    server = PreloadedServer(Path(tmp_path_factory.mktemp("openfeature")) / "data")
     keys = server.setup()
     server.start()
     try:

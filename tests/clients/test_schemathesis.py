@@ -14,6 +14,7 @@ import httpx
 import pytest
 
 from tests.clients.management import Api
+from tests.preloaded import PreloadedServer
 from tests.server import Keys, RealServer
 
 ROOT = Path(__file__).parents[2]
@@ -30,7 +31,7 @@ PEOPLE = 5
 
 @pytest.fixture
 def server(records_url: str, tmp_path: Path) -> Iterator[tuple[RealServer, Keys]]:
-    server = RealServer(tmp_path / "data", {"FANION_DATABASE_URL": records_url})
+    server = PreloadedServer(tmp_path / "data", {"FANION_DATABASE_URL": records_url})
     keys = server.setup()
     server.start()
     yield server, keys

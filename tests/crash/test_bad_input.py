@@ -14,6 +14,7 @@ import httpx
 import pytest
 
 from tests.application import error
+from tests.preloaded import PreloadedServer
 from tests.server import Keys, RealServer
 
 BODY_BYTES_MAX = 20_971_520
@@ -83,7 +84,7 @@ class Line:
 
 @pytest.fixture(scope="module")
 def line(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Line]:
-    server = RealServer(Path(tmp_path_factory.mktemp("bad-input")) / "data")
+    server = PreloadedServer(Path(tmp_path_factory.mktemp("bad-input")) / "data")
     line = None
     try:
         keys = server.setup()

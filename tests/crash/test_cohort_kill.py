@@ -53,13 +53,18 @@ async def server(tmp_path: Path) -> AsyncIterator[RealServer]:
 
 @pytest.fixture
 async def keys(server: RealServer) -> Keys:
-    """Of a running server that knows people."""
     keys = server.setup()
     server.start()
-    await populate(server, keys)
     return keys
 
 
+@pytest.fixture
+async def people(server: RealServer, keys: Keys) -> None:
+    """The server knows them."""
+    await populate(server, keys)
+
+
+@pytest.mark.usefixtures("people")
 async def test_a_kill_while_members_are_calculated_shows_no_half(
     server: RealServer, keys: Keys
 ) -> None:
@@ -89,6 +94,7 @@ async def test_a_kill_while_members_are_calculated_shows_no_half(
     assert asked(server, IN_THE_MIDDLE, dynamic) == 0
 
 
+@pytest.mark.usefixtures("people")
 async def test_a_kill_while_a_file_is_imported_loses_no_member(
     server: RealServer, keys: Keys
 ) -> None:
@@ -106,6 +112,7 @@ async def test_a_kill_while_a_file_is_imported_loses_no_member(
     assert (done["count"], len(await members(server, keys, static))) == (PEOPLE, PEOPLE)
 
 
+@pytest.mark.usefixtures("people")
 async def test_a_kill_while_a_file_is_stored_leaves_no_cohort(
     server: RealServer, keys: Keys
 ) -> None:
@@ -155,6 +162,7 @@ async def test_a_kill_while_a_file_comes_in_leaves_nothing(server: RealServer, k
     assert (asked(server, PARTS), asked(server, UPLOADS), asked(server, COHORTS)) == (0, 0, 0)
 
 
+@pytest.mark.usefixtures("people")
 async def test_a_client_that_leaves_in_the_middle_leaves_nothing(
     server: RealServer, keys: Keys
 ) -> None:

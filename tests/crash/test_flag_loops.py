@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.preloaded import PreloadedServer
 from tests.server import Keys, RealServer
 
 DONE_S = 40
@@ -25,7 +26,7 @@ Json = dict[str, Any]
 
 @pytest.fixture
 async def server(tmp_path: Path) -> AsyncIterator[RealServer]:
-    server = RealServer(tmp_path / "data", {"FANION_ROLLBACKS_EVERY_S": "1"})
+    server = PreloadedServer(tmp_path / "data", {"FANION_ROLLBACKS_EVERY_S": "1"})
     yield server
     server.close()
 

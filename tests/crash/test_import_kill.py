@@ -5,6 +5,7 @@ from pathlib import Path
 
 from msgspec import json
 
+from tests.command import fanion
 from tests.server import RealServer
 
 FLAGS = 300
@@ -28,9 +29,9 @@ def test_an_import_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
         time.sleep(0.005)
     running.kill()
     running.wait()
-    after_the_kill = json.decode(server.command("export", "--project", "1"))
-    server.command(*arguments)
-    after_all = json.decode(server.command("export", "--project", "1"))
+    after_the_kill = json.decode(fanion(server, "export", "--project", "1"))
+    fanion(server, *arguments)
+    after_all = json.decode(fanion(server, "export", "--project", "1"))
 
     assert after_the_kill["flags"] == []
     assert len(after_all["flags"]) == FLAGS

@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.preloaded import PreloadedServer
 from tests.server import Keys, RealServer
 
 DONE_S = 30
@@ -20,7 +21,7 @@ Json = dict[str, Any]
 
 @pytest.fixture
 async def server(tmp_path: Path) -> AsyncIterator[RealServer]:
-    server = RealServer(tmp_path / "data")
+    server = PreloadedServer(tmp_path / "data")
     yield server
     server.close()
 

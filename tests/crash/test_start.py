@@ -12,6 +12,7 @@ import pytest
 
 from tests.application import error
 from tests.awaited import until
+from tests.preloaded import PreloadedServer
 from tests.server import Keys, RealServer
 
 STARTING = error("server_error", "unavailable", "The server is still starting. Please retry.")
@@ -44,7 +45,7 @@ def opening(tmp_path: Path) -> Iterator[Opening]:
     """A server that serves, and cannot open its event store."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"clickhouse://127.0.0.1:{silent.getsockname()[1]}/default"
-        server = RealServer(tmp_path / "data", {"FANION_EVENTS_URL": url})
+        server = PreloadedServer(tmp_path / "data", {"FANION_EVENTS_URL": url})
         keys = server.setup()
         server.launch()
         try:

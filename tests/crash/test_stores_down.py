@@ -14,6 +14,7 @@ import pytest
 from fanion.events.store import EventStore
 from tests.application import Home, Json, error, open_home, open_site
 from tests.postgres import Postgres
+from tests.preloaded import PreloadedServer
 from tests.server import Keys, RealServer
 
 UNAVAILABLE = error(
@@ -143,7 +144,7 @@ async def test_while_postgresql_is_down_clients_are_told_to_come_again(
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[RealServer]:
-    server = RealServer(tmp_path / "data")
+    server = PreloadedServer(tmp_path / "data")
     yield server
     server.close()
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import httpx
 
+from tests.preloaded import PreloadedServer
 from tests.server import Keys, RealServer
 
 SOON_S = 30
@@ -41,7 +42,7 @@ class Listener:
 
 
 async def test_listeners_are_told_of_changes_and_let_go_at_the_end(tmp_path: Path) -> None:
-    server = RealServer(tmp_path / "data")
+    server = PreloadedServer(tmp_path / "data")
     keys = server.setup()
     server.start()
     try:

@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.preloaded import PreloadedServer
 from tests.receiver import open_receiver
 from tests.server import Keys, RealServer, free_port
 
@@ -19,7 +20,7 @@ Json = dict[str, Any]
 
 @pytest.fixture
 async def server(tmp_path: Path) -> AsyncIterator[RealServer]:
-    server = RealServer(tmp_path / "data", {"FANION_WEBHOOKS_ALLOW_PRIVATE": "true"})
+    server = PreloadedServer(tmp_path / "data", {"FANION_WEBHOOKS_ALLOW_PRIVATE": "true"})
     yield server
     server.close()
 
