@@ -271,35 +271,44 @@ def test_a_writer_of_the_log_that_dies_is_started_again_for_the_front(house: Hou
         assert process_of(house.capture(client, "afterwards")) != house.own()
 
 
-def test_a_stop_answers_and_ends_every_process(tmp_path: Path) -> None:
-    server = RealServer(tmp_path / "data", {"FANION_PROCESSES": "3"})
-    made = House(server, server.setup())
-    server.start()
-    with made.client_of_front():
-        pass
-    parts = [made.process("front_main"), made.process("writer_main")]
+@pytest.fixture
+def fresh(tmp_path: Path) -> Iterator[House]:
+    """Of its own, to be stopped and killed."""
+    server = RealServer(tmp_path / "data", {"FANION_PROCESSES": "2"})
+    try:
+        made = House(server, server.setup())
+        server.start()
+        yield made
+    finally:
+        server.close()
 
-    code = server.stop()
+
+def test_a_stop_answers_and_ends_every_process(fresh: House) -> None:
+    with fresh.client_of_front():
+        parts = [fresh.process("front_main"), fresh.process("writer_main")]
+
+    code = fresh.server.stop()
 
     assert code == 0
-    assert not [part for part in parts if part is not None and Path(f"/proc/{part}").exists()]
+    assert not [part for part in parts if Path(f"/proc/{part}").exists()]
 
 
-def test_a_server_that_is_killed_takes_its_processes_with_it(tmp_path: Path) -> None:
-    server = RealServer(tmp_path / "data", {"FANION_PROCESSES": "2"})
-    made = House(server, server.setup())
-    server.start()
-    with made.client_of_front() as client:
+def test_a_server_that_is_killed_takes_its_processes_with_it(fresh: House) -> None:
+    with fresh.client_of_front() as client:
         names = [f"kept-{number}" for number in range(50)]
-        kept = [name for name in names if made.capture(client, name).status_code == 200]
-        parts = [made.process("front_main"), made.process("writer_main")]
-        server.kill()
-    until(
-        lambda: not [part for part in parts if Path(f"/proc/{part}").exists()],
-        "processes are left over",
-    )
+        kept = [name for name in names if fresh.capture(client, name).status_code == 200]
+        parts = [fresh.process("front_main"), fresh.process("writer_main")]
+        fresh.server.kill()
+    until(lambda: not any(map(runs, parts)), "processes are left over")
 
-    server.start()
-    until(lambda: set(kept) <= set(made.events()), "events are missing", look_s=0.1)
+    fresh.server.start()
+    until(lambda: set(kept) <= set(fresh.events()), "events are missing", look_s=0.1)
     assert len(kept) == 50
-    server.close()
+
+
+def runs(process: int | None) -> bool:
+    """A process that has ended and nobody waited for does not."""
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{process}/status").read_text()
+    except OSError:
+        return False

@@ -62,6 +62,8 @@ class Records:
 
     def count_writes(self, number: Number, *, here: bool) -> None:
         """here: whether this process counts, and not another one that shares the number"""
+        if here:
+            number[0] = self._written[0]  # no number twice: what was read with it is remembered
         self._written, self._is_counted_here = number, here
 
     @contextmanager
