@@ -63,20 +63,23 @@ async def test_every_acknowledged_append_survives_a_kill(place: str) -> None:
     assert acknowledged.items() <= kept.items()
 
 
-def writing_process() -> int:
-    """The id of the process that writes for this one."""
+def writing_process(log: Path) -> int:
+    """The id of the process that has the log open for this one."""
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-            if parent == os.getpid() and b"writer_main" in (folder / "cmdline").read_bytes():
+            if parent != os.getpid() or b"writer_main" not in (folder / "cmdline").read_bytes():
+                continue
+            if log in {file.readlink() for file in (folder / "fd").iterdir()}:
                 return int(folder.name)
     raise AssertionError("nothing writes")
 
 
 async def test_a_writing_process_that_dies_is_started_again(tmp_path: Path) -> None:
-    log = await open_log(f"{APART}{tmp_path / 'log.db'}")
+    path = tmp_path / "log.db"
+    log = await open_log(f"{APART}{path}")
     kept = [await log.append(envelope(b"%d" % number)) for number in range(3)]
-    first = writing_process()
+    first = writing_process(path)
     os.kill(first, signal.SIGSTOP)
     waiting = [log.append(envelope(b"lost")) for _ in range(2)]
     await asyncio.sleep(0)  # the group has been sent
@@ -87,7 +90,7 @@ async def test_a_writing_process_that_dies_is_started_again(tmp_path: Path) -> N
             await append
     kept.append(await log.append(envelope(b"3")))
 
-    assert writing_process() != first
+    assert writing_process(path) != first
     bodies = {entry.id: entry.envelope.body for entry in await read_all(log)}
     assert [bodies[entry_id] for entry_id in kept] == [b"0", b"1", b"2", b"3"]
     assert (await log.backlog(0)).envelopes == len(bodies)
