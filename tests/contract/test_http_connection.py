@@ -287,6 +287,20 @@ async def test_a_client_that_waits_for_leave_gets_it_before_it_sends_its_body() 
     assert asked["body"] == "body"
 
 
+async def test_a_client_that_goes_after_an_early_answer_leaves_nothing_open() -> None:
+    async def refuse(scope: Scope, exchange: Exchange) -> None:
+        exchange.response_bytes(413, [JSON], b"{}")
+
+    async with serving(refuse) as (house, client):
+        client.writer.write(b"POST / HTTP/1.1\r\nContent-Length: 1000\r\n\r\nsome")
+        refused = await client.answer()
+        client.writer.write_eof()
+
+        await until(lambda: not house.open)
+
+    assert refused[0] == 413
+
+
 async def test_an_answer_without_a_body_has_none() -> None:
     async def answer(scope: Scope, exchange: Exchange) -> None:
         exchange.response_bytes(204 if scope.path == "/none" else 200, [JSON], b"12345")

@@ -157,7 +157,8 @@ class Connection(asyncio.Protocol):
         self._takes_no_more = True
         if self._coming is not None:
             self._coming.lose()
-        return self._answering is not None
+        answering = self._answering  # with the answer out, it waited for what was left of a body
+        return answering is not None and not answering.is_ended
 
     def pause_writing(self) -> None:
         self._writable = self._loop.create_future()
