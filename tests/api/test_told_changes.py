@@ -12,8 +12,9 @@ from fanion.errors import InvalidApiKey, InvalidPersonalApiKey
 from fanion.projects.auth import Authentication
 from fanion.projects.directory import Projects
 from fanion.projects.key_store import KeyStore
-from fanion.projects.model import Principal, Project
+from fanion.projects.model import Project
 from fanion.projects.store import ProjectStore
+from tests.api.test_auth import SlowKeys
 from tests.management import OWNER_KEY, PROJECT_TOKEN, Workspace, open_workspace
 
 NEW_TOKEN = "phc_rotated"
@@ -34,21 +35,6 @@ class SlowProjects(ProjectStore):
 
     async def by_tokens(self, tokens: Sequence[str]) -> Mapping[str, Project]:
         found = await super().by_tokens(tokens)
-        if not self.has_read.is_set():
-            self.has_read.set()
-            await self.may_answer.wait()
-        return found
-
-
-class SlowKeys(KeyStore):
-    """As `SlowProjects`."""
-
-    def __init__(self, records: Records) -> None:
-        super().__init__(records)
-        self.has_read, self.may_answer = asyncio.Event(), asyncio.Event()
-
-    async def principals(self, hashes: Sequence[str]) -> Mapping[str, Principal]:
-        found = await super().principals(hashes)
         if not self.has_read.is_set():
             self.has_read.set()
             await self.may_answer.wait()

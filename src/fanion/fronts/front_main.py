@@ -83,7 +83,7 @@ class Front:
             parts = self._parts = build_front_parts(
                 settings, records, log, self, self._metrics, lines, utc_now
             )
-            async with beside(*parts.followers, self._count):
+            async with beside(*parts.flags.followers, self._count):
                 await self._serve()
             await log.close()
         finally:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from fanion.beside import Follower
 from fanion.config import Settings
 from fanion.db.engine import Records
 from fanion.errors import Unavailable
@@ -34,7 +33,6 @@ class FrontParts:
     application: Application
     routes: Routes
     flags: FlagParts
-    followers: tuple[Follower, ...]
 
 
 def build_front_parts(
@@ -54,7 +52,7 @@ def build_front_parts(
     application = Application(
         routes, _refuse, telemetry(settings, metrics, lines), settings.body_bytes_max
     )
-    return FrontParts(application, routes, flags, flags.followers)
+    return FrontParts(application, routes, flags)
 
 
 async def _refuse(scope: Any, receive: Any, send: Any) -> None:
