@@ -13,6 +13,7 @@ import httptools
 
 from fanion.errors import AppError, HeadTooLarge, MalformedRequest, Unavailable
 from fanion.server.exchange import ClientGone, Exchange, Scope
+from fanion.server.first_line import origin_form
 from fanion.server.head import response_head
 from fanion.server.incoming import Incoming
 
@@ -199,7 +200,7 @@ class Connection(asyncio.Protocol):
         incoming.keep_alive = self._parser.should_keep_alive() and not self._connections.is_ending
         expected = incoming.headers.get("expect")
         incoming.expects_continue = expected is not None and expected.lower() == "100-continue"
-        target = self._target if self._target[:1] == b"/" else _origin_form(self._target)
+        target = self._target if self._target[:1] == b"/" else origin_form(self._target)
         path, _, query = target.decode("latin-1").partition("?")
         incoming.path, incoming.query_string = path, query
         if self._answering is None:
@@ -380,17 +381,6 @@ def _address(name: object) -> str:
         return ""
     host, port = str(name[0]), name[1]
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-def _origin_form(target: bytes) -> bytes:
-    """Of a target with scheme and host, as proxies are asked. raises: MalformedRequest"""
-    if target == b"*":
-        return target
-    try:
-        url = httptools.parse_url(target)
-    except httptools.HttpParserError:
-        raise MalformedRequest from None
-    return (url.path or b"/") + (b"?" + url.query if url.query else b"")
 
 
 def _cause(error: BaseException) -> AppError:
