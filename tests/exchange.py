@@ -64,6 +64,9 @@ class Proto:
     stream: Stream | None = None
     begun: asyncio.Event = field(default_factory=asyncio.Event)
 
+    def received(self) -> bytes | None:
+        return None
+
     async def body(self) -> bytes:
         return self.request_body
 

@@ -11,7 +11,6 @@ import pytest
 
 from fanion.errors import AppError, HeadTooLarge, MalformedRequest, Unavailable
 from fanion.server.connection import (
-    HEAD_BYTES_MAX,
     HEAD_S_MAX,
     IDLE_S_MAX,
     STALLED_S_MAX,
@@ -20,6 +19,8 @@ from fanion.server.connection import (
     PassOn,
 )
 from fanion.server.exchange import ClientGone, Exchange, Scope
+from fanion.server.known_heads import KnownHeads
+from fanion.server.request_reader import HEAD_BYTES_MAX
 
 JSON = ("content-type", "application/json")
 WAIT_S = 10
@@ -46,6 +47,7 @@ class House:
     connections_max: int = 100
     is_ending: bool = False
     pass_on: PassOn | None = None
+    known_heads: KnownHeads = field(default_factory=KnownHeads)
     time: float = 0.0
     open: list[Connection] = field(default_factory=list)
     port: int = 0

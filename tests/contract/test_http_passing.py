@@ -12,7 +12,6 @@ import pytest
 
 from fanion.server.connection import Connection
 from fanion.server.exchange import Exchange, Scope
-from fanion.server.first_line import path_of
 from fanion.server.serve import HttpServer
 from tests.server import free_port
 
@@ -40,8 +39,8 @@ class House:
         told = [self.name, scope.path, body.decode(), scope.client]
         exchange.response_bytes(200, [], json.dumps(told).encode())
 
-    def pass_on(self, connection: Connection, first: bytes) -> bool:
-        if path_of(first).startswith(f"/{self.name}"):
+    def pass_on(self, connection: Connection, path: str, first: bytes) -> bool:
+        if path.startswith(f"/{self.name}"):
             return False
         client = connection.leave()
         if client is None or self.other is None:

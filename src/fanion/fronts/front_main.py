@@ -43,7 +43,6 @@ from fanion.metrics import Metrics
 from fanion.projects.model import Project
 from fanion.server.connection import Connection
 from fanion.server.exchange import Exchange, Scope
-from fanion.server.first_line import path_of
 from fanion.server.serve import HttpServer
 
 # To PostgreSQL: reads of flags share statements, two at a time for each kind of thing; both lanes.
@@ -134,10 +133,10 @@ class Front:
             self._caught_up.clear()
             await self._caught_up.wait()
 
-    def _pass_back(self, connection: Connection, first: bytes) -> bool:
+    def _pass_back(self, connection: Connection, path: str, first: bytes) -> bool:
         """To the server, what it alone answers."""
         assert self._parts is not None
-        route = self._parts.routes.find(path_of(first))
+        route = self._parts.routes.find(path)
         if route is not None and not (route.name in EVALUATING and connection.is_costly):
             return False
         client = connection.leave()

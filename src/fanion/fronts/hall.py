@@ -30,7 +30,6 @@ from fanion.log.sqlite import SqliteLog
 from fanion.metrics import Measured, added
 from fanion.public_parts import PublicParts
 from fanion.server.connection import Connection
-from fanion.server.first_line import path_of
 from fanion.server.routes import Routes
 from fanion.server.serve import HttpServer
 
@@ -116,7 +115,7 @@ class Hall:
             await asyncio.sleep(again_s)
             again_s = min(again_s * 2, START_AGAIN_S_MAX)
 
-    def _pass_on(self, connection: Connection, first: bytes) -> bool:
+    def _pass_on(self, connection: Connection, path: str, first: bytes) -> bool:
         ready = [front for front in self._fronts if front.is_ready]
         if not ready:
             return False
@@ -125,7 +124,7 @@ class Hall:
         is_busy = self._http.now() < self._busy_until
         if is_kept and not is_busy and front.connections + 1 >= kept:
             return False
-        route = self._shared.find(path_of(first))
+        route = self._shared.find(path)
         if route is None:
             return False
         if route.name in EVALUATING:

@@ -62,7 +62,9 @@ class Application:
     ) -> Response:
         headers, method = scope.headers, scope.method
         try:
-            body = await read_body(headers, exchange, self.body_bytes_max)
+            body = exchange.received()
+            if body is None or len(body) > self.body_bytes_max:
+                body = await read_body(headers, exchange, self.body_bytes_max)
             if method in route.methods:
                 return await route.endpoint(
                     Request(method, scope.path, scope.query_string, headers, scope.client, body)

@@ -1,7 +1,4 @@
-"""One client's connection: HTTP/1.1 requests, answered one after another in their order.
-
-Parsing is llhttp's, which is strict about what proxies and servers could read differently.
-"""
+"""One client's connection: HTTP/1.1 requests, answered one after another in their order."""
 
 import asyncio
 import os
@@ -9,16 +6,15 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol, cast
 
-import httptools
-
-from fanion.errors import AppError, HeadTooLarge, MalformedRequest, Unavailable
+from fanion.errors import AppError, Unavailable
 from fanion.server.exchange import ClientGone, Exchange, Scope
-from fanion.server.first_line import origin_form
+from fanion.server.first_line import path_of
 from fanion.server.head import response_head
 from fanion.server.incoming import Incoming
+from fanion.server.known_heads import KnownHead, KnownHeads
+from fanion.server.request_head import RequestHead
+from fanion.server.request_reader import RequestReader, UpgradeAsked
 
-SPOKEN = ("1.1", "1.0")
-HEAD_BYTES_MAX = 64 * 1024
 IDLE_S_MAX = 75.0  # between two requests; browsers and SDKs keep theirs for a minute at most
 HEAD_S_MAX = 30.0
 STALLED_S_MAX = 60.0  # a body that does not go on, an answer that is not taken
@@ -30,8 +26,9 @@ _JSON = ("content-type", "application/json")
 Answer = Callable[[Scope, Exchange], Coroutine[Any, Any, bool | None]]
 
 
-# Is told a connection and how a request on it begins; whether another process has both now.
-PassOn = Callable[["Connection", bytes], bool]
+# Is told a connection, the path that is asked for on it and how the request begins; whether
+# another process has all that now.
+PassOn = Callable[["Connection", str, bytes], bool]
 
 
 class Connections(Protocol):
@@ -46,6 +43,9 @@ class Connections(Protocol):
     @property
     def pass_on(self) -> "PassOn | None":
         """None when all connections stay."""
+
+    @property
+    def known_heads(self) -> KnownHeads: ...
 
     def now(self) -> float:
         """Seconds of a clock that only goes forward."""
@@ -67,13 +67,10 @@ class Connection(asyncio.Protocol):
         """first: what another process has read of a request"""
         self._connections = connections
         self._loop = asyncio.get_running_loop()
-        self._parser = httptools.HttpRequestParser(self)
+        self._reader = RequestReader(self, connections.known_heads)
         self._transport: asyncio.Transport | None = None
         self._client = self._server = ""
-        self._target = b""
-        self._received = 0  # since the last head was whole
-        self._head_received = 0  # of a head, after what it began with
-        self._coming: Incoming | None = None  # its head or body is not whole
+        self._coming: Incoming | None = None  # its body is not whole
         self._waiting: deque[Incoming] = deque()
         self._answering: Incoming | None = None
         self._task: asyncio.Task[None] | None = None
@@ -88,7 +85,7 @@ class Connection(asyncio.Protocol):
     @property
     def is_reading(self) -> bool:
         """A request has begun that is not whole."""
-        return self._coming is not None
+        return self._reader.is_in_message
 
     @property
     def is_answering(self) -> bool:
@@ -124,34 +121,30 @@ class Connection(asyncio.Protocol):
                 self._first = data  # which process it goes to is not known yet
                 return
             self._first = b""
-            if self._connections.pass_on(self, data):
+            known = self._connections.known_heads.find(data)
+            path = path_of(data) if known is None else known.head.path
+            if self._connections.pass_on(self, path, data):
                 return
-        self._feed(data)
+            self._feed(data, known)
+        else:
+            self._feed(data)
 
     def _read_first(self) -> None:
         data, self._first = self._first, b""
         if self._transport is not None:
             self._feed(data)
 
-    def _feed(self, data: bytes) -> None:
-        if not self._is_in_head():  # which has to come as a whole within its time
+    def _feed(self, data: bytes, known: KnownHead | None = None) -> None:
+        if not self._reader.is_in_head:  # which has to come as a whole within its time
             self.since = self._connections.now()
-            self._received = 0
-        self._received += len(data)
-        self._head_received += len(data)
         try:
-            self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
+            self._reader.feed(data, known)
+        except UpgradeAsked:
             # Nothing else is spoken here: the request is answered, what follows it is not read.
             self._takes_no_more = True
             self._end_after_last()
-        except httptools.HttpParserCallbackError as error:
-            self._refuse(_cause(error))
-        except httptools.HttpParserError:
-            self._refuse(MalformedRequest())
-        else:
-            if self._head_received > HEAD_BYTES_MAX and self._is_in_head():
-                self._refuse(HeadTooLarge(HEAD_BYTES_MAX))
+        except AppError as error:
+            self._refuse(error)
 
     def eof_received(self) -> bool:
         """A client that has said all may still read its answers."""
@@ -172,48 +165,23 @@ class Connection(asyncio.Protocol):
         if self._answering is None:
             self._go_on()
 
-    # The parser's calls, in this order.
+    # What the reader tells of each request, in this order.
 
-    def on_message_begin(self) -> None:
-        self._coming = Incoming(self, self._client, self._server)
-        self._target = b""
-        self._head_received = 0
+    def on_request(self, head: RequestHead, body: bytes) -> None:
+        incoming = Incoming(self, self._client, self._server, head)
+        incoming.feed(body)
+        incoming.is_complete = True
+        self._take(incoming)
 
-    def on_url(self, part: bytes) -> None:
-        self._target += part
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        incoming = self._coming
-        assert incoming is not None
-        if not incoming.method:  # else it stands behind a body in chunks
-            incoming.headers.add(name.decode("latin-1").lower(), value.decode("latin-1"))
-
-    def on_headers_complete(self) -> None:
-        incoming = self._coming
-        assert incoming is not None
-        incoming.method = self._parser.get_method().decode("latin-1")
-        incoming.http_version = self._parser.get_http_version()
-        if incoming.http_version not in SPOKEN:
-            raise MalformedRequest
-        if self._received > HEAD_BYTES_MAX and self._head_bytes(incoming) > HEAD_BYTES_MAX:
-            raise HeadTooLarge(HEAD_BYTES_MAX)
-        incoming.keep_alive = self._parser.should_keep_alive() and not self._connections.is_ending
-        expected = incoming.headers.get("expect")
-        incoming.expects_continue = expected is not None and expected.lower() == "100-continue"
-        target = self._target if self._target[:1] == b"/" else origin_form(self._target)
-        path, _, query = target.decode("latin-1").partition("?")
-        incoming.path, incoming.query_string = path, query
-        if self._answering is None:
-            self._begin(incoming)
-        else:
-            self._waiting.append(incoming)
-            self.read_no_more()
+    def on_head(self, head: RequestHead) -> None:
+        self._coming = Incoming(self, self._client, self._server, head)
+        self._take(self._coming)
 
     def on_body(self, data: bytes) -> None:
         assert self._coming is not None
         self._coming.feed(data)
 
-    def on_message_complete(self) -> None:
+    def on_end(self) -> None:
         incoming, self._coming = self._coming, None
         assert incoming is not None
         incoming.complete()
@@ -254,7 +222,7 @@ class Connection(asyncio.Protocol):
 
     def end(self) -> None:
         """Close at once, or after what has been asked."""
-        if self._answering is None and self._coming is None:
+        if self._answering is None and not self._reader.is_in_message:
             self.close()
         else:
             self._end_after_last()
@@ -286,8 +254,11 @@ class Connection(asyncio.Protocol):
         if self._is_waited_for():
             if quiet_s > STALLED_S_MAX:
                 self.abort()
-        elif self._answering is None and quiet_s > (HEAD_S_MAX if self._coming else IDLE_S_MAX):
+        elif self._answering is None and quiet_s > self._silence_s_max():
             self.close()
+
+    def _silence_s_max(self) -> float:
+        return HEAD_S_MAX if self._reader.is_in_message else IDLE_S_MAX
 
     def _is_waited_for(self) -> bool:
         """It is the client's turn: to take what was written, or to send more of a body."""
@@ -299,6 +270,15 @@ class Connection(asyncio.Protocol):
     def _open_transport(self) -> asyncio.Transport | None:
         transport = self._transport
         return None if transport is None or transport.is_closing() else transport
+
+    def _take(self, incoming: Incoming) -> None:
+        if self._connections.is_ending:
+            incoming.keep_alive = False
+        if self._answering is None:
+            self._begin(incoming)
+        else:
+            self._waiting.append(incoming)
+            self.read_no_more()
 
     def _begin(self, incoming: Incoming) -> None:
         self._answering = incoming
@@ -345,19 +325,13 @@ class Connection(asyncio.Protocol):
             self.read_on()
 
     def _end_after_last(self) -> None:
+        """A head that is coming in will say so itself."""
         last = self._waiting[-1] if self._waiting else self._coming or self._answering
-        if last is not None:
+        if last is not None and not self._reader.is_in_head:
             last.keep_alive = False
 
-    def _head_bytes(self, incoming: Incoming) -> int:
-        headers = incoming.headers.items()
-        return len(self._target) + sum(len(name) + len(value) for name, value in headers)
-
     def _is_between_requests(self) -> bool:
-        return self._coming is None and self._answering is None and not self._waiting
-
-    def _is_in_head(self) -> bool:
-        return self._coming is not None and not self._coming.method
+        return self._answering is None and not self._reader.is_in_message and not self._waiting
 
     def _refuse(self, error: AppError) -> None:
         """Nothing that follows can be read; what came before is answered first."""
@@ -381,11 +355,3 @@ def _address(name: object) -> str:
         return ""
     host, port = str(name[0]), name[1]
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-def _cause(error: BaseException) -> AppError:
-    """Why a call of the parser's failed: only what was raised here on purpose is told."""
-    cause = error.__context__
-    if isinstance(cause, AppError):
-        return cause
-    raise error

@@ -46,6 +46,9 @@ class Exchange(Protocol):
     """One request's body coming in, one response going out. What is not read of a body is
     thrown away when the answer is out."""
 
+    def received(self) -> bytes | None:
+        """The whole body, when it is here."""
+
     async def body(self) -> bytes:
         """The whole of it, for as much as the client announced. raises: ClientGone"""
 

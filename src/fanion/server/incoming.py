@@ -7,6 +7,7 @@ from typing import Protocol
 
 from fanion.server.exchange import ClientGone
 from fanion.server.head import CONTINUE, LAST_CHUNK, chunk, has_body, response_head
+from fanion.server.request_head import RequestHead
 
 # More of a body that nobody has asked for yet waits at the client.
 BUFFERED_BYTES_MAX = 256 * 1024
@@ -32,33 +33,24 @@ class Line(Protocol):
     def answered(self) -> None: ...
 
 
-class Headers(dict[str, str]):
-    """Names in lower case; what is sent more than once is one list with commas.
-
-    source: RFC 9110 section 5.3
-    """
-
-    def add(self, name: str, value: str) -> None:
-        if name in self:
-            value = f"{self[name]}, {value}"
-        self[name] = value
-
-
 class Incoming:
     __slots__ = (
-        "_buffered", "_discarding", "_gone", "_is_chunked", "_line", "_parts", "_waiter", "_whole",
-        "client", "expects_continue", "headers", "http_version", "is_complete", "is_ended",
+        "_buffered", "_discarding", "_gone", "_is_asked_on", "_is_chunked", "_line", "_parts",
+        "_waiter", "_whole", "client", "headers", "http_version", "is_complete", "is_ended",
         "is_head_sent", "keep_alive", "method", "path", "query_string", "scheme", "server",
     )  # fmt: skip
 
-    def __init__(self, line: Line, client: str, server: str) -> None:
+    def __init__(self, line: Line, client: str, server: str, head: RequestHead) -> None:
         self.client = client
         self.server = server
         self.scheme = "http"
-        self.method = self.path = self.query_string = self.http_version = ""
-        self.headers = Headers()
-        self.expects_continue = False
-        self.keep_alive = True
+        self.method = head.method
+        self.path = head.path
+        self.query_string = head.query_string
+        self.http_version = head.http_version
+        self.headers = head.headers
+        self.keep_alive = head.keep_alive
+        self._is_asked_on = not head.expects_continue
         self.is_complete = False
         self.is_head_sent = False
         self.is_ended = False
@@ -100,11 +92,16 @@ class Incoming:
 
     # What the application asks.
 
+    def received(self) -> bytes | None:
+        if not self.is_complete:
+            return None
+        return self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+
     async def body(self) -> bytes:
         self._whole = True
-        while not self.is_complete:
+        while (received := self.received()) is None:
             await self._more()
-        return self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+        return received
 
     async def pieces(self) -> AsyncIterator[bytes]:
         while True:
@@ -167,9 +164,9 @@ class Incoming:
         """Until there is more of the body. raises: ClientGone"""
         if self._gone:
             raise ClientGone
-        if self.expects_continue and not self.is_head_sent:
+        if not self._is_asked_on and not self.is_head_sent:
             self._line.write(CONTINUE)
-        self.expects_continue = False
+        self._is_asked_on = True
         self._line.read_on()
         await self._wait()
         if self.is_lost and not self.is_complete:

@@ -8,6 +8,7 @@ from email.utils import formatdate
 from fanion.server.connection import Answer, Connection, PassOn
 from fanion.server.connections import allow_connections
 from fanion.server.head import date_line
+from fanion.server.known_heads import KnownHeads
 
 BACKLOG = 1024
 LOOK_EVERY_S = 5.0  # for connections that are idle or stalled
@@ -49,6 +50,7 @@ class HttpServer:
         self.answer: Answer = _nobody
         self.is_ending = False
         self.pass_on: PassOn | None = None
+        self.known_heads = KnownHeads()
         self.on_closed: Callable[[Connection], None] = _told_nobody
 
     async def show(self, answer: Answer) -> None:
