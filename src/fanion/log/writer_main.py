@@ -22,7 +22,7 @@ from fanion.log.pack import Group
 from fanion.log.port import Backlog, LogFull
 from fanion.log.sqlite_file import LogFile
 
-READ_BYTES = 1024 * 1024
+READ_BYTES = 64 * 1024  # larger buffers come from the kernel, and go back to it, at each read
 LENGTH = Struct("<I")  # of the message that follows
 LINES_AT_ONCE = 16
 
