@@ -4,6 +4,7 @@ on two servers, and after a start without stores."""
 import json
 import multiprocessing
 import sqlite3
+import statistics
 import time
 import uuid
 from collections.abc import Iterator
@@ -23,7 +24,7 @@ from tests.frozen import frozen
 from tests.postgres import private_postgres
 from tests.server import Keys, RealServer
 
-P99_MS_MAX = 10.0
+ROUNDS, P99_MS_MAX = 7, 10.0
 PROJECTS, FLAGS = 1_000, 100
 MEMORY_MB_MAX, CHANGE_MS_MAX = 1_024.0, 50.0
 LARGE = 20_000
@@ -51,14 +52,21 @@ def run() -> Iterator[Row]:
 
 
 def _steady() -> Row:
+    """The median of several rounds: within one the machine may lose half of its speed, and then
+    half the rate is all that it can do."""
+    rates, p99s = [], []
     with servers.fanion() as (server, keys):
         decide.store(server, keys, 50)
         body = msgspec.json.encode({"api_key": keys.project_api_key, "distinct_id": "user-1"})
         url = f"{server.url}/decide?v=3"
-        rate = load.post(url, body).requests_per_s / 2
-        found = paced.post(url, body, rate)
-        assert found.failed == 0, found
-    return _at_most(f"p99 of 50 flags at {rate:,.0f}/s", found.p99_ms, P99_MS_MAX, "ms")
+        for _ in range(ROUNDS):
+            rates.append(load.post(url, body).requests_per_s / 2)
+            found = paced.post(url, body, rates[-1])
+            assert found.failed == 0, found
+            p99s.append(found.p99_ms)
+    each = ", ".join(f"{p99:.1f}" for p99 in p99s)
+    case = f"p99 of 50 flags at half the rate, {min(rates):,.0f} to {max(rates):,.0f}/s ({each})"
+    return _at_most(case, statistics.median(p99s), P99_MS_MAX, "ms")
 
 
 def _many() -> Iterator[Row]:
