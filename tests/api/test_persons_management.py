@@ -19,6 +19,7 @@ from fanion.db.tables import (
     persons,
 )
 from fanion.events.erasure import Erasure
+from fanion.events.schema import EVENT_TABLES
 from fanion.events.store import EventStore
 from fanion.persons.changes_store import PersonChanges
 from fanion.persons.merge import PersonUpdate
@@ -312,7 +313,7 @@ async def test_a_deleted_person_is_gone_from_everywhere(home: Home, events: Even
     assert (gone.status_code, gone.json(), listed["results"]) == (404, NOT_FOUND, [])
     assert [await rows(home, table) for table in RECORDS] == [0, 0, 0]
     assert [await raw(events, table, home.project_id) for table in MIRRORS] == [0, 0]
-    assert await raw(events, "events", home.project_id) == 0
+    assert [await raw(events, table, home.project_id) for table in EVENT_TABLES] == [0, 0]
 
 
 async def test_others_keep_everything(home: Home, events: EventStore) -> None:
@@ -323,8 +324,9 @@ async def test_others_keep_everything(home: Home, events: EventStore) -> None:
     await delete(home, person, delete_events="true")
 
     assert await home.person("bob") == bob
-    assert await raw(events, "events", home.project_id) == 2
+    assert [await raw(events, table, home.project_id) for table in EVENT_TABLES] == [2, 2]
     assert len(await home.events(person_id=bob["id"])) == 2
+    assert len(await home.events(distinct_id="bob")) == 2
 
 
 async def test_without_delete_events_the_events_stay(home: Home, events: EventStore) -> None:

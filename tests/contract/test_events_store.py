@@ -6,8 +6,11 @@ from pathlib import Path
 from uuid import UUID, uuid4
 
 import pytest
+from clickhouse_connect.driver.client import Client
 from msgspec.structs import replace
 
+from fanion.events.engine_store import READ_SECONDS_MAX
+from fanion.events.erasure import Erasure
 from fanion.events.event import (
     Event,
     EventQuery,
@@ -17,7 +20,9 @@ from fanion.events.event import (
     PersonRow,
 )
 from fanion.events.rows import encode
+from fanion.events.schema import COPY, MIGRATIONS
 from fanion.events.store import EventStore, open_events
+from fanion.properties.filters import Property
 
 NOON = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
 
@@ -36,8 +41,23 @@ def event(project_id: int, minutes: float = 0, **changes: object) -> Event:
     return replace(made, **changes)
 
 
+GONE = UUID(int=2**64)
+
+
 async def insert(store: EventStore, sent: Sequence[Event]) -> None:
     await store.insert(encode(sent), str(uuid4()))
+
+
+async def copied(store: EventStore, project_id: int) -> int:
+    """Events of the project in the order of their distinct ids."""
+    statement = "SELECT count() FROM events_by_distinct_id WHERE project_id = {project:UInt64}"
+    [(count,)] = await store._read(statement, {"project": project_id})
+    return int(count)
+
+
+def run_all(client: Client, statements: Sequence[str]) -> None:
+    for statement in statements:
+        client.command(statement)
 
 
 async def page(store: EventStore, project_id: int, **query: object) -> Sequence[Event]:
@@ -111,7 +131,9 @@ async def test_a_batch_sent_again_is_stored_once(events: EventStore, project_id:
     await events.insert(encode(sent), str(project_id))
 
     assert await page(events, project_id) == sent
+    assert await page(events, project_id, distinct_id="ada") == sent
     assert await events.count(project_id) == 3
+    assert await copied(events, project_id) == 3
 
 
 async def test_a_copy_is_never_visible(events: EventStore, project_id: int) -> None:
@@ -237,6 +259,60 @@ async def test_the_latest_override_wins_whatever_the_order(
     assert len(await page(events, project_id, person_id=last)) == 1
 
 
+async def test_events_of_a_distinct_id_are_the_same_wherever_they_are_read(
+    events: EventStore, project_id: int
+) -> None:
+    """Without conditions on properties they come from a copy, with some from the table itself."""
+    pro = Property("plan", "pro")
+    old, new = uuid4(), uuid4()
+    sent = [
+        event(
+            project_id,
+            minutes=-n * 1_000,
+            event=("signed up", "größe")[n % 2],
+            distinct_id=("ada", "a'b\\\n☃", "Ada")[n % 3],
+            person_id=(old, new)[n % 2],
+            received_at=NOON + timedelta(seconds=n),
+        )
+        for n in range(60)
+    ]
+    await insert(events, sent)
+    await events.override_persons([Override(project_id, old, new, version=1)])
+
+    for query in (
+        {},
+        {"event": "größe"},
+        {"after": sent[40].timestamp, "before": sent[3].timestamp},
+        {"person_id": new},
+        {"person_id": old},
+        {"ascending": True, "limit": 7},
+        {"limit": 1},
+        {"distinct_id": "nobody"},
+    ):
+        asked = {"distinct_id": "ada", **query}
+        whole = await page(events, project_id, **asked)
+        assert whole == await page(events, project_id, properties=(pro,), **asked), query
+        assert all(one.distinct_id == "ada" for one in whole)
+
+
+async def test_what_was_stored_before_there_was_a_copy_is_copied(
+    events: EventStore, project_id: int
+) -> None:
+    sent = event(project_id)
+    copying = MIGRATIONS[MIGRATIONS.index(COPY) :]
+    await events._inserts.run(run_all, ["DROP VIEW copy_by_distinct_id"])
+    try:
+        await insert(events, [sent])
+        assert await copied(events, project_id) == 0
+    finally:
+        for _ in range(2):  # a start that is killed in between does it again
+            await events._inserts.run(run_all, copying)
+
+    assert await page(events, project_id, distinct_id="ada") == [sent]
+    await insert(events, [event(project_id, minutes=1)])
+    assert len(await page(events, project_id, distinct_id="ada")) == 2
+
+
 # More than other tests leave in the store, whose events would all be written again.
 MANY = 50
 
@@ -255,6 +331,36 @@ async def test_squashed_events_count_for_the_survivor_without_an_override(
     found = await page(events, project_id, person_id=survivor)
     assert {one.uuid for one in found} == {one.uuid for one in sent}
     assert {one.person_id for one in await page(events, project_id)} == {survivor}
+    of_ada = await page(events, project_id, distinct_id="ada")
+    assert {one.person_id for one in of_ada} == {survivor}
+
+
+async def test_a_deletion_may_take_longer_than_a_statement_may(
+    events: EventStore, project_id: int
+) -> None:
+    months = [event(project_id, minutes=-n * 60 * 24 * 31, person_id=GONE) for n in range(120)]
+    await insert(events, months)  # a part for each month
+    erasure = Erasure(
+        id=1,
+        project_id=project_id,
+        persons=(GONE,),
+        distinct_ids=frozenset(),
+        version=1,
+        with_events=True,
+        requested_at=NOON + timedelta(days=1),
+    )
+
+    clients = events._reads._clients
+    for client in clients:
+        client.set_client_setting("max_execution_time", 1)
+    try:
+        await events.erase(erasure)
+    finally:
+        for client in clients:
+            client.set_client_setting("max_execution_time", READ_SECONDS_MAX)
+
+    assert await events.count(project_id) == 0
+    assert await copied(events, project_id) == 0
 
 
 async def test_few_overrides_are_left_alone(events: EventStore, project_id: int) -> None:

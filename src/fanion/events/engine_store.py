@@ -56,6 +56,7 @@ _AWAY: Final = frozenset(
 )
 
 _T = TypeVar("_T")
+Rows = Sequence[Sequence[Any]]
 
 READ_VERSION = "SELECT max(version) FROM schema_version"
 
@@ -83,6 +84,13 @@ def open_lanes(url: str) -> "tuple[Lanes, Lanes]":
             client.close()
         raise EventStoreUnavailable(f"{where} cannot be opened: {_line(error)}") from None
     return Lanes("insert", clients[:INSERT_LANES]), Lanes("read", clients[INSERT_LANES:])
+
+
+def read_rows(client: Client, statement: str, parameters: Mapping[str, Any]) -> Rows:
+    answer = client.query(
+        statement, dict(parameters), column_formats={"properties": "bytes"}, tz_mode="aware"
+    )
+    return answer.result_rows
 
 
 def _limit(client: Client, settings: Mapping[str, int]) -> None:

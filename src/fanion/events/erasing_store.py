@@ -10,6 +10,7 @@ from fanion.events import rows
 from fanion.events.engine_store import Lanes
 from fanion.events.erasure import Erasure
 from fanion.events.event import EventStoreUnavailable
+from fanion.events.schema import EVENT_TABLES
 
 IDS_MAX = 500  # of one statement, which the engine keeps for a while
 POLL_FIRST_S = 0.02
@@ -20,7 +21,7 @@ _HASHES = """
 SELECT hex(sipHash128(arrayJoin({distinct_ids:Array(String)})))
 """
 _EVENTS = """
-ALTER TABLE events
+ALTER TABLE {table}
      DELETE WHERE project_id = {project_id:UInt64}
               AND received_at <= fromUnixTimestamp64Micro({upto:Int64})
               AND (person_id IN {persons:Array(UUID)}
@@ -41,7 +42,7 @@ _WAITING = """
   SELECT table, any(latest_fail_reason)
     FROM system.mutations
    WHERE database = currentDatabase()
-     AND table IN ('events', 'persons', 'person_overrides')
+     AND table IN ('events', 'events_by_distinct_id', 'persons', 'person_overrides')
      AND NOT is_done
 GROUP BY table
 """
@@ -87,7 +88,9 @@ def _start(client: Client, asked: Mapping[str, Any], with_events: bool) -> None:
     given = dict(asked)
     if with_events:
         hashes = client.query(_HASHES, given).result_rows
-        client.command(_EVENTS, {**given, "hashes": [name for (name,) in hashes]})
+        given_hashes = {**given, "hashes": [name for (name,) in hashes]}
+        for table in EVENT_TABLES:
+            client.command(_EVENTS.replace("{table}", table), given_hashes)
     client.command(_PERSONS, given)
     client.command(_OVERRIDES, given)
 

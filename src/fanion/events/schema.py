@@ -64,6 +64,48 @@ _EVENTS = f"""
            min_rows_to_fsync_after_merge = 1
 """
 
+# A second copy, in which all that one distinct id has done lies side by side: of 10 million events
+# the newest 100 of one are read in 30 ms, from the table above in 130 (decision 10). Deleting and
+# squashing change both.
+_EVENTS_BY_DISTINCT_ID = f"""
+  CREATE TABLE IF NOT EXISTS events_by_distinct_id (
+    project_id  UInt64,
+    uuid        UUID,
+    event       LowCardinality(String),
+    distinct_id String CODEC(ZSTD(1)),
+    person_id   UUID,
+    timestamp   DateTime64(6, 'UTC'),
+    received_at DateTime64(6, 'UTC'),
+    properties  String CODEC(ZSTD(1))
+  )
+  ENGINE = ReplacingMergeTree
+  PARTITION BY greatest(toYear(timestamp), 2010)
+  ORDER BY (project_id, distinct_id, timestamp, uuid)
+  SETTINGS index_granularity = 512,
+           non_replicated_deduplication_window = {_TOKENS_KEPT},
+           fsync_after_insert = 1,
+           fsync_part_directory = 1,
+           min_rows_to_fsync_after_merge = 1
+"""
+
+_COPIED = """
+  SELECT project_id, uuid, event, distinct_id, person_id, timestamp, received_at, properties
+    FROM events
+"""
+
+# Each insert writes both.
+COPY = f"""
+  CREATE MATERIALIZED VIEW IF NOT EXISTS copy_by_distinct_id TO events_by_distinct_id AS
+  {_COPIED}
+"""
+
+# What was stored before there was a copy.
+_COPY_STORED = f"""
+  INSERT INTO events_by_distinct_id
+    (project_id, uuid, event, distinct_id, person_id, timestamp, received_at, properties)
+  {_COPIED}
+"""
+
 _PERSONS = """
   CREATE TABLE IF NOT EXISTS persons (
     project_id UInt64,
@@ -111,7 +153,18 @@ _COHORT_INPUTS = """
 """
 
 # Never edit one that has been released: append the next. Each must bear being run twice.
-MIGRATIONS: Final[tuple[str, ...]] = (_EVENTS, _PERSONS, _PERSON_OVERRIDES, _COHORT_INPUTS)
+MIGRATIONS: Final[tuple[str, ...]] = (
+    _EVENTS,
+    _PERSONS,
+    _PERSON_OVERRIDES,
+    _COHORT_INPUTS,
+    _EVENTS_BY_DISTINCT_ID,
+    COPY,
+    _COPY_STORED,
+)
+
+# The tables that hold events.
+EVENT_TABLES: Final = ("events", "events_by_distinct_id")
 
 # How text becomes `attributes`, how they become text again, and how inserts behave, for every
 # client of the store.

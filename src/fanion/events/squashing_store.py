@@ -11,6 +11,7 @@ from clickhouse_connect.driver.client import Client
 
 from fanion.events.engine_store import Lanes
 from fanion.events.erasing_store import finished
+from fanion.events.schema import EVENT_TABLES
 
 # Of one project at a time; the parts that hold their events are written again.
 OVERRIDES_MAX = 10_000
@@ -33,7 +34,7 @@ ORDER BY version
 
 # The engine's `transform` does not take UUIDs.
 WRITE_EVENTS = """
-  ALTER TABLE events
+  ALTER TABLE {table}
  UPDATE person_id = toUUID(transform(toString(person_id),
                                      arrayMap(p -> toString(p), {old:Array(UUID)}),
                                      arrayMap(p -> toString(p), {new:Array(UUID)}),
@@ -61,7 +62,9 @@ async def squash(lanes: Lanes, overrides_min: int) -> int:
         found = await lanes.run(_overrides, project_id)
         old, new, versions = (list(column) for column in zip(*found, strict=True))
         asked = {"project_id": project_id, "old": old}
-        await lanes.run(_start, WRITE_EVENTS, {**asked, "new": new})
+        for table in EVENT_TABLES:
+            statement = WRITE_EVENTS.replace("{table}", table)
+            await lanes.run(_start, statement, {**asked, "new": new})
         await finished(lanes)
         await lanes.run(_start, FORGET, {**asked, "version": max(versions)})
         await finished(lanes)
