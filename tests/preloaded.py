@@ -1,5 +1,5 @@
-"""The real server, started many times: forked from a process that has imported it already, which
-takes a fourth of the time of a start."""
+"""Real servers and commands, started many times: forked from a process that has imported them
+already, which takes a fourth of the time of a start."""
 
 import atexit
 import json
@@ -8,17 +8,23 @@ import select
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from tests.server import RealServer
+from tests.server import COMMAND_S, RealServer
+
+Parent = subprocess.Popen[bytes]
+# Those that have no process now. One has one at a time, because it waits for its end.
+_idle: list[Parent] = []
 
 
 class Forked:
-    """One server, as `subprocess.Popen` shows a process."""
+    """One process, as `subprocess.Popen` shows it."""
 
-    def __init__(self, parent: "subprocess.Popen[str]", pid: int) -> None:
+    def __init__(self, parent: Parent, pid: int) -> None:
         self._parent = parent
         self._code: int | None = None
         self.pid = pid
@@ -33,8 +39,9 @@ class Forked:
         assert self._parent.stdout is not None
         if self._code is None:
             if not select.select([self._parent.stdout], [], [], timeout)[0]:
-                raise TimeoutError(f"the server still runs after {timeout} s")
+                raise TimeoutError(f"the process still runs after {timeout} s")
             self._code = int(self._parent.stdout.readline())
+            _idle.append(self._parent)
         return self._code
 
     def send_signal(self, number: int) -> None:
@@ -44,30 +51,49 @@ class Forked:
         self.send_signal(signal.SIGKILL)
 
 
-Parent = subprocess.Popen[str]
-# Those that have no server now. One has one at a time, because it waits for its end.
-_idle: list[Parent] = []
-
-
 class PreloadedServer(RealServer):
-    _parent: Parent | None = None
-
     def launch(self) -> None:
         self.data.mkdir(parents=True, exist_ok=True)
-        if self._parent is None:
-            self._parent = _idle.pop() if _idle else _load()
-        parent = self._parent
-        assert parent.stdin is not None and parent.stdout is not None
-        order = {"environment": dict(self.environment()), "log": str(self.log_path)}
-        parent.stdin.write(json.dumps(order) + "\n")
-        parent.stdin.flush()
-        self.process = Forked(parent, int(parent.stdout.readline()))
+        self.process = fork(("serve",), self.environment(), self.log_path, self.log_path)
 
-    def close(self) -> None:
-        super().close()
-        if self._parent is not None:
-            _idle.append(self._parent)
-            self._parent = None
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return run_fanion(arguments, self.environment())
+
+    def begin(self, *arguments: str) -> Forked:
+        nowhere = Path(os.devnull)
+        return fork(arguments, self.environment(), nowhere, nowhere)
+
+
+def run_fanion(
+    arguments: tuple[str, ...], environment: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """As `subprocess.run` does with a command."""
+    with TemporaryDirectory(prefix="fanion-said-") as folder:
+        out, err = Path(folder, "out"), Path(folder, "err")
+        process = fork(arguments, environment, out, err)
+        try:
+            code = process.wait(COMMAND_S)
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+        return subprocess.CompletedProcess(arguments, code, out.read_text(), err.read_text())
+
+
+def fork(
+    arguments: tuple[str, ...], environment: Mapping[str, str], out: Path, err: Path
+) -> Forked:
+    """Start `fanion` with these arguments; what it writes is appended to the two files."""
+    parent = _idle.pop() if _idle else _load()
+    assert parent.stdin is not None and parent.stdout is not None
+    order = {
+        "arguments": arguments,
+        "environment": dict(environment),
+        "out": str(out),
+        "err": str(err),
+    }
+    parent.stdin.write(json.dumps(order).encode() + b"\n")
+    return Forked(parent, int(parent.stdout.readline()))
 
 
 def _load() -> Parent:
@@ -77,33 +103,45 @@ def _load() -> Parent:
         env={k: v for k, v in os.environ.items() if not k.startswith("FANION_")},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        text=True,
+        bufsize=0,  # or the end of a short command is read with its number, and awaited in vain
     )
     atexit.register(parent.communicate)
     return parent
 
 
 def serve_orders() -> None:
-    """For each line that is read: fork a server, tell its number, and its exit code at its end."""
-    from fanion.cli_serve import app
-
-    # Which a server loads while it serves.
-    for module in ("fanion.stages", "fanion.main", "litestar.plugins.pydantic"):
+    """For each line that is read: fork a process, tell its number, and its exit code at its end."""
+    # Both command lines, and what a server loads while it serves.
+    for module in (
+        "fanion.cli_serve",
+        "fanion.stages",
+        "fanion.main",
+        "litestar.plugins.pydantic",
+        "fanion.cli",
+    ):
         import_module(module)
 
     while line := sys.stdin.readline():
         order: dict[str, Any] = json.loads(line)
         pid = os.fork()
         if pid == 0:
-            log = os.open(order["log"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-            for number in (1, 2):
-                os.dup2(log, number)
-            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-            os.environ.update(order["environment"])
-            app(["serve"])
+            _become(order)
         print(pid, flush=True)
         _, status = os.waitpid(pid, 0)
         print(os.waitstatus_to_exitcode(status), flush=True)
+
+
+def _become(order: Mapping[str, Any]) -> None:
+    """Never returns."""
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    for number, name in ((1, "out"), (2, "err")):
+        os.dup2(os.open(order[name], os.O_WRONLY | os.O_APPEND | os.O_CREAT), number)
+    os.environ.update(order["environment"])
+    if order["arguments"] == ["serve"]:
+        from fanion.cli_serve import app
+    else:
+        from fanion.cli import app
+    app(order["arguments"])
 
 
 if __name__ == "__main__":

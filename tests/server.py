@@ -18,7 +18,9 @@ from typing import Protocol
 
 import httpx
 
+
 START_S = 30
+COMMAND_S = 60
 POLL_S = 0.02
 
 
@@ -90,11 +92,11 @@ class RealServer:
             env=self.environment(),
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=COMMAND_S,
             check=False,
         )
 
-    def begin(self, *arguments: str) -> subprocess.Popen[bytes]:
+    def begin(self, *arguments: str) -> Process:
         """A command, while it runs."""
         return subprocess.Popen(
             [sys.executable, "-m", "fanion", *arguments],

@@ -5,7 +5,6 @@ import os
 import re
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fanion.cli import app
+from tests.preloaded import run_fanion
 from tests.server import RealServer, free_port
 
 GREETED_S = 30
@@ -45,14 +45,7 @@ def fanion(data: Path, *arguments: str, **settings: str) -> Done:
 
 def fanion_process(data: Path, *arguments: str, **settings: str) -> Done:
     """The command as a process, for what takes the event engine or the log for itself."""
-    done = subprocess.run(
-        [sys.executable, "-m", "fanion", *arguments],
-        env=environment(data, settings),
-        capture_output=True,
-        text=True,
-        timeout=RUN_S,
-        check=False,
-    )
+    done = run_fanion(arguments, environment(data, settings))
     return Done(done.returncode, done.stdout, done.stderr)
 
 

@@ -3,8 +3,6 @@
 import asyncio
 import json
 import os
-import sys
-from asyncio.subprocess import PIPE
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +16,7 @@ from fanion.events.store import EventStore
 from fanion.log.port import Envelope
 from tests.application import Home, Json, open_home, open_site
 from tests.management import NOW
+from tests.preloaded import run_fanion
 
 UNREADABLE = b'[{"event": "paid", "distinct_id": "u1"}, \x1b[31m'
 READABLE = b'[{"event": "paid", "distinct_id": "u1"}]'
@@ -31,16 +30,9 @@ class CommandLine:
     environment: dict[str, str]
 
     async def __call__(self, *arguments: str) -> str:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            *("-m", "fanion", *arguments),
-            env=os.environ | self.environment,
-            stdout=PIPE,
-            stderr=PIPE,
-        )
-        out, problem = await process.communicate()
-        assert process.returncode == 0, problem.decode()
-        return out.decode()
+        done = await asyncio.to_thread(run_fanion, arguments, os.environ | self.environment)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
 
 
 @pytest.fixture

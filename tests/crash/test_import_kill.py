@@ -6,7 +6,7 @@ from pathlib import Path
 from msgspec import json
 
 from tests.command import fanion
-from tests.server import RealServer
+from tests.preloaded import PreloadedServer
 
 FLAGS = 300
 PAYLOAD = "x" * 20_000  # so that much is on disk before the end
@@ -14,7 +14,7 @@ WRITTEN_BYTES = 2_000_000
 
 
 def test_an_import_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
-    server = RealServer(tmp_path / "data")
+    server = PreloadedServer(tmp_path / "data")
     server.setup()
     filters = {"groups": [{"rollout_percentage": 50}], "payloads": {"true": PAYLOAD}}
     flags = [{"key": f"flag {n}", "filters": filters} for n in range(FLAGS)]
