@@ -12,6 +12,8 @@ from typing import Any
 
 import httpx
 
+from tests import plain_http
+
 TIMEOUT_S = 60
 FIRST = datetime(2024, 1, 1, tzinfo=UTC)
 
@@ -44,14 +46,14 @@ class Load:
 
     def decide(self) -> None:
         body = {"api_key": self.token, "distinct_id": "ann"}
-        with httpx.Client(timeout=TIMEOUT_S, verify=False) as client:
+        with plain_http.Client(timeout=TIMEOUT_S) as client:
             while not self._stop.is_set():
                 place = len(self.decided)
                 found = client.post(f"{self.url}/decide?v=3", json=body)
                 self.decided.append(Answer(place, found.status_code, found.json(), found.headers))
 
     def capture(self) -> None:
-        with httpx.Client(timeout=TIMEOUT_S, verify=False) as client:
+        with plain_http.Client(timeout=TIMEOUT_S) as client:
             while not self._stop.is_set():
                 place, event = len(self.captured), self._event()
                 found = client.post(f"{self.url}/capture/", json=event)

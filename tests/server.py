@@ -18,6 +18,7 @@ from typing import Protocol
 
 import httpx
 
+from tests import plain_http
 
 START_S = 30
 COMMAND_S = 60
@@ -128,7 +129,7 @@ class RealServer:
         assert self.process is not None
         give_up = time.monotonic() + START_S
         # One client: each new one reads all certificates, which would slow the server's start.
-        with httpx.Client(timeout=5, verify=False) as client:
+        with plain_http.Client(timeout=5) as client:
             while time.monotonic() < give_up:
                 assert self.process.poll() is None, self.log_path.read_text()[-4000:]
                 try:

@@ -5,8 +5,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import httpx
-
+from tests import plain_http
 from tests.server import Keys, RealServer
 
 VISIBLE_S = 30
@@ -21,7 +20,7 @@ class Api:
 
     def __init__(self, server: RealServer, keys: Keys) -> None:
         self._metrics_url = f"{server.url}/metrics"
-        self._client = httpx.Client(
+        self._client = plain_http.Client(
             base_url=f"{server.url}/api/projects/{keys.project_id}",
             headers={"Authorization": f"Bearer {keys.personal_api_key}"},
             timeout=20,

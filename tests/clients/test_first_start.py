@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from typer.testing import CliRunner
 
 from fanion.cli import app
+from tests import plain_http
 from tests.preloaded import run_fanion
 from tests.server import RealServer, free_port
 
@@ -124,8 +124,8 @@ def test_its_keys_are_those_of_the_management_api(fresh: RealServer) -> None:
     text = greeting(fresh)
     headers = {"authorization": f"Bearer {said(text, 'personal API key')}"}
 
-    project = httpx.get(f"{fresh.url}/api/projects/@current/", headers=headers).json()
-    me = httpx.get(f"{fresh.url}/api/users/@me/", headers=headers).json()
+    project = plain_http.get(f"{fresh.url}/api/projects/@current/", headers=headers).json()
+    me = plain_http.get(f"{fresh.url}/api/users/@me/", headers=headers).json()
 
     assert project["api_token"] == said(text, "project API key")
     assert me["email"] == "admin@fanion.local"

@@ -14,6 +14,7 @@ from msgspec import json, structs
 
 from fanion.cohorts.definition import filters_of_groups
 from fanion.transfer.document import SECTIONS, Document, read_document
+from tests import plain_http
 from tests.command import fanion
 from tests.preloaded import PreloadedServer
 from tests.rich_project import PEOPLE, Site, make_rich_project
@@ -38,7 +39,7 @@ class Place:
 
     def client(self) -> httpx.AsyncClient:
         headers = {"authorization": f"Bearer {self.keys.personal_api_key}"}
-        return httpx.AsyncClient(headers=headers, timeout=30)
+        return plain_http.AsyncClient(headers=headers, timeout=30)
 
     def exported(self) -> Document:
         project = str(self.keys.project_id)
@@ -61,7 +62,7 @@ class Place:
 
     def capture(self, *items: Json, historical: bool = False) -> None:
         body = {"api_key": self.keys.project_api_key, "batch": items}
-        answer = httpx.post(
+        answer = plain_http.post(
             f"{self.server.url}/batch/",
             json={**body, "historical_migration": historical},
             timeout=30,
@@ -71,7 +72,7 @@ class Place:
 
     def limit(self, **wishes: float | None) -> None:
         """How much of what is sent to the project is taken."""
-        answer = httpx.patch(
+        answer = plain_http.patch(
             f"{self.server.url}/api/projects/{self.keys.project_id}/",
             json={"ingestion": wishes},
             headers={"authorization": f"Bearer {self.keys.personal_api_key}"},
@@ -85,13 +86,16 @@ class Place:
         give_up = time.monotonic() + WAIT_S
         while found.keys() != set(keys):
             assert time.monotonic() < give_up, found
-            answer = httpx.post(f"{self.server.url}/decide?v=3", json=body, timeout=30)
+            answer = plain_http.post(f"{self.server.url}/decide?v=3", json=body, timeout=30)
             found = answer.json()["featureFlags"]
             time.sleep(POLL_S)
 
+    def metrics(self) -> str:
+        return plain_http.get(f"{self.server.url}/metrics").text
+
     def ingested(self) -> None:
         give_up = time.monotonic() + WAIT_S
-        while "\nfanion_log_lag_envelopes 0.0" not in httpx.get(f"{self.server.url}/metrics").text:
+        while "\nfanion_log_lag_envelopes 0.0" not in self.metrics():
             assert time.monotonic() < give_up, "events still wait for ingestion"
             time.sleep(POLL_S)
 
@@ -100,14 +104,14 @@ class Place:
         path = f"{self.server.url}/api/projects/{self.keys.project_id}/events/"
         headers = {"authorization": f"Bearer {self.keys.personal_api_key}"}
         asked = {"limit": "10000", "after": "1900-01-02", **query}
-        page = httpx.get(path, params=asked, headers=headers, timeout=30).json()
+        page = plain_http.get(path, params=asked, headers=headers, timeout=30).json()
         assert page["next"] is None
         return {one["id"]: one for one in page["results"]}
 
     def persons(self) -> dict[str, Json]:
         path = f"{self.server.url}/api/projects/{self.keys.project_id}/persons/"
         headers = {"authorization": f"Bearer {self.keys.personal_api_key}"}
-        page = httpx.get(path, params={"limit": "10000"}, headers=headers, timeout=30).json()
+        page = plain_http.get(path, params={"limit": "10000"}, headers=headers, timeout=30).json()
         return {one["distinct_ids"][0]: one["properties"] for one in page["results"]}
 
     def duplicates(self) -> int:
@@ -249,7 +253,7 @@ def test_a_copy_that_was_killed_goes_on(source: Place, target: Place) -> None:
     arguments = target.arguments(source, "--events")
     target.limit(items_per_second=1_000, burst_seconds=1)  # so that it takes some seconds
     killed = target.server.begin(*arguments)
-    while "\nfanion_items_accepted_total 0.0" in httpx.get(f"{target.server.url}/metrics").text:
+    while "\nfanion_items_accepted_total 0.0" in target.metrics():
         assert killed.poll() is None
         time.sleep(0.01)
     killed.kill()

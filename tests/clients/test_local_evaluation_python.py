@@ -9,6 +9,7 @@ import httpx
 import pytest
 from posthog import Posthog
 
+from tests import plain_http
 from tests.preloaded import PreloadedServer
 from tests.server import Keys, RealServer
 
@@ -90,7 +91,7 @@ def store(server: RealServer, keys: Keys) -> None:
     """Cohorts, a group type and the flags."""
     headers = {"Authorization": f"Bearer {keys.personal_api_key}"}
     base = f"{server.url}/api/projects/{keys.project_id}"
-    with httpx.Client(base_url=base, headers=headers) as client:
+    with plain_http.Client(base_url=base, headers=headers) as client:
         inner = cohort(client, leaf("plan", "free"), leaf("age", "50", "lt"))
         outer = cohort(client, leaf("email", "corp", "icontains"), of=inner)
         for key, filters in flags(outer, inner).items():
@@ -100,7 +101,7 @@ def store(server: RealServer, keys: Keys) -> None:
         client.post("/feature_flags/", json=inactive).raise_for_status()
         event = {"event": "seen", "distinct_id": "u", "properties": {"$groups": {GROUP: "g"}}}
         body = {"api_key": keys.project_api_key, **event}
-        httpx.post(f"{server.url}/capture/", json=body).raise_for_status()
+        plain_http.post(f"{server.url}/capture/", json=body).raise_for_status()
         while not definitions(server, keys)["group_type_mapping"]:
             pass
 
@@ -116,7 +117,7 @@ def cohort(client: httpx.Client, *leaves: Json, of: int | None = None) -> int:
 
 def definitions(server: RealServer, keys: Keys) -> Json:
     headers = {"Authorization": f"Bearer {keys.personal_api_key}"}
-    found: Json = httpx.get(f"{server.url}/flags/definitions", headers=headers).json()
+    found: Json = plain_http.get(f"{server.url}/flags/definitions", headers=headers).json()
     return found
 
 
@@ -145,7 +146,7 @@ def test_thousands_of_users_get_the_same_here_and_there(
     users = [User(chance, number) for number in range(USERS if not secret else 20)]
     client.load_feature_flags()
 
-    with httpx.Client(base_url=running.url) as http:
+    with plain_http.Client(base_url=running.url) as http:
         for user in users:
             there = remote(http, keys, user)
             here = client.get_all_flags_and_payloads(
@@ -184,7 +185,7 @@ def without_inactive(values: Any) -> Json:
 
 
 def secret_key(server: RealServer, keys: Keys) -> str:
-    answer = httpx.post(
+    answer = plain_http.post(
         f"{server.url}/api/projects/{keys.project_id}/secret_key/",
         headers={"Authorization": f"Bearer {keys.personal_api_key}"},
     )
@@ -200,7 +201,7 @@ def test_unchanged_definitions_are_not_sent_again(server: tuple[RealServer, Keys
     client.load_feature_flags()
     client._load_feature_flags()
 
-    metrics = httpx.get(f"{running.url}/metrics").text
+    metrics = plain_http.get(f"{running.url}/metrics").text
     assert 'route="flag_definitions",status="304"' in metrics
     assert client.get_feature_flag("nobody", "u", only_evaluate_locally=True) is False
     client.shutdown()

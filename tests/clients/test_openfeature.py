@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from openfeature import api
 from openfeature.client import OpenFeatureClient
@@ -14,6 +13,7 @@ from openfeature.evaluation_context import EvaluationContext
 from openfeature.exception import ErrorCode
 from openfeature.flag_evaluation import FlagEvaluationDetails, Reason
 
+from tests import plain_http
 from tests.preloaded import PreloadedServer
 from tests.server import Keys, RealServer
 
@@ -47,7 +47,7 @@ def store(server: RealServer, keys: Keys) -> None:
     path = f"{server.url}/api/projects/{keys.project_id}/feature_flags/"
     for key, filters in FLAGS.items():
         body = {"key": key, "filters": filters, "active": key != "inactive"}
-        httpx.post(path, json=body, headers=headers).raise_for_status()
+        plain_http.post(path, json=body, headers=headers).raise_for_status()
 
 
 def client_with(server: RealServer, header: str, value: str) -> OpenFeatureClient:

@@ -10,9 +10,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
 import pytest
 
+from tests import plain_http
 from tests.clients.management import Api
 from tests.preloaded import PreloadedServer
 from tests.server import Keys, RealServer
@@ -54,7 +54,7 @@ def known(server: tuple[RealServer, Keys]) -> dict[str, str]:
         for number in range(PEOPLE)
     ]
     authorized = {"Authorization": f"Bearer {keys.personal_api_key}"}
-    with httpx.Client(base_url=running.url, headers=authorized) as client:
+    with plain_http.Client(base_url=running.url, headers=authorized) as client:
         client.post("/batch/", json={"api_key": keys.project_api_key, "batch": items})
         spare = client.post("/api/personal_api_keys/", json={"label": "spare"}).json()
     found = {

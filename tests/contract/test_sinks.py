@@ -6,7 +6,6 @@ from pathlib import Path
 from random import Random
 from uuid import uuid4
 
-import httpx
 import pytest
 from msgspec import json
 
@@ -22,6 +21,7 @@ from fanion.transfer.sinks import (
     SinkError,
     batches,
 )
+from tests import plain_http
 from tests.management import NOW
 from tests.scripted_source import Answer, Script, ScriptedSource, scripted
 
@@ -112,7 +112,7 @@ async def http_sink(
 ) -> AsyncIterator[tuple[HttpSink, ScriptedSource, list[float]]]:
     waiting = Waiting()
     with scripted(script) as server:
-        async with httpx.AsyncClient(base_url=server.url, trust_env=False) as client:
+        async with plain_http.AsyncClient(base_url=server.url, trust_env=False) as client:
             yield HttpSink(client, PROJECT, body_max, waiting.sleep), server, waiting.seconds
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import httpx
 
+from tests import plain_http
 from tests.crash.traffic import Expected, Request, Traffic, expected
 from tests.server import Keys, RealServer
 
@@ -16,7 +17,7 @@ Json = dict[str, Any]
 
 
 def client(server: RealServer, keys: Keys) -> httpx.AsyncClient:
-    return httpx.AsyncClient(
+    return plain_http.AsyncClient(
         base_url=f"{server.url}/api/projects/{keys.project_id}",
         headers={"Authorization": f"Bearer {keys.personal_api_key}"},
         timeout=30,

@@ -10,9 +10,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
+from tests import plain_http
 from tests.application import error
 from tests.preloaded import PreloadedServer
 from tests.server import Keys, RealServer
@@ -305,7 +305,7 @@ def lag(line: Line) -> float:
 
 
 def metric(line: Line, name: str) -> float:
-    text = httpx.get(f"{line.server.url}/metrics").text
+    text = plain_http.get(f"{line.server.url}/metrics").text
     [sample] = [row for row in text.splitlines() if row.startswith(f"{name} ")]
     return float(sample.rpartition(" ")[2])
 

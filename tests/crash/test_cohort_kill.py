@@ -16,6 +16,7 @@ import httpx
 import pytest
 
 from fanion.cohorts.uploads_store import IDS_MAX
+from tests import plain_http
 from tests.awaited import until
 from tests.preloaded import PreloadedServer
 from tests.server import Keys, RealServer
@@ -238,7 +239,7 @@ def plan_is(plan: str) -> Json:
 
 
 def client(server: RealServer, keys: Keys) -> httpx.AsyncClient:
-    return httpx.AsyncClient(
+    return plain_http.AsyncClient(
         base_url=f"{server.url}/api/projects/{keys.project_id}/cohorts",
         headers={"Authorization": f"Bearer {keys.personal_api_key}"},
         timeout=30,
@@ -254,7 +255,7 @@ async def populate(server: RealServer, keys: Keys) -> None:
         }
         for number in range(PEOPLE)
     ]
-    async with httpx.AsyncClient(base_url=server.url, timeout=30) as http:
+    async with plain_http.AsyncClient(base_url=server.url, timeout=30) as http:
         body = {"api_key": keys.project_api_key, "batch": items}
         answer = await http.post("/batch/", json=body)
         assert answer.status_code == 200, answer.text

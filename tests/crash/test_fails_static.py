@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests import plain_http
 from tests.awaited import until
 from tests.frozen import frozen, processes
 from tests.load import Answer, Load, asked_after
@@ -72,10 +73,10 @@ def store(place: Place) -> None:
     path = f"{url}/api/projects/{keys.project_id}/feature_flags/"
     for key, filters in (("static", NEEDS_NOTHING), ("pros", NEEDS_STORE)):
         body = {"key": key, "filters": filters}
-        httpx.post(path, json=body, headers=headers).raise_for_status()
+        plain_http.post(path, json=body, headers=headers).raise_for_status()
     event = {"event": "$identify", "distinct_id": "ann", "$set": {"plan": "pro"}}
-    httpx.post(f"{url}/capture/", json={"api_key": keys.project_api_key, **event})
-    with httpx.Client() as client:
+    plain_http.post(f"{url}/capture/", json={"api_key": keys.project_api_key, **event})
+    with plain_http.Client() as client:
         both = {"static": True, "pros": True}
         until(lambda: place.decide(client)["featureFlags"] == both, "the person did not arrive")
     until(lambda: len(kept(place)) == 1, "the flags were not kept")
@@ -117,7 +118,7 @@ def check_stored(place: Place, load: Load) -> None:
         found: set[str] = set()
         page: str | None = path
         while page is not None:
-            answer = httpx.get(page, headers=headers).json()
+            answer = plain_http.get(page, headers=headers).json()
             found |= {event["event"] for event in answer["results"]}
             page = answer["next"]
         return load.acknowledged - found
@@ -131,7 +132,7 @@ def statuses(answers: list[Answer], after: int = 0) -> set[int]:
 
 def check_static(place: Place) -> None:
     """Right away, without waiting for the store."""
-    with httpx.Client(timeout=10) as client:
+    with plain_http.Client(timeout=10) as client:
         for _ in range(REQUESTS):
             found = place.decide(client)
 
@@ -172,8 +173,8 @@ def test_flags_go_on_under_load_while_the_records_store_is_stopped(place: Place)
         check_load(load)
 
     event = {"api_key": place.keys.project_api_key, "event": "e", "distinct_id": "ann"}
-    refused = httpx.post(f"{place.server.url}/capture/", json=event, timeout=40)
-    ready = httpx.get(f"{place.server.url}/_ready", timeout=40)
+    refused = plain_http.post(f"{place.server.url}/capture/", json=event, timeout=40)
+    ready = plain_http.get(f"{place.server.url}/_ready", timeout=40)
 
     assert refused.status_code == 503
     assert "retry-after" in refused.headers
@@ -194,20 +195,20 @@ def check_start(place: Place) -> None:
     until(lambda: answers(place.server), "the server does not serve")
     check_static(place)
     headers = {"Authorization": f"Bearer {place.keys.personal_api_key}"}
-    management = httpx.get(f"{place.server.url}/api/projects/", headers=headers)
-    capture = httpx.post(f"{place.server.url}/capture/", json={})
-    ready = httpx.get(f"{place.server.url}/_ready")
+    management = plain_http.get(f"{place.server.url}/api/projects/", headers=headers)
+    capture = plain_http.post(f"{place.server.url}/capture/", json={})
+    ready = plain_http.get(f"{place.server.url}/_ready")
     assert (management.status_code, capture.status_code, ready.status_code) == (503, 503, 503)
 
 
 def check_recovery(place: Place) -> None:
     both = {"static": True, "pros": True}
-    with httpx.Client(timeout=10) as client:
+    with plain_http.Client(timeout=10) as client:
         until(lambda: place.decide(client)["featureFlags"] == both, "the store is not asked again")
 
 
 def answers(server: RealServer) -> bool:
     try:
-        return httpx.get(f"{server.url}/_health", timeout=1).status_code == 200
+        return plain_http.get(f"{server.url}/_health", timeout=1).status_code == 200
     except httpx.TransportError:
         return False

@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests import plain_http
 from tests.preloaded import PreloadedServer
 from tests.server import Keys, RealServer
 
@@ -32,7 +33,7 @@ async def server(tmp_path: Path) -> AsyncIterator[RealServer]:
 
 
 def client(server: RealServer, keys: Keys) -> httpx.AsyncClient:
-    return httpx.AsyncClient(
+    return plain_http.AsyncClient(
         base_url=f"{server.url}/api/projects/{keys.project_id}/feature_flags",
         headers={"Authorization": f"Bearer {keys.personal_api_key}"},
         timeout=30,
@@ -48,7 +49,7 @@ async def created(http: httpx.AsyncClient, **flag: Any) -> Json:
 
 async def decided(server: RealServer, keys: Keys) -> Json:
     body = {"api_key": keys.project_api_key, "distinct_id": "ann"}
-    async with httpx.AsyncClient(timeout=30) as http:
+    async with plain_http.AsyncClient(timeout=30) as http:
         answer = await http.post(f"{server.url}/decide/?v=3", json=body)
     found: Json = answer.json()["featureFlags"]
     return found

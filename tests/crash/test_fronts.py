@@ -17,6 +17,7 @@ import httpx
 import pytest
 
 from fanion.flags.large import ANSWERED_ON_LOOP_MAX
+from tests import plain_http
 from tests.awaited import until
 from tests.server import Keys, RealServer
 
@@ -33,7 +34,9 @@ class House:
         """One connection, for as long as it is used."""
         headers = {"Authorization": f"Bearer {self.keys.personal_api_key}"}
         limits = httpx.Limits(max_connections=1)
-        return httpx.Client(base_url=self.server.url, headers=headers, limits=limits, timeout=20)
+        return plain_http.Client(
+            base_url=self.server.url, headers=headers, limits=limits, timeout=20
+        )
 
     @contextmanager
     def client_of_front(self) -> Iterator[httpx.Client]:
@@ -47,7 +50,7 @@ class House:
 
     def own(self) -> str:
         """How request ids of the server itself begin."""
-        return process_of(httpx.get(f"{self.server.url}/_health"))
+        return process_of(plain_http.get(f"{self.server.url}/_health"))
 
     def capture(self, client: httpx.Client, distinct_id: str, **more: Any) -> httpx.Response:
         body = {"api_key": self.keys.project_api_key, "event": "seen", "distinct_id": distinct_id}

@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests import plain_http
 from tests.preloaded import PreloadedServer
 from tests.server import Keys, RealServer
 
@@ -55,7 +56,7 @@ async def test_what_came_due_while_no_server_ran_is_made_at_the_start(server: Re
 
 
 def client(server: RealServer, keys: Keys) -> httpx.AsyncClient:
-    return httpx.AsyncClient(
+    return plain_http.AsyncClient(
         base_url=f"{server.url}/api/projects/{keys.project_id}/feature_flags",
         headers={"Authorization": f"Bearer {keys.personal_api_key}"},
         timeout=30,

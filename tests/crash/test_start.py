@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests import plain_http
 from tests.application import error
 from tests.awaited import until
 from tests.preloaded import PreloadedServer
@@ -29,11 +30,11 @@ class Opening:
     def capture(self, distinct_id: str) -> httpx.Response:
         body = {"event": "early", "distinct_id": distinct_id}
         key = {"api_key": self.keys.project_api_key}
-        return httpx.post(f"{self.server.url}/capture/", json=key | body)
+        return plain_http.post(f"{self.server.url}/capture/", json=key | body)
 
     def get(self, path: str) -> httpx.Response:
         headers = {"Authorization": f"Bearer {self.keys.personal_api_key}"}
-        return httpx.get(f"{self.server.url}{path}", headers=headers)
+        return plain_http.get(f"{self.server.url}{path}", headers=headers)
 
     def distinct_ids(self) -> list[str]:
         found: dict[str, Any] = self.get(f"/api/projects/{self.keys.project_id}/events/").json()
@@ -57,7 +58,7 @@ def opening(tmp_path: Path) -> Iterator[Opening]:
 
 def is_listening(server: RealServer) -> bool:
     try:
-        return httpx.get(f"{server.url}/_health").status_code == 200
+        return plain_http.get(f"{server.url}/_health").status_code == 200
     except httpx.TransportError:
         return False
 
@@ -66,7 +67,7 @@ def test_capture_and_flags_do_not_wait_for_the_event_store(opening: Opening) -> 
     key = {"api_key": opening.keys.project_api_key}
 
     captured = opening.capture("ann")
-    decided = httpx.post(f"{opening.server.url}/flags/?v=2", json=key | {"distinct_id": "ann"})
+    decided = plain_http.post(f"{opening.server.url}/flags/?v=2", json=key | {"distinct_id": "ann"})
 
     assert (captured.status_code, captured.json()) == (200, {"status": 1})
     assert decided.status_code == 200

@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from fanion.events.store import EventStore
+from tests import plain_http
 from tests.application import Home, Json, error, open_home, open_site
 from tests.postgres import Postgres
 from tests.preloaded import PreloadedServer
@@ -156,7 +157,7 @@ async def test_on_a_full_disk_capture_refuses_and_nothing_acknowledged_is_lost(
     server.start()
     assert server.process is not None
     pid = server.process.pid
-    async with httpx.AsyncClient(base_url=server.url, timeout=30) as client:
+    async with plain_http.AsyncClient(base_url=server.url, timeout=30) as client:
         first = await capture(client, keys, range(20))
         await stored_names(client, keys, len(first))
 

@@ -4,8 +4,7 @@ import asyncio
 import re
 from pathlib import Path
 
-import httpx
-
+from tests import plain_http
 from tests.preloaded import PreloadedServer
 from tests.server import Keys, RealServer
 
@@ -68,7 +67,7 @@ async def follow(server: RealServer, keys: Keys) -> None:
 
 
 async def create_flag(server: RealServer, keys: Keys) -> None:
-    async with httpx.AsyncClient() as client:
+    async with plain_http.AsyncClient() as client:
         answer = await client.post(
             f"{server.url}/api/projects/{keys.project_id}/feature_flags/",
             json={"key": "f", "filters": {"groups": [{}]}},
@@ -78,7 +77,7 @@ async def create_flag(server: RealServer, keys: Keys) -> None:
 
 
 async def gauge(server: RealServer) -> float:
-    async with httpx.AsyncClient() as client:
+    async with plain_http.AsyncClient() as client:
         text = (await client.get(f"{server.url}/metrics")).text
     found = re.search(r"^fanion_flag_listeners (\S+)$", text, re.MULTILINE)
     assert found

@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests import plain_http
 from tests.preloaded import PreloadedServer
 from tests.receiver import open_receiver
 from tests.server import Keys, RealServer, free_port
@@ -47,7 +48,7 @@ async def test_what_was_changed_before_a_kill_is_told_after_it(server: RealServe
 
 
 def client(server: RealServer, keys: Keys) -> httpx.AsyncClient:
-    return httpx.AsyncClient(
+    return plain_http.AsyncClient(
         base_url=f"{server.url}/api/projects/{keys.project_id}",
         headers={"Authorization": f"Bearer {keys.personal_api_key}"},
         timeout=30,

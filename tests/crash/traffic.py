@@ -11,6 +11,7 @@ from uuid import UUID, uuid5
 
 import httpx
 
+from tests import plain_http
 from tests.identities import OTHER_ID, Identities
 from tests.server import Keys, RealServer
 
@@ -117,7 +118,7 @@ class Traffic:
 
     async def write_until_killed(self, server: RealServer, keys: Keys, round_number: int) -> None:
         age = round_number // AGE_ROUNDS
-        async with httpx.AsyncClient(base_url=server.url, timeout=10, verify=False) as http:
+        async with plain_http.AsyncClient(base_url=server.url, timeout=10) as http:
             await asyncio.gather(*(one.write(http, keys, age) for one in self.writers))
 
     def add_writer(self) -> Writer:
