@@ -1,7 +1,7 @@
 """Organizations, projects and users in the records store."""
 
 import secrets
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -101,10 +101,14 @@ class ProjectStore:
     """tell: is told of each change in its transaction"""
 
     def __init__(
-        self, records: Records, tell: Callable[[Connection, ProjectChange], None] = tell_nobody
+        self,
+        records: Records,
+        tell: Callable[[Connection, ProjectChange], None] = tell_nobody,
+        hash_password: Callable[[str], Awaitable[str]] = hash_password,
     ) -> None:
         self._records = records
         self._tell = tell
+        self._hash_password = hash_password
 
     async def by_tokens(self, tokens: Sequence[str]) -> Mapping[str, Project]:
         rows = await self._records.fetch(_BY_TOKENS, {"tokens": tokens})
@@ -177,7 +181,7 @@ class ProjectStore:
 
         raises: AlreadySetUp
         """
-        password_hash = await hash_password(wanted.password)
+        password_hash = await self._hash_password(wanted.password)
         try:
             async with self._records.write() as connection:
                 if (await connection.execute(_ANY_ORGANIZATION)).first() is not None:
