@@ -2,6 +2,7 @@
 already, which takes a fourth of the time of a start."""
 
 import atexit
+import gc
 import json
 import os
 import select
@@ -14,7 +15,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from fanion.__main__ import main
 from tests.server import COMMAND_S, RealServer
+
+# Both command lines, and what a server loads while it serves. The event engine is not among them,
+# because it starts threads, which a fork loses; what it loads is.
+LOADED = (
+    *("fanion.cli_serve", "fanion.stages", "fanion.main", "fanion.fronts.running", "fanion.cli"),
+    *("litestar.plugins.pydantic", "aiosqlite", "pyarrow", "xml.etree.ElementTree"),
+)
 
 Parent = subprocess.Popen[bytes]
 # Those that have no process now. One has one at a time, because it waits for its end.
@@ -111,15 +120,10 @@ def _load() -> Parent:
 
 def serve_orders() -> None:
     """For each line that is read: fork a process, tell its number, and its exit code at its end."""
-    # Both command lines, and what a server loads while it serves.
-    for module in (
-        "fanion.cli_serve",
-        "fanion.stages",
-        "fanion.main",
-        "litestar.plugins.pydantic",
-        "fanion.cli",
-    ):
+    for module in LOADED:
         import_module(module)
+    # Or each process would look through all that is loaded, and copy it from its parent.
+    gc.freeze()
 
     while line := sys.stdin.readline():
         order: dict[str, Any] = json.loads(line)
@@ -137,11 +141,8 @@ def _become(order: Mapping[str, Any]) -> None:
     for number, name in ((1, "out"), (2, "err")):
         os.dup2(os.open(order[name], os.O_WRONLY | os.O_APPEND | os.O_CREAT), number)
     os.environ.update(order["environment"])
-    if order["arguments"] == ["serve"]:
-        from fanion.cli_serve import app
-    else:
-        from fanion.cli import app
-    app(order["arguments"])
+    sys.argv = ["fanion", *order["arguments"]]
+    main()
 
 
 if __name__ == "__main__":
