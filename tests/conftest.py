@@ -10,6 +10,7 @@ import pytest
 from fanion.db.engine import Records, open_records
 from fanion.db.migrate import migrate
 from tests.events_engine import events, project_id
+from tests.lending import Lending
 from tests.postgres import TEMPLATE, NoPostgres, Postgres, private_postgres
 
 # Fixtures of the whole session: the embedded event engine has one folder a process.
@@ -61,12 +62,17 @@ async def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture(scope="session")
+def postgres_lending(postgres: Postgres, postgres_template: str) -> Lending:
+    return Lending(postgres, postgres_template)
+
+
 @pytest.fixture
-async def postgres_url(postgres: Postgres, postgres_template: str) -> AsyncIterator[str]:
+async def postgres_url(postgres_lending: Lending) -> AsyncIterator[str]:
     """A migrated PostgreSQL database of the test's own."""
-    name = await postgres.create_database(postgres_template)
-    yield postgres.url(name)
-    await postgres.drop_database(name)
+    name = await postgres_lending.lend()
+    yield postgres_lending.postgres.url(name)
+    await postgres_lending.take_back(name)
 
 
 @pytest.fixture
