@@ -6,8 +6,10 @@ from datetime import timedelta
 from typing import cast
 
 import pytest
+from sqlalchemy import update
 from structlog.testing import capture_logs
 
+from fanion.db.tables import feature_flags
 from fanion.events.event import EventStoreUnavailable
 from fanion.events.store import EventStore
 from fanion.flags.enrichment_consumer import enrich_for_ever
@@ -17,6 +19,14 @@ from tests.events_engine import next_project
 from tests.management import NOW
 
 SOON_S = 30
+
+
+@pytest.fixture(autouse=True)
+async def _no_flags_of_other_tests(home: Home) -> None:
+    """Or each look would ask the event store about all of their projects."""
+    others = feature_flags.c.project_id != home.project_id
+    async with home.site.records.write() as connection:
+        await connection.execute(update(feature_flags).where(others).values(deleted=True))
 
 
 def told(event: str, key: object, hours_ago: float = 1, prop: str = "feature_flag") -> Json:
