@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from tests.clients.management import Api
+from tests.preloaded import PreloadedServer
 from tests.server import Keys, RealServer
 
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RealServer, Keys]]:
-    server = RealServer(Path(tmp_path_factory.mktemp("clients")) / "data")
+    server = PreloadedServer(Path(tmp_path_factory.mktemp("clients")) / "data")
     keys = server.setup()
     server.start()
     yield server, keys

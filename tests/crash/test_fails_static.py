@@ -16,6 +16,7 @@ from tests.awaited import until
 from tests.frozen import frozen, processes
 from tests.load import Answer, Load, asked_after
 from tests.postgres import NoPostgres, Postgres, private_postgres
+from tests.preloaded import PreloadedServer
 from tests.server import Keys, RealServer
 
 Json = dict[str, Any]
@@ -54,7 +55,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     try:
         with private_postgres() as postgres:
             settings = {"FANION_DATABASE_URL": postgres.url("postgres")}
-            server = RealServer(tmp_path_factory.mktemp("static") / "data", settings)
+            server = PreloadedServer(tmp_path_factory.mktemp("static") / "data", settings)
             place = Place(postgres, server, server.setup())
             server.start()
             try:

@@ -19,6 +19,7 @@ import pytest
 from fanion.flags.large import ANSWERED_ON_LOOP_MAX
 from tests import plain_http
 from tests.awaited import until
+from tests.preloaded import PreloadedServer
 from tests.server import Keys, RealServer
 
 IS_ON: dict[str, Any] = {"groups": [{"properties": [], "rollout_percentage": 100}]}
@@ -108,7 +109,7 @@ def metric(text: str, name: str) -> float:
 
 @pytest.fixture(scope="module")
 def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    server = RealServer(tmp_path_factory.mktemp("fronts") / "data", {"FANION_PROCESSES": "2"})
+    server = PreloadedServer(tmp_path_factory.mktemp("fronts") / "data", {"FANION_PROCESSES": "2"})
     keys = server.setup()
     server.start()
     try:
@@ -277,7 +278,7 @@ def test_a_writer_of_the_log_that_dies_is_started_again_for_the_front(house: Hou
 @pytest.fixture
 def fresh(tmp_path: Path) -> Iterator[House]:
     """Of its own, to be stopped and killed."""
-    server = RealServer(tmp_path / "data", {"FANION_PROCESSES": "2"})
+    server = PreloadedServer(tmp_path / "data", {"FANION_PROCESSES": "2"})
     try:
         made = House(server, server.setup())
         server.start()
