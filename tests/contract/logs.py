@@ -1,28 +1,17 @@
-"""Opening the accept log of a place, and envelopes to put into it."""
+"""Opening the accept log of a place, and envelopes to put into it. Programs that tests start again
+and again load this: it needs no more than the log does."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-import pytest
-
 from fanion.log.port import AcceptLog, Entry, Envelope
 from fanion.log.postgres import open_postgres_log
 from fanion.log.sqlite import open_sqlite_log
-from tests.conftest import ENGINES
 
 NOW = datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
 BYTES_MAX = 1024**3
 APART = "apart:"
-KINDS = [*ENGINES, "sqlite-apart"]
-
-
-def place_of(kind: str, request: pytest.FixtureRequest, folder: Path) -> str:
-    """Where `open_log` opens a log of that kind."""
-    if kind == "postgresql":
-        url: str = request.getfixturevalue("postgres_url")
-        return url
-    return f"{APART if kind == 'sqlite-apart' else ''}{folder / 'accept-log.db'}"
 
 
 async def open_log(place: str, bytes_max: int = BYTES_MAX) -> AcceptLog:

@@ -9,7 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from fanion.log.port import AcceptLog, Backlog, Envelope, LogFull
-from tests.contract.logs import KINDS, NOW, envelope, ids, open_log, place_of, read_all
+from tests.contract.log_places import KINDS, place_of
+from tests.contract.logs import NOW, envelope, ids, open_log, read_all
 
 
 @pytest.fixture(params=KINDS)

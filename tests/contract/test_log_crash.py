@@ -14,7 +14,8 @@ import pytest
 from fanion.log import sqlite_file
 from fanion.log.port import LogFull
 from fanion.log.sqlite import open_sqlite_log
-from tests.contract.logs import APART, BYTES_MAX, KINDS, envelope, open_log, place_of, read_all
+from tests.contract.log_places import KINDS, place_of
+from tests.contract.logs import APART, BYTES_MAX, envelope, open_log, read_all
 
 ROOT = Path(__file__).parents[2]
 KILLS = 4
