@@ -19,8 +19,8 @@ def printed(fanion: Fanion, *arguments: str) -> Any:
 @pytest.fixture
 def project_id(fanion: Fanion) -> int:
     """Of the first project, of an organization whose owner is the first user."""
-    made: int = printed(fanion, "setup")["project_id"]
-    return made
+    [made] = printed(fanion, "projects", "list")
+    return int(made["project_id"])
 
 
 def told(records_url: str, scope: str) -> list[tuple[Any, ...]]:

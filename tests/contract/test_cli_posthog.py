@@ -65,7 +65,6 @@ def in_log(records_url: str, folder: Path) -> Sequence[Entry]:
 def test_events_wait_in_the_log_for_the_next_server(
     fanion: Fanion, records_url: str, tmp_path: Path
 ) -> None:
-    fanion("setup")
     flag = {"id": 1, "key": "beta", "created_at": "2024-01-01T00:00:00Z"}
 
     with scripted(a_source(EVENTS, flag)) as source:
@@ -87,8 +86,6 @@ def test_events_wait_in_the_log_for_the_next_server(
 
 
 def test_a_trial_copies_no_events(fanion: Fanion, records_url: str, tmp_path: Path) -> None:
-    fanion("setup")
-
     with scripted(a_source(EVENTS)) as source:
         done = fanion("import-posthog", "--host", source.url, *SOURCE, "--events", "--dry-run")
 
@@ -97,7 +94,6 @@ def test_a_trial_copies_no_events(fanion: Fanion, records_url: str, tmp_path: Pa
 
 
 def test_only_the_wanted_time_is_copied(fanion: Fanion, records_url: str, tmp_path: Path) -> None:
-    fanion("setup")
     between = ("--since", "2024-01-01T01:00:00", "--until", "2024-01-01T03:00:00+01:00")
 
     with scripted(a_source(EVENTS)) as source:
@@ -108,7 +104,6 @@ def test_only_the_wanted_time_is_copied(fanion: Fanion, records_url: str, tmp_pa
 
 
 def test_a_copy_that_ends_early_tells_what_was_done(fanion: Fanion) -> None:
-    fanion("setup")
     flag = {"id": 1, "key": "beta", "created_at": "2024-01-01T00:00:00Z"}
 
     def script(asked: Asked) -> Answer | None:
@@ -149,16 +144,12 @@ REFUSALS: list[tuple[list[str], str]] = [
 
 @pytest.mark.parametrize(("arguments", "said"), REFUSALS)
 def test_what_makes_no_sense_is_refused(fanion: Fanion, arguments: list[str], said: str) -> None:
-    fanion("setup")
-
     refused(fanion("import-posthog", *SOURCE, *arguments), said)
 
 
 def test_a_file_belongs_to_one_copy_and_a_shared_log_to_all(
     fanion: Fanion, records_url: str, tmp_path: Path
 ) -> None:
-    fanion("setup")
-
     with scripted(a_source(EVENTS)) as source, data_folder(Settings(data=tmp_path)):
         done = fanion("import-posthog", "--host", source.url, *SOURCE, "--events")
 

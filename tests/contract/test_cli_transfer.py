@@ -13,9 +13,12 @@ from typer.testing import CliRunner, Result
 
 from fanion.cli import app
 from fanion.cli_transfer import DOCUMENT_BYTES_MAX
+from fanion.clock import utc_now
 from fanion.db.activity_tables import activity_log
 from fanion.db.engine import open_records
 from fanion.db.tables import feature_flags, flag_versions
+from fanion.projects.store import Installation, ProjectStore
+from tests.management import quick_hash
 
 Json = dict[str, Any]
 Fanion = Callable[..., Result]
@@ -25,7 +28,8 @@ HEAD: Json = {"format": "fanion-project", "version": 1}
 
 @pytest.fixture
 def fanion(records_url: str, tmp_path: Path) -> Fanion:
-    """On SQLite and on PostgreSQL."""
+    """On SQLite and on PostgreSQL, after `fanion setup`."""
+    asyncio.run(set_up(records_url))
     environment: dict[str, str | None] = dict.fromkeys(
         name for name in os.environ if name.startswith("FANION_")
     )
@@ -38,6 +42,16 @@ def fanion(records_url: str, tmp_path: Path) -> Fanion:
         return done
 
     return run
+
+
+async def set_up(records_url: str) -> None:
+    """As the command does, without the work that guessing the password has to cost."""
+    wanted = Installation(email="admin@fanion.local", first_name="Admin", password="p")
+    records = await open_records(records_url)
+    try:
+        await ProjectStore(records, hash_password=quick_hash).setup(wanted, utc_now())
+    finally:
+        await records.close()
 
 
 def written(path: Path, **sections: Any) -> str:
@@ -61,7 +75,6 @@ def rows(records_url: str, *columns: Any) -> list[tuple[Any, ...]]:
 
 
 def test_a_document_goes_in_and_comes_out(fanion: Fanion, records_url: str, tmp_path: Path) -> None:
-    fanion("setup")
     flag = {"key": "beta", "name": "Better", "created_at": "2024-01-01T00:00:00Z"}
     file = written(tmp_path / "project.json", flags=[flag], cohorts=[{"key": "vip", "name": "vip"}])
 
@@ -103,7 +116,6 @@ def test_a_document_goes_in_and_comes_out(fanion: Fanion, records_url: str, tmp_
 
 
 def test_a_trial_writes_nothing(fanion: Fanion, records_url: str, tmp_path: Path) -> None:
-    fanion("setup")
     file = written(tmp_path / "project.json", flags=[{"key": "beta"}])
 
     done = fanion("import", "--project", "1", file, "--dry-run")
@@ -140,15 +152,12 @@ REFUSALS: list[tuple[list[str], bytes, str]] = [
 def test_what_cannot_be_imported_is_refused_in_one_line(
     fanion: Fanion, arguments: list[str], document: bytes, said: str
 ) -> None:
-    fanion("setup")
-
     done = fanion("import", "-", "--project", *arguments, input=document)
 
     refused(done, said)
 
 
 def test_files_that_cannot_be_used_are_refused(fanion: Fanion, tmp_path: Path) -> None:
-    fanion("setup")
     missing, folder = tmp_path / "missing.json", tmp_path / "folder"
     folder.mkdir()
     huge = tmp_path / "huge.json"
@@ -177,7 +186,6 @@ def test_files_that_cannot_be_used_are_refused(fanion: Fanion, tmp_path: Path) -
 def test_the_activity_names_whom_the_operator_names(
     fanion: Fanion, records_url: str, tmp_path: Path
 ) -> None:
-    fanion("setup")
     file = written(tmp_path / "project.json", flags=[{"key": "beta"}])
 
     done = fanion("import", "--project", "1", file, "--email", "Admin@fanion.local")
