@@ -14,6 +14,7 @@ from bench import (
     flags,
     ingestion,
     load,
+    sustained,
 )
 from bench.report import Row, show
 
@@ -23,6 +24,7 @@ CASES = {
     "decide": decide.run,
     "flags": flags.run,
     "ingestion": ingestion.run,
+    "sustained": sustained.run,
     "backlog": backlog.run,
     "event-list": event_list.run,
     "cohorts": cohorts.run,

@@ -26,7 +26,7 @@ MEMORY_MB_MAX = 1536
 def run() -> Iterator[Row]:
     with servers.fanion() as (server, keys):
         started = time.perf_counter()
-        asyncio.run(send(server, keys))
+        asyncio.run(send(server, batches(keys)))
         accepted = time.perf_counter() - started
         wait_until_ingested(server)
         seconds = time.perf_counter() - started
@@ -42,8 +42,7 @@ def run() -> Iterator[Row]:
         )
 
 
-async def send(server: RealServer, keys: Keys) -> None:
-    bodies = iter(batches(keys))
+async def send(server: RealServer, bodies: Iterator[bytes]) -> None:
     async with httpx.AsyncClient(base_url=server.url, timeout=60) as client:
 
         async def one_client() -> None:

@@ -1,0 +1,75 @@
+"""Ingestion with many persons, identifies and merges, while single events are captured live."""
+
+import asyncio
+import multiprocessing
+import os
+import random
+import time
+from collections.abc import Iterator
+from multiprocessing.connection import Connection
+
+import msgspec
+
+from bench import paced, servers
+from bench.capture import event
+from bench.ingestion import send, wait_until_ingested
+from bench.report import Row
+from tests.server import Keys
+
+EVENTS = int(os.environ.get("BENCH_SUSTAINED", "1000000"))
+PERSONS = EVENTS // 10
+BATCH = 500
+EVENTS_PER_S, P99_MS_MAX = 30_000.0, 50.0
+LIVE_PER_S, LIVE_S = 50.0, 30.0
+
+
+def run() -> Iterator[Row]:
+    with servers.fanion() as (server, keys):
+        bodies = list(batches(keys))  # beforehand: what this takes the server has not
+        live, found = _live(f"{server.url}/capture/", keys)
+        started = time.perf_counter()
+        asyncio.run(send(server, iter(bodies)))
+        accepted = time.perf_counter() - started
+        wait_until_ingested(server)
+        rate = EVENTS / (time.perf_counter() - started)
+        captured: paced.Paced = found.recv()
+        live.join()
+        assert captured.failed == 0, captured
+    case = f"{EVENTS:,} events, {PERSONS:,} persons, 5 % identify, 1 % merges"
+    ours = f"{rate:,.0f} events/s (accepted after {accepted:.1f} s)"
+    yield Row(case, ours, f"{EVENTS_PER_S:,.0f} events/s", rate / EVENTS_PER_S, 1.0)
+    p99 = captured.p99_ms
+    yield Row("p99 of live capture meanwhile", f"{p99:.1f} ms", "50 ms", P99_MS_MAX / p99, 1.0)
+
+
+def _live(url: str, keys: Keys) -> tuple[multiprocessing.Process, Connection]:
+    """Single events at a low rate, from a process of its own, while the others are ingested."""
+    body = msgspec.json.encode({"api_key": keys.project_api_key, **event(0)})
+    ours, theirs = multiprocessing.Pipe()
+    process = multiprocessing.Process(
+        target=lambda: theirs.send(paced.post(url, body, LIVE_PER_S, LIVE_S)), daemon=True
+    )
+    process.start()
+    return process, ours
+
+
+def batches(keys: Keys) -> Iterator[bytes]:
+    chance = random.Random(1)
+    for start in range(0, EVENTS, BATCH):
+        items = [item(start + place, chance) for place in range(BATCH)]
+        yield msgspec.json.encode({"api_key": keys.project_api_key, "batch": items})
+
+
+def item(number: int, chance: random.Random) -> dict[str, object]:
+    """Of a hundred one is of a visitor who then turns out to be a person, five identify one."""
+    hundred, place = divmod(number, 100)
+    visitor = f"visitor-{hundred}"
+    made = event(chance.randrange(PERSONS))
+    if place == 0:
+        return {**made, "distinct_id": visitor}
+    if place % 20 == 10:
+        made["event"] = "$identify"
+        made["$set"] = {"email": f"{made['distinct_id']}@example.com", "visits": number}
+        if place == 10:
+            made["properties"] = {"$anon_distinct_id": visitor}
+    return made
