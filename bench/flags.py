@@ -87,9 +87,8 @@ def _many() -> Iterator[Row]:
             server.close()
     case = f"{PROJECTS * FLAGS:,} flags, {PROJECTS:,} projects"
     yield _at_most(f"{case}: memory (idle {idle:.0f})", used, MEMORY_MB_MAX, "MB")
-    middle, longest = statistics.median(took) * 1000, max(took) * 1000
-    changed = f"{case}: a change, next answer (longest {longest:.0f} ms)"
-    yield _at_most(changed, middle, CHANGE_MS_MAX, "ms")
+    changed = f"{case}: a change, next answer (middle {statistics.median(took) * 1000:.0f} ms)"
+    yield _at_most(changed, max(took) * 1000, CHANGE_MS_MAX, "ms")
 
 
 def _neighbour() -> Row:
