@@ -3,7 +3,7 @@
 import asyncio
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import httpx
 import msgspec
@@ -22,11 +22,14 @@ GIVE_UP_S = 300
 LOOK_S = 0.05  # looking more often takes from what is measured
 MEMORY_MB_MAX = 1536
 
+# Makes the event of a number.
+Item = Callable[[int, random.Random], dict[str, object]]
+
 
 def run() -> Iterator[Row]:
     with servers.fanion() as (server, keys):
         started = time.perf_counter()
-        asyncio.run(send(server, batches(keys)))
+        asyncio.run(send(server, batches(keys, EVENTS, item)))
         accepted = time.perf_counter() - started
         wait_until_ingested(server)
         seconds = time.perf_counter() - started
@@ -53,15 +56,15 @@ async def send(server: RealServer, bodies: Iterator[bytes]) -> None:
         await asyncio.gather(*(one_client() for _ in range(CLIENTS)))
 
 
-def batches(keys: Keys) -> Iterator[bytes]:
-    """Events of random persons; each person is given properties now and then."""
+def batches(keys: Keys, events: int, item: Item) -> Iterator[bytes]:
     chance = random.Random(1)
-    for start in range(0, EVENTS, BATCH):
+    for start in range(0, events, BATCH):
         items = [item(start + place, chance) for place in range(BATCH)]
         yield msgspec.json.encode({"api_key": keys.project_api_key, "batch": items})
 
 
 def item(number: int, chance: random.Random) -> dict[str, object]:
+    """Of a random person, who is given properties now and then."""
     person = chance.randrange(PERSONS)
     made = event(person)
     if number % 20 == 0:

@@ -12,20 +12,19 @@ import msgspec
 
 from bench import paced, servers
 from bench.capture import event
-from bench.ingestion import send, wait_until_ingested
+from bench.ingestion import batches, send, wait_until_ingested
 from bench.report import Row
 from tests.server import Keys
 
 EVENTS = int(os.environ.get("BENCH_SUSTAINED", "1000000"))
 PERSONS = EVENTS // 10
-BATCH = 500
 EVENTS_PER_S, P99_MS_MAX = 30_000.0, 50.0
 LIVE_PER_S, LIVE_S = 50.0, 30.0
 
 
 def run() -> Iterator[Row]:
     with servers.fanion() as (server, keys):
-        bodies = list(batches(keys))  # beforehand: what this takes the server has not
+        bodies = list(batches(keys, EVENTS, item))  # beforehand: what this takes the server has not
         live, found = _live(f"{server.url}/capture/", keys)
         started = time.perf_counter()
         asyncio.run(send(server, iter(bodies)))
@@ -51,13 +50,6 @@ def _live(url: str, keys: Keys) -> tuple[multiprocessing.Process, Connection]:
     )
     process.start()
     return process, ours
-
-
-def batches(keys: Keys) -> Iterator[bytes]:
-    chance = random.Random(1)
-    for start in range(0, EVENTS, BATCH):
-        items = [item(start + place, chance) for place in range(BATCH)]
-        yield msgspec.json.encode({"api_key": keys.project_api_key, "batch": items})
 
 
 def item(number: int, chance: random.Random) -> dict[str, object]:

@@ -29,6 +29,15 @@ SCHEMA_VERSIONS = """
   ORDER BY version
 """
 
+_EVENT_COLUMNS = """project_id  UInt64,
+    uuid        UUID,
+    event       LowCardinality(String),
+    distinct_id String CODEC(ZSTD(1)),
+    person_id   UUID,
+    timestamp   DateTime64(6, 'UTC'),
+    received_at DateTime64(6, 'UTC'),
+    properties  String CODEC(ZSTD(1))"""
+
 # The order serves "one project, some days, some events" and brings copies of one event
 # together. 2,048 rows a granule: a page of 100 events lies in 100 granules, and lookups by
 # id took 30 ms instead of 120 ms (5 M events).
@@ -36,14 +45,7 @@ SCHEMA_VERSIONS = """
 # Before 2010 all time is one partition, so that an import of any age writes few parts.
 _EVENTS = f"""
   CREATE TABLE IF NOT EXISTS events (
-    project_id  UInt64,
-    uuid        UUID,
-    event       LowCardinality(String),
-    distinct_id String CODEC(ZSTD(1)),
-    person_id   UUID,
-    timestamp   DateTime64(6, 'UTC'),
-    received_at DateTime64(6, 'UTC'),
-    properties  String CODEC(ZSTD(1)),
+    {_EVENT_COLUMNS},
     shallow     String EPHEMERAL '',
     attributes  JSON(max_dynamic_paths = 256) DEFAULT ifNull(
                   accurateCastOrNull(if(shallow = '', properties, shallow),
@@ -69,14 +71,7 @@ _EVENTS = f"""
 # squashing change both.
 _EVENTS_BY_DISTINCT_ID = f"""
   CREATE TABLE IF NOT EXISTS events_by_distinct_id (
-    project_id  UInt64,
-    uuid        UUID,
-    event       LowCardinality(String),
-    distinct_id String CODEC(ZSTD(1)),
-    person_id   UUID,
-    timestamp   DateTime64(6, 'UTC'),
-    received_at DateTime64(6, 'UTC'),
-    properties  String CODEC(ZSTD(1))
+    {_EVENT_COLUMNS}
   )
   ENGINE = ReplacingMergeTree
   PARTITION BY greatest(toYear(timestamp), 2010)
