@@ -32,7 +32,7 @@ EMBEDDED_OPTIONS: Final = {
     "primary_index_cache_size": 64 * 2**20,
     "max_thread_pool_size": 500,
     # Merges and mutations that take turns on the two threads of the engine, which looks for more
-    # four times a second. With its usual four, a deletion passed sixteen parts a second.
+    # four times a second. With its usual four, a deletion passed ten parts a second.
     "background_merges_mutations_concurrency_ratio": 16,
 }
 
