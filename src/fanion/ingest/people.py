@@ -27,7 +27,7 @@ class RecentPersons:
         known: dict[str, PersonState] = {}
         missing: list[str] = []
         for distinct_id in distinct_ids:
-            person = self._persons.pop((project_id, distinct_id), None)
+            person = self._persons.get((project_id, distinct_id))
             if person is None:
                 missing.append(distinct_id)
             else:
@@ -44,11 +44,12 @@ class RecentPersons:
 
     def keep(self, project_id: int, owners: Mapping[str, PersonState]) -> None:
         """owners: by distinct id, as they were written"""
-        by_id = self._by_id
         for distinct_id, person in owners.items():
-            self._persons[project_id, distinct_id] = person
-            if person.id is not None and by_id.get(person.id) is not person:
-                by_id[person.id] = person
+            key = (project_id, distinct_id)
+            was_known = self._persons.pop(key, None) is person
+            self._persons[key] = person  # as the last one seen
+            if not was_known and person.id is not None:
+                self._by_id[person.id] = person
         excess = len(self._persons) - self._distinct_ids_max
         if excess > 0:
             for key in list(self._persons)[:excess]:
