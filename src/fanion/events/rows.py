@@ -4,6 +4,7 @@ import re
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 import msgspec
 from msgspec import Struct
@@ -11,7 +12,7 @@ from msgspec import Struct
 from fanion.events.event import Event, EventRejected, Override, PersonRow
 from fanion.events.schema import ARRAY_DEPTH_MAX, OBJECT_DEPTH_MAX
 
-BLOCK_ROWS_MAX = 10_000  # about 250 ms; smaller inserts make more parts to merge
+BLOCK_ROWS_MAX = 50_000
 BLOCK_BYTES_MAX = 64 * 2**20
 
 EVENT_COLUMNS = (
@@ -58,9 +59,10 @@ MICROS_MIN = _exact(datetime(1900, 1, 1, tzinfo=UTC))
 MICROS_MAX = _exact(datetime(2299, 12, 31, 23, 59, 59, tzinfo=UTC))
 
 # A UUID is two little-endian halves.
-_event_head = struct.Struct("<Q8s8s8s8sqq").pack
-_person_head = struct.Struct("<Q8s8sqQB").pack
-_override = struct.Struct("<Q8s8s8s8sQ").pack
+_HALF = (1 << 64) - 1
+_event_head = struct.Struct("<Q2Q2Qqq").pack
+_person_head = struct.Struct("<Q2QqQB").pack
+_override = struct.Struct("<Q2Q2QQ").pack
 
 
 class Batch(Struct, frozen=True, gc=False):
@@ -91,22 +93,22 @@ def encode(
 
 
 def _event_block(events: Iterable[Event]) -> bytes:
-    return b"".join([_event_row(event) for event in events])
-
-
-def _event_row(e: Event) -> bytes:
-    uuid, person = e.uuid.bytes, e.person_id.bytes
-    name, distinct_id = e.event.encode(errors="replace"), e.distinct_id.encode(errors="replace")
-    return b"".join(
-        (
+    parts: list[bytes] = []
+    received_at, received_micros = None, 0
+    for e in events:
+        if e.received_at is not received_at:  # many came in one request
+            received_at, received_micros = e.received_at, micros(e.received_at)
+        uuid, person = e.uuid.int, e.person_id.int
+        name, distinct_id = e.event.encode(errors="replace"), e.distinct_id.encode(errors="replace")
+        parts += (
             _event_head(
                 e.project_id,
-                uuid[7::-1],
-                uuid[:7:-1],
-                person[7::-1],
-                person[:7:-1],
+                uuid >> 64,
+                uuid & _HALF,
+                person >> 64,
+                person & _HALF,
                 micros(e.timestamp),
-                micros(e.received_at),
+                received_micros,
             ),
             _length(len(name)),
             name,
@@ -116,7 +118,7 @@ def _event_row(e: Event) -> bytes:
             e.properties,
             _shallow(e.properties),
         )
-    )
+    return b"".join(parts)
 
 
 def person_rows(persons: Iterable[PersonRow]) -> bytes:
@@ -124,9 +126,9 @@ def person_rows(persons: Iterable[PersonRow]) -> bytes:
 
 
 def _person_row(p: PersonRow) -> bytes:
-    person = p.person_id.bytes
+    person, created = p.person_id.int, micros(p.created_at)
     head = _person_head(
-        p.project_id, person[7::-1], person[:7:-1], micros(p.created_at), p.version, p.is_deleted
+        p.project_id, person >> 64, person & _HALF, created, p.version, p.is_deleted
     )
     length = _length(len(p.properties))
     return b"".join((head, length, p.properties, _shallow(p.properties)))
@@ -137,8 +139,8 @@ def override_rows(overrides: Iterable[Override]) -> bytes:
 
 
 def _override_row(o: Override) -> bytes:
-    old, new = o.old_person.bytes, o.new_person.bytes
-    return _override(o.project_id, old[7::-1], old[:7:-1], new[7::-1], new[:7:-1], o.version)
+    old, new = o.old_person.int, o.new_person.int
+    return _override(o.project_id, old >> 64, old & _HALF, new >> 64, new & _HALF, o.version)
 
 
 def _chunks(
@@ -219,6 +221,7 @@ def depth(json: bytes, brackets: bytes) -> int:
     return deepest
 
 
+@lru_cache(maxsize=4096)
 def _length(n: int) -> bytes:
     """LEB128, as the engine writes the length of a string."""
     if n < 0x80:

@@ -26,7 +26,7 @@ from fanion.metrics import Metrics
 
 # 5,000 events are prepared in 60 ms and inserted in 120 ms; more only costs memory.
 RUN_ENVELOPES_MAX = 5_000
-RUN_BYTES_MAX = 4 * 1024 * 1024
+RUN_BYTES_MAX = 8 * 1024 * 1024
 # Every insert is a part that the event store has to merge; ten a second are no burden.
 LINGER_S = 0.1
 # Under load an insert waits longer and takes more: each one makes the disk sync several files,

@@ -1,10 +1,11 @@
 """From an item as sent to the event that is stored, or the reason to drop it.
 
-`STEPS` is the whole story, in order. A step changes the draft, or returns a Drop.
+`prepare` is the whole story, in order. A step changes the draft, or returns a Drop.
 """
 
-from collections.abc import Callable, Mapping
-from datetime import datetime
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
@@ -28,34 +29,28 @@ _OTHER_ID = {
     "$create_alias": (MergeKind.ALIAS, "alias"),
     "$merge_dangerously": (MergeKind.DANGEROUSLY, "alias"),
 }
-_NOTHING: Mapping[str, Any] = {}
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+_NO_UUID, _NO_TIME = UUID(int=0), datetime.min.replace(tzinfo=UTC)
 
 _encode = msgspec.json.Encoder().encode
 
 
-class _Draft:
+class _Draft(msgspec.Struct, gc=False):
     """An item on its way; `properties` is its own copy."""
 
-    __slots__ = (
-        *("item", "index", "name", "distinct_id", "uuid", "timestamp", "properties", "geoip"),
-        *("makes_person", "update", "merge", "groups", "group_identify"),
-    )
-
-    name: str
-    distinct_id: str
-    uuid: UUID
-    timestamp: datetime
-
-    def __init__(self, item: Mapping[str, Any], index: int) -> None:
-        self.item = item
-        self.index = index
-        self.properties: dict[str, Any] = dict(item.get("properties") or _NOTHING)
-        self.geoip: Mapping[str, Any] = _NOTHING
-        self.makes_person = True
-        self.update: PersonUpdate | None = None
-        self.merge: Merge | None = None
-        self.groups: Mapping[str, str] = _NOTHING
-        self.group_identify: GroupIdentify | None = None
+    item: Mapping[str, Any]
+    index: int
+    properties: dict[str, Any]
+    name: str = ""
+    distinct_id: str = ""
+    uuid: UUID = _NO_UUID
+    timestamp: datetime = _NO_TIME
+    geoip: Mapping[str, Any] = _NOTHING
+    makes_person: bool = True
+    update: PersonUpdate | None = None
+    merge: Merge | None = None
+    groups: Mapping[str, str] = _NOTHING
+    group_identify: GroupIdentify | None = None
 
 
 def prepare(item: Mapping[str, Any], context: Context, index: int = 0) -> Prepared | Drop:
@@ -64,11 +59,26 @@ def prepare(item: Mapping[str, Any], context: Context, index: int = 0) -> Prepar
     item:  with `properties` an object, null or missing; it is not changed
     index: its place in the envelope
     """
-    draft = _Draft(item, index)
-    for step in STEPS:
-        drop = step(draft, context)
-        if drop is not None:
-            return drop
+    draft = _Draft(item, index, dict(item.get("properties") or _NOTHING))
+    drop = (
+        _read_name(draft)
+        or _read_distinct_id(draft)
+        or _check_user_agent(draft, context)
+        or _check_person_profile(draft)
+    )
+    if drop is not None:
+        return drop
+    _read_uuid(draft, context)
+    _read_time(draft, context)
+    _locate(draft, context)
+    _read_elements(draft)
+    _remove_properties(draft, context)
+    if draft.makes_person:
+        _read_update(draft, context)
+        _read_merge(draft)
+        _read_groups(draft)
+    else:
+        _forget_update(draft)
     return Prepared(
         draft.name,
         draft.uuid,
@@ -90,7 +100,7 @@ def distinct_id_of(item: Mapping[str, Any]) -> str:
     return _cut(given, DISTINCT_ID_MAX) if given else ""
 
 
-def _read_name(draft: _Draft, context: Context) -> Drop | None:
+def _read_name(draft: _Draft) -> Drop | None:
     name = draft.item.get("event")
     if name is None or name == "":
         return Drop.NO_NAME
@@ -98,7 +108,7 @@ def _read_name(draft: _Draft, context: Context) -> Drop | None:
     return Drop.DIVERTED_EVENT if draft.name in _DIVERTED else None
 
 
-def _read_distinct_id(draft: _Draft, context: Context) -> Drop | None:
+def _read_distinct_id(draft: _Draft) -> Drop | None:
     draft.distinct_id = distinct_id_of(draft.item)
     return None if draft.distinct_id else Drop.NO_DISTINCT_ID
 
@@ -113,7 +123,7 @@ def _check_user_agent(draft: _Draft, context: Context) -> Drop | None:
     return Drop.USER_AGENT if unwanted else None
 
 
-def _check_person_profile(draft: _Draft, context: Context) -> Drop | None:
+def _check_person_profile(draft: _Draft) -> Drop | None:
     """Only the boolean false counts. source: capture.md 4.1"""
     wanted = draft.properties.get("$process_person_profile")
     if wanted is True:
@@ -153,7 +163,7 @@ def _locate(draft: _Draft, context: Context) -> None:
         properties["$ip"] = address
 
 
-def _read_elements(draft: _Draft, context: Context) -> None:
+def _read_elements(draft: _Draft) -> None:
     elements = draft.properties.get("$elements")
     if isinstance(elements, list):
         del draft.properties["$elements"]
@@ -168,12 +178,8 @@ def _remove_properties(draft: _Draft, context: Context) -> None:
 def _read_update(draft: _Draft, context: Context) -> None:
     """Explicit values win over the automatic ones; nulls in `$set_once` set nothing."""
     properties = draft.properties
-    if not draft.makes_person:
-        for name in ("$set", "$set_once", "$unset"):
-            properties.pop(name, None)
-        return
-    explicit = _merge_top_level(draft, "$set", context)
-    explicit_once = _merge_top_level(draft, "$set_once", context)
+    explicit = _explicit(draft, "$set", context)
+    explicit_once = _explicit(draft, "$set_once", context)
     to_set, set_once = automatic_properties(draft.name, properties)
     if draft.geoip:
         to_set.update(draft.geoip)
@@ -182,12 +188,17 @@ def _read_update(draft: _Draft, context: Context) -> None:
         to_set.update(explicit)
     if explicit_once:
         set_once.update(item for item in explicit_once.items() if item[1] is not None)
-    unset = _names(properties.get("$unset"))
+    unset = _names(properties["$unset"]) if "$unset" in properties else ()
     if to_set or set_once or unset:
         draft.update = PersonUpdate(to_set, set_once, unset)
 
 
-def _read_merge(draft: _Draft, context: Context) -> None:
+def _forget_update(draft: _Draft) -> None:
+    for name in ("$set", "$set_once", "$unset"):
+        draft.properties.pop(name, None)
+
+
+def _read_merge(draft: _Draft) -> None:
     if (wanted := _OTHER_ID.get(draft.name)) is None:
         return
     kind, name = wanted
@@ -195,29 +206,11 @@ def _read_merge(draft: _Draft, context: Context) -> None:
         draft.merge = Merge(kind, _cut(other, DISTINCT_ID_MAX))
 
 
-def _read_groups(draft: _Draft, context: Context) -> None:
-    if not draft.makes_person:
-        return
+def _read_groups(draft: _Draft) -> None:
     if groups := draft.properties.get("$groups"):
         draft.groups = read_groups(groups)
     if draft.name == "$groupidentify":
         draft.group_identify = read_group_identify(draft.properties, draft.timestamp)
-
-
-STEPS: tuple[Callable[[_Draft, Context], Drop | None], ...] = (
-    _read_name,
-    _read_distinct_id,
-    _check_user_agent,
-    _check_person_profile,
-    _read_uuid,
-    _read_time,
-    _locate,
-    _read_elements,
-    _remove_properties,
-    _read_update,
-    _read_merge,
-    _read_groups,
-)
 
 
 def _cut(value: object, length: int) -> str:
@@ -226,14 +219,14 @@ def _cut(value: object, length: int) -> str:
     return text[:length].replace("\0", "\ufffd")
 
 
-def _merge_top_level(draft: _Draft, name: str, context: Context) -> Mapping[str, Any]:
+def _explicit(draft: _Draft, name: str, context: Context) -> Mapping[str, Any]:
     """The object `name` of the properties overlaid by the item's own; stored as that."""
-    within, top = draft.properties.get(name), draft.item.get(name)
-    if within is None and top is None:
+    if name not in draft.properties and name not in draft.item:
         return _NOTHING
-    merged: dict[str, Any] = dict(within) if isinstance(within, dict) else {}
-    if isinstance(top, dict):
-        merged.update(top)
+    merged: dict[str, Any] = {}
+    for given in (draft.properties.get(name), draft.item.get(name)):
+        if isinstance(given, dict):
+            merged.update(given)
     if not merged:
         return _NOTHING
     for removed in context.rules.removed_properties:

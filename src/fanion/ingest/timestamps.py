@@ -43,7 +43,8 @@ def _claimed_time(
     received_at: datetime,
     sent_at: datetime | None,
 ) -> datetime:
-    stamp, offset = item.get("timestamp"), _number(item.get("offset"))
+    stamp = item.get("timestamp")
+    offset = _number(item["offset"]) if "offset" in item else None
     if stamp:
         if sent_at is None or properties.get("$ignore_sent_at") is True:
             return parse_timestamp(stamp)
