@@ -1,13 +1,18 @@
-"""Many rows by few statements: SQLAlchemy takes 40 µs to bind one row, SQLite 4 to insert it."""
+"""Many rows by few statements: SQLAlchemy takes 40 µs to bind one row, SQLite 4 to insert it.
+
+Each statement is a single call of the driver, which leaves the interpreter to others meanwhile.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, lru_cache
+from itertools import chain, islice
 from typing import Any
 
 from sqlalchemy import Connection, Dialect, Table
 
-# SQLite takes 32,766 values a statement. More rows at once are no faster.
+# SQLite takes 32,766 values a statement. More rows at once are no faster, more ids much slower.
 _ROWS_MAX = 500
+IDS_MAX = 2_000
 
 Values = Sequence[Any]
 
@@ -19,22 +24,45 @@ def insert_rows(
     rows: Sequence[Values],
     returning: tuple[str, ...] = (),
 ) -> list[tuple[Any, ...]]:
-    """Each statement is a single call of the driver, which leaves the interpreter to others.
-
-    rows:    at least one, each with a value for every column
+    """rows:    each with a value for every column
     returns: the columns `returning` of the new rows, in any order; such as the driver gives them
              and `as_bound` tells
     """
-    dialect = connection.dialect
-    bound = list(zip(*_bound_columns(dialect, table, columns, rows), strict=True))
+    ending = f" RETURNING {', '.join(returning)}" if returning else ""
     found: list[tuple[Any, ...]] = []
-    for start in range(0, len(bound), _ROWS_MAX):
-        some = bound[start : start + _ROWS_MAX]
-        statement = _statement(dialect.name, table, columns, len(some), returning)
-        result = connection.exec_driver_sql(statement, tuple(one for row in some for one in row))
+    for count, values in _portions(connection.dialect, table, columns, rows):
+        statement = _insert(connection.dialect, table, columns, count) + ending
+        result = connection.exec_driver_sql(statement, values)
         if returning:
             found += [tuple(row) for row in result]
     return found
+
+
+def put_rows(
+    connection: Connection,
+    table: Table,
+    keys: tuple[str, ...],
+    columns: tuple[str, ...],
+    rows: Sequence[Values],
+) -> None:
+    """Insert rows, or set the columns of those that there are.
+
+    rows: each with a value for every key and column; no two share their keys
+    """
+    changes = ", ".join(f"{name} = excluded.{name}" for name in columns)
+    ending = f" ON CONFLICT ({', '.join(keys)}) DO UPDATE SET {changes}"
+    for count, values in _portions(connection.dialect, table, keys + columns, rows):
+        statement = _insert(connection.dialect, table, keys + columns, count) + ending
+        connection.exec_driver_sql(statement, values)
+
+
+def update_rows(
+    connection: Connection, table: Table, columns: tuple[str, ...], rows: Sequence[Values]
+) -> None:
+    """Set the other columns where the first one has this value, which no two rows share."""
+    for count, values in _portions(connection.dialect, table, columns, rows):
+        statement = _update(connection.dialect, table, columns, count)
+        connection.exec_driver_sql(statement, values)
 
 
 def as_bound(connection: Connection, table: Table, column: str, values: Values) -> Values:
@@ -43,12 +71,17 @@ def as_bound(connection: Connection, table: Table, column: str, values: Values) 
     return values if process is None else [process(value) for value in values]
 
 
-def _bound_columns(
+def _portions(
     dialect: Dialect, table: Table, columns: tuple[str, ...], rows: Sequence[Values]
-) -> Iterator[Values]:
-    for name, values in zip(columns, zip(*rows, strict=True), strict=True):
-        process = _processor(dialect, table, name)
-        yield values if process is None else [process(value) for value in values]
+) -> Iterator[tuple[int, tuple[Any, ...]]]:
+    """How many rows, and all their values."""
+    for start in range(0, len(rows), _ROWS_MAX):
+        some = rows[start : start + _ROWS_MAX]
+        by_column: list[Values] = []
+        for name, values in zip(columns, zip(*some, strict=True), strict=True):
+            process = _processor(dialect, table, name)
+            by_column.append(values if process is None else [process(value) for value in values])
+        yield len(some), tuple(chain.from_iterable(zip(*by_column, strict=True)))
 
 
 @cache
@@ -57,16 +90,27 @@ def _processor(dialect: Dialect, table: Table, column: str) -> Callable[[Any], A
 
 
 @lru_cache(maxsize=64)
-def _statement(
-    dialect: str, table: Table, columns: tuple[str, ...], rows: int, returning: tuple[str, ...]
-) -> str:
-    values = ", ".join(_marks(dialect, rows, len(columns)))
-    ending = f" RETURNING {', '.join(returning)}" if returning else ""
-    return f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES {values}{ending}"
+def _insert(dialect: Dialect, table: Table, columns: tuple[str, ...], rows: int) -> str:
+    marks = ["{}"] * len(columns)  # the engine knows the type of each column
+    into = f"{table.name} ({', '.join(columns)})"
+    return f"INSERT INTO {into} VALUES {_brackets(dialect, marks, rows)}"
 
 
-def _marks(dialect: str, rows: int, columns: int) -> Iterator[str]:
-    """A bracket for each row."""
-    for row in range(rows):
-        numbers = range(row * columns + 1, (row + 1) * columns + 1)
-        yield f"({', '.join('?' if dialect == 'sqlite' else f'${number}' for number in numbers)})"
+@lru_cache(maxsize=64)
+def _update(dialect: Dialect, table: Table, columns: tuple[str, ...], rows: int) -> str:
+    if dialect.name == "sqlite":
+        marks = ["{}"] * len(columns)
+    else:
+        marks = [f"CAST({{}} AS {table.c[name].type.compile(dialect)})" for name in columns]
+    key, *others = (f"{name} = new.column{number}" for number, name in enumerate(columns, 1))
+    values = f"(VALUES {_brackets(dialect, marks, rows)}) AS new"
+    return f"UPDATE {table.name} SET {', '.join(others)} FROM {values} WHERE {table.name}.{key}"
+
+
+def _brackets(dialect: Dialect, marks: Sequence[str], rows: int) -> str:
+    """One for each row. marks: of each column, {} where the value is named"""
+    bracket = f"({', '.join(marks)})"
+    if dialect.name == "sqlite":
+        return ", ".join([bracket.format(*["?"] * len(marks))] * rows)
+    numbers = (f"${number}" for number in range(1, rows * len(marks) + 1))
+    return ", ".join(bracket.format(*islice(numbers, len(marks))) for _ in range(rows))

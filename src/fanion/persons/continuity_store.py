@@ -3,12 +3,10 @@
 source: flags.md section 9, "Merging persons"
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 from sqlalchemy import Connection, bindparam, exists, update
 
 from fanion.db.flag_tables import flag_continuity
+from fanion.persons.moves_store import Moves, concerning
 
 _kept = flag_continuity.c
 _theirs = flag_continuity.alias("theirs")
@@ -24,10 +22,11 @@ _MOVE = (
 )
 
 
-def move_kept_identities(connection: Connection, moves: Sequence[Mapping[str, Any]]) -> None:
+def move_kept_identities(connection: Connection, moves: Moves) -> None:
     """To be called before the vanishing persons are removed, which takes along what stays.
 
     A record that the surviving person already has for a flag wins.
     moves: `gone` and `survivor`, numbers of persons of one project
     """
-    connection.execute(_MOVE, moves)
+    if theirs := concerning(connection, flag_continuity.c.person_id, moves):
+        connection.execute(_MOVE, theirs)

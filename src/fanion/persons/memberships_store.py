@@ -1,8 +1,6 @@
 """What a merge does to the cohorts that a person is in."""
 
-from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any
 
 from sqlalchemy import Connection, Dialect, bindparam, case, literal, literal_column, select
 from sqlalchemy.dialects import postgresql, sqlite
@@ -10,6 +8,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from fanion.db.cohort_tables import AWAITED, NEVER, cohort_imports, cohort_people, cohorts
 from fanion.db.tables import ID
 from fanion.db.upsert import upsert
+from fanion.persons.moves_store import Moves, concerning
 
 _member = cohort_people.c
 _cohort = cohorts.c
@@ -49,19 +48,20 @@ _VERSION = literal_column(
 )
 
 
-def move_memberships(connection: Connection, moves: Sequence[Mapping[str, Any]]) -> None:
+def move_memberships(connection: Connection, moves: Moves) -> None:
     """To be called before the vanishing persons are removed, which takes their own rows along.
 
     A surviving person is in every version of a cohort that either of the two is in: who was
     a member stays one until the next calculation.
     moves: `gone` and `survivor`, numbers of persons of one project
     """
-    connection.execute(_move(connection.dialect), moves)
+    if theirs := concerning(connection, cohort_people.c.person_id, moves):
+        connection.execute(_move(connection.dialect), theirs)
     if connection.execute(_ANY_COPY).first() is not None:
         connection.execute(_give_to_copies(connection.dialect), _to_the_last(moves))
 
 
-def _to_the_last(moves: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+def _to_the_last(moves: Moves) -> Moves:
     """Who survives one merge may vanish in the next."""
     into = {move["gone"]: move["survivor"] for move in moves}
     last = dict(into)

@@ -8,28 +8,22 @@ from uuid import UUID
 
 from sqlalchemy import (
     Connection,
-    Dialect,
     Row,
     Select,
     bindparam,
     delete,
     select,
-    update,
 )
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fanion.db.bulk import as_bound, insert_rows
+from fanion.db.bulk import IDS_MAX, as_bound, insert_rows, put_rows, update_rows
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.db.tables import person_distinct_ids, person_overrides, persons
-from fanion.db.upsert import upsert
 from fanion.persons.continuity_store import move_kept_identities
 from fanion.persons.memberships_store import move_memberships
 from fanion.persons.merge import Changes, Merged, PersonState
 
 T = TypeVar("T")
-
-# Of one statement; SQLite takes 32,766 values and grows slow long before.
-IDS_MAX = 2_000
 
 _person = persons.c
 _link = person_distinct_ids.c
@@ -105,24 +99,10 @@ _VERSIONS = (
     .with_for_update()
 )
 _CREATED = ("project_id", "uuid", "properties", "is_identified", "created_at", "version", "email")
+_UPDATED = ("id", "properties", "is_identified", "created_at", "version", "email")
 _ATTACHED = ("project_id", "distinct_id", "person_id")
-_UPDATE = (
-    update(persons)
-    .where(_person.id == bindparam("person"))
-    .values(
-        properties=bindparam("new_properties"),
-        is_identified=bindparam("new_is_identified"),
-        created_at=bindparam("new_created_at"),
-        version=bindparam("new_version"),
-        email=bindparam("new_email"),
-    )
-)
-_MOVE = (
-    update(person_distinct_ids)
-    .where(_link.person_id == bindparam("gone"))
-    .values(person_id=bindparam("survivor"))
-)
-_REMOVE = delete(persons).where(_person.id == bindparam("gone"))
+_OVERRIDE, _OVERRIDING = ("project_id", "old_person"), ("new_person", "version")
+_REMOVE = delete(persons).where(_person.id.in_(bindparam("gone", expanding=True)))
 
 
 def load_states(
@@ -166,18 +146,15 @@ def write_changes(
     if changes.created:
         _create(connection, project_id, changes.created)
     if changes.updated:
-        connection.execute(_UPDATE, [_update_of(p) for p in changes.updated])
+        update_rows(connection, persons, _UPDATED, [_update_of(p) for p in changes.updated])
     if changes.attached:
         attached = [(project_id, name, person.id) for name, person in changes.attached.items()]
         insert_rows(connection, person_distinct_ids, _ATTACHED, attached)
     if changes.merged:
         _merge(connection, changes.merged)
     if overrides:
-        rows = [
-            {"project_id": project_id, "old_person": old, "new_person": new, "version": version}
-            for old, new in overrides.items()
-        ]
-        connection.execute(_put_overrides(connection.dialect), rows)
+        rows = [(project_id, old, new, version) for old, new in overrides.items()]
+        put_rows(connection, person_overrides, _OVERRIDE, _OVERRIDING, rows)
 
 
 def _create(connection: Connection, project_id: int, created: Sequence[PersonState]) -> None:
@@ -189,11 +166,13 @@ def _create(connection: Connection, project_id: int, created: Sequence[PersonSta
 
 
 def _merge(connection: Connection, merged: Sequence[Merged]) -> None:
-    moves = [{"gone": one.person.id, "survivor": one.into.id} for one in merged]
-    connection.execute(_MOVE, moves)
-    move_kept_identities(connection, moves)
-    move_memberships(connection, moves)
-    connection.execute(_REMOVE, moves)
+    moves = [(one.person.id, one.into.id) for one in merged]
+    update_rows(connection, person_distinct_ids, ("person_id", "person_id"), moves)
+    named = [{"gone": gone, "survivor": survivor} for gone, survivor in moves]
+    move_kept_identities(connection, named)
+    move_memberships(connection, named)
+    for some in _chunks(moves):
+        connection.execute(_REMOVE, {"gone": [gone for gone, _ in some]})
 
 
 def require_unchanged(connection: Connection, expected: Mapping[int, int]) -> None:
@@ -216,22 +195,14 @@ def _row(project_id: int, person: PersonState) -> tuple[Any, ...]:
     )
 
 
-def _update_of(person: PersonState) -> dict[str, Any]:
-    return {
-        "person": person.id,
-        "new_properties": person.properties,
-        "new_is_identified": person.is_identified,
-        "new_created_at": person.created_at,
-        "new_version": person.version,
-        "new_email": email_of(person.properties),
-    }
-
-
-def _put_overrides(dialect: Dialect) -> Any:
-    statement = upsert(dialect, person_overrides)
-    return statement.on_conflict_do_update(
-        index_elements=["project_id", "old_person"],
-        set_={"new_person": statement.excluded.new_person, "version": statement.excluded.version},
+def _update_of(person: PersonState) -> tuple[Any, ...]:
+    return (
+        person.id,
+        person.properties,
+        person.is_identified,
+        person.created_at,
+        person.version,
+        email_of(person.properties),
     )
 
 

@@ -15,9 +15,9 @@ from fanion.cohorts.store import change_cohort
 from fanion.cohorts.upload import person_ids
 from fanion.cohorts.uploads_store import store_ids, waiting_ids
 from fanion.cohorts.work_store import is_seen
+from fanion.db.bulk import IDS_MAX
 from fanion.db.cohort_tables import cohort_people, cohorts
 from fanion.db.tables import person_distinct_ids, persons
-from fanion.persons.store import IDS_MAX
 from fanion.transfer.document import CohortEntry
 from fanion.transfer.outcome import some
 from fanion.transfer.target import Target
