@@ -19,7 +19,7 @@ from fanion.db.tables import person_overrides
 from fanion.events.known_properties import KnownProperties
 from fanion.ingest.people import RecentPersons
 from fanion.ingest.prepared import ProjectRules
-from fanion.ingest.resolve import resolve
+from fanion.ingest.resolve import Resolution
 from fanion.ingest.run import prepare_run
 from fanion.ingest.store import IngestStore, Written
 from fanion.log.port import Entry, Envelope
@@ -135,11 +135,13 @@ class Persons(RuleBasedStateMachine):
         run = prepare_run(self.waiting, lambda _: ProjectRules())
         known = await self.store.known(run.arrived, NOW)
         [(project_id, arrived)] = run.arrived.items()
-        resolved = resolve(project_id, arrived, known[project_id])
+        resolution = Resolution(project_id, arrived, known[project_id])
+        events = list(resolution.events())
+        resolved = resolution.outcome()
         written = [Written(resolved, await self.store.overrides(resolved))]
         await self.store.claim(self.position, run.last, NOW)
         async with self.store.writing(written, run.tally, self.position, run.last, NOW):
-            self.persons.update({str(one.uuid): one.person_id for one in resolved.events})
+            self.persons.update({str(one.uuid): one.person_id for one in events})
         self.position, self.waiting = run.last, []
 
     async def _stored(self) -> Shown:

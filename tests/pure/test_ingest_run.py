@@ -6,9 +6,9 @@ from uuid import UUID
 
 import msgspec
 
-from fanion.events.event import NO_PERSON
+from fanion.events.event import NO_PERSON, Event
 from fanion.ingest.prepared import Drop, ProjectRules
-from fanion.ingest.resolve import Known, distinct_ids, resolve
+from fanion.ingest.resolve import Known, Resolution, Resolved, distinct_ids
 from fanion.ingest.run import PreparedRun, prepare_run, without_duplicates
 from fanion.log.port import Entry, Envelope
 from fanion.persons.merge import person_uuid
@@ -32,6 +32,11 @@ def event(name: str = "paid", uuid: UUID | None = None, **more: Any) -> dict[str
 def run_of(*entries: Entry) -> PreparedRun:
     rules = ProjectRules()
     return prepare_run(entries, lambda _: rules)
+
+
+def resolve(run: PreparedRun, known: Known) -> tuple[list[Event], Resolved]:
+    resolution = Resolution(1, run.arrived[1], known)
+    return list(resolution.events()), resolution.outcome()
 
 
 def names(run: PreparedRun, project_id: int = 1) -> list[str]:
@@ -120,9 +125,9 @@ def test_groups_become_columns_and_new_types_take_the_next_index() -> None:
     grouped = event(properties={"$groups": {"company": "acme", "team": "a"}})
     run = run_of(entry(1, grouped))
 
-    resolved = resolve(1, run.arrived[1], Known({}, {"company": 0}, {}))
+    events, resolved = resolve(run, Known({}, {"company": 0}, {}))
 
-    properties = msgspec.json.decode(resolved.events[0].properties)
+    properties = msgspec.json.decode(events[0].properties)
     assert (properties["$group_0"], properties["$group_1"]) == ("acme", "a")
     assert resolved.new_types == {"team": 1}
 
@@ -136,7 +141,7 @@ def test_a_group_described_twice_is_written_once() -> None:
         for set_ in ({"plan": "free", "size": 3}, {"plan": "pro"})
     ]
 
-    resolved = resolve(1, run_of(entry(1, *described)).arrived[1], NOTHING)
+    _, resolved = resolve(run_of(entry(1, *described)), NOTHING)
 
     assert resolved.new_types == {"company": 0}
     ((place, group),) = resolved.groups.items()
@@ -151,9 +156,9 @@ def test_events_carry_the_person_that_they_made() -> None:
             "$process_person_profile": False}}),
     )  # fmt: skip
 
-    resolved = resolve(1, run.arrived[1], NOTHING)
+    events, resolved = resolve(run, NOTHING)
 
     ann = person_uuid(1, "ann")
-    assert [one.person_id for one in resolved.events] == [ann, ann, NO_PERSON]
+    assert [one.person_id for one in events] == [ann, ann, NO_PERSON]
     assert resolved.names == {"a", "b", "c"}
     assert list(resolved.owners) == ["ann"]

@@ -21,7 +21,7 @@ from fanion.errors import AppError
 from fanion.http import Request
 from fanion.ingest.body import Capture, read_capture
 from fanion.ingest.prepared import ProjectRules
-from fanion.ingest.resolve import Known, resolve
+from fanion.ingest.resolve import Known, Resolution
 from fanion.ingest.run import PreparedRun, prepare_run
 from fanion.ingest.v1 import read_v1, v1_answer
 from fanion.log.port import Entry, Envelope
@@ -216,5 +216,7 @@ def ingested(capture: Capture) -> PreparedRun:
     envelope = Envelope(1, NOW, "192.0.2.1", "curl", capture.sent_at, capture.items_json)
     run = prepare_run([Entry(1, envelope)], lambda _: RULES)
     for project_id, arrived in run.arrived.items():
-        resolve(project_id, arrived, Known({}, {}, {}))
+        resolution = Resolution(project_id, arrived, Known({}, {}, {}))
+        list(resolution.events())
+        resolution.outcome()
     return run

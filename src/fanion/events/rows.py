@@ -2,7 +2,7 @@
 
 import re
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
@@ -12,7 +12,8 @@ from msgspec import Struct
 from fanion.events.event import Event, EventRejected, Override, PersonRow
 from fanion.events.schema import ARRAY_DEPTH_MAX, OBJECT_DEPTH_MAX
 
-BLOCK_ROWS_MAX = 50_000
+# Each is a part to merge: of 14,000 events merges took 20 µs an event, of 30,000 they take 10.
+BLOCK_ROWS_MAX = 30_000
 BLOCK_BYTES_MAX = 64 * 2**20
 
 EVENT_COLUMNS = (
@@ -74,51 +75,59 @@ class Batch(Struct, frozen=True, gc=False):
 
 
 def encode(
-    events: Sequence[Event],
+    events: Iterable[Event],
     persons: Iterable[PersonRow] = (),
     overrides: Iterable[Override] = (),
 ) -> Batch:
-    """The same blocks for the same events: a repetition is recognised block by block.
+    """raises: EventRejected when a number does not fit its column"""
+    return Batch(tuple(event_blocks(events)), person_rows(persons), override_rows(overrides))
+
+
+def event_blocks(
+    events: Iterable[Event], rows_max: int = BLOCK_ROWS_MAX, bytes_max: int = BLOCK_BYTES_MAX
+) -> Iterator[bytes]:
+    """The same blocks for the same events: a repetition is recognised block by block. Each is
+    made when it is asked for.
 
     raises: EventRejected when a number does not fit its column
     """
+    parts: list[bytes] = []
+    rows = size = received_micros = 0
+    received_at: datetime | None = None
+    for event in events:
+        length = len(event.properties)
+        if rows == rows_max or (rows and size + length > bytes_max):
+            yield b"".join(parts)
+            parts, rows, size = [], 0, 0
+        if event.received_at is not received_at:  # many came in one request
+            received_at, received_micros = event.received_at, micros(event.received_at)
+        parts += _event_row(event, received_micros)
+        rows += 1
+        size += length
+    if rows:
+        yield b"".join(parts)
+
+
+def _event_row(e: Event, received_micros: int) -> tuple[bytes, ...]:
+    uuid, person, timestamp = e.uuid.int, e.person_id.int, micros(e.timestamp)
+    high, low, person_high, person_low = uuid >> 64, uuid & _HALF, person >> 64, person & _HALF
+    name, distinct_id = e.event.encode(errors="replace"), e.distinct_id.encode(errors="replace")
     try:
-        return Batch(
-            tuple(_event_block(some) for some in _chunks(events)),
-            person_rows(persons),
-            override_rows(overrides),
+        head = _event_head(
+            e.project_id, high, low, person_high, person_low, timestamp, received_micros
         )
     except struct.error as error:
         raise EventRejected(f"a number does not fit its column: {error}") from None
-
-
-def _event_block(events: Iterable[Event]) -> bytes:
-    parts: list[bytes] = []
-    received_at, received_micros = None, 0
-    for e in events:
-        if e.received_at is not received_at:  # many came in one request
-            received_at, received_micros = e.received_at, micros(e.received_at)
-        uuid, person = e.uuid.int, e.person_id.int
-        name, distinct_id = e.event.encode(errors="replace"), e.distinct_id.encode(errors="replace")
-        parts += (
-            _event_head(
-                e.project_id,
-                uuid >> 64,
-                uuid & _HALF,
-                person >> 64,
-                person & _HALF,
-                micros(e.timestamp),
-                received_micros,
-            ),
-            _length(len(name)),
-            name,
-            _length(len(distinct_id)),
-            distinct_id,
-            _length(len(e.properties)),
-            e.properties,
-            _shallow(e.properties),
-        )
-    return b"".join(parts)
+    return (
+        head,
+        _length(len(name)),
+        name,
+        _length(len(distinct_id)),
+        distinct_id,
+        _length(len(e.properties)),
+        e.properties,
+        _shallow(e.properties),
+    )
 
 
 def person_rows(persons: Iterable[PersonRow]) -> bytes:
@@ -127,9 +136,11 @@ def person_rows(persons: Iterable[PersonRow]) -> bytes:
 
 def _person_row(p: PersonRow) -> bytes:
     person, created = p.person_id.int, micros(p.created_at)
-    head = _person_head(
-        p.project_id, person >> 64, person & _HALF, created, p.version, p.is_deleted
-    )
+    halves = (person >> 64, person & _HALF)
+    try:
+        head = _person_head(p.project_id, *halves, created, p.version, p.is_deleted)
+    except struct.error as error:
+        raise EventRejected(f"a number does not fit its column: {error}") from None
     length = _length(len(p.properties))
     return b"".join((head, length, p.properties, _shallow(p.properties)))
 
@@ -141,21 +152,6 @@ def override_rows(overrides: Iterable[Override]) -> bytes:
 def _override_row(o: Override) -> bytes:
     old, new = o.old_person.int, o.new_person.int
     return _override(o.project_id, old >> 64, old & _HALF, new >> 64, new & _HALF, o.version)
-
-
-def _chunks(
-    events: Sequence[Event], rows_max: int = BLOCK_ROWS_MAX, bytes_max: int = BLOCK_BYTES_MAX
-) -> Iterator[Sequence[Event]]:
-    """Cut always at the same places."""
-    start = size = 0
-    for position, event in enumerate(events):
-        length = len(event.properties)
-        if position - start == rows_max or (position > start and size + length > bytes_max):
-            yield events[start:position]
-            start, size = position, 0
-        size += length
-    if start < len(events):
-        yield events[start:]
 
 
 def _shallow(properties: bytes) -> bytes:

@@ -42,6 +42,8 @@ _EVENT_COLUMNS = """project_id  UInt64,
 # together. 2,048 rows a granule: a page of 100 events lies in 100 granules, and lookups by
 # id took 30 ms instead of 120 ms (5 M events).
 # Merges are forced to disk too: the embedded engine drops the parts they replace at once.
+# Merges begin with more parts than usual, eight: of 26,000 events a second they took 12 µs an event
+# with the usual five, and take 8.
 # Before 2010 all time is one partition, so that an import of any age writes few parts.
 _EVENTS = f"""
   CREATE TABLE IF NOT EXISTS events (
@@ -60,6 +62,7 @@ _EVENTS = f"""
   PARTITION BY greatest(toYYYYMM(timestamp), 201001)
   ORDER BY (project_id, toDate32(timestamp), event, cityHash64(distinct_id), cityHash64(uuid))
   SETTINGS index_granularity = 2048,
+           merge_selector_base = 8,
            non_replicated_deduplication_window = {_TOKENS_KEPT},
            fsync_after_insert = 1,
            fsync_part_directory = 1,

@@ -1,22 +1,25 @@
 """From the accept log to the stores: each envelope once, in order, whatever fails in between."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
+from itertools import chain
 from time import monotonic, perf_counter
 from uuid import UUID
 
 import structlog
 
-from fanion.events.rows import Batch, encode
+from fanion.events.rows import Batch, encode, event_blocks
 from fanion.events.store import EventStore
 from fanion.ingest.courtesy import Courtesy
 from fanion.ingest.dead_letters_store import MarkedLetter
+from fanion.ingest.insertion_consumer import insertion
+from fanion.ingest.ledger import Tally
 from fanion.ingest.mirror import mirrored_overrides, mirrored_persons
 from fanion.ingest.patience import Patience
 from fanion.ingest.prepared import Drop, GeoIp, ProjectRules
-from fanion.ingest.resolve import Known, Resolved, resolve
+from fanion.ingest.resolve import Known, Resolution
 from fanion.ingest.retry_consumer import LOOK_EVERY_S, Retries, error_text, first_error
 from fanion.ingest.run import PreparedRun, count_items, prepare_run, without_duplicates
 from fanion.ingest.seen import SeenIds
@@ -24,9 +27,10 @@ from fanion.ingest.store import IngestStore, NotOurs, Written
 from fanion.log.port import AcceptLog, Entry
 from fanion.metrics import Metrics
 
-# 5,000 events are prepared in 60 ms and inserted in 120 ms; more only costs memory.
-RUN_ENVELOPES_MAX = 5_000
-RUN_BYTES_MAX = 8 * 1024 * 1024
+# Prepared while the run before is stored, in several blocks: of which some are stored while others
+# are made. Each event takes about 3 KB until then.
+RUN_ENVELOPES_MAX = 20_000
+RUN_BYTES_MAX = 16 * 1024 * 1024
 # Every insert is a part that the event store has to merge; ten a second are no burden.
 LINGER_S = 0.1
 # Under load an insert waits longer and takes more: each one makes the disk sync several files,
@@ -84,8 +88,8 @@ class Consumer:
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
         self._stopping = asyncio.Event()
         self._idle = asyncio.Event()
-        # The next run is prepared while only the event store works, which needs no interpreter.
-        # Beside statements each of their many short waits for it would last a millisecond.
+        # The next run is prepared from when the event store works, which needs no interpreter:
+        # what this run still does before would have to share it.
         self._undisturbed = asyncio.Event()
         self._stored_at = 0.0
         self.linger_s = LINGER_S
@@ -210,19 +214,20 @@ class Consumer:
             await self._ingest(entries[:half], None)
             await self._ingest(entries[half:], None)
             return
-        self._remember_ids(run)
         self.position = prepared.last
         self._stored_at = monotonic()
+        await self._remember_ids(run)
         await self._trim()
 
     async def _fresh(self, run: PreparedRun) -> PreparedRun:
         """Without events that a client sent before: a retry keeps its events' ids."""
         stored: dict[int, dict[UUID, datetime]] = {}
-        for project_id, uuids in run.named_ids().items():
-            stored[project_id] = await self._imported(run, project_id, uuids)
-            perhaps = self._seen.perhaps([one for one in uuids if one not in stored[project_id]])
-            stored[project_id] |= await self._existing(project_id, perhaps)
-        return without_duplicates(run, stored)
+        for project_id, uuids in run.named.items():
+            known = await self._imported(run, project_id) if self.historical else {}
+            unknown = [one for one in uuids if one not in known] if known else uuids
+            perhaps = await asyncio.to_thread(self._seen.perhaps, unknown)
+            stored[project_id] = {**known, **await self._existing(project_id, perhaps)}
+        return await asyncio.to_thread(without_duplicates, run, stored)
 
     async def _existing(self, project_id: int, uuids: Sequence[UUID]) -> Mapping[UUID, datetime]:
         if not uuids:
@@ -230,15 +235,13 @@ class Consumer:
         ask = partial(self._events.existing, project_id, uuids)
         return await self._patience.until_done(ask)
 
-    async def _imported(
-        self, run: PreparedRun, project_id: int, uuids: Sequence[UUID]
-    ) -> dict[UUID, datetime]:
+    async def _imported(self, run: PreparedRun, project_id: int) -> Mapping[UUID, datetime]:
         """An import may be repeated after months, which no memory knows: the store is asked. A
         copy of an event has its time, so that few days need to be looked at."""
-        days = run.named_days()[project_id]
-        if not self.historical or not 0 < len(days) <= IMPORTED_DAYS_MAX:
+        days = run.named_days(project_id)
+        if not 0 < len(days) <= IMPORTED_DAYS_MAX:
             return {}
-        ask = partial(self._events.existing_on, project_id, uuids, days)
+        ask = partial(self._events.existing_on, project_id, run.named[project_id], days)
         return await self._patience.until_done(ask)
 
     async def _remember(self) -> None:
@@ -248,9 +251,9 @@ class Consumer:
             await self._patience.until_done(lambda: self._events.recent_ids(since, REMEMBERED_MAX))
         )
 
-    def _remember_ids(self, run: PreparedRun) -> None:
-        for uuids in run.named_ids().values():
-            self._seen.add(uuids)
+    async def _remember_ids(self, run: PreparedRun) -> None:
+        for uuids in run.named.values():
+            await asyncio.to_thread(self._seen.add, uuids)
 
     async def _in_turn(self, store: Callable[[], Awaitable[None]]) -> None:
         async with self._turn:
@@ -264,44 +267,58 @@ class Consumer:
     async def _store_run(self, run: PreparedRun) -> None:
         started = perf_counter()
         await self._store.claim(self.position, run.last, self._now())
-        written = await self._resolved(run)
-        batch = await asyncio.to_thread(_encoded, written, run.last)
-        tally, now = run.ledger(_acceptance_times(written)), self._now()
-        async with self._store.writing(written, tally, self.position, run.last, now) as statements:
-            inserting = asyncio.create_task(self._insert(batch, run, written))
-            try:
-                await statements
+        resolutions = await self._resolutions(run)
+        token = _token(self._store.consumer, run, resolutions)
+        async with insertion(self._events, token) as inserting:
+            blocks = _blocks(resolutions)
+            while block := await asyncio.to_thread(next, blocks, b""):
+                await inserting.put(Batch((block,)))
                 self._undisturbed.set()
-                await inserting
-            except BaseException:
-                inserting.cancel()
-                await asyncio.wait({inserting})
-                raise
+            written = await self._written(resolutions)
+            await inserting.put(await asyncio.to_thread(_mirrored, written, run.last))
+            tally, now = await asyncio.to_thread(_tally, run, resolutions), self._now()
+            async with self._store.writing(
+                written, tally, self.position, run.last, now
+            ) as statements:
+                await statements
+                await inserting.stored()
         self._tell(written)
         self._count(run, perf_counter() - started)
 
     async def _store_letter(self, letter: MarkedLetter, run: PreparedRun) -> None:
         """A dead letter is stored as a run of its own, from which this lane's position stays. It
         may be old, and its client may have sent it again: no memory knows, the store is asked."""
-        named = run.named_ids().items()
+        named = run.named.items()
         stored = {key: await self._events.existing(key, uuids) for key, uuids in named if uuids}
         fresh = without_duplicates(run, stored)
         await self._in_turn(lambda: self._settle(letter, fresh))
-        self._remember_ids(fresh)
+        await self._remember_ids(fresh)
 
     async def _settle(self, letter: MarkedLetter, run: PreparedRun) -> None:
         started = perf_counter()
-        written = await self._resolved(run)
-        batch = await asyncio.to_thread(_encoded, written, max(self.position, run.last))
-        tally, now = run.ledger(_acceptance_times(written)), self._now()
-        async with self._store.settling(letter, written, tally, self.position, now):
-            await self._insert(batch, run, written)
+        resolutions = await self._resolutions(run)
+        token = _token(self._store.consumer, run, resolutions)
+        blocks = await asyncio.to_thread(tuple, _blocks(resolutions))
+        written = await self._written(resolutions)
+        version = max(self.position, run.last)
+        mirrored = await asyncio.to_thread(_mirrored, written, version)
+        tally, now = _tally(run, resolutions), self._now()
+        async with (
+            self._store.settling(letter, written, tally, self.position, now),
+            insertion(self._events, token) as inserting,
+        ):
+            await inserting.put(Batch(blocks))
+            await inserting.put(mirrored)
+            await inserting.stored()
         self._tell(written)
         self._count(run, perf_counter() - started)
 
-    async def _resolved(self, run: PreparedRun) -> list[Written]:
+    async def _resolutions(self, run: PreparedRun) -> list[Resolution]:
         known = await self._store.known(run.arrived, self._now())
-        resolved = await asyncio.to_thread(_resolve_all, run, known)
+        return await asyncio.to_thread(_resolutions, run, known)
+
+    async def _written(self, resolutions: Sequence[Resolution]) -> list[Written]:
+        resolved = await asyncio.to_thread(lambda: [one.outcome() for one in resolutions])
         return [Written(one, await self._store.overrides(one)) for one in resolved]
 
     def _tell(self, written: Sequence[Written]) -> None:
@@ -309,10 +326,6 @@ class Consumer:
             self._metrics.dropped.labels(Drop.ERASED.value).inc(part.resolved.erased)
             if part.resolved.new_types:
                 self._types_seen(part.resolved.project_id)
-
-    async def _insert(self, batch: Batch, run: PreparedRun, written: Sequence[Written]) -> None:
-        """Repeatable: events go by their token and uuid, mirrored rows by their version."""
-        await self._events.insert(batch, _token(self._store.consumer, run, written))
 
     async def _trim(self) -> None:
         try:
@@ -348,27 +361,34 @@ class Consumer:
         )
 
 
-def _token(consumer: str, run: PreparedRun, written: Sequence[Written]) -> str:
+def _token(consumer: str, run: PreparedRun, resolutions: Sequence[Resolution]) -> str:
     """The same for the same run. Its places in the log alone would not do: a log that was
     begun anew counts from 1 again, and its first events would pass for repetitions. Nor must
     fewer events, because a person was deleted meanwhile, pass for a repetition of all."""
-    first = next((event for part in written for event in part.resolved.events), None)
-    events = sum(len(part.resolved.events) for part in written)
-    place = f"{first.project_id}-{first.uuid}" if first is not None else ""
+    events = sum(len(one.arrived) for one in resolutions)
+    first = next((one for one in resolutions if one.arrived), None)
+    place = f"{first.project_id}-{first.arrived[0].prepared.uuid}" if first is not None else ""
     return f"{consumer}-{run.first}-{run.last}-{place}-{events}"
 
 
-def _encoded(written: Sequence[Written], version: int) -> Batch:
-    """version: of overrides. raises: EventRejected"""
-    return encode(
-        [event for part in written for event in part.resolved.events],
-        [row for part in written for row in mirrored_persons(part.resolved)],
-        [
-            row
-            for part in written
-            for row in mirrored_overrides(part.resolved.project_id, part.overrides, version)
-        ],
-    )
+def _resolutions(run: PreparedRun, known: Mapping[int, Known]) -> list[Resolution]:
+    return [
+        Resolution(project_id, arrived, known[project_id])
+        for project_id, arrived in run.arrived.items()
+    ]
+
+
+def _blocks(resolutions: Sequence[Resolution]) -> Iterator[bytes]:
+    return event_blocks(chain.from_iterable(one.events() for one in resolutions))
+
+
+def _mirrored(written: Sequence[Written], version: int) -> Batch:
+    """What the event store keeps a copy of. version: of overrides. raises: EventRejected"""
+    persons, overrides = [], []
+    for part in written:
+        persons += mirrored_persons(part.resolved)
+        overrides += mirrored_overrides(part.resolved.project_id, part.overrides, version)
+    return encode((), persons, overrides)
 
 
 def _is_full(entries: Sequence[Entry]) -> bool:
@@ -377,16 +397,7 @@ def _is_full(entries: Sequence[Entry]) -> bool:
     return sum(len(entry.envelope.body) for entry in entries) >= RUN_BYTES_MAX // 2
 
 
-def _acceptance_times(written: Sequence[Written]) -> dict[int, list[datetime]]:
-    """When the events were accepted, by project."""
-    return {
-        part.resolved.project_id: [event.received_at for event in part.resolved.events]
-        for part in written
-    }
-
-
-def _resolve_all(run: PreparedRun, known: dict[int, Known]) -> list[Resolved]:
-    return [
-        resolve(project_id, arrived, known[project_id])
-        for project_id, arrived in run.arrived.items()
-    ]
+def _tally(run: PreparedRun, resolutions: Sequence[Resolution]) -> Tally:
+    return run.ledger(
+        {one.project_id: [event.received_at for event in one.arrived] for one in resolutions}
+    )

@@ -116,12 +116,12 @@ def count_of(
     place = (0, 0, outcome)
     for project_id, moments in received.items():
         start = end
-        for moment in moments:
+        for moment, items in Counter(moments).items():  # many came in one request
             if not start <= moment < end:  # mostly it is the minute of the one before
                 place = (project_id, minute_of(moment), outcome)
                 start = time_of(place[1])
                 end = start + _MINUTE
-            counts[place] += 1
+            counts[place] += items
     return counts
 
 

@@ -5,8 +5,8 @@ from weakref import WeakValueDictionary
 
 from fanion.persons.merge import PersonState
 
-# About 100 MB of ordinary persons; those that were seen longest ago make room.
-DISTINCT_IDS_MAX = 100_000
+# About 120 MB of ordinary persons; those that were seen longest ago make room.
+DISTINCT_IDS_MAX = 150_000
 
 
 class RecentPersons:

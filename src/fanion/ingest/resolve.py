@@ -1,6 +1,6 @@
 """What one project's part of a run comes to: events with their persons, and what to write."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,7 +35,8 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """persons, new_types and groups: to be written
+    """arrived: the events that are stored
+    persons, new_types and groups: to be written
     owners:     of every distinct id named, as they are afterwards
     names:      of the events stored
     properties: that are not on record yet
@@ -43,7 +44,7 @@ class Resolved:
     """
 
     project_id: int
-    events: list[Event]
+    arrived: Sequence[Arrived]
     persons: Changes
     owners: Mapping[str, PersonState]
     new_types: Mapping[str, int]
@@ -83,27 +84,61 @@ def identified_groups(arrived: Iterable[Arrived], types: Mapping[str, int]) -> s
     }
 
 
-def resolve(project_id: int, arrived: Sequence[Arrived], known: Known) -> Resolved:
-    """Apply the events in their order. The same input always gives the same outcome."""
-    sent, arrived = len(arrived), without_erased(arrived, known.erasures)
-    population = Population(project_id, known.persons, known.version_floor)
-    added = new_types(known.types, named_types(arrived))
-    types = {**known.types, **added}
-    events = [_event(project_id, one, population, types) for one in arrived]
-    return Resolved(
-        project_id,
-        events,
-        population.changes(),
-        population.persons(),
-        added,
-        _groups(arrived, types, known.groups),
-        frozenset(event.event for event in events),
-        known.properties.new(_properties_by_event(arrived)),
-        sent - len(arrived),
-    )
+class Resolution:
+    """One project's part of a run, whose events are resolved in their order as they are asked for.
+    The same input always gives the same outcome.
+
+    arrived: the events that are stored
+    """
+
+    def __init__(self, project_id: int, arrived: Sequence[Arrived], known: Known) -> None:
+        self.project_id = project_id
+        self.arrived = without_erased(arrived, known.erasures)
+        self._erased = len(arrived) - len(self.arrived)
+        self._known = known
+        self._population = Population(project_id, known.persons, known.version_floor)
+        self._new_types = new_types(known.types, named_types(self.arrived))
+        self._types = {**known.types, **self._new_types}
+
+    def events(self) -> Iterator[Event]:
+        """To be taken once."""
+        for one in self.arrived:
+            yield self._event(one)
+
+    def outcome(self) -> Resolved:
+        """To be taken once, after all events."""
+        by_name = _properties_by_name(self.arrived)
+        return Resolved(
+            self.project_id,
+            self.arrived,
+            self._population.changes(),
+            self._population.persons(),
+            self._new_types,
+            _groups(self.arrived, self._types, self._known.groups),
+            frozenset(by_name),
+            self._known.properties.new(by_name),
+            self._erased,
+        )
+
+    def _event(self, arrived: Arrived) -> Event:
+        prepared = arrived.prepared
+        person = self._population.apply(prepared.person_command())
+        properties: dict[str, Any] = prepared.properties
+        if prepared.groups:
+            properties = {**properties, **group_columns(prepared.groups, self._types)}
+        return Event(
+            self.project_id,
+            prepared.uuid,
+            prepared.name,
+            prepared.distinct_id,
+            person,
+            prepared.timestamp,
+            arrived.received_at,
+            _encode(properties),
+        )
 
 
-def _properties_by_event(arrived: Iterable[Arrived]) -> dict[str, list[Mapping[str, Any]]]:
+def _properties_by_name(arrived: Iterable[Arrived]) -> dict[str, list[Mapping[str, Any]]]:
     found: dict[str, list[Mapping[str, Any]]] = {}
     for one in arrived:
         prepared = one.prepared
@@ -112,26 +147,6 @@ def _properties_by_event(arrived: Iterable[Arrived]) -> dict[str, list[Mapping[s
         else:
             found[prepared.name] = [prepared.properties]
     return found
-
-
-def _event(
-    project_id: int, arrived: Arrived, population: Population, types: Mapping[str, int]
-) -> Event:
-    prepared = arrived.prepared
-    person = population.apply(prepared.person_command())
-    properties: dict[str, Any] = prepared.properties
-    if prepared.groups:
-        properties = {**properties, **group_columns(prepared.groups, types)}
-    return Event(
-        project_id,
-        prepared.uuid,
-        prepared.name,
-        prepared.distinct_id,
-        person,
-        prepared.timestamp,
-        arrived.received_at,
-        _encode(properties),
-    )
 
 
 def _groups(

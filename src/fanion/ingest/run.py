@@ -20,12 +20,14 @@ RulesOf = Callable[[int], ProjectRules]
 @dataclass(frozen=True, slots=True)
 class PreparedRun:
     """arrived: by project, in the order of arrival; dropped: items by reason
+    named:   the ids that clients gave to those that arrived, by project
     tally:   of the dropped items
     """
 
     first: int
     last: int
     arrived: Mapping[int, Sequence[Arrived]]
+    named: Mapping[int, Sequence[UUID]] = field(default_factory=dict)
     dropped: Mapping[Drop, int] = field(default_factory=dict)
     tally: Tally = field(default_factory=Tally)
 
@@ -50,19 +52,10 @@ class PreparedRun:
             counts += arrived
         return joined(self.tally, Tally(counts))
 
-    def named_ids(self) -> dict[int, list[UUID]]:
-        """The ids that clients gave, by project."""
-        return {
-            project_id: [one.prepared.uuid for one in events if one.is_named]
-            for project_id, events in self.arrived.items()
-        }
-
-    def named_days(self) -> dict[int, list[date]]:
-        """The days, in UTC, of the events to which clients gave an id, by project."""
-        return {
-            project_id: sorted({one.prepared.timestamp.date() for one in events if one.is_named})
-            for project_id, events in self.arrived.items()
-        }
+    def named_days(self, project_id: int) -> list[date]:
+        """The days, in UTC, of the events to which clients gave an id."""
+        events = self.arrived[project_id]
+        return sorted({one.prepared.timestamp.date() for one in events if one.is_named})
 
 
 def prepare_run(
@@ -95,7 +88,15 @@ def prepare_run(
             else:
                 is_named = bool(item.get("uuid"))
                 of_project.append(Arrived(outcome, envelope.received_at, is_named))
-    return PreparedRun(entries[0].id, entries[-1].id, arrived, counts, dropped.tally())
+    named = _named(arrived)
+    return PreparedRun(entries[0].id, entries[-1].id, arrived, named, counts, dropped.tally())
+
+
+def _named(arrived: Mapping[int, Sequence[Arrived]]) -> dict[int, list[UUID]]:
+    return {
+        project_id: [one.prepared.uuid for one in events if one.is_named]
+        for project_id, events in arrived.items()
+    }
 
 
 def count_items(body: bytes) -> int:
@@ -115,6 +116,10 @@ def without_duplicates(
             one with the time of this run's own is no repetition, but was stored by an attempt
             at this run that did not come to its end
     """
+    if not any(map(len, stored.values())) and all(
+        len(set(uuids)) == len(uuids) for uuids in run.named.values()
+    ):
+        return run
     kept: dict[int, list[Arrived]] = {}
     left_out = Dropped()
     for project_id, events in run.arrived.items():
@@ -132,7 +137,8 @@ def without_duplicates(
     if not tally.counts:
         return run
     dropped = {**run.dropped, Drop.DUPLICATE: sum(tally.counts.values())}
-    return replace(run, arrived=kept, dropped=dropped, tally=joined(run.tally, tally))
+    tally = joined(run.tally, tally)
+    return replace(run, arrived=kept, named=_named(kept), dropped=dropped, tally=tally)
 
 
 def _as_sent(prepared: Prepared) -> dict[str, Any]:

@@ -301,8 +301,8 @@ def _write_parts(
 
 def _counts(written: Sequence[Written]) -> Mapping[tuple[int, str], int]:
     """How many events are stored, by project and name."""
-    stored = (event for part in written for event in part.resolved.events)
-    return Counter((event.project_id, event.event) for event in stored)
+    parts = (part.resolved for part in written)
+    return Counter((part.project_id, one.prepared.name) for part in parts for one in part.arrived)
 
 
 def _bury(connection: Connection, stand: _Stand, entry: Entry, items: int, error: str) -> None:
