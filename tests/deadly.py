@@ -11,14 +11,20 @@ class Killed(BaseException):
 
 
 class Deadly:
-    """An event store whose process is killed right after an insert was stored."""
+    """An event store whose process is killed right after an insert was stored.
 
-    def __init__(self, store: EventStore) -> None:
+    inserts: which one it is
+    """
+
+    def __init__(self, store: EventStore, inserts: int = 1) -> None:
         self._store = store
+        self._inserts = inserts
 
     async def insert(self, batch: Batch, token: str) -> None:
         await self._store.insert(batch, token)
-        raise Killed
+        self._inserts -= 1
+        if self._inserts < 1:
+            raise Killed
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)

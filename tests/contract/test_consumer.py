@@ -1,6 +1,7 @@
 """Ingestion whatever happens in between: each envelope once, in order, none in the way."""
 
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -8,7 +9,9 @@ import pytest
 from sqlalchemy import select
 
 from fanion.db.tables import dead_letters
+from fanion.events.rows import event_blocks
 from fanion.events.store import EventStore
+from fanion.ingest import consumer
 from fanion.log.port import Envelope
 from tests.application import Home, Json, open_home, open_site
 from tests.deadly import Deadly, Killed
@@ -26,10 +29,18 @@ async def send(home: Home, *items: Json) -> None:
     assert (await home.public.post("/batch/", json=body)).status_code == 200
 
 
+@pytest.mark.parametrize("inserts", [1, 2, 3])
 async def test_what_was_in_hand_when_the_process_died_is_there_once(
-    records_url: str, events: EventStore, project_id: int, tmp_path: Path
+    records_url: str,
+    events: EventStore,
+    project_id: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    inserts: int,
 ) -> None:
-    deadly = cast(EventStore, Deadly(events))
+    """Two blocks of events, and the persons."""
+    monkeypatch.setattr(consumer, "event_blocks", partial(event_blocks, rows_max=2))
+    deadly = cast(EventStore, Deadly(events, inserts))
     with pytest.raises((Killed, BaseExceptionGroup)):
         async with (
             open_site(records_url, deadly, tmp_path) as site,

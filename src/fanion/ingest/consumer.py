@@ -2,27 +2,25 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
-from functools import partial
+from datetime import datetime
 from itertools import chain
 from time import monotonic, perf_counter
-from uuid import UUID
 
 import structlog
 
-from fanion.events.rows import Batch, encode, event_blocks
+from fanion.events.rows import Batch, event_blocks
 from fanion.events.store import EventStore
 from fanion.ingest.courtesy import Courtesy
 from fanion.ingest.dead_letters_store import MarkedLetter
 from fanion.ingest.insertion_consumer import insertion
 from fanion.ingest.ledger import Tally
-from fanion.ingest.mirror import mirrored_overrides, mirrored_persons
+from fanion.ingest.mirror import mirrored
 from fanion.ingest.patience import Patience
 from fanion.ingest.prepared import Drop, GeoIp, ProjectRules
+from fanion.ingest.repetitions_store import Repetitions
 from fanion.ingest.resolve import Known, Resolution
 from fanion.ingest.retry_consumer import LOOK_EVERY_S, Retries, error_text, first_error
 from fanion.ingest.run import PreparedRun, count_items, prepare_run, without_duplicates
-from fanion.ingest.seen import SeenIds
 from fanion.ingest.store import IngestStore, NotOurs, Written
 from fanion.log.port import AcceptLog, Entry
 from fanion.metrics import Metrics
@@ -37,11 +35,6 @@ LINGER_S = 0.1
 # and the answer to a capture request waits for that same disk.
 BUSY_ENVELOPES = 200
 BUSY_LINGER_S = 0.5
-# Clients retry for minutes.
-REMEMBERED = timedelta(hours=2)
-REMEMBERED_MAX = 2_000_000
-# Of one run of an import; one in the order of time spans few. Asking for all would read all.
-IMPORTED_DAYS_MAX = 400
 # How often a server that does not ingest looks whether it should.
 STAND_BY_S = 1.0
 
@@ -81,9 +74,9 @@ class Consumer:
         self._turn = turn
         self.historical = historical
         self._geoip = geoip
-        self._seen = SeenIds()
         failures = metrics.store_errors.labels("ingestion")
         self._patience = Patience(failures)
+        self._repetitions = Repetitions(events, self._patience, historical=historical)
         self._retries = Retries(store.letters, self._prepared, self._store_letter, now, failures)
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
         self._stopping = asyncio.Event()
@@ -151,7 +144,7 @@ class Consumer:
         """Become the one that ingests; take the run again that was in hand when the process
         before this one died. raises: NotOurs"""
         position = await self._patience.until_done(lambda: self._store.take(self._now()))
-        await self._remember()
+        await self._repetitions.recall(self._now())
         self._store.recent.forget()
         self.position = position.at
         while self.position < position.claimed:
@@ -202,7 +195,7 @@ class Consumer:
         try:
             if prepared is None:
                 prepared = await self._prepared(entries)
-            run = await self._fresh(prepared)
+            run = await self._repetitions.left_out(prepared)
             await self._patience.until_done(lambda: self._in_turn(lambda: self._store_run(run)))
         except NotOurs:
             raise
@@ -216,44 +209,8 @@ class Consumer:
             return
         self.position = prepared.last
         self._stored_at = monotonic()
-        await self._remember_ids(run)
+        await self._repetitions.remember(run)
         await self._trim()
-
-    async def _fresh(self, run: PreparedRun) -> PreparedRun:
-        """Without events that a client sent before: a retry keeps its events' ids."""
-        stored: dict[int, dict[UUID, datetime]] = {}
-        for project_id, uuids in run.named.items():
-            known = await self._imported(run, project_id) if self.historical else {}
-            unknown = [one for one in uuids if one not in known] if known else uuids
-            perhaps = await asyncio.to_thread(self._seen.perhaps, unknown)
-            stored[project_id] = {**known, **await self._existing(project_id, perhaps)}
-        return await asyncio.to_thread(without_duplicates, run, stored)
-
-    async def _existing(self, project_id: int, uuids: Sequence[UUID]) -> Mapping[UUID, datetime]:
-        if not uuids:
-            return {}
-        ask = partial(self._events.existing, project_id, uuids)
-        return await self._patience.until_done(ask)
-
-    async def _imported(self, run: PreparedRun, project_id: int) -> Mapping[UUID, datetime]:
-        """An import may be repeated after months, which no memory knows: the store is asked. A
-        copy of an event has its time, so that few days need to be looked at."""
-        days = run.named_days(project_id)
-        if not 0 < len(days) <= IMPORTED_DAYS_MAX:
-            return {}
-        ask = partial(self._events.existing_on, project_id, run.named[project_id], days)
-        return await self._patience.until_done(ask)
-
-    async def _remember(self) -> None:
-        """What was stored before this process began counts as seen."""
-        since = self._now() - REMEMBERED
-        self._seen.add(
-            await self._patience.until_done(lambda: self._events.recent_ids(since, REMEMBERED_MAX))
-        )
-
-    async def _remember_ids(self, run: PreparedRun) -> None:
-        for uuids in run.named.values():
-            await asyncio.to_thread(self._seen.add, uuids)
 
     async def _in_turn(self, store: Callable[[], Awaitable[None]]) -> None:
         async with self._turn:
@@ -292,7 +249,7 @@ class Consumer:
         stored = {key: await self._events.existing(key, uuids) for key, uuids in named if uuids}
         fresh = without_duplicates(run, stored)
         await self._in_turn(lambda: self._settle(letter, fresh))
-        await self._remember_ids(fresh)
+        await self._repetitions.remember(fresh)
 
     async def _settle(self, letter: MarkedLetter, run: PreparedRun) -> None:
         started = perf_counter()
@@ -383,12 +340,7 @@ def _blocks(resolutions: Sequence[Resolution]) -> Iterator[bytes]:
 
 
 def _mirrored(written: Sequence[Written], version: int) -> Batch:
-    """What the event store keeps a copy of. version: of overrides. raises: EventRejected"""
-    persons, overrides = [], []
-    for part in written:
-        persons += mirrored_persons(part.resolved)
-        overrides += mirrored_overrides(part.resolved.project_id, part.overrides, version)
-    return encode((), persons, overrides)
+    return mirrored(((part.resolved, part.overrides) for part in written), version)
 
 
 def _is_full(entries: Sequence[Entry]) -> bool:
