@@ -32,8 +32,10 @@ class Repetitions:
 
     async def recall(self, now: datetime) -> None:
         """What was stored before this process began counts as seen."""
-        ask = partial(self._events.recent_ids, now - REMEMBERED, REMEMBERED_MAX)
-        self._seen.add(await self._patience.until_done(ask))
+        since = now - REMEMBERED
+        self._seen.add(
+            await self._patience.until_done(lambda: self._events.recent_ids(since, REMEMBERED_MAX))
+        )
 
     async def remember(self, run: PreparedRun) -> None:
         """To be called when the run is stored."""
