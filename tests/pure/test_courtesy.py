@@ -2,7 +2,13 @@
 
 import pytest
 
-from fanion.ingest.courtesy import LAG_MAX_S, REST, Courtesy
+from fanion.ingest.courtesy import (
+    CROWDED_RUN_BYTES_MAX,
+    LAG_MAX_S,
+    REST,
+    RUN_BYTES_MAX,
+    Courtesy,
+)
 
 
 @pytest.mark.parametrize(
@@ -30,3 +36,14 @@ def test_the_rate_is_that_of_the_time_since_the_run_before() -> None:
     assert courtesy.rest_s(5_000, 101.0, 0.5, 1.0) > 0
     assert courtesy.rest_s(5_500, 102.0, 0.5, 1.0) == 0
     assert courtesy.rest_s(5_500, 102.0, 0.5, 1.0) == 0
+
+
+def test_runs_are_small_while_many_ask() -> None:
+    courtesy = Courtesy(answered=0, at=100.0)
+    assert courtesy.run_bytes_max == RUN_BYTES_MAX
+
+    courtesy.rest_s(5_000, 101.0, 0.5, LAG_MAX_S)
+    assert courtesy.run_bytes_max == CROWDED_RUN_BYTES_MAX
+
+    courtesy.rest_s(5_100, 102.0, 0.5, LAG_MAX_S)
+    assert courtesy.run_bytes_max == RUN_BYTES_MAX

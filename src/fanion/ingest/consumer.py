@@ -25,10 +25,8 @@ from fanion.ingest.store import IngestStore, NotOurs, Written
 from fanion.log.port import AcceptLog, Entry
 from fanion.metrics import Metrics
 
-# Prepared while the run before is stored, in several blocks: of which some are stored while others
-# are made. Each event takes about 3 KB until then.
-RUN_ENVELOPES_MAX = 20_000
-RUN_BYTES_MAX = 16 * 1024 * 1024
+# Of single events, which come with many requests. Each takes about 3 KB until it is stored.
+RUN_ENVELOPES_MAX = 5_000
 # Every insert is a part that the event store has to merge; ten a second are no burden.
 LINGER_S = 0.1
 # Under load an insert waits longer and takes more: each one makes the disk sync several files,
@@ -162,7 +160,7 @@ class Consumer:
         while True:
             await self._undisturbed.wait()
             entries = await self._patience.until_done(lambda: self._read(after))
-            if not _is_full(entries):
+            if not _is_full(entries, self._courtesy.run_bytes_max):
                 await self._idle.wait()
                 linger_s = self.linger_s if len(entries) < BUSY_ENVELOPES else BUSY_LINGER_S
                 await asyncio.sleep(max(0.0, self._stored_at + linger_s - monotonic()))
@@ -175,7 +173,7 @@ class Consumer:
 
     async def _read(self, after: int) -> Sequence[Entry]:
         return await self._accepted.read(
-            after, RUN_ENVELOPES_MAX, RUN_BYTES_MAX, historical=self.historical
+            after, RUN_ENVELOPES_MAX, self._courtesy.run_bytes_max, historical=self.historical
         )
 
     async def _prepare(self, entries: Sequence[Entry]) -> PreparedRun | None:
@@ -343,10 +341,10 @@ def _mirrored(written: Sequence[Written], version: int) -> Batch:
     return mirrored(((part.resolved, part.overrides) for part in written), version)
 
 
-def _is_full(entries: Sequence[Entry]) -> bool:
+def _is_full(entries: Sequence[Entry], bytes_max: int) -> bool:
     if len(entries) >= RUN_ENVELOPES_MAX:
         return True
-    return sum(len(entry.envelope.body) for entry in entries) >= RUN_BYTES_MAX // 2
+    return sum(len(entry.envelope.body) for entry in entries) >= bytes_max // 2
 
 
 def _tally(run: PreparedRun, resolutions: Sequence[Resolution]) -> Tally:
