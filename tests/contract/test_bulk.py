@@ -21,7 +21,7 @@ def row(number: int) -> tuple[Any, ...]:
     return (7, uuid4(), properties, number % 2 == 0, AT, 2**40 + number, None)
 
 
-@pytest.mark.parametrize("count", [1, 499, 500, 501, 1203])
+@pytest.mark.parametrize("count", [1, 3, 511, 512, 513, 1203])
 async def test_every_row_comes_back_as_it_was_given(records: Records, count: int) -> None:
     rows = [row(number) for number in range(count)]
 

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, Dialect, Table
 
 # SQLite takes 32,766 values a statement. More rows at once are no faster, more ids much slower.
-_ROWS_MAX = 500
+_ROWS_MAX = 512
 IDS_MAX = 2_000
 
 Values = Sequence[Any]
@@ -74,14 +74,18 @@ def as_bound(connection: Connection, table: Table, column: str, values: Values) 
 def _portions(
     dialect: Dialect, table: Table, columns: tuple[str, ...], rows: Sequence[Values]
 ) -> Iterator[tuple[int, tuple[Any, ...]]]:
-    """How many rows, and all their values."""
-    for start in range(0, len(rows), _ROWS_MAX):
-        some = rows[start : start + _ROWS_MAX]
+    """How many rows, and all their values. The numbers of rows are powers of two: PostgreSQL keeps
+    every statement prepared, each with a megabyte or two."""
+    start = 0
+    while waiting := len(rows) - start:
+        count = min(_ROWS_MAX, 1 << (waiting.bit_length() - 1))
+        some = rows[start : start + count]
+        start += count
         by_column: list[Values] = []
         for name, values in zip(columns, zip(*some, strict=True), strict=True):
             process = _processor(dialect, table, name)
             by_column.append(values if process is None else [process(value) for value in values])
-        yield len(some), tuple(chain.from_iterable(zip(*by_column, strict=True)))
+        yield count, tuple(chain.from_iterable(zip(*by_column, strict=True)))
 
 
 @cache

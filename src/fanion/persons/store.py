@@ -166,7 +166,7 @@ def _create(connection: Connection, project_id: int, created: Sequence[PersonSta
 
 
 def _merge(connection: Connection, merged: Sequence[Merged]) -> None:
-    moves = [(one.person.id, one.into.id) for one in merged]
+    moves = [(one.person.id, one.into.id) for one in merged]  # to those who survive the run
     update_rows(connection, person_distinct_ids, ("person_id", "person_id"), moves)
     named = [{"gone": gone, "survivor": survivor} for gone, survivor in moves]
     move_kept_identities(connection, named)
