@@ -75,7 +75,7 @@ def _portions(
     dialect: Dialect, table: Table, columns: tuple[str, ...], rows: Sequence[Values]
 ) -> Iterator[tuple[int, tuple[Any, ...]]]:
     """How many rows, and all their values. The numbers of rows are powers of two: PostgreSQL keeps
-    every statement prepared, each with a megabyte or two."""
+    every statement prepared."""
     start = 0
     while waiting := len(rows) - start:
         count = min(_ROWS_MAX, 1 << (waiting.bit_length() - 1))
