@@ -27,7 +27,7 @@ class PreparedRun:
     first: int
     last: int
     arrived: Mapping[int, Sequence[Arrived]]
-    named: Mapping[int, Sequence[UUID]] = field(default_factory=dict)
+    named: Mapping[int, Sequence[UUID]]
     dropped: Mapping[Drop, int] = field(default_factory=dict)
     tally: Tally = field(default_factory=Tally)
 
