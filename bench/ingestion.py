@@ -19,7 +19,7 @@ PERSONS = 20_000
 BATCH = 500
 CLIENTS = 4
 GIVE_UP_S = 300
-LOOK_S = 0.25  # looking every 0.05 s took a fifth of the machine from what is measured
+LOOK_S = 0.25  # looking every 0.05 s took a sixth of the machine from what is measured
 MEMORY_MB_MAX = 1536
 
 # Makes the event of a number.

@@ -42,8 +42,8 @@ _EVENT_COLUMNS = """project_id  UInt64,
 # together. 2,048 rows a granule: a page of 100 events lies in 100 granules, and lookups by
 # id took 30 ms instead of 120 ms (5 M events).
 # Merges are forced to disk too: the embedded engine drops the parts they replace at once.
-# Merges begin with more parts than usual, eight: of 26,000 events a second they took 12 µs an event
-# with the usual five, and take 8.
+# Merges begin with more parts than usual, eight: they took 12 µs an event with the usual five, and
+# take 7 to 8.
 # Before 2010 all time is one partition, so that an import of any age writes few parts.
 _EVENTS = f"""
   CREATE TABLE IF NOT EXISTS events (

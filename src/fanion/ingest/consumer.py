@@ -25,7 +25,7 @@ from fanion.ingest.store import IngestStore, NotOurs, Written
 from fanion.log.port import AcceptLog, Entry
 from fanion.metrics import Metrics
 
-# Of single events, which come with many requests. Each takes about 3 KB until it is stored.
+# Of single events, which come with many requests: more at once would only cost memory.
 RUN_ENVELOPES_MAX = 5_000
 # Every insert is a part that the event store has to merge; ten a second are no burden.
 LINGER_S = 0.1

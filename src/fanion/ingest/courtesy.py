@@ -12,8 +12,8 @@ REST = 6.0
 LAG_MAX_S = 10.0
 
 
-# A run is not interrupted. Beside many requests runs are short, of a second at most; larger ones
-# make fewer parts, which spares a tenth of all that an event costs.
+# A run is not interrupted. Beside many requests runs are short, of a second or so; larger ones
+# make fewer parts, which spares a seventh of all that an event costs.
 RUN_BYTES_MAX = 16 * 1024 * 1024
 CROWDED_RUN_BYTES_MAX = 4 * 1024 * 1024
 
