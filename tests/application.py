@@ -2,10 +2,11 @@
 
 import asyncio
 import io
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from types import MethodType
 from typing import Any, cast
 from uuid import UUID, uuid4
@@ -19,7 +20,7 @@ from fanion.db.engine import Records, open_records
 from fanion.db.tables import memberships, organizations, personal_api_keys, projects, users
 from fanion.events.event import EventStoreUnavailable
 from fanion.events.store import EventStore
-from fanion.log.port import AcceptLog, Backlog, Entry, Envelope
+from fanion.log.port import AcceptLog, Backlog, Entry, Envelope, Receipt
 from fanion.logs import LineWriter
 from fanion.main import Running, build
 from fanion.metrics import Metrics
@@ -35,20 +36,45 @@ INGESTED_S = 30
 Json = dict[str, Any]
 
 
+@dataclass(frozen=True)
+class _Noted:
+    """A receipt of somebody else's; its id is noted first."""
+
+    receipt: Receipt
+    note: Callable[[int], None]
+
+    def done(self) -> bool:
+        return self.receipt.done()
+
+    def set_result(self, entry_id: int, /) -> None:
+        self.note(entry_id)
+        self.receipt.set_result(entry_id)
+
+    def set_exception(self, exception: Exception, /) -> None:
+        self.receipt.set_exception(exception)
+
+
 class WatchedLog:
-    """The real accept log; it also knows when all that it took has been ingested."""
+    """The real accept log; it also knows when all that it took has been ingested.
+
+    prompt: how many appends needed no task
+    """
 
     def __init__(self, log: AcceptLog) -> None:
         self._log = log
         self._appended = {False: 0, True: 0}
         self._trimmed = {False: 0, True: 0}
         self._moved = asyncio.Condition()
+        self.prompt = 0
 
     async def append(self, envelope: Envelope) -> int:
         entry_id = await self._log.append(envelope)
-        lane = envelope.historical
-        self._appended[lane] = max(self._appended[lane], entry_id)
+        self._note(envelope.historical, entry_id)
         return entry_id
+
+    def append_for(self, receipt: Receipt, envelope: Envelope) -> None:
+        self.prompt += 1
+        self._log.append_for(_Noted(receipt, partial(self._note, envelope.historical)), envelope)
 
     async def trim(self, upto: int, *, historical: bool = False) -> None:
         """The consumer lets go of what it has stored."""
@@ -56,6 +82,9 @@ class WatchedLog:
         async with self._moved:
             self._trimmed[historical] = upto
             self._moved.notify_all()
+
+    def _note(self, lane: bool, entry_id: int) -> None:
+        self._appended[lane] = max(self._appended[lane], entry_id)
 
     async def all_ingested(self) -> None:
         def done() -> bool:

@@ -4,7 +4,7 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 
-from fanion.log.port import Envelope, LogFull
+from fanion.log.port import Envelope, LogFull, Receipt
 
 WAITING_MAX = 20_000  # appends, in one lane; half a second at the rate of one core
 WAITING_BYTES_MAX = 256 * 1024**2  # bodies that wait in memory, in one lane
@@ -14,11 +14,11 @@ GROUP_BYTES_MAX = 4 * 1024**2  # bodies; compressing and writing them takes abou
 # Writes a group and returns its ids, in its order; LogFull or OSError when nothing was kept.
 Commit = Callable[[Sequence[Envelope]], Awaitable[Sequence[int]]]
 
-_Waiting = tuple[Envelope, "asyncio.Future[int]"]
+_Waiting = tuple[Envelope, Receipt]
 
 
 class GroupCommit:
-    """One lane of a log. An append costs its share of a commit and one future."""
+    """One lane of a log. An append costs its share of a commit, and its receipt."""
 
     def __init__(self, commit: Commit) -> None:
         self._commit = commit
@@ -28,6 +28,7 @@ class GroupCommit:
         self._task: asyncio.Task[None] | None = None
         self._is_closed = False
         self._last = 0
+        self._former = 0  # how many the last group had
         self._moved = asyncio.Event()
 
     def append(self, envelope: Envelope) -> "asyncio.Future[int]":
@@ -35,17 +36,21 @@ class GroupCommit:
 
         raises: LogFull, OSError when the log is closed
         """
+        future: asyncio.Future[int] = self._loop.create_future()
+        self.append_for(future, envelope)
+        return future
+
+    def append_for(self, receipt: Receipt, envelope: Envelope) -> None:
+        """As `append`."""
         if self._is_closed:
             raise OSError("the accept log is closed")
         if len(self._waiting) >= WAITING_MAX or self._waiting_bytes > WAITING_BYTES_MAX:
             raise LogFull("too many appends wait for the disk")
-        future: asyncio.Future[int] = self._loop.create_future()
-        self._waiting.append((envelope, future))
+        self._waiting.append((envelope, receipt))
         self._waiting_bytes += len(envelope.body)
         if self._task is None:
             # Starts in the next turn of the loop: all of this turn's appends share a commit.
             self._task = self._loop.create_task(self._commit_all())
-        return future
 
     async def appended(self, after: int) -> None:
         """Wait until this process has appended an id > after."""
@@ -70,13 +75,18 @@ class GroupCommit:
         """The next group, without the appends whose callers have gone."""
         group: list[_Waiting] = []
         group_bytes = 0
-        while self._waiting and len(group) < GROUP_MAX and group_bytes < GROUP_BYTES_MAX:
+        # Half of what is under way: while it is written, clients whose appends were in the former
+        # group send their next. With all that waits, most of them would wait for the disk at the
+        # same time, and this process with them.
+        group_max = min(GROUP_MAX, (len(self._waiting) + self._former + 1) // 2)
+        while self._waiting and len(group) < group_max and group_bytes < GROUP_BYTES_MAX:
             waiting = self._waiting.popleft()
             body_bytes = len(waiting[0].body)
             self._waiting_bytes -= body_bytes
-            if not waiting[1].cancelled():
+            if not waiting[1].done():
                 group.append(waiting)
                 group_bytes += body_bytes
+        self._former = len(group)
         return group
 
     async def _commit_group(self, group: list[_Waiting]) -> None:
@@ -95,17 +105,18 @@ class GroupCommit:
             _refuse(group, OSError("the accept log was stopped"))
             raise
         else:
-            self._accept(group, ids)
+            # Behind the next group's way to the store, which works while these are answered.
+            self._loop.call_soon(self._accept, group, ids)
 
     def _accept(self, group: list[_Waiting], ids: Sequence[int]) -> None:
-        for (_, future), entry_id in zip(group, ids, strict=True):
-            if not future.done():
-                future.set_result(entry_id)
+        for (_, receipt), entry_id in zip(group, ids, strict=True):
+            if not receipt.done():
+                receipt.set_result(entry_id)
         self._last = ids[-1]
         self._moved.set()
 
 
 def _refuse(group: Sequence[_Waiting], error: Exception) -> None:
-    for _, future in group:
-        if not future.done():
-            future.set_exception(error)
+    for _, receipt in group:
+        if not receipt.done():
+            receipt.set_exception(error)

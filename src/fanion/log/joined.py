@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
 from fanion.log.group import GroupCommit
-from fanion.log.port import Envelope
+from fanion.log.port import Envelope, Receipt
 from fanion.log.writer_channel import WriterChannel, connect
 
 
@@ -27,8 +27,10 @@ class JoinedLog:
 
     def append(self, envelope: Envelope) -> Awaitable[int]:
         """As AcceptLog."""
-        lane = self._historical if envelope.historical else self._live
-        return lane.append(envelope)
+        return self._lane(envelope).append(envelope)
+
+    def append_for(self, receipt: Receipt, envelope: Envelope) -> None:
+        self._lane(envelope).append_for(receipt, envelope)
 
     async def close(self) -> None:
         """Write what still waits, and refuse what comes later (OSError)."""
@@ -36,6 +38,9 @@ class JoinedLog:
         await self._historical.close()
         if self._channel is not None:
             await self._channel.close()
+
+    def _lane(self, envelope: Envelope) -> GroupCommit:
+        return self._historical if envelope.historical else self._live
 
     async def _commit(self, envelopes: Sequence[Envelope], *, historical: bool) -> Sequence[int]:
         channel = self._channel

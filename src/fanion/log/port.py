@@ -7,7 +7,7 @@ from typing import Protocol
 import msgspec
 
 
-class Envelope(msgspec.Struct, frozen=True):
+class Envelope(msgspec.Struct, frozen=True, gc=False):
     """One accepted request.
 
     received_at: aware, UTC
@@ -46,8 +46,24 @@ class LogFull(Exception):
     """The log has reached its size limit, or too many appends wait; nothing was appended."""
 
 
+class Receipt(Protocol):
+    """Is told once what became of an append, in the event loop; a future is one.
+
+    done: whether nobody waits for it any more: then the append may be left out
+    """
+
+    def done(self) -> bool: ...
+
+    def set_result(self, result: int, /) -> None: ...
+
+    def set_exception(self, exception: Exception, /) -> None: ...
+
+
 class Appends(Protocol):
     """What capture needs of the accept log."""
+
+    def append_for(self, receipt: Receipt, envelope: Envelope) -> None:
+        """As `append`, for whoever needs neither a future nor a task to go on."""
 
     def append(self, envelope: Envelope) -> Awaitable[int]:
         """The id, once the envelope is durable.

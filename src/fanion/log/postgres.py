@@ -9,7 +9,7 @@ from typing import Any
 import asyncpg
 
 from fanion.log.group import GroupCommit
-from fanion.log.port import Backlog, Entry, Envelope, LogFull
+from fanion.log.port import Backlog, Entry, Envelope, LogFull, Receipt
 
 CONNECTIONS_MAX = 4  # both lanes append, the consumer reads, one trims
 CONNECT_S = 5.0
@@ -108,6 +108,9 @@ class PostgresLog:
 
     def append(self, envelope: Envelope) -> Awaitable[int]:
         return self._lane(envelope.historical).append(envelope)
+
+    def append_for(self, receipt: Receipt, envelope: Envelope) -> None:
+        self._lane(envelope.historical).append_for(receipt, envelope)
 
     async def read(
         self, after: int, envelopes_max: int, bytes_max: int, *, historical: bool = False

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from fanion.log.group import GroupCommit
-from fanion.log.port import Backlog, Entry, Envelope
+from fanion.log.port import Backlog, Entry, Envelope, Receipt
 from fanion.log.sqlite_file import DISK_FREE_BYTES_MIN, LogFile, LogReader
 from fanion.log.writer import Writer, WriterThread, run_in
 from fanion.log.writer_main import Open
@@ -32,6 +32,9 @@ class SqliteLog:
 
     def append(self, envelope: Envelope) -> Awaitable[int]:
         return self._lane(envelope.historical).append(envelope)
+
+    def append_for(self, receipt: Receipt, envelope: Envelope) -> None:
+        self._lane(envelope.historical).append_for(receipt, envelope)
 
     async def read(
         self, after: int, envelopes_max: int, bytes_max: int, *, historical: bool = False
