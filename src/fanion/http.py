@@ -1,10 +1,13 @@
 """A request and a response of the public hot endpoints, free of any server's types."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from functools import lru_cache
 from typing import Any, Protocol
 
 import msgspec
 from msgspec import Struct
+
+from fanion.errors import AppError
 
 
 class Headers(Protocol):
@@ -39,6 +42,18 @@ class Response(Struct):
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
+# Takes the response, or why there is none, once, in the event loop. Never raises.
+Reply = Callable[[Response | Exception], None]
+# Body, peer and reply of a request that needs no task: it is replied to later, never before this
+# returns. False for a request that is none of those; then nothing has happened.
+PromptEndpoint = Callable[[bytes, str, Reply], bool]
+# The endpoint of all requests with a query and headers; None where they need a task.
+Promptly = Callable[[str, Headers], PromptEndpoint | None]
+
+
+def refused(error: AppError) -> Response:
+    return Response(error.status, error.body(), error.headers())
+
 
 # What proxies write that do not tell the caller's address. source: RFC 7239 section 6.2
 UNKNOWN_ADDRESS = "unknown"
@@ -50,14 +65,25 @@ def client_ip(request: Request, *, trust_forwarded: bool) -> str:
 
     source: capture.md section 1
     """
-    forwarded = request.headers.get("x-forwarded-for") if trust_forwarded else None
+    forwarded = forwarded_ip(request.headers) if trust_forwarded else None
+    return address_of(request.peer) if forwarded is None else forwarded
+
+
+def forwarded_ip(headers: Headers) -> str | None:
+    """As `client_ip`; None when no proxy tells anything."""
+    forwarded = headers.get("x-forwarded-for")
     if not forwarded:
-        return request.peer.rpartition(":")[0].strip("[]")
+        return None
     first: str = forwarded.partition(",")[0].strip()
     if first.lower() == UNKNOWN_ADDRESS:
         return ""
     host, _, port = first.partition(":")
     return host if port.isdigit() else first.strip("[]")
+
+
+@lru_cache(1024)  # a client asks again and again on the same connection
+def address_of(peer: str) -> str:
+    return peer.rpartition(":")[0].strip("[]")
 
 
 def is_known_version(if_none_match: str | None, etag: str) -> bool:

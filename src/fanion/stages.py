@@ -68,7 +68,7 @@ async def run_stages(start: Start, answering: "asyncio.Task[bool]") -> None:
         async with beside(*public.flags.followers, streams, partial(_leave, standing_by)):
             try:
                 opening = opening_application(start.settings, public, start.lines)
-                await start.http.show(opening.answer)
+                await start.http.show(opening)
                 async with _event_store(start.settings) as events:
                     await _serve_everything(start, public, events)
             finally:
@@ -89,7 +89,7 @@ async def _stand_by(
         return False
     structlog.get_logger().error("records_unavailable_at_start", serving="kept flags")
     application = standby_application(start.settings, kept, start.metrics, start.lines, utc_now)
-    await start.http.show((await standing_by.enter_async_context(application)).answer)
+    await start.http.show(await standing_by.enter_async_context(application))
     collect_garbage()
     start.announce(f"Fanion serves flags on {start.settings.address}; nothing else yet")
     return True
@@ -132,7 +132,7 @@ async def _serve_everything(start: Start, public: PublicParts, events: "EventSto
     ingesting.add_done_callback(lambda _: start.stop.set())
     async with beside(*running.followers):
         try:
-            await start.http.show(running.application.answer)
+            await start.http.show(running.application)
             start.announce(greeting(start.settings, made))
             await loaded("fanion.fronts.running")
             from fanion.fronts.running import fronts

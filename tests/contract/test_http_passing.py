@@ -12,6 +12,8 @@ import pytest
 
 from fanion.server.connection import Connection
 from fanion.server.exchange import Exchange, Scope
+from fanion.server.prompt import Prompt
+from fanion.server.request_head import RequestHead
 from fanion.server.serve import HttpServer
 from tests.server import free_port
 
@@ -38,6 +40,9 @@ class House:
             await self.is_held.wait()
         told = [self.name, scope.path, body.decode(), scope.client]
         exchange.response_bytes(200, [], json.dumps(told).encode())
+
+    def prompt(self, head: RequestHead) -> Prompt | None:
+        return None
 
     def pass_on(self, connection: Connection, path: str, first: bytes) -> bool:
         if path.startswith(f"/{self.name}"):
@@ -97,7 +102,7 @@ async def houses() -> AsyncIterator[Houses]:
     ben = House("ben", HttpServer(None, stop), other=ann)
     ann.other = ben
     for house in (ann, ben):
-        await house.http.show(house.answer)
+        await house.http.show(house)
         house.http.pass_on = house.pass_on
     made = Houses(ann, ben, port=port)
     yield made

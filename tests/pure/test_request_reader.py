@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fanion.errors import AppError
 from fanion.server.known_heads import HEAD_BYTES_MAX as KEPT_BYTES_MAX
-from fanion.server.known_heads import HEADS_MAX, KnownHeads
+from fanion.server.known_heads import HEADS_MAX, KnownHead, KnownHeads
 from fanion.server.request_head import RequestHead
 from fanion.server.request_reader import RequestReader, UpgradeAsked
 
@@ -43,8 +43,8 @@ class Told:
     bodies: list[bytes] = field(default_factory=list)
     ended: int = 0
 
-    def on_request(self, head: RequestHead, body: bytes) -> None:
-        self.on_head(head)
+    def on_request(self, known: KnownHead, body: bytes) -> None:
+        self.on_head(known.head)
         self.on_body(body)
         self.on_end()
 

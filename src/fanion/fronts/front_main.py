@@ -35,6 +35,7 @@ from fanion.fronts.messages import (
     WantLogLine,
 )
 from fanion.fronts.parts import EVALUATING, FrontParts, build_front_parts
+from fanion.http import PromptEndpoint, Reply
 from fanion.interpreter import collect_garbage, hand_over_often
 from fanion.log.joined import JoinedLog
 from fanion.log.postgres import PostgresLog, open_postgres_log
@@ -43,6 +44,8 @@ from fanion.metrics import Metrics
 from fanion.projects.model import Project
 from fanion.server.connection import Connection
 from fanion.server.exchange import Exchange, Scope
+from fanion.server.prompt import Prompt
+from fanion.server.request_head import RequestHead
 from fanion.server.serve import HttpServer
 
 # To PostgreSQL: reads of flags share statements, two at a time for each kind of thing; both lanes.
@@ -99,12 +102,28 @@ class Front:
         self._answered[0] += 1
         return costly
 
+    def prompt(self, head: RequestHead) -> Prompt | None:
+        """As `answer`."""
+        assert self._parts is not None
+        prompt = self._parts.application.prompt(head)
+        if prompt is not None:
+            prompt.endpoint = partial(self._answer_promptly, prompt.endpoint)
+        return prompt
+
     async def take(self, project: Project, items: int, size: int, now: float) -> int:
         """As `ingest.capture.Room`: the server knows what all processes have taken."""
         self._asked += 1
         answer = self._questions[self._asked] = self._loop.create_future()
         self._tell(AskRoom(self._asked, project.id, items, size, now))
         return int(await answer)
+
+    def _answer_promptly(
+        self, endpoint: PromptEndpoint, body: bytes, peer: str, reply: Reply
+    ) -> bool:
+        if self._changes < self._board.changes or not endpoint(body, peer, reply):
+            return False
+        self._answered[0] += 1
+        return True
 
     async def _open_log(self, settings: Settings, records: Records) -> JoinedLog | PostgresLog:
         if records.dialect == "postgresql":
@@ -118,7 +137,7 @@ class Front:
     async def _serve(self) -> None:
         self._http.pass_on = self._pass_back
         self._http.on_closed = self._count_closed
-        await self._http.show(self.answer)
+        await self._http.show(self)
         collect_garbage()
         self._tell(Ready())
         await self._http.ended()

@@ -70,7 +70,7 @@ def read_capture(
         bytes_max,
     )
     if not people and not form.fields:
-        skimmed = _skim(form.json, query)
+        skimmed = skim(form.json, query)
         if skimmed is not None:
             return skimmed
     return _read_in_full(form, query, people)
@@ -114,8 +114,8 @@ _skim_object = msgspec.json.Decoder(_KeyItem).decode
 _skim_array = msgspec.json.Decoder(list[_KeyItem]).decode
 
 
-def _skim(raw: bytes, query: Mapping[str, str]) -> Capture | None:
-    """None for a body that is to be read in full; raises InvalidPayload for its send time."""
+def skim(raw: bytes, query: Mapping[str, str]) -> Capture | None:
+    """None for a body that is to be read in full. raises: InvalidPayload for its send time"""
     try:
         if raw[:1] == b"{":
             first = with_stack_to_spare(_skim_object, raw)

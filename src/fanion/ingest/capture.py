@@ -10,15 +10,11 @@ from datetime import datetime
 from functools import partial
 from typing import Protocol
 
-from fanion.errors import (
-    AppError,
-    MissingApiKey,
-    Throttled,
-    Unavailable,
-)
-from fanion.http import Request, Response, client_ip
+from fanion.errors import AppError, InvalidPayload, MissingApiKey, Throttled
+from fanion.http import Headers, PromptEndpoint, Request, Response, client_ip, forwarded_ip
 from fanion.ingest.body import Capture, read_capture
 from fanion.ingest.limits import RateLimits
+from fanion.ingest.prompt import ACCEPTED, READ_ON_LOOP_BYTES_MAX, PromptCapture, not_stored
 from fanion.ingest.v1 import read_v1, v1_answer, v1_error
 from fanion.log.port import Appends, Envelope, LogFull
 from fanion.projects.auth import Authentication
@@ -26,12 +22,7 @@ from fanion.projects.directory import Projects
 from fanion.projects.model import Project
 from fanion.projects.public_key import project_of_key
 from fanion.tallies import Tally
-
-# Reading a larger body takes more than a few milliseconds, which the event loop has not.
-READ_ON_LOOP_BYTES_MAX = 128 * 1024
-RETRY_AFTER_S = 5
-
-_ACCEPTED = Response(200, b'{"status":1}')
+from fanion.wire import parse_query
 
 
 class Room(Protocol):
@@ -71,13 +62,32 @@ class CaptureEndpoints:
         else:
             capture = await asyncio.to_thread(read_capture, request, self.body_bytes_max)
         await self._accept(request, capture)
-        return _ACCEPTED
+        return ACCEPTED
+
+    def promptly(self, query: str, headers: Headers) -> PromptEndpoint | None:
+        """As `post`, of ordinary bodies."""
+        try:
+            fields = parse_query(query)
+        except InvalidPayload:
+            return None
+        if fields.get("compression") or headers.get("content-encoding"):
+            return None
+        return PromptCapture(
+            self.projects,
+            self.log,
+            self.now,
+            self.accepted,
+            min(self.body_bytes_max, READ_ON_LOOP_BYTES_MAX),
+            fields,
+            headers.get("user-agent") or "",
+            forwarded_ip(headers) if self.trust_forwarded_for else None,
+        )
 
     async def engage(self, request: Request) -> Response:
         """Person updates of old browser clients."""
         read = partial(read_capture, request, self.body_bytes_max, people=True)
         await self._accept(request, await asyncio.to_thread(read))
-        return _ACCEPTED
+        return ACCEPTED
 
     async def v1(self, request: Request) -> Response:
         """The newest capture protocol, with an answer and an error shape of its own."""
@@ -92,7 +102,7 @@ class CaptureEndpoints:
 
     async def discard(self, _: Request) -> Response:
         """Products beside this one, whose clients want to hear that all is well."""
-        return _ACCEPTED
+        return ACCEPTED
 
     async def _accept(self, request: Request, capture: Capture) -> None:
         project = self.projects.known(capture.token) or await self._project(capture)
@@ -114,14 +124,8 @@ class CaptureEndpoints:
         )
         try:
             await self.log.append(envelope)
-        except LogFull:
-            raise Unavailable(
-                "Too many events wait for ingestion. Please retry.",
-                code="log_full",
-                retry_after_s=RETRY_AFTER_S,
-            ) from None
-        except OSError:
-            raise Unavailable("Events cannot be stored now. Please retry.") from None
+        except (LogFull, OSError) as error:
+            raise not_stored(error) from None
         self.accepted.count += capture.items
 
     async def _require_room(self, project: Project, capture: Capture, now: datetime) -> None:

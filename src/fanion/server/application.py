@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from time import perf_counter
 
 from fanion.errors import AppError, MethodNotAllowed, NotFound
-from fanion.http import Request, Response
+from fanion.http import Request, Response, refused
 from fanion.server import asgi
 from fanion.server.body import comes_in_pieces, read_body
 from fanion.server.cors import cors_headers, preflight
 from fanion.server.exchange import ClientGone, Exchange, Scope
+from fanion.server.prompt import Prompt
+from fanion.server.request_head import RequestHead
 from fanion.server.routes import Route, Routes
 from fanion.server.telemetry import Telemetry
 
@@ -27,6 +29,14 @@ class Application:
     management: asgi.AsgiApp
     telemetry: Telemetry
     body_bytes_max: int
+
+    def prompt(self, head: RequestHead) -> Prompt | None:
+        """How requests with this head are answered without a task, those that need none."""
+        route = self.routes.find(head.path)
+        if route is None or route.promptly is None or head.method != "POST":
+            return None
+        endpoint = route.promptly(head.query_string, head.headers)
+        return None if endpoint is None else Prompt(head, route, endpoint, self.telemetry)
 
     async def answer(self, scope: Scope, exchange: Exchange) -> bool:
         """Whether the answer was costly, as `Response` says."""
@@ -73,12 +83,12 @@ class Application:
                 return preflight(headers)
             raise MethodNotAllowed(method, (*route.methods, "OPTIONS"))
         except AppError as error:
-            return Response(error.status, error.body(), error.headers())
+            return refused(error)
         except ClientGone:
             raise
         except Exception as error:
             self.telemetry.failed(request_id, scope.path, error)
-            return Response(500, _INTERNAL)
+            return refused(AppError())
 
     async def _stream(
         self,

@@ -12,6 +12,7 @@ from fanion.server.first_line import path_of
 from fanion.server.head import response_head
 from fanion.server.incoming import Incoming
 from fanion.server.known_heads import KnownHead, KnownHeads
+from fanion.server.prompt import PromptAnswer
 from fanion.server.request_head import RequestHead
 from fanion.server.request_reader import RequestReader, UpgradeAsked
 
@@ -72,7 +73,7 @@ class Connection(asyncio.Protocol):
         self._client = self._server = ""
         self._coming: Incoming | None = None  # its body is not whole
         self._waiting: deque[Incoming] = deque()
-        self._answering: Incoming | None = None
+        self._answering: Incoming | PromptAnswer | None = None
         self._task: asyncio.Task[None] | None = None
         self._writable: asyncio.Future[None] | None = None
         self._is_paused = False
@@ -167,8 +168,18 @@ class Connection(asyncio.Protocol):
 
     # What the reader tells of each request, in this order.
 
-    def on_request(self, head: RequestHead, body: bytes) -> None:
-        incoming = Incoming(self, self._client, self._server, head)
+    def on_request(self, known: KnownHead, body: bytes) -> None:
+        if known.prompt is not None and self._answering is None:
+            self._answering = answer = PromptAnswer(known.prompt, self)
+            answer.keep_alive = not self._connections.is_ending
+            try:
+                is_taken = known.prompt.endpoint(body, self._client, answer)
+            except Exception:
+                is_taken = False  # what went wrong does so again below, and is told
+            if is_taken:
+                return
+            self._answering = None
+        incoming = Incoming(self, self._client, self._server, known.head)
         incoming.feed(body)
         incoming.is_complete = True
         self._take(incoming)
@@ -301,7 +312,7 @@ class Connection(asyncio.Protocol):
                 elif self._transport is not None:
                     self._transport.abort()
 
-    def _finish(self, incoming: Incoming) -> None:
+    def _finish(self, incoming: Incoming | PromptAnswer) -> None:
         """After the last byte of a request and of its answer."""
         self._answering = None
         if incoming.keep_alive:

@@ -7,6 +7,8 @@ _LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n" for statu
 # source: RFC 9110 section 6.4.1
 _BODILESS = frozenset({*range(100, 200), 204, 304})
 
+_NEXT, _LAST = "\r\n", "connection: close\r\n\r\n"
+
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 LAST_CHUNK = b"0\r\n\r\n"
 
@@ -28,14 +30,24 @@ def response_head(
 
     raises: ValueError for a header with a line end, which would be another header
     """
+    end = _NEXT if keep_alive else _LAST
+    return f"{start_of_head(status, headers, length)}{date}{end}".encode("latin-1")
+
+
+def start_of_head(status: int, headers: Collection[tuple[str, str]], length: int | None) -> str:
+    """What depends neither on the time nor on the connection. As `response_head`."""
     fields = "".join([f"{name}: {value}\r\n" for name, value in headers])
     if fields.count("\n") != len(headers) or fields.count("\r") != len(headers):
         raise ValueError("a header holds a line end")
     if length is not None and status not in _BODILESS and not _tells_length(fields):
         fields += f"content-length: {length}\r\n"
     line = _LINES.get(status) or f"HTTP/1.1 {status} \r\n"
-    end = "\r\n" if keep_alive else "connection: close\r\n\r\n"
-    return f"{line}{fields}{date}{end}".encode("latin-1")
+    return line + fields
+
+
+def end_of_head(request_id: str, date: str, *, keep_alive: bool) -> str:
+    """request_id: printable ASCII"""
+    return f"x-request-id: {request_id}\r\n{date}{_NEXT if keep_alive else _LAST}"
 
 
 def _tells_length(fields: str) -> bool:

@@ -46,7 +46,8 @@ def shared_routes(capture: CaptureEndpoints, flags: FlagEndpoints, *, evaluates:
 
 
 def capture_routes(capture: CaptureEndpoints) -> Mapping[str, Route]:
-    table = {path: Route("capture", capture.post) for path in CAPTURE_PATHS}
+    captures = Route("capture", capture.post, promptly=capture.promptly)
+    table = dict.fromkeys(CAPTURE_PATHS, captures)
     table |= {path: Route("discard", capture.discard) for path in DISCARDED_PATHS}
     return {
         **table,

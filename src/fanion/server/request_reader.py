@@ -20,7 +20,7 @@ HEAD_BYTES_MAX = 64 * 1024
 class Requests(Protocol):
     """Is told what was read, of each request in this order."""
 
-    def on_request(self, head: RequestHead, body: bytes) -> None:
+    def on_request(self, known: KnownHead, body: bytes) -> None:
         """A whole one at once, in place of the other three calls."""
 
     def on_head(self, head: RequestHead) -> None: ...
@@ -67,7 +67,7 @@ class RequestReader:
         """What follows the request."""
         body = data[known.bytes :]
         if len(body) == known.body_bytes:
-            self._requests.on_request(known.head, body)
+            self._requests.on_request(known, body)
             return b""
         self.is_in_message = True
         self._requests.on_head(known.head)

@@ -3,17 +3,21 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fanion.http import Endpoint
+from fanion.http import Endpoint, Promptly
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """name: a stable word for metrics and logs; methods: beside OPTIONS"""
+    """name:     a stable word for metrics and logs
+    methods:  beside OPTIONS
+    promptly: finds an endpoint that needs no task, for POST
+    """
 
     name: str
     endpoint: Endpoint
     methods: tuple[str, ...] = ("POST",)
     cors: bool = True
+    promptly: Promptly | None = None
 
 
 class Routes:

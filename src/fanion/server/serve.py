@@ -2,13 +2,17 @@
 
 import asyncio
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from email.utils import formatdate
+from typing import Any, Protocol
 
 from fanion.server.connection import Answer, Connection, PassOn
 from fanion.server.connections import allow_connections
+from fanion.server.exchange import Exchange, Scope
 from fanion.server.head import date_line
 from fanion.server.known_heads import KnownHeads
+from fanion.server.prompt import Prompt
+from fanion.server.request_head import RequestHead
 
 BACKLOG = 1024
 LOOK_EVERY_S = 5.0  # for connections that are idle or stalled
@@ -28,6 +32,16 @@ def check_port(host: str, port: int) -> None:
             probe.bind((host, port))
         except OSError as error:
             raise PortTaken(f"cannot listen on {host}:{port}: {error.strerror}") from None
+
+
+class Answering(Protocol):
+    """What requests are answered by."""
+
+    def answer(self, scope: Scope, exchange: Exchange) -> Coroutine[Any, Any, bool | None]:
+        """As `connection.Answer`."""
+
+    def prompt(self, head: RequestHead) -> Prompt | None:
+        """How requests with this head are answered without a task, if they are."""
 
 
 class HttpServer:
@@ -53,9 +67,10 @@ class HttpServer:
         self.known_heads = KnownHeads()
         self.on_closed: Callable[[Connection], None] = _told_nobody
 
-    async def show(self, answer: Answer) -> None:
+    async def show(self, answering: Answering) -> None:
         """Have this answer from now on. raises: OSError when it cannot listen"""
-        self.answer = answer
+        self.answer = answering.answer
+        self.known_heads.forget(answering.prompt)
         if self._serving is None:
             server = None
             if self._address is not None:
