@@ -12,13 +12,13 @@ from fanion.persons.merge import (
     Merge,
     MergeKind,
     Override,
-    PersonCommand,
     PersonState,
     PersonUpdate,
     Population,
     is_legal_id,
     person_uuid,
 )
+from tests.commands import Command
 
 NOW = datetime(2024, 3, 1, 12, tzinfo=UTC)
 PROJECT = 1
@@ -40,8 +40,8 @@ def person(
     )
 
 
-def command(distinct_id: str, **parts: Any) -> PersonCommand:
-    return PersonCommand(distinct_id, parts.pop("timestamp", NOW), **parts)
+def command(distinct_id: str, **parts: Any) -> Command:
+    return Command(distinct_id, parts.pop("timestamp", NOW), **parts)
 
 
 def join(
@@ -49,11 +49,11 @@ def join(
     other_id: str,
     kind: MergeKind = MergeKind.IDENTIFY,
     update: PersonUpdate | None = None,
-) -> PersonCommand:
-    return PersonCommand(distinct_id, NOW, update, Merge(kind, other_id))
+) -> Command:
+    return Command(distinct_id, NOW, update, Merge(kind, other_id))
 
 
-def changes_of(persons: dict[str, PersonState], *commands: PersonCommand) -> Changes:
+def changes_of(persons: dict[str, PersonState], *commands: Command) -> Changes:
     population = Population(PROJECT, persons)
     for each in commands:
         population.apply(each)

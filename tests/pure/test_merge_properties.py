@@ -11,19 +11,19 @@ from fanion.persons.merge import (
     Changes,
     Merge,
     MergeKind,
-    PersonCommand,
     PersonState,
     PersonUpdate,
     Population,
     person_uuid,
 )
+from tests.commands import Command
 
 NOW = datetime(2024, 3, 1, 12, tzinfo=UTC)
 IDS = st.sampled_from(["a", "b", "c", "d", "e", "f", "null"])
 VALUES = st.dictionaries(st.sampled_from("xyz"), st.integers(0, 2), max_size=2)
 COMMANDS = st.lists(
     st.builds(
-        PersonCommand,
+        Command,
         IDS,
         st.integers(0, 5).map(lambda days: NOW - timedelta(days=days)),
         st.none()
@@ -47,7 +47,7 @@ def load(stored: dict[str, int]) -> dict[str, PersonState]:
 
 
 def run(
-    stored: dict[str, int], commands: list[PersonCommand]
+    stored: dict[str, int], commands: list[Command]
 ) -> tuple[list[UUID], Changes, dict[str, PersonState]]:
     persons = load(stored)
     population = Population(1, persons)
@@ -74,7 +74,7 @@ def written(changes: Changes) -> dict[str, Any]:
 
 @given(STORED, COMMANDS)
 def test_a_repeat_after_a_crash_writes_the_same(
-    stored: dict[str, int], commands: list[PersonCommand]
+    stored: dict[str, int], commands: list[Command]
 ) -> None:
     first_uuids, first, _ = run(stored, commands)
     second_uuids, second, _ = run(stored, commands)
@@ -85,7 +85,7 @@ def test_a_repeat_after_a_crash_writes_the_same(
 
 @settings(max_examples=300)
 @given(STORED, COMMANDS)
-def test_the_changes_fit_together(stored: dict[str, int], commands: list[PersonCommand]) -> None:
+def test_the_changes_fit_together(stored: dict[str, int], commands: list[Command]) -> None:
     _, changes, persons = run(stored, commands)
 
     living = {id(person) for person in (*changes.created, *persons.values())}
@@ -107,7 +107,7 @@ def test_the_changes_fit_together(stored: dict[str, int], commands: list[PersonC
 @settings(max_examples=300)
 @given(STORED, COMMANDS)
 def test_overrides_lead_from_the_vanished_to_the_living_in_one_step(
-    stored: dict[str, int], commands: list[PersonCommand]
+    stored: dict[str, int], commands: list[Command]
 ) -> None:
     _, changes, _ = run(stored, commands)
 

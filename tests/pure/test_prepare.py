@@ -347,9 +347,8 @@ def test_elements_become_a_chain() -> None:
     )
 
 
-def test_the_person_command_says_what_the_event_means_for_persons() -> None:
-    prepared = stored(event("$identify", **{"$anon_distinct_id": "a1", "$set": {"a": 1}}))
+def test_what_is_prepared_says_what_the_event_means_for_persons() -> None:
+    prepared: PersonCommand = stored(event("$identify", **{"$anon_distinct_id": "a1"}))
 
-    assert prepared.person_command() == PersonCommand(
-        "u1", NOW, prepared.update, Merge(MergeKind.IDENTIFY, "a1"), True
-    )
+    assert (prepared.distinct_id, prepared.timestamp, prepared.makes_person) == ("u1", NOW, True)
+    assert (prepared.update, prepared.merge) == (None, Merge(MergeKind.IDENTIFY, "a1"))

@@ -101,7 +101,10 @@ def event_blocks(
             parts, rows, size = [], 0, 0
         if event.received_at is not received_at:  # many came in one request
             received_at, received_micros = event.received_at, micros(event.received_at)
-        parts += _event_row(event, received_micros)
+        try:
+            parts += _event_row(event, received_micros)
+        except struct.error as error:
+            raise _no_number(error) from None
         rows += 1
         size += length
     if rows:
@@ -109,20 +112,32 @@ def event_blocks(
 
 
 def _event_row(e: Event, received_micros: int) -> tuple[bytes, ...]:
-    uuid, person, timestamp = e.uuid.int, e.person_id.int, micros(e.timestamp)
-    name, distinct_id = e.event.encode(errors="replace"), e.distinct_id.encode(errors="replace")
-    halves = (uuid >> 64, uuid & _HALF, person >> 64, person & _HALF)
-    head = _packed(_event_head, e.project_id, *halves, timestamp, received_micros)
+    uuid, person, properties = e.uuid.int, e.person_id.int, e.properties
+    distinct_id = e.distinct_id.encode(errors="replace")
+    head = _event_head(
+        e.project_id,
+        uuid >> 64,
+        uuid & _HALF,
+        person >> 64,
+        person & _HALF,
+        micros(e.timestamp),
+        received_micros,
+    )
     return (
         head,
-        _length(len(name)),
-        name,
+        _name(e.event),
         _length(len(distinct_id)),
         distinct_id,
-        _length(len(e.properties)),
-        e.properties,
-        _shallow(e.properties),
+        _length(len(properties)),
+        properties,
+        _shallow(properties),
     )
+
+
+@lru_cache(maxsize=4096)  # a project has few names, and they are short
+def _name(name: str) -> bytes:
+    raw = name.encode(errors="replace")
+    return _length(len(raw)) + raw
 
 
 def person_rows(persons: Iterable[PersonRow]) -> bytes:
@@ -151,7 +166,11 @@ def _packed(pack: Callable[..., bytes], *numbers: int) -> bytes:
     try:
         return pack(*numbers)
     except struct.error as error:
-        raise EventRejected(f"a number does not fit its column: {error}") from None
+        raise _no_number(error) from None
+
+
+def _no_number(error: struct.error) -> EventRejected:
+    return EventRejected(f"a number does not fit its column: {error}")
 
 
 def _shallow(properties: bytes) -> bytes:

@@ -25,13 +25,13 @@ def initial_name(name: str) -> str:
 
 
 _INITIAL = {name: initial_name(name) for name in (*_CAMPAIGN, *_WEB, *_APP)}
-_NAMES = frozenset(_INITIAL)
+AUTOMATIC = frozenset(_INITIAL)
 
 
 def automatic_properties(event: str, properties: Properties) -> tuple[Changing, Changing]:
     """What to set (latest values) and what to set once (`$initial_…`), the caller's to change;
     nulls set nothing."""
-    if _NAMES.isdisjoint(properties) or event in _SKIPPED_EVENTS:
+    if AUTOMATIC.isdisjoint(properties) or event in _SKIPPED_EVENTS:
         return {}, {}
     present = [name for name in _INITIAL if name in properties]
     latest = {name: properties[name] for name in present if properties[name] is not None}

@@ -1,6 +1,7 @@
 """From an item as sent to the event that is stored, or the reason to drop it.
 
-`prepare` is the whole story, in order. A step changes the draft, or returns a Drop.
+`prepare` is the whole story, in order. A step changes the draft, or returns a Drop; those that few
+items need are not called for the others.
 """
 
 from collections.abc import Mapping
@@ -12,7 +13,7 @@ from uuid import UUID
 import msgspec
 
 from fanion.groups.types import GroupIdentify, read_group_identify, read_groups
-from fanion.ingest.automatic import automatic_properties, initial_name
+from fanion.ingest.automatic import AUTOMATIC, automatic_properties, initial_name
 from fanion.ingest.elements import elements_chain
 from fanion.ingest.items import parse_uuid
 from fanion.ingest.prepared import Context, Drop, Prepared
@@ -23,12 +24,16 @@ NAME_MAX = 200  # characters
 DISTINCT_ID_MAX = 200
 
 _DIVERTED = frozenset(["$performance_event", "$$client_ingestion_warning", "$$heatmap"])
-_NEED_PERSON = frozenset(["$identify", "$create_alias", "$merge_dangerously", "$groupidentify"])
+_GROUP_IDENTIFY = "$groupidentify"
+_NEED_PERSON = frozenset(["$identify", "$create_alias", "$merge_dangerously", _GROUP_IDENTIFY])
 _OTHER_ID = {
     "$identify": (MergeKind.IDENTIFY, "$anon_distinct_id"),
     "$create_alias": (MergeKind.ALIAS, "alias"),
     "$merge_dangerously": (MergeKind.DANGEROUSLY, "alias"),
 }
+_UPDATING = frozenset(
+    ["$set", "$set_once", "$unset", *AUTOMATIC]
+)  # the person, an event with these
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _NO_UUID, _NO_TIME = UUID(int=0), datetime.min.replace(tzinfo=UTC)
 
@@ -59,24 +64,28 @@ def prepare(item: Mapping[str, Any], context: Context, index: int = 0) -> Prepar
     item:  with `properties` an object, null or missing; it is not changed
     index: its place in the envelope
     """
-    draft = _Draft(item, index, dict(item.get("properties") or _NOTHING))
-    drop = (
-        _read_name(draft)
-        or _read_distinct_id(draft)
-        or _check_user_agent(draft, context)
-        or _check_person_profile(draft)
-    )
+    properties = dict(item.get("properties") or _NOTHING)
+    draft = _Draft(item, index, properties)
+    drop = _read_name(draft) or _read_distinct_id(draft)
+    if drop is None and context.dropped_user_agents:
+        drop = _check_user_agent(draft, context)
+    if drop is None and "$process_person_profile" in properties:
+        drop = _check_person_profile(draft)
     if drop is not None:
         return drop
     _read_uuid(draft, context)
     _read_time(draft, context)
     _locate(draft, context)
-    _read_elements(draft)
-    _remove_properties(draft, context)
+    if "$elements" in properties:
+        _read_elements(draft)
+    if context.rules.removed_properties:
+        _remove_properties(draft, context)
     if draft.makes_person:
         _read_update(draft, context)
-        _read_merge(draft)
-        _read_groups(draft)
+        if draft.name in _OTHER_ID:
+            _read_merge(draft)
+        if "$groups" in properties or draft.name == _GROUP_IDENTIFY:
+            _read_groups(draft)
     else:
         _forget_update(draft)
     return Prepared(
@@ -114,8 +123,6 @@ def _read_distinct_id(draft: _Draft) -> Drop | None:
 
 
 def _check_user_agent(draft: _Draft, context: Context) -> Drop | None:
-    if not context.dropped_user_agents:
-        return None
     properties = draft.properties
     given = properties.get("$raw_user_agent") or properties.get("$user_agent")
     user_agent = (given if isinstance(given, str) else context.user_agent).lower()
@@ -178,6 +185,8 @@ def _remove_properties(draft: _Draft, context: Context) -> None:
 def _read_update(draft: _Draft, context: Context) -> None:
     """Explicit values win over the automatic ones; nulls in `$set_once` set nothing."""
     properties = draft.properties
+    if _UPDATING.isdisjoint(properties) and _UPDATING.isdisjoint(draft.item) and not draft.geoip:
+        return
     explicit = _explicit(draft, "$set", context)
     explicit_once = _explicit(draft, "$set_once", context)
     to_set, set_once = automatic_properties(draft.name, properties)
@@ -199,9 +208,7 @@ def _forget_update(draft: _Draft) -> None:
 
 
 def _read_merge(draft: _Draft) -> None:
-    if (wanted := _OTHER_ID.get(draft.name)) is None:
-        return
-    kind, name = wanted
+    kind, name = _OTHER_ID[draft.name]
     if other := draft.properties.get(name):
         draft.merge = Merge(kind, _cut(other, DISTINCT_ID_MAX))
 
@@ -209,7 +216,7 @@ def _read_merge(draft: _Draft) -> None:
 def _read_groups(draft: _Draft) -> None:
     if groups := draft.properties.get("$groups"):
         draft.groups = read_groups(groups)
-    if draft.name == "$groupidentify":
+    if draft.name == _GROUP_IDENTIFY:
         draft.group_identify = read_group_identify(draft.properties, draft.timestamp)
 
 

@@ -122,7 +122,7 @@ class Resolution:
 
     def _event(self, arrived: Arrived) -> Event:
         prepared = arrived.prepared
-        person = self._population.apply(prepared.person_command())
+        person = self._population.apply(prepared)
         properties: dict[str, Any] = prepared.properties
         if prepared.groups:
             properties = {**properties, **group_columns(prepared.groups, self._types)}

@@ -9,14 +9,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
-from uuid import UUID, uuid5
+from hashlib import sha1
+from typing import Any, Protocol
+from uuid import UUID
 
 import msgspec
 
 from fanion.events.event import NO_PERSON
+from fanion.uuids import uuid_of
 
-_PERSON_NAMESPACE = UUID("932979b4-65c3-4424-8467-0b66ec27bc22")
+_PERSON_NAMESPACE = UUID("932979b4-65c3-4424-8467-0b66ec27bc22").bytes
+# Version 5 and the variant. source: RFC 9562 section 5.5
+_KIND = 5 << 76 | 2 << 62
+_WITHOUT_KIND = ~(15 << 76 | 3 << 62)
 
 _ILLEGAL_IN_ANY_CASE = frozenset(
     [
@@ -30,7 +35,7 @@ _ABSENT = object()
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
-class PersonUpdate(msgspec.Struct, frozen=True):
+class PersonUpdate(msgspec.Struct, frozen=True, gc=False):
     """Applied in the order set_once, set, unset. source: capture.md 3.2"""
 
     set: Mapping[str, Any]
@@ -44,25 +49,30 @@ class MergeKind(StrEnum):
     DANGEROUSLY = "$merge_dangerously"
 
 
-class Merge(msgspec.Struct, frozen=True):
+class Merge(msgspec.Struct, frozen=True, gc=False):
     """The person of `other_id` shall become one with that of the event's distinct id."""
 
     kind: MergeKind
     other_id: str
 
 
-class PersonCommand(msgspec.Struct, frozen=True):
+class PersonCommand(Protocol):
     """What one event means for persons.
 
     timestamp:    aware, UTC; a person that the event makes is as old as the event
     makes_person: False for events without a person profile, which change nothing
     """
 
-    distinct_id: str
-    timestamp: datetime
-    update: PersonUpdate | None = None
-    merge: Merge | None = None
-    makes_person: bool = True
+    @property
+    def distinct_id(self) -> str: ...
+    @property
+    def timestamp(self) -> datetime: ...
+    @property
+    def update(self) -> PersonUpdate | None: ...
+    @property
+    def merge(self) -> Merge | None: ...
+    @property
+    def makes_person(self) -> bool: ...
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
@@ -232,7 +242,10 @@ class Population:
 def person_uuid(project_id: int, distinct_id: str) -> UUID:
     """The id of the person that the first event of a distinct id makes: a repeat after a
     crash makes the same one."""
-    return uuid5(_PERSON_NAMESPACE, f"{project_id}:{distinct_id}")
+    # As `uuid.uuid5` makes it, in half of the time.
+    name = f"{project_id}:{distinct_id}".encode()
+    digest = sha1(_PERSON_NAMESPACE + name, usedforsecurity=False).digest()
+    return uuid_of(int.from_bytes(digest[:16]) & _WITHOUT_KIND | _KIND)
 
 
 def is_legal_id(distinct_id: str) -> bool:
