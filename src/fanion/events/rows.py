@@ -3,8 +3,9 @@
 import re
 import struct
 from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import lru_cache
+from math import ceil
 
 import msgspec
 from msgspec import Struct
@@ -13,7 +14,7 @@ from fanion.events.event import Event, EventRejected, Override, PersonRow
 from fanion.events.schema import ARRAY_DEPTH_MAX, OBJECT_DEPTH_MAX
 
 # Each is a part to merge: merges took 20 µs an event of blocks of 14,000, and take 10 to 15.
-BLOCK_ROWS_MAX = 30_000
+BLOCK_ROWS_MAX = 40_000
 BLOCK_BYTES_MAX = 64 * 2**20
 
 EVENT_COLUMNS = (
@@ -40,13 +41,13 @@ OVERRIDE_COLUMNS = ("project_id", "old_person", "new_person", "version")
 
 # What DateTime64(6) holds: the years 1900 to 2299.
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
 _MICROS_A_SECOND = 1_000_000
 
 
 def micros(time: datetime) -> int:
     """Microseconds since 1970, moved into the years 1900–2299 that the store can hold."""
-    exact = (time - _EPOCH) // _MICROSECOND
+    since = time - _EPOCH
+    exact = (since.days * 86_400 + since.seconds) * _MICROS_A_SECOND + since.microseconds
     if exact < MICROS_MIN:
         return MICROS_MIN
     return exact if exact < MICROS_MAX else MICROS_MAX
@@ -84,13 +85,20 @@ def encode(
 
 
 def event_blocks(
-    events: Iterable[Event], rows_max: int = BLOCK_ROWS_MAX, bytes_max: int = BLOCK_BYTES_MAX
+    events: Iterable[Event],
+    count: int = 0,
+    *,
+    rows_max: int = BLOCK_ROWS_MAX,
+    bytes_max: int = BLOCK_BYTES_MAX,
 ) -> Iterator[bytes]:
     """The same blocks for the same events: a repetition is recognised block by block. Each is
     made when it is asked for.
 
+    count:  of the events; when it is known, none of the blocks is much smaller than the others
     raises: EventRejected when a number does not fit its column
     """
+    if count > rows_max:
+        rows_max = ceil(count / ceil(count / rows_max))
     parts: list[bytes] = []
     rows = size = received_micros = 0
     received_at: datetime | None = None

@@ -334,7 +334,8 @@ def _resolutions(run: PreparedRun, known: Mapping[int, Known]) -> list[Resolutio
 
 
 def _blocks(resolutions: Sequence[Resolution]) -> Iterator[bytes]:
-    return event_blocks(chain.from_iterable(one.events() for one in resolutions))
+    events = sum(len(one.arrived) for one in resolutions)
+    return event_blocks(chain.from_iterable(one.events() for one in resolutions), events)
 
 
 def _mirrored(written: Sequence[Written], version: int) -> Batch:
