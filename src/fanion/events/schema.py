@@ -38,7 +38,7 @@ _EVENT_COLUMNS = """project_id  UInt64,
     received_at DateTime64(6, 'UTC'),
     properties  String CODEC(ZSTD(1))"""
 
-# An empty object for what is none. Of `ifNull` a seventh of the insert was making a copy.
+# An empty object for what is none. With `ifNull` a tenth of the insert was making a copy.
 _ATTRIBUTES = """assumeNotNull(
                   accurateCastOrNull(if(shallow = '', properties, shallow),
                                      'JSON(max_dynamic_paths = 256)'))"""
