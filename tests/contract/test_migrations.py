@@ -1,6 +1,7 @@
 """A migrated database is the one the tables describe, on both engines."""
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -83,6 +84,21 @@ async def test_servers_that_start_together_migrate_once(empty_url: str) -> None:
             group.create_task(migrate(empty_url))
 
     assert await schema_is_current(empty_url)
+
+
+async def test_a_new_file_that_somebody_else_opens_is_waited_for(tmp_path: Path) -> None:
+    """To change the journal of a file SQLite itself waits for nobody who is about to write."""
+    other = sqlite3.connect(tmp_path / "records.db", isolation_level=None)
+    other.execute("CREATE TABLE other (a)")
+    other.execute("BEGIN IMMEDIATE")
+
+    migrating = asyncio.create_task(migrate(f"sqlite:///{tmp_path}/records.db"))
+    done, _ = await asyncio.wait({migrating}, timeout=0.2)
+    other.execute("COMMIT")
+    other.close()
+
+    assert not done
+    await migrating
 
 
 async def test_migrating_again_keeps_what_is_stored(records_url: str) -> None:

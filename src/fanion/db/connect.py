@@ -1,10 +1,12 @@
 """The engines behind `Records`: how connections to SQLite and PostgreSQL are made."""
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
+from time import monotonic
 from typing import Any, Protocol
 
 from sqlalchemy import URL, Connection, Engine, Executable, Row, create_engine, event, make_url
@@ -111,11 +113,25 @@ def _keep_when_cancelled(context: ExceptionContext) -> None:
 def _run_each(*pragmas: str) -> Callable[[DBAPIConnection, ConnectionPoolEntry], None]:
     def run(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
         cursor = connection.cursor()
+        give_up = monotonic() + BUSY_S
         for pragma in pragmas:
-            cursor.execute(f"PRAGMA {pragma}")
+            while not _has_run(cursor, pragma, monotonic() > give_up):
+                pass
         cursor.close()
 
     return run
+
+
+def _has_run(cursor: Any, pragma: str, is_last: bool) -> bool:
+    """False when it is to be tried again: to change the journal of a new file, SQLite does not wait
+    for another that is about to do so. raises: OperationalError"""
+    try:
+        cursor.execute(f"PRAGMA {pragma}")
+    except sqlite3.OperationalError as error:
+        if is_last or error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+            raise
+        return False
+    return True
 
 
 class SqliteFetch:
