@@ -3,6 +3,7 @@
 import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import UUID, uuid5
 
 import pytest
 
@@ -322,3 +323,10 @@ def test_ids_that_broken_clients_share_are_illegal_to_merge(distinct_id: str) ->
 )
 def test_ids_that_only_look_like_them_are_legal(distinct_id: str) -> None:
     assert is_legal_id(distinct_id)
+
+
+@pytest.mark.parametrize("distinct_id", ["", "a", "ü" * 200, *(f"user-{n}" for n in range(50))])
+def test_the_id_of_a_new_person_is_named_by_its_project_and_distinct_id(distinct_id: str) -> None:
+    namespace = UUID("932979b4-65c3-4424-8467-0b66ec27bc22")
+
+    assert person_uuid(7, distinct_id) == uuid5(namespace, f"7:{distinct_id}")

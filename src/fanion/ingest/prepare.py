@@ -31,9 +31,8 @@ _OTHER_ID = {
     "$create_alias": (MergeKind.ALIAS, "alias"),
     "$merge_dangerously": (MergeKind.DANGEROUSLY, "alias"),
 }
-_UPDATING = frozenset(
-    ["$set", "$set_once", "$unset", *AUTOMATIC]
-)  # the person, an event with these
+# What an event that changes its person brings, one of these at least.
+_UPDATING = frozenset(["$set", "$set_once", "$unset", *AUTOMATIC])
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _NO_UUID, _NO_TIME = UUID(int=0), datetime.min.replace(tzinfo=UTC)
 

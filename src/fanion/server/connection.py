@@ -170,8 +170,8 @@ class Connection(asyncio.Protocol):
 
     def on_request(self, known: KnownHead, body: bytes) -> None:
         if known.prompt is not None and self._answering is None:
-            self._answering = answer = PromptAnswer(known.prompt, self)
-            answer.keep_alive = not self._connections.is_ending
+            goes_on = not self._connections.is_ending
+            self._answering = answer = PromptAnswer(known.prompt, self, keep_alive=goes_on)
             try:
                 is_taken = known.prompt.endpoint(body, self._client, answer)
             except Exception:

@@ -61,11 +61,11 @@ class PromptAnswer:
 
     is_complete = True
 
-    def __init__(self, prompt: Prompt, line: Line) -> None:
+    def __init__(self, prompt: Prompt, line: Line, *, keep_alive: bool) -> None:
         self._prompt = prompt
         self._line = line
         self._since = perf_counter()
-        self.keep_alive = True
+        self.keep_alive = keep_alive
         self.is_ended = self.is_lost = False
 
     def lose(self) -> None:
@@ -89,6 +89,7 @@ class PromptAnswer:
         except Exception as error:  # whoever replies has others to reply to
             telemetry.failed(request_id, head.path, error)
             self._line.abort()
+            return
         seconds = perf_counter() - self._since
         status = response.status
         telemetry.answered(request_id, prompt.route.name, head.method, head.path, status, seconds)
