@@ -111,13 +111,21 @@ async def test_the_first_request_with_a_head_has_a_task_and_the_others_none() ->
         ]
 
 
-@pytest.mark.parametrize("body", [b"no", b"oh"])
-async def test_what_an_endpoint_does_not_take_has_a_task(body: bytes) -> None:
+async def test_what_an_endpoint_does_not_take_has_a_task() -> None:
     async with opened() as (made, _, client):
-        client.writer.write(post(body))
+        client.writer.write(post(b"no"))
 
         assert (await client.answer())[2] == b"ordinary"
-        assert (made.ordinary, made.prompt) == ([b"hi", body], [])
+        assert (made.ordinary, made.prompt) == ([b"hi", b"no"], [])
+
+
+async def test_an_endpoint_that_fails_is_told_of_and_the_connection_goes_on() -> None:
+    async with opened() as (made, _, client):
+        for body, status in ((b"oh", 500), (b"no", 200)):
+            client.writer.write(post(body))
+            assert (await client.answer())[0] == status
+        failed = [line for line in made.logged() if line["event"] == "request_failed"]
+        assert ["ZeroDivisionError" in str(line) for line in failed] == [True]
 
 
 async def test_what_is_asked_behind_it_waits_for_its_turn() -> None:

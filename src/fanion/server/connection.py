@@ -173,10 +173,10 @@ class Connection(asyncio.Protocol):
             goes_on = not self._connections.is_ending
             self._answering = answer = PromptAnswer(known.prompt, self, keep_alive=goes_on)
             try:
-                is_taken = known.prompt.endpoint(body, self._client, answer)
-            except Exception:
-                is_taken = False  # what went wrong does so again below, and is told
-            if is_taken:
+                if known.prompt.endpoint(body, self._client, answer):
+                    return
+            except Exception as error:
+                answer(error)
                 return
             self._answering = None
         incoming = Incoming(self, self._client, self._server, known.head)
