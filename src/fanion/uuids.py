@@ -1,4 +1,4 @@
-"""UUIDs from numbers, in a third of the time that `UUID(int=…)` takes."""
+"""UUIDs from numbers, in less than half of the time that `UUID(int=…)` takes."""
 
 from uuid import UUID
 

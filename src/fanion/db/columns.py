@@ -35,7 +35,7 @@ def _in_utc(value: datetime | None) -> datetime | None:
 
 
 def _as_text(value: datetime | None) -> str | None:
-    """As SQLAlchemy writes it, in a third of the time."""
+    """As SQLAlchemy writes it, in two thirds of the time."""
     utc = _in_utc(value)
     return None if utc is None else utc.replace(tzinfo=None).isoformat(" ", "microseconds")
 

@@ -5,7 +5,7 @@ from weakref import WeakValueDictionary
 
 from fanion.persons.merge import PersonState
 
-# At 1 KB each 150 MB of ordinary persons; those that were seen longest ago make room.
+# Those that were seen longest ago make room.
 DISTINCT_IDS_MAX = 150_000
 
 
