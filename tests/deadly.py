@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fanion.events.rows import Batch
+from fanion.events.blocks import Batch
 from fanion.events.store import EventStore
 
 

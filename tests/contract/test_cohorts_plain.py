@@ -23,8 +23,8 @@ from fanion.cohorts.behaviour import CriteriaError
 from fanion.cohorts.criteria import resolve
 from fanion.cohorts.definition import Criteria
 from fanion.cohorts.plan import Moment, compile_plan
+from fanion.events.blocks import encode
 from fanion.events.event import PersonRow
-from fanion.events.rows import encode
 from fanion.events.store import EventStore
 from tests.contract.test_cohorts_sql import (
     EVENTS,

@@ -18,8 +18,8 @@ from fanion.cohorts.behaviour import CriteriaError
 from fanion.cohorts.criteria import resolve
 from fanion.cohorts.definition import Criteria
 from fanion.cohorts.plan import Moment, compile_plan
+from fanion.events.blocks import encode
 from fanion.events.event import NO_PERSON, Event, Override, PersonRow
-from fanion.events.rows import encode
 from fanion.events.store import EventStore
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

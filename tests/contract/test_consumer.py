@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import select
 
 from fanion.db.tables import dead_letters
-from fanion.events.rows import event_blocks
+from fanion.events.blocks import event_blocks
 from fanion.events.store import EventStore
 from fanion.ingest import consumer
 from fanion.log.port import Envelope

@@ -9,6 +9,7 @@ import pytest
 from clickhouse_connect.driver.client import Client
 from msgspec.structs import replace
 
+from fanion.events.blocks import encode
 from fanion.events.engine_store import READ_SECONDS_MAX
 from fanion.events.erasure import Erasure
 from fanion.events.event import (
@@ -19,7 +20,6 @@ from fanion.events.event import (
     Override,
     PersonRow,
 )
-from fanion.events.rows import encode
 from fanion.events.schema import COPY, MIGRATIONS
 from fanion.events.store import EventStore, open_events
 from fanion.properties.filters import Property

@@ -16,8 +16,8 @@ from fanion.db.cohort_tables import NEVER, cohort_people, cohorts
 from fanion.db.engine import Records, open_records
 from fanion.db.tables import persons
 from fanion.errors import Invalid
+from fanion.events.blocks import encode
 from fanion.events.event import NO_PERSON, Event, Override, PersonRow
-from fanion.events.rows import encode
 from fanion.events.store import EventStore
 from fanion.insights.conditions_sql import NONE, OTHER
 from fanion.insights.ranges import Span

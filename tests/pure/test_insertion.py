@@ -5,8 +5,8 @@ from typing import cast
 
 import pytest
 
+from fanion.events.blocks import Batch, Block
 from fanion.events.event import EventRejected
-from fanion.events.rows import Batch
 from fanion.events.store import EventStore
 from fanion.ingest.insertion_consumer import insertion
 
@@ -20,14 +20,14 @@ class Slow:
         self.let = asyncio.Semaphore(0)
 
     async def insert(self, batch: Batch, token: str) -> None:
-        self.begun.append((batch.events[0], token))
+        self.begun.append((batch.events[0].data, token))
         await self.let.acquire()
-        if batch.events[0] == self.bad:
+        if batch.events[0].data == self.bad:
             raise EventRejected("bad")
 
 
 def batches(*names: bytes) -> list[Batch]:
-    return [Batch((name,)) for name in names]
+    return [Batch((Block((), name),)) for name in names]
 
 
 async def test_batches_are_stored_in_order_under_tokens_that_a_repetition_has_too() -> None:

@@ -6,11 +6,11 @@ from typing import Any
 
 from clickhouse_connect.driver.client import Client
 
-from fanion.events import rows
 from fanion.events.engine_store import Lanes
 from fanion.events.erasure import Erasure
 from fanion.events.event import EventStoreUnavailable
 from fanion.events.schema import EVENT_TABLES
+from fanion.events.times import micros
 
 IDS_MAX = 500  # of one statement, which the engine keeps for a while
 POLL_FIRST_S = 0.02
@@ -75,7 +75,7 @@ def _pieces(erasure: Erasure) -> list[Mapping[str, Any]]:
     return [
         {
             "project_id": erasure.project_id,
-            "upto": rows.micros(erasure.requested_at),
+            "upto": micros(erasure.requested_at),
             "version": erasure.version,
             "persons": list(erasure.persons[start : start + IDS_MAX]),
             "distinct_ids": ids[start : start + IDS_MAX],

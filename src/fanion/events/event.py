@@ -1,6 +1,8 @@
 """One event as it is stored, and the questions the event store answers."""
 
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from msgspec import Struct
@@ -12,7 +14,10 @@ NO_PERSON = UUID(int=0)
 
 class Event(Struct, frozen=True, gc=False):
     """timestamp and received_at: aware, UTC; properties: JSON object; person_id: NO_PERSON
-    for an event that makes no person."""
+    for an event that makes no person.
+
+    values: the properties, decoded, of an event that is to be stored; cheaper with than without
+    """
 
     project_id: int
     uuid: UUID
@@ -22,6 +27,7 @@ class Event(Struct, frozen=True, gc=False):
     timestamp: datetime
     received_at: datetime
     properties: bytes
+    values: Mapping[str, Any] | None = None
 
 
 class EventQuery(Struct, frozen=True):
@@ -42,7 +48,10 @@ class EventQuery(Struct, frozen=True):
 
 
 class PersonRow(Struct, frozen=True):
-    """A person as mirrored into the event store; the highest version wins."""
+    """A person as mirrored into the event store; the highest version wins.
+
+    values: as of an event
+    """
 
     project_id: int
     person_id: UUID
@@ -50,6 +59,7 @@ class PersonRow(Struct, frozen=True):
     created_at: datetime
     version: int
     is_deleted: bool = False
+    values: Mapping[str, Any] | None = None
 
 
 class Override(Struct, frozen=True):

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from fanion.events import rows
 from fanion.events.conditions_sql import event_condition
 from fanion.events.engine_store import Lanes, Rows, read_rows
 from fanion.events.event import Event, EventQuery
+from fanion.events.times import MICROS_MAX, MICROS_MIN, micros
 from fanion.properties.filters import Property
 from fanion.properties.sql import Bindings
 
@@ -131,8 +131,8 @@ class Listing:
             return []
         asked = {
             "project_id": project_id,
-            "start": rows.MICROS_MIN if query.after is None else rows.micros(query.after) + 1,
-            "end": rows.MICROS_MAX + 1 if query.before is None else rows.micros(query.before),
+            "start": MICROS_MIN if query.after is None else micros(query.after) + 1,
+            "end": MICROS_MAX + 1 if query.before is None else micros(query.before),
             "any_event": query.event is None,
             "event": query.event or "",
             "any_distinct_id": query.distinct_id is None,
@@ -184,8 +184,8 @@ class Listing:
     async def _by_key(self, asked: dict[str, Any], conditions: str, keys: Rows) -> Rows:
         uuids, times = zip(*keys, strict=True)
         wanted = {
-            "start": rows.micros(min(times)),
-            "end": rows.micros(max(times)) + 1,
+            "start": micros(min(times)),
+            "end": micros(max(times)) + 1,
             "days": sorted({time.date() for time in times}),
             "uuids": list(uuids),
         }

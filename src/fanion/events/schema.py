@@ -38,10 +38,12 @@ _EVENT_COLUMNS = """project_id  UInt64,
     received_at DateTime64(6, 'UTC'),
     properties  String CODEC(ZSTD(1))"""
 
-# An empty object for what is none. With `ifNull` a tenth of the insert was making a copy.
-_ATTRIBUTES = """assumeNotNull(
-                  accurateCastOrNull(if(shallow = '', properties, shallow),
-                                     'JSON(max_dynamic_paths = 256)'))"""
+ATTRIBUTES_TYPE: Final = "JSON(max_dynamic_paths = 256)"
+
+# Of rows that bring none. An empty object for what is none: with `ifNull` a tenth of the insert
+# was making a copy.
+_ATTRIBUTES = f"""assumeNotNull(
+                  accurateCastOrNull(if(shallow = '', properties, shallow), '{ATTRIBUTES_TYPE}'))"""
 
 # Parts as they are inserted have one file for all columns: to make one for each path of the
 # properties took a tenth of the insert. What is merged has a file for each column.
@@ -58,7 +60,7 @@ _EVENTS = f"""
   CREATE TABLE IF NOT EXISTS events (
     {_EVENT_COLUMNS},
     shallow     String EPHEMERAL '',
-    attributes  JSON(max_dynamic_paths = 256) DEFAULT {_ATTRIBUTES},
+    attributes  {ATTRIBUTES_TYPE} DEFAULT {_ATTRIBUTES},
     INDEX by_uuid uuid TYPE bloom_filter(0.01) GRANULARITY 1,
     INDEX by_distinct_id distinct_id TYPE bloom_filter(0.01) GRANULARITY 1,
     INDEX by_person person_id TYPE bloom_filter(0.01) GRANULARITY 1,
@@ -121,7 +123,7 @@ _PERSONS = f"""
     version    UInt64,
     is_deleted UInt8,
     shallow    String EPHEMERAL '',
-    attributes JSON(max_dynamic_paths = 256) DEFAULT {_ATTRIBUTES}
+    attributes {ATTRIBUTES_TYPE} DEFAULT {_ATTRIBUTES}
   )
   ENGINE = ReplacingMergeTree(version, is_deleted)
   ORDER BY (project_id, person_id)

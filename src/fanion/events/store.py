@@ -8,7 +8,7 @@ from uuid import UUID
 
 from clickhouse_connect.driver.client import Client
 
-from fanion.events import rows
+from fanion.events.blocks import Batch, Block, encode
 from fanion.events.engine_store import Lanes, Rows, open_lanes, read_rows
 from fanion.events.erasing_store import erase
 from fanion.events.erasure import Erasure
@@ -16,6 +16,7 @@ from fanion.events.event import Event, EventQuery, Override, PersonRow
 from fanion.events.listing_store import Listing
 from fanion.events.members_store import SECONDS_MAX, Found, ask, put_inputs
 from fanion.events.squashing_store import squash
+from fanion.events.times import micros
 from fanion.events.volume import Days
 
 # The copy of the events remembers the token for itself: when only the first of both inserts came
@@ -95,7 +96,7 @@ class EventStore:
         """raises: EventStoreUnavailable"""
         await self._read("SELECT 1", {})
 
-    async def insert(self, batch: rows.Batch, token: str) -> None:
+    async def insert(self, batch: Batch, token: str) -> None:
         """Store a batch, of any projects; when it returns, it is on disk.
 
         token:  names its events in the whole store: sent again under it, they are stored
@@ -109,12 +110,12 @@ class EventStore:
     async def mirror_persons(self, persons: Sequence[PersonRow]) -> None:
         """raises: as insert; rows may be sent again at will, the highest version wins"""
         if persons:
-            await self._inserts.run(_insert_batch, rows.encode((), persons), "")
+            await self._inserts.run(_insert_batch, encode((), persons), "")
 
     async def override_persons(self, overrides: Sequence[Override]) -> None:
         """raises: as insert; rows may be sent again at will, the highest version wins"""
         if overrides:
-            await self._inserts.run(_insert_batch, rows.encode((), (), overrides), "")
+            await self._inserts.run(_insert_batch, encode((), (), overrides), "")
 
     async def list(self, project_id: int, query: EventQuery) -> Sequence[Event]:
         """The page that the query asks for; `person_id` of each event is the survivor.
@@ -140,7 +141,7 @@ class EventStore:
 
     async def recent_ids(self, since: datetime, limit: int) -> Sequence[UUID]:
         """Ids of events of all projects that were accepted from `since` on, the newest first."""
-        found = await self._read(RECENT_IDS, {"since": rows.micros(since), "limit": limit})
+        found = await self._read(RECENT_IDS, {"since": micros(since), "limit": limit})
         return [row[0] for row in found]
 
     async def count(self, project_id: int) -> int:
@@ -154,8 +155,8 @@ class EventStore:
             "project_id": project_id,
             "event": event,
             "zone": days.zone,
-            "start": rows.micros(days.start),
-            "end": rows.micros(days.end),
+            "start": micros(days.start),
+            "end": micros(days.end),
         }
         return {day: int(events) for day, events in await self._read(DAILY, asked)}
 
@@ -198,17 +199,15 @@ class EventStore:
         return await self._reads.run(read_rows, statement, parameters)
 
 
-def _insert_batch(client: Client, batch: rows.Batch, token: str) -> None:
+def _insert_batch(client: Client, batch: Batch, token: str) -> None:
     for number, block in enumerate(batch.events):
         settings = {**EVENT_SETTINGS, "insert_deduplication_token": f"{token}/{number}"}
-        _insert(client, "events", rows.EVENT_COLUMNS, block, settings)
-    if batch.persons:
-        _insert(client, "persons", rows.PERSON_COLUMNS, batch.persons, {})
-    if batch.overrides:
-        _insert(client, "person_overrides", rows.OVERRIDE_COLUMNS, batch.overrides, {})
+        _insert(client, "events", block, settings)
+    for block in batch.persons:
+        _insert(client, "persons", block, {})
+    for block in batch.overrides:
+        _insert(client, "person_overrides", block, {})
 
 
-def _insert(
-    client: Client, table: str, columns: Sequence[str], block: bytes, settings: dict[str, Any]
-) -> None:
-    client.raw_insert(table, columns, block, settings, fmt="RowBinary")
+def _insert(client: Client, table: str, block: Block, settings: dict[str, Any]) -> None:
+    client.raw_insert(table, block.columns, block.data, settings, fmt="Native")

@@ -11,8 +11,8 @@ from sqlalchemy import Connection, select, update
 
 from fanion.db.engine import Records
 from fanion.db.tables import feature_flags
-from fanion.events.rows import micros
 from fanion.events.store import EventStore
+from fanion.events.times import micros
 from fanion.flags.dashboards_store import enrich_dashboard
 from fanion.insights.dashboards_store import Maker
 

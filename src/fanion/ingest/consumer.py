@@ -8,7 +8,7 @@ from time import monotonic, perf_counter
 
 import structlog
 
-from fanion.events.rows import Batch, event_blocks
+from fanion.events.blocks import BLOCKS_VERSION, Batch, Block, event_blocks
 from fanion.events.store import EventStore
 from fanion.ingest.courtesy import Courtesy
 from fanion.ingest.dead_letters_store import MarkedLetter
@@ -226,7 +226,7 @@ class Consumer:
         token = _token(self._store.consumer, run, resolutions)
         async with insertion(self._events, token) as inserting:
             blocks = _blocks(resolutions)
-            while block := await asyncio.to_thread(next, blocks, b""):
+            while block := await asyncio.to_thread(next, blocks, None):
                 await inserting.put(Batch((block,)))
                 self._undisturbed.set()
             written = await self._written(resolutions)
@@ -323,7 +323,7 @@ def _token(consumer: str, run: PreparedRun, resolutions: Sequence[Resolution]) -
     events = sum(len(one.arrived) for one in resolutions)
     first = next((one for one in resolutions if one.arrived), None)
     place = f"{first.project_id}-{first.arrived[0].prepared.uuid}" if first is not None else ""
-    return f"{consumer}-{run.first}-{run.last}-{place}-{events}"
+    return f"{consumer}-{run.first}-{run.last}-{place}-{events}-{BLOCKS_VERSION}"
 
 
 def _resolutions(run: PreparedRun, known: Mapping[int, Known]) -> list[Resolution]:
@@ -333,7 +333,7 @@ def _resolutions(run: PreparedRun, known: Mapping[int, Known]) -> list[Resolutio
     ]
 
 
-def _blocks(resolutions: Sequence[Resolution]) -> Iterator[bytes]:
+def _blocks(resolutions: Sequence[Resolution]) -> Iterator[Block]:
     events = sum(len(one.arrived) for one in resolutions)
     return event_blocks(chain.from_iterable(one.events() for one in resolutions), events)
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-from fanion.events.rows import Batch
+from fanion.events.blocks import Batch
 from fanion.events.store import EventStore
 
 

@@ -5,8 +5,8 @@ from uuid import UUID
 
 import msgspec
 
+from fanion.events.blocks import Batch, encode
 from fanion.events.event import Override, PersonRow
-from fanion.events.rows import Batch, encode
 from fanion.ingest.resolve import Resolved
 from fanion.persons.merge import PersonState
 
@@ -45,4 +45,5 @@ def _person_row(project_id: int, person: PersonState, is_deleted: bool) -> Perso
         person.created_at,
         person.version,
         is_deleted,
+        person.properties,
     )

@@ -135,6 +135,7 @@ class Resolution:
             prepared.timestamp,
             arrived.received_at,
             _encode(properties),
+            properties,
         )
 
 

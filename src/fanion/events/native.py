@@ -1,0 +1,92 @@
+"""Columns as the engine reads them in its Native format: all values of one after another.
+
+Numbers are little-endian, as those of every machine that the embedded engine runs on.
+"""
+
+from array import array
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from itertools import chain
+from typing import NamedTuple
+from uuid import UUID
+
+_LENGTHS_KNOWN = 1 << 14
+
+
+class Column(NamedTuple):
+    """type: in the engine's words; data: of all rows"""
+
+    name: str
+    type: str
+    data: bytes
+
+
+def block(columns: Sequence[Column], rows: int) -> bytes:
+    parts = [length(len(columns)), length(rows)]
+    for column in columns:
+        parts += text(column.name), text(column.type), column.data
+    return b"".join(parts)
+
+
+def unsigned(numbers: Iterable[int]) -> bytes:
+    """UInt64. raises: OverflowError"""
+    return array("Q", numbers).tobytes()
+
+
+def signed(numbers: Iterable[int]) -> bytes:
+    """Int64, or microseconds. raises: OverflowError"""
+    return array("q", numbers).tobytes()
+
+
+def floats(numbers: Iterable[float]) -> bytes:
+    return array("d", numbers).tobytes()
+
+
+def uuids(values: Iterable[UUID]) -> bytes:
+    """Two halves each, every one of which begins with its last byte."""
+    halves = array("Q", b"".join([value.int.to_bytes(16) for value in values]))
+    halves.byteswap()
+    return halves.tobytes()
+
+
+def texts(values: Sequence[str]) -> bytes:
+    """Of values that repeat each is written once."""
+    if values and values.count(values[0]) == len(values):
+        return text(values[0]) * len(values)
+    different = list(set(values))
+    if len(different) * 2 > len(values):
+        return blobs(_encoded(values))
+    written = [length(len(raw)) + raw for raw in _encoded(different)]
+    known = dict(zip(different, written, strict=True))
+    return b"".join(map(known.__getitem__, values))
+
+
+def blobs(values: Sequence[bytes]) -> bytes:
+    """String, of any bytes."""
+    sizes = list(map(len, values))
+    lengths = map(length if max(sizes, default=0) >= _LENGTHS_KNOWN else _known, sizes)
+    return b"".join(chain.from_iterable(zip(lengths, values, strict=True)))
+
+
+def text(value: str) -> bytes:
+    raw = value.encode(errors="replace")
+    return length(len(raw)) + raw
+
+
+@lru_cache(maxsize=4096)
+def length(n: int) -> bytes:
+    """LEB128, as the engine writes the length of a string."""
+    if n < 0x80:
+        return _SHORT[n]
+    return _SHORT[0x80 | n & 0x7F] + length(n >> 7)
+
+
+def _encoded(values: Sequence[str]) -> list[bytes]:
+    try:
+        return list(map(str.encode, values))
+    except UnicodeEncodeError:
+        return [value.encode(errors="replace") for value in values]
+
+
+_SHORT = tuple(bytes((n,)) for n in range(256))
+_known = tuple(map(length, range(_LENGTHS_KNOWN))).__getitem__
