@@ -188,7 +188,7 @@ async def open_site(
         public = build_public_parts(chosen, PublicStores(records, log), Metrics(), clock.now)
         running = build(chosen, public, cast(EventStore, breakable), writer)
         for consumer in running.consumers:
-            consumer.linger_s = 0.0  # a test waits for each of its runs
+            consumer.intake.linger_s = 0.0  # a test waits for each of its runs
         ingesting = [asyncio.create_task(consumer.run()) for consumer in running.consumers]
         stack.push_async_callback(_end, running, ingesting)
         yield Site(chosen, records, breakable, log, clock, running, writer, stream, ingesting)
@@ -199,6 +199,8 @@ async def _end(running: Running, ingesting: Sequence["asyncio.Task[None]"]) -> N
     for consumer in running.consumers:
         consumer.stop()
     await asyncio.wait(ingesting)
+    if running.preparer is not None:
+        await running.preparer.close()
     await asyncio.gather(*ingesting)
 
 

@@ -1,7 +1,8 @@
 """Waiting for what a process of its own does, and cannot tell."""
 
+import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 SOON_S = 60.0
 LOOK_S = 0.005
@@ -15,3 +16,11 @@ def until(
     while not holds():
         assert time.monotonic() < give_up, problem
         time.sleep(look_s)
+
+
+async def until_soon(holds: Callable[[], Awaitable[bool]], problem: str) -> None:
+    """The same, of what takes part in this loop. raises: AssertionError"""
+    give_up = time.monotonic() + SOON_S
+    while not await holds():
+        assert time.monotonic() < give_up, problem
+        await asyncio.sleep(LOOK_S)

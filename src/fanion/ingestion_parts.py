@@ -14,6 +14,7 @@ from fanion.geoip import GeoIp
 from fanion.ingest.consumer import Consumer
 from fanion.ingest.people import RecentPersons
 from fanion.ingest.prepared import ProjectRules, rules_of
+from fanion.ingest.preparer_process import Preparer
 from fanion.ingest.store import HISTORICAL, IngestStore
 from fanion.log.port import AcceptLog, Backlog
 from fanion.metrics import Metrics
@@ -24,6 +25,7 @@ from fanion.projects.directory import Projects
 class Ingestion:
     """What the consumers share.
 
+    preparer: of full runs; without one they are prepared here
     turn: held by whoever stores a run, and by others while they change persons
     """
 
@@ -33,6 +35,7 @@ class Ingestion:
     metrics: Metrics
     now: Callable[[], datetime]
     geoip: GeoIp | None
+    preparer: Preparer | None = None
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     recent: RecentPersons = field(default_factory=RecentPersons)
     properties: KnownProperties = field(default_factory=KnownProperties)
@@ -61,6 +64,7 @@ class Ingestion:
                 self.turn,
                 historical=historical,
                 geoip=self.geoip,
+                preparer=self.preparer,
             )
             for historical in (False, True)
         )

@@ -1,6 +1,7 @@
 """Builds everything once: settings → stores → domains → application. With `public_parts`, which
 is served before, the only file that names concrete classes of stores and servers together."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -16,6 +17,7 @@ from fanion.flags.enrichment_store import Enrichment
 from fanion.ingest.consumer import Consumer
 from fanion.ingest.erasing_consumer import Erasing
 from fanion.ingest.ledger_store import Ledger
+from fanion.ingest.preparer_process import Preparer
 from fanion.ingest.squash_consumer import squash_for_ever
 from fanion.ingestion_parts import Ingestion, backlogs
 from fanion.insight_parts import build_insight_parts
@@ -37,6 +39,7 @@ class Running:
     application: Application
     public: PublicParts
     consumers: tuple[Consumer, ...]
+    preparer: Preparer | None
     followers: tuple[Follower, ...]
     erasing: Erasing
     changes: ChangeParts
@@ -49,6 +52,8 @@ def build(
     records, metrics, now = public.records, public.metrics, public.now
     projects, changed = public.flags.projects, public.flags.flag_sets.changed
     events.observe(metrics.store_seconds.labels("events").observe)
+    # With a single processor another process only takes from this one.
+    preparer = Preparer(settings.geoip_db) if (os.cpu_count() or 1) > 1 else None
     ingestion = Ingestion(
         records=records,
         events=events,
@@ -56,6 +61,7 @@ def build(
         metrics=metrics,
         now=now,
         geoip=public.geoip,
+        preparer=preparer,
     )
     cohorts = build_cohort_parts(settings, records, events, projects, changed, now)
     insights = build_insight_parts(records, events)
@@ -80,6 +86,7 @@ def build(
         application,
         public,
         consumers,
+        preparer,
         (
             erasing.follow,
             partial(squash_for_ever, events),

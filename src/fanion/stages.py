@@ -165,3 +165,5 @@ async def _finish(
         await asyncio.wait_for(ingesting, settings.shutdown_s)
     except TimeoutError:
         structlog.get_logger().warning("ingestion_interrupted", after_s=settings.shutdown_s)
+    if running.preparer is not None:
+        await running.preparer.close()

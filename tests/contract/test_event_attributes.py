@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fanion.events.attributes import PATHS_MAX, attributes
+from fanion.events.attributes import PATHS_MAX, Attributes
 from fanion.events.blocks import Batch, encode
 from fanion.events.event import Event, PersonRow
 from fanion.events.store import EventStore
@@ -188,23 +188,24 @@ async def test_objects_within_objects_are_followed_so_far_only() -> None:
     for _ in range(100):
         deep = {"a": deep}
 
-    assert attributes([deep, {"a": 1}]).left == [0]
+    assert Attributes().add([deep, {"a": 1}]) == ([1], [0])
 
 
 def test_a_number_that_json_cannot_write_is_left() -> None:
     objects = [{"a": 1.0}, {"a": math.inf}, {"a": math.nan}]
 
-    assert attributes(objects).left == [1, 2]
+    assert Attributes().add(objects) == ([0], [1, 2])
 
 
 def test_numbers_whose_sum_is_too_large_are_left() -> None:
-    assert attributes([{"a": 1.7e308}, {"a": 1.7e308}]).left == [0, 1]
+    assert Attributes().add([{"a": 1.7e308}, {"a": 1.7e308}]) == ([], [0, 1])
 
 
 def test_paths_beyond_the_most_are_left() -> None:
     objects = [{f"p{n}": n for n in range(start, start + 600)} for start in (0, 600, 300)]
 
-    made = attributes(objects)
+    made = Attributes()
 
     assert 600 < PATHS_MAX < 1200
-    assert (made.order, made.left) == ([0, 2], [1])
+    assert made.add(objects) == ([0, 2], [1])
+    assert made.add(objects[1:]) == ([1], [0])

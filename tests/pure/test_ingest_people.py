@@ -51,6 +51,21 @@ def test_the_longest_unseen_make_room() -> None:
     assert recent.find(1, ["0", "1", "2"]) == ({"0": people["0"], "2": people["2"]}, ["1"])
 
 
+def test_the_longest_unseen_project_makes_room_first() -> None:
+    recent = RecentPersons(distinct_ids_max=3)
+    people = {str(number): person(number) for number in range(3)}
+    recent.keep(1, people)
+    recent.keep(2, {"0": person(10)})
+    recent.keep(1, {"2": people["2"]})
+    recent.drop(1, 1, ["1", "unknown"])
+
+    recent.keep(3, {"a": person(20), "b": person(21)})
+
+    assert recent.find(2, ["0"]) == ({}, ["0"])
+    assert recent.find(1, ["0", "1", "2"]) == ({"2": people["2"]}, ["0", "1"])
+    assert recent.find(3, ["a", "b"])[1] == []
+
+
 def test_forgetting_leaves_nothing() -> None:
     recent = RecentPersons()
     ann = person(1)

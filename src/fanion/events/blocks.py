@@ -8,7 +8,7 @@ from uuid import UUID
 from msgspec import Struct
 
 from fanion.events import native
-from fanion.events.attributes import attributes
+from fanion.events.attributes import Attributes
 from fanion.events.event import Event, EventRejected, Override, PersonRow
 from fanion.events.native import Column
 from fanion.events.schema import ATTRIBUTES_TYPE
@@ -18,8 +18,12 @@ from fanion.events.times import all_micros, micros
 # Each is a part to merge: merges took 20 µs an event of blocks of 14,000, and take 6 to 10.
 BLOCK_ROWS_MAX = 40_000
 BLOCK_BYTES_MAX = 64 * 2**20
+# Of which columns are made at a time.
+PART_ROWS = 500
 # Part of the token of an insert. It must change when the same events come to other blocks.
 BLOCKS_VERSION = 2
+# An event and its place among all.
+Placed = tuple[int, Event]
 _TIME = "DateTime64(6, 'UTC')"
 
 
@@ -94,25 +98,99 @@ def event_drafts(
     """
     if count > rows_max:
         rows_max = ceil(count / ceil(count / rows_max))
-    left: list[tuple[int, Event]] = []
-    for some in _portions(enumerate(events), rows_max, bytes_max):
-        made = attributes([event.values for _, event in some])
-        left += [some[place] for place in made.left]
-        if made.order:
-            column = Column("attributes", ATTRIBUTES_TYPE, made.data)
-            yield _draft([some[place] for place in made.order], column)
-    for some in _portions(left, rows_max, bytes_max):
-        yield _draft(some, _shallow([event for _, event in some]))
+    drafting, some, left = Drafting(), list[Placed](), list[Placed]()
+    rows = size = 0
+    for place, event in enumerate(events):
+        length = len(event.properties)
+        if rows == rows_max or (rows and size + length > bytes_max):
+            left += drafting.add(some)
+            yield from drafting.taken()
+            some, rows, size = [], 0, 0
+        some.append((place, event))
+        rows += 1
+        size += length
+        if len(some) == PART_ROWS:
+            left += drafting.add(some)
+            some = []
+    left += drafting.add(some)
+    yield from drafting.taken()
+    yield from drafts_left(left, rows_max, bytes_max)
+
+
+def drafts_left(
+    left: Sequence[Placed], rows_max: int = BLOCK_ROWS_MAX, bytes_max: int = BLOCK_BYTES_MAX
+) -> Iterator[Draft]:
+    """Of events whose properties the engine must read."""
+    some: list[Placed] = []
+    size = 0
+    for placed in left:
+        length = len(placed[1].properties)
+        if len(some) == rows_max or (some and size + length > bytes_max):
+            yield _left(some)
+            some, size = [], 0
+        some.append(placed)
+        size += length
+    if some:
+        yield _left(some)
+
+
+class Drafting:
+    """A block of events in the making, of some after others."""
+
+    def __init__(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
+        self._order: list[int] = []
+        self._columns: list[tuple[Column, ...]] = []
+        self._attributes = Attributes()
+
+    def add(self, some: Sequence[Placed]) -> list[Placed]:
+        """Returns those whose properties the engine must read. raises: EventRejected"""
+        order, left = self._attributes.add([event.values for _, event in some])
+        if order:
+            self._order += [some[at][0] for at in order]
+            self._columns.append(_event_columns([some[at][1] for at in order]))
+        return [some[at] for at in left]
+
+    def taken(self) -> Iterator[Draft]:
+        """The block, if there is anything in it; from now on it is another one."""
+        if self._order:
+            columns = tuple(map(_joined, zip(*self._columns, strict=True)))
+            attributes = Column("attributes", ATTRIBUTES_TYPE, self._attributes.data())
+            yield Draft(self._order, (*columns, attributes))
+            self._begin()
+
+
+def _left(some: Sequence[Placed]) -> Draft:
+    events = [event for _, event in some]
+    return Draft([place for place, _ in some], (*_event_columns(events), _shallow(events)))
+
+
+def _joined(parts: Sequence[Column]) -> Column:
+    return Column(parts[0].name, parts[0].type, b"".join([part.data for part in parts]))
+
+
+def _event_columns(events: Sequence[Event]) -> tuple[Column, ...]:
+    return (
+        _unsigned("project_id", [event.project_id for event in events]),
+        Column("uuid", "UUID", native.uuids([event.uuid for event in events])),
+        Column("timestamp", _TIME, native.signed(all_micros([e.timestamp for e in events]))),
+        Column("received_at", _TIME, native.signed(_acceptances(events))),
+        Column("event", "String", native.texts([event.event for event in events])),
+        Column("distinct_id", "String", native.texts([event.distinct_id for event in events])),
+        Column("properties", "String", native.blobs([event.properties for event in events])),
+    )
 
 
 def person_blocks(persons: Sequence[PersonRow]) -> tuple[Block, ...]:
     """raises: EventRejected when a number does not fit its column"""
-    made = attributes([person.values for person in persons])
-    plain = [persons[place] for place in made.order]
-    left = [persons[place] for place in made.left]
+    attributes = Attributes()
+    order, rest = attributes.add([person.values for person in persons])
+    plain, left = [persons[at] for at in order], [persons[at] for at in rest]
     blocks: list[Block] = []
     if plain:
-        column = Column("attributes", ATTRIBUTES_TYPE, made.data)
+        column = Column("attributes", ATTRIBUTES_TYPE, attributes.data())
         blocks.append(_block((*_person_columns(plain), column), len(plain)))
     if left:
         blocks.append(_block((*_person_columns(left), _shallow(left)), len(left)))
@@ -130,37 +208,6 @@ def override_blocks(overrides: Sequence[Override]) -> tuple[Block, ...]:
         _unsigned("version", [one.version for one in overrides]),
     )
     return (_block(columns, len(overrides)),)
-
-
-def _portions(
-    events: Iterable[tuple[int, Event]], rows_max: int, bytes_max: int
-) -> Iterator[list[tuple[int, Event]]]:
-    some: list[tuple[int, Event]] = []
-    size = 0
-    for one in events:
-        length = len(one[1].properties)
-        if len(some) == rows_max or (some and size + length > bytes_max):
-            yield some
-            some, size = [], 0
-        some.append(one)
-        size += length
-    if some:
-        yield some
-
-
-def _draft(rows: Sequence[tuple[int, Event]], attributes: Column) -> Draft:
-    events = [event for _, event in rows]
-    columns = (
-        _unsigned("project_id", [event.project_id for event in events]),
-        Column("uuid", "UUID", native.uuids([event.uuid for event in events])),
-        Column("timestamp", _TIME, native.signed(all_micros([e.timestamp for e in events]))),
-        Column("received_at", _TIME, native.signed(_acceptances(events))),
-        Column("event", "String", native.texts([event.event for event in events])),
-        Column("distinct_id", "String", native.texts([event.distinct_id for event in events])),
-        Column("properties", "String", native.blobs([event.properties for event in events])),
-        attributes,
-    )
-    return Draft([place for place, _ in rows], columns)
 
 
 def _acceptances(events: Iterable[Event]) -> Iterator[int]:

@@ -33,6 +33,10 @@ def unsigned(numbers: Iterable[int]) -> bytes:
     return array("Q", numbers).tobytes()
 
 
+def read_unsigned(data: bytes) -> Sequence[int]:
+    return array("Q", data)
+
+
 def signed(numbers: Iterable[int]) -> bytes:
     """Int64, or microseconds. raises: OverflowError"""
     return array("q", numbers).tobytes()

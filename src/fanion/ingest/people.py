@@ -1,11 +1,12 @@
 """The persons of recent runs, so that a run reads only those that it meets for the first time."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from weakref import WeakValueDictionary
 
 from fanion.persons.merge import PersonState
 
-# Those that were seen longest ago make room.
+# Those that were seen longest ago make room, of the project that was seen longest ago.
 DISTINCT_IDS_MAX = 150_000
 
 
@@ -15,24 +16,20 @@ class RecentPersons:
 
     def __init__(self, distinct_ids_max: int = DISTINCT_IDS_MAX) -> None:
         self._distinct_ids_max = distinct_ids_max
-        self._persons: dict[tuple[int, str], PersonState] = {}
+        # By project and distinct id, both in the order in which they were last seen.
+        self._persons: dict[int, dict[str, PersonState]] = {}
+        self._count = 0
         # One state for each person, by whichever distinct id it is met.
         self._by_id: WeakValueDictionary[int, PersonState] = WeakValueDictionary()
         self._floors: dict[int, int] = {}
 
     def find(
-        self, project_id: int, distinct_ids: Iterable[str]
+        self, project_id: int, distinct_ids: Sequence[str]
     ) -> tuple[dict[str, PersonState], list[str]]:
         """The persons that are known, and the distinct ids to read."""
-        known: dict[str, PersonState] = {}
-        missing: list[str] = []
-        for distinct_id in distinct_ids:
-            person = self._persons.get((project_id, distinct_id))
-            if person is None:
-                missing.append(distinct_id)
-            else:
-                known[distinct_id] = person
-        return known, missing
+        persons = self._persons.get(project_id, {})
+        known = {name: persons[name] for name in distinct_ids if name in persons}
+        return known, [name for name in distinct_ids if name not in known]
 
     def same(self, read: Mapping[str, PersonState]) -> dict[str, PersonState]:
         """The states just read, those of persons that are known replaced by what is known."""
@@ -44,21 +41,33 @@ class RecentPersons:
 
     def keep(self, project_id: int, owners: Mapping[str, PersonState]) -> None:
         """owners: by distinct id, as they were written"""
+        persons = self._persons.pop(project_id, {})
+        self._persons[project_id] = persons
+        self._count -= len(persons)
         for distinct_id, person in owners.items():
-            key = (project_id, distinct_id)
-            was_known = self._persons.pop(key, None) is person
-            self._persons[key] = person  # as the last one seen
+            was_known = persons.pop(distinct_id, None) is person
+            persons[distinct_id] = person
             if not was_known and person.id is not None:
                 self._by_id[person.id] = person
-        excess = len(self._persons) - self._distinct_ids_max
-        if excess > 0:
-            for key in list(self._persons)[:excess]:
-                del self._persons[key]
+        self._count += len(persons)
+        while self._count > self._distinct_ids_max:
+            self._make_room()
+
+    def _make_room(self) -> None:
+        project_id, persons = next(iter(self._persons.items()))
+        excess = list(islice(persons, self._count - self._distinct_ids_max))
+        for distinct_id in excess:
+            del persons[distinct_id]
+        self._count -= len(excess)
+        if not persons:
+            del self._persons[project_id]
 
     def drop(self, project_id: int, person_id: int, distinct_ids: Iterable[str]) -> None:
         """A person that somebody else has changed. distinct_ids: all of its own"""
+        persons = self._persons.get(project_id, {})
         for distinct_id in distinct_ids:
-            self._persons.pop((project_id, distinct_id), None)
+            if persons.pop(distinct_id, None) is not None:
+                self._count -= 1
         self._by_id.pop(person_id, None)
 
     def heed_deletions(self, floors: Mapping[int, int]) -> None:
@@ -69,4 +78,5 @@ class RecentPersons:
 
     def forget(self) -> None:
         self._persons.clear()
+        self._count = 0
         self._by_id.clear()

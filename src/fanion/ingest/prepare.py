@@ -34,6 +34,7 @@ _OTHER_ID = {
 # What an event that changes its person brings, one of these at least.
 _UPDATING = frozenset(["$set", "$set_once", "$unset", *AUTOMATIC])
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
+_NO_GROUPS: Mapping[str, str] = {}  # plain, so that it can be sent to another process
 _NO_UUID, _NO_TIME = UUID(int=0), datetime.min.replace(tzinfo=UTC)
 
 _encode = msgspec.json.Encoder().encode
@@ -53,7 +54,7 @@ class _Draft(msgspec.Struct, gc=False):
     makes_person: bool = True
     update: PersonUpdate | None = None
     merge: Merge | None = None
-    groups: Mapping[str, str] = _NOTHING
+    groups: Mapping[str, str] = _NO_GROUPS
     group_identify: GroupIdentify | None = None
 
 

@@ -94,7 +94,7 @@ class Drop(StrEnum):
     DUPLICATE = "duplicate"
 
 
-class Prepared(msgspec.Struct, frozen=True, gc=False):
+class Prepared(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """An event that is to be stored, with all that it means for persons (a
     `persons.merge.PersonCommand`) and groups.
 

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import is_
 from typing import Any
+from uuid import UUID
 
 import msgspec
 
@@ -11,6 +13,7 @@ from fanion.events.event import Event
 from fanion.events.known_properties import NewProperties, Recorded
 from fanion.groups.types import GroupState, group_columns, merge_group, new_types
 from fanion.ingest.prepared import Arrived
+from fanion.ingest.run import Brought
 from fanion.ingest.withheld import without_erased
 from fanion.persons.merge import Changes, PersonState, Population
 
@@ -88,26 +91,55 @@ class Resolution:
     """One project's part of a run, whose events are resolved in their order as they are asked for.
     The same input always gives the same outcome.
 
+    brought: of a run that was prepared ahead
     arrived: the events that are stored
     """
 
-    def __init__(self, project_id: int, arrived: Sequence[Arrived], known: Known) -> None:
+    def __init__(
+        self,
+        project_id: int,
+        arrived: Sequence[Arrived],
+        known: Known,
+        brought: Brought | None = None,
+    ) -> None:
         self.project_id = project_id
         self.arrived = without_erased(arrived, known.erasures)
         self._erased = len(arrived) - len(self.arrived)
         self._known = known
+        self._brought = brought
         self._population = Population(project_id, known.persons, known.version_floor)
-        self._new_types = new_types(known.types, named_types(self.arrived))
+        named = named_types(self.arrived) if brought is None else brought.types
+        self._new_types = new_types(known.types, named)
         self._types = {**known.types, **self._new_types}
+        self._is_whole = len(arrived) == len(self.arrived) and all(map(is_, arrived, self.arrived))
+
+    @property
+    def is_as_brought(self) -> bool:
+        """Whether what was made ahead holds, now that the stores were read."""
+        if self._brought is None:
+            return True
+        return self._is_whole and self._brought.types.items() <= self._known.types.items()
+
+    @property
+    def types(self) -> Mapping[str, int]:
+        """Of groups, the new ones included."""
+        return self._types
 
     def events(self) -> Iterator[Event]:
-        """To be taken once."""
+        """To be taken once, or `persons`."""
         for one in self.arrived:
-            yield self._event(one)
+            person = self._population.apply(one.prepared)
+            yield stored_event(self.project_id, one, person, self._types)
+
+    def persons(self) -> list[UUID]:
+        """Of the events, when their columns were made ahead."""
+        apply = self._population.apply
+        return [apply(one.prepared) for one in self.arrived]
 
     def outcome(self) -> Resolved:
         """To be taken once, after all events."""
-        by_name = _properties_by_name(self.arrived)
+        brought = self._brought
+        by_name = properties_by_name(self.arrived) if brought is None else brought.seen
         return Resolved(
             self.project_id,
             self.arrived,
@@ -120,26 +152,30 @@ class Resolution:
             self._erased,
         )
 
-    def _event(self, arrived: Arrived) -> Event:
-        prepared = arrived.prepared
-        person = self._population.apply(prepared)
-        properties: dict[str, Any] = prepared.properties
-        if prepared.groups:
-            properties = {**properties, **group_columns(prepared.groups, self._types)}
-        return Event(
-            self.project_id,
-            prepared.uuid,
-            prepared.name,
-            prepared.distinct_id,
-            person,
-            prepared.timestamp,
-            arrived.received_at,
-            _encode(properties),
-            properties,
-        )
+
+def stored_event(
+    project_id: int, arrived: Arrived, person: UUID, types: Mapping[str, int]
+) -> Event:
+    """types: group type → index, of those at least that the event names"""
+    prepared = arrived.prepared
+    properties: dict[str, Any] = prepared.properties
+    if prepared.groups:
+        properties = {**properties, **group_columns(prepared.groups, types)}
+    return Event(
+        project_id,
+        prepared.uuid,
+        prepared.name,
+        prepared.distinct_id,
+        person,
+        prepared.timestamp,
+        arrived.received_at,
+        _encode(properties),
+        properties,
+    )
 
 
-def _properties_by_name(arrived: Iterable[Arrived]) -> dict[str, list[Mapping[str, Any]]]:
+def properties_by_name(arrived: Iterable[Arrived]) -> dict[str, list[Mapping[str, Any]]]:
+    """Of all occurrences of each event."""
     found: dict[str, list[Mapping[str, Any]]] = {}
     for one in arrived:
         prepared = one.prepared

@@ -7,14 +7,41 @@ from datetime import date, datetime
 from typing import Any
 from uuid import UUID
 
+from msgspec import Struct
+
 from fanion.errors import AppError
+from fanion.events.blocks import Draft
 from fanion.ingest.items import read_items
 from fanion.ingest.ledger import STORED, Dropped, Tally, count_of, joined
 from fanion.ingest.prepare import prepare
 from fanion.ingest.prepared import Arrived, Context, Drop, GeoIp, Prepared, ProjectRules
-from fanion.log.port import Entry
+from fanion.log.port import Entry, Envelope
 
 RulesOf = Callable[[int], ProjectRules]
+
+
+class Brought(Struct, frozen=True, array_like=True):
+    """types: group type → index, among them all that the events of a project name
+    seen:  event → properties that stand for those of all its occurrences
+    """
+
+    types: dict[str, int]
+    seen: dict[str, Sequence[Mapping[str, Any]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """What was made of a run before anything was read of it; of use when all of it is stored, and
+    the group types are these. The events themselves are without their properties then.
+
+    brought:  by project
+    requests: the project of each, and how many events arrived of it, in the order of arrival
+    drafts:   of the events of all requests
+    """
+
+    brought: Mapping[int, Brought]
+    requests: Sequence[tuple[int, int]]
+    drafts: Sequence[Draft]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +57,7 @@ class PreparedRun:
     named: Mapping[int, Sequence[UUID]]
     dropped: Mapping[Drop, int] = field(default_factory=dict)
     tally: Tally = field(default_factory=Tally)
+    ahead: Ahead | None = None
 
     @property
     def events(self) -> int:
@@ -58,14 +86,17 @@ class PreparedRun:
         return sorted({one.prepared.timestamp.date() for one in events if one.is_named})
 
 
-def prepare_run(
-    entries: Sequence[Entry], rules_of: RulesOf, geoip: GeoIp | None = None
-) -> PreparedRun:
-    """entries: at least one, in the order of their ids"""
-    arrived: dict[int, list[Arrived]] = {}
-    counts: Counter[Drop] = Counter()
-    dropped = Dropped()
-    for entry in entries:
+class Preparation:
+    """Prepares the envelopes of a run, one after another."""
+
+    def __init__(self, rules_of: RulesOf, geoip: GeoIp | None = None) -> None:
+        self._rules_of = rules_of
+        self._geoip = geoip
+        self._dropped = Dropped()
+        self.counts: Counter[Drop] = Counter()
+
+    def arrived(self, entry: Entry) -> list[Arrived]:
+        """What arrives of this one."""
         envelope = entry.envelope
         context = Context(
             envelope.project_id,
@@ -74,25 +105,49 @@ def prepare_run(
             envelope.sent_at,
             envelope.client_ip,
             envelope.user_agent,
-            rules_of(envelope.project_id),
-            geoip,
+            self._rules_of(envelope.project_id),
+            self._geoip,
         )
-        of_project = arrived.setdefault(envelope.project_id, [])
+        arrived: list[Arrived] = []
         for index, item in enumerate(read_items(envelope.body)):
             outcome = prepare(item, context, index)
             if isinstance(outcome, Drop):
-                counts[outcome] += 1
-                dropped.add(
-                    envelope.project_id, envelope.received_at, outcome, item, envelope.user_agent
-                )
+                self._drop(envelope, outcome, item)
             else:
                 is_named = bool(item.get("uuid"))
-                of_project.append(Arrived(outcome, envelope.received_at, is_named))
-    named = _named(arrived)
-    return PreparedRun(entries[0].id, entries[-1].id, arrived, named, counts, dropped.tally())
+                arrived.append(Arrived(outcome, envelope.received_at, is_named))
+        return arrived
+
+    def _drop(self, envelope: Envelope, reason: Drop, item: dict[str, Any]) -> None:
+        self.counts[reason] += 1
+        self._dropped.add(
+            envelope.project_id, envelope.received_at, reason, item, envelope.user_agent
+        )
+
+    def tally(self) -> Tally:
+        """Of what was dropped."""
+        return self._dropped.tally()
 
 
-def _named(arrived: Mapping[int, Sequence[Arrived]]) -> dict[int, list[UUID]]:
+def prepare_run(
+    entries: Sequence[Entry], rules_of: RulesOf, geoip: GeoIp | None = None
+) -> PreparedRun:
+    """entries: at least one, in the order of their ids"""
+    preparation = Preparation(rules_of, geoip)
+    arrived: dict[int, list[Arrived]] = {}
+    for entry in entries:
+        arrived.setdefault(entry.envelope.project_id, []).extend(preparation.arrived(entry))
+    return PreparedRun(
+        entries[0].id,
+        entries[-1].id,
+        arrived,
+        named_ids(arrived),
+        preparation.counts,
+        preparation.tally(),
+    )
+
+
+def named_ids(arrived: Mapping[int, Sequence[Arrived]]) -> dict[int, list[UUID]]:
     return {
         project_id: [one.prepared.uuid for one in events if one.is_named]
         for project_id, events in arrived.items()
@@ -138,7 +193,8 @@ def without_duplicates(
         return run
     dropped = {**run.dropped, Drop.DUPLICATE: sum(tally.counts.values())}
     tally = joined(run.tally, tally)
-    return replace(run, arrived=kept, named=_named(kept), dropped=dropped, tally=tally)
+    named = named_ids(kept)
+    return replace(run, arrived=kept, named=named, dropped=dropped, tally=tally, ahead=None)
 
 
 def _as_sent(prepared: Prepared) -> dict[str, Any]:

@@ -152,7 +152,9 @@ class Population:
             return NO_PERSON if existing is None else existing.uuid
         merge = command.merge
         if merge is None or not _may_merge(command.distinct_id, merge.other_id):
-            person, is_new = self._find_or_create(command.distinct_id, command.timestamp)
+            found = self._find(command.distinct_id)
+            is_new = found is None
+            person = found or self._create(command.distinct_id, command.timestamp)
         else:
             person, is_new = self._join(command, merge)
             if not person.is_identified:
@@ -188,7 +190,10 @@ class Population:
 
     def persons(self) -> dict[str, PersonState]:
         """Who owns each distinct id now."""
-        return {name: _survivor(person) for name, person in self._persons.items()}
+        return {
+            name: person if person._merged_into is None else _survivor(person)
+            for name, person in self._persons.items()
+        }
 
     def _join(self, command: PersonCommand, merge: Merge) -> tuple[PersonState, bool]:
         kept, other = self._find(command.distinct_id), self._find(merge.other_id)
@@ -219,13 +224,9 @@ class Population:
 
     def _find(self, distinct_id: str) -> PersonState | None:
         person = self._persons.get(distinct_id)
-        return None if person is None else _survivor(person)
-
-    def _find_or_create(self, distinct_id: str, timestamp: datetime) -> tuple[PersonState, bool]:
-        person = self._find(distinct_id)
-        if person is not None:
-            return person, False
-        return self._create(distinct_id, timestamp), True
+        if person is None or person._merged_into is None:
+            return person
+        return _survivor(person)
 
     def _create(self, distinct_id: str, timestamp: datetime) -> PersonState:
         uuid = person_uuid(self._project_id, distinct_id)
