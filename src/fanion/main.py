@@ -1,7 +1,6 @@
 """Builds everything once: settings → stores → domains → application. With `public_parts`, which
 is served before, the only file that names concrete classes of stores and servers together."""
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -52,8 +51,7 @@ def build(
     records, metrics, now = public.records, public.metrics, public.now
     projects, changed = public.flags.projects, public.flags.flag_sets.changed
     events.observe(metrics.store_seconds.labels("events").observe)
-    # With a single processor another process only takes from this one.
-    preparer = Preparer(settings.geoip_db) if (os.cpu_count() or 1) > 1 else None
+    preparer = Preparer(settings.geoip_db) if settings.answering > 1 else None
     ingestion = Ingestion(
         records=records,
         events=events,

@@ -59,7 +59,7 @@ async def open_helped(
 ) -> AsyncGenerator[Home]:
     """A home whose runs are prepared elsewhere from now on."""
     async with (
-        open_site(records_url, events, folder) as site,
+        open_site(records_url, events, folder, processes=2) as site,
         open_home(site, project_id) as home,
     ):
         await until_it_helps(home, watched)
@@ -210,6 +210,13 @@ async def test_a_poisoned_envelope_is_put_aside_and_the_rest_goes_on(
 
     assert len(stored) == 1
     assert [row.body for row in put_aside] == [poison.body]
+
+
+async def test_with_one_process_nothing_is_prepared_elsewhere(
+    sqlite_url: str, events: EventStore, tmp_path: Path
+) -> None:
+    async with open_site(sqlite_url, events, tmp_path, processes=1) as site:
+        assert site.running.preparer is None
 
 
 def entry(number: int, body: bytes, ip: str = "") -> Entry:

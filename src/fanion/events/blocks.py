@@ -10,7 +10,7 @@ from msgspec import Struct
 from fanion.events import native
 from fanion.events.attributes import Attributes
 from fanion.events.event import Event, EventRejected, Override, PersonRow
-from fanion.events.native import Column
+from fanion.events.native import Column, column
 from fanion.events.schema import ATTRIBUTES_TYPE
 from fanion.events.shallow import shallow
 from fanion.events.times import all_micros, micros
@@ -40,19 +40,21 @@ class Batch(Struct, frozen=True, gc=False):
     overrides: tuple[Block, ...] = ()
 
 
-class Draft(Struct, frozen=True, gc=False):
-    """A block of events of which only the persons are missing.
+class Draft(Struct, frozen=True, gc=False, array_like=True):
+    """A block of events of which only the column of their persons is missing.
 
     order: of its rows, the place of each event among all
     """
 
     order: list[int]
-    columns: tuple[Column, ...]
+    columns: tuple[str, ...]
+    data: bytes
 
     def block(self, persons: Sequence[UUID]) -> Block:
         """persons: of all events"""
-        data = native.uuids([persons[place] for place in self.order])
-        return _block((*self.columns, Column("person_id", "UUID", data)), len(self.order))
+        person = native.uuids([persons[place] for place in self.order])
+        written = native.written(column("person_id", "UUID", person))
+        return Block((*self.columns, "person_id"), b"".join((self.data, *written)))
 
 
 def encode(
@@ -156,30 +158,35 @@ class Drafting:
     def taken(self) -> Iterator[Draft]:
         """The block, if there is anything in it; from now on it is another one."""
         if self._order:
-            columns = tuple(map(_joined, zip(*self._columns, strict=True)))
-            attributes = Column("attributes", ATTRIBUTES_TYPE, self._attributes.data())
-            yield Draft(self._order, (*columns, attributes))
+            columns = map(_joined, zip(*self._columns, strict=True))
+            attributes = column("attributes", ATTRIBUTES_TYPE, self._attributes.data())
+            yield _draft(self._order, (*columns, attributes))
             self._begin()
 
 
 def _left(some: Sequence[Placed]) -> Draft:
     events = [event for _, event in some]
-    return Draft([place for place, _ in some], (*_event_columns(events), _shallow(events)))
+    return _draft([place for place, _ in some], (*_event_columns(events), _shallow(events)))
+
+
+def _draft(order: list[int], columns: Sequence[Column]) -> Draft:
+    names = tuple(one.name for one in columns)
+    return Draft(order, names, native.block(columns, len(order), more=1))
 
 
 def _joined(parts: Sequence[Column]) -> Column:
-    return Column(parts[0].name, parts[0].type, b"".join([part.data for part in parts]))
+    return Column(parts[0].name, parts[0].type, [data for part in parts for data in part.data])
 
 
 def _event_columns(events: Sequence[Event]) -> tuple[Column, ...]:
     return (
         _unsigned("project_id", [event.project_id for event in events]),
-        Column("uuid", "UUID", native.uuids([event.uuid for event in events])),
-        Column("timestamp", _TIME, native.signed(all_micros([e.timestamp for e in events]))),
-        Column("received_at", _TIME, native.signed(_acceptances(events))),
-        Column("event", "String", native.texts([event.event for event in events])),
-        Column("distinct_id", "String", native.texts([event.distinct_id for event in events])),
-        Column("properties", "String", native.blobs([event.properties for event in events])),
+        column("uuid", "UUID", native.uuids([event.uuid for event in events])),
+        column("timestamp", _TIME, native.signed(all_micros([e.timestamp for e in events]))),
+        column("received_at", _TIME, native.signed(_acceptances(events))),
+        column("event", "String", native.texts([event.event for event in events])),
+        column("distinct_id", "String", native.texts([event.distinct_id for event in events])),
+        column("properties", "String", native.blobs([event.properties for event in events])),
     )
 
 
@@ -190,8 +197,8 @@ def person_blocks(persons: Sequence[PersonRow]) -> tuple[Block, ...]:
     plain, left = [persons[at] for at in order], [persons[at] for at in rest]
     blocks: list[Block] = []
     if plain:
-        column = Column("attributes", ATTRIBUTES_TYPE, attributes.data())
-        blocks.append(_block((*_person_columns(plain), column), len(plain)))
+        made = column("attributes", ATTRIBUTES_TYPE, attributes.data())
+        blocks.append(_block((*_person_columns(plain), made), len(plain)))
     if left:
         blocks.append(_block((*_person_columns(left), _shallow(left)), len(left)))
     return tuple(blocks)
@@ -203,8 +210,8 @@ def override_blocks(overrides: Sequence[Override]) -> tuple[Block, ...]:
         return ()
     columns = (
         _unsigned("project_id", [one.project_id for one in overrides]),
-        Column("old_person", "UUID", native.uuids([one.old_person for one in overrides])),
-        Column("new_person", "UUID", native.uuids([one.new_person for one in overrides])),
+        column("old_person", "UUID", native.uuids([one.old_person for one in overrides])),
+        column("new_person", "UUID", native.uuids([one.new_person for one in overrides])),
         _unsigned("version", [one.version for one in overrides]),
     )
     return (_block(columns, len(overrides)),)
@@ -223,25 +230,25 @@ def _person_columns(persons: Sequence[PersonRow]) -> tuple[Column, ...]:
     created_at = all_micros([person.created_at for person in persons])
     return (
         _unsigned("project_id", [person.project_id for person in persons]),
-        Column("person_id", "UUID", native.uuids([person.person_id for person in persons])),
-        Column("created_at", _TIME, native.signed(created_at)),
+        column("person_id", "UUID", native.uuids([person.person_id for person in persons])),
+        column("created_at", _TIME, native.signed(created_at)),
         _unsigned("version", [person.version for person in persons]),
-        Column("is_deleted", "UInt8", bytes([person.is_deleted for person in persons])),
-        Column("properties", "String", native.blobs([person.properties for person in persons])),
+        column("is_deleted", "UInt8", bytes([person.is_deleted for person in persons])),
+        column("properties", "String", native.blobs([person.properties for person in persons])),
     )
 
 
 def _shallow(rows: Sequence[Event] | Sequence[PersonRow]) -> Column:
-    return Column("shallow", "String", native.blobs([shallow(row.properties) for row in rows]))
+    return column("shallow", "String", native.blobs([shallow(row.properties) for row in rows]))
 
 
 def _unsigned(name: str, numbers: Sequence[int]) -> Column:
     """raises: EventRejected"""
     try:
-        return Column(name, "UInt64", native.unsigned(numbers))
+        return column(name, "UInt64", native.unsigned(numbers))
     except OverflowError as error:
         raise EventRejected(f"a number does not fit its column: {error}") from None
 
 
 def _block(columns: Sequence[Column], rows: int) -> Block:
-    return Block(tuple(column.name for column in columns), native.block(columns, rows))
+    return Block(tuple(one.name for one in columns), native.block(columns, rows))

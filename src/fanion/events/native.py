@@ -14,18 +14,27 @@ _LENGTHS_KNOWN = 1 << 14
 
 
 class Column(NamedTuple):
-    """type: in the engine's words; data: of all rows"""
+    """type: in the engine's words; data: of all rows, in parts"""
 
     name: str
     type: str
-    data: bytes
+    data: Sequence[bytes]
 
 
-def block(columns: Sequence[Column], rows: int) -> bytes:
-    parts = [length(len(columns)), length(rows)]
-    for column in columns:
-        parts += text(column.name), text(column.type), column.data
+def column(name: str, type_: str, data: bytes) -> Column:
+    return Column(name, type_, (data,))
+
+
+def block(columns: Sequence[Column], rows: int, more: int = 0) -> bytes:
+    """more: how many columns, written by `written`, will be put behind"""
+    parts = [length(len(columns) + more), length(rows)]
+    for one in columns:
+        parts += written(one)
     return b"".join(parts)
+
+
+def written(column: Column) -> Sequence[bytes]:
+    return text(column.name), text(column.type), *column.data
 
 
 def unsigned(numbers: Iterable[int]) -> bytes:

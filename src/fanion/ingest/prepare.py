@@ -1,18 +1,15 @@
 """From an item as sent to the event that is stored, or the reason to drop it.
 
-`prepare` is the whole story, in order. A step changes the draft, or returns a Drop; those that few
-items need are not called for the others.
+`prepare` is the whole story, in order. What few items need is not called for the others.
 """
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any
-from uuid import UUID
 
 import msgspec
 
-from fanion.groups.types import GroupIdentify, read_group_identify, read_groups
+from fanion.groups.types import read_group_identify, read_groups
 from fanion.ingest.automatic import AUTOMATIC, automatic_properties, initial_name
 from fanion.ingest.elements import elements_chain
 from fanion.ingest.items import parse_uuid
@@ -35,27 +32,8 @@ _OTHER_ID = {
 _UPDATING = frozenset(["$set", "$set_once", "$unset", *AUTOMATIC])
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _NO_GROUPS: Mapping[str, str] = {}  # plain, so that it can be sent to another process
-_NO_UUID, _NO_TIME = UUID(int=0), datetime.min.replace(tzinfo=UTC)
 
 _encode = msgspec.json.Encoder().encode
-
-
-class _Draft(msgspec.Struct, gc=False):
-    """An item on its way; `properties` is its own copy."""
-
-    item: Mapping[str, Any]
-    index: int
-    properties: dict[str, Any]
-    name: str = ""
-    distinct_id: str = ""
-    uuid: UUID = _NO_UUID
-    timestamp: datetime = _NO_TIME
-    geoip: Mapping[str, Any] = _NOTHING
-    makes_person: bool = True
-    update: PersonUpdate | None = None
-    merge: Merge | None = None
-    groups: Mapping[str, str] = _NO_GROUPS
-    group_identify: GroupIdentify | None = None
 
 
 def prepare(item: Mapping[str, Any], context: Context, index: int = 0) -> Prepared | Drop:
@@ -64,41 +42,55 @@ def prepare(item: Mapping[str, Any], context: Context, index: int = 0) -> Prepar
     item:  with `properties` an object, null or missing; it is not changed
     index: its place in the envelope
     """
-    properties = dict(item.get("properties") or _NOTHING)
-    draft = _Draft(item, index, properties)
-    drop = _read_name(draft) or _read_distinct_id(draft)
-    if drop is None and context.dropped_user_agents:
-        drop = _check_user_agent(draft, context)
-    if drop is None and "$process_person_profile" in properties:
-        drop = _check_person_profile(draft)
-    if drop is not None:
-        return drop
-    _read_uuid(draft, context)
-    _read_time(draft, context)
-    _locate(draft, context)
+    properties: dict[str, Any] = dict(item.get("properties") or _NOTHING)
+    name = item.get("event")
+    if name is None or name == "":
+        return Drop.NO_NAME
+    name = _cut(name, NAME_MAX)
+    if name in _DIVERTED:
+        return Drop.DIVERTED_EVENT
+    distinct_id = distinct_id_of(item)
+    if not distinct_id:
+        return Drop.NO_DISTINCT_ID
+    if context.dropped_user_agents and _is_unwanted(properties, context):
+        return Drop.USER_AGENT
+    makes_person = "$process_person_profile" not in properties or _makes_person(properties)
+    if not makes_person and name in _NEED_PERSON:
+        return Drop.PERSON_PROFILE_NEEDED
+    given = item.get("uuid")
+    uuid = (parse_uuid(given) if given else None) or context.make_uuid(index)
+    timestamp = event_time(item, properties, context.received_at, context.sent_at)
+    if context.sent_at is not None:
+        properties["$sent_at"] = context.sent_at_text
+    place = _locate(properties, context)
     if "$elements" in properties:
-        _read_elements(draft)
+        _read_elements(properties)
     if context.rules.removed_properties:
-        _remove_properties(draft, context)
-    if draft.makes_person:
-        _read_update(draft, context)
-        if draft.name in _OTHER_ID:
-            _read_merge(draft)
-        if "$groups" in properties or draft.name == _GROUP_IDENTIFY:
-            _read_groups(draft)
+        _remove_properties(properties, context)
+    update = merge = group_identify = None
+    groups = _NO_GROUPS
+    if not makes_person:
+        _forget_update(properties)
     else:
-        _forget_update(draft)
+        if place or not (_UPDATING.isdisjoint(properties) and _UPDATING.isdisjoint(item)):
+            update = _update(name, item, properties, place, context)
+        if name in _OTHER_ID:
+            merge = _merge(name, properties)
+        if "$groups" in properties:
+            groups = read_groups(properties["$groups"]) or _NO_GROUPS
+        if name == _GROUP_IDENTIFY:
+            group_identify = read_group_identify(properties, timestamp)
     return Prepared(
-        draft.name,
-        draft.uuid,
-        draft.distinct_id,
-        draft.timestamp,
-        draft.properties,
-        draft.update,
-        draft.merge,
-        draft.groups,
-        draft.group_identify,
-        draft.makes_person,
+        name,
+        uuid,
+        distinct_id,
+        timestamp,
+        properties,
+        makes_person,
+        update,
+        merge,
+        groups,
+        group_identify,
     )
 
 
@@ -109,115 +101,80 @@ def distinct_id_of(item: Mapping[str, Any]) -> str:
     return _cut(given, DISTINCT_ID_MAX) if given else ""
 
 
-def _read_name(draft: _Draft) -> Drop | None:
-    name = draft.item.get("event")
-    if name is None or name == "":
-        return Drop.NO_NAME
-    draft.name = _cut(name, NAME_MAX)
-    return Drop.DIVERTED_EVENT if draft.name in _DIVERTED else None
-
-
-def _read_distinct_id(draft: _Draft) -> Drop | None:
-    draft.distinct_id = distinct_id_of(draft.item)
-    return None if draft.distinct_id else Drop.NO_DISTINCT_ID
-
-
-def _check_user_agent(draft: _Draft, context: Context) -> Drop | None:
-    properties = draft.properties
+def _is_unwanted(properties: Mapping[str, Any], context: Context) -> bool:
     given = properties.get("$raw_user_agent") or properties.get("$user_agent")
     user_agent = (given if isinstance(given, str) else context.user_agent).lower()
-    unwanted = any(part in user_agent for part in context.dropped_user_agents)
-    return Drop.USER_AGENT if unwanted else None
+    return any(part in user_agent for part in context.dropped_user_agents)
 
 
-def _check_person_profile(draft: _Draft) -> Drop | None:
+def _makes_person(properties: dict[str, Any]) -> bool:
     """Only the boolean false counts. source: capture.md 4.1"""
-    wanted = draft.properties.get("$process_person_profile")
-    if wanted is True:
-        del draft.properties["$process_person_profile"]
-    elif wanted is False:
-        draft.makes_person = False
-        if draft.name in _NEED_PERSON:
-            return Drop.PERSON_PROFILE_NEEDED
-    return None
+    if properties["$process_person_profile"] is True:
+        del properties["$process_person_profile"]
+        return True
+    return properties["$process_person_profile"] is not False
 
 
-def _read_uuid(draft: _Draft, context: Context) -> None:
-    given = draft.item.get("uuid")
-    uuid = parse_uuid(given) if given else None
-    draft.uuid = context.make_uuid(draft.index) if uuid is None else uuid
-
-
-def _read_time(draft: _Draft, context: Context) -> None:
-    properties, sent_at = draft.properties, context.sent_at
-    draft.timestamp = event_time(draft.item, properties, context.received_at, sent_at)
-    if sent_at is not None:
-        properties["$sent_at"] = context.sent_at_text
-
-
-def _locate(draft: _Draft, context: Context) -> None:
-    """A client's own `$ip` is kept; a place is looked up before the address is discarded."""
-    properties = draft.properties
+def _locate(properties: dict[str, Any], context: Context) -> Mapping[str, Any]:
+    """The place of the address, which is written too. A client's own `$ip` is kept; a place is
+    looked up before the address is discarded."""
     address = properties.get("$ip") or context.client_ip
+    place = _NOTHING
     if context.geoip and address and properties.get("$geoip_disable") is not True:
         removed = context.rules.removed_properties
-        place = context.geoip(str(address))
-        draft.geoip = {name: value for name, value in place.items() if name not in removed}
-        properties.update(draft.geoip)
+        found = context.geoip(str(address))
+        place = {name: value for name, value in found.items() if name not in removed}
+        properties.update(place)
     if context.rules.anonymize_ips:
         properties.pop("$ip", None)
     elif address:
         properties["$ip"] = address
+    return place
 
 
-def _read_elements(draft: _Draft) -> None:
-    elements = draft.properties.get("$elements")
+def _read_elements(properties: dict[str, Any]) -> None:
+    elements = properties["$elements"]
     if isinstance(elements, list):
-        del draft.properties["$elements"]
-        draft.properties.setdefault("$elements_chain", elements_chain(elements))
+        del properties["$elements"]
+        properties.setdefault("$elements_chain", elements_chain(elements))
 
 
-def _remove_properties(draft: _Draft, context: Context) -> None:
+def _remove_properties(properties: dict[str, Any], context: Context) -> None:
     for name in context.rules.removed_properties:
-        draft.properties.pop(name, None)
+        properties.pop(name, None)
 
 
-def _read_update(draft: _Draft, context: Context) -> None:
+def _update(
+    event: str,
+    item: Mapping[str, Any],
+    properties: dict[str, Any],
+    place: Mapping[str, Any],
+    context: Context,
+) -> PersonUpdate | None:
     """Explicit values win over the automatic ones; nulls in `$set_once` set nothing."""
-    properties = draft.properties
-    if _UPDATING.isdisjoint(properties) and _UPDATING.isdisjoint(draft.item) and not draft.geoip:
-        return
-    explicit = _explicit(draft, "$set", context)
-    explicit_once = _explicit(draft, "$set_once", context)
-    to_set, set_once = automatic_properties(draft.name, properties)
-    if draft.geoip:
-        to_set.update(draft.geoip)
-        set_once.update((initial_name(name), value) for name, value in draft.geoip.items())
+    explicit = _explicit("$set", item, properties, context)
+    explicit_once = _explicit("$set_once", item, properties, context)
+    to_set, set_once = automatic_properties(event, properties)
+    if place:
+        to_set.update(place)
+        set_once.update((initial_name(name), value) for name, value in place.items())
     if explicit:
         to_set.update(explicit)
     if explicit_once:
-        set_once.update(item for item in explicit_once.items() if item[1] is not None)
+        set_once.update(pair for pair in explicit_once.items() if pair[1] is not None)
     unset = _names(properties["$unset"]) if "$unset" in properties else ()
-    if to_set or set_once or unset:
-        draft.update = PersonUpdate(to_set, set_once, unset)
+    return PersonUpdate(to_set, set_once, unset) if to_set or set_once or unset else None
 
 
-def _forget_update(draft: _Draft) -> None:
+def _forget_update(properties: dict[str, Any]) -> None:
     for name in ("$set", "$set_once", "$unset"):
-        draft.properties.pop(name, None)
+        properties.pop(name, None)
 
 
-def _read_merge(draft: _Draft) -> None:
-    kind, name = _OTHER_ID[draft.name]
-    if other := draft.properties.get(name):
-        draft.merge = Merge(kind, _cut(other, DISTINCT_ID_MAX))
-
-
-def _read_groups(draft: _Draft) -> None:
-    if groups := draft.properties.get("$groups"):
-        draft.groups = read_groups(groups)
-    if draft.name == _GROUP_IDENTIFY:
-        draft.group_identify = read_group_identify(draft.properties, draft.timestamp)
+def _merge(event: str, properties: Mapping[str, Any]) -> Merge | None:
+    kind, name = _OTHER_ID[event]
+    other = properties.get(name)
+    return Merge(kind, _cut(other, DISTINCT_ID_MAX)) if other else None
 
 
 def _cut(value: object, length: int) -> str:
@@ -226,19 +183,21 @@ def _cut(value: object, length: int) -> str:
     return text[:length].replace("\0", "\ufffd")
 
 
-def _explicit(draft: _Draft, name: str, context: Context) -> Mapping[str, Any]:
+def _explicit(
+    name: str, item: Mapping[str, Any], properties: dict[str, Any], context: Context
+) -> Mapping[str, Any]:
     """The object `name` of the properties overlaid by the item's own; stored as that."""
-    if name not in draft.properties and name not in draft.item:
+    if name not in properties and name not in item:
         return _NOTHING
     merged: dict[str, Any] = {}
-    for given in (draft.properties.get(name), draft.item.get(name)):
+    for given in (properties.get(name), item.get(name)):
         if isinstance(given, dict):
             merged.update(given)
     if not merged:
         return _NOTHING
     for removed in context.rules.removed_properties:
         merged.pop(removed, None)
-    draft.properties[name] = merged
+    properties[name] = merged
     return merged
 
 

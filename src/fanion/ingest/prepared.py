@@ -105,18 +105,20 @@ class Prepared(msgspec.Struct, frozen=True, gc=False, array_like=True):
     groups:         type to key
     group_identify: None when it describes no group
     makes_person:   False for events without a person profile
+
+    It is sent to another process as an array, whose last fields are left out when they say nothing.
     """
 
     name: str
     uuid: UUID
     distinct_id: str
     timestamp: datetime
-    properties: dict[str, Any]
-    update: PersonUpdate | None
-    merge: Merge | None
-    groups: Mapping[str, str]
-    group_identify: GroupIdentify | None
-    makes_person: bool
+    properties: dict[str, Any] = {}
+    makes_person: bool = True
+    update: PersonUpdate | None = None
+    merge: Merge | None = None
+    groups: Mapping[str, str] = {}
+    group_identify: GroupIdentify | None = None
 
 
 class Arrived(msgspec.Struct, frozen=True, gc=False):
