@@ -56,6 +56,8 @@ def plain(value: Any) -> Any:
 def _list(values: list[Any]) -> object:
     kinds = set(map(type, values)) - {NoneType}
     if kinds == {int, float}:
+        if not _are_64_bits([value for value in values if type(value) is int]):
+            return None
         return _Floats([None if value is None else float(value) for value in values])
     made = _LISTS.get(kinds.pop() if kinds else str)
     return None if kinds or made is None else made(values)
