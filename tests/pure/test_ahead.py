@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from fanion.events import blocks
 from fanion.events.blocks import Block, event_drafts
 from fanion.events.event import NO_PERSON
-from fanion.groups.types import GroupIdentify
+from fanion.groups.types import GROUP_TYPES_MAX, GroupIdentify
 from fanion.ingest import ahead
 from fanion.ingest.ahead import answer, question, read
 from fanion.ingest.prepared import Drop, Prepared, ProjectRules
@@ -233,6 +233,37 @@ def test_blocks_are_of_one_size(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run.ahead is not None
     assert [len(draft.order) for draft in run.ahead.drafts] == [30, 30, 30]
     assert blocks.PART_ROWS > 5
+
+
+def test_a_first_request_unlike_the_others_makes_no_small_blocks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ahead, "PART_ROWS", 5)
+    monkeypatch.setattr(ahead, "BLOCK_ROWS_MAX", 40)
+    small = {"event": "a", "distinct_id": "b"}
+    large = {**small, "properties": {"text": "x" * 1000}}
+
+    run = there_and_back([entry(1, small), *[entry(n, *[large] * 5) for n in range(2, 20)]])
+
+    assert run is not None
+    assert run.ahead is not None
+    sizes = [len(draft.order) for draft in run.ahead.drafts]
+    assert len(sizes) == 3
+    assert (sum(sizes), min(sizes) >= 20, max(sizes) <= 40) == (91, True, True)
+
+
+def test_a_project_with_all_its_group_types_may_name_more() -> None:
+    """They never become types."""
+    full = {f"type{number}": number for number in range(GROUP_TYPES_MAX)}
+    groups = {"$groups": {"type1": "t1", "more": "m"}}
+    item = {"event": "paid", "distinct_id": "ann", "properties": groups}
+
+    run = there_and_back([entry(1, item)], {1: full})
+
+    assert run is not None
+    [block] = rows(run, [NO_PERSON])
+    assert b'"$group_1":"t1"' in block.data
+    assert resolved(run, Known({}, full, {}))[2].is_as_brought
 
 
 def test_specimens_stand_for_all_occurrences() -> None:

@@ -23,6 +23,7 @@ from fanion.events.blocks import (
 from fanion.events.detect import detect_type
 from fanion.events.event import NO_PERSON, Event
 from fanion.events.known_properties import OCCURRENCES_MAX, ONE_IN
+from fanion.groups.types import GROUP_TYPES_MAX
 from fanion.ingest.ledger import Example, Tally
 from fanion.ingest.prepared import Arrived, Drop, GeoIp, Prepared, ProjectRules
 from fanion.ingest.resolve import named_types, properties_by_name, stored_event
@@ -84,7 +85,7 @@ def answer(asked: bytes | bytearray, geoip: GeoIp | None) -> bytes:
         project_id = entry.envelope.project_id
         types = given.types.get(project_id, {})
         arrived = preparation.arrived(entry)
-        if not types.keys() >= set(named_types(arrived)):
+        if len(types) < GROUP_TYPES_MAX and not types.keys() >= set(named_types(arrived)):
             return b""
         specimens.setdefault(project_id, Specimens()).look(arrived)
         drafting.add(entry, [stored_event(project_id, one, NO_PERSON, types) for one in arrived])
@@ -142,13 +143,13 @@ def _row(one: Prepared) -> tuple[object, ...]:
 
 
 class _Drafting:
-    """The events of a run in blocks of one size, as far as the first request tells how many there
-    are."""
+    """The events of a run in blocks of about one size, as far as the requests so far tell how many
+    events there are in all."""
 
     def __init__(self, entries: Sequence[Entry]) -> None:
         self._bytes = sum(len(entry.envelope.body) for entry in entries)
-        self._block_bytes = 0.0
-        self._size = 0
+        self._seen = 0
+        self._of_block = 0
         self._place = 0
         self._waiting: list[Placed] = []
         self._left: list[Placed] = []
@@ -157,15 +158,14 @@ class _Drafting:
 
     def add(self, entry: Entry, events: Sequence[Event]) -> None:
         size = len(entry.envelope.body)
-        if not self._block_bytes and events:
-            blocks = ceil(self._bytes / size * len(events) / BLOCK_ROWS_MAX)
-            self._block_bytes = self._bytes / blocks
+        self._seen += size
+        self._of_block += size
         self._waiting += enumerate(events, self._place)
         self._place += len(events)
-        self._size += size
         if len(self._waiting) >= PART_ROWS:
             self._write()
-        if self._size >= self._block_bytes:
+        blocks = max(1, ceil(self._place * self._bytes / self._seen / BLOCK_ROWS_MAX))
+        if self._of_block * blocks >= self._bytes:
             self._cut()
 
     def drafts(self) -> list[Draft]:
@@ -179,7 +179,7 @@ class _Drafting:
     def _cut(self) -> None:
         self._write()
         self._drafts += self._block.taken()
-        self._size = 0
+        self._of_block = 0
 
 
 class Specimens:
