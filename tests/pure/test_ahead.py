@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fanion.events import blocks
 from fanion.events.blocks import Block, event_drafts
 from fanion.events.event import NO_PERSON
 from fanion.groups.types import GROUP_TYPES_MAX, GroupIdentify
@@ -232,7 +231,6 @@ def test_blocks_are_of_one_size(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run is not None
     assert run.ahead is not None
     assert [len(draft.order) for draft in run.ahead.drafts] == [30, 30, 30]
-    assert blocks.PART_ROWS > 5
 
 
 def test_a_first_request_unlike_the_others_makes_no_small_blocks(

@@ -111,14 +111,15 @@ class Resolution:
         named = named_types(self.arrived) if brought is None else brought.types
         self._new_types = new_types(known.types, named)
         self._types = {**known.types, **self._new_types}
-        self._is_whole = len(arrived) == len(self.arrived) and all(map(is_, arrived, self.arrived))
+        self._given = arrived
 
     @property
     def is_as_brought(self) -> bool:
         """Whether what was made ahead holds, now that the stores were read."""
         if self._brought is None:
             return True
-        return self._is_whole and self._brought.types.items() <= self._known.types.items()
+        is_whole = not self._erased and all(map(is_, self._given, self.arrived))
+        return is_whole and self._brought.types.items() <= self._known.types.items()
 
     @property
     def types(self) -> Mapping[str, int]:
