@@ -67,7 +67,7 @@ class Proto:
     def received(self) -> bytes | None:
         return None
 
-    async def body(self) -> bytes:
+    async def body(self, bytes_max: int) -> bytes:
         return self.request_body
 
     async def pieces(self) -> AsyncIterator[bytes]:

@@ -1,5 +1,6 @@
 """Everything a client can be told, with its status, type and code."""
 
+from collections.abc import Iterable
 from typing import ClassVar
 
 import msgspec
@@ -106,10 +107,16 @@ class MethodNotAllowed(AppError):
 
     def __init__(self, method: str, allow: tuple[str, ...]) -> None:
         super().__init__(f'Method "{method}" not allowed.')
-        self.allow = allow
+        self.allow = with_head(allow)
 
     def headers(self) -> tuple[tuple[str, str], ...]:
         return (("allow", ", ".join(self.allow)),)
+
+
+def with_head(methods: Iterable[str]) -> tuple[str, ...]:
+    """HEAD is answered wherever GET is."""
+    listed = tuple(methods)
+    return (*listed, "HEAD") if "GET" in listed and "HEAD" not in listed else listed
 
 
 class BodyTooLarge(AppError):
@@ -124,11 +131,41 @@ class MalformedRequest(AppError):
     default_detail = "The request is not valid HTTP/1.1."
 
 
+class RequestTimeout(AppError):
+    status, type, default_code = 408, "invalid_request", "request_timeout"
+    default_detail = "The request was sent too slowly."
+
+
+class TargetTooLong(AppError):
+    status, type, default_code = 414, "invalid_request", "uri_too_long"
+
+    def __init__(self, bytes_max: int) -> None:
+        super().__init__(f"The address is longer than {bytes_max} bytes.")
+
+
 class HeadTooLarge(AppError):
     status, type, default_code = 431, "invalid_request", "headers_too_large"
 
     def __init__(self, bytes_max: int) -> None:
         super().__init__(f"The address and headers are larger than {bytes_max} bytes.")
+
+
+class TrailersTooLarge(AppError):
+    status, type, default_code = 431, "invalid_request", "trailers_too_large"
+
+    def __init__(self, bytes_max: int) -> None:
+        super().__init__(f"Chunk extensions and trailers are larger than {bytes_max} bytes.")
+
+
+class NotImplementedHere(AppError):
+    """HTTP that this server does not speak: a method or a transfer coding."""
+
+    status, type, default_code = 501, "invalid_request", "not_implemented"
+
+
+class VersionNotSupported(AppError):
+    status, type, default_code = 505, "invalid_request", "http_version_not_supported"
+    default_detail = "HTTP/1.1 and HTTP/1.0 are supported."
 
 
 class UnsupportedMediaType(AppError):

@@ -5,12 +5,12 @@ import pytest
 from tests.application import Home
 
 ALLOWED = {
-    "/feature_flags/": {"GET", "OPTIONS", "POST"},
-    "/feature_flags/1/": {"GET", "OPTIONS", "PATCH"},
-    "/feature_flags/1/role_access/7/": {"DELETE", "GET", "OPTIONS"},
-    "/cohorts/1/": {"GET", "OPTIONS", "PATCH", "PUT"},
-    "/event_definitions/none/": {"DELETE", "GET", "OPTIONS", "PATCH", "PUT"},
-    "/insights/trend/": {"GET", "OPTIONS", "POST"},
+    "/feature_flags/": {"GET", "HEAD", "OPTIONS", "POST"},
+    "/feature_flags/1/": {"GET", "HEAD", "OPTIONS", "PATCH"},
+    "/feature_flags/1/role_access/7/": {"DELETE", "GET", "HEAD", "OPTIONS"},
+    "/cohorts/1/": {"GET", "HEAD", "OPTIONS", "PATCH", "PUT"},
+    "/event_definitions/none/": {"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "PUT"},
+    "/insights/trend/": {"GET", "HEAD", "OPTIONS", "POST"},
 }
 KEPT = ["/feature_flags/1/", "/cohorts/1/", "/dashboards/1/", "/insights/1/"]
 
@@ -37,4 +37,4 @@ async def test_a_method_that_a_path_has_not_is_refused_with_those_it_has(home: H
 
     assert answer.status_code == 405
     assert answer.json()["code"] == "method_not_allowed"
-    assert set(answer.headers["allow"].split(", ")) == {"GET", "OPTIONS", "POST"}
+    assert set(answer.headers["allow"].split(", ")) == {"GET", "HEAD", "OPTIONS", "POST"}

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from fanion.errors import AppError, HeadTooLarge, MalformedRequest, Unavailable
+from fanion.errors import AppError, HeadTooLarge, RequestTimeout, TargetTooLong, Unavailable
+from fanion.server.buffers import STALLED_S_MAX, BufferBudget
 from fanion.server.connection import (
     HEAD_S_MAX,
     IDLE_S_MAX,
-    STALLED_S_MAX,
     Answer,
     Connection,
     PassOn,
@@ -24,11 +24,12 @@ from fanion.server.request_reader import HEAD_BYTES_MAX
 
 JSON = ("content-type", "application/json")
 WAIT_S = 10
+BODY_MAX = 100_000_000
 
 
 async def echo(scope: Scope, exchange: Exchange) -> None:
     """Tells what it was asked."""
-    body = (await exchange.body()).decode("latin-1")
+    body = (await exchange.body(BODY_MAX)).decode("latin-1")
     told = {
         "method": scope.method,
         "path": scope.path,
@@ -48,6 +49,7 @@ class House:
     is_ending: bool = False
     pass_on: PassOn | None = None
     known_heads: KnownHeads = field(default_factory=KnownHeads)
+    buffers: BufferBudget = field(default_factory=BufferBudget)
     time: float = 0.0
     open: list[Connection] = field(default_factory=list)
     port: int = 0
@@ -72,9 +74,11 @@ class House:
     def date(self) -> str:
         return "date: Thu, 01 Jan 1970 00:00:00 GMT\r\n"
 
-    def opened(self, connection: Connection) -> bool:
+    def opened(self, connection: Connection) -> AppError | None:
         self.open.append(connection)
-        return len(self.open) <= self.connections_max
+        if len(self.open) <= self.connections_max:
+            return None
+        return Unavailable("Too many connections are open. Please retry.")
 
     def closed(self, connection: Connection) -> None:
         self.open.remove(connection)
@@ -165,7 +169,8 @@ async def test_a_request_in_single_bytes_is_one_request() -> None:
 
 async def test_requests_sent_at_once_are_answered_in_their_order() -> None:
     requests = b"".join(
-        f"POST /{n} HTTP/1.1\r\nContent-Length: {n}\r\n\r\n".encode() + b"x" * n for n in range(50)
+        f"POST /{n} HTTP/1.1\r\nHost: x\r\nContent-Length: {n}\r\n\r\n".encode() + b"x" * n
+        for n in range(50)
     )
 
     async with serving() as (_, client):
@@ -179,13 +184,13 @@ async def test_requests_sent_at_once_are_answered_in_their_order() -> None:
 
 async def test_a_body_in_chunks_is_put_together_and_its_trailers_are_no_headers() -> None:
     request = (
-        b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nX-A: head\r\n\r\n"
+        b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nX-A: head\r\n\r\n"
         b"3\r\nabc\r\n2\r\nde\r\n0\r\nX-A: trailer\r\n\r\n"
     )
 
     async with serving() as (_, client):
         asked = await client.asked(request)
-        again = await client.asked(b"GET /next HTTP/1.1\r\n\r\n")
+        again = await client.asked(b"GET /next HTTP/1.1\r\nHost: x\r\n\r\n")
 
     assert (asked["body"], asked["headers"]["x-a"]) == ("abcde", "head")
     assert again["path"] == "/next"
@@ -194,16 +199,17 @@ async def test_a_body_in_chunks_is_put_together_and_its_trailers_are_no_headers(
 async def test_a_header_that_is_sent_twice_is_a_list() -> None:
     async with serving() as (_, client):
         asked = await client.asked(
-            b"GET / HTTP/1.1\r\nX-Forwarded-For: 1.2.3.4\r\nx-forwarded-for: 5.6.7.8\r\n\r\n"
+            b"GET / HTTP/1.1\r\nHost: x\r\n"
+            b"X-Forwarded-For: 1.2.3.4\r\nx-forwarded-for: 5.6.7.8\r\n\r\n"
         )
 
-    assert asked["headers"] == {"x-forwarded-for": "1.2.3.4, 5.6.7.8"}
+    assert asked["headers"]["x-forwarded-for"] == "1.2.3.4, 5.6.7.8"
 
 
 async def test_an_address_with_scheme_and_host_is_a_path() -> None:
     async with serving() as (_, client):
-        asked = await client.asked(b"GET http://home/a/?b=c HTTP/1.1\r\n\r\n")
-        bare = await client.asked(b"GET http://home HTTP/1.1\r\n\r\n")
+        asked = await client.asked(b"GET http://home/a/?b=c HTTP/1.1\r\nHost: x\r\n\r\n")
+        bare = await client.asked(b"GET http://home HTTP/1.1\r\nHost: x\r\n\r\n")
 
     assert (asked["path"], asked["query"], bare["path"]) == ("/a/", "b=c", "/")
 
@@ -212,36 +218,43 @@ MALFORMED = {
     "not HTTP": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
     "an older protocol": b"GET /\r\n\r\n",
     "HTTP/2 without an agreement": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-    "two lengths": b"POST / HTTP/1.1\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd",
-    "a length and chunks": (
-        b"POST / HTTP/1.1\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+    "two lengths": (
+        b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd"
     ),
-    "a negative length": b"POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
-    "a length beyond all numbers": b"POST / HTTP/1.1\r\nContent-Length: " + b"9" * 30 + b"\r\n\r\n",
+    "a length and chunks": (
+        b"POST / HTTP/1.1\r\nHost: x\r\n"
+        b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+    ),
+    "a negative length": b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+    "a length beyond all numbers": b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: "
+    + b"9" * 30
+    + b"\r\n\r\n",
     "a name with a blank": b"GET / HTTP/1.1\r\nX A: b\r\n\r\n",
-    "a folded header": b"GET / HTTP/1.1\r\nX-A: b\r\n c\r\n\r\n",
-    "a NUL in a header": b"GET / HTTP/1.1\r\nX-A: b\0c\r\n\r\n",
-    "a chunk without a size": b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    "a folded header": b"GET / HTTP/1.1\r\nHost: x\r\nX-A: b\r\n c\r\n\r\n",
+    "a NUL in a header": b"GET / HTTP/1.1\r\nHost: x\r\nX-A: b\0c\r\n\r\n",
+    "a chunk without a size": (
+        b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"
+    ),
 }
 
 
 @pytest.mark.parametrize("name", MALFORMED)
 async def test_what_is_no_request_is_refused_in_the_error_shape(name: str) -> None:
     async with serving() as (_, client):
-        client.writer.write(b"GET /good HTTP/1.1\r\n\r\n")
+        client.writer.write(b"GET /good HTTP/1.1\r\nHost: x\r\n\r\n")
         good = json.loads((await client.answer())[2])
         client.writer.write(MALFORMED[name])
         status, headers, body = await client.answer()
         closed = await client.is_closed()
 
     assert good["path"] == "/good"
-    assert (status, body, closed) == (400, shape(MalformedRequest()), True)
+    assert (status, json.loads(body)["code"], closed) == (400, "malformed_request", True)
     assert (headers["content-type"], headers["connection"]) == ("application/json", "close")
 
 
 async def test_what_came_before_a_malformed_request_is_answered() -> None:
     async with serving() as (_, client):
-        client.writer.write(b"GET /good HTTP/1.1\r\n\r\nnonsense\r\n\r\n")
+        client.writer.write(b"GET /good HTTP/1.1\r\nHost: x\r\n\r\nnonsense\r\n\r\n")
         good, bad = await client.answer(), await client.answer()
 
     assert (good[0], json.loads(good[2])["path"], bad[0]) == (200, "/good", 400)
@@ -250,12 +263,11 @@ async def test_what_came_before_a_malformed_request_is_answered() -> None:
 @pytest.mark.parametrize(
     "head",
     [
-        b"GET /" + b"a" * HEAD_BYTES_MAX + b" HTTP/1.1\r\n\r\n",
-        b"GET / HTTP/1.1\r\nX-A: " + b"a" * HEAD_BYTES_MAX + b"\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: x\r\nX-A: " + b"a" * HEAD_BYTES_MAX + b"\r\n\r\n",
         b"GET / HTTP/1.1\r\n" + b"X-A: b\r\n" * HEAD_BYTES_MAX + b"\r\n",
-        b"GET / HTTP/1.1\r\nX-Never-Ending: " + b"a" * HEAD_BYTES_MAX * 8,
+        b"GET / HTTP/1.1\r\nHost: x\r\nX-Never-Ending: " + b"a" * HEAD_BYTES_MAX * 8,
     ],
-    ids=["address", "header", "many headers", "unended header"],
+    ids=["header", "many headers", "unended header"],
 )
 async def test_a_head_over_the_limit_is_refused(head: bytes) -> None:
     async with serving() as (_, client):
@@ -265,23 +277,34 @@ async def test_a_head_over_the_limit_is_refused(head: bytes) -> None:
     assert (status, body) == (431, shape(HeadTooLarge(HEAD_BYTES_MAX)))
 
 
+@pytest.mark.parametrize("end", [b" HTTP/1.1\r\nHost: x\r\n\r\n", b""], ids=["whole", "unended"])
+async def test_an_address_over_the_limit_is_refused(end: bytes) -> None:
+    async with serving() as (_, client):
+        client.writer.write(b"GET /" + b"a" * HEAD_BYTES_MAX + end)
+        status, _, body = await client.answer()
+
+    assert (status, body) == (414, shape(TargetTooLong(HEAD_BYTES_MAX)))
+
+
 async def test_a_head_is_not_charged_for_the_body_before_it() -> None:
     body = b"x" * HEAD_BYTES_MAX * 3
-    request = b"POST /first HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(body)
+    request = b"POST /first HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body)
 
     async with serving() as (_, client):
-        client.writer.write(request + body + b"GET /second HTTP/1.1\r\nX-A: ")
+        client.writer.write(request + body + b"GET /second HTTP/1.1\r\nHost: x\r\nX-A: ")
         first = await client.answer()
         client.writer.write(b"b\r\n\r\n")
         second = await client.answer()
 
     assert (first[0], second[0]) == (200, 200)
-    assert json.loads(second[2])["headers"] == {"x-a": "b"}
+    assert json.loads(second[2])["headers"]["x-a"] == "b"
 
 
 async def test_a_client_that_waits_for_leave_gets_it_before_it_sends_its_body() -> None:
     async with serving() as (_, client):
-        client.writer.write(b"POST / HTTP/1.1\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n")
+        client.writer.write(
+            b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n"
+        )
         leave = await client.head()
         asked = await client.asked(b"body")
 
@@ -294,7 +317,7 @@ async def test_a_client_that_goes_after_an_early_answer_leaves_nothing_open() ->
         exchange.response_bytes(413, [JSON], b"{}")
 
     async with serving(refuse) as (house, client):
-        client.writer.write(b"POST / HTTP/1.1\r\nContent-Length: 1000\r\n\r\nsome")
+        client.writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nsome")
         refused = await client.answer()
         client.writer.write_eof()
 
@@ -308,9 +331,11 @@ async def test_an_answer_without_a_body_has_none() -> None:
         exchange.response_bytes(204 if scope.path == "/none" else 200, [JSON], b"12345")
 
     async with serving(answer) as (_, client):
-        client.writer.write(b"HEAD / HTTP/1.1\r\n\r\nGET /none HTTP/1.1\r\n\r\n")
+        client.writer.write(
+            b"HEAD / HTTP/1.1\r\nHost: x\r\n\r\nGET /none HTTP/1.1\r\nHost: x\r\n\r\n"
+        )
         head, none = await client.head(), await client.head()
-        client.writer.write(b"GET / HTTP/1.1\r\n\r\n")
+        client.writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
         whole = await client.answer()
 
     assert (head[0], head[1]["content-length"]) == (200, "5")
@@ -319,7 +344,8 @@ async def test_an_answer_without_a_body_has_none() -> None:
 
 
 @pytest.mark.parametrize(
-    "request_head", [b"GET / HTTP/1.0\r\n\r\n", b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n"]
+    "request_head",
+    [b"GET / HTTP/1.0\r\n\r\n", b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"],
 )
 async def test_the_connection_ends_where_the_client_wants_it(request_head: bytes) -> None:
     async with serving() as (_, client):
@@ -330,15 +356,15 @@ async def test_the_connection_ends_where_the_client_wants_it(request_head: bytes
         assert await client.is_closed()
 
 
-async def test_another_protocol_is_not_spoken_but_the_request_is_answered() -> None:
-    async with serving() as (_, client):
-        client.writer.write(
-            b"GET /a HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n\x81\x05hello"
-        )
-        status, _, body = await client.answer()
+async def test_another_protocol_is_not_spoken_and_the_connection_goes_on() -> None:
+    upgrade = b"GET /a HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
 
-        assert (status, json.loads(body)["path"]) == (200, "/a")
-        assert await client.is_closed()
+    async with serving() as (_, client):
+        asked = [await client.asked(upgrade) for _ in range(2)]
+        client.writer.write(b"\x81\x05hello")
+        refused = await client.answer()
+
+    assert ([each["path"] for each in asked], refused[0]) == (["/a", "/a"], 400)
 
 
 async def test_a_body_that_nobody_reads_is_thrown_away_and_the_connection_goes_on() -> None:
@@ -346,9 +372,9 @@ async def test_a_body_that_nobody_reads_is_thrown_away_and_the_connection_goes_o
         exchange.response_bytes(413, [JSON], scope.path.encode())
 
     async with serving(answer) as (_, client):
-        client.writer.write(b"POST /large HTTP/1.1\r\nContent-Length: 5000000\r\n\r\n")
+        client.writer.write(b"POST /large HTTP/1.1\r\nHost: x\r\nContent-Length: 5000000\r\n\r\n")
         refused = await client.answer()
-        client.writer.write(b"x" * 5_000_000 + b"GET /next HTTP/1.1\r\n\r\n")
+        client.writer.write(b"x" * 5_000_000 + b"GET /next HTTP/1.1\r\nHost: x\r\n\r\n")
         following = await client.answer()
 
     assert (refused[2], following[2]) == (b"/large", b"/next")
@@ -363,7 +389,7 @@ async def test_a_large_body_comes_in_pieces_without_being_held() -> None:
         exchange.response_bytes(200, [JSON], b"%d" % sum(sizes))
 
     async with serving(answer) as (_, client):
-        client.writer.write(b"POST / HTTP/1.1\r\nContent-Length: 20000000\r\n\r\n")
+        client.writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 20000000\r\n\r\n")
         client.writer.write(b"x" * 20_000_000)
         status, _, body = await client.answer()
 
@@ -376,13 +402,13 @@ async def test_a_client_that_goes_in_the_middle_of_its_body_is_gone() -> None:
 
     async def answer(_: Scope, exchange: Exchange) -> None:
         try:
-            await exchange.body()
+            await exchange.body(BODY_MAX)
         except ClientGone as error:
             seen.append(type(error))
             raise
 
     async with serving(answer) as (house, client):
-        client.writer.write(b"POST / HTTP/1.1\r\nContent-Length: 10\r\n\r\nhalf")
+        client.writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf")
         await client.writer.drain()
         client.writer.close()
         await until(lambda: bool(seen) and not house.open)
@@ -397,7 +423,7 @@ async def test_what_is_sent_bit_by_bit_is_chunked_and_ends() -> None:
             await stream.send_bytes(part)
 
     async with serving(answer) as (_, client):
-        client.writer.write(b"GET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n")
+        client.writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n")
         first, second = await client.answer(), await client.answer()
 
     assert (first[2], second[2]) == (b"abc", b"abc")
@@ -431,7 +457,7 @@ async def test_a_stream_waits_for_its_client_and_ends_with_it() -> None:
             gone.set()
 
     async with serving(answer) as (house, client):
-        client.writer.write(b"GET / HTTP/1.1\r\n\r\n")
+        client.writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
         await until(lambda: sent > 0)
         await _until_still(lambda: sent)
         before = sent
@@ -462,7 +488,7 @@ async def test_half_an_answer_does_not_pass_for_a_whole_one() -> None:
         raise ClientGone
 
     async with serving(answer) as (_, client):
-        client.writer.write(b"GET / HTTP/1.1\r\n\r\n")
+        client.writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
         with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
             await client.answer()
 
@@ -470,7 +496,7 @@ async def test_half_an_answer_does_not_pass_for_a_whole_one() -> None:
 async def test_clients_that_stop_doing_their_part_are_given_up() -> None:
     async with serving() as (house, client):
         house.look(IDLE_S_MAX - 1)
-        asked = await client.asked(b"GET /in-time HTTP/1.1\r\n\r\n")
+        asked = await client.asked(b"GET /in-time HTTP/1.1\r\nHost: x\r\n\r\n")
         house.look(IDLE_S_MAX + 1)
 
         assert asked["path"] == "/in-time"
@@ -479,7 +505,7 @@ async def test_clients_that_stop_doing_their_part_are_given_up() -> None:
 
 async def test_a_head_that_drips_in_is_given_up_however_often_a_byte_comes() -> None:
     async with serving() as (house, client):
-        client.writer.write(b"GET / HTTP/1.1\r\n")
+        client.writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n")
         await until(lambda: house.open[0].is_reading)
         house.time += HEAD_S_MAX - 1
         client.writer.write(b"X-A: b\r\n")
@@ -487,12 +513,13 @@ async def test_a_head_that_drips_in_is_given_up_however_often_a_byte_comes() -> 
         await _turns()
         house.look(2)
 
+        assert (await client.answer())[2] == shape(RequestTimeout())
         assert await client.is_closed()
 
 
 async def test_a_body_that_does_not_go_on_is_given_up() -> None:
     async with serving() as (house, client):
-        client.writer.write(b"POST / HTTP/1.1\r\nContent-Length: 10\r\n\r\nhalf")
+        client.writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf")
         await until(lambda: house.open[0].is_reading)
         await _turns()
         house.look(STALLED_S_MAX - 1)
@@ -508,7 +535,7 @@ async def test_a_client_that_does_not_take_its_answer_is_given_up() -> None:
         exchange.response_bytes(200, [JSON], b"x" * 50_000_000)
 
     async with serving(answer) as (house, client):
-        client.writer.write(b"GET / HTTP/1.1\r\n\r\n")
+        client.writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
         await client.head()
         await until(lambda: not house.open[0].is_answering)
         house.look(STALLED_S_MAX - 1)
@@ -527,7 +554,7 @@ async def test_an_answer_that_takes_its_time_is_waited_for() -> None:
         exchange.response_bytes(200, [JSON], b"late")
 
     async with serving(answer) as (house, client):
-        client.writer.write(b"GET / HTTP/1.1\r\n\r\n")
+        client.writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
         await until(lambda: house.open[0].is_answering)
         house.look(STALLED_S_MAX * 10)
         may_answer.set()
@@ -537,10 +564,10 @@ async def test_an_answer_that_takes_its_time_is_waited_for() -> None:
 
 async def test_one_client_too_many_is_told_so() -> None:
     async with serving(connections_max=1) as (house, first):
-        await first.asked(b"GET / HTTP/1.1\r\n\r\n")
+        await first.asked(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
         second = await house.client()
         status, headers, body = await second.answer()
-        again = await first.asked(b"GET /still HTTP/1.1\r\n\r\n")
+        again = await first.asked(b"GET /still HTTP/1.1\r\nHost: x\r\n\r\n")
 
     error = Unavailable("Too many connections are open. Please retry.")
     assert (status, body) == (503, shape(error))
@@ -552,13 +579,13 @@ async def test_ending_waits_for_what_is_being_answered_only() -> None:
     may_answer = asyncio.Event()
 
     async def answer(_: Scope, exchange: Exchange) -> None:
-        await exchange.body()
+        await exchange.body(BODY_MAX)
         await may_answer.wait()
         exchange.response_bytes(200, [JSON], b"done")
 
     async with serving(answer) as (house, busy):
         idle = await house.client()
-        busy.writer.write(b"POST / HTTP/1.1\r\nContent-Length: 4\r\n\r\nbo")
+        busy.writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbo")
         await until(lambda: any(each.is_answering for each in house.open))
         await until(lambda: len(house.open) == 2)
         house.is_ending = True

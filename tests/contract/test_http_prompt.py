@@ -6,6 +6,7 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 import pytest
 
@@ -130,20 +131,21 @@ async def test_an_endpoint_that_fails_is_told_of_and_the_connection_goes_on() ->
 
 async def test_what_is_asked_behind_it_waits_for_its_turn() -> None:
     async with opened() as (made, _, client):
-        reply = await taken(made, client, b"b1")
+        await taken(made, client, b"b1")
         client.writer.write(post(b"b2") + post(b"b3"))
         await client.writer.drain()
         await asyncio.sleep(0.05)
-        assert made.ordinary == [b"hi"]
+        assert made.prompt == [b"b1"]
 
-        reply(Response(200, b"prompt"))
+        for number, body in enumerate((b"b1", b"b2", b"b3")):
+            await until(partial(_are_more_than, made.replies, number))
+            made.replies[number](Response(200, body))
+            assert (await client.answer())[2] == body
+        assert (made.ordinary, made.prompt) == ([b"hi"], [b"b1", b"b2", b"b3"])
 
-        assert [(await client.answer())[2] for _ in range(3)] == [
-            b"prompt",
-            b"ordinary",
-            b"ordinary",
-        ]
-        assert made.ordinary == [b"hi", b"b2", b"b3"]
+
+def _are_more_than(replies: list[Reply], number: int) -> bool:
+    return len(replies) > number
 
 
 @pytest.mark.parametrize("is_known", [True, False])

@@ -7,13 +7,15 @@ from litestar.datastructures import MutableScopeHeaders
 from litestar.routes import HTTPRoute
 from litestar.types import Message, Scope
 
+from fanion.errors import with_head
+
 _REFUSED = 405
 
 
 async def tell_methods(message: Message, scope: Scope) -> None:
     """Called before each message is sent."""
     if message["type"] == "http.response.start" and scope.get("method") == "OPTIONS":
-        allowed = ", ".join(sorted(_methods(scope)))
+        allowed = ", ".join(sorted(with_head(_methods(scope))))
         if allowed:
             MutableScopeHeaders.from_message(message)["allow"] = allowed
 

@@ -7,7 +7,7 @@ from time import perf_counter
 from fanion.errors import AppError, MethodNotAllowed, NotFound
 from fanion.http import Request, Response, refused
 from fanion.server import asgi
-from fanion.server.body import comes_in_pieces, read_body
+from fanion.server.body import comes_in_pieces
 from fanion.server.cors import cors_headers, preflight
 from fanion.server.exchange import ClientGone, Exchange, Scope
 from fanion.server.prompt import Prompt
@@ -17,6 +17,9 @@ from fanion.server.telemetry import Telemetry
 
 _JSON = ("content-type", "application/json")
 _INTERNAL = AppError().body()
+# `OPTIONS *` asks what the server can do, whichever the path. source: RFC 9110 section 9.3.7
+WHOLE_SERVER = "*"
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 # In logs and metrics, of a request that nobody waits for any more: the number proxies use.
 CLIENT_GONE = 499
 
@@ -60,7 +63,9 @@ class Application:
                 if response.chunks is None:
                     exchange.response_bytes(status, lines, response.body)
                 else:
-                    await self._stream(exchange, status, lines, response.chunks)
+                    await self._stream(
+                        exchange, status, lines, response.chunks, is_head=method == "HEAD"
+                    )
                     started = perf_counter()  # how long the client stayed says nothing about us
         except ClientGone:
             status = CLIENT_GONE
@@ -74,8 +79,8 @@ class Application:
         try:
             body = exchange.received()
             if body is None or len(body) > self.body_bytes_max:
-                body = await read_body(headers, exchange, self.body_bytes_max)
-            if method in route.methods:
+                body = await exchange.body(self.body_bytes_max)
+            if method in route.methods or (method == "HEAD" and "GET" in route.methods):
                 return await route.endpoint(
                     Request(method, scope.path, scope.query_string, headers, scope.client, body)
                 )
@@ -96,12 +101,15 @@ class Application:
         status: int,
         lines: list[tuple[str, str]],
         chunks: AsyncGenerator[bytes],
+        *,
+        is_head: bool,
     ) -> None:
         """Until the chunks end, or the client has gone, which a failing send tells."""
         stream = exchange.response_stream(status, lines)
         try:
-            async for chunk in chunks:
-                await stream.send_bytes(chunk)
+            if not is_head:
+                async for chunk in chunks:
+                    await stream.send_bytes(chunk)
         except ClientGone:
             pass
         finally:
@@ -110,11 +118,14 @@ class Application:
     async def _manage(self, scope: Scope, exchange: Exchange, request_id: str) -> int:
         extra = [("x-request-id", request_id)]
         try:
+            if scope.path == WHOLE_SERVER:
+                exchange.response_bytes(200, [("allow", ", ".join(METHODS)), *extra], b"")
+                return 200
             if not scope.path.startswith("/api/"):
                 raise NotFound
             body = None
             if not comes_in_pieces(scope.headers, self.body_bytes_max):
-                body = await read_body(scope.headers, exchange, self.body_bytes_max)
+                body = await exchange.body(self.body_bytes_max)
             status = await asgi.answer(self.management, scope, exchange, body, request_id)
         except AppError as error:
             exchange.response_bytes(error.status, [_JSON, *extra, *error.headers()], error.body())

@@ -39,7 +39,8 @@ def _asgi_scope(scope: Scope, state: dict[str, Any]) -> dict[str, Any]:
         "type": "http",
         "asgi": {"version": "3.0", "spec_version": "2.3"},
         "http_version": scope.http_version,
-        "method": scope.method,
+        # The answer to HEAD is that to GET; the connection leaves its body out.
+        "method": "GET" if scope.method == "HEAD" else scope.method,
         "scheme": scope.scheme,
         "path": aliased(unquote(scope.path)),
         "raw_path": scope.path.encode(),

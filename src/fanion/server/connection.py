@@ -2,11 +2,11 @@
 
 import asyncio
 import os
-from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol, cast
 
-from fanion.errors import AppError, Unavailable
+from fanion.errors import AppError, RequestTimeout, Unavailable
+from fanion.server.buffers import BufferBudget, Pace
 from fanion.server.exchange import ClientGone, Exchange, Scope
 from fanion.server.first_line import path_of
 from fanion.server.head import response_head
@@ -14,12 +14,12 @@ from fanion.server.incoming import Incoming
 from fanion.server.known_heads import KnownHead, KnownHeads
 from fanion.server.prompt import PromptAnswer
 from fanion.server.request_head import RequestHead
-from fanion.server.request_reader import RequestReader, UpgradeAsked
+from fanion.server.request_reader import RequestReader
 
 IDLE_S_MAX = 75.0  # between two requests; browsers and SDKs keep theirs for a minute at most
 HEAD_S_MAX = 30.0
-STALLED_S_MAX = 60.0  # a body that does not go on, an answer that is not taken
 LINE_BYTES_MAX = 8 * 1024  # of a request's first line, while it is waited for
+FLUSH_S = 0.01  # how often a connection that goes to another process is looked at for its answers
 
 _JSON = ("content-type", "application/json")
 
@@ -48,19 +48,25 @@ class Connections(Protocol):
     @property
     def known_heads(self) -> KnownHeads: ...
 
+    @property
+    def buffers(self) -> BufferBudget: ...
+
     def now(self) -> float:
         """Seconds of a clock that only goes forward."""
 
     def date(self) -> str: ...
 
-    def opened(self, connection: "Connection") -> bool:
-        """False when there are too many."""
+    def opened(self, connection: "Connection") -> AppError | None:
+        """Why it cannot be served."""
 
     def closed(self, connection: "Connection") -> None: ...
 
 
 class Connection(asyncio.Protocol):
-    """since:     when something last happened that the client did
+    """One request is read and answered at a time: what follows it waits as it came, up to one
+    read, so that it can go to another process.
+
+    address:   of the client, without its port
     is_costly: whether an answer to it has held this process up
     """
 
@@ -70,18 +76,25 @@ class Connection(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._reader = RequestReader(self, connections.known_heads)
         self._transport: asyncio.Transport | None = None
-        self._client = self._server = ""
+        self._client = self._server = self.address = ""
         self._coming: Incoming | None = None  # its body is not whole
-        self._waiting: deque[Incoming] = deque()
         self._answering: Incoming | PromptAnswer | None = None
         self._task: asyncio.Task[None] | None = None
+        self._rest = first  # has come, and is not read
+        self._is_rest_due = False  # and will be without more of it
         self._writable: asyncio.Future[None] | None = None
-        self._is_paused = False
+        self._unsent = 0  # bytes, taken from the budget, while the client does not take them
+        self._sending = self._receiving = Pace(0.0)
+        self._paused_at: float | None = None
         self._takes_no_more = False
+        self._has_ended = False  # the client has: it sends nothing more
         self._refusal: AppError | None = None
-        self._first = first
-        self.since = 0.0
+        self._idle_since = 0.0
         self.is_costly = False
+
+    @property
+    def buffers(self) -> BufferBudget:
+        return self._connections.buffers
 
     @property
     def is_reading(self) -> bool:
@@ -96,19 +109,22 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
-        self._client = _address(transport.get_extra_info("peername"))
+        peer = transport.get_extra_info("peername")
+        self._client, self.address = _address(peer), _host(peer)
         self._server = _address(transport.get_extra_info("sockname"))
-        self.since = self._connections.now()
-        if not self._connections.opened(self):
-            self._refuse(Unavailable("Too many connections are open. Please retry."))
-        elif self._first:
-            self._loop.call_soon(self._read_first)
+        self._idle_since = self._connections.now()
+        refusal = self._connections.opened(self)
+        if refusal is not None:
+            self._refuse(refusal)
+        elif self._rest:
+            self._read_rest_soon()
 
     def connection_lost(self, error: Exception | None) -> None:
-        for incoming in (self._coming, self._answering, *self._waiting):
+        for incoming in (self._coming, self._answering):
             if incoming is not None:
                 incoming.lose()
-        self._waiting.clear()
+        self._coming = None
+        self._rest = b""
         self._transport = None
         self.resume_writing()
         self._connections.closed(self)
@@ -116,40 +132,21 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._takes_no_more:
             return
-        if self._connections.pass_on is not None and self._is_between_requests():
-            data = self._first + data
-            if b"\n" not in data and len(data) <= LINE_BYTES_MAX:
-                self._first = data  # which process it goes to is not known yet
-                return
-            self._first = b""
-            known = self._connections.known_heads.find(data)
-            path = path_of(data) if known is None else known.head.path
-            if self._connections.pass_on(self, path, data):
-                return
-            self._feed(data, known)
+        if self._reader.is_in_message and not self._rest:
+            self._feed(data)
         else:
-            self._feed(data)
-
-    def _read_first(self) -> None:
-        data, self._first = self._first, b""
-        if self._transport is not None:
-            self._feed(data)
-
-    def _feed(self, data: bytes, known: KnownHead | None = None) -> None:
-        if not self._reader.is_in_head:  # which has to come as a whole within its time
-            self.since = self._connections.now()
-        try:
-            self._reader.feed(data, known)
-        except UpgradeAsked:
-            # Nothing else is spoken here: the request is answered, what follows it is not read.
-            self._takes_no_more = True
-            self._end_after_last()
-        except AppError as error:
-            self._refuse(error)
+            self._rest += data
+        if self._rest:
+            if self._answering is not None or self._is_rest_due:
+                self.read_no_more()
+            else:
+                self._read_rest()
 
     def eof_received(self) -> bool:
         """A client that has said all may still read its answers."""
-        self._takes_no_more = True
+        self._has_ended = True
+        if self._is_rest_due:
+            return True
         if self._coming is not None:
             self._coming.lose()
         answering = self._answering  # with the answer out, it waited for what was left of a body
@@ -157,19 +154,85 @@ class Connection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         self._writable = self._loop.create_future()
+        self._sending = Pace(self._connections.now())
+        if self._transport is not None:
+            self._unsent = self._transport.get_write_buffer_size()
+            if not self.buffers.take(self._unsent):
+                self._unsent = 0
+                self.abort()
 
     def resume_writing(self) -> None:
         if self._writable is not None and not self._writable.done():
             self._writable.set_result(None)
         self._writable = None
-        self.since = self._connections.now()
+        self.buffers.give(self._unsent)
+        self._unsent = 0
+        self._idle_since = self._connections.now()
         if self._answering is None:
             self._go_on()
+
+    # Reading.
+
+    def _read_rest_soon(self, later_s: float = 0.0) -> None:
+        self._is_rest_due = True
+        if later_s:
+            self._loop.call_later(later_s, self._read_rest)
+        else:
+            self._loop.call_soon(self._read_rest)
+
+    def _read_rest(self) -> None:
+        """What has come, until a request has to be answered before the next one is read."""
+        self._is_rest_due = False
+        while self._rest and not self._is_rest_due and self._may_read():
+            if not self._read_some():
+                return
+        if self._is_rest_due:
+            return
+        if self._has_ended and self._answering is None:
+            self.close()
+        elif self._writable is None and (self._coming is None or not self._coming.is_full):
+            self.read_on()
+
+    def _may_read(self) -> bool:
+        if self._takes_no_more or self._transport is None:
+            return False
+        return self._answering is None or self._reader.is_in_message
+
+    def _read_some(self) -> bool:
+        """False when that has to wait, or is another process's."""
+        data, known = self._rest, None
+        if self._connections.pass_on is not None and not self._reader.is_in_message:
+            if b"\n" not in data and len(data) <= LINE_BYTES_MAX:
+                if self._has_ended:
+                    self.close()
+                return False  # which process it goes to is not known yet
+            if self._transport is not None and self._transport.get_write_buffer_size():
+                self._read_rest_soon(FLUSH_S)
+                return False
+            known = self._connections.known_heads.find(data)
+            path = path_of(data) if known is None else known.head.path
+            if self._connections.pass_on(self, path, data):
+                return False
+        self._rest = b""
+        self._feed(data, known)
+        return True
+
+    def _feed(self, data: bytes, known: KnownHead | None = None) -> None:
+        if not self._reader.is_in_message:
+            self._idle_since = self._connections.now()
+        try:
+            self._rest = self._reader.feed(data, known)
+        except AppError as error:
+            self._refuse(error)
+            return
+        if self._rest and self._reader.is_in_message:  # others have their turn before it goes on
+            self.read_no_more()
+            self._read_rest_soon()
 
     # What the reader tells of each request, in this order.
 
     def on_request(self, known: KnownHead, body: bytes) -> None:
-        if known.prompt is not None and self._answering is None:
+        if known.prompt is not None:
             goes_on = not self._connections.is_ending
             self._answering = answer = PromptAnswer(known.prompt, self, keep_alive=goes_on)
             try:
@@ -180,21 +243,28 @@ class Connection(asyncio.Protocol):
                 return
             self._answering = None
         incoming = Incoming(self, self._client, self._server, known.head)
-        incoming.feed(body)
+        if body and not incoming.feed(body):
+            self._refuse(_full())
+            return
         incoming.is_complete = True
-        self._take(incoming)
+        self._begin(incoming)
 
     def on_head(self, head: RequestHead) -> None:
+        self._receiving = Pace(self._connections.now())
         self._coming = Incoming(self, self._client, self._server, head)
-        self._take(self._coming)
+        self._begin(self._coming)
 
     def on_body(self, data: bytes) -> None:
-        assert self._coming is not None
-        self._coming.feed(data)
+        if self._coming is None:
+            return  # it was refused
+        self._receiving.moved(len(data), self._connections.now())
+        if not self._coming.feed(data):
+            self._refuse(_full())
 
     def on_end(self) -> None:
         incoming, self._coming = self._coming, None
-        assert incoming is not None
+        if incoming is None:
+            return
         incoming.complete()
         if incoming is self._answering and incoming.is_ended:
             self._finish(incoming)
@@ -212,13 +282,15 @@ class Connection(asyncio.Protocol):
             raise ClientGone
 
     def read_on(self) -> None:
-        if self._is_paused and not self._waiting and (transport := self._open_transport()):
-            self._is_paused = False
+        transport = self._open_transport()
+        if self._paused_at is not None and not self._rest and transport:
+            self._receiving.postpone(self._connections.now() - self._paused_at)
+            self._paused_at = None
             transport.resume_reading()
 
     def read_no_more(self) -> None:
-        if not self._is_paused and (transport := self._open_transport()):
-            self._is_paused = True
+        if self._paused_at is None and (transport := self._open_transport()):
+            self._paused_at = self._connections.now()
             transport.pause_reading()
 
     def date(self) -> str:
@@ -226,17 +298,21 @@ class Connection(asyncio.Protocol):
 
     def answered(self) -> None:
         incoming = self._answering
-        if incoming is not None and (incoming.is_complete or incoming.is_lost):
+        if incoming is None:
+            return
+        if incoming.is_complete or incoming.is_lost:
             self._finish(incoming)
+        elif not incoming.keep_alive and (transport := self._open_transport()):
+            transport.write_eof()  # what is left of the body is thrown away until the client ends
 
     # What the server asks.
 
     def end(self) -> None:
-        """Close at once, or after what has been asked."""
+        """Close at once, or after what is being answered."""
         if self._answering is None and not self._reader.is_in_message:
             self.close()
-        else:
-            self._end_after_last()
+        elif self._answering is not None and not self._reader.is_in_head:
+            self._answering.keep_alive = False  # a head that is coming in will say so itself
 
     def close(self) -> None:
         if self._transport is not None:
@@ -244,7 +320,7 @@ class Connection(asyncio.Protocol):
 
     def leave(self) -> int | None:
         """Give up the connection, between two requests, without its client's noticing. Its socket,
-        which the caller closes; None when answers are not out yet."""
+        which the caller closes; None when it is closing."""
         transport = self._open_transport()
         if transport is None or transport.get_write_buffer_size():
             return None
@@ -261,37 +337,43 @@ class Connection(asyncio.Protocol):
 
     def look(self, now: float) -> None:
         """Give up a client that has stopped doing its part."""
-        quiet_s = now - self.since
-        if self._is_waited_for():
-            if quiet_s > STALLED_S_MAX:
-                self.abort()
-        elif self._answering is None and quiet_s > self._silence_s_max():
-            self.close()
+        if self._writable is not None:
+            self._look_at_sending(now)
+        elif self._reader.is_in_message and not self._reader.is_in_head:
+            if self._paused_at is None and self._receiving.is_late(now):
+                self._give_up_body()
+        elif self._answering is None:
+            if self._reader.is_in_head and now - self._idle_since > HEAD_S_MAX:
+                self._refuse(RequestTimeout())
+            elif now - self._idle_since > IDLE_S_MAX:
+                self.close()
 
-    def _silence_s_max(self) -> float:
-        return HEAD_S_MAX if self._reader.is_in_message else IDLE_S_MAX
+    def _look_at_sending(self, now: float) -> None:
+        transport = self._open_transport()
+        left = 0 if transport is None else transport.get_write_buffer_size()
+        if left < self._unsent:
+            self._sending.moved(self._unsent - left, now)
+            self.buffers.give(self._unsent - left)
+            self._unsent = left
+        if self._sending.is_late(now):
+            self.abort()
 
-    def _is_waited_for(self) -> bool:
-        """It is the client's turn: to take what was written, or to send more of a body."""
-        if self._writable is not None or self._open_transport() is None:
-            return True
-        incoming = self._answering
-        return incoming is not None and not incoming.is_complete and not self._is_paused
+    def _give_up_body(self) -> None:
+        answering = self._answering
+        if isinstance(answering, Incoming) and not answering.is_head_sent:
+            self._refuse(RequestTimeout())
+        else:
+            self.abort()
 
     def _open_transport(self) -> asyncio.Transport | None:
         transport = self._transport
         return None if transport is None or transport.is_closing() else transport
 
-    def _take(self, incoming: Incoming) -> None:
-        if self._connections.is_ending:
-            incoming.keep_alive = False
-        if self._answering is None:
-            self._begin(incoming)
-        else:
-            self._waiting.append(incoming)
-            self.read_no_more()
+    # Answering.
 
     def _begin(self, incoming: Incoming) -> None:
+        if self._connections.is_ending:
+            incoming.keep_alive = False
         self._answering = incoming
         self._task = self._loop.create_task(self._answer(incoming))
 
@@ -302,8 +384,9 @@ class Connection(asyncio.Protocol):
             if incoming.is_head_sent and not incoming.is_ended:
                 incoming.end()
         except ClientGone:
-            pass  # nobody is there to be told
+            pass  # there is no client to answer
         finally:
+            self._task = None
             if not incoming.is_ended:
                 # Half an answer must not pass for a whole one.
                 incoming.lose()
@@ -315,6 +398,7 @@ class Connection(asyncio.Protocol):
     def _finish(self, incoming: Incoming | PromptAnswer) -> None:
         """After the last byte of a request and of its answer."""
         self._answering = None
+        self._idle_since = self._connections.now()
         if incoming.keep_alive:
             self._go_on()
         else:
@@ -322,36 +406,30 @@ class Connection(asyncio.Protocol):
             self.close()
 
     def _go_on(self) -> None:
-        if self._transport is None:
+        if self._transport is None or self._is_rest_due:
             return
         if self._writable is not None:
             self.read_no_more()  # until the client has taken its answers
-        elif self._waiting:
-            self._begin(self._waiting.popleft())
-        elif self._refusal is not None:
-            self._tell(self._refusal)
         elif self._takes_no_more:
+            self.close()
+        elif self._rest:
+            self._read_rest_soon()
+        elif self._has_ended:
             self.close()
         else:
             self.read_on()
 
-    def _end_after_last(self) -> None:
-        """A head that is coming in will say so itself."""
-        last = self._waiting[-1] if self._waiting else self._coming or self._answering
-        if last is not None and not self._reader.is_in_head:
-            last.keep_alive = False
-
-    def _is_between_requests(self) -> bool:
-        return self._answering is None and not self._reader.is_in_message and not self._waiting
-
     def _refuse(self, error: AppError) -> None:
-        """Nothing that follows can be read; what came before is answered first."""
+        """Nothing that follows can be read."""
         self._takes_no_more = True
         self._refusal = error
-        if self._coming is not None:
-            self._coming.lose()
+        coming, self._coming = self._coming, None
+        if coming is not None:
+            coming.lose()
         if self._answering is None:
             self._tell(error)
+        elif self._answering.is_ended:
+            self.abort()
 
     def _tell(self, error: AppError) -> None:
         body, headers = error.body(), [_JSON, *error.headers()]
@@ -360,9 +438,17 @@ class Connection(asyncio.Protocol):
         self.close()
 
 
+def _full() -> AppError:
+    return Unavailable("Too much is being received. Please retry.", code="buffers_full")
+
+
 def _address(name: object) -> str:
     """host:port; IPv6 in brackets"""
     if not isinstance(name, tuple):
         return ""
     host, port = str(name[0]), name[1]
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _host(name: object) -> str:
+    return str(name[0]) if isinstance(name, tuple) else ""

@@ -49,8 +49,8 @@ class Exchange(Protocol):
     def received(self) -> bytes | None:
         """The whole body, when it is here."""
 
-    async def body(self) -> bytes:
-        """The whole of it, for as much as the client announced. raises: ClientGone"""
+    async def body(self, bytes_max: int) -> bytes:
+        """The whole of it. raises: BodyTooLarge, ClientGone"""
 
     def pieces(self) -> AsyncIterator[bytes]:
         """The body while it comes in. raises: ClientGone"""

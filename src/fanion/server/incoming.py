@@ -1,19 +1,23 @@
 """One request while it comes in and is answered: what `exchange.Scope` and `Exchange` promise."""
 
 import asyncio
-from collections import deque
 from collections.abc import AsyncIterator
 from typing import Protocol
 
+from fanion.errors import AppError, BodyTooLarge
+from fanion.server.buffers import BufferBudget
 from fanion.server.exchange import ClientGone
 from fanion.server.head import CONTINUE, LAST_CHUNK, chunk, has_body, response_head
 from fanion.server.request_head import RequestHead
 
-# More of a body that nobody has asked for yet waits at the client.
+# More of a body that nothing has asked for yet waits at the client.
 BUFFERED_BYTES_MAX = 256 * 1024
 # What is left of a body after its answer is thrown away up to here, so that the client gets its
 # answer on a connection that it can use again; past it the connection is closed.
 DISCARDED_BYTES_MAX = 256 * 1024 * 1024
+# Smaller pieces of a body are joined while they come in: a bytes object has 33 bytes beside its
+# own, which two million pieces of ten bytes would multiply.
+PIECE_BYTES_MIN, JOINED_BYTES_MAX = 1024, 64 * 1024
 
 
 class Line(Protocol):
@@ -32,12 +36,16 @@ class Line(Protocol):
 
     def answered(self) -> None: ...
 
+    @property
+    def buffers(self) -> BufferBudget: ...
+
 
 class Incoming:
     __slots__ = (
-        "_buffered", "_discarding", "_gone", "_is_asked_on", "_is_chunked", "_line", "_parts",
-        "_waiter", "_whole", "client", "headers", "http_version", "is_complete", "is_ended",
-        "is_head_sent", "keep_alive", "method", "path", "query_string", "scheme", "server",
+        "_body_bytes", "_discarded", "_discarding", "_error", "_gone", "_held", "_is_asked_on",
+        "_is_chunked", "_line", "_parts", "_waiter", "_whole_bytes_max", "client", "headers",
+        "http_version", "is_complete", "is_ended", "is_head_sent", "keep_alive", "method", "path",
+        "query_string", "scheme", "server",
     )  # fmt: skip
 
     def __init__(self, line: Line, client: str, server: str, head: RequestHead) -> None:
@@ -50,30 +58,40 @@ class Incoming:
         self.http_version = head.http_version
         self.headers = head.headers
         self.keep_alive = head.keep_alive
+        self._body_bytes = head.body_bytes
         self._is_asked_on = not head.expects_continue
         self.is_complete = False
         self.is_head_sent = False
         self.is_ended = False
         self._line = line
-        self._parts: deque[bytes] = deque()
-        self._buffered = 0
-        self._whole = self._discarding = self._gone = self._is_chunked = False
+        self._parts: list[bytes | bytearray] = []
+        self._held = 0  # bytes in the parts, taken from the budget
+        self._discarded = 0
+        self._whole_bytes_max = 0  # of a body that is wanted in one piece
+        self._discarding = self._gone = self._is_chunked = False
+        self._error: AppError | None = None
         self._waiter: asyncio.Future[None] | None = None
 
     # What the connection tells.
 
-    def feed(self, data: bytes) -> None:
-        self._buffered += len(data)
+    def feed(self, data: bytes) -> bool:
+        """False when there is no room for it."""
         if self._discarding:
-            if self._buffered > DISCARDED_BYTES_MAX:
-                self.lose()
-                self._line.answered()
-            return
-        self._parts.append(data)
-        if self._buffered > BUFFERED_BYTES_MAX and not self._whole:
+            self._discard(len(data))
+            return True
+        if self._gone or self._error is not None:
+            return True
+        if not self._line.buffers.take(len(data)):
+            return False
+        self._held += len(data)
+        self._append(data)
+        if self._whole_bytes_max:
+            self._refuse_too_large()
+        elif self.is_full:
             self._line.read_no_more()
         if self._waiter is not None:
             self._wake()
+        return True
 
     def complete(self) -> None:
         self.is_complete = True
@@ -81,35 +99,51 @@ class Incoming:
             self._wake()
 
     def lose(self) -> None:
-        """The connection is no more."""
+        """The connection is no more, or what follows cannot be read: releases what has come."""
         self._gone = True
         self.keep_alive = False
+        self._release()
         self._wake()
 
     @property
     def is_lost(self) -> bool:
         return self._gone
 
+    @property
+    def is_full(self) -> bool:
+        """What comes next is to wait at the client."""
+        return self._held > BUFFERED_BYTES_MAX and not self._whole_bytes_max
+
     # What the application asks.
 
     def received(self) -> bytes | None:
-        if not self.is_complete:
+        if not self.is_complete or self._gone:
             return None
-        return self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+        if len(self._parts) != 1 or isinstance(self._parts[0], bytearray):
+            self._parts = [b"".join(self._parts)]
+        whole = self._parts[0]
+        assert isinstance(whole, bytes)
+        return whole
 
-    async def body(self) -> bytes:
-        self._whole = True
+    async def body(self, bytes_max: int) -> bytes:
+        if self._body_bytes is not None and self._body_bytes > bytes_max:
+            raise BodyTooLarge(bytes_max)
+        self._whole_bytes_max = bytes_max
+        self._refuse_too_large()
         while (received := self.received()) is None:
+            if self._error is not None:
+                raise self._error
             await self._more()
         return received
 
     async def pieces(self) -> AsyncIterator[bytes]:
         while True:
             while self._parts:
-                piece = self._parts.popleft()
-                self._buffered -= len(piece)
+                piece = bytes(self._parts.pop(0))
+                self._held -= len(piece)
+                self._line.buffers.give(len(piece))
                 yield piece
-            if self.is_complete:
+            if self.is_complete and not self._gone:
                 return
             await self._more()
 
@@ -145,9 +179,9 @@ class Incoming:
         if self._is_chunked and self.method != "HEAD":
             self._line.write(LAST_CHUNK)
         self.is_ended = True
+        self._release()
         if not self.is_complete:
             self._discarding = True
-            self._parts.clear()
             self._line.read_on()
         self._wake()
         self._line.answered()
@@ -155,10 +189,38 @@ class Incoming:
     def _head(self, status: int, headers: list[tuple[str, str]], length: int | None) -> bytes:
         if self.is_head_sent:
             raise RuntimeError("the request has been answered")
+        if not self._is_asked_on and not self.is_complete:
+            # Whether the body follows, for which the client was not given leave, is not known.
+            self.keep_alive = False
         date = self._line.date()
         head = response_head(status, headers, date, length, keep_alive=self.keep_alive)
         self.is_head_sent = True
         return head
+
+    def _append(self, data: bytes) -> None:
+        last = self._parts[-1] if self._parts else None
+        if isinstance(last, bytearray) and len(last) < JOINED_BYTES_MAX:
+            last += data
+        elif len(data) < PIECE_BYTES_MIN and last is not None:
+            self._parts.append(bytearray(data))
+        else:
+            self._parts.append(data)
+
+    def _refuse_too_large(self) -> None:
+        if self._held > self._whole_bytes_max:
+            self._error = BodyTooLarge(self._whole_bytes_max)
+            self._release()
+
+    def _discard(self, size: int) -> None:
+        self._discarded += size
+        if self._discarded > DISCARDED_BYTES_MAX:
+            self.lose()
+            self._line.answered()
+
+    def _release(self) -> None:
+        self._parts = []
+        self._line.buffers.give(self._held)
+        self._held = 0
 
     async def _more(self) -> None:
         """Until there is more of the body. raises: ClientGone"""
@@ -169,7 +231,7 @@ class Incoming:
         self._is_asked_on = True
         self._line.read_on()
         await self._wait()
-        if self.is_lost and not self.is_complete:
+        if self._gone:
             raise ClientGone
 
     async def _wait(self) -> None:

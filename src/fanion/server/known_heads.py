@@ -10,8 +10,8 @@ from fanion.server.request_head import RequestHead
 HEAD_BYTES_MAX = 1_500
 HEADS_MAX = 1_000  # with what they say 3 MB, 5 if they are long
 _END = b"\r\n\r\n"
-# With these, the bytes behind the head are not just a body of a known length.
-_SPECIAL = ("transfer-encoding", "expect")
+# Clients that ask for leave to send the body send nothing behind the head.
+_SPECIAL = "expect"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,22 +43,13 @@ class KnownHeads:
         return None if end < 0 else self._heads.get(data[: end + 4])
 
     def keep(self, raw: bytes, head: RequestHead) -> None:
-        """raw: the head as `head_of` has found it"""
-        length = head.headers.get("content-length", "0")
-        is_special = any(name in head.headers for name in _SPECIAL)
-        if is_special or not head.keep_alive or not (length.isascii() and length.isdigit()):
+        """raw: the whole head"""
+        is_special = head.body_bytes is None or _SPECIAL in head.headers
+        if is_special or not head.keep_alive or len(raw) > HEAD_BYTES_MAX:
             return
         if len(self._heads) >= HEADS_MAX:
             self._heads.clear()
-        self._heads[raw] = KnownHead(head, len(raw), int(length), self._prompt(head))
-
-
-def head_of(data: bytes) -> bytes:
-    """The whole head at the beginning of a message; empty when it is not there, or is long."""
-    # The parser sees no other end: it refuses lines that end with a line feed alone.
-    end = data.find(_END, 0, HEAD_BYTES_MAX)
-    # Empty lines may stand before a request.
-    return data[: end + 4] if end > 0 and data[:1].isupper() else b""
+        self._heads[raw] = KnownHead(head, len(raw), head.body_bytes or 0, self._prompt(head))
 
 
 def _none(_: RequestHead) -> Prompt | None:

@@ -110,7 +110,7 @@ def _single_flag(flags: FlagEndpoints) -> tuple[str, str, Route]:
 
 def probe_routes(probes: Probes) -> Mapping[str, Route]:
     return {
-        "/_health": Route("health", probes.health, ("GET", "HEAD"), cors=False),
-        "/_ready": Route("ready", probes.ready, ("GET", "HEAD"), cors=False),
+        "/_health": Route("health", probes.health, ("GET",), cors=False),
+        "/_ready": Route("ready", probes.ready, ("GET",), cors=False),
         "/metrics": Route("metrics", probes.exposition, ("GET",), cors=False),
     }

@@ -17,9 +17,11 @@ class Headers(dict[str, str]):
 
 @dataclass(frozen=True, slots=True)
 class RequestHead:
-    """path:             as sent, percent-encoded, without the query
+    """path:             as sent, percent-encoded, without the query; `*` for the whole server
+    http_version:     "1.1" or "1.0"
     keep_alive:       whether the client wants to ask more on the same connection
     expects_continue: whether it wants to be asked for the body
+    body_bytes:       of the body that follows; None when it comes in chunks
     """
 
     method: str
@@ -29,3 +31,4 @@ class RequestHead:
     headers: Headers
     keep_alive: bool
     expects_continue: bool
+    body_bytes: int | None

@@ -6,8 +6,10 @@ from collections.abc import Callable, Coroutine
 from email.utils import formatdate
 from typing import Any, Protocol
 
+from fanion.errors import AppError
+from fanion.server.buffers import BUFFERED_BYTES_MAX, BufferBudget
 from fanion.server.connection import Answer, Connection, PassOn
-from fanion.server.connections import allow_connections
+from fanion.server.connections import ConnectionCount, allow_connections
 from fanion.server.exchange import Exchange, Scope
 from fanion.server.head import date_line
 from fanion.server.known_heads import KnownHeads
@@ -17,6 +19,10 @@ from fanion.server.request_head import RequestHead
 BACKLOG = 1024
 LOOK_EVERY_S = 5.0  # for connections that are idle or stalled
 DRAIN_S_MAX = 5.0  # of what is being answered when the server ends
+
+
+def _is_no_proxy(_: str) -> bool:
+    return False
 
 
 class PortTaken(Exception):
@@ -51,12 +57,19 @@ class HttpServer:
     The application that answers may be replaced while requests come in.
     """
 
-    def __init__(self, address: tuple[str, int] | None, stop: asyncio.Event) -> None:
+    def __init__(
+        self,
+        address: tuple[str, int] | None,
+        stop: asyncio.Event,
+        buffered_bytes_max: int = BUFFERED_BYTES_MAX,
+        is_proxy: Callable[[str], bool] = _is_no_proxy,
+    ) -> None:
+        """is_proxy: whether connections from an address are many clients'"""
         self._address = address
         self._stop = stop
         self._open: set[Connection] = set()
         self._all_closed = asyncio.Event()
-        self._connections_max = allow_connections()
+        self._connections = ConnectionCount(allow_connections(), is_proxy)
         self._serving: asyncio.Task[None] | None = None
         self._dated = (-1, "")
         self._loop = asyncio.get_running_loop()
@@ -65,6 +78,7 @@ class HttpServer:
         self.is_ending = False
         self.pass_on: PassOn | None = None
         self.known_heads = KnownHeads()
+        self.buffers = BufferBudget(buffered_bytes_max)
         self.on_closed: Callable[[Connection], None] = _told_nobody
 
     async def show(self, answering: Answering) -> None:
@@ -95,12 +109,13 @@ class HttpServer:
         if self._serving is not None:
             await self._serving
 
-    def opened(self, connection: Connection) -> bool:
+    def opened(self, connection: Connection) -> AppError | None:
         self._open.add(connection)
-        return len(self._open) <= self._connections_max
+        return self._connections.opened(connection.address)
 
     def closed(self, connection: Connection) -> None:
         self._open.discard(connection)
+        self._connections.closed(connection.address)
         self.on_closed(connection)
         if not self._open:
             self._all_closed.set()
