@@ -75,12 +75,13 @@ class Application:
     async def _respond(
         self, route: Route, scope: Scope, exchange: Exchange, request_id: str
     ) -> Response:
-        headers, method = scope.headers, scope.method
+        headers = scope.headers
+        method = "GET" if scope.method == "HEAD" else scope.method  # the body is left out later
         try:
             body = exchange.received()
             if body is None or len(body) > self.body_bytes_max:
                 body = await exchange.body(self.body_bytes_max)
-            if method in route.methods or (method == "HEAD" and "GET" in route.methods):
+            if method in route.methods:
                 return await route.endpoint(
                     Request(method, scope.path, scope.query_string, headers, scope.client, body)
                 )

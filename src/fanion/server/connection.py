@@ -145,12 +145,7 @@ class Connection(asyncio.Protocol):
     def eof_received(self) -> bool:
         """A client that has said all may still read its answers."""
         self._has_ended = True
-        if self._is_rest_due:
-            return True
-        if self._coming is not None:
-            self._coming.lose()
-        answering = self._answering  # with the answer out, it waited for what was left of a body
-        return answering is not None and not answering.is_ended
+        return self._is_rest_due or self._owes_answer()
 
     def pause_writing(self) -> None:
         self._writable = self._loop.create_future()
@@ -188,10 +183,18 @@ class Connection(asyncio.Protocol):
                 return
         if self._is_rest_due:
             return
-        if self._has_ended and self._answering is None:
-            self.close()
+        if self._has_ended:
+            if not self._owes_answer():
+                self.close()
         elif self._writable is None and (self._coming is None or not self._coming.is_full):
             self.read_on()
+
+    def _owes_answer(self) -> bool:
+        """To a client that sends nothing more: half a request is lost."""
+        if self._coming is not None:
+            self._coming.lose()
+        answering = self._answering  # with the answer out, it waited for what was left of a body
+        return answering is not None and not answering.is_ended
 
     def _may_read(self) -> bool:
         if self._takes_no_more or self._transport is None:

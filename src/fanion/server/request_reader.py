@@ -191,8 +191,8 @@ class _HeadParser:
         name = method.decode("latin-1")
         version = version_of(parser.get_http_version())
         require_method(name)
-        target = origin_form(fields.target, name, headers)
         require_host(version, headers)
+        target = origin_form(fields.target, name, headers)
         path, _, query = target.decode("latin-1").partition("?")
         return RequestHead(
             name,
