@@ -6,8 +6,6 @@ source: RFC 9110 sections 4.2, 7.2, 9.1, 10.1.1; RFC 9112 sections 2.3, 3.2, 6.1
 import re
 from ipaddress import IPv6Address
 
-import httptools
-
 from fanion.errors import MalformedRequest, NotImplementedHere, VersionNotSupported
 from fanion.server.request_head import Headers
 
@@ -15,6 +13,7 @@ from fanion.server.request_head import Headers
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"})
 
 _TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+(?= |$)")
+_ABSOLUTE = re.compile(rb"[Hh][Tt][Tt][Pp][Ss]?://([^/?@]+)([/?].*)?", re.DOTALL)
 # source: RFC 3986 section 3.2.2
 _HOST = re.compile(
     r"(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?:[A-Za-z0-9\-._~!$&'()*+,;=]|%[0-9A-Fa-f]{2})*)(?::[0-9]*)?"
@@ -61,15 +60,12 @@ def origin_form(target: bytes, method: str, headers: Headers) -> bytes:
 
 
 def _origin_form_of_absolute(target: bytes, headers: Headers) -> bytes:
-    try:
-        url = httptools.parse_url(target)
-    except httptools.HttpParserError:
-        raise MalformedRequest from None
-    if (url.schema or b"").lower() not in (b"http", b"https") or not url.host or url.userinfo:
+    matched = _ABSOLUTE.fullmatch(target)
+    if matched is None:
         raise MalformedRequest("The request target must be a path or an http address with a host.")
-    authority = target.partition(b"://")[2]
-    headers["host"] = re.split(rb"[/?]", authority, maxsplit=1)[0].decode("latin-1")
-    return (url.path or b"/") + (b"?" + url.query if url.query else b"")
+    headers["host"] = _well_formed(matched[1].decode("latin-1"))
+    rest = matched[2] or b"/"
+    return rest if rest[:1] == b"/" else b"/" + rest
 
 
 def require_host(version: str, headers: Headers) -> None:
@@ -79,9 +75,14 @@ def require_host(version: str, headers: Headers) -> None:
         if version == "1.1":
             raise MalformedRequest("The request has no Host header.")
         return
+    _well_formed(host)
+
+
+def _well_formed(host: str) -> str:
     matched = _HOST.fullmatch(host)  # two of them are joined with a blank, which none has
     if matched is None or not _is_address(matched["v6"]):
-        raise MalformedRequest("The Host header is not one host with an optional port.")
+        raise MalformedRequest("Host is not one host with an optional port.")
+    return host
 
 
 def _is_address(v6: str | None) -> bool:

@@ -12,6 +12,9 @@ from fanion.server.request_head import RequestHead
 
 # More of a body that nothing has asked for yet waits at the client.
 BUFFERED_BYTES_MAX = 256 * 1024
+# Of each body, which the budget of the process does not count: small requests are answered also
+# while it is used up.
+UNCOUNTED_BYTES_MAX = 16 * 1024
 # What is left of a body after its answer is thrown away up to here, so that the client gets its
 # answer on a connection that it can use again; past it the connection is closed.
 DISCARDED_BYTES_MAX = 256 * 1024 * 1024
@@ -65,7 +68,7 @@ class Incoming:
         self.is_ended = False
         self._line = line
         self._parts: list[bytes | bytearray] = []
-        self._held = 0  # bytes in the parts, taken from the budget
+        self._held = 0  # bytes in the parts
         self._discarded = 0
         self._whole_bytes_max = 0  # of a body that is wanted in one piece
         self._discarding = self._gone = self._is_chunked = False
@@ -81,9 +84,8 @@ class Incoming:
             return True
         if self._gone or self._error is not None:
             return True
-        if not self._line.buffers.take(len(data)):
+        if not self._hold(self._held + len(data)):
             return False
-        self._held += len(data)
         self._append(data)
         if self._whole_bytes_max:
             self._refuse_too_large()
@@ -140,8 +142,7 @@ class Incoming:
         while True:
             while self._parts:
                 piece = bytes(self._parts.pop(0))
-                self._held -= len(piece)
-                self._line.buffers.give(len(piece))
+                self._hold(self._held - len(piece))
                 yield piece
             if self.is_complete and not self._gone:
                 return
@@ -219,8 +220,17 @@ class Incoming:
 
     def _release(self) -> None:
         self._parts = []
-        self._line.buffers.give(self._held)
-        self._held = 0
+        self._hold(0)
+
+    def _hold(self, size: int) -> bool:
+        """False when there is no room for that much."""
+        more = max(0, size - UNCOUNTED_BYTES_MAX) - max(0, self._held - UNCOUNTED_BYTES_MAX)
+        if more > 0 and not self._line.buffers.take(more):
+            return False
+        if more < 0:
+            self._line.buffers.give(-more)
+        self._held = size
+        return True
 
     async def _more(self) -> None:
         """Until there is more of the body. raises: ClientGone"""
