@@ -132,8 +132,8 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._takes_no_more:
             return
-        if self._reader.is_in_message and not self._rest:
-            self._feed(data)
+        if not self._rest and (self._answering is None or self._coming is not None):
+            self._read(data)
         else:
             self._rest += data
         if self._rest:
@@ -179,7 +179,8 @@ class Connection(asyncio.Protocol):
         """What has come, until a request has to be answered before the next one is read."""
         self._is_rest_due = False
         while self._rest and not self._is_rest_due and self._may_read():
-            if not self._read_some():
+            data, self._rest = self._rest, b""
+            if not self._read(data):
                 return
         if self._is_rest_due:
             return
@@ -201,22 +202,23 @@ class Connection(asyncio.Protocol):
             return False
         return self._answering is None or self._reader.is_in_message
 
-    def _read_some(self) -> bool:
+    def _read(self, data: bytes) -> bool:
         """False when that has to wait, or is another process's."""
-        data, known = self._rest, None
+        known = None
         if self._connections.pass_on is not None and not self._reader.is_in_message:
             if b"\n" not in data and len(data) <= LINE_BYTES_MAX:
+                self._rest = data  # which process it goes to is not known yet
                 if self._has_ended:
                     self.close()
-                return False  # which process it goes to is not known yet
+                return False
             if self._transport is not None and self._transport.get_write_buffer_size():
+                self._rest = data
                 self._read_rest_soon(FLUSH_S)
                 return False
             known = self._connections.known_heads.find(data)
             path = path_of(data) if known is None else known.head.path
             if self._connections.pass_on(self, path, data):
                 return False
-        self._rest = b""
         self._feed(data, known)
         return True
 
@@ -401,7 +403,8 @@ class Connection(asyncio.Protocol):
     def _finish(self, incoming: Incoming | PromptAnswer) -> None:
         """After the last byte of a request and of its answer."""
         self._answering = None
-        self._idle_since = self._connections.now()
+        if isinstance(incoming, Incoming):
+            self._idle_since = self._connections.now()
         if incoming.keep_alive:
             self._go_on()
         else:
