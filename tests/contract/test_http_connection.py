@@ -530,12 +530,13 @@ async def test_a_body_that_does_not_go_on_is_given_up() -> None:
     assert still_open == 1
 
 
-async def test_a_client_that_does_not_take_its_answer_is_given_up() -> None:
+@pytest.mark.parametrize("fields", [b"", b"Connection: close\r\n"])
+async def test_a_client_that_does_not_take_its_answer_is_given_up(fields: bytes) -> None:
     async def answer(_: Scope, exchange: Exchange) -> None:
         exchange.response_bytes(200, [JSON], b"x" * 50_000_000)
 
     async with serving(answer) as (house, client):
-        client.writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        client.writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n" + fields + b"\r\n")
         await client.head()
         await until(lambda: not house.open[0].is_answering)
         house.look(STALLED_S_MAX - 1)

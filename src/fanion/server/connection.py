@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Protocol, cast
 
 from fanion.errors import AppError, RequestTimeout, Unavailable
-from fanion.server.buffers import BufferBudget, Pace
+from fanion.server.buffers import STALLED_S_MAX, BufferBudget, Pace
 from fanion.server.exchange import ClientGone, Exchange, Scope
 from fanion.server.first_line import path_of
 from fanion.server.head import response_head
@@ -344,6 +344,9 @@ class Connection(asyncio.Protocol):
         """Give up a client that has stopped doing its part."""
         if self._writable is not None:
             self._look_at_sending(now)
+        elif self._open_transport() is None:  # the last of its answers is not taken
+            if now - self._idle_since > STALLED_S_MAX:
+                self.abort()
         elif self._reader.is_in_message and not self._reader.is_in_head:
             if self._paused_at is None and self._receiving.is_late(now):
                 self._give_up_body()
@@ -354,8 +357,7 @@ class Connection(asyncio.Protocol):
                 self.close()
 
     def _look_at_sending(self, now: float) -> None:
-        transport = self._open_transport()
-        left = 0 if transport is None else transport.get_write_buffer_size()
+        left = 0 if self._transport is None else self._transport.get_write_buffer_size()
         if left < self._unsent:
             self._sending.moved(self._unsent - left, now)
             self.buffers.give(self._unsent - left)
