@@ -211,6 +211,8 @@ def compare(oracle: Llhttp, told: Read, stream: bytes) -> None:
         head = told.heads[number]
         assert (head.method, _target(head)) == (message.method, _origin_form(message.target))
         assert head.http_version == ("1.0" if message.version == "1.0" else "1.1")
+        if "upgrade" in ",".join(message.values("connection")).lower():
+            return  # llhttp takes what follows for another protocol
         if not message.is_whole:
             assert told.whole <= number
             return
@@ -221,8 +223,6 @@ def compare(oracle: Llhttp, told: Read, stream: bytes) -> None:
         assert told.bodies[number] == message.body
         if message.method != "CONNECT" and not head.keep_alive:
             return  # llhttp reads nothing behind it
-        if "upgrade" in ",".join(message.values("connection")).lower():
-            return  # nor here: it takes what follows for another protocol
 
 
 def _target(head: RequestHead) -> bytes:
