@@ -13,6 +13,11 @@ POSTED = (
     *CAPTURE_PATHS, *DISCARDED_PATHS, "/engage", "/i/v1/analytics/events", "/decide", "/flags",
     "/ofrep/v1/evaluate/flags", "/ofrep/v1/evaluate/flags/key",
 )  # fmt: skip
+READ_WITH_SECRETS = (
+    "/flags/definitions", "/api/feature_flag/local_evaluation/",
+    "/api/projects/{}/feature_flags/local_evaluation/",
+    "/api/projects/{}/feature_flags/key/remote_config/",
+)  # fmt: skip
 LISTS: dict[str, dict[str, list[Any]]] = {
     "/api/surveys": {"surveys": []},
     "/api/early_access_features": {"earlyAccessFeatures": []},
@@ -99,6 +104,23 @@ async def test_refusals_carry_cross_origin_headers_too(home: Home, path: str) ->
     assert answer.headers["access-control-allow-origin"] == ORIGIN
     assert answer.headers["access-control-allow-credentials"] == "true"
     assert answer.headers["vary"] == "Origin"
+
+
+@pytest.mark.parametrize("method", ["GET", "OPTIONS"])
+@pytest.mark.parametrize("bearer", [True, False])
+@pytest.mark.parametrize("path", READ_WITH_SECRETS)
+async def test_paths_of_personal_and_secret_keys_take_no_cookies_of_other_origins(
+    home: Home, path: str, bearer: bool, method: str
+) -> None:
+    key = {"authorization": f"Bearer {home.key}"} if bearer else {}
+
+    answer = await home.public.request(
+        method, path.format(home.project_id), headers={"origin": ORIGIN, **key}
+    )
+
+    assert answer.headers["access-control-allow-origin"] == ORIGIN
+    assert "access-control-allow-credentials" not in answer.headers
+    assert "Origin" in answer.headers["vary"]
 
 
 async def test_a_caller_without_origin_gets_no_such_headers(home: Home) -> None:

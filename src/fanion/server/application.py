@@ -58,7 +58,7 @@ class Application:
                 if response.headers:
                     lines += response.headers
                 if route.cors:
-                    lines += cors_headers(headers)
+                    lines += cors_headers(headers, credentials=route.credentials)
                 status, costly = response.status, response.costly
                 if response.chunks is None:
                     exchange.response_bytes(status, lines, response.body)

@@ -11,14 +11,19 @@ DEFAULT_HEADERS = "X-Requested-With,Content-Type"
 MAX_AGE_S = "86400"
 
 
-def cors_headers(headers: Headers) -> tuple[tuple[str, str], ...]:
-    """What every public answer to a browser carries, errors included."""
+def cors_headers(headers: Headers, *, credentials: bool) -> tuple[tuple[str, str], ...]:
+    """What every public answer to a browser carries, errors included.
+
+    credentials: whether browsers may send cookies along, as those of old clients do with a
+                 project key. Answers to personal and secret keys never say so.
+    """
     origin = headers.get("origin")
     if not origin:
         return ()
+    allowed = (("access-control-allow-credentials", "true"),) if credentials else ()
     return (
         ("access-control-allow-origin", origin),
-        ("access-control-allow-credentials", "true"),
+        *allowed,
         ("access-control-expose-headers", "ETag, Retry-After, X-Request-Id"),
         ("vary", "Origin"),
     )

@@ -48,7 +48,7 @@ class Prompt:
         if response is not self._started:
             lines = [("content-type", response.content_type), *response.headers]
             if self.route.cors:
-                lines += cors_headers(self.head.headers)
+                lines += cors_headers(self.head.headers, credentials=self.route.credentials)
             self._start = start_of_head(response.status, lines, len(response.body))
             self._started = response
         return self._start

@@ -70,9 +70,9 @@ def flag_routes(flags: FlagEndpoints) -> Mapping[str, Route]:
     lists = {path: Route("empty_list", flags.browser.empty_list, read) for path in EMPTY_LISTS}
     return {
         **evaluation_routes(flags),
-        "/flags/definitions": Route("flag_definitions", definitions.definitions, read),
-        "/api/feature_flag/local_evaluation": Route(
-            "local_evaluation", definitions.local_evaluation, read
+        "/flags/definitions": _secret("flag_definitions", definitions.definitions),
+        "/api/feature_flag/local_evaluation": _secret(
+            "local_evaluation", definitions.local_evaluation
         ),
         **lists,
     }
@@ -90,7 +90,7 @@ def flag_patterns(flags: FlagEndpoints) -> Sequence[tuple[str, str, Route]]:
     definitions, browser = flags.definitions, flags.browser
 
     def of_project(name: str, end: str, endpoint: Endpoint) -> tuple[str, str, Route]:
-        return _FLAGS_OF_A_PROJECT, end, Route(name, endpoint, ("GET",))
+        return _FLAGS_OF_A_PROJECT, end, _secret(name, endpoint)
 
     return (
         _single_flag(flags),
@@ -102,6 +102,11 @@ def flag_patterns(flags: FlagEndpoints) -> Sequence[tuple[str, str, Route]]:
         of_project("flag_stream", "/feature_flags/stream", definitions.stream),
         of_project("remote_config", "/remote_config", definitions.remote_config),
     )
+
+
+def _secret(name: str, endpoint: Endpoint) -> Route:
+    """Read with a personal or a secret key."""
+    return Route(name, endpoint, ("GET",), credentials=False)
 
 
 def _single_flag(flags: FlagEndpoints) -> tuple[str, str, Route]:

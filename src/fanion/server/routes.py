@@ -8,15 +8,19 @@ from fanion.http import Endpoint, Promptly
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """name:     a stable word for metrics and logs
-    methods:  beside OPTIONS
-    promptly: finds an endpoint that needs no task, for POST
+    """name:        a stable word for metrics and logs
+    methods:     beside OPTIONS
+    cors:        whether pages of other origins may read the answers
+    credentials: whether they may send cookies along; False where a personal or a secret key is
+                 the credential
+    promptly:    finds an endpoint that needs no task, for POST
     """
 
     name: str
     endpoint: Endpoint
     methods: tuple[str, ...] = ("POST",)
     cors: bool = True
+    credentials: bool = True
     promptly: Promptly | None = None
 
 
