@@ -154,7 +154,11 @@ async def add_member(
 
 
 async def add_key(
-    records: Records, user_id: int, key: str, scopes: Sequence[str] | None = None
+    records: Records,
+    user_id: int,
+    key: str,
+    scopes: Sequence[str] | None = None,
+    expires_at: datetime | None = None,
 ) -> str:
     async with records.write() as connection:
         await connection.execute(
@@ -167,6 +171,7 @@ async def add_key(
                 scopes=scopes,
                 created_at=NOW,
                 last_used_at=None,
+                expires_at=expires_at,
             )
         )
     return key

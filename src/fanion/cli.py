@@ -21,6 +21,8 @@ from fanion.db.migrate import migrate as migrate_records
 from fanion.doctor import examine
 from fanion.projects.directory import Projects
 from fanion.projects.key_store import KeyStore
+from fanion.projects.keys import read_expiry
+from fanion.projects.model import is_scope
 from fanion.projects.operator_store import (
     all_keys,
     all_projects,
@@ -117,17 +119,35 @@ def create_key(
     label: Annotated[str, typer.Option(help="What the key is for.")] = "Command line",
     email: Email = None,
     scope: Annotated[list[str] | None, typer.Option(help="Repeat; all by default.")] = None,
+    expires: Annotated[
+        str | None, typer.Option(help="In `90d` or `12h`, or at a date or time; never by default.")
+    ] = None,
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a personal API key and print it, this once."""
+    now = utc_now()
+    try:
+        expires_at = None if expires is None else read_expiry(expires, now)
+    except ValueError as error:
+        refuse(f"--expires: {error}")
+    for one in scope or ():
+        if not is_scope(one):
+            refuse(f"--scope: {one} is none; use *, <object>:read or <object>:write.")
 
     async def work(records: Records) -> dict[str, Any]:
         user_id = await user_id_of(records, email)
         if user_id is None:
             refuse(f"There is no user {email}." if email else "Run `fanion setup` first.")
-        key, text = await _keys(records).create(user_id, label, scope, utc_now(), by_operator=True)
-        return {"id": str(key.id), "label": key.label, "personal_api_key": text}
+        key, text = await _keys(records).create(
+            user_id, label, scope, now, expires_at, by_operator=True
+        )
+        return {
+            "id": str(key.id),
+            "label": key.label,
+            "personal_api_key": text,
+            "expires_at": time_text(key.expires_at),
+        }
 
     show(with_records(settings_of(data=data), work), as_json)
 
@@ -145,6 +165,7 @@ def list_keys(data: Data = None, as_json: AsJson = False) -> None:
                 "mask_value": key.mask_value,
                 "created_at": time_text(key.created_at),
                 "last_used_at": time_text(key.last_used_at),
+                "expires_at": time_text(key.expires_at),
             }
             for key in await all_keys(records)
         ]

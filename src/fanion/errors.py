@@ -87,6 +87,12 @@ class InvalidPersonalApiKey(AppError):
     default_detail = "Invalid Personal API key."
 
 
+class ExpiredPersonalApiKey(InvalidPersonalApiKey):
+    """The key has been valid; its owner is told so."""
+
+    default_detail = "Personal API key has expired."
+
+
 class NotAuthenticated(AppError):
     status, type, default_code = 401, "authentication_error", "not_authenticated"
     default_detail = "Authentication credentials were not provided."

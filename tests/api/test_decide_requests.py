@@ -3,6 +3,7 @@
 import base64
 import gzip
 import json
+from datetime import timedelta
 from typing import Any
 from urllib.parse import quote
 
@@ -10,7 +11,7 @@ import httpx
 import pytest
 
 from tests.application import Home
-from tests.management import error
+from tests.management import NOW, add_key, error
 
 Json = dict[str, Any]
 
@@ -146,6 +147,27 @@ async def test_a_personal_key_evaluates_for_the_project_that_is_named(home: Home
 
     assert as_number.json()["featureFlags"] == as_text.json()["featureFlags"] == {"on": True}
     assert (unnamed.status_code, unnamed.json()["code"]) == (401, "invalid_api_key")
+
+
+async def test_a_personal_key_that_has_expired_is_told_so(home: Home) -> None:
+    until = NOW + timedelta(seconds=1)
+    key = await add_key(
+        home.site.records, home.user_id, f"phx_{home.project_id}_old", expires_at=until
+    )
+    named = {"api_key": key, "distinct_id": "u", "project_id": home.project_id}
+
+    before = await post(home, named)
+    home.site.clock.time = until
+    after = [
+        await post(home, named),
+        await home.public.post("/capture/", json={**named, "event": "a"}),
+    ]
+
+    detail = "Personal API key has expired."
+    refused = error("authentication_error", "invalid_personal_api_key", detail)
+    assert before.status_code == 200
+    for answer in after:
+        assert (answer.status_code, answer.json()) == (401, refused)
 
 
 async def test_a_personal_key_opens_only_projects_of_its_owner(home: Home) -> None:

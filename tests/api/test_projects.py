@@ -1,6 +1,7 @@
 """Projects, personal keys and the caller's own user."""
 
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -12,6 +13,7 @@ from fanion.projects.store import FIRST_ORGANIZATION
 from tests.management import (
     BASE_URL,
     NO_WISHES,
+    NOW,
     OWNER_KEY,
     PROJECT_TOKEN,
     Workspace,
@@ -241,6 +243,7 @@ async def test_a_key_is_told_once_and_opens_the_api(workspace: Workspace) -> Non
         "scopes": None,
         "created_at": NOW_TEXT,
         "last_used_at": None,
+        "expires_at": None,
         "user_id": workspace.made.user.id,
     }
     assert UUID(body["id"])
@@ -268,6 +271,47 @@ async def test_a_revoked_key_is_closed_at_once(workspace: Workspace) -> None:
     assert after.status_code == 401
     again = await workspace.client.delete(path)
     assert (again.status_code, again.json()) == (404, NOT_FOUND)
+
+
+async def test_a_key_that_has_expired_is_refused_and_says_so(workspace: Workspace) -> None:
+    until = (NOW + timedelta(hours=1)).isoformat()
+    sent = {"label": "CI", "expires_at": until}
+    made = (await workspace.client.post("/api/personal_api_keys/", json=sent)).json()
+    async with workspace.client_with(made["value"]) as client:
+        workspace.clock.move(minutes=59, seconds=59)
+        before = await client.get("/api/users/@me/")
+        workspace.clock.move(seconds=1)
+        after = await client.get("/api/users/@me/")
+
+    detail = "Personal API key found in request Authorization header has expired."
+    refused = error("authentication_error", "invalid_personal_api_key", detail)
+    assert made["expires_at"] == "2024-03-01T13:00:00Z"
+    assert before.status_code == 200
+    assert (after.status_code, after.json()) == (401, refused)
+    shown = await workspace.client.get(f"/api/personal_api_keys/{made['id']}/")
+    assert shown.json()["expires_at"] == made["expires_at"]
+
+
+async def test_a_key_that_expires_makes_none_that_outlives_it(workspace: Workspace) -> None:
+    until = NOW + timedelta(hours=1)
+    sent = {"label": "CI", "expires_at": until.isoformat()}
+    made = (await workspace.client.post("/api/personal_api_keys/", json=sent)).json()
+    later = {"label": "x", "expires_at": (until + timedelta(seconds=1)).isoformat()}
+
+    async with workspace.client_with(made["value"]) as client:
+        for_ever = await client.post("/api/personal_api_keys/", json={"label": "x"})
+        longer = await client.post("/api/personal_api_keys/", json=later)
+        as_long = await client.post("/api/personal_api_keys/", json=sent)
+
+    refused = invalid(
+        "invalid_input",
+        "Ensure this time is no later than 2024-03-01T13:00:00+00:00, when the key that makes "
+        "this one expires.",
+        "expires_at",
+    )
+    assert (for_ever.status_code, for_ever.json()) == (400, refused)
+    assert (longer.status_code, longer.json()) == (400, refused)
+    assert as_long.status_code == 201
 
 
 async def test_keys_of_another_user_do_not_exist(workspace: Workspace) -> None:
@@ -313,6 +357,23 @@ async def test_an_unknown_key_is_not_found(shared_workspace: Workspace, key_id: 
         (
             {"label": "x", "scopes": ["cohort:read", "cohort:eat"]},
             invalid("invalid_input", "Invalid scope: cohort:eat", "scopes"),
+        ),
+        (
+            {"label": "x", "expires_at": NOW_TEXT},
+            invalid("invalid_input", "Ensure this time is in the future.", "expires_at"),
+        ),
+        (
+            {"label": "x", "expires_at": "2034-03-01T12:00:00Z"},
+            invalid("invalid_input", "Ensure this time is within 3650 days.", "expires_at"),
+        ),
+        (
+            {"label": "x", "expires_at": "tomorrow"},
+            invalid(
+                "invalid_input",
+                "Datetime has wrong format. Use one of these formats instead: "
+                "YYYY-MM-DDThh:mm[:ss[.uuuuuu]][+HH:MM|-HH:MM|Z].",
+                "expires_at",
+            ),
         ),
     ],
 )

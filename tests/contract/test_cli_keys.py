@@ -50,6 +50,37 @@ def test_keys_of_the_command_line_are_told_in_each_project(
     ]
 
 
+def test_a_key_of_the_command_line_may_expire(fanion: Fanion, project_id: int) -> None:
+    made = printed(fanion, "keys", "create", "--expires", "2031-05-04 08:00")
+    for_ever = printed(fanion, "keys", "create")
+
+    listed = {one["id"]: one["expires_at"] for one in printed(fanion, "keys", "list")}
+    assert made["expires_at"] == "2031-05-04T08:00:00+00:00"
+    assert listed[made["id"]] == made["expires_at"]
+    assert listed[for_ever["id"]] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--expires", "soon"), "--expires: 'soon' is not a number of days or hours"),
+        (("--expires", "2001-01-01"), "--expires: Ensure this time is in the future."),
+        (("--expires", "999999d"), "--expires: Ensure this time is within 3650 days."),
+        (("--scope", "cohort:eat"), "--scope: cohort:eat is none; use *, <object>:read"),
+    ],
+)
+def test_a_wrong_key_is_not_made(
+    fanion: Fanion, project_id: int, arguments: tuple[str, str], said: str
+) -> None:
+    before = printed(fanion, "keys", "list")
+
+    done = fanion("keys", "create", *arguments)
+
+    assert done.exit_code == 2
+    assert said in done.stderr
+    assert printed(fanion, "keys", "list") == before
+
+
 def test_a_key_that_is_not_there_is_not_told(
     fanion: Fanion, project_id: int, records_url: str
 ) -> None:

@@ -6,15 +6,18 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from alembic.util import CommandError
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, select, text
 
+from fanion.db.connect import parse_url
 from fanion.db.engine import open_records
-from fanion.db.migrate import FOLDER, NEWEST, migrate, schema_is_current
-from fanion.db.tables import metadata
+from fanion.db.migrate import FOLDER, NEWEST, _engine, migrate, schema_is_current
+from fanion.db.tables import metadata, personal_api_keys
+from fanion.db.upgrade import config_of
 from tests.conftest import ENGINES
 from tests.postgres import Postgres
 
@@ -99,6 +102,34 @@ async def test_a_new_file_that_somebody_else_opens_is_waited_for(tmp_path: Path)
 
     assert not done
     await migrating
+
+
+# Of the first version, one row of each table that a later one changes.
+FIRST_ROWS = (
+    "INSERT INTO organizations (id, name, created_at) "
+    "VALUES ('00000000000000000000000000000001', 'o', '2024-03-01 12:00:00')",
+    "INSERT INTO users (id, uuid, distinct_id, email, first_name, password_hash, is_active, "
+    "is_email_verified, created_at) VALUES (5, '00000000000000000000000000000002', 'd', "
+    "'a@example.com', 'A', '', true, true, '2024-03-01 12:00:00')",
+    "INSERT INTO personal_api_keys (id, user_id, label, hash, mask_value, created_at) "
+    "VALUES ('00000000000000000000000000000003', 5, 'CI', 'h', 'm', '2024-03-01 12:00:00')",
+)
+
+
+async def test_a_store_of_the_first_version_keeps_its_rows(empty_url: str) -> None:
+    engine = _engine(parse_url(empty_url))
+    async with engine.begin() as connection:
+        await connection.run_sync(lambda one: command.upgrade(config_of(one), "0001"))
+        for statement in FIRST_ROWS:
+            await connection.execute(text(statement))
+    await engine.dispose()
+
+    await migrate(empty_url)
+
+    records = await open_records(empty_url)
+    [key] = await records.fetch(select(personal_api_keys))
+    await records.close()
+    assert (key.label, key.user_id, key.expires_at) == ("CI", 5, None)
 
 
 async def test_migrating_again_keeps_what_is_stored(records_url: str) -> None:

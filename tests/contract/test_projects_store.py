@@ -169,6 +169,27 @@ async def test_a_key_is_created_found_and_deleted_by_its_owner_only(records: Rec
     assert await store.delete(made.user.id, key.id, NOW) is None
 
 
+async def test_a_key_is_kept_with_the_time_when_it_expires(records: Records) -> None:
+    store = KeyStore(records)
+    made = await set_up(records)
+    until = NOW + timedelta(days=1, microseconds=1)
+
+    key, text = await store.create(made.user.id, "CI", None, NOW, until)
+    other, _ = await store.create(made.user.id, "Laptop", None, NOW)
+
+    [principal] = (await store.principals([hash_key(text)])).values()
+    assert (key.expires_at, other.expires_at) == (until, None)
+    assert await store.find(made.user.id, key.id) == key
+    assert principal.key_expires_at == until
+    assert [
+        principal.has_expired(until - timedelta(microseconds=1)),
+        principal.has_expired(until),
+    ] == [
+        False,
+        True,
+    ]
+
+
 async def test_no_scopes_at_all_are_not_every_scope(records: Records) -> None:
     store = KeyStore(records)
     made = await set_up(records)

@@ -91,6 +91,8 @@ personal_api_keys = Table(
     Column("scopes", Json, nullable=True),
     Column("created_at", UtcDateTime, nullable=False),
     Column("last_used_at", UtcDateTime, nullable=True),
+    # Null for a key that stays valid until it is revoked.
+    Column("expires_at", UtcDateTime, nullable=True),
 )
 
 persons = Table(

@@ -18,6 +18,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, structs
 from fanion.errors import Invalid
 from fanion.projects.auth import Authentication
 from fanion.projects.directory import Projects
+from fanion.projects.keys import check_expiry
 from fanion.projects.model import Level, PersonalKey, Project, is_scope
 from fanion.projects.request import ManagementRequest, scoped
 from fanion.rest.page import Paged
@@ -139,6 +140,10 @@ class NewKey(Struct, kw_only=True):
         list[str] | None,
         Meta(description="`*`, `<object>:read` or `<object>:write`; null allows everything."),
     ] = None
+    expires_at: Annotated[
+        datetime | None,
+        Meta(description="From then on the key is refused; null: until it is revoked."),
+    ] = None
 
 
 class KeyBody(Struct, kw_only=True):
@@ -149,6 +154,7 @@ class KeyBody(Struct, kw_only=True):
     scopes: list[str] | None
     created_at: datetime
     last_used_at: Annotated[datetime | None, Meta(description="Updated hourly at most.")]
+    expires_at: datetime | None
     user_id: int
 
 
@@ -174,12 +180,14 @@ class PersonalKeysApi(Controller):
         data: RequestBody[NewKey],
         authentication: NamedDependency[Authentication],
     ) -> KeyBody:
-        """`value` is the key; it is not shown again."""
+        """`value` is the key; it is not shown again. A key that expires makes only keys that
+        expire no later."""
         for scope in data.scopes or ():
             if not is_scope(scope):
                 raise Invalid(f"Invalid scope: {scope}", attr="scopes")
+        _require_expiry(data.expires_at, request)
         user = request.principal.user
-        key, text = await authentication.issue(user.id, data.label, data.scopes)
+        key, text = await authentication.issue(user.id, data.label, data.scopes, data.expires_at)
         return _key(key, text)
 
     @get("/{key_id:str}", summary="Retrieve a personal API key")
@@ -243,6 +251,22 @@ class UsersApi(Controller):
         )
 
 
+def _require_expiry(wanted: datetime | None, request: ManagementRequest) -> None:
+    """raises: Invalid"""
+    own = request.principal.key_expires_at
+    if own is not None and (wanted is None or wanted > own):
+        raise Invalid(
+            f"Ensure this time is no later than {own.isoformat()}, when the key that makes this "
+            "one expires.",
+            attr="expires_at",
+        )
+    if wanted is not None:
+        try:
+            check_expiry(wanted, request.app.state.now())
+        except ValueError as error:
+            raise Invalid(str(error), attr="expires_at") from None
+
+
 @cache
 def _timezones() -> frozenset[str]:
     return frozenset(available_timezones())
@@ -291,5 +315,6 @@ def _key(key: PersonalKey, value: str | None = None) -> KeyBody:
         scopes=None if key.scopes is None else list(key.scopes),
         created_at=key.created_at,
         last_used_at=key.last_used_at,
+        expires_at=key.expires_at,
         user_id=key.user_id,
     )

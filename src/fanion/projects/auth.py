@@ -14,7 +14,7 @@ from uuid import UUID
 import structlog
 
 from fanion.db.engine import RecordsUnavailable
-from fanion.errors import InvalidPersonalApiKey, NotFound
+from fanion.errors import ExpiredPersonalApiKey, InvalidPersonalApiKey, NotFound
 from fanion.projects.key_store import USED_EVERY, KeyStore
 from fanion.projects.keys import hash_key
 from fanion.projects.memory import Expiring, SharedReads
@@ -57,12 +57,14 @@ class Authentication:
     async def authenticate(self, key: str, place: str) -> Principal:
         """place: where in the request the key stood, for the refusal
 
-        raises: InvalidPersonalApiKey, RecordsUnavailable
+        raises: InvalidPersonalApiKey, ExpiredPersonalApiKey, RecordsUnavailable
         """
         hashed = hash_key(key)
         known = self._known.get(hashed) or await self._look_up(hashed)
         if known.principal is None:
             raise InvalidPersonalApiKey(f"Personal API key found in request {place} is invalid.")
+        if known.principal.has_expired(self._now()):
+            raise ExpiredPersonalApiKey(f"Personal API key found in request {place} has expired.")
         self._note_use(known.principal)
         return known.principal
 
@@ -77,10 +79,14 @@ class Authentication:
         return found
 
     async def issue(
-        self, user_id: int, label: str, scopes: Sequence[str] | None
+        self,
+        user_id: int,
+        label: str,
+        scopes: Sequence[str] | None,
+        expires_at: datetime | None = None,
     ) -> tuple[PersonalKey, str]:
         """The key, and its text, which is told this once."""
-        return await self.store.create(user_id, label, scopes, self._now())
+        return await self.store.create(user_id, label, scopes, self._now(), expires_at)
 
     async def revoke(self, user_id: int, key_id: UUID) -> None:
         """raises: NotFound"""

@@ -38,6 +38,7 @@ _KEYS = select(
     _keys.scopes,
     _keys.created_at,
     _keys.last_used_at,
+    _keys.expires_at,
 )
 _OF_USER = _keys.user_id == bindparam("user")
 _PAGE = (
@@ -52,6 +53,7 @@ _OWNERS = (
         _keys.hash,
         _keys.id.label("key_id"),
         _keys.last_used_at,
+        _keys.expires_at,
         _keys.scopes,
         users.c.id,
         users.c.uuid,
@@ -86,7 +88,8 @@ class KeyStore:
         self._tell = tell
 
     async def principals(self, hashes: Sequence[str]) -> Mapping[str, Principal]:
-        """By the key's hash; without keys that are unknown or whose owner is not active."""
+        """By the key's hash; without keys that are unknown or whose owner is not active.
+        Expired keys are among them."""
         found: dict[str, Principal] = {}
         levels: dict[str, dict[UUID, int]] = {}
         for row in await self._records.fetch(_OWNERS, {"hashes": hashes}):
@@ -115,6 +118,7 @@ class KeyStore:
         label: str,
         scopes: Sequence[str] | None,
         now: datetime,
+        expires_at: datetime | None = None,
         *,
         by_operator: bool = False,
     ) -> tuple[PersonalKey, str]:
@@ -125,7 +129,7 @@ class KeyStore:
         """
         text = personal_key(secrets.token_bytes(KEY_BYTES))
         granted = None if scopes is None else tuple(scopes)
-        key = PersonalKey(uuid4(), user_id, label, mask(text), granted, now, None)
+        key = PersonalKey(uuid4(), user_id, label, mask(text), granted, now, None, expires_at)
         async with self._records.write() as connection:
             count = (await connection.execute(_COUNT, {"user": user_id})).scalar_one()
             if count >= KEYS_PER_USER_MAX:
@@ -143,6 +147,7 @@ class KeyStore:
                     scopes=key.scopes,
                     created_at=now,
                     last_used_at=None,
+                    expires_at=expires_at,
                 )
             )
             change = _KeyChange(user_id, key.id, label, now, is_new=True, by_operator=by_operator)
@@ -228,7 +233,7 @@ def _principal(row: Any, levels: Mapping[UUID, int]) -> Principal:
         row.current_project_id,
     )
     scopes = None if row.scopes is None else tuple(row.scopes)
-    return Principal(user, row.key_id, row.last_used_at, scopes, levels)
+    return Principal(user, row.key_id, row.last_used_at, scopes, levels, row.expires_at)
 
 
 def _key(row: Any) -> PersonalKey:
@@ -241,4 +246,5 @@ def _key(row: Any) -> PersonalKey:
         scopes,
         row.created_at,
         row.last_used_at,
+        row.expires_at,
     )

@@ -5,10 +5,14 @@ source: capture.md section 9.1
 
 import hashlib
 import re
+from datetime import UTC, datetime, timedelta
 
 KEY_BYTES = 32
 SECRET_KEY_PREFIX = "phs_"
+# Of a personal key that expires. Beyond it nobody remembers why the key ends.
+LIFETIME_MAX = timedelta(days=3650)
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_DURATION = re.compile(r"([0-9]{1,6})([dh])")
 _BEARER = re.compile(r"Bearer\s+(\S.*)", re.DOTALL)
 
 
@@ -41,6 +45,37 @@ def bearer_key(authorization: str | None) -> str | None:
     """The key of an Authorization header; another scheme counts as none."""
     found = _BEARER.fullmatch((authorization or "").strip())
     return found[1].strip() if found else None
+
+
+def check_expiry(expires_at: datetime, now: datetime) -> None:
+    """raises: ValueError, which says what is allowed"""
+    if expires_at <= now:
+        raise ValueError("Ensure this time is in the future.")
+    if expires_at - now > LIFETIME_MAX:
+        raise ValueError(f"Ensure this time is within {LIFETIME_MAX.days} days.")
+
+
+def read_expiry(text: str, now: datetime) -> datetime:
+    """`90d` or `12h` from now, or a date or time in ISO 8601, in UTC unless it says otherwise.
+
+    raises: ValueError, which says what is allowed
+    """
+    found = _DURATION.fullmatch(text.strip())
+    if found:
+        amount = int(found[1])
+        after = timedelta(days=amount) if found[2] == "d" else timedelta(hours=amount)
+        expires_at = now + min(after, LIFETIME_MAX + timedelta(days=1))
+    else:
+        try:
+            expires_at = datetime.fromisoformat(text.strip())
+        except ValueError:
+            raise ValueError(
+                f"{text!r} is not a number of days or hours, as 90d or 12h, nor a date or time."
+            ) from None
+        if expires_at.tzinfo is None:
+            expires_at = expires_at.replace(tzinfo=UTC)
+    check_expiry(expires_at, now)
+    return expires_at
 
 
 def _base62(chance: bytes) -> str:

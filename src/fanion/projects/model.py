@@ -117,7 +117,10 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class PersonalKey:
-    """scopes: None stands for everything; the key itself is not kept, only its hash"""
+    """scopes: None stands for everything; the key itself is not kept, only its hash
+
+    expires_at: None for a key that stays valid until it is revoked
+    """
 
     id: UUID
     user_id: int
@@ -126,6 +129,7 @@ class PersonalKey:
     scopes: tuple[str, ...] | None
     created_at: datetime
     last_used_at: datetime | None
+    expires_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +144,10 @@ class Principal:
     key_last_used_at: datetime | None
     scopes: tuple[str, ...] | None
     levels: Mapping[UUID, int]
+    key_expires_at: datetime | None = None
+
+    def has_expired(self, now: datetime) -> bool:
+        return self.key_expires_at is not None and self.key_expires_at <= now
 
     @property
     def is_unrestricted(self) -> bool:

@@ -19,6 +19,7 @@ class Key:
     mask_value: str
     created_at: datetime
     last_used_at: datetime | None
+    expires_at: datetime | None
 
 
 async def is_set_up(records: Records) -> bool:
@@ -50,12 +51,21 @@ async def all_keys(records: Records) -> list[Key]:
             personal_api_keys.c.mask_value,
             personal_api_keys.c.created_at,
             personal_api_keys.c.last_used_at,
+            personal_api_keys.c.expires_at,
         )
         .join(users, users.c.id == personal_api_keys.c.user_id)
         .order_by(personal_api_keys.c.created_at)
     )
     return [
-        Key(row.id, row.email, row.label, row.mask_value, row.created_at, row.last_used_at)
+        Key(
+            row.id,
+            row.email,
+            row.label,
+            row.mask_value,
+            row.created_at,
+            row.last_used_at,
+            row.expires_at,
+        )
         for row in await records.fetch(statement)
     ]
 

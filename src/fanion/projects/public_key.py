@@ -5,7 +5,13 @@ source: api.md, "Errors"; capture.md section 1.5
 
 from typing import Any
 
-from fanion.errors import InvalidApiKey, InvalidPersonalApiKey, InvalidProject, PermissionDenied
+from fanion.errors import (
+    ExpiredPersonalApiKey,
+    InvalidApiKey,
+    InvalidPersonalApiKey,
+    InvalidProject,
+    PermissionDenied,
+)
 from fanion.projects.auth import Authentication
 from fanion.projects.directory import Projects
 from fanion.projects.model import Project
@@ -36,6 +42,8 @@ async def _project_of_member(
         if project is None:
             raise InvalidPersonalApiKey
         principal.require_member(project)
+    except ExpiredPersonalApiKey:
+        raise ExpiredPersonalApiKey from None
     except (InvalidPersonalApiKey, PermissionDenied):
         raise InvalidPersonalApiKey from None
     return project
