@@ -3,6 +3,7 @@
 import base64
 import gzip
 import json
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 from urllib.parse import quote
@@ -147,6 +148,53 @@ async def test_a_personal_key_evaluates_for_the_project_that_is_named(home: Home
 
     assert as_number.json()["featureFlags"] == as_text.json()["featureFlags"] == {"on": True}
     assert (unnamed.status_code, unnamed.json()["code"]) == (401, "invalid_api_key")
+
+
+SCOPES_OF_PATHS = {
+    "/decide?v=3": "feature_flag:read",
+    "/flags?v=2": "feature_flag:read",
+    "/capture/": "event:write",
+    "/batch/": "event:write",
+    "/engage/": "event:write",
+}
+
+
+@pytest.mark.parametrize(("path", "scope"), SCOPES_OF_PATHS.items())
+async def test_a_restricted_personal_key_needs_a_scope(home: Home, path: str, scope: str) -> None:
+    granted: dict[str, Sequence[str]] = {
+        "right": [scope],
+        "more": [scope.replace(":read", ":write")],
+        "all": ["*"],
+        "none": [],
+        "another": ["feature_flag:read", "event:read", "person:write"]
+        if scope == "event:write"
+        else ["event:write", "cohort:write"],
+    }
+    answers = {}
+
+    for name, scopes in granted.items():
+        text = f"phx_{home.project_id}_{name}"
+        key = await add_key(home.site.records, home.user_id, text, scopes)
+        body = {"event": "a", "distinct_id": "u", "project_id": home.project_id, "api_key": key}
+        answers[name] = await post(home, body, path)
+
+    missing = f"API key missing required scope '{scope}'"
+    denied = error("authentication_error", "permission_denied", missing)
+    for name in ("right", "more", "all"):
+        assert answers[name].status_code == 200, name
+    for name in ("none", "another"):
+        assert (answers[name].status_code, answers[name].json()) == (403, denied), name
+
+
+async def test_a_scope_opens_no_project_out_of_reach(home: Home) -> None:
+    text = f"phx_{home.project_id}_far"
+    key = await add_key(home.site.records, home.user_id, text, ["feature_flag:read"])
+    refused = error("authentication_error", "invalid_personal_api_key", "Invalid Personal API key.")
+
+    for number in (2**40, 0, -1, 2**63, 10**30):
+        answer = await post(home, {"api_key": key, "distinct_id": "u", "project_id": str(number)})
+
+        assert (answer.status_code, answer.json()) == (401, refused), number
 
 
 async def test_a_personal_key_that_has_expired_is_told_so(home: Home) -> None:

@@ -31,7 +31,7 @@ from fanion.http import Request, Response, client_ip
 from fanion.projects.auth import Authentication
 from fanion.projects.directory import Projects
 from fanion.projects.model import Project
-from fanion.projects.public_key import project_of_key
+from fanion.projects.public_key import EVALUATION_SCOPE, project_of_key
 from fanion.wire import DecodedForm, decode_body, loads, parse_query
 
 # Reading a larger body takes more than a few milliseconds, which the event loop has not.
@@ -123,7 +123,11 @@ class Decide:
         if known is not None:
             return values, known
         project = await project_of_key(
-            self.projects, self.authentication, token, values.get("project_id")
+            self.projects,
+            self.authentication,
+            token,
+            values.get("project_id"),
+            EVALUATION_SCOPE,
         )
         return values, project
 

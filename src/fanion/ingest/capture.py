@@ -20,7 +20,7 @@ from fanion.log.port import Appends, Envelope, LogFull
 from fanion.projects.auth import Authentication
 from fanion.projects.directory import Projects
 from fanion.projects.model import Project
-from fanion.projects.public_key import project_of_key
+from fanion.projects.public_key import CAPTURE_SCOPE, project_of_key
 from fanion.tallies import Tally
 from fanion.wire import parse_query
 
@@ -140,5 +140,5 @@ class CaptureEndpoints:
         if not capture.token:
             raise MissingApiKey
         return await project_of_key(
-            self.projects, self.authentication, capture.token, capture.project
+            self.projects, self.authentication, capture.token, capture.project, CAPTURE_SCOPE
         )

@@ -1,6 +1,6 @@
 """The project that a public request is for, from the key it carries.
 
-source: api.md, "Errors"; capture.md section 1.5
+source: api.md, "Errors"; capture.md sections 1.5 and 9.1
 """
 
 from typing import Any
@@ -14,37 +14,52 @@ from fanion.errors import (
 )
 from fanion.projects.auth import Authentication
 from fanion.projects.directory import Projects
-from fanion.projects.model import Project
+from fanion.projects.model import Principal, Project
+from fanion.rest.fields import INTEGER_MAX
+
+# What a restricted personal key needs in the place of a project key.
+CAPTURE_SCOPE = "event:write"
+EVALUATION_SCOPE = "feature_flag:read"
 
 
 async def project_of_key(
-    projects: Projects, authentication: Authentication, key: str, project_id: Any
+    projects: Projects, authentication: Authentication, key: str, project_id: Any, scope: str
 ) -> Project:
     """key:        a project's, or with `project_id` a personal one of somebody in that project
     project_id: as the request gives it, of any type
+    scope:      that a restricted personal key needs
 
-    raises: InvalidApiKey, InvalidPersonalApiKey, InvalidProject; Unavailable
+    raises: InvalidApiKey, InvalidPersonalApiKey, InvalidProject, PermissionDenied; Unavailable
     """
     try:
         return await projects.by_token(key)
     except InvalidApiKey:
         if not project_id:
             raise
-    return await _project_of_member(projects, authentication, key, _number(project_id))
+    number = _number(project_id)
+    principal = await _principal(authentication, key)
+    project = await _project_of_member(projects, principal, number)
+    principal.require_scope(scope)
+    return project
 
 
-async def _project_of_member(
-    projects: Projects, authentication: Authentication, key: str, project_id: int
-) -> Project:
+async def _principal(authentication: Authentication, key: str) -> Principal:
     try:
-        principal = await authentication.authenticate(key, "body")
-        project = await projects.by_id(project_id)
-        if project is None:
-            raise InvalidPersonalApiKey
-        principal.require_member(project)
+        return await authentication.authenticate(key, "body")
     except ExpiredPersonalApiKey:
         raise ExpiredPersonalApiKey from None
-    except (InvalidPersonalApiKey, PermissionDenied):
+    except InvalidPersonalApiKey:
+        raise InvalidPersonalApiKey from None
+
+
+async def _project_of_member(projects: Projects, principal: Principal, project_id: int) -> Project:
+    """A project that is out of reach is answered as one that does not exist."""
+    project = await projects.by_id(project_id) if 0 < project_id <= INTEGER_MAX else None
+    if project is None:
+        raise InvalidPersonalApiKey
+    try:
+        principal.require_member(project)
+    except PermissionDenied:
         raise InvalidPersonalApiKey from None
     return project
 
