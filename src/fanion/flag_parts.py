@@ -11,6 +11,7 @@ from random import random
 from fanion.activity.organizations_store import tell_of_organization
 from fanion.activity.projects_store import tell_of_project, tell_of_secret_key
 from fanion.beside import Follower
+from fanion.callers import Clients
 from fanion.cohorts.memberships_store import memberships
 from fanion.config import Settings
 from fanion.db.engine import Records
@@ -36,6 +37,7 @@ from fanion.metrics import Metrics
 from fanion.persons.store import stored_properties
 from fanion.projects.auth import Authentication
 from fanion.projects.directory import Projects
+from fanion.projects.key_failures import KeyFailures
 from fanion.projects.key_store import KeyStore
 from fanion.projects.secret_key_store import SecretKeyStore
 from fanion.projects.secret_keys import SecretKeys
@@ -79,9 +81,11 @@ def build_flag_parts(
     records_answer: bool = True,
 ) -> FlagParts:
     """records_answer: False when they are known not to, so that no request waits for them"""
-    projects = Projects(ProjectStore(records, tell_of_project), time.monotonic, kept.project)
-    authentication = Authentication(KeyStore(records, tell_of_organization), now)
-    secret_keys = SecretKeys(SecretKeyStore(records, tell_of_secret_key), now)
+    clock, failures = time.monotonic, _key_failures(settings, metrics)
+    projects = Projects(ProjectStore(records, tell_of_project), clock, kept.project, failures)
+    keys = KeyStore(records, tell_of_organization)
+    authentication = Authentication(keys, now, clock, failures)
+    secret_keys = SecretKeys(SecretKeyStore(records, tell_of_secret_key), now, clock, failures)
     store = FlagStore(records)
     flag_sets = FlagSets(store if records_answer else NoSource(), kept)
     reads = readings(settings, records)
@@ -127,6 +131,17 @@ def build_flag_parts(
         endpoints,
         followers,
     )
+
+
+def clients_of(settings: Settings) -> Clients:
+    return Clients(trust_forwarded=settings.trust_forwarded_for)
+
+
+def _key_failures(settings: Settings, metrics: Metrics) -> KeyFailures:
+    def count(kind: str, reason: str) -> None:
+        metrics.key_failures.labels(kind, reason).inc()
+
+    return KeyFailures(clients_of(settings), count=count)
 
 
 def readings(settings: Settings, records: Records) -> Readings:

@@ -17,14 +17,19 @@ class Headers(Protocol):
 
 
 class Request(Struct):
-    """path: without the query; query: raw, as sent; peer: address and port of the caller"""
+    """path: without the query; query: raw, as sent; peer: address and port of the caller
+
+    key_id, user_id: of a personal or a secret key, once it was found, for the log
+    """
 
     method: str
     path: str
     query: str
     headers: Headers
     peer: str
-    body: bytes
+    body: bytes = b""
+    key_id: str = ""
+    user_id: int | None = None
 
 
 class Response(Struct):

@@ -51,6 +51,12 @@ class Metrics:
         self.flag_listeners = Gauge(
             "fanion_flag_listeners", "Connections that wait for changes of flags", registry=registry
         )
+        self.key_failures = Counter(
+            "fanion_key_failures",
+            "Requests refused for their key, by its kind and the reason",
+            ["kind", "reason"],
+            registry=registry,
+        )
         self.webhook_attempts = Counter(
             "fanion_webhook_attempts",
             "Attempts to deliver to a webhook, by outcome",

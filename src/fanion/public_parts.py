@@ -11,7 +11,7 @@ from fanion.config import Settings
 from fanion.db.engine import Records, RecordsUnavailable, open_records
 from fanion.db.migrate import migrate
 from fanion.errors import Unavailable
-from fanion.flag_parts import FlagParts, build_flag_parts, kept_flags, located
+from fanion.flag_parts import FlagParts, build_flag_parts, clients_of, kept_flags, located
 from fanion.flags.decide import nowhere
 from fanion.geoip import GeoIp
 from fanion.ingest.capture import CaptureEndpoints, OwnRoom, Room
@@ -127,7 +127,8 @@ def opening_application(settings: Settings, public: PublicParts, lines: LineWrit
 
 
 def telemetry(settings: Settings, metrics: Metrics, lines: LineWriter) -> Telemetry:
-    return Telemetry(metrics, lines, requests=settings.log_level in {"debug", "info"})
+    requests = settings.log_level in {"debug", "info"}
+    return Telemetry(metrics, lines, requests, clients_of(settings))
 
 
 async def reason(records: Records) -> str | None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from fanion.events.store import EventStore
+from fanion.projects.keys import mask
 from tests.application import Home, Site, open_home, open_site
 
 REASON = "the event store cannot be reached"
@@ -146,6 +147,21 @@ async def test_each_request_is_one_line_of_the_log(
         await home.public.post("/decide?v=3", json={"api_key": "phc_x", "distinct_id": "u"})
         await home.get("/persons/")
         await home.public.get("/nowhere")
+        theirs = {"api_key": home.key, "project_id": project_id, "distinct_id": "u"}
+        await home.public.post("/decide", json=theirs)
+        secret = (await home.api.post("/secret_key/")).json()["secret_api_key"]
+        await home.public.get("/flags/definitions", headers={"authorization": f"Bearer {secret}"})
+        told = {"x-forwarded-for": "198.51.100.7, 10.0.0.1"}
+        await home.public.post(
+            "/decide", json={"api_key": home.token, "distinct_id": "u"}, headers=told
+        )
+        key_id = str(
+            (
+                await home.public.get(
+                    "/api/personal_api_keys/", headers={"authorization": f"Bearer {home.key}"}
+                )
+            ).json()["results"][0]["id"]
+        )
         await asyncio.to_thread(site.writer.close)
         lines = [json.loads(line) for line in site.lines.getvalue().splitlines()]
 
@@ -154,10 +170,23 @@ async def test_each_request_is_one_line_of_the_log(
         ("decide", "POST", "/decide", 401),
         ("management", "GET", f"/api/projects/{project_id}/persons/", 200),
         ("management", "GET", "/nowhere", 404),
+        ("decide", "POST", "/decide", 200),
+        ("management", "POST", f"/api/projects/{project_id}/secret_key/", 201),
+        ("flag_definitions", "GET", "/flags/definitions", 200),
+        ("decide", "POST", "/decide", 200),
+        ("management", "GET", "/api/personal_api_keys/", 200),
+    ]
+    mine = {"key": key_id, "user": home.user_id}
+    assert [{name: line[name] for name in ("key", "user") if name in line} for line in lines] == [
+        {}, {}, mine, {}, mine, mine, {"key": mask(secret)}, {}, mine,
+    ]  # fmt: skip
+    assert [line["client"] for line in lines] == [
+        "198.51.100.7" if number == 7 else "127.0.0.1" for number in range(len(lines))
     ]
     assert lines[0]["request_id"] == "first"
     assert all(line["event"] == "request" and line["ms"] > 0 for line in lines)
-    assert not any(home.token in json.dumps(line) for line in lines)
+    for text in (home.token, home.key, secret):
+        assert not any(text in json.dumps(line) for line in lines)
 
 
 def shape(line: dict[str, Any]) -> tuple[Any, ...]:

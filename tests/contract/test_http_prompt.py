@@ -105,10 +105,10 @@ async def test_the_first_request_with_a_head_has_a_task_and_the_others_none() ->
 
         assert (made.ordinary, made.prompt) == ([b"hi"], [b"b1", b"b2"])
         requests = [line for line in made.logged() if line["event"] == "request"]
-        assert [(line["route"], line["status"]) for line in requests] == [
-            ("captures", 200),
-            ("captures", 201),
-            ("captures", 201),
+        assert [(line["route"], line["status"], line["client"]) for line in requests] == [
+            ("captures", 200, "127.0.0.1"),
+            ("captures", 201, "127.0.0.1"),
+            ("captures", 201, "127.0.0.1"),
         ]
 
 

@@ -19,9 +19,11 @@ async def test_the_application_and_the_client_learn_the_same_request_id() -> Non
     scope = Scope("POST", "/api/x%20y/", "a=1", httpx.Headers({"accept": "*/*"}), "example")
     exchange = Proto(b"")
 
-    status = await answer(app, cast(Any, scope), cast(Any, exchange), b"", "abc-1")
+    state = {"request_id": "abc-1"}
+
+    status = await answer(app, cast(Any, scope), cast(Any, exchange), b"", state)
 
     assert (status, exchange.status, exchange.content) == (201, 201, b"made")
-    assert seen["state"] == {"request_id": "abc-1"}
+    assert seen["state"] is state
     assert (seen["path"], seen["query_string"]) == ("/api/x y/", b"a=1")
     assert exchange.headers == [("x-request-id", "abc-1")]

@@ -62,7 +62,7 @@ class BrowserConfig:
         token = parse_query(request.query).get("token")
         if not token:
             raise NoApiKey
-        await self.projects.by_token(token)
+        await self.projects.by_token(token, request)
         name = EMPTY_LISTS[request.path.rstrip("/")]
         return json_response({name: []})
 
@@ -72,7 +72,7 @@ class BrowserConfig:
         try:
             if found is None:
                 raise NotFound
-            return (await self.projects.by_token(found[1])).api_token
+            return (await self.projects.by_token(found[1], request)).api_token
         except InvalidApiKey:
             raise NotFound from None
 

@@ -125,6 +125,7 @@ class Decide:
         project = await project_of_key(
             self.projects,
             self.authentication,
+            request,
             token,
             values.get("project_id"),
             EVALUATION_SCOPE,

@@ -71,7 +71,7 @@ class Ofrep:
         token = bearer_key(headers.get("authorization")) or headers.get("x-api-key")
         if not token:
             raise NoApiKey
-        return await self.projects.by_token(token)
+        return await self.projects.by_token(token, request)
 
     def _body(self, request: Request) -> Any:
         """raises: OfrepError"""

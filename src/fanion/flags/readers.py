@@ -8,7 +8,7 @@ from fanion.errors import NotAuthenticated, NotFound, PermissionDenied, Unavaila
 from fanion.http import Request
 from fanion.projects.auth import Authentication
 from fanion.projects.directory import Projects
-from fanion.projects.keys import bearer_key
+from fanion.projects.keys import bearer_key, mask
 from fanion.projects.model import Project
 from fanion.projects.secret_keys import SecretKeys
 
@@ -39,26 +39,33 @@ class DefinitionReaders:
 
     async def _project(self, request: Request, query: Mapping[str, str], named: str) -> Project:
         key, place = _key(request, query)
-        owner = await self.secret_keys.project_id(key)
+        owner = await self.secret_keys.project_id(key, place, request)
         if owner is not None:
-            project = await self._wanted(query, str(owner) if named == CURRENT else named)
+            request.key_id = mask(key)
+            named = str(owner) if named == CURRENT else named
+            project = await self._wanted(request, query, named)
             if project is None or project.id != owner:
+                self.authentication.failures.denied_secret(request.key_id, request)
                 raise PermissionDenied("This key reads the flags of another project.")
             return project
-        principal = await self.authentication.authenticate(key, place)
-        project = await self._wanted(query, named) or (
+        principal = await self.authentication.authenticate(key, place, request)
+        request.key_id, request.user_id = str(principal.key_id), principal.user.id
+        project = await self._wanted(request, query, named) or (
             await self.projects.current(principal) if named == CURRENT else None
         )
         if project is None:
             raise NotFound("Project not found.")
-        principal.require_member(project)
-        principal.require_scope(SCOPE)
+        with self.authentication.failures.denials(principal, request):
+            principal.require_member(project)
+            principal.require_scope(SCOPE)
         return project
 
-    async def _wanted(self, query: Mapping[str, str], named: str) -> Project | None:
+    async def _wanted(
+        self, request: Request, query: Mapping[str, str], named: str
+    ) -> Project | None:
         token = query.get("token") or query.get("api_key")
         if token:
-            return await self.projects.by_token(token)
+            return await self.projects.by_token(token, request)
         return await self.projects.by_id(int(named)) if _is_id(named) else None
 
 

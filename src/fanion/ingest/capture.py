@@ -105,7 +105,7 @@ class CaptureEndpoints:
         return ACCEPTED
 
     async def _accept(self, request: Request, capture: Capture) -> None:
-        project = self.projects.known(capture.token) or await self._project(capture)
+        project = self.projects.known(capture.token) or await self._project(request, capture)
         if capture.refusal is not None:
             raise capture.refusal
         if capture.items == 0:
@@ -135,10 +135,15 @@ class CaptureEndpoints:
         if wait_s:
             raise Throttled(wait_s)
 
-    async def _project(self, capture: Capture) -> Project:
+    async def _project(self, request: Request, capture: Capture) -> Project:
         """source: capture.md section 1.5"""
         if not capture.token:
             raise MissingApiKey
         return await project_of_key(
-            self.projects, self.authentication, capture.token, capture.project, CAPTURE_SCOPE
+            self.projects,
+            self.authentication,
+            request,
+            capture.token,
+            capture.project,
+            CAPTURE_SCOPE,
         )

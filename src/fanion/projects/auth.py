@@ -13,8 +13,10 @@ from uuid import UUID
 
 import structlog
 
+from fanion.callers import Caller
 from fanion.db.engine import RecordsUnavailable
 from fanion.errors import ExpiredPersonalApiKey, InvalidPersonalApiKey, NotFound
+from fanion.projects.key_failures import KeyFailures
 from fanion.projects.key_store import USED_EVERY, KeyStore
 from fanion.projects.keys import hash_key
 from fanion.projects.memory import Expiring, SharedReads
@@ -45,8 +47,10 @@ class Authentication:
         store: KeyStore,
         now: Callable[[], datetime],
         clock: Callable[[], float] = time.monotonic,
+        failures: KeyFailures | None = None,
     ) -> None:
         self.store = store
+        self.failures = failures or KeyFailures(clock=clock)
         self._now = now
         self._known: Expiring[str, _Known] = Expiring(KNOWN_S, KNOWN_KEYS_MAX, clock)
         self._reads = SharedReads(store.principals)
@@ -54,19 +58,31 @@ class Authentication:
         self.on_revoked: Callable[[], None] = _told_nobody
         self._used: dict[UUID, datetime] = {}
 
-    async def authenticate(self, key: str, place: str) -> Principal:
+    async def authenticate(self, key: str, place: str, caller: Caller | None = None) -> Principal:
         """place: where in the request the key stood, for the refusal
+        caller: whose failures are counted; None for nobody's
 
-        raises: InvalidPersonalApiKey, ExpiredPersonalApiKey, RecordsUnavailable
+        raises: InvalidPersonalApiKey, ExpiredPersonalApiKey, Throttled, RecordsUnavailable
         """
         hashed = hash_key(key)
-        known = self._known.get(hashed) or await self._look_up(hashed)
+        known = self._known.get(hashed)
+        was_read = known is None
+        if known is None:
+            self.failures.require_room(key, caller)
+            known = await self._look_up(hashed)
         if known.principal is None:
+            self.failures.unknown(key, caller, was_read=was_read)
             raise InvalidPersonalApiKey(f"Personal API key found in request {place} is invalid.")
         if known.principal.has_expired(self._now()):
+            self.failures.expired(known.principal, caller)
             raise ExpiredPersonalApiKey(f"Personal API key found in request {place} has expired.")
         self._note_use(known.principal)
         return known.principal
+
+    def require_room(self, key: str, caller: Caller | None) -> None:
+        """Before anything is read for a key that may be unknown. raises: Throttled"""
+        if self._known.get(hash_key(key)) is None:
+            self.failures.require_room(key, caller)
 
     async def page(self, user_id: int, limit: int, offset: int) -> tuple[list[PersonalKey], int]:
         return await self.store.page(user_id, limit, offset)
@@ -126,6 +142,8 @@ class Authentication:
             known = _Known(await self._reads.get(hashed))
             if revocations == self._revocations:
                 self._known.put(hashed, known)
+                if known.principal is not None:
+                    self.failures.found(hashed)
                 return known
 
     def _note_use(self, principal: Principal) -> None:

@@ -9,8 +9,11 @@ from uuid import UUID
 
 import structlog
 
+from fanion.callers import Caller
 from fanion.db.engine import RecordsUnavailable
 from fanion.errors import InvalidApiKey, NotFound, Unavailable
+from fanion.projects.key_failures import KeyFailures
+from fanion.projects.keys import hash_key
 from fanion.projects.memory import READ_KEYS_MAX, Expiring, K, SharedReads
 from fanion.projects.model import Organization, Principal, Project
 from fanion.projects.store import Installation, ProjectStore, SetUp
@@ -38,8 +41,10 @@ class Projects:
         store: ProjectStore,
         clock: Callable[[], float] = time.monotonic,
         remembered: Callable[[str], Awaitable[Project | None]] = _nothing,
+        failures: KeyFailures | None = None,
     ) -> None:
         """remembered: a project by its token, asked when the store does not answer"""
+        self._failures = failures or KeyFailures(clock=clock)
         self.store = store
         self._remembered = remembered
         self._by_token: dict[str, Project] = {}
@@ -58,13 +63,14 @@ class Projects:
         """As it was when this server last ran; what the store says later wins."""
         self._keep(project)
 
-    async def by_token(self, token: str) -> Project:
-        """raises: InvalidApiKey; Unavailable when the store would have to say and cannot
+    async def by_token(self, token: str, caller: Caller | None = None) -> Project:
+        """caller: whose failures are counted; None for nobody's
 
+        raises: InvalidApiKey; Throttled; Unavailable when the store would have to say and cannot
         source: api.md, "Errors"
         """
         project = self._by_token.get(token)
-        return project if project is not None else await self._find(token)
+        return project if project is not None else await self._find(token, caller)
 
     async def by_id(self, project_id: int) -> Project | None:
         """raises: RecordsUnavailable, for a project that was not met before"""
@@ -175,9 +181,11 @@ class Projects:
             for project_id in ids:
                 self._replace(project_id, found.get(project_id))
 
-    async def _find(self, token: str) -> Project:
+    async def _find(self, token: str, caller: Caller | None) -> Project:
         if self._absent.get(token) or not _could_be_a_token(token):
+            self._failures.unknown(token, caller, was_read=False)
             raise InvalidApiKey
+        self._failures.require_room(token, caller)
         try:
             project = await asyncio.wait_for(self._read(self._tokens, token), STORE_WAIT_S)
         except (RecordsUnavailable, TimeoutError):
@@ -187,12 +195,14 @@ class Projects:
                     "Unable to fetch team from database.", code="fetch_team_fail"
                 ) from None
         if project is not None:
+            self._failures.found(hash_key(token))
             return self._keep(project)
         # A project made here during the read is known by now, and no junk.
         made = self._by_token.get(token)
         if made is not None:
             return made
         self._absent.put(token, True)
+        self._failures.unknown(token, caller, was_read=True)
         raise InvalidApiKey
 
     async def _read(self, reads: SharedReads[K, Project], key: K) -> Project | None:

@@ -6,8 +6,11 @@ source: capture.md section 9.1
 import hashlib
 import re
 from datetime import UTC, datetime, timedelta
+from typing import Literal
 
 KEY_BYTES = 32
+PROJECT_TOKEN_PREFIX = "phc_"
+PERSONAL_KEY_PREFIX = "phx_"
 SECRET_KEY_PREFIX = "phs_"
 # Of a personal key that expires. Beyond it nobody remembers why the key ends.
 LIFETIME_MAX = timedelta(days=3650)
@@ -18,12 +21,12 @@ _BEARER = re.compile(r"Bearer\s+(\S.*)", re.DOTALL)
 
 def project_token(chance: bytes) -> str:
     """chance: KEY_BYTES random bytes"""
-    return "phc_" + _base62(chance)
+    return PROJECT_TOKEN_PREFIX + _base62(chance)
 
 
 def personal_key(chance: bytes) -> str:
     """chance: KEY_BYTES random bytes"""
-    return "phx_" + _base62(chance)
+    return PERSONAL_KEY_PREFIX + _base62(chance)
 
 
 def secret_key(chance: bytes) -> str:
@@ -39,6 +42,20 @@ def hash_key(key: str) -> str:
 def mask(key: str) -> str:
     """Enough to recognise a key: its first four and its last four characters."""
     return f"{key[:4]}...{key[-4:]}"
+
+
+def kind_of(key: str) -> Literal["project", "personal", "secret"]:
+    """What a key that is not known claims to be, by its prefix; a project's without one."""
+    if key.startswith(PERSONAL_KEY_PREFIX):
+        return "personal"
+    return "secret" if key.startswith(SECRET_KEY_PREFIX) else "project"
+
+
+def prefix_of(key: str) -> str:
+    """What the log may tell of a key that is not known: the prefix, which is no secret. What
+    has none may be a password, and is not told at all."""
+    known = (PROJECT_TOKEN_PREFIX, PERSONAL_KEY_PREFIX, SECRET_KEY_PREFIX)
+    return next((prefix for prefix in known if key.startswith(prefix)), "")
 
 
 def bearer_key(authorization: str | None) -> str | None:

@@ -12,6 +12,7 @@ from fanion.errors import (
     InvalidProject,
     PermissionDenied,
 )
+from fanion.http import Request
 from fanion.projects.auth import Authentication
 from fanion.projects.directory import Projects
 from fanion.projects.model import Principal, Project
@@ -23,29 +24,40 @@ EVALUATION_SCOPE = "feature_flag:read"
 
 
 async def project_of_key(
-    projects: Projects, authentication: Authentication, key: str, project_id: Any, scope: str
+    projects: Projects,
+    authentication: Authentication,
+    request: Request,
+    key: str,
+    project_id: Any,
+    scope: str,
 ) -> Project:
-    """key:        a project's, or with `project_id` a personal one of somebody in that project
+    """request:    is told whose personal key it carries
+    key:        a project's, or with `project_id` a personal one of somebody in that project
     project_id: as the request gives it, of any type
     scope:      that a restricted personal key needs
 
-    raises: InvalidApiKey, InvalidPersonalApiKey, InvalidProject, PermissionDenied; Unavailable
+    raises: InvalidApiKey, InvalidPersonalApiKey, InvalidProject, PermissionDenied; Throttled;
+            Unavailable
     """
+    if not project_id:
+        return await projects.by_token(key, request)
+    # Whether a key that is no project's has failed is known at the end.
+    authentication.require_room(key, request)
     try:
         return await projects.by_token(key)
     except InvalidApiKey:
-        if not project_id:
-            raise
-    number = _number(project_id)
-    principal = await _principal(authentication, key)
-    project = await _project_of_member(projects, principal, number)
-    principal.require_scope(scope)
+        number = _number(project_id)
+    principal = await _principal(authentication, key, request)
+    request.key_id, request.user_id = str(principal.key_id), principal.user.id
+    with authentication.failures.denials(principal, request):
+        project = await _project_of_member(projects, principal, number)
+        principal.require_scope(scope)
     return project
 
 
-async def _principal(authentication: Authentication, key: str) -> Principal:
+async def _principal(authentication: Authentication, key: str, request: Request) -> Principal:
     try:
-        return await authentication.authenticate(key, "body")
+        return await authentication.authenticate(key, "body", request)
     except ExpiredPersonalApiKey:
         raise ExpiredPersonalApiKey from None
     except InvalidPersonalApiKey:

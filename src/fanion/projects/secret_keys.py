@@ -8,6 +8,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
+from fanion.callers import Caller
+from fanion.errors import InvalidPersonalApiKey
+from fanion.projects.key_failures import KeyFailures
 from fanion.projects.keys import KEY_BYTES, SECRET_KEY_PREFIX, hash_key, mask, secret_key
 from fanion.projects.memory import Expiring, SharedReads
 from fanion.projects.secret_key_store import SecretKeyStore
@@ -26,26 +29,43 @@ class SecretKeys:
         store: SecretKeyStore,
         now: Callable[[], datetime],
         clock: Callable[[], float] = time.monotonic,
+        failures: KeyFailures | None = None,
     ) -> None:
+        self._failures = failures or KeyFailures(clock=clock)
         self._store = store
         self._now = now
         self._known: Expiring[str, int] = Expiring(KNOWN_S, KNOWN_KEYS_MAX, clock)
         self._reads = SharedReads(self._read)
         self._changes = 0
 
-    async def project_id(self, key: str) -> int | None:
-        """Whose key it is. raises: RecordsUnavailable"""
+    async def project_id(self, key: str, place: str, caller: Caller | None = None) -> int | None:
+        """Whose key it is; None for what is no secret key.
+
+        place, caller: as of `Authentication.authenticate`
+        raises: InvalidPersonalApiKey for a secret key that opens nothing; Throttled;
+                RecordsUnavailable
+        """
         if not key.startswith(SECRET_KEY_PREFIX):
             return None
         hashed = hash_key(key)
-        found = self._known.get(hashed)
-        while found is None:
+        known = self._known.get(hashed)
+        if known is None:
+            self._failures.require_room(key, caller)
+        found = await self._look_up(hashed) if known is None else known
+        if found == NO_PROJECT:
+            self._failures.unknown(key, caller, was_read=known is None)
+            raise InvalidPersonalApiKey(f"Personal API key found in request {place} is invalid.")
+        return found
+
+    async def _look_up(self, hashed: str) -> int:
+        while True:
             changes = self._changes
-            read = await self._reads.get(hashed)
+            found = await self._reads.get(hashed) or NO_PROJECT
             if changes == self._changes:
-                found = read or NO_PROJECT
                 self._known.put(hashed, found)
-        return found or None
+                if found != NO_PROJECT:
+                    self._failures.found(hashed)
+                return found
 
     async def rotate(self, project_id: int, user_id: int | None = None) -> str:
         """A new key, told this once; the former one ends. raises: RecordsUnavailable

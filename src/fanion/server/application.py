@@ -3,9 +3,11 @@
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from time import perf_counter
+from typing import Any
 
 from fanion.errors import AppError, MethodNotAllowed, NotFound
 from fanion.http import Request, Response, refused
+from fanion.projects.model import Principal
 from fanion.server import asgi
 from fanion.server.body import comes_in_pieces
 from fanion.server.cors import cors_headers, preflight
@@ -49,11 +51,12 @@ class Application:
         request_id = self.telemetry.request_id(headers)
         route = self.routes.find(path)
         name = "management" if route is None else route.name
+        asked = Request(method, path, scope.query_string, headers, scope.client)
         try:
             if route is None:
-                status = await self._manage(scope, exchange, request_id)
+                status = await self._manage(scope, exchange, request_id, asked)
             else:
-                response = await self._respond(route, scope, exchange, request_id)
+                response = await self._respond(route, asked, exchange, request_id)
                 lines = [("content-type", response.content_type), ("x-request-id", request_id)]
                 if response.headers:
                     lines += response.headers
@@ -69,22 +72,27 @@ class Application:
                     started = perf_counter()  # how long the client stayed says nothing about us
         except ClientGone:
             status = CLIENT_GONE
-        self.telemetry.answered(request_id, name, method, path, status, perf_counter() - started)
+        seconds, client = (
+            perf_counter() - started,
+            self.telemetry.clients.address(headers, asked.peer),
+        )
+        self.telemetry.answered(
+            request_id, name, method, path, status, seconds, client, asked.key_id, asked.user_id
+        )
         return costly
 
     async def _respond(
-        self, route: Route, scope: Scope, exchange: Exchange, request_id: str
+        self, route: Route, asked: Request, exchange: Exchange, request_id: str
     ) -> Response:
-        headers = scope.headers
-        method = "GET" if scope.method == "HEAD" else scope.method  # the body is left out later
+        headers = asked.headers
+        method = "GET" if asked.method == "HEAD" else asked.method  # the body is left out later
         try:
             body = exchange.received()
             if body is None or len(body) > self.body_bytes_max:
                 body = await exchange.body(self.body_bytes_max)
             if method in route.methods:
-                return await route.endpoint(
-                    Request(method, scope.path, scope.query_string, headers, scope.client, body)
-                )
+                asked.body = body
+                return await route.endpoint(asked)
             if method == "OPTIONS":
                 return preflight(headers)
             raise MethodNotAllowed(method, (*route.methods, "OPTIONS"))
@@ -93,7 +101,7 @@ class Application:
         except ClientGone:
             raise
         except Exception as error:
-            self.telemetry.failed(request_id, scope.path, error)
+            self.telemetry.failed(request_id, asked.path, error)
             return refused(AppError())
 
     async def _stream(
@@ -116,7 +124,11 @@ class Application:
         finally:
             await chunks.aclose()
 
-    async def _manage(self, scope: Scope, exchange: Exchange, request_id: str) -> int:
+    async def _manage(
+        self, scope: Scope, exchange: Exchange, request_id: str, asked: Request
+    ) -> int:
+        """asked: is told whose key it carries"""
+        state: dict[str, Any] = {"request_id": request_id}
         extra = [("x-request-id", request_id)]
         try:
             if scope.path == WHOLE_SERVER:
@@ -127,7 +139,7 @@ class Application:
             body = None
             if not comes_in_pieces(scope.headers, self.body_bytes_max):
                 body = await exchange.body(self.body_bytes_max)
-            status = await asgi.answer(self.management, scope, exchange, body, request_id)
+            status = await asgi.answer(self.management, scope, exchange, body, state)
         except AppError as error:
             exchange.response_bytes(error.status, [_JSON, *extra, *error.headers()], error.body())
             return error.status
@@ -137,4 +149,8 @@ class Application:
             self.telemetry.failed(request_id, scope.path, error)
             exchange.response_bytes(500, [_JSON, *extra], _INTERNAL)
             return 500
+        finally:
+            principal: Principal | None = state.get("principal")
+            if principal is not None:
+                asked.key_id, asked.user_id = str(principal.key_id), principal.user.id
         return status

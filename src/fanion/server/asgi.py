@@ -16,12 +16,14 @@ FLAGS = "/api/projects/@current/feature_flags"
 
 
 async def answer(
-    app: AsgiApp, scope: Scope, exchange: Exchange, body: bytes | None, request_id: str
+    app: AsgiApp, scope: Scope, exchange: Exchange, body: bytes | None, state: dict[str, Any]
 ) -> int:
-    """Run one request through `app` and return its status. It finds the id in its state, the
-    client in a header. body: None when `app` is to have it in pieces, as it comes in"""
-    conversation = _Conversation(exchange, body, [("x-request-id", request_id)])
-    state = {"request_id": request_id}
+    """Run one request through `app` and return its status. The client finds its id in a header.
+
+    body:  None when `app` is to have it in pieces, as it comes in
+    state: of the request, with its `request_id`; `app` adds to it
+    """
+    conversation = _Conversation(exchange, body, [("x-request-id", state["request_id"])])
     await app(_asgi_scope(scope, state), conversation.receive, conversation.send)
     return conversation.status
 

@@ -239,7 +239,9 @@ class Connection(asyncio.Protocol):
     def on_request(self, known: KnownHead, body: bytes) -> None:
         if known.prompt is not None:
             goes_on = not self._connections.is_ending
-            self._answering = answer = PromptAnswer(known.prompt, self, keep_alive=goes_on)
+            self._answering = answer = PromptAnswer(
+                known.prompt, self, self._client, keep_alive=goes_on
+            )
             try:
                 if known.prompt.endpoint(body, self._client, answer):
                     return

@@ -4,6 +4,7 @@ source: capture.md section 9
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -11,6 +12,7 @@ from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler
 from litestar.types import Guard
 
+from fanion.callers import Caller
 from fanion.errors import Invalid, NotAuthenticated, NotFound
 from fanion.projects.auth import Authentication
 from fanion.projects.directory import Projects
@@ -18,6 +20,7 @@ from fanion.projects.keys import bearer_key
 from fanion.projects.model import Principal, Project
 from fanion.projects.request import ManagementRequest
 from fanion.rest.ids import object_id
+from fanion.server.request_head import Headers
 
 BODY_KEY = "personal_api_key"
 CURRENT = "@current"
@@ -34,42 +37,65 @@ def gate(authentication: Authentication, projects: Projects) -> Guard:
             return
         assert isinstance(connection, ManagementRequest)
         query = dict(parse_qsl(connection.scope["query_string"].decode("latin-1")))
-        principal = await _principal(connection, query, authentication)
+        caller = _Calling(connection)
+        principal = await _principal(connection, query, authentication, caller)
         connection.scope["state"]["principal"] = principal
         _refuse_nul(connection.scope["path"], query)
         named = connection.scope["path_params"].get("project_id")
+        project = None
         if named is not None or handler.opt.get("project"):
-            switch = _token(query) if connection.method == "GET" else None
-            project = await _project(switch, named or CURRENT, principal, projects)
-            principal.require_member(project)
-            connection.scope["state"]["project"] = project
-        principal.require_scope(_scope(handler.opt.get("scope"), connection.method))
+            token = _token(query) if connection.method == "GET" else None
+            if token is not None:
+                project = await projects.by_token(token, caller)
+            else:
+                project = await _project(named or CURRENT, principal, projects)
+        with authentication.failures.denials(principal, caller):
+            if project is not None:
+                principal.require_member(project)
+                connection.scope["state"]["project"] = project
+            principal.require_scope(_scope(handler.opt.get("scope"), connection.method))
 
     return let_in
 
 
+@dataclass(frozen=True, slots=True)
+class _Calling:
+    """A `callers.Caller`, read when somebody asks."""
+
+    connection: ASGIConnection[Any, Any, Any, Any]
+
+    @property
+    def headers(self) -> Headers:
+        sent = self.connection.scope["headers"]
+        return Headers((name.decode("latin-1"), value.decode("latin-1")) for name, value in sent)
+
+    @property
+    def peer(self) -> str:
+        host, port = self.connection.scope["client"] or ("", 0)
+        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 async def _principal(
-    request: ManagementRequest, query: Mapping[str, str], authentication: Authentication
+    request: ManagementRequest,
+    query: Mapping[str, str],
+    authentication: Authentication,
+    caller: Caller,
 ) -> Principal:
     """The first key found is the only one tried."""
     key = bearer_key(request.headers.get("authorization"))
     if key is not None:
-        return await authentication.authenticate(key, "Authorization header")
+        return await authentication.authenticate(key, "Authorization header", caller)
     key = (await request.values()).text(BODY_KEY)
     if key is not None:
-        return await authentication.authenticate(key, "body")
+        return await authentication.authenticate(key, "body", caller)
     key = query.get(BODY_KEY)
     if key is not None:
-        return await authentication.authenticate(key, "query string")
+        return await authentication.authenticate(key, "query string", caller)
     raise NotAuthenticated
 
 
-async def _project(
-    token: str | None, named: str, principal: Principal, projects: Projects
-) -> Project:
-    """raises: NotFound; InvalidApiKey for a token that is none"""
-    if token is not None:
-        return await projects.by_token(token)
+async def _project(named: str, principal: Principal, projects: Projects) -> Project:
+    """raises: NotFound"""
     if named == CURRENT:
         project = await projects.current(principal)
     else:

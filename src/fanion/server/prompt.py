@@ -31,7 +31,9 @@ class Line(Protocol):
 class Prompt:
     """How all requests with one head are answered."""
 
-    __slots__ = ("_start", "_started", "endpoint", "head", "route", "telemetry")
+    __slots__ = (
+        "_client", "_peer", "_start", "_started", "endpoint", "head", "route", "telemetry",
+    )  # fmt: skip
 
     def __init__(
         self, head: RequestHead, route: Route, endpoint: PromptEndpoint, telemetry: Telemetry
@@ -42,6 +44,15 @@ class Prompt:
         self.telemetry = telemetry
         self._started: Response | None = None
         self._start = ""
+        self._peer: str | None = None
+        self._client = ""
+
+    def client(self, peer: str) -> str:
+        """Its address, for the log; most heads come from one peer."""
+        if peer != self._peer:
+            self._client = self.telemetry.clients.address(self.head.headers, peer)
+            self._peer = peer
+        return self._client
 
     def start_of(self, response: Response) -> str:
         """The head up to the id of the request; endpoints have one response for most requests."""
@@ -57,12 +68,14 @@ class Prompt:
 class PromptAnswer:
     """One request, whole, until it is answered; for the connection as `Incoming`."""
 
-    __slots__ = ("_line", "_prompt", "_since", "is_ended", "is_lost", "keep_alive")
+    __slots__ = ("_line", "_peer", "_prompt", "_since", "is_ended", "is_lost", "keep_alive")
 
     is_complete = True
 
-    def __init__(self, prompt: Prompt, line: Line, *, keep_alive: bool) -> None:
+    def __init__(self, prompt: Prompt, line: Line, peer: str, *, keep_alive: bool) -> None:
+        """peer: as of `http.Request`"""
         self._prompt = prompt
+        self._peer = peer
         self._line = line
         self._since = perf_counter()
         self.keep_alive = keep_alive
@@ -91,8 +104,10 @@ class PromptAnswer:
             self._line.abort()
             return
         seconds = perf_counter() - self._since
-        status = response.status
-        telemetry.answered(request_id, prompt.route.name, head.method, head.path, status, seconds)
+        status, client = response.status, prompt.client(self._peer)
+        telemetry.answered(
+            request_id, prompt.route.name, head.method, head.path, status, seconds, client
+        )
 
     def _refused(self, error: Exception, request_id: str) -> Response:
         if isinstance(error, AppError):
