@@ -1,6 +1,7 @@
 """The command `fanion`: reads flags and settings, calls, prints. Exit code 2 is a refusal."""
 
 import secrets
+from datetime import timedelta
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -22,7 +23,7 @@ from fanion.doctor import examine
 from fanion.projects.directory import Projects
 from fanion.projects.key_store import KeyStore
 from fanion.projects.keys import read_expiry
-from fanion.projects.model import is_scope
+from fanion.projects.model import FORMER_VALID_S, FORMER_VALID_S_MAX, is_scope
 from fanion.projects.operator_store import (
     all_keys,
     all_projects,
@@ -215,15 +216,52 @@ def create_project(
     show(with_records(settings_of(data=data), work), as_json)
 
 
+FormerValidS = Annotated[
+    int,
+    typer.Option(
+        min=0,
+        max=FORMER_VALID_S_MAX,
+        help="Seconds for which the present key is taken beside the new one; 0 ends it at once, "
+        "and all former ones.",
+    ),
+]
+
+
+@projects.command("reset-key")
+def reset_project_key(
+    project_id: int,
+    former_valid_s: FormerValidS = FORMER_VALID_S,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Give a project another key, and print it. Running servers follow within seconds."""
+
+    async def work(records: Records) -> dict[str, Any]:
+        store, now = ProjectStore(records, tell_of_project), utc_now()
+        made = await store.reset_token(project_id, former_valid_s, now)
+        if made is None:
+            refuse(f"There is no project {project_id}; `fanion projects list` shows them.")
+        return {
+            "project_id": made.id,
+            "project_api_key": made.api_token,
+            "former_key_valid_until": time_text(now + timedelta(seconds=former_valid_s)),
+        }
+
+    show(with_records(settings_of(data=data), work), as_json)
+
+
 @projects.command("secret-key")
-def make_secret_key(project_id: int, data: Data = None, as_json: AsJson = False) -> None:
-    """Make a key that reads flag definitions, and print it, this once. A former one ends."""
+def make_secret_key(
+    project_id: int, former_valid_s: FormerValidS = 0, data: Data = None, as_json: AsJson = False
+) -> None:
+    """Make a key that reads flag definitions, and print it, this once. All former ones end,
+    unless the present one is to go on."""
 
     async def work(records: Records) -> dict[str, Any]:
         if project_id not in await ProjectStore(records).by_ids([project_id]):
             refuse(f"There is no project {project_id}; `fanion projects list` shows them.")
         store = SecretKeyStore(records, tell_of_secret_key)
-        key = await SecretKeys(store, utc_now).rotate(project_id)
+        key = await SecretKeys(store, utc_now).rotate(project_id, None, former_valid_s)
         return {"project_id": project_id, "secret_api_key": key}
 
     show(with_records(settings_of(data=data), work), as_json)

@@ -82,7 +82,9 @@ def build_flag_parts(
 ) -> FlagParts:
     """records_answer: False when they are known not to, so that no request waits for them"""
     clock, failures = time.monotonic, _key_failures(settings, metrics)
-    projects = Projects(ProjectStore(records, tell_of_project), clock, kept.project, failures)
+    project_store = ProjectStore(records, tell_of_project)
+    projects = Projects(project_store, clock, kept.project, failures, now)
+    projects.on_replaced = kept.put_project
     keys = KeyStore(records, tell_of_organization)
     authentication = Authentication(keys, now, clock, failures)
     secret_keys = SecretKeys(SecretKeyStore(records, tell_of_secret_key), now, clock, failures)

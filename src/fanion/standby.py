@@ -38,7 +38,7 @@ async def standby_application(
     parts = build_flag_parts(settings, records, metrics, kept, now, locate, records_answer=False)
     for project in await kept.projects():
         parts.projects.restore(project)
-    beside = asyncio.ensure_future(parts.broadcaster.beat())
+    beside = asyncio.gather(parts.broadcaster.beat(), parts.projects.follow_time())
     try:
         probes = Probes({"records": _down}, metrics, _nothing)
         yield Application(

@@ -39,6 +39,7 @@ OBJECTS = {
     "insights": "insight",
     "persons": "person",
     "property_definitions": "property_definition",
+    "reset_token": "project",
     "secret_key": "project",
     "webhooks": "webhook",
 }
@@ -48,6 +49,7 @@ POST_READS = {"/feature_flags/user_blast_radius/": "feature_flag:read"}
 ADMINISTRATORS_ONLY: dict[str, Json] = {
     "POST /api/projects/": {"name": "Second"},
     "PATCH /api/projects/{project_id}/": {},
+    "PATCH /api/projects/{project_id}/reset_token/": {},
     "POST /api/projects/{project_id}/secret_key/": {},
     "DELETE /api/projects/{project_id}/secret_key/": {},
     "POST /api/organizations/{organization}/roles/": {"name": "Role"},

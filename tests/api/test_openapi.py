@@ -59,6 +59,7 @@ async def test_the_document_is_openapi_with_every_path_as_clients_write_it(
         "POST /api/projects/",
         "GET /api/projects/{project_id}/",
         "PATCH /api/projects/{project_id}/",
+        "PATCH /api/projects/{project_id}/reset_token/",
         "GET /api/users/@me/",
     ]
 

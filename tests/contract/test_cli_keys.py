@@ -1,11 +1,13 @@
 """`fanion keys` and `fanion projects`, as an operator runs them: the activity tells of it."""
 
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 from msgspec import json
 
 from fanion.db.activity_tables import activity_log
+from fanion.db.tables import former_project_tokens
 from tests.contract.test_cli_transfer import Fanion, rows
 from tests.contract.test_cli_transfer import fanion as fanion  # the fixture
 
@@ -88,6 +90,26 @@ def test_a_key_that_is_not_there_is_not_told(
 
     assert done.exit_code == 2
     assert told(records_url, "PersonalAPIKey") == []
+
+
+def test_a_project_gets_another_key_of_the_command_line(
+    fanion: Fanion, project_id: int, records_url: str
+) -> None:
+    [before] = printed(fanion, "projects", "list")
+
+    made = printed(fanion, "projects", "reset-key", str(project_id), "--former-valid-s", "60")
+
+    former = rows(records_url, former_project_tokens.c.token, former_project_tokens.c.valid_until)
+    until = datetime.fromisoformat(made["former_key_valid_until"])
+    assert [token for token, _ in former] == [before["project_api_key"]]
+    assert abs(former[0][1] - until) < timedelta(seconds=1)
+    [after] = printed(fanion, "projects", "list")
+    assert after["project_api_key"] == made["project_api_key"] != before["project_api_key"]
+    assert [entry[0] for entry in told(records_url, "Project")] == ["updated"]
+
+    printed(fanion, "projects", "reset-key", str(project_id), "--former-valid-s", "0")
+    assert rows(records_url, former_project_tokens.c.token) == []
+    assert fanion("projects", "reset-key", "999").exit_code == 2
 
 
 def test_projects_and_secret_keys_of_the_command_line_are_told(

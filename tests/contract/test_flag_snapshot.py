@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import UUID
@@ -13,7 +14,7 @@ from fanion.db.engine import RecordsUnavailable
 from fanion.flags.definition import CohortRow, Definitions, FlagRow
 from fanion.flags.kept_store import KeptFlags
 from fanion.flags.snapshot import BUILD_WAIT_S, FlagSets
-from fanion.projects.model import Project
+from fanion.projects.model import FormerToken, Project
 
 PROJECT = 7
 
@@ -190,6 +191,25 @@ async def test_everything_comes_back_as_it_was(tmp_path: Path) -> None:
     assert await later.get(9) is None
     assert await later.project("phc_none") is None
     assert (tmp_path / "kept.db").stat().st_mode & 0o077 == 0
+
+
+async def test_a_project_that_was_changed_is_found_by_all_its_tokens(tmp_path: Path) -> None:
+    kept = KeptFlags(tmp_path / "kept.db")
+    for number in (PROJECT, 8):
+        kept.put(number, definitions(number))
+    await kept.write(known)
+    former = FormerToken(f"phc_{PROJECT}", datetime(2024, 3, 2, tzinfo=UTC))
+    changed = replace(project(), api_token="phc_new", former_tokens=(former,))
+
+    kept.put_project(changed)
+    kept.put_project(replace(project(9), name="never evaluated"))
+    await kept.write(known)
+
+    later = KeptFlags(tmp_path / "kept.db")
+    for token in ("phc_new", f"phc_{PROJECT}"):
+        assert await later.project(token) == changed
+    assert await later.projects() == [changed, project(8)]
+    assert await later.project("phc_") is None  # which stands in each
 
 
 async def test_the_last_of_several_changes_is_written(tmp_path: Path) -> None:

@@ -18,6 +18,9 @@ from fanion.db.engine import open_records
 from fanion.db.migrate import FOLDER, NEWEST, _engine, migrate, schema_is_current
 from fanion.db.tables import metadata, personal_api_keys
 from fanion.db.upgrade import config_of
+from fanion.db.webhook_tables import webhooks
+from fanion.projects.secret_key_store import SecretKeyOwner, SecretKeyStore
+from fanion.projects.store import ProjectStore
 from tests.conftest import ENGINES
 from tests.postgres import Postgres
 
@@ -111,6 +114,14 @@ FIRST_ROWS = (
     "INSERT INTO users (id, uuid, distinct_id, email, first_name, password_hash, is_active, "
     "is_email_verified, created_at) VALUES (5, '00000000000000000000000000000002', 'd', "
     "'a@example.com', 'A', '', true, true, '2024-03-01 12:00:00')",
+    "INSERT INTO projects (id, uuid, organization_id, name, api_token, timezone, created_at) "
+    "VALUES (6, '00000000000000000000000000000004', '00000000000000000000000000000001', 'p', "
+    "'phc_first', 'UTC', '2024-03-01 12:00:00')",
+    "INSERT INTO project_secret_keys (project_id, hash, mask_value, created_at) "
+    "VALUES (6, 'h', 'm', '2024-03-01 12:00:00')",
+    "INSERT INTO webhooks (id, project_id, url, secret, events, active, created_at, updated_at) "
+    "VALUES (7, 6, 'https://a.example/', 'whsec_', '[]', true, '2024-03-01 12:00:00', "
+    "'2024-03-01 12:00:00')",
     "INSERT INTO personal_api_keys (id, user_id, label, hash, mask_value, created_at) "
     "VALUES ('00000000000000000000000000000003', 5, 'CI', 'h', 'm', '2024-03-01 12:00:00')",
 )
@@ -128,8 +139,14 @@ async def test_a_store_of_the_first_version_keeps_its_rows(empty_url: str) -> No
 
     records = await open_records(empty_url)
     [key] = await records.fetch(select(personal_api_keys))
+    [webhook] = await records.fetch(select(webhooks))
+    projects = await ProjectStore(records).by_tokens(["phc_first"])
+    secrets = await SecretKeyStore(records).owners(["h"])
     await records.close()
     assert (key.label, key.user_id, key.expires_at) == ("CI", 5, None)
+    assert (webhook.id, webhook.secret, webhook.former_secrets) == (7, "whsec_", None)
+    assert (projects["phc_first"].id, projects["phc_first"].former_tokens) == (6, ())
+    assert secrets == {"h": SecretKeyOwner(6, None)}
 
 
 async def test_migrating_again_keeps_what_is_stored(records_url: str) -> None:

@@ -164,6 +164,26 @@ def test_a_new_project_is_known_to_every_process_at_once(house: House) -> None:
     assert answers == [200] * 10
 
 
+def test_another_project_key_is_taken_by_every_process_at_once(house: House) -> None:
+    with house.client() as managing, house.client_of_front() as front:
+        made = managing.post("/api/projects/", json={"name": "rotating"}).json()
+        path, tokens = f"/api/projects/{made['id']}/reset_token/", [made["api_token"]]
+        seen = []
+        for former_valid_s in (60, 60, 0):
+            reset = managing.patch(path, json={"former_valid_s": former_valid_s})
+            tokens.append(reset.json()["api_token"])
+            for client in (front, managing):
+                body = {"event": "seen", "distinct_id": "ann"}
+                seen.append(
+                    [
+                        client.post("/capture/", json=body | {"api_key": token}).status_code
+                        for token in tokens
+                    ]
+                )
+
+    assert seen == [[200] * 2] * 2 + [[200] * 3] * 2 + [[401] * 3 + [200]] * 2
+
+
 def test_stored_properties_are_seen_as_soon_as_they_are_ingested(house: House) -> None:
     plan = {"key": "plan", "type": "person", "operator": "exact", "value": "pro"}
     groups = [{"properties": [plan], "rollout_percentage": 100}]

@@ -8,10 +8,11 @@ from sqlalchemy import Connection
 from fanion.activity.changes import changes
 from fanion.activity.store import Author, Entry, record
 from fanion.projects.changes import SecretKeyChange
+from fanion.projects.keys import mask
 from fanion.projects.model import Project
 from fanion.projects.store import ProjectChange, load_projects
 
-_TOLD = ("name", "timezone", "ingestion")
+_TOLD = ("name", "timezone", "api_token", "ingestion")
 
 
 def tell_of_project(connection: Connection, change: ProjectChange) -> None:
@@ -53,9 +54,10 @@ def tell_of_secret_key(connection: Connection, change: SecretKeyChange) -> None:
 
 
 def _told(project: Project) -> dict[str, Any]:
-    """Of ingestion, what differs from the defaults."""
+    """Of ingestion, what differs from the defaults; of the key how it is shown, masked."""
     return {
         "name": project.name,
         "timezone": project.timezone,
+        "api_token": mask(project.api_token),
         "ingestion": msgspec.to_builtins(project.ingestion),
     }

@@ -28,6 +28,16 @@ project_secret_keys = Table(
     Column("created_at", UtcDateTime, nullable=False),
 )
 
+# Secret keys that were replaced and are taken until then.
+former_secret_keys = Table(
+    "former_secret_keys",
+    metadata,
+    Column("hash", String(100), primary_key=True),
+    Column("project_id", ID, ForeignKey("projects.id"), nullable=False, index=True),
+    Column("mask_value", String(20), nullable=False),
+    Column("valid_until", UtcDateTime, nullable=False),
+)
+
 # A flag that is removed for good takes its changes along.
 scheduled_changes = Table(
     "scheduled_changes",

@@ -80,6 +80,15 @@ projects = Table(
     sqlite_autoincrement=True,
 )
 
+# Project keys that were replaced and are taken until then.
+former_project_tokens = Table(
+    "former_project_tokens",
+    metadata,
+    Column("token", String(200), primary_key=True),
+    Column("project_id", ID, ForeignKey("projects.id"), nullable=False, index=True),
+    Column("valid_until", UtcDateTime, nullable=False),
+)
+
 personal_api_keys = Table(
     "personal_api_keys",
     metadata,

@@ -25,6 +25,8 @@ webhooks = Table(
     Column("url", Text, nullable=False),
     # Signing needs it as it is; it is shown once.
     Column("secret", String(100), nullable=False),
+    # [{secret, valid_until}]: secrets that were replaced, and sign beside it until then.
+    Column("former_secrets", Json, nullable=True),
     # The types of events that it is sent.
     Column("events", Json, nullable=False),
     Column("active", Boolean, nullable=False),

@@ -72,7 +72,8 @@ class BrowserConfig:
         try:
             if found is None:
                 raise NotFound
-            return (await self.projects.by_token(found[1], request)).api_token
+            await self.projects.by_token(found[1], request)
+            return found[1]  # the client looks its configuration up by the token that it has
         except InvalidApiKey:
             raise NotFound from None
 

@@ -19,7 +19,14 @@ from fanion.errors import Invalid
 from fanion.projects.auth import Authentication
 from fanion.projects.directory import Projects
 from fanion.projects.keys import check_expiry
-from fanion.projects.model import Level, PersonalKey, Project, is_scope
+from fanion.projects.model import (
+    FORMER_VALID_S,
+    FORMER_VALID_S_MAX,
+    Level,
+    PersonalKey,
+    Project,
+    is_scope,
+)
 from fanion.projects.request import ManagementRequest, scoped
 from fanion.rest.page import Paged
 
@@ -71,11 +78,34 @@ class ProjectChanges(Struct, kw_only=True, omit_defaults=True):
     ingestion: IngestionChanges | UnsetType = UNSET
 
 
+FormerValidS = Annotated[
+    int,
+    Meta(
+        ge=0,
+        le=FORMER_VALID_S_MAX,
+        description="How long the present key is taken beside the new one. With 0 it ends at "
+        "once, and so do all former keys.",
+    ),
+]
+
+
+class TokenReset(Struct, kw_only=True):
+    former_valid_s: FormerValidS = FORMER_VALID_S
+
+
+class FormerTokenBody(Struct, kw_only=True):
+    api_token: str
+    valid_until: datetime
+
+
 class ProjectBody(Struct, kw_only=True):
     id: int
     uuid: UUID
     name: str
     api_token: Annotated[str, Meta(description="Public; goes with every captured event.")]
+    former_api_tokens: Annotated[
+        list[FormerTokenBody], Meta(description="Keys that were replaced and are still taken.")
+    ]
     created_at: datetime
     timezone: str
     organization: UUID
@@ -94,7 +124,8 @@ class ProjectsApi(Controller):
         """Those of the organizations that the key's owner is in, the oldest first."""
         page = request.page
         found, count = await projects.page(request.principal, page.limit, page.offset)
-        return page.of([_project(project) for project in found], count)
+        now = request.app.state.now()
+        return page.of([_project(project, now) for project in found], count)
 
     @post("/", summary="Create a project")
     async def create(
@@ -109,12 +140,12 @@ class ProjectsApi(Controller):
         _require_timezone(data.timezone)
         now, user = request.app.state.now(), request.principal.user
         made = await projects.create(organization.id, data.name, data.timezone, now, user.id)
-        return _project(made)
+        return _project(made, now)
 
     @get("/{project_id:str}", summary="Retrieve a project")
     async def project(self, request: ManagementRequest) -> ProjectBody:
         """`@current` stands for the project that the key's owner works in."""
-        return _project(request.project)
+        return _project(request.project, request.app.state.now())
 
     @patch("/{project_id:str}", summary="Update a project")
     async def change(
@@ -131,7 +162,21 @@ class ProjectsApi(Controller):
         if "timezone" in changes:
             _require_timezone(changes["timezone"])
         now, user = request.app.state.now(), request.principal.user
-        return _project(await projects.change(request.project.id, changes, now, user.id))
+        return _project(await projects.change(request.project.id, changes, now, user.id), now)
+
+    @patch("/{project_id:str}/reset_token", summary="Give a project another key")
+    async def reset_token(
+        self,
+        request: ManagementRequest,
+        data: RequestBody[TokenReset],
+        projects: NamedDependency[Projects],
+    ) -> ProjectBody:
+        """The present key is taken for another day unless `former_valid_s` says otherwise.
+        Needs an administrator of the organization."""
+        request.principal.require_level(request.project.organization_id, Level.ADMIN)
+        now, user = request.app.state.now(), request.principal.user
+        changed = await projects.reset_token(request.project.id, data.former_valid_s, now, user.id)
+        return _project(changed, now)
 
 
 class NewKey(Struct, kw_only=True):
@@ -247,7 +292,7 @@ class UsersApi(Controller):
                 name=organization.name,
                 membership_level=principal.levels[organization.id],
             ),
-            project=None if project is None else _project(project),
+            project=None if project is None else _project(project, request.app.state.now()),
         )
 
 
@@ -293,12 +338,17 @@ def _ingestion_changes(changes: IngestionChanges) -> dict[str, Any]:
     return given
 
 
-def _project(project: Project) -> ProjectBody:
+def _project(project: Project, now: datetime) -> ProjectBody:
     return ProjectBody(
         id=project.id,
         uuid=project.uuid,
         name=project.name,
         api_token=project.api_token,
+        former_api_tokens=[
+            FormerTokenBody(api_token=one.token, valid_until=one.valid_until)
+            for one in project.former_tokens
+            if one.valid_until > now
+        ],
         created_at=project.created_at,
         timezone=project.timezone,
         organization=project.organization_id,

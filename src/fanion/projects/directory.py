@@ -10,6 +10,7 @@ from uuid import UUID
 import structlog
 
 from fanion.callers import Caller
+from fanion.clock import utc_now
 from fanion.db.engine import RecordsUnavailable
 from fanion.errors import InvalidApiKey, NotFound, Unavailable
 from fanion.projects.key_failures import KeyFailures
@@ -33,6 +34,10 @@ def _told_nobody(_: int) -> None:
     pass
 
 
+def _kept_nowhere(_: Project) -> None:
+    pass
+
+
 class Projects:
     """Known projects stay while the store is down; whoever changes one here sees it at once."""
 
@@ -42,8 +47,12 @@ class Projects:
         clock: Callable[[], float] = time.monotonic,
         remembered: Callable[[str], Awaitable[Project | None]] = _nothing,
         failures: KeyFailures | None = None,
+        now: Callable[[], datetime] = utc_now,
     ) -> None:
-        """remembered: a project by its token, asked when the store does not answer"""
+        """remembered: a project by its token, asked when the store does not answer
+        now:        the time of day, which ends former tokens
+        """
+        self._now = now
         self._failures = failures or KeyFailures(clock=clock)
         self.store = store
         self._remembered = remembered
@@ -53,7 +62,10 @@ class Projects:
         self._tokens = SharedReads(store.by_tokens)
         self._ids = SharedReads(store.by_ids)
         self._changes = self._forgotten = 0
+        self._with_former: set[int] = set()
         self.on_changed: Callable[[int], None] = _told_nobody
+        # Is told of known projects that are otherwise than before.
+        self.on_replaced: Callable[[Project], None] = _kept_nowhere
 
     def known(self, token: str) -> Project | None:
         """By its token, when no store needs to be asked."""
@@ -154,6 +166,16 @@ class Projects:
         self._remember(project)
         return project
 
+    async def reset_token(
+        self, project_id: int, former_valid_s: int, now: datetime, user_id: int | None = None
+    ) -> Project:
+        """As ProjectStore.reset_token. raises: NotFound"""
+        project = await self.store.reset_token(project_id, former_valid_s, now, user_id)
+        if project is None:
+            raise NotFound
+        self._remember(project)
+        return project
+
     async def setup(self, wanted: Installation, now: datetime) -> SetUp:
         """raises: AlreadySetUp"""
         made = await self.store.setup(wanted, now)
@@ -161,13 +183,32 @@ class Projects:
         return made
 
     async def follow(self) -> Never:
-        """Run for ever: take over what other servers change."""
+        """Run for ever: take over what other servers change, and end former tokens."""
         while True:
             await asyncio.sleep(REFRESH_S)
+            self.end_former_tokens()
             try:
                 await self.refresh()
             except RecordsUnavailable as error:
                 structlog.get_logger().warning("projects_not_refreshed", reason=str(error))
+
+    async def follow_time(self) -> Never:
+        """Run for ever where no store answers: end former tokens."""
+        while True:
+            await asyncio.sleep(REFRESH_S)
+            self.end_former_tokens()
+
+    def end_former_tokens(self) -> None:
+        """Whoever looks a token up in memory need not look at the time."""
+        now = self._now()
+        for project_id in list(self._with_former):
+            project = self._by_id[project_id]
+            valid = project.tokens(now)
+            for former in project.former_tokens:
+                if former.token not in valid:
+                    self._by_token.pop(former.token, None)
+            if len(valid) == 1:
+                self._with_former.discard(project_id)
 
     async def refresh(self) -> None:
         """Read every known project again. raises: RecordsUnavailable"""
@@ -194,7 +235,7 @@ class Projects:
                 raise Unavailable(
                     "Unable to fetch team from database.", code="fetch_team_fail"
                 ) from None
-        if project is not None:
+        if project is not None and token in project.tokens(self._now()):
             self._failures.found(hash_key(token))
             return self._keep(project)
         # A project made here during the read is known by now, and no junk.
@@ -229,11 +270,17 @@ class Projects:
 
     def _replace(self, project_id: int, project: Project | None) -> None:
         old = self._by_id.pop(project_id, None)
+        self._with_former.discard(project_id)
         if old is not None:
-            self._by_token.pop(old.api_token, None)
+            for token in (old.api_token, *(former.token for former in old.former_tokens)):
+                self._by_token.pop(token, None)
         if project is not None:
             self._by_id[project_id] = project
-            self._by_token[project.api_token] = project
+            self._by_token |= dict.fromkeys(project.tokens(self._now()), project)
+            if project.former_tokens:
+                self._with_former.add(project_id)
+            if old is not None and old != project:
+                self.on_replaced(project)
 
 
 def _could_be_a_token(text: str) -> bool:

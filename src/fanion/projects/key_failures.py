@@ -144,6 +144,11 @@ class KeyFailures:
             self._tell("denied", "personal", self._clients.of(caller), **named)
             raise
 
+    def ended_secret(self, masked: str, caller: Caller | None) -> None:
+        """A project's secret key that was replaced is used for too long."""
+        if caller is not None:
+            self._tell("expired", "secret", self._clients.of(caller), key=masked)
+
     def denied_secret(self, masked: str, caller: Caller) -> None:
         """A project's secret key was used for another project."""
         self._tell("denied", "secret", self._clients.of(caller), key=masked)

@@ -69,9 +69,28 @@ class IngestionSettings(Struct, frozen=True, kw_only=True, omit_defaults=True):
 DEFAULT_INGESTION = IngestionSettings()
 
 
+# How long a key that was replaced is taken beside the new one, unless its owner says otherwise,
+# and at most: apps in the hands of people are updated in weeks.
+FORMER_VALID_S = 86_400
+FORMER_VALID_S_MAX = 90 * 86_400
+# Of one project, or of one webhook, at a time.
+FORMER_KEYS_MAX = 5
+
+
+@dataclass(frozen=True, slots=True)
+class FormerToken:
+    """A project key that was replaced, and is taken before `valid_until`."""
+
+    token: str
+    valid_until: datetime
+
+
 @dataclass(frozen=True, slots=True)
 class Project:
-    """api_token: public, goes with every captured event; timezone: IANA name"""
+    """api_token: public, goes with every captured event; timezone: IANA name
+
+    former_tokens: the earliest to end first; those that have ended may be among them
+    """
 
     id: int
     uuid: UUID
@@ -81,6 +100,12 @@ class Project:
     timezone: str
     created_at: datetime
     ingestion: IngestionSettings = DEFAULT_INGESTION
+    former_tokens: tuple[FormerToken, ...] = ()
+
+    def tokens(self, now: datetime) -> tuple[str, ...]:
+        """All that stand for the project now."""
+        former = [one.token for one in self.former_tokens if one.valid_until > now]
+        return self.api_token, *former
 
 
 class UserSummary(Struct, frozen=True):

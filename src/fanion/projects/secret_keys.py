@@ -6,19 +6,30 @@ source: sdk-wire.md section 5.1
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from fanion.callers import Caller
-from fanion.errors import InvalidPersonalApiKey
+from fanion.errors import ExpiredPersonalApiKey, InvalidPersonalApiKey
 from fanion.projects.key_failures import KeyFailures
 from fanion.projects.keys import KEY_BYTES, SECRET_KEY_PREFIX, hash_key, mask, secret_key
 from fanion.projects.memory import Expiring, SharedReads
-from fanion.projects.secret_key_store import SecretKeyStore
+from fanion.projects.secret_key_store import SecretKeyOwner, SecretKeyReset, SecretKeyStore
 
 # How long a key counts after another server has replaced it; here it ends at once.
 KNOWN_S = 2.0
 KNOWN_KEYS_MAX = 10_000
-NO_PROJECT = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """owner: None for a key that opens nothing"""
+
+    owner: SecretKeyOwner | None
+
+
+def _told_nobody() -> None:
+    pass
 
 
 class SecretKeys:
@@ -31,12 +42,13 @@ class SecretKeys:
         clock: Callable[[], float] = time.monotonic,
         failures: KeyFailures | None = None,
     ) -> None:
-        self._failures = failures or KeyFailures(clock=clock)
         self._store = store
+        self._failures = failures or KeyFailures(clock=clock)
         self._now = now
-        self._known: Expiring[str, int] = Expiring(KNOWN_S, KNOWN_KEYS_MAX, clock)
+        self._known: Expiring[str, _Known] = Expiring(KNOWN_S, KNOWN_KEYS_MAX, clock)
         self._reads = SharedReads(self._read)
         self._changes = 0
+        self.on_ended: Callable[[], None] = _told_nobody
 
     async def project_id(self, key: str, place: str, caller: Caller | None = None) -> int | None:
         """Whose key it is; None for what is no secret key.
@@ -49,47 +61,64 @@ class SecretKeys:
             return None
         hashed = hash_key(key)
         known = self._known.get(hashed)
+        was_read = known is None
         if known is None:
             self._failures.require_room(key, caller)
-        found = await self._look_up(hashed) if known is None else known
-        if found == NO_PROJECT:
-            self._failures.unknown(key, caller, was_read=known is None)
+            known = await self._look_up(hashed)
+        if known.owner is None:
+            self._failures.unknown(key, caller, was_read=was_read)
             raise InvalidPersonalApiKey(f"Personal API key found in request {place} is invalid.")
-        return found
+        if known.owner.has_ended(self._now()):
+            self._failures.ended_secret(mask(key), caller)
+            raise ExpiredPersonalApiKey(f"Personal API key found in request {place} has expired.")
+        return known.owner.project_id
 
-    async def _look_up(self, hashed: str) -> int:
-        while True:
-            changes = self._changes
-            found = await self._reads.get(hashed) or NO_PROJECT
-            if changes == self._changes:
-                self._known.put(hashed, found)
-                if found != NO_PROJECT:
-                    self._failures.found(hashed)
-                return found
+    async def opens(self, hashed: str, project_id: int) -> bool:
+        """Whether the key still reads the project's definitions. raises: RecordsUnavailable"""
+        known = self._known.get(hashed) or await self._look_up(hashed)
+        owner = known.owner
+        return (
+            owner is not None
+            and owner.project_id == project_id
+            and not owner.has_ended(self._now())
+        )
 
-    async def rotate(self, project_id: int, user_id: int | None = None) -> str:
-        """A new key, told this once; the former one ends. raises: RecordsUnavailable
+    async def rotate(
+        self, project_id: int, user_id: int | None = None, former_valid_s: int = 0
+    ) -> str:
+        """A new key, told this once. As SecretKeyStore.replace. raises: RecordsUnavailable
 
         user_id: by whom; None for the operator
         """
         text = secret_key(secrets.token_bytes(KEY_BYTES))
-        former = await self._store.replace(
-            project_id, hash_key(text), mask(text), self._now(), user_id
+        hashed, now = hash_key(text), self._now()
+        await self._store.replace(
+            SecretKeyReset(project_id, hashed, mask(text), former_valid_s, now, user_id)
         )
-        self._forget(former)
+        self._forget()
         return text
 
     async def revoke(self, project_id: int, user_id: int | None = None) -> bool:
-        """Whether there was one. raises: RecordsUnavailable"""
-        former = await self._store.remove(project_id, self._now(), user_id)
-        self._forget(former)
-        return former is not None
+        """With all former ones; whether there was any. raises: RecordsUnavailable"""
+        was_there = await self._store.remove(project_id, self._now(), user_id)
+        self._forget()
+        return was_there
 
-    def _forget(self, hashed: str | None) -> None:
-        if hashed is not None:
-            self._changes += 1
-            self._reads.forget(hashed)
-            self._known.forget(hashed)
+    def _forget(self) -> None:
+        self._changes += 1
+        self._reads.forget_all()
+        self._known.clear()
+        self.on_ended()
 
-    async def _read(self, hashes: Sequence[str]) -> Mapping[str, int]:
-        return await self._store.project_ids(hashes)
+    async def _look_up(self, hashed: str) -> _Known:
+        while True:
+            changes = self._changes
+            known = _Known(await self._reads.get(hashed))
+            if changes == self._changes:
+                self._known.put(hashed, known)
+                if known.owner is not None:
+                    self._failures.found(hashed)
+                return known
+
+    async def _read(self, hashes: Sequence[str]) -> Mapping[str, SecretKeyOwner]:
+        return await self._store.owners(hashes)

@@ -1,22 +1,42 @@
 """Organizations, projects and users in the records store."""
 
 import secrets
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid4, uuid5
 
 from msgspec import convert, to_builtins
-from sqlalchemy import Connection, bindparam, func, insert, select, update
+from sqlalchemy import (
+    BindParameter,
+    Connection,
+    bindparam,
+    delete,
+    func,
+    insert,
+    select,
+    union_all,
+    update,
+)
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fanion.db.engine import Records
-from fanion.db.tables import memberships, organizations, personal_api_keys, projects, users
+from fanion.db.tables import (
+    former_project_tokens,
+    memberships,
+    organizations,
+    personal_api_keys,
+    projects,
+    users,
+)
+from fanion.errors import Invalid
 from fanion.projects.keys import KEY_BYTES, hash_key, mask, personal_key, project_token
 from fanion.projects.model import (
     DEFAULT_INGESTION,
+    FORMER_KEYS_MAX,
+    FormerToken,
     IngestionSettings,
     Level,
     Organization,
@@ -29,6 +49,8 @@ from fanion.projects.passwords import hash_password
 # store up at the same time, its primary key lets one win.
 FIRST_ORGANIZATION = uuid5(NAMESPACE_URL, "fanion:first-organization")
 
+_former = former_project_tokens.c
+# A row for each former token of a project, one without.
 _PROJECTS = select(
     projects.c.id,
     projects.c.uuid,
@@ -38,12 +60,21 @@ _PROJECTS = select(
     projects.c.timezone,
     projects.c.created_at,
     projects.c.ingestion,
+    _former.token.label("former_token"),
+    _former.valid_until.label("former_valid_until"),
+).select_from(projects.outerjoin(former_project_tokens, _former.project_id == projects.c.id))
+_TOKENS: BindParameter[Any] = bindparam("tokens", expanding=True)
+# Each part by its index.
+_OWNERS = union_all(
+    select(projects.c.id).where(projects.c.api_token.in_(_TOKENS)),
+    select(_former.project_id).where(_former.token.in_(_TOKENS)),
 )
-_BY_TOKENS = _PROJECTS.where(projects.c.api_token.in_(bindparam("tokens", expanding=True)))
+_BY_TOKENS = _PROJECTS.where(projects.c.id.in_(_OWNERS))
 _BY_IDS = _PROJECTS.where(projects.c.id.in_(bindparam("ids", expanding=True)))
 _OF_ORGANIZATIONS = projects.c.organization_id.in_(bindparam("organizations", expanding=True))
 _PAGE = (
-    _PROJECTS.where(_OF_ORGANIZATIONS)
+    select(projects.c.id)
+    .where(_OF_ORGANIZATIONS)
     .order_by(projects.c.id)
     .limit(bindparam("rows"))
     .offset(bindparam("start"))
@@ -111,12 +142,16 @@ class ProjectStore:
         self._hash_password = hash_password
 
     async def by_tokens(self, tokens: Sequence[str]) -> Mapping[str, Project]:
+        """By present and former tokens, those that have ended too."""
+        found: dict[str, Project] = {}
         rows = await self._records.fetch(_BY_TOKENS, {"tokens": tokens})
-        return {project.api_token: project for project in map(_project, rows)}
+        for project in _read(rows).values():
+            found[project.api_token] = project
+            found |= dict.fromkeys((one.token for one in project.former_tokens), project)
+        return {token: found[token] for token in tokens if token in found}
 
     async def by_ids(self, ids: Sequence[int]) -> Mapping[int, Project]:
-        rows = await self._records.fetch(_BY_IDS, {"ids": ids})
-        return {project.id: project for project in map(_project, rows)}
+        return _read(await self._records.fetch(_BY_IDS, {"ids": ids}))
 
     async def page(
         self, organization_ids: Collection[UUID], limit: int, offset: int
@@ -125,7 +160,9 @@ class ProjectStore:
         wanted = {"organizations": list(organization_ids)}
         [(count,)] = await self._records.fetch(_COUNT, wanted)
         rows = await self._records.fetch(_PAGE, {**wanted, "rows": limit, "start": offset})
-        return [_project(row) for row in rows], count
+        shown = [row.id for row in rows]
+        found = await self.by_ids(shown) if shown else {}
+        return [found[project_id] for project_id in shown if project_id in found], count
 
     async def organization(self, organization_id: UUID) -> Organization | None:
         rows = await self._records.fetch(_ORGANIZATION, {"organization": organization_id})
@@ -158,22 +195,43 @@ class ProjectStore:
         """
         changes = dict(changes)
         wanted = changes.pop("ingestion", None)
-        locked = _PROJECTS.where(projects.c.id == project_id).with_for_update()
         async with self._records.write() as connection:
-            before = (await connection.execute(locked)).one_or_none()
+            before = await connection.run_sync(_locked, project_id)
             if before is None:
                 return None
             if wanted:
-                changes["ingestion"] = _ingestion(before.ingestion or {}, wanted)
+                changes["ingestion"] = _ingestion(before.ingestion, wanted)
             if changes:
                 await connection.execute(
                     update(projects).where(projects.c.id == project_id).values(**changes)
                 )
-            row = (await connection.execute(_BY_IDS, {"ids": [project_id]})).one()
-            after = _project(row)
+            after = (await connection.run_sync(load_projects, [project_id]))[project_id]
             if now is not None:
-                change = ProjectChange(_project(before), after, user_id, now)
+                change = ProjectChange(before, after, user_id, now)
                 await connection.run_sync(self._tell, change)
+            return after
+
+    async def reset_token(
+        self, project_id: int, former_valid_s: int, now: datetime, user_id: int | None = None
+    ) -> Project | None:
+        """Give the project another token.
+
+        former_valid_s: how long the present one is taken beside it; with 0 it ends at once, and
+                        so do all earlier ones
+        user_id:        by whom; None for the operator
+        raises:         Invalid when FORMER_KEYS_MAX earlier ones have not ended
+        """
+        async with self._records.write() as connection:
+            before = await connection.run_sync(_locked, project_id)
+            if before is None:
+                return None
+            await connection.run_sync(_retire, before, former_valid_s, now)
+            made = project_token(secrets.token_bytes(KEY_BYTES))
+            await connection.execute(
+                update(projects).where(projects.c.id == project_id).values(api_token=made)
+            )
+            after = (await connection.run_sync(load_projects, [project_id]))[project_id]
+            await connection.run_sync(self._tell, ProjectChange(before, after, user_id, now))
             return after
 
     async def setup(self, wanted: Installation, now: datetime) -> SetUp:
@@ -192,19 +250,53 @@ class ProjectStore:
 
 
 def load_projects(connection: Connection, ids: Sequence[int]) -> Mapping[int, Project]:
-    return {row.id: _project(row) for row in connection.execute(_BY_IDS, {"ids": list(ids)})}
+    return _read(connection.execute(_BY_IDS, {"ids": list(ids)}))
 
 
 def projects_of(connection: Connection, organization_id: UUID) -> Sequence[Project]:
     """The oldest first."""
     wanted = projects.c.organization_id == organization_id
     rows = connection.execute(_PROJECTS.where(wanted).order_by(projects.c.id))
-    return [_project(row) for row in rows]
+    return list(_read(rows).values())
 
 
-def _ingestion(known: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+def _locked(connection: Connection, project_id: int) -> Project | None:
+    """Nobody else changes it before the end of the transaction."""
+    one = projects.c.id == project_id
+    if connection.scalar(select(projects.c.id).where(one).with_for_update()) is None:
+        return None
+    return load_projects(connection, [project_id])[project_id]
+
+
+def _retire(connection: Connection, project: Project, valid_s: int, now: datetime) -> None:
+    """As `ProjectStore.reset_token`."""
+    theirs = _former.project_id == project.id
+    ended = theirs & (_former.valid_until <= now) if valid_s else theirs
+    connection.execute(delete(former_project_tokens).where(ended))
+    if not valid_s:
+        return
+    if len(project.tokens(now)) > FORMER_KEYS_MAX:
+        raise too_many_former()
+    connection.execute(
+        insert(former_project_tokens).values(
+            token=project.api_token,
+            project_id=project.id,
+            valid_until=now + timedelta(seconds=valid_s),
+        )
+    )
+
+
+def too_many_former() -> Invalid:
+    return Invalid(
+        f"{FORMER_KEYS_MAX} former keys are still valid. Wait until one has ended, or end all of "
+        "them with 0.",
+        attr="former_valid_s",
+    )
+
+
+def _ingestion(known: IngestionSettings, wanted: Mapping[str, Any]) -> dict[str, Any]:
     """All that differs from the defaults once the project has what is wanted."""
-    settings = convert({**known, **wanted}, IngestionSettings)
+    settings = convert({**to_builtins(known), **wanted}, IngestionSettings)
     differing: dict[str, Any] = to_builtins(settings)
     return differing
 
@@ -284,9 +376,24 @@ async def _add_user(
     return User(id=added.scalar_one(), **values)
 
 
-def _project(row: Any) -> Project:
-    values = row._asdict()
-    return Project(**{**values, "ingestion": read_ingestion(values["ingestion"])})
+def _read(rows: Iterable[Any]) -> dict[int, Project]:
+    """In the order of the rows."""
+    found: dict[int, dict[str, Any]] = {}
+    former: dict[int, list[FormerToken]] = {}
+    for row in rows:
+        values = row._asdict()
+        token, until = values.pop("former_token"), values.pop("former_valid_until")
+        found[row.id] = values | {"ingestion": read_ingestion(values["ingestion"])}
+        theirs = former.setdefault(row.id, [])
+        if token is not None:
+            theirs.append(FormerToken(token, until))
+    return {
+        project_id: Project(
+            **values,
+            former_tokens=tuple(sorted(former[project_id], key=lambda one: one.valid_until)),
+        )
+        for project_id, values in found.items()
+    }
 
 
 def read_ingestion(stored: Any) -> IngestionSettings:
