@@ -71,6 +71,7 @@ ADMINISTRATORS_ONLY: dict[str, Json] = {
     "PATCH /api/projects/{project_id}/webhooks/{webhook_id}/": {},
     "DELETE /api/projects/{project_id}/webhooks/{webhook_id}/": {},
     "GET /api/projects/{project_id}/webhooks/{webhook_id}/deliveries/": {},
+    "POST /api/projects/{project_id}/webhooks/{webhook_id}/rotate_secret/": {},
 }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from fanion.metrics import Metrics
+from fanion.projects.model import FORMER_KEYS_MAX, FORMER_VALID_S
 from fanion.webhooks.delivery_consumer import Deliverer
 from fanion.webhooks.lookup import Resolver
 from fanion.webhooks.messages import EVENT_TYPES
@@ -75,6 +76,7 @@ async def test_a_webhook_from_birth_to_deletion(home: Home) -> None:
         "events": list(EVENT_TYPES),
         "active": True,
         "secret": made["secret"],
+        "former_secret_valid_until": None,
         "created_by": home.owner,
         "created_at": NOW_TEXT,
         "updated_at": NOW_TEXT,
@@ -214,6 +216,62 @@ async def test_a_change_of_a_flag_is_sent_and_signed(home: Home, receiver: Recei
             "finished_at": NOW_TEXT,
         }
     ]
+
+
+async def test_a_secret_that_is_replaced_signs_for_a_while(home: Home, receiver: Receiver) -> None:
+    webhook = await create(home, receiver.url("/in"))
+    place = f"/webhooks/{webhook['id']}/rotate_secret/"
+
+    answer = await home.api.post(place)
+    rotated = answer.json()
+    for number, seconds in enumerate((FORMER_VALID_S - 1, 1)):
+        home.site.clock.move(seconds=seconds)
+        await home.create_flag(key=f"f{number}")
+        await delivered(home)
+
+    until = NOW + timedelta(seconds=FORMER_VALID_S)
+    assert answer.status_code == 200
+    assert rotated == webhook | {
+        "secret": rotated["secret"],
+        "former_secret_valid_until": f"{until:%Y-%m-%dT%H:%M:%SZ}",
+    }
+    assert rotated["secret"].startswith("whsec_") and rotated["secret"] != webhook["secret"]
+    signed = [
+        [request.is_signed_with(one["secret"]) for one in (rotated, webhook)]
+        for request in receiver.requests
+    ]
+    assert signed == [[True, True], [True, False]]
+    assert (await home.get(f"/webhooks/{webhook['id']}/"))["former_secret_valid_until"] is None
+
+
+async def test_secrets_that_have_leaked_end_at_once(home: Home, receiver: Receiver) -> None:
+    webhook = await create(home, receiver.url("/in"))
+    place = f"/webhooks/{webhook['id']}/rotate_secret/"
+    for _ in range(FORMER_KEYS_MAX):
+        assert (await home.api.post(place, json={"former_valid_s": 60})).status_code == 200
+    refused = await home.api.post(place, json={"former_valid_s": 60})
+
+    last = (await home.api.post(place, json={"former_valid_s": 0})).json()
+    await home.create_flag(key="f")
+    await delivered(home)
+
+    [request] = receiver.requests
+    assert (refused.status_code, refused.json()["attr"]) == (400, "former_valid_s")
+    assert " " not in request.headers["webhook-signature"]
+    assert request.is_signed_with(last["secret"])
+    assert not request.is_signed_with(webhook["secret"])
+
+
+async def test_the_activity_tells_of_another_secret_and_not_the_secret(home: Home) -> None:
+    made = await create(home)
+    rotated = (await home.api.post(f"/webhooks/{made['id']}/rotate_secret/")).json()
+
+    newest = (await home.get("/activity_log/", scope="Webhook"))["results"][0]
+
+    [change] = newest["detail"]["changes"]
+    assert (newest["activity"], change["field"]) == ("updated", "secret")
+    assert change["before"] == f"whse...{made['secret'][-4:]}"
+    assert change["after"] == f"whse...{rotated['secret'][-4:]}"
 
 
 async def test_each_kind_of_change_has_its_type(home: Home, receiver: Receiver) -> None:

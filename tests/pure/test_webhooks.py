@@ -172,7 +172,7 @@ def test_a_request_is_signed_as_standard_webhooks_says() -> None:
     secret, body = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", b'{"test": 2432232314}'
     at = datetime.fromtimestamp(1614265330.9, UTC)
 
-    headers = signed_headers(secret, "msg_p5jXN8AQM9LWM0D4loKWxJek", at, body)
+    headers = signed_headers([secret], "msg_p5jXN8AQM9LWM0D4loKWxJek", at, body)
 
     assert headers == {
         "webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek",
@@ -183,7 +183,7 @@ def test_a_request_is_signed_as_standard_webhooks_says() -> None:
 
 def test_a_signature_holds_for_its_secret_time_and_body_only() -> None:
     secret = secret_text(bytes(range(SECRET_BYTES)))
-    headers = signed_headers(secret, "id", NOW, b"{}")
+    headers = signed_headers([secret], "id", NOW, b"{}")
 
     assert is_signed(secret, headers, b"{}")
     assert not is_signed(secret, headers, b"[]")
@@ -301,3 +301,13 @@ def test_waits_grow_until_a_delivery_is_given_up() -> None:
 
 def test_what_would_end_the_same_way_is_given_up_at_once() -> None:
     assert wait_after(1, Outcome(error="no", is_final=True)) is None
+
+
+def test_while_a_secret_is_replaced_each_signs() -> None:
+    new, old, other = (secret_text(bytes([number]) * SECRET_BYTES) for number in range(3))
+
+    headers = signed_headers([new, old], "id", NOW, b"{}")
+
+    alone = [signed_headers([one], "id", NOW, b"{}")["webhook-signature"] for one in (new, old)]
+    assert headers["webhook-signature"] == " ".join(alone)
+    assert [is_signed(one, headers, b"{}") for one in (new, old, other)] == [True, True, False]

@@ -12,7 +12,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from fanion.activity.api import author_of
 from fanion.errors import Invalid
-from fanion.projects.model import Level, UserSummary
+from fanion.projects.api import FormerValidS
+from fanion.projects.model import FORMER_VALID_S, Level, UserSummary
 from fanion.projects.request import ManagementRequest, scoped
 from fanion.rest.ids import ObjectId
 from fanion.rest.page import Paged
@@ -46,11 +47,19 @@ class WebhookBody(Struct, kw_only=True):
     events: list[EventType]
     active: bool
     secret: Annotated[
-        str | None, Meta(description="Signs what is sent; told once, on creation: `whsec_…`.")
+        str | None,
+        Meta(description="Signs what is sent; told once, when it is made: `whsec_…`."),
+    ]
+    former_secret_valid_until: Annotated[
+        datetime | None, Meta(description="Until then what is sent is signed with it too.")
     ]
     created_by: UserSummary | None
     created_at: datetime
     updated_at: datetime
+
+
+class SecretRotation(Struct, kw_only=True):
+    former_valid_s: FormerValidS = FORMER_VALID_S
 
 
 class DeliveryBody(Struct, kw_only=True):
@@ -110,7 +119,8 @@ class WebhooksApi(Controller):
         _require_administrator(request)
         page = request.page
         found, count = await webhooks.store.page(request.project.id, page.limit, page.offset)
-        return page.of([_body(one) for one in found], count)
+        now = request.app.state.now()
+        return page.of([_body(one, now) for one in found], count)
 
     @post("/", summary="Create a webhook")
     async def create(
@@ -127,8 +137,9 @@ class WebhooksApi(Controller):
         """
         _require_administrator(request)
         values = {"events": list(EVENT_TYPES), **webhooks.values(data)}
-        made, secret = await webhooks.store.create(author_of(request), values)
-        return _body(made, secret)
+        author = author_of(request)
+        made, secret = await webhooks.store.create(author, values)
+        return _body(made, author.now, secret)
 
     @get("/{webhook_id:str}", summary="Retrieve a webhook")
     async def webhook(
@@ -138,7 +149,8 @@ class WebhooksApi(Controller):
         webhooks: NamedDependency[Webhooks],
     ) -> WebhookBody:
         _require_administrator(request)
-        return _body(await webhooks.store.get(request.project.id, webhook_id))
+        found = await webhooks.store.get(request.project.id, webhook_id)
+        return _body(found, request.app.state.now())
 
     @patch("/{webhook_id:str}", summary="Update a webhook")
     async def change(
@@ -150,8 +162,28 @@ class WebhooksApi(Controller):
     ) -> WebhookBody:
         """With `active: false` whatever waits is given up."""
         _require_administrator(request)
-        values = webhooks.values(data)
-        return _body(await webhooks.store.change(author_of(request), webhook_id, values))
+        values, author = webhooks.values(data), author_of(request)
+        changed = await webhooks.store.change(author, webhook_id, values)
+        return _body(changed, author.now)
+
+    @post(
+        "/{webhook_id:str}/rotate_secret",
+        status_code=200,
+        summary="Give a webhook another secret",
+    )
+    async def rotate_secret(
+        self,
+        request: ManagementRequest,
+        webhook_id: FromPath[ObjectId],
+        data: RequestBody[SecretRotation],
+        webhooks: NamedDependency[Webhooks],
+    ) -> WebhookBody:
+        """`secret` is not shown again. For another day, unless `former_valid_s` says otherwise,
+        `webhook-signature` holds a signature for each secret, with a space between them."""
+        _require_administrator(request)
+        author, valid_s = author_of(request), data.former_valid_s
+        changed, secret = await webhooks.store.rotate_secret(author, webhook_id, valid_s)
+        return _body(changed, author.now, secret)
 
     @delete("/{webhook_id:str}", summary="Delete a webhook")
     async def remove(
@@ -184,13 +216,16 @@ def _require_administrator(request: ManagementRequest) -> None:
     request.principal.require_level(request.project.organization_id, Level.ADMIN)
 
 
-def _body(webhook: Webhook, secret: str | None = None) -> WebhookBody:
+def _body(webhook: Webhook, now: datetime, secret: str | None = None) -> WebhookBody:
     return WebhookBody(
         id=webhook.id,
         url=webhook.url,
         events=list(webhook.events),
         active=webhook.active,
         secret=secret,
+        former_secret_valid_until=max(
+            (until for until in webhook.former_until if until > now), default=None
+        ),
         created_by=webhook.created_by,
         created_at=webhook.created_at,
         updated_at=webhook.updated_at,

@@ -99,7 +99,7 @@ class Deliverer:
             self._log.warning("webhook_outcome_not_written", reason=str(error))
 
     async def _sent(self, claim: Claim) -> Outcome:
-        headers = signed_headers(claim.secret, str(claim.message_id), self._now(), claim.body)
+        headers = signed_headers(claim.secrets, str(claim.message_id), self._now(), claim.body)
         try:
             return await self._sender.send(claim.url, headers, claim.body)
         except Exception as error:

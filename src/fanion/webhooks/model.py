@@ -1,6 +1,6 @@
 """Webhooks and their deliveries as they are stored."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
@@ -18,7 +18,17 @@ ATTEMPTS_MAX = len(WAITS_S) + 1
 
 
 @dataclass(frozen=True, slots=True)
+class FormerSecret:
+    """A secret that was replaced, and signs beside the present one before `valid_until`."""
+
+    secret: str
+    valid_until: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Webhook:
+    """former_until: until when each of its former secrets signs, ended ones too"""
+
     id: int
     project_id: int
     url: str
@@ -27,6 +37,7 @@ class Webhook:
     created_at: datetime
     updated_at: datetime
     created_by: UserSummary | None
+    former_until: Sequence[datetime] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +66,18 @@ class Outcome:
     response_code: int | None = None
     error: str | None = None
     is_final: bool = False
+
+
+def read_former(stored: Sequence[Mapping[str, str]] | None) -> list[FormerSecret]:
+    """stored: as `written_former` writes it; None for nothing"""
+    return [
+        FormerSecret(one["secret"], datetime.fromisoformat(one["valid_until"]))
+        for one in stored or ()
+    ]
+
+
+def written_former(former: Sequence[FormerSecret]) -> list[dict[str, str]]:
+    return [{"secret": one.secret, "valid_until": one.valid_until.isoformat()} for one in former]
 
 
 def wait_after(attempts: int, outcome: Outcome) -> timedelta | None:

@@ -1,11 +1,14 @@
 """How a receiver knows that a request is ours and fresh: an HMAC over id, time and body.
 
-source: Standard Webhooks 1.0.0, "Signature scheme" and "Webhook headers"
+While a secret is replaced there is one for each secret that is valid: receivers accept a request
+when any of them is right.
+
+source: Standard Webhooks 1.0.0, "Signature scheme", "Webhook headers" and "Secret rotation"
 """
 
 import hmac
 from base64 import b64decode, b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 SECRET_PREFIX = "whsec_"
@@ -17,20 +20,27 @@ def secret_text(chance: bytes) -> str:
     return SECRET_PREFIX + b64encode(chance).decode()
 
 
-def signed_headers(secret: str, message_id: str, now: datetime, body: bytes) -> dict[str, str]:
-    """The same message keeps its id over all attempts; the time is that of the attempt."""
+def signed_headers(
+    secrets: Sequence[str], message_id: str, now: datetime, body: bytes
+) -> dict[str, str]:
+    """The same message keeps its id over all attempts; the time is that of the attempt.
+
+    secrets: that are valid, the present one first
+    """
     timestamp = str(int(now.timestamp()))
+    signatures = [_signature(secret, message_id, timestamp, body) for secret in secrets]
     return {
         "webhook-id": message_id,
         "webhook-timestamp": timestamp,
-        "webhook-signature": _signature(secret, message_id, timestamp, body),
+        "webhook-signature": " ".join(signatures),
     }
 
 
 def is_signed(secret: str, headers: Mapping[str, str], body: bytes) -> bool:
     """As a receiver checks it, who also looks whether the time is near."""
     expected = _signature(secret, headers["webhook-id"], headers["webhook-timestamp"], body)
-    return hmac.compare_digest(expected, headers["webhook-signature"])
+    given = headers["webhook-signature"].split(" ")
+    return any(hmac.compare_digest(expected, one) for one in given)
 
 
 def _signature(secret: str, message_id: str, timestamp: str, body: bytes) -> str:

@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,14 +19,17 @@ from sqlalchemy import (
     update,
 )
 
-from fanion.activity.changes import changes
+from fanion.activity.changes import Change, changes
 from fanion.activity.store import Author, Entry, record
 from fanion.db.engine import Records
 from fanion.db.tables import projects, users
 from fanion.db.webhook_tables import webhook_deliveries, webhooks
 from fanion.errors import Invalid, NotFound
+from fanion.projects.keys import mask
+from fanion.projects.model import FORMER_KEYS_MAX
+from fanion.projects.store import too_many_former
 from fanion.projects.summary_store import USER_SUMMARY, user_summary
-from fanion.webhooks.model import Delivery, Webhook
+from fanion.webhooks.model import Delivery, FormerSecret, Webhook, read_former, written_former
 from fanion.webhooks.signature import SECRET_BYTES, secret_text
 
 WEBHOOKS_MAX = 20  # of a project
@@ -80,6 +84,20 @@ class WebhookStore:
         """values: the columns to set. raises: NotFound"""
         async with self.records.write() as connection:
             return await connection.run_sync(_change, author, webhook_id, values)
+
+    async def rotate_secret(
+        self, author: Author, webhook_id: int, former_valid_s: int
+    ) -> tuple[Webhook, str]:
+        """The webhook, and its new secret, which is told this once.
+
+        former_valid_s: how long the present one signs beside it; with 0 it ends at once, and so
+                        do all earlier ones
+        raises:         NotFound; Invalid when FORMER_KEYS_MAX earlier ones have not ended
+        """
+        secret = secret_text(secrets.token_bytes(SECRET_BYTES))
+        async with self.records.write() as connection:
+            rotated = await connection.run_sync(_rotate, author, webhook_id, secret, former_valid_s)
+        return rotated, secret
 
     async def remove(self, author: Author, webhook_id: int) -> None:
         """With its deliveries. raises: NotFound"""
@@ -145,6 +163,28 @@ def _change(
     return after
 
 
+def _rotate(
+    connection: Connection, author: Author, webhook_id: int, secret: str, former_valid_s: int
+) -> Webhook:
+    one = _one(author.project.id, webhook_id)
+    before = _locked(connection, author.project.id, webhook_id)
+    present, stored = connection.execute(
+        select(_hook.secret, _hook.former_secrets).where(one)
+    ).one()
+    former: list[FormerSecret] = []
+    if former_valid_s:
+        former = [each for each in read_former(stored) if each.valid_until > author.now]
+        if len(former) >= FORMER_KEYS_MAX:
+            raise too_many_former()
+        former.append(FormerSecret(present, author.now + timedelta(seconds=former_valid_s)))
+    values = {"secret": secret, "former_secrets": written_former(former) or None}
+    connection.execute(update(webhooks).where(one).values(**values, updated_at=author.now))
+    after = _get(connection, author.project.id, webhook_id)
+    told = changes("Webhook", {"secret": mask(present)}, {"secret": mask(secret)}, ["secret"])
+    _record(connection, author, before, "updated", told)
+    return after
+
+
 def _remove(connection: Connection, author: Author, webhook_id: int) -> None:
     gone = _locked(connection, author.project.id, webhook_id)
     connection.execute(delete(webhooks).where(_one(author.project.id, webhook_id)))
@@ -161,6 +201,16 @@ def _tell(
     compared = None
     if before is not None:
         compared = changes("Webhook", _told(before), _told(webhook), _TOLD)
+    _record(connection, author, webhook, activity, compared)
+
+
+def _record(
+    connection: Connection,
+    author: Author,
+    webhook: Webhook,
+    activity: str,
+    compared: Sequence[Change] | None,
+) -> None:
     entry = Entry(
         author=author,
         scope="Webhook",
@@ -208,6 +258,7 @@ def _rows() -> Select[Any]:
         _hook.active,
         _hook.created_at,
         _hook.updated_at,
+        _hook.former_secrets,
         *USER_SUMMARY,
     ).select_from(webhooks.outerjoin(users, users.c.id == _hook.created_by_id))
 
@@ -222,4 +273,5 @@ def _read(row: Row[Any]) -> Webhook:
         row.created_at,
         row.updated_at,
         user_summary(row),
+        [one.valid_until for one in read_former(row.former_secrets)],
     )

@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Connection, Select, delete, func, select, 
 
 from fanion.db.engine import Records
 from fanion.db.webhook_tables import webhook_deliveries, webhooks
-from fanion.webhooks.model import Outcome, wait_after
+from fanion.webhooks.model import Outcome, read_former, wait_after
 
 # Three times what an attempt may take.
 LEASE = timedelta(seconds=30)
@@ -32,7 +32,7 @@ _hook, _delivery = webhooks.c, webhook_deliveries.c
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """attempt: its number, from 1"""
+    """attempt: its number, from 1; secrets: that sign it, the present one first"""
 
     id: int
     project_id: int
@@ -41,7 +41,7 @@ class Claim:
     body: bytes
     attempt: int
     url: str
-    secret: str
+    secrets: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,13 +121,14 @@ def _claim(connection: Connection, ids: Sequence[int], now: datetime) -> Sequenc
             _delivery.attempts + 1,
             _hook.url,
             _hook.secret,
+            _hook.former_secrets,
         )
         .join(webhooks, _hook.id == _delivery.webhook_id)
         .where(_delivery.id.in_(ids), _delivery.due_at <= now)
         .order_by(_delivery.id)
         .with_for_update(of=webhook_deliveries, skip_locked=True)
     )
-    claims = [Claim(*row) for row in rows]
+    claims = [Claim(*row[:-2], secrets=_secrets(row, now)) for row in rows]
     if claims:
         connection.execute(
             update(webhook_deliveries)
@@ -135,6 +136,11 @@ def _claim(connection: Connection, ids: Sequence[int], now: datetime) -> Sequenc
             .values(due_at=now + LEASE, attempts=_delivery.attempts + 1)
         )
     return claims
+
+
+def _secrets(row: Any, now: datetime) -> Sequence[str]:
+    former = [one.secret for one in read_former(row.former_secrets) if one.valid_until > now]
+    return [row.secret, *former]
 
 
 def _result(claim: Claim, outcome: Outcome, now: datetime) -> Mapping[str, Any]:
