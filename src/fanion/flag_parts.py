@@ -99,6 +99,8 @@ def build_flag_parts(
     broadcaster = Broadcaster(flag_sets, listeners_max=allow_connections() // 2)
     metrics.flag_listeners.set_function(lambda: broadcaster.listeners)
     readers = DefinitionReaders(projects, authentication, secret_keys)
+    authentication.listen(broadcaster.ask_for_grants)
+    secret_keys.listen(broadcaster.ask_for_grants)
     bytes_max = settings.body_bytes_max
     endpoints = FlagEndpoints(
         Decide(
@@ -119,6 +121,7 @@ def build_flag_parts(
         authentication.follow,
         flag_sets.watch,
         broadcaster.beat,
+        partial(broadcaster.follow_grants, readers.holds),
         partial(kept.follow, projects.by_id),
         CountKeeper(records, counts, projects.by_id, now).follow,
     )

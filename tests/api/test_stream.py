@@ -2,12 +2,21 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
 
 import pytest
+from sqlalchemy import delete
 
+from fanion.db.activity_tables import activity_log
+from fanion.db.engine import RecordsUnavailable
+from fanion.db.tables import memberships, projects
 from fanion.errors import Unavailable
 from fanion.flags.stream import HEARTBEAT, Broadcaster
 from tests.application import Home
+from tests.management import NOW, add_member
 
 SOON_S = 10
 
@@ -28,6 +37,12 @@ async def watching(home: Home) -> AsyncIterator[None]:
 @pytest.fixture
 def broadcaster(home: Home) -> Broadcaster:
     return home.site.running.public.flags.broadcaster
+
+
+@pytest.fixture(autouse=True)
+def own_broadcaster_is_told(home: Home, broadcaster: Broadcaster) -> None:
+    """Flag sets tell one listener, which a test before may have replaced."""
+    home.site.running.public.flags.flag_sets.listen(broadcaster._changed)
 
 
 async def version(home: Home) -> int:
@@ -124,3 +139,141 @@ async def test_over_http_it_needs_a_key_that_reads_definitions(home: Home) -> No
 
     assert (nobody.status_code, nobody.json()["code"]) == (401, "not_authenticated")
     assert public.status_code == 401
+
+
+# ── Keys that end ────────────────────────────────────────────────────────────────────────
+
+
+def path_of(home: Home) -> str:
+    return f"/api/projects/{home.project_id}/feature_flags/stream/"
+
+
+@asynccontextmanager
+async def listening(home: Home, key: str) -> AsyncIterator[AsyncIterator[bytes]]:
+    """Its messages from the second on, while the server runs what it runs beside requests."""
+    flags = home.site.running.public.flags
+    following = next(
+        one
+        for one in flags.followers
+        if getattr(one, "func", None) == flags.broadcaster.follow_grants
+    )
+    task = asyncio.ensure_future(following())
+    request = home.public.build_request(
+        "GET", path_of(home), headers={"authorization": f"Bearer {key}"}
+    )
+    answer = await home.public.send(request, stream=True)
+    assert answer.status_code == 200
+    messages = answer.aiter_raw()
+    try:
+        async with asyncio.timeout(SOON_S):
+            await anext(messages)
+            yield messages
+    finally:
+        await answer.aclose()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def ends(messages: AsyncIterator[bytes]) -> bool:
+    return [one async for one in messages if one != HEARTBEAT] == []
+
+
+async def key_of(home: Home, **more: Any) -> tuple[str, str]:
+    """Another personal key of the owner, by its text and its id."""
+    async with home.site.client(home.key) as client:
+        answer = await client.post("/api/personal_api_keys/", json={"label": "stream", **more})
+    return answer.json()["value"], answer.json()["id"]
+
+
+async def test_a_stream_ends_when_its_key_is_revoked(home: Home) -> None:
+    key, key_id = await key_of(home)
+    async with listening(home, key) as messages, home.site.client(home.key) as client:
+        await client.delete(f"/api/personal_api_keys/{key_id}/")
+
+        assert await ends(messages)
+
+
+async def test_a_stream_ends_when_its_key_expires(home: Home) -> None:
+    key, _ = await key_of(home, expires_at=(NOW + timedelta(hours=1)).isoformat())
+    async with listening(home, key) as messages:
+        home.site.clock.move(hours=1)
+
+        assert await ends(messages)
+
+
+async def test_a_stream_ends_when_the_owner_leaves_the_organization(home: Home) -> None:
+    name = f"mia-{home.project_id}"
+    member = await add_member(home.site.records, name, organization_id=home.organization_id)
+    async with listening(home, member.key) as messages:
+        async with home.site.records.write() as connection:
+            await connection.execute(
+                delete(memberships).where(memberships.c.user_id == member.user_id)
+            )
+
+        assert await ends(messages)
+
+
+async def test_a_stream_ends_when_the_project_is_gone(home: Home) -> None:
+    other = (await home.api.post("http://fanion.test/api/projects/", json={"name": "x"})).json()
+    projects_of_site = home.site.running.public.flags.projects
+    async with listening(replace(home, project_id=other["id"]), home.key) as messages:
+        async with home.site.records.write() as connection:
+            await connection.execute(
+                delete(activity_log).where(activity_log.c.project_id == other["id"])
+            )
+            await connection.execute(delete(projects).where(projects.c.id == other["id"]))
+        await projects_of_site.refresh()
+
+        assert await ends(messages)
+
+
+@pytest.mark.parametrize("ended", ["replaced", "revoked", "over"])
+async def test_a_stream_ends_with_the_secret_key(home: Home, ended: str) -> None:
+    key = (await home.api.post("/secret_key/")).json()["secret_api_key"]
+    async with listening(home, key) as messages:
+        if ended == "revoked":
+            await home.api.delete("/secret_key/")
+        else:
+            valid_s = 60 if ended == "over" else 0
+            await home.api.post("/secret_key/", json={"former_valid_s": valid_s})
+            home.site.clock.move(seconds=valid_s)
+
+        assert await ends(messages)
+
+
+async def test_a_stream_goes_on_while_its_key_does(home: Home) -> None:
+    key, _ = await key_of(home, scopes=["feature_flag:read"])
+    _, other_id = await key_of(home)
+    watching = await following(home)
+    async with listening(home, key) as messages, home.site.client(home.key) as client:
+        await client.delete(f"/api/personal_api_keys/{other_id}/")
+        await home.create_flag(key="f", filters={"groups": [{}]})
+
+        while (message := await anext(messages)) == HEARTBEAT:
+            pass
+
+    assert message.startswith(b"id: ")
+    watching.cancel()
+    await asyncio.gather(watching, return_exceptions=True)
+
+
+async def test_while_the_store_is_away_streams_stay(home: Home, broadcaster: Broadcaster) -> None:
+    asked = asyncio.Event()
+
+    async def away(_: object) -> bool:
+        asked.set()
+        raise RecordsUnavailable("down")
+
+    own = Broadcaster(home.site.running.public.flags.flag_sets, 10, heartbeat_s=0.05)
+    tasks = [asyncio.create_task(own.follow_grants(away)), asyncio.create_task(own.beat())]
+    messages = own.messages(home.project_id, "a key")
+
+    async with asyncio.timeout(SOON_S):
+        await anext(messages)
+        own.ask_for_grants()
+        await asked.wait()
+        assert await anext(messages) == HEARTBEAT
+
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, messages.aclose(), return_exceptions=True)

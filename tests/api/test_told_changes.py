@@ -90,7 +90,7 @@ async def test_a_key_that_another_process_revoked_is_looked_up_again(workspace: 
     store, clock = SlowKeys(workspace.records), workspace.clock
     revoking = Authentication(KeyStore(workspace.records), clock.now, clock.seconds)
     authentication = Authentication(store, clock.now, clock.seconds)
-    revoking.on_revoked = authentication.forget
+    revoking.listen(authentication.forget)
     user_id = workspace.made.user.id
     [key], _ = await store.page(user_id, 1, 0)
 

@@ -35,6 +35,15 @@ class Listener:
                 return int(found[1])
         raise AssertionError("the stream has ended")
 
+    async def over(self) -> None:
+        """Returns when the server has ended the answer."""
+        while (line := await self._reader.readline()) != b"0\r\n":
+            assert line, "the connection has ended within the answer"
+        self.close()
+
+    def close(self) -> None:
+        self._writer.close()
+
     async def end(self) -> None:
         await self._reader.read()
         self._writer.close()

@@ -60,11 +60,11 @@ class DefinitionEndpoints:
 
     async def stream(self, request: Request) -> Response:
         """GET /api/projects/{project_id}/feature_flags/stream/: server-sent events, one at
-        once and one for each change of the definitions."""
+        once and one for each change of the definitions. It ends when the key does."""
         query = parse_query(request.query)
-        project = await self._readers.project(request, query, _segment(request, 3))
+        project, grant = await self._readers.granted(request, query, _segment(request, 3))
         await self._built(project)
-        chunks = self._broadcaster.messages(project.id)
+        chunks = self._broadcaster.messages(project.id, grant)
         return Response(200, b"", _EVENT_STREAM, "text/event-stream; charset=utf-8", chunks)
 
     async def _answer(self, request: Request, named: str = "@current", *, newer: bool) -> Response:

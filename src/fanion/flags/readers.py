@@ -8,12 +8,21 @@ from fanion.errors import NotAuthenticated, NotFound, PermissionDenied, Unavaila
 from fanion.http import Request
 from fanion.projects.auth import Authentication
 from fanion.projects.directory import Projects
-from fanion.projects.keys import bearer_key, mask
+from fanion.projects.keys import bearer_key, hash_key, mask
 from fanion.projects.model import Project
 from fanion.projects.secret_keys import SecretKeys
 
 CURRENT = "@current"
 SCOPE = "feature_flag:read"
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """That a key reads a project's definitions, as long as it does. hashed: the key"""
+
+    project_id: int
+    hashed: str
+    is_secret: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +41,41 @@ class DefinitionReaders:
                 NotFound, Unavailable
         source: flags.md section 15; sdk-wire.md sections 5.1 and 6
         """
+        project, _ = await self.granted(request, query, named)
+        return project
+
+    async def granted(
+        self, request: Request, query: Mapping[str, str], named: str
+    ) -> tuple[Project, Grant]:
+        """As `project`, for those who read for longer than a request takes."""
+        key, place = _key(request, query)
         try:
-            return await self._project(request, query, named)
+            project = await self._project(request, query, named, key, place)
         except RecordsUnavailable:
             raise Unavailable from None
+        is_secret = request.user_id is None
+        return project, Grant(project.id, hash_key(key), is_secret)
 
-    async def _project(self, request: Request, query: Mapping[str, str], named: str) -> Project:
-        key, place = _key(request, query)
+    async def holds(self, grant: Grant) -> bool:
+        """Whether the key would be let in now. raises: RecordsUnavailable"""
+        project = await self.projects.by_id(grant.project_id)
+        if project is None:
+            return False
+        if grant.is_secret:
+            return await self.secret_keys.opens(grant.hashed, project.id)
+        principal = await self.authentication.principal(grant.hashed)
+        if principal is None:
+            return False
+        try:
+            principal.require_member(project)
+            principal.require_scope(SCOPE)
+        except PermissionDenied:
+            return False
+        return True
+
+    async def _project(
+        self, request: Request, query: Mapping[str, str], named: str, key: str, place: str
+    ) -> Project:
         owner = await self.secret_keys.project_id(key, place, request)
         if owner is not None:
             request.key_id = mask(key)

@@ -81,7 +81,7 @@ class Hall:
         flags.flag_sets.on_changed = lambda project_id: self._tell("flags", project_id)
         flags.flag_sets.on_large = self._be_busy
         flags.projects.on_changed = lambda project_id: self._tell("project", project_id)
-        flags.authentication.on_revoked = lambda: self._tell("keys", 0)
+        flags.authentication.listen(lambda: self._tell("keys", 0))
         self._http.pass_on = self._pass_on
         self._http.on_closed = self._kept.discard
         for front in self._fronts:

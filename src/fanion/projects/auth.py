@@ -35,10 +35,6 @@ class _Known:
     principal: Principal | None
 
 
-def _told_nobody() -> None:
-    pass
-
-
 class Authentication:
     """now: the time of day; clock: seconds, for what is remembered"""
 
@@ -55,7 +51,7 @@ class Authentication:
         self._known: Expiring[str, _Known] = Expiring(KNOWN_S, KNOWN_KEYS_MAX, clock)
         self._reads = SharedReads(store.principals)
         self._revocations = 0
-        self.on_revoked: Callable[[], None] = _told_nobody
+        self._listeners: list[Callable[[], None]] = []
         self._used: dict[UUID, datetime] = {}
 
     async def authenticate(self, key: str, place: str, caller: Caller | None = None) -> Principal:
@@ -78,6 +74,11 @@ class Authentication:
             raise ExpiredPersonalApiKey(f"Personal API key found in request {place} has expired.")
         self._note_use(known.principal)
         return known.principal
+
+    async def principal(self, hashed: str) -> Principal | None:
+        """Whose key it is now; None for one that opens nothing. raises: RecordsUnavailable"""
+        principal = (self._known.get(hashed) or await self._look_up(hashed)).principal
+        return None if principal is None or principal.has_expired(self._now()) else principal
 
     def require_room(self, key: str, caller: Caller | None) -> None:
         """Before anything is read for a key that may be unknown. raises: Throttled"""
@@ -112,7 +113,12 @@ class Authentication:
         self._revocations += 1
         self._reads.forget(hashed)
         self._known.forget(hashed)
-        self.on_revoked()
+        for revoked in self._listeners:
+            revoked()
+
+    def listen(self, revoked: Callable[[], None]) -> None:
+        """revoked: is called when a key was revoked here"""
+        self._listeners.append(revoked)
 
     def forget(self) -> None:
         """Another process of this server has revoked a key."""

@@ -28,10 +28,6 @@ class _Known:
     owner: SecretKeyOwner | None
 
 
-def _told_nobody() -> None:
-    pass
-
-
 class SecretKeys:
     """now: the time of day; clock: seconds, for what is remembered"""
 
@@ -48,7 +44,7 @@ class SecretKeys:
         self._known: Expiring[str, _Known] = Expiring(KNOWN_S, KNOWN_KEYS_MAX, clock)
         self._reads = SharedReads(self._read)
         self._changes = 0
-        self.on_ended: Callable[[], None] = _told_nobody
+        self._listeners: list[Callable[[], None]] = []
 
     async def project_id(self, key: str, place: str, caller: Caller | None = None) -> int | None:
         """Whose key it is; None for what is no secret key.
@@ -108,7 +104,12 @@ class SecretKeys:
         self._changes += 1
         self._reads.forget_all()
         self._known.clear()
-        self.on_ended()
+        for ended in self._listeners:
+            ended()
+
+    def listen(self, ended: Callable[[], None]) -> None:
+        """ended: is called when a key was replaced or revoked here"""
+        self._listeners.append(ended)
 
     async def _look_up(self, hashed: str) -> _Known:
         while True:
