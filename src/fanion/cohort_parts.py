@@ -18,6 +18,7 @@ from fanion.db.engine import Records
 from fanion.events.store import EventStore
 from fanion.flags.computable_store import flags_without_answer
 from fanion.flags.enabled_store import EnabledPersons
+from fanion.flags.role_access_store import guard_audience
 from fanion.flags.store import FlagStore
 from fanion.insights.people_store import People, insight_of
 from fanion.insights.trends_store import Trends
@@ -41,7 +42,10 @@ def build_cohort_parts(
     now: Callable[[], datetime],
 ) -> CohortParts:
     """changed: is told the project whose flags have to be read again"""
-    store, uploads = CohortStore(records, flags_without_answer), UploadStore(records, now)
+    store, uploads = (
+        CohortStore(records, flags_without_answer, guard_audience),
+        UploadStore(records, now),
+    )
 
     async def zone_of(project_id: int) -> ZoneInfo:
         project = await projects.by_id(project_id)

@@ -191,3 +191,150 @@ async def test_no_endpoint_of_flags_is_left_out(home: Home) -> None:
     }
 
     assert known - ELSEWHERE == OPERATIONS.keys()
+
+
+# ── The audience of a flag, by way of the cohorts that it uses ───────────────────────────
+
+
+def of_person(value: str) -> Json:
+    return {"key": "plan", "type": "person", "operator": "exact", "value": value}
+
+
+def criteria(*leaves: Json) -> Json:
+    return {"properties": {"type": "AND", "values": [{"type": "AND", "values": [*leaves]}]}}
+
+
+def in_cohort(cohort_id: int) -> Json:
+    return {"key": "id", "type": "cohort", "value": cohort_id}
+
+
+FILE = {"csv": ("members.csv", b"distinct_id\nsomebody\n", "text/csv")}
+# What is sent to change a cohort; those of `FREE` leave its members alone.
+AUDIENCE: dict[str, dict[str, Any]] = {
+    "other criteria": {"json": {"filters": criteria(of_person("free"))}},
+    "criteria of the older form": {
+        "json": {"filters": None, "groups": [{"properties": {"plan": "free"}}]}
+    },
+    "static": {"json": {"is_static": True}},
+    "deleted": {"json": {"deleted": True}},
+    "members": {"files": FILE, "data": {"is_static": "true"}},
+}
+FREE: dict[str, dict[str, Any]] = {
+    "another name": {"json": {"name": "renamed", "description": "d"}},
+    "the same criteria": {"json": {"filters": criteria(of_person("pro")), "deleted": False}},
+    "calculate again": {"json": {}},
+}
+
+
+@dataclass(frozen=True)
+class Audience:
+    """ids of cohorts: of the scene's flag, of one within it, and of one that no flag uses"""
+
+    scene: Scene
+    ids: Mapping[str, int]
+
+    async def change(self, caller: str, cohort: str, sent: Mapping[str, Any]) -> httpx.Response:
+        path = f"/cohorts/{self.ids[cohort]}/"
+        return await self.scene.people[caller].patch(path, **sent)
+
+    async def stored(self, cohort: str) -> Json:
+        told = await self.scene.home.get(f"/cohorts/{self.ids[cohort]}/")
+        kept = ("name", "filters", "groups", "is_static", "deleted")
+        return {name: told[name] for name in kept}
+
+
+@pytest.fixture
+async def audience(scene: Scene) -> Audience:
+    project = f"/api/projects/{scene.home.project_id}"
+
+    async def made(name: str, *leaves: Json) -> int:
+        cohort = await scene.owner(
+            "POST", f"{project}/cohorts/", name=name, filters=criteria(*leaves)
+        )
+        return int(cohort["id"])
+
+    inner = await made("inner", of_person("pro"))
+    ids = {
+        "used": await made("used", of_person("pro")),
+        "inner": inner,
+        "outer": await made("outer", in_cohort(inner)),
+        "unused": await made("unused", of_person("pro")),
+    }
+    groups = [{"properties": [in_cohort(ids["used"])]}, {"properties": [in_cohort(ids["outer"])]}]
+    path = f"{project}/feature_flags/{scene.flag_id}/"
+    await scene.owner("PATCH", path, filters={"groups": groups})
+    setting = f"{ORGANIZATION}/resource_access/"
+    await scene.owner("POST", setting, resource="feature flags", access_level=21)
+    return Audience(scene, ids)
+
+
+NO_AUDIENCE = error(
+    "authentication_error",
+    "permission_denied",
+    "You don't have edit permissions for feature flags that use this cohort: beta.",
+)
+
+
+@pytest.mark.parametrize("cohort", ["used", "inner"])
+async def test_who_may_not_edit_a_flag_may_not_change_whom_its_cohorts_hold(
+    audience: Audience, cohort: str
+) -> None:
+    before = await audience.stored(cohort)
+    for caller in ("role that views", "no role"):
+        for name, sent in AUDIENCE.items():
+            answer = await audience.change(caller, cohort, sent)
+
+            assert (answer.status_code, answer.json()) == (403, NO_AUDIENCE), (caller, name)
+    assert await audience.stored(cohort) == before
+
+
+@pytest.mark.parametrize("caller", sorted(EDITORS[21][0]))
+async def test_who_may_edit_the_flag_may_change_its_cohorts(
+    audience: Audience, caller: str
+) -> None:
+    for cohort in ("used", "inner"):
+        for name, sent in AUDIENCE.items():
+            answer = await audience.change(caller, cohort, sent)
+
+            assert answer.status_code == 200, (cohort, name, answer.text)
+
+
+async def test_everybody_changes_what_leaves_the_members_alone_and_what_no_flag_uses(
+    audience: Audience,
+) -> None:
+    for caller in audience.scene.people:
+        for name, sent in FREE.items():
+            answer = await audience.change(caller, "used", sent)
+            assert answer.status_code == 200, (caller, name, answer.text)
+        for name, sent in AUDIENCE.items():
+            answer = await audience.change(caller, "unused", sent)
+            assert answer.status_code == 200, (caller, name, answer.text)
+        await audience.change(caller, "unused", {"json": {"deleted": False, "is_static": False}})
+
+
+async def test_a_deleted_cohort_is_restored_by_who_may_edit_its_flags(audience: Audience) -> None:
+    await audience.change("owner", "used", {"json": {"deleted": True}})
+
+    refused = await audience.change("no role", "used", {"json": {"deleted": False}})
+    allowed = await audience.change("maker", "used", {"json": {"deleted": False}})
+
+    assert (refused.status_code, refused.json()) == (403, NO_AUDIENCE)
+    assert allowed.status_code == 200
+
+
+async def test_flags_that_are_deleted_or_use_it_no_more_protect_no_cohort(
+    audience: Audience,
+) -> None:
+    home = audience.scene.home
+    sent = {"json": {"filters": criteria(of_person("free"))}}
+
+    await home.api.patch(f"/feature_flags/{audience.scene.flag_id}/", json={"deleted": True})
+    deleted = await audience.change("no role", "used", sent)
+    await home.api.patch(f"/feature_flags/{audience.scene.flag_id}/", json={"deleted": False})
+    again = await audience.change("no role", "used", {"json": {"is_static": True}})
+    await home.api.patch(
+        f"/feature_flags/{audience.scene.flag_id}/", json={"filters": {"groups": [{}]}}
+    )
+    unused = await audience.change("no role", "used", {"json": {"is_static": True}})
+
+    assert [one.status_code for one in (deleted, again, unused)] == [200, 403, 200]

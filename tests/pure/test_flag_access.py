@@ -2,6 +2,7 @@
 
 import pytest
 
+from fanion.errors import PermissionDenied
 from fanion.flags.access import FlagAccess, edits_all
 from fanion.projects.roles import AccessLevel
 
@@ -49,3 +50,17 @@ def test_creators_and_what_was_given_decide_about_one_flag(
 ) -> None:
     assert access.can_edit(FLAG, creator) is edits
     assert access.can_share(creator) is shares
+
+
+def test_of_flags_that_use_a_cohort_those_that_may_not_be_edited_are_named() -> None:
+    access = FlagAccess(ME, edits_all=False, given={FLAG})
+    mine = [(1, "mine", ME), (FLAG, "given", ANOTHER)]
+    others = [(number, f"f{number}", ANOTHER) for number in range(20, 32)]
+
+    access.require_audience(mine)
+    FlagAccess(ME).require_audience(others)
+
+    with pytest.raises(PermissionDenied, match=r"use this cohort: f20, f21\.$"):
+        access.require_audience([*mine, *others[:2]])
+    with pytest.raises(PermissionDenied, match=r"f28, f29 and 2 more\.$"):
+        access.require_audience(others)

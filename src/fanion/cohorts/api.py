@@ -128,7 +128,8 @@ class CohortsApi(Controller):
         data: RequestBody[CohortFields],
         cohorts: NamedDependency[Cohorts],
     ) -> CohortBody:
-        """Calculates anew, unless it deletes. A file as `csv` adds members to a static cohort."""
+        """Calculates anew, unless it deletes. A file as `csv` adds members to a static cohort.
+        Whom it holds may be changed by those who may edit the flags that use it."""
         return await _change(request, cohort_id, data, cohorts)
 
     @put(

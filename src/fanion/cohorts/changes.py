@@ -3,7 +3,7 @@
 source: cohorts.md sections 11 and 12
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -115,6 +115,40 @@ def _reaches(nested: Sequence[int], cohort_id: int, others: Mapping[int, Criteri
             seen.add(one)
             waiting += _readable_ids(others[one])
     return False
+
+
+def containing(cohort_id: int, cohorts: Iterable[Criteria]) -> set[int]:
+    """The cohort and those whose members depend on it, at any depth.
+
+    cohorts: of the project that are not deleted
+    """
+    inside = {one.id: _readable_ids(one) for one in cohorts if not one.is_static}
+    found, waiting = {cohort_id}, [cohort_id]
+    while waiting:
+        inner = waiting.pop()
+        outer = {one for one, nested in inside.items() if inner in nested} - found
+        found |= outer
+        waiting += outer
+    return found
+
+
+def changes_audience(values: Mapping[str, Any], before: Standing, *, imports: bool) -> bool:
+    """Whether somebody else may be in the cohort after such a change.
+
+    values:  the columns to set
+    imports: whether members come along
+    """
+    known = before.criteria
+    is_static = values.get("is_static", known.is_static)
+    was: dict[str, Any] = {
+        "filters": known.filters,
+        "groups": list(known.groups),
+        "is_static": known.is_static,
+        "deleted": before.deleted,
+    }
+    return (imports and is_static) or any(
+        name in values and values[name] != value for name, value in was.items()
+    )
 
 
 def _readable_ids(criteria: Criteria) -> list[int]:

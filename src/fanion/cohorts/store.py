@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, ins
 
 from fanion.activity.changes import changes
 from fanion.activity.store import Author, Entry
+from fanion.cohorts.changes import changes_audience
 from fanion.cohorts.definition import Criteria, Standing
 from fanion.db.cohort_tables import (
     cohort_import_parts,
@@ -114,6 +115,14 @@ Decide = Callable[[Standing, Mapping[int, Criteria]], Mapping[str, Any]]
 Hindered = Callable[[Connection, int], Mapping[str, str]]
 
 
+# Raises when somebody may not change whom a cohort holds, by the cohort's id.
+Guard = Callable[[Connection, Author, int], None]
+
+
+def unguarded(_: Connection, author: Author, cohort_id: int) -> None:
+    """Where no flag asks for cohorts."""
+
+
 def no_flags(_: Connection, project_id: int) -> Mapping[str, str]:
     """Where nobody asks for cohorts."""
     return {}
@@ -125,6 +134,7 @@ class CohortStore:
 
     records: Records
     hindered: Hindered = no_flags
+    guard: Guard = unguarded
 
     async def page(
         self, project_id: int, limit: int, offset: int
@@ -170,7 +180,7 @@ class CohortStore:
         """None when there is no such cohort. members: passed over unless it is static then
 
         raises: what `decide` does, and changes nothing; Invalid when flags that use the cohort
-                could not be computed any more
+                could not be computed any more; PermissionDenied when the author may not edit them
         """
         async with self.records.write() as connection:
             return await connection.run_sync(self._change, author, cohort_id, decide, members)
@@ -184,18 +194,22 @@ class CohortStore:
         members: Import | None,
     ) -> StoredCohort | None:
         before: Mapping[str, str] | None = None
+        is_guarded = False
 
         def watched(standing: Standing, others: Mapping[int, Criteria]) -> Mapping[str, Any]:
-            nonlocal before
+            nonlocal before, is_guarded
             values = decide(standing, others)
+            is_guarded = changes_audience(values, standing, imports=members is not None)
             if values.keys() & _ASKED_BY_FLAGS:
                 before = self.hindered(connection, author.project.id)
             return values
 
         changed = change_cohort(connection, author, cohort_id, watched, members)
+        # The flag version has moved: nobody else changes flags of this project before the end.
+        if is_guarded:
+            self.guard(connection, author, cohort_id)
         if before is None:
             return changed
-        # The flag version has moved: nobody else changes flags of this project before the end.
         after = self.hindered(connection, author.project.id)
         hindered = [f"{key} ({after[key]})" for key in after if key not in before]
         if hindered:

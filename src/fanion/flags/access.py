@@ -3,11 +3,13 @@
 source: flags.md section 16
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from fanion.errors import PermissionDenied
 from fanion.projects.roles import AccessLevel
+
+NAMED_MAX = 10  # flags in one refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,20 @@ class FlagAccess:
         """raises: PermissionDenied"""
         if not self.can_edit(flag_id, creator_id):
             raise PermissionDenied("You don't have edit permissions for this feature flag.")
+
+    def require_audience(self, flags: Iterable[tuple[int, str, int | None]]) -> None:
+        """Of a cohort that flags use: who may not edit them may not change whom it holds.
+
+        flags:  id, key and creator of each
+        raises: PermissionDenied, which names those that may not be edited
+        """
+        keys = [key for flag_id, key, creator_id in flags if not self.can_edit(flag_id, creator_id)]
+        if keys:
+            more = len(keys) - NAMED_MAX
+            named = ", ".join(keys[:NAMED_MAX]) + (f" and {more} more" if more > 0 else "")
+            raise PermissionDenied(
+                f"You don't have edit permissions for feature flags that use this cohort: {named}."
+            )
 
     def require_share(self, creator_id: int | None) -> None:
         """raises: PermissionDenied"""

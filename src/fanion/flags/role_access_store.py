@@ -6,25 +6,31 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Connection, delete, func, insert, select
+from sqlalchemy import ColumnElement, Connection, Text, cast, delete, func, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from fanion.activity.store import Author
+from fanion.cohorts.changes import containing
+from fanion.cohorts.store import live_criteria
 from fanion.db.engine import Records
 from fanion.db.role_tables import flag_role_access, role_memberships, roles
 from fanion.db.tables import feature_flags, memberships, users
-from fanion.errors import Invalid, NotFound
+from fanion.errors import Invalid, NotFound, PermissionDenied
 from fanion.flags.access import FlagAccess, edits_all
 from fanion.flags.activity import role_change
 from fanion.flags.activity_store import tell
+from fanion.flags.definition import Flag, FlagRow, compile_flag
+from fanion.flags.definitions_store import live_flags
 from fanion.projects.changes import RoleRemoval
 from fanion.projects.model import Level, Principal, Project
 from fanion.projects.resource_access_store import setting_of
 from fanion.projects.roles import AccessLevel, Role
 from fanion.projects.roles_store import load_roles
 from fanion.projects.store import load_projects
+from fanion.properties.filters import InCohort
 
 _access = flag_role_access.c
+_flag = feature_flags.c
 _SHOWN = (_access.id, _access.role_id, _access.added_at, _access.updated_at)
 
 
@@ -101,6 +107,34 @@ def access_now(connection: Connection, user_id: int, project: Project) -> FlagAc
     if level >= Level.ADMIN:
         return FlagAccess(user_id)
     return _access_of_member(connection, user_id, project)
+
+
+def guard_audience(connection: Connection, author: Author, cohort_id: int) -> None:
+    """Call it when the project's flag version has moved: then nobody else changes its flags.
+
+    raises: PermissionDenied when a flag uses the cohort, itself or within others, that the author
+            may not edit
+    """
+    assert author.user_id is not None  # the server itself changes no cohorts
+    access = access_now(connection, author.user_id, author.project)
+    if access is None:
+        raise PermissionDenied("You don't have access to the project.")
+    if access.edits_all:
+        return
+    project_id = author.project.id
+    asking = cast(_flag.filters, Text).like('%cohort"%')
+    rows = connection.execute(live_flags(project_id).add_columns(_flag.created_by_id).where(asking))
+    used = containing(cohort_id, live_criteria(connection, project_id))
+    access.require_audience(
+        (row.id, row.key, row.created_by_id)
+        for row in rows
+        if used & _cohorts_asked(compile_flag(FlagRow(*row[:-1])))
+    )
+
+
+def _cohorts_asked(flag: Flag) -> set[int]:
+    leaves = () if flag.rules is None else flag.rules.leaves()
+    return {leaf.cohort_id for leaf in leaves if isinstance(leaf, InCohort)}
 
 
 def _access_of_member(connection: Connection, user_id: int, project: Project) -> FlagAccess:
