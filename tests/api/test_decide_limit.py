@@ -8,6 +8,7 @@ import pytest
 
 from fanion.events.store import EventStore
 from fanion.flags.limits import KEYS_MAX, EvaluationLimit, TooManyEvaluations
+from fanion.projects.keys import KEY_CHARS_MAX
 from tests.application import Home, error, open_home, open_site
 
 REFUSED = error("validation_error", "rate_limit_exceeded", "Rate limit exceeded ")
@@ -49,6 +50,17 @@ async def test_wrong_and_missing_keys_are_counted(home: Home) -> None:
     assert await statuses(home, {"api_key": "phc_no"}, *four) == [401, 401, 401, 429]
     assert await statuses(home, {}, *four[:2]) == [401, 401]
     assert await statuses(home, [1], *four[:2]) == [400, 429]
+
+
+@pytest.mark.parametrize("records_url", ["sqlite"], indirect=True)
+async def test_of_a_made_up_key_no_more_is_remembered_than_a_key_has(home: Home) -> None:
+    body = {"api_key": "phc_" + "x" * 100_000, "distinct_id": "u"}
+
+    answered = await statuses(home, body, "/decide?v=3")
+
+    limit = home.site.running.public.flags.endpoints.decide.limit
+    assert answered == [401]
+    assert [len(key) for key in limit._left] == [KEY_CHARS_MAX]
 
 
 def test_a_bucket_fills_at_its_rate() -> None:

@@ -11,6 +11,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from fanion.callers import Clients
+from fanion.errors import InvalidPersonalApiKey
 from fanion.projects.auth import Authentication
 from fanion.projects.directory import Projects
 from fanion.projects.key_failures import FAILURES_MAX, WINDOW_S, KeyFailures
@@ -182,6 +183,18 @@ async def test_without_room_nothing_is_read_but_for_keys_that_were_valid(home: H
     assert (unknown.status_code, unknown.headers["retry-after"]) == (429, "30")
     assert (reads_for_unknown, reads_for_valid) == (0, 1)
     assert (valid.status_code, again.status_code) == (200, 401)
+
+
+async def test_what_is_too_long_for_a_key_is_refused_without_a_read(home: Home) -> None:
+    clock, store = Clock(), CountedKeys(home.site.records)
+    authentication = Authentication(store, clock.now, clock.seconds)
+
+    for key in ("phx_" + "x" * 197, "x" * 10_000_000):
+        with pytest.raises(InvalidPersonalApiKey):
+            await authentication.authenticate(key, "body")
+        authentication.require_room(key, None)
+
+    assert store.reads == 0
 
 
 async def test_the_same_wrong_key_again_and_again_stays_a_wrong_key(

@@ -18,7 +18,7 @@ from fanion.db.engine import RecordsUnavailable
 from fanion.errors import ExpiredPersonalApiKey, InvalidPersonalApiKey, NotFound
 from fanion.projects.key_failures import KeyFailures
 from fanion.projects.key_store import USED_EVERY, KeyStore
-from fanion.projects.keys import hash_key
+from fanion.projects.keys import KEY_CHARS_MAX, hash_key
 from fanion.projects.memory import Expiring, SharedReads
 from fanion.projects.model import PersonalKey, Principal
 
@@ -33,6 +33,9 @@ class _Known:
     """principal: None for a key that opens nothing"""
 
     principal: Principal | None
+
+
+_NOBODY = _Known(None)
 
 
 class Authentication:
@@ -60,12 +63,14 @@ class Authentication:
 
         raises: InvalidPersonalApiKey, ExpiredPersonalApiKey, Throttled, RecordsUnavailable
         """
-        hashed = hash_key(key)
-        known = self._known.get(hashed)
-        was_read = known is None
-        if known is None:
-            self.failures.require_room(key, caller)
-            known = await self._look_up(hashed)
+        known, was_read = _NOBODY, False
+        if len(key) <= KEY_CHARS_MAX:
+            hashed = hash_key(key)
+            remembered = self._known.get(hashed)
+            was_read = remembered is None
+            if was_read:
+                self.failures.require_room(key, caller)
+            known = remembered or await self._look_up(hashed)
         if known.principal is None:
             self.failures.unknown(key, caller, was_read=was_read)
             raise InvalidPersonalApiKey(f"Personal API key found in request {place} is invalid.")
@@ -82,7 +87,7 @@ class Authentication:
 
     def require_room(self, key: str, caller: Caller | None) -> None:
         """Before anything is read for a key that may be unknown. raises: Throttled"""
-        if self._known.get(hash_key(key)) is None:
+        if len(key) <= KEY_CHARS_MAX and self._known.get(hash_key(key)) is None:
             self.failures.require_room(key, caller)
 
     async def page(self, user_id: int, limit: int, offset: int) -> tuple[list[PersonalKey], int]:

@@ -14,7 +14,7 @@ from fanion.clock import utc_now
 from fanion.db.engine import RecordsUnavailable
 from fanion.errors import InvalidApiKey, NotFound, Unavailable
 from fanion.projects.key_failures import KeyFailures
-from fanion.projects.keys import hash_key
+from fanion.projects.keys import KEY_CHARS_MAX, hash_key
 from fanion.projects.memory import READ_KEYS_MAX, Expiring, K, SharedReads
 from fanion.projects.model import Organization, Principal, Project
 from fanion.projects.store import Installation, ProjectStore, SetUp
@@ -23,7 +23,6 @@ REFRESH_S = 2.0  # how soon another server's change of a project is seen here
 STORE_WAIT_S = 1.0  # for a project that was not met before
 ABSENT_S = 2.0  # how soon a project that another server made is found here
 ABSENT_TOKENS_MAX = 10_000  # junk tokens remembered: about 3 MB
-TOKEN_CHARS_MAX = 200  # the column's width
 
 
 async def _nothing(token: str) -> Project | None:
@@ -285,4 +284,4 @@ class Projects:
 
 def _could_be_a_token(text: str) -> bool:
     """PostgreSQL refuses NUL, and no token is longer than its column."""
-    return 0 < len(text) <= TOKEN_CHARS_MAX and text.isascii() and text.isprintable()
+    return 0 < len(text) <= KEY_CHARS_MAX and text.isascii() and text.isprintable()

@@ -12,7 +12,14 @@ from datetime import datetime
 from fanion.callers import Caller
 from fanion.errors import ExpiredPersonalApiKey, InvalidPersonalApiKey
 from fanion.projects.key_failures import KeyFailures
-from fanion.projects.keys import KEY_BYTES, SECRET_KEY_PREFIX, hash_key, mask, secret_key
+from fanion.projects.keys import (
+    KEY_BYTES,
+    KEY_CHARS_MAX,
+    SECRET_KEY_PREFIX,
+    hash_key,
+    mask,
+    secret_key,
+)
 from fanion.projects.memory import Expiring, SharedReads
 from fanion.projects.secret_key_store import SecretKeyOwner, SecretKeyReset, SecretKeyStore
 
@@ -53,7 +60,7 @@ class SecretKeys:
         raises: InvalidPersonalApiKey for a secret key that opens nothing; Throttled;
                 RecordsUnavailable
         """
-        if not key.startswith(SECRET_KEY_PREFIX):
+        if not key.startswith(SECRET_KEY_PREFIX) or len(key) > KEY_CHARS_MAX:
             return None
         hashed = hash_key(key)
         known = self._known.get(hashed)
