@@ -208,7 +208,7 @@ def test_keys_are_created_listed_and_revoked(installed: tuple[Path, Any]) -> Non
     revoked = fanion(data, "keys", "revoke", made["id"])
     again = fanion(data, "keys", "revoke", made["id"])
 
-    assert set(made) == {"id", "label", "personal_api_key"}
+    assert set(made) == {"id", "label", "personal_api_key", "expires_at"}
     assert made["personal_api_key"].startswith("phx_")
     assert (listed[made["id"]]["label"], listed[made["id"]]["email"]) == (
         "CI",
