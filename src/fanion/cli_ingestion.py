@@ -11,7 +11,7 @@ from fanion.clock import utc_now
 from fanion.db.engine import Records
 from fanion.ingest.dead_letters_store import Chosen, DeadLetter, DeadLetters
 from fanion.ingest.ledger_store import Ledger
-from fanion.ingest.report import reasons_of, totals_of
+from fanion.ingest.report import not_made_of, reasons_of, totals_of
 from fanion.terminal import AsJson, Data, refuse, settings_of, show, time_text, with_records
 
 ERROR_CHARS = 80
@@ -54,6 +54,9 @@ def ingestion(
                     "dropped": totals.dropped,
                     "dead_lettered": totals.dead_lettered,
                     "reasons": why,
+                    "changes_not_made": ", ".join(
+                        f"{one.reason} {one.items}" for one in not_made_of(own)
+                    ),
                 }
             )
         return rows

@@ -74,6 +74,7 @@ async def test_nothing_sent_is_nothing_told(home: Home) -> None:
         "end": shown(NOW),
         "totals": NOTHING,
         "reasons": [],
+        "changes_not_made": [],
         "minutes": [],
         "waiting": {"requests": 0, "bytes": 0, "oldest": None},
     }

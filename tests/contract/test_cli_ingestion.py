@@ -94,6 +94,7 @@ async def test_dead_letters_are_listed_dropped_and_retried_beside_the_server(
             "dropped": 1,
             "dead_lettered": 0,
             "reasons": "discarded 1",
+            "changes_not_made": "",
         }
     ]
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 from uuid import UUID
 
 import pytest
@@ -16,6 +16,7 @@ from fanion.ingest.dead_letters_store import Chosen, DeadLetters, put_aside
 from fanion.ingest.ledger_store import Ledger
 from fanion.ingest.report import totals_of
 from fanion.log.port import Entry, Envelope
+from fanion.properties.size import PROPERTIES_BYTES_MAX
 from tests.application import Home, Json, Site, open_home, open_site
 from tests.deadly import Deadly, Killed
 from tests.management import NOW
@@ -144,3 +145,33 @@ async def settled(home: Home) -> None:
             if not (await home.get("/ingestion/dead_letters/"))["results"]:
                 return
             await asyncio.sleep(0.05)
+
+
+async def test_changes_that_are_not_made_are_the_same_when_a_run_is_taken_again(
+    records_url: str, events: EventStore, project_id: int, tmp_path: Path
+) -> None:
+    half = "x" * (PROPERTIES_BYTES_MAX // 2)
+
+    def setting(distinct_id: str, **values: Any) -> Json:
+        return {"event": "a", "distinct_id": distinct_id, "$set": values}
+
+    async with dying(records_url, events, tmp_path) as site, open_home(site, project_id) as first:
+        merge = {"event": "$identify", "properties": {"$anon_distinct_id": "visitor"}}
+        sent = [
+            envelope(project_id, 0, setting("ann", kept=half), setting("ann", more=half)),
+            envelope(project_id, 1, setting("visitor", other=half, small=1)),
+            envelope(project_id, 2, setting("ann", last=1) | merge),
+        ]
+        await asyncio.gather(*map(site.log.append, sent))  # one group
+
+    async with after_the_death(records_url, events, first, tmp_path) as home:
+        person = await home.person("ann")
+        counted = await counts(home)
+        report = await home.get("/ingestion/")
+
+    assert person["properties"] == {"kept": half, "small": 1, "last": 1}
+    assert counted == (5, 0, 0)
+    assert [(one["reason"], one["count"]) for one in report["changes_not_made"]] == [
+        ("merge_left_out", 1),
+        ("person_too_large", 1),
+    ]

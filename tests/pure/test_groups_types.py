@@ -6,13 +6,16 @@ from typing import Any
 import pytest
 
 from fanion.groups.types import (
+    GroupChange,
     GroupIdentify,
     GroupState,
     group_columns,
     merge_group,
+    new_group,
     new_types,
     text_of,
 )
+from fanion.properties.size import PROPERTIES_BYTES_MAX, json_bytes
 
 NOW = datetime(2024, 3, 1, 12, tzinfo=UTC)
 
@@ -48,33 +51,47 @@ def identify(**properties: Any) -> GroupIdentify:
 
 
 def test_the_first_identify_makes_the_group_as_old_as_its_event() -> None:
-    group, changed = merge_group(None, identify(a=1))
+    group = new_group(identify(a=1))
 
-    assert changed
+    assert merge_group(group, identify(a=1)) is GroupChange.MADE
     assert (group.properties, group.created_at, group.version) == ({"a": 1}, NOW, 0)
 
 
 @pytest.mark.parametrize(
-    ("given", "properties", "changed"),
+    ("given", "properties", "change"),
     [
-        ({"a": 2}, {"a": 2, "b": 1}, True),
-        ({"c": None}, {"a": 1, "b": 1, "c": None}, True),
-        ({"a": True}, {"a": True, "b": 1}, True),
-        ({"a": 1}, {"a": 1, "b": 1}, False),
-        ({}, {"a": 1, "b": 1}, False),
+        ({"a": 2}, {"a": 2, "b": 1}, GroupChange.MADE),
+        ({"c": None}, {"a": 1, "b": 1, "c": None}, GroupChange.MADE),
+        ({"a": True}, {"a": True, "b": 1}, GroupChange.MADE),
+        ({"a": 1}, {"a": 1, "b": 1}, GroupChange.NONE),
+        ({}, {"a": 1, "b": 1}, GroupChange.NONE),
+        ({"a": "x" * PROPERTIES_BYTES_MAX}, {"a": 1, "b": 1}, GroupChange.TOO_LARGE),
+        ({"c": "x" * (PROPERTIES_BYTES_MAX - 19)}, {"a": 1, "b": 1}, GroupChange.TOO_LARGE),
     ],
 )
 def test_later_properties_are_merged_over_the_stored_ones(
-    given: dict[str, Any], properties: dict[str, Any], changed: bool
+    given: dict[str, Any], properties: dict[str, Any], change: GroupChange
 ) -> None:
-    stored = GroupState({"a": 1, "b": 1}, NOW - timedelta(days=1), 4)
+    group = GroupState({"a": 1, "b": 1}, NOW - timedelta(days=1), 4)
 
-    group, is_changed = merge_group(stored, identify(**given))
+    made = merge_group(group, identify(**given))
 
     assert repr(group.properties) == repr(properties)
-    assert (group.created_at, group.version) == (stored.created_at, 4)
-    assert is_changed is changed
-    assert stored.properties == {"a": 1, "b": 1}
+    assert group.properties_bytes == json_bytes(properties)
+    assert (group.created_at, group.version) == (NOW - timedelta(days=1), 4)
+    assert made is change
+
+
+def test_a_group_may_have_as_much_as_the_limit_and_shrink_from_beyond_it() -> None:
+    group = GroupState({"a": 1, "b": 1}, NOW, 4)
+    large = GroupState({"a": "x" * PROPERTIES_BYTES_MAX * 2}, NOW, 4)
+
+    full = merge_group(group, identify(c="x" * (PROPERTIES_BYTES_MAX - 20)))
+    more = merge_group(group, identify(d=1))
+    smaller = merge_group(large, identify(a="x" * (PROPERTIES_BYTES_MAX + 1), b=1))
+
+    assert group.properties_bytes == PROPERTIES_BYTES_MAX
+    assert (full, more, smaller) == (GroupChange.MADE, GroupChange.TOO_LARGE, GroupChange.MADE)
 
 
 @pytest.mark.parametrize(

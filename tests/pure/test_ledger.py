@@ -12,15 +12,18 @@ from fanion.ingest.ledger import (
     MEANING,
     Dropped,
     LedgerCount,
+    NotMade,
     Tally,
+    Undone,
     example_of,
     joined,
     minute_of,
     moved,
+    tally_of,
     time_of,
 )
 from fanion.ingest.prepared import Drop, ProjectRules
-from fanion.ingest.report import minutes_of, reasons_of, totals_of
+from fanion.ingest.report import minutes_of, not_made_of, reasons_of, totals_of
 from fanion.ingest.run import PreparedRun, count_items, prepare_run, without_duplicates
 from fanion.log.port import Entry, Envelope
 
@@ -94,7 +97,7 @@ def test_what_arrived_and_was_not_stored_was_erased() -> None:
 
 
 def test_every_reason_has_a_meaning_in_words() -> None:
-    assert {reason.value for reason in Drop} <= MEANING.keys()
+    assert {*Drop, *NotMade} <= MEANING.keys()
 
 
 def test_the_newest_examples_are_kept() -> None:
@@ -156,6 +159,57 @@ def test_a_dead_letter_that_is_settled_counts_no_more() -> None:
     )
 
     assert ledger.counts == {(1, MINUTE, "dead_letter"): -3, (1, MINUTE, "discarded"): 3}
+
+
+def test_changes_that_were_not_made_are_in_no_sum_of_items() -> None:
+    counts = [
+        LedgerCount(1, MINUTE, "merge_left_out", 7),
+        LedgerCount(1, MINUTE, "person_too_large", 2),
+        LedgerCount(1, MINUTE, "stored", 5),
+        LedgerCount(1, MINUTE + 60, "group_too_large", 1),
+    ]
+
+    totals, minutes = totals_of(counts), minutes_of(counts)
+
+    assert (totals.accepted, totals.stored, totals.dropped) == (5, 5, 0)
+    assert [(one.minute, one.accepted) for one in minutes] == [(NOON, 5)]
+    assert reasons_of(counts) == []
+    assert [(one.reason, one.items) for one in not_made_of(counts)] == [
+        ("merge_left_out", 7),
+        ("person_too_large", 2),
+        ("group_too_large", 1),
+    ]
+
+
+def test_a_change_that_was_not_made_counts_with_its_newest_examples() -> None:
+    run = run_of((1, 0, [event(f"e{n}") for n in range(EXAMPLES_MAX + 1)]), (1, 60, [event()]))
+    long = ["ü" * 9_000] * 100
+
+    tally = tally_of(
+        1,
+        [
+            *(
+                Undone(NotMade.PERSON_TOO_LARGE, one, "person: p", 1, ["a"])
+                for one in run.arrived[1]
+            ),
+            Undone(NotMade.MERGE_LEFT_OUT, run.arrived[1][0], "person: " + "x" * 9_000, 120, long),
+        ],
+    )
+
+    assert tally.counts == {
+        (1, MINUTE, "person_too_large"): EXAMPLES_MAX + 1,
+        (1, MINUTE + 1, "person_too_large"): 1,
+        (1, MINUTE, "merge_left_out"): 120,
+    }
+    newest, *others = tally.examples[1, "person_too_large"]
+    assert (newest.event, newest.distinct_id, newest.detail) == (
+        "paid",
+        "u1",
+        "person: p; properties: a",
+    )
+    assert [one.event for one in others] == [f"e{n}" for n in range(EXAMPLES_MAX, 1, -1)]
+    [merged] = tally.examples[1, "merge_left_out"]
+    assert len(msgspec.json.encode(merged)) <= EXAMPLE_BYTES_MAX
 
 
 def test_the_report_sums_up() -> None:

@@ -25,12 +25,19 @@ from fanion.db.engine import Records
 from fanion.db.tables import group_types, groups
 from fanion.db.upsert import upsert
 from fanion.groups.types import GroupState
+from fanion.properties.size import text_bytes
 
+_decode = msgspec.json.Decoder().decode
 _group = groups.c
 _type = group_types.c
 
 _OF_TYPE = (
-    select(_group.group_key, _group.properties, _group.created_at, _group.version)
+    select(
+        _group.group_key,
+        type_coerce(_group.properties, Text).label("text"),  # which tells the size
+        _group.created_at,
+        _group.version,
+    )
     .where(_group.project_id == bindparam("project_id"))
     .where(_group.group_type_index == bindparam("group_type_index"))
     .where(_group.group_key.in_(bindparam("keys", expanding=True)))
@@ -52,7 +59,7 @@ async def stored_group_properties(
         rows = await records.fetch(
             _OF_TYPE, {"project_id": project_id, "group_type_index": index, "keys": some}
         )
-        found.update({(project_id, index, row.group_key): row.properties for row in rows})
+        found.update({(project_id, index, row.group_key): _decode(row.text) for row in rows})
     return found
 
 
@@ -75,7 +82,9 @@ def load_groups(
             _OF_TYPE, {"project_id": project_id, "group_type_index": index, "keys": some}
         )
         for row in rows:
-            found[index, row.group_key] = GroupState(row.properties, row.created_at, row.version)
+            group = GroupState(_decode(row.text), row.created_at, row.version)
+            group.properties_bytes = text_bytes(row.text)
+            found[index, row.group_key] = group
     return found
 
 

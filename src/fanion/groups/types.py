@@ -1,11 +1,20 @@
 """Groups: what events say of them, their types, their properties."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from enum import Enum, auto
 from typing import Any
 
 import msgspec
+
+from fanion.properties.size import (
+    PROPERTIES_BYTES_MAX,
+    bytes_after,
+    differing,
+    json_bytes,
+    may_become,
+)
 
 GROUP_TYPES_MAX = 5
 GROUP_TEXT_MAX = 400  # characters of a type or a key
@@ -29,6 +38,18 @@ class GroupState:
     properties: dict[str, Any]
     created_at: datetime
     version: int
+    _bytes: int | None = field(default=None, repr=False)
+
+    @property
+    def properties_bytes(self) -> int:
+        """Of the properties' JSON; set by what reads or changes the properties."""
+        if self._bytes is None:
+            self._bytes = json_bytes(self.properties)
+        return self._bytes
+
+    @properties_bytes.setter
+    def properties_bytes(self, number: int) -> None:
+        self._bytes = number
 
 
 def read_groups(value: object) -> Mapping[str, str]:
@@ -72,17 +93,33 @@ def group_columns(groups: Mapping[str, str], types: Mapping[str, int]) -> dict[s
     return {f"$group_{types[name]}": key for name, key in groups.items() if name in types}
 
 
-def merge_group(stored: GroupState | None, identify: GroupIdentify) -> tuple[GroupState, bool]:
-    """The group after an identify, and whether it differs from the stored one.
+class GroupChange(Enum):
+    """What an identify does. TOO_LARGE: nothing, the properties would exceed the limit"""
 
-    Per key the last one processed wins, timestamps do not matter.
-    """
-    if stored is None:
-        return GroupState(dict(identify.properties), identify.timestamp, 0), True
-    merged = {**stored.properties, **identify.properties}
-    if _encode(merged) == _encode(stored.properties):
-        return stored, False
-    return GroupState(merged, stored.created_at, stored.version), True
+    NONE = auto()
+    MADE = auto()
+    TOO_LARGE = auto()
+
+
+def merge_group(
+    group: GroupState, identify: GroupIdentify, bytes_max: int = PROPERTIES_BYTES_MAX
+) -> GroupChange:
+    """Change a group as an identify says. Per key the last one processed wins, timestamps do not
+    matter. source: capture.md section 5"""
+    put = differing(group.properties, identify.properties)
+    if not put:
+        return GroupChange.NONE
+    size = bytes_after(group.properties_bytes, group.properties, put)
+    if not may_become(size, group.properties_bytes, bytes_max):
+        return GroupChange.TOO_LARGE
+    group.properties.update(put)
+    group.properties_bytes = size
+    return GroupChange.MADE
+
+
+def new_group(identify: GroupIdentify) -> GroupState:
+    """Without properties yet, as old as the event."""
+    return GroupState({}, identify.timestamp, 0)
 
 
 def text_of(value: object) -> str:

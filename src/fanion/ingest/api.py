@@ -14,7 +14,15 @@ from fanion.errors import Invalid, NotFound
 from fanion.ingest.dead_letters_store import Chosen, DeadLetter, DeadLetters
 from fanion.ingest.ledger import Example
 from fanion.ingest.ledger_store import Ledger
-from fanion.ingest.report import Minute, Reason, Totals, minutes_of, reasons_of, totals_of
+from fanion.ingest.report import (
+    Minute,
+    Reason,
+    Totals,
+    minutes_of,
+    not_made_of,
+    reasons_of,
+    totals_of,
+)
 from fanion.log.port import Backlog
 from fanion.projects.request import ManagementRequest, scoped
 from fanion.properties.dates import Ago, parse_date_value
@@ -32,6 +40,19 @@ class ReasonBody(Struct, kw_only=True):
     examples: Annotated[list[Example], Meta(description="The newest first, ten at most.")]
 
 
+class NotMadeBody(Struct, kw_only=True):
+    reason: Annotated[
+        str,
+        Meta(description="`person_too_large`, `group_too_large` or `merge_left_out`."),
+    ]
+    meaning: str
+    count: Annotated[
+        int,
+        Meta(description="Events in the span; of `merge_left_out` properties of merged persons."),
+    ]
+    examples: Annotated[list[Example], Meta(description="The newest first, ten at most.")]
+
+
 class Waiting(Struct, kw_only=True):
     """What this server has accepted, for all projects, and not ingested yet."""
 
@@ -45,6 +66,13 @@ class IngestionReport(Struct, kw_only=True):
     end: Annotated[datetime, Meta(description="`to`; its minute counts whole.")]
     totals: Totals
     reasons: list[ReasonBody]
+    changes_not_made: Annotated[
+        list[NotMadeBody],
+        Meta(
+            description="Of persons and groups that would have become too large, by events that"
+            " are stored; in no sum of items."
+        ),
+    ]
     minutes: Annotated[
         list[Minute],
         Meta(description="By acceptance, without empty ones; whole hours when older than a day."),
@@ -113,6 +141,9 @@ class IngestionApi(Controller):
             end=until,
             totals=totals_of(counts),
             reasons=[_reason(one, examples.get(one.reason, [])) for one in reasons_of(counts)],
+            changes_not_made=[
+                _not_made(one, examples.get(one.reason, [])) for one in not_made_of(counts)
+            ],
             minutes=minutes_of(counts),
             waiting=await ingestion.waiting(),
         )
@@ -192,6 +223,12 @@ def _letter(letter: DeadLetter) -> DeadLetterBody:
 def _reason(reason: Reason, examples: list[Example]) -> ReasonBody:
     return ReasonBody(
         reason=reason.reason, meaning=reason.meaning, items=reason.items, examples=examples
+    )
+
+
+def _not_made(reason: Reason, examples: list[Example]) -> NotMadeBody:
+    return NotMadeBody(
+        reason=reason.reason, meaning=reason.meaning, count=reason.items, examples=examples
     )
 
 

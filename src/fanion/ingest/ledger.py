@@ -1,18 +1,39 @@
-"""What became of the items of a run: counts for the ledger, and the newest examples."""
+"""What became of the items of a run: counts for the ledger, and the newest examples.
+
+Beside the items the ledger counts changes that stored events would have made, of a person or a
+group, and that were not made. They are in no sum of items: the event is stored, and counts there.
+"""
 
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from typing import Any
 
 from msgspec import Struct, field
 
-from fanion.ingest.prepared import Drop
+from fanion.ingest.prepared import Arrived, Drop
+from fanion.properties.size import PROPERTIES_BYTES_MAX
 
 # Outcomes beside those of Drop.
 STORED = "stored"
 DEAD_LETTER = "dead_letter"
 DISCARDED = "discarded"  # a dead letter that an operator dropped
+
+
+class NotMade(StrEnum):
+    """Which change of a stored event was not made. source: docs/operations.md, "Limits"
+
+    PERSON_TOO_LARGE, GROUP_TOO_LARGE: counted by event
+    MERGE_LEFT_OUT:                    counted by property
+    """
+
+    PERSON_TOO_LARGE = "person_too_large"
+    GROUP_TOO_LARGE = "group_too_large"
+    MERGE_LEFT_OUT = "merge_left_out"
+
+
+_LIMIT = f"{PROPERTIES_BYTES_MAX // 1024} KB of properties"
 
 # In the words of people who look for their event.
 MEANING: Mapping[str, str] = {
@@ -26,6 +47,12 @@ MEANING: Mapping[str, str] = {
     Drop.USER_AGENT: "The project drops this user agent.",
     Drop.DUPLICATE: "An event with this uuid is stored already.",
     Drop.ERASED: "Its person was deleted, with all events, after it was accepted.",
+    NotMade.PERSON_TOO_LARGE: f"Its person would have had more than {_LIMIT}, and kept those"
+    " that it had. The event is stored.",
+    NotMade.GROUP_TOO_LARGE: f"Its group would have had more than {_LIMIT}, and kept those"
+    " that it had. The event is stored.",
+    NotMade.MERGE_LEFT_OUT: "Properties of a merged person that were left out: the person that"
+    f" remains would have had more than {_LIMIT}. The event is stored.",
 }
 
 EXAMPLES_MAX = 10  # of a project and outcome
@@ -64,7 +91,8 @@ class Tally(Struct, frozen=True):
 class LedgerCount(Struct, frozen=True):
     """How many items of a project, accepted in a minute, came to what.
 
-    minute: since the Unix epoch
+    minute:  since the Unix epoch
+    outcome: a Drop, a NotMade, or one of those above
     """
 
     project_id: int
@@ -171,6 +199,46 @@ def example_of(item: Item, received_at: datetime, sender: str) -> Example:
         _shown(item.get("uuid"), _UUID_BYTES),
         received_at,
         _detail(item, properties, sender),
+    )
+
+
+class Undone(Struct, frozen=True, gc=False):
+    """A change that was not made.
+
+    whose: the person or the group, as text
+    count: what the ledger counts; names: some of the properties that it was about
+    """
+
+    kind: NotMade
+    arrived: Arrived
+    whose: str
+    count: int
+    names: Sequence[str]
+
+
+def tally_of(project_id: int, undone: Iterable[Undone]) -> Tally:
+    """undone: in the order of their events"""
+    counts: Counter[tuple[int, int, str]] = Counter()
+    newest: dict[NotMade, deque[Undone]] = {}
+    for one in undone:
+        counts[project_id, minute_of(one.arrived.received_at), one.kind] += one.count
+        newest.setdefault(one.kind, deque(maxlen=EXAMPLES_MAX)).append(one)
+    examples = {
+        (project_id, str(kind)): [_example_of_undone(one) for one in reversed(some)]
+        for kind, some in newest.items()
+    }
+    return Tally(counts, examples)
+
+
+def _example_of_undone(undone: Undone) -> Example:
+    prepared = undone.arrived.prepared
+    names = ", ".join(_cut(name, 100) for name in undone.names[:_KEYS_MAX])
+    return Example(
+        _cut(prepared.name, _NAME_BYTES),
+        _cut(prepared.distinct_id, _NAME_BYTES),
+        str(prepared.uuid),
+        undone.arrived.received_at,
+        _cut(f"{undone.whose}; properties: {names}", _DETAIL_BYTES),
     )
 
 

@@ -6,7 +6,15 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from fanion.ingest.ledger import DEAD_LETTER, DISCARDED, MEANING, STORED, LedgerCount, time_of
+from fanion.ingest.ledger import (
+    DEAD_LETTER,
+    DISCARDED,
+    MEANING,
+    STORED,
+    LedgerCount,
+    NotMade,
+    time_of,
+)
 from fanion.ingest.prepared import Drop
 
 
@@ -31,7 +39,7 @@ class Minute(Struct, kw_only=True):
 
 
 class Reason(Struct, frozen=True):
-    """Why `items` were not stored, other than duplicates are."""
+    """Why `items` were not stored, or why stored ones did not change their person or group."""
 
     reason: str
     meaning: str
@@ -41,6 +49,8 @@ class Reason(Struct, frozen=True):
 def totals_of(counts: Iterable[LedgerCount]) -> Totals:
     totals = Totals()
     for one in counts:
+        if one.outcome in _CHANGES:
+            continue
         name = _COLUMN.get(one.outcome, "dropped")
         setattr(totals, name, getattr(totals, name) + one.items)
         totals.accepted += one.items
@@ -51,16 +61,25 @@ def minutes_of(counts: Iterable[LedgerCount]) -> list[Minute]:
     """counts: in the order of their minutes"""
     by_minute: dict[int, list[LedgerCount]] = {}
     for one in counts:
-        by_minute.setdefault(one.minute, []).append(one)
+        if one.outcome not in _CHANGES:
+            by_minute.setdefault(one.minute, []).append(one)
     return [_minute(minute, of_minute) for minute, of_minute in by_minute.items()]
 
 
 def reasons_of(counts: Iterable[LedgerCount]) -> list[Reason]:
     """All but being stored, the most frequent first."""
+    return _summed(one for one in counts if one.outcome != STORED and one.outcome not in _CHANGES)
+
+
+def not_made_of(counts: Iterable[LedgerCount]) -> list[Reason]:
+    """Changes that stored events did not make, the most frequent first."""
+    return _summed(one for one in counts if one.outcome in _CHANGES)
+
+
+def _summed(counts: Iterable[LedgerCount]) -> list[Reason]:
     items: Counter[str] = Counter()
     for one in counts:
-        if one.outcome != STORED:
-            items[one.outcome] += one.items
+        items[one.outcome] += one.items
     return [
         Reason(outcome, MEANING.get(outcome, outcome), number)
         for outcome, number in sorted(items.items(), key=lambda pair: (-pair[1], pair[0]))
@@ -68,6 +87,7 @@ def reasons_of(counts: Iterable[LedgerCount]) -> list[Reason]:
     ]
 
 
+_CHANGES = frozenset(map(str, NotMade))
 _COLUMN = {
     STORED: "stored",
     Drop.DUPLICATE: "duplicates",

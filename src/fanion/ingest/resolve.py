@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from operator import is_
 from typing import Any
 from uuid import UUID
@@ -11,11 +12,20 @@ import msgspec
 from fanion.events.erasure import Erasure
 from fanion.events.event import Event
 from fanion.events.known_properties import NewProperties, Recorded
-from fanion.groups.types import GroupState, group_columns, merge_group, new_types
+from fanion.groups.types import (
+    GroupChange,
+    GroupIdentify,
+    GroupState,
+    group_columns,
+    merge_group,
+    new_group,
+    new_types,
+)
+from fanion.ingest.ledger import NotMade, Tally, Undone, tally_of
 from fanion.ingest.prepared import Arrived
 from fanion.ingest.run import Brought
 from fanion.ingest.withheld import without_erased
-from fanion.persons.merge import Changes, PersonState, Population
+from fanion.persons.merge import NAMES_TOLD_MAX, Changes, PersonState, Population
 
 _encode = msgspec.json.Encoder().encode
 
@@ -44,6 +54,7 @@ class Resolved:
     names:      of the events stored
     properties: that are not on record yet
     erased:     how many events were left out, because their person was deleted
+    not_made:   changes of persons and groups that would have become too large
     """
 
     project_id: int
@@ -55,6 +66,7 @@ class Resolved:
     names: frozenset[str]
     properties: NewProperties
     erased: int = 0
+    not_made: Tally = field(default_factory=Tally)
 
 
 def named_types(arrived: Iterable[Arrived]) -> list[str]:
@@ -141,16 +153,19 @@ class Resolution:
         """To be taken once, after all events."""
         brought = self._brought
         by_name = properties_by_name(self.arrived) if brought is None else brought.seen
+        changes = self._population.changes()
+        groups, undone = _changed_groups(self.arrived, self._types, self._known.groups)
         return Resolved(
             self.project_id,
             self.arrived,
-            self._population.changes(),
+            changes,
             self._population.persons(),
             self._new_types,
-            _groups(self.arrived, self._types, self._known.groups),
+            groups,
             frozenset(by_name),
             self._known.properties.new(by_name),
             self._erased,
+            tally_of(self.project_id, [*_undone_persons(self.arrived, changes), *undone]),
         )
 
 
@@ -187,20 +202,48 @@ def properties_by_name(arrived: Iterable[Arrived]) -> dict[str, list[Mapping[str
     return found
 
 
-def _groups(
+def _changed_groups(
     arrived: Sequence[Arrived],
     types: Mapping[str, int],
     stored: Mapping[tuple[int, str], GroupState],
-) -> Mapping[tuple[int, str], GroupState]:
+) -> tuple[Mapping[tuple[int, str], GroupState], list[Undone]]:
+    """Those to be written, and what was not made of them."""
     current = dict(stored)
     changed: dict[tuple[int, str], GroupState] = {}
+    undone: list[Undone] = []
     for event in arrived:
         identify = event.prepared.group_identify
         if identify is None or identify.group_type not in types:
             continue
         place = (types[identify.group_type], identify.group_key)
-        group, differs = merge_group(current.get(place), identify)
-        current[place] = group
-        if differs:
+        group = current.get(place)
+        if group is None:
+            group = current[place] = changed[place] = new_group(identify)
+        change = merge_group(group, identify)
+        if change is GroupChange.MADE:
             changed[place] = group
-    return changed
+        elif change is GroupChange.TOO_LARGE:
+            undone.append(_undone_group(event, identify))
+    return changed, undone
+
+
+def _undone_group(event: Arrived, identify: GroupIdentify) -> Undone:
+    whose = f"group: {identify.group_type} {identify.group_key}"
+    names = tuple(islice(identify.properties, NAMES_TOLD_MAX))
+    return Undone(NotMade.GROUP_TOO_LARGE, event, whose, 1, names)
+
+
+def _undone_persons(arrived: Sequence[Arrived], changes: Changes) -> list[Undone]:
+    if not changes.not_made:
+        return []
+    events = {id(one.prepared): one for one in arrived}
+    return [
+        Undone(
+            NotMade.MERGE_LEFT_OUT if one.is_merge else NotMade.PERSON_TOO_LARGE,
+            events[id(one.command)],
+            f"person: {one.person}",
+            one.count if one.is_merge else 1,
+            one.names,
+        )
+        for one in changes.not_made
+    ]

@@ -296,7 +296,7 @@ def _write_parts(
         record_properties(connection, project_id, resolved.properties, now)
     names = {(part.resolved.project_id, name) for part in written for name in part.resolved.names}
     record_seen(connection, names, now)
-    write_tally(connection, tally)
+    write_tally(connection, joined(tally, *(part.resolved.not_made for part in written)))
 
 
 def _counts(written: Sequence[Written]) -> Mapping[tuple[int, str], int]:

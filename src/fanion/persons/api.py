@@ -21,7 +21,7 @@ from fanion.db.engine import Records
 from fanion.errors import Invalid, NotFound
 from fanion.events.api import PersonOfEvent
 from fanion.events.conditions_sql import absolute
-from fanion.persons.changes_store import PersonChanges
+from fanion.persons.changes_store import PersonChanges, PersonTooLarge
 from fanion.persons.listing_store import PersonQuery, find_persons, having
 from fanion.persons.merge import PersonUpdate
 from fanion.persons.store import Person, get_person, persons_of
@@ -142,7 +142,8 @@ class PersonsApi(Controller):
         data: RequestBody[PersonProperties],
         persons: NamedDependency[PersonChanges],
     ) -> PersonBody:
-        """As a `$set` of an event. `delete_property` removes one."""
+        """As a `$set` of an event. `delete_property` removes one. The properties of a person may
+        have 512 KB; a change that makes a larger one smaller is taken."""
         return await _set(request, persons, person_id, data.properties)
 
     @put("/{person_id:str}", summary="Set properties of a person, as PATCH does")
@@ -163,7 +164,10 @@ class PersonsApi(Controller):
         data: RequestBody[OneProperty],
         persons: NamedDependency[PersonChanges],
     ) -> ASGIResponse:
-        await _set(request, persons, person_id, {data.key: data.value})
+        try:
+            await _set(request, persons, person_id, {data.key: data.value})
+        except PersonTooLarge as error:
+            raise PersonTooLarge(error.properties_bytes, "value") from None
         return empty(202)
 
     @post("/{person_id:str}/delete_property", summary="Remove one property")

@@ -1,5 +1,6 @@
 """What people change of persons. Ingestion changes them too: neither may lose the other's."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
@@ -12,13 +13,21 @@ from fanion.activity.changes import Change
 from fanion.activity.store import Author, Entry, record
 from fanion.db.engine import Records
 from fanion.db.tables import person_distinct_ids, person_overrides, persons
-from fanion.errors import NotFound, Unavailable
+from fanion.errors import Invalid, NotFound, Unavailable
 from fanion.events.erasure import Erasure
 from fanion.events.event import EventStoreUnavailable, PersonRow
 from fanion.events.store import EventStore
 from fanion.persons.erasure_store import begin_erasure
-from fanion.persons.merge import PersonState, PersonUpdate, apply_update
-from fanion.persons.store import Person, PersonsChanged, email_of, require_unchanged
+from fanion.persons.merge import PersonState, PersonUpdate, edit_of
+from fanion.persons.store import (
+    STATE_COLUMNS,
+    Person,
+    PersonsChanged,
+    email_of,
+    read_state,
+    require_unchanged,
+)
+from fanion.properties.size import PROPERTIES_BYTES_MAX
 
 TRIES_MAX = 10  # against another server that changes the same person
 # A run that read the person earlier may have mirrored it with the next version.
@@ -29,6 +38,18 @@ _link = person_distinct_ids.c
 _override = person_overrides.c
 
 _encode = msgspec.json.Encoder().encode
+
+
+class PersonTooLarge(Invalid):
+    """attr: the field that brings the properties"""
+
+    def __init__(self, properties_bytes: int, attr: str = "properties") -> None:
+        super().__init__(
+            f"The properties of a person may have {PROPERTIES_BYTES_MAX} bytes as JSON; "
+            f"with this change they would have {properties_bytes}.",
+            attr=attr,
+        )
+        self.properties_bytes = properties_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +66,7 @@ class PersonChanges:
     finished: Callable[[Erasure], Awaitable[bool]]
 
     async def update(self, author: Author, person: UUID | int, update: PersonUpdate) -> Person:
-        """raises: NotFound; Unavailable, when nothing has been changed"""
+        """raises: NotFound, PersonTooLarge; Unavailable, when nothing has been changed"""
         async with self.turn:
             for _ in range(TRIES_MAX):
                 with suppress(PersonsChanged):
@@ -73,7 +94,12 @@ class PersonChanges:
         project_id = author.project.id
         found, distinct_ids = await self._find(project_id, person)
         before = found.version
-        if apply_update(found.properties, update, is_new=False):
+        # Off the event loop: the body may bring megabytes.
+        edit = await asyncio.to_thread(edit_of, found, update, is_new=False)
+        if edit is not None:
+            if not edit.may_be_made(found):
+                raise PersonTooLarge(edit.bytes_after)
+            edit.make(found)
             found.version += VERSION_STEP
             await self._mirror(project_id, found)
             async with self.records.write() as connection:
@@ -119,21 +145,14 @@ def _find(
         )
         wanted = _person.uuid == (became or person)
     row = connection.execute(
-        select(
-            _person.id,
-            _person.uuid,
-            _person.properties,
-            _person.is_identified,
-            _person.created_at,
-            _person.version,
-        ).where(_person.project_id == project_id, wanted)
+        select(*STATE_COLUMNS).where(_person.project_id == project_id, wanted)
     ).first()
     if row is None:
         return None
     ids = connection.scalars(
         select(_link.distinct_id).where(_link.person_id == row.id).order_by(_link.distinct_id)
     )
-    return PersonState(*row), ids.all()
+    return read_state(*row), ids.all()
 
 
 def _write(connection: Connection, author: Author, person: PersonState, before: int) -> None:

@@ -3,19 +3,32 @@
 `Population` is a working copy. It is loaded with the persons behind the distinct ids of a
 batch, takes the batch's commands in arrival order, and says what the store has to write.
 The same persons and commands always give the same changes, person ids included.
+
+A person's properties are limited (`properties.size`). What one event says of its person is one
+change, made whole or not at all; it is not made when the person would be larger than the limit
+and larger than before. A merge always is; of the vanishing person it leaves out what does not fit.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from hashlib import sha1
+from itertools import islice
 from typing import Any, Protocol
 from uuid import UUID
 
 import msgspec
 
 from fanion.events.event import NO_PERSON
+from fanion.properties.size import (
+    PROPERTIES_BYTES_MAX,
+    bytes_after,
+    differing,
+    fitting,
+    json_bytes,
+    may_become,
+)
 from fanion.uuids import uuid_of
 
 _PERSON_NAMESPACE = UUID("932979b4-65c3-4424-8467-0b66ec27bc22").bytes
@@ -30,9 +43,7 @@ _ILLEGAL_IN_ANY_CASE = frozenset(
     ]
 )
 _ILLEGAL_AS_WRITTEN = frozenset(["[object Object]", "NaN", "None", "none", "null", "0"])
-_ABSENT = object()
-
-_encode = msgspec.json.Encoder(order="deterministic").encode
+NAMES_TOLD_MAX = 40  # of the properties that a person did not get
 
 
 class PersonUpdate(msgspec.Struct, frozen=True, gc=False):
@@ -91,6 +102,18 @@ class PersonState:
     version: int
     _merged_into: "PersonState | None" = field(default=None, repr=False)
     _version_min: int = field(default=0, repr=False)
+    _bytes: int | None = field(default=None, repr=False)
+
+    @property
+    def properties_bytes(self) -> int:
+        """Of the properties' JSON; set by what reads or changes the properties."""
+        if self._bytes is None:
+            self._bytes = json_bytes(self.properties)
+        return self._bytes
+
+    @properties_bytes.setter
+    def properties_bytes(self, number: int) -> None:
+        self._bytes = number
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +122,22 @@ class Merged:
 
     person: PersonState
     into: PersonState
+
+
+@dataclass(frozen=True, slots=True)
+class NotMade:
+    """What a person did not get, because its properties would have been too large.
+
+    command:  of the event that would have changed it
+    is_merge: these are properties of a person that became this one; otherwise the event's own
+    count:    how many properties; names: the first NAMES_TOLD_MAX of them
+    """
+
+    command: "PersonCommand"
+    person: UUID
+    is_merge: bool
+    count: int
+    names: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +156,7 @@ class Changes:
     attached:  distinct ids seen for the first time, with their persons
     overrides: of merged persons, those included that were made in this batch
     expected:  number → version of the stored persons that this is based on
+    not_made:  in the order of the commands
     """
 
     created: tuple[PersonState, ...]
@@ -125,6 +165,7 @@ class Changes:
     merged: tuple[Merged, ...]
     overrides: tuple[Override, ...]
     expected: Mapping[int, int] = field(default_factory=dict)
+    not_made: tuple[NotMade, ...] = ()
 
 
 class Population:
@@ -132,18 +173,25 @@ class Population:
 
     persons:       by distinct id; two distinct ids of a person must share one PersonState
     version_floor: new persons get a higher version; a deleted one may have had the same UUID
+    bytes_max:     of the properties of one person
     """
 
     def __init__(
-        self, project_id: int, persons: Mapping[str, PersonState], version_floor: int = 0
+        self,
+        project_id: int,
+        persons: Mapping[str, PersonState],
+        version_floor: int = 0,
+        bytes_max: int = PROPERTIES_BYTES_MAX,
     ) -> None:
         self._project_id = project_id
         self._version_floor = version_floor
+        self._bytes_max = bytes_max
         self._persons = dict(persons)
         self._attached: list[str] = []
         self._created: list[PersonState] = []
         self._touched: dict[PersonState, None] = {}
         self._vanished: list[PersonState] = []
+        self._not_made: list[NotMade] = []
 
     def apply(self, command: PersonCommand) -> UUID:
         """The person that the event counts for. source: capture.md sections 3.2, 3.4 and 4"""
@@ -160,8 +208,8 @@ class Population:
             if not person.is_identified:
                 person.is_identified = True
                 self._touched[person] = None
-        if command.update is not None and apply_update(person.properties, command.update, is_new):
-            self._touched[person] = None
+        if command.update is not None:
+            self._update(person, command, command.update, is_new)
         return person.uuid
 
     def changes(self) -> Changes:
@@ -186,6 +234,7 @@ class Population:
                 Override(person.uuid, _survivor(person).uuid) for person in self._vanished
             ),
             expected=expected,
+            not_made=tuple(self._not_made),
         )
 
     def persons(self) -> dict[str, PersonState]:
@@ -208,12 +257,33 @@ class Population:
             return other, False
         may_vanish = not other.is_identified or merge.kind is MergeKind.DANGEROUSLY
         if kept is not other and may_vanish:
-            self._absorb(kept, other)
+            self._absorb(command, kept, other)
         return kept, False
 
-    def _absorb(self, kept: PersonState, other: PersonState) -> None:
+    def _update(
+        self, person: PersonState, command: PersonCommand, update: PersonUpdate, is_new: bool
+    ) -> None:
+        edit = edit_of(person, update, is_new)
+        if edit is None:
+            return
+        if edit.may_be_made(person, self._bytes_max):
+            edit.make(person)
+            self._touched[person] = None
+        else:
+            self._note(command, person, (*edit.put, *edit.removed), is_merge=False)
+
+    def _absorb(self, command: PersonCommand, kept: PersonState, other: PersonState) -> None:
         """Cheap however many distinct ids `other` has: they follow it when they are asked for."""
-        kept.properties = other.properties | kept.properties
+        taken, size = fitting(
+            kept.properties_bytes, kept.properties, other.properties, self._bytes_max
+        )
+        left_out = [
+            name for name in other.properties if name not in taken and name not in kept.properties
+        ]
+        if left_out:
+            self._note(command, kept, left_out, is_merge=True)
+        kept.properties.update(taken)
+        kept.properties_bytes = size
         kept.created_at = min(kept.created_at, other.created_at)
         # Of all versions that a person and those merged into it have had, its own is the highest.
         kept._version_min = max(kept._version_min, other.version, other._version_min)
@@ -221,6 +291,12 @@ class Population:
         self._vanished.append(other)
         self._touched.pop(other, None)
         self._touched[kept] = None
+
+    def _note(
+        self, command: PersonCommand, person: PersonState, names: Collection[str], *, is_merge: bool
+    ) -> None:
+        some = tuple(islice(names, NAMES_TOLD_MAX))
+        self._not_made.append(NotMade(command, person.uuid, is_merge, len(names), some))
 
     def _find(self, distinct_id: str) -> PersonState | None:
         person = self._persons.get(distinct_id)
@@ -276,27 +352,40 @@ def _survivor(person: PersonState) -> PersonState:
     return end
 
 
-def apply_update(properties: dict[str, Any], update: PersonUpdate, is_new: bool) -> bool:
-    """Returns whether anything changed. source: capture.md 3.2"""
-    changed = False
-    for name, value in update.set_once.items():
-        if name not in properties:
-            properties[name] = value
-            changed = True
-    for name, value in update.set.items():
-        if not _is_same(properties.get(name, _ABSENT), value):
-            properties[name] = value
-            changed = True
-    if not is_new:
+class Edit(msgspec.Struct, frozen=True, gc=False):
+    """What an update changes of a person's properties.
+
+    put: none of them is there with this value; removed: all of them are there
+    bytes_after: of all properties, once it is made
+    """
+
+    put: dict[str, Any]
+    removed: tuple[str, ...]
+    bytes_after: int
+
+    def may_be_made(self, person: PersonState, bytes_max: int = PROPERTIES_BYTES_MAX) -> bool:
+        return may_become(self.bytes_after, person.properties_bytes, bytes_max)
+
+    def make(self, person: PersonState) -> None:
+        person.properties.update(self.put)
+        for name in self.removed:
+            del person.properties[name]
+        person.properties_bytes = self.bytes_after
+
+
+def edit_of(person: PersonState, update: PersonUpdate, is_new: bool) -> Edit | None:
+    """None when nothing changes. is_new: the event that says it has made the person
+
+    source: capture.md 3.2
+    """
+    properties = person.properties
+    put = {name: value for name, value in update.set_once.items() if name not in properties}
+    put.update(differing(properties, update.set))
+    removed: tuple[str, ...] = ()
+    if update.unset and not is_new:
         for name in update.unset:
-            changed = properties.pop(name, _ABSENT) is not _ABSENT or changed
-    return changed
-
-
-def _is_same(old: object, new: object) -> bool:
-    """Equal as JSON: Python takes True for 1 and 1.0."""
-    if type(old) is not type(new) or old != new:
-        return False
-    if isinstance(new, dict | list):
-        return _encode(old) == _encode(new)
-    return True
+            put.pop(name, None)
+        removed = tuple(name for name in dict.fromkeys(update.unset) if name in properties)
+    if not put and not removed:
+        return None
+    return Edit(put, removed, bytes_after(person.properties_bytes, properties, put, removed))

@@ -6,13 +6,16 @@ from datetime import datetime
 from typing import Any, TypeVar
 from uuid import UUID
 
+import msgspec
 from sqlalchemy import (
     Connection,
     Row,
     Select,
+    Text,
     bindparam,
     delete,
     select,
+    type_coerce,
 )
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -22,12 +25,14 @@ from fanion.db.tables import person_distinct_ids, person_overrides, persons
 from fanion.persons.continuity_store import move_kept_identities
 from fanion.persons.memberships_store import move_memberships
 from fanion.persons.merge import Changes, Merged, PersonState
+from fanion.properties.size import text_bytes
 
 T = TypeVar("T")
 
 _person = persons.c
 _link = person_distinct_ids.c
 _override = person_overrides.c
+_decode = msgspec.json.Decoder().decode
 _joined = person_distinct_ids.join(persons, _person.id == _link.person_id)
 
 
@@ -73,16 +78,18 @@ async def stored_properties(
 
 # ── For ingestion ────────────────────────────────────────────────────────────────────────
 
+# Its text, which tells its size, and need not be decoded once for each distinct id of a person.
+_properties_text = type_coerce(_person.properties, Text).label("text")
+STATE_COLUMNS = (
+    _person.id,
+    _person.uuid,
+    _properties_text,
+    _person.is_identified,
+    _person.created_at,
+    _person.version,
+)
 _STATES = (
-    select(
-        _link.distinct_id,
-        _person.id,
-        _person.uuid,
-        _person.properties,
-        _person.is_identified,
-        _person.created_at,
-        _person.version,
-    )
+    select(_link.distinct_id, *STATE_COLUMNS)
     .select_from(_joined)
     .where(_link.project_id == bindparam("project_id"))
     .where(_link.distinct_id.in_(bindparam("distinct_ids", expanding=True)))
@@ -114,8 +121,20 @@ def load_states(
     for ids in _chunks(distinct_ids):
         rows = connection.execute(_STATES, {"project_id": project_id, "distinct_ids": ids})
         for distinct_id, *columns in rows:
-            found[distinct_id] = known.setdefault(columns[0], PersonState(*columns))
+            person = known.get(columns[0])
+            if person is None:
+                person = known[columns[0]] = read_state(*columns)
+            found[distinct_id] = person
     return found
+
+
+def read_state(
+    number: int, uuid: UUID, text: str, is_identified: bool, created_at: datetime, version: int
+) -> PersonState:
+    """Of STATE_COLUMNS."""
+    person = PersonState(number, uuid, _decode(text), is_identified, created_at, version)
+    person.properties_bytes = text_bytes(text)
+    return person
 
 
 def overridden(
@@ -240,7 +259,7 @@ async def persons_of(
                 found[row.distinct_id] = Person(
                     row.id,
                     row.uuid,
-                    row.properties,
+                    _decode(row.text),
                     row.is_identified,
                     row.created_at,
                     [row.distinct_id],
