@@ -367,7 +367,10 @@ class Edit(msgspec.Struct, frozen=True, gc=False):
         return may_become(self.bytes_after, person.properties_bytes, bytes_max)
 
     def make(self, person: PersonState) -> None:
-        person.properties.update(self.put)
+        if person.properties:
+            person.properties.update(self.put)
+        else:
+            person.properties = self.put
         for name in self.removed:
             del person.properties[name]
         person.properties_bytes = self.bytes_after
@@ -379,8 +382,11 @@ def edit_of(person: PersonState, update: PersonUpdate, is_new: bool) -> Edit | N
     source: capture.md 3.2
     """
     properties = person.properties
-    put = {name: value for name, value in update.set_once.items() if name not in properties}
-    put.update(differing(properties, update.set))
+    if not properties:
+        put = {**update.set_once, **update.set}
+    else:
+        put = {name: value for name, value in update.set_once.items() if name not in properties}
+        put.update(differing(properties, update.set))
     removed: tuple[str, ...] = ()
     if update.unset and not is_new:
         for name in update.unset:

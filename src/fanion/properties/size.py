@@ -10,6 +10,7 @@ import msgspec
 PROPERTIES_BYTES_MAX = 512 * 1024
 
 _ABSENT = object()
+_NESTED = frozenset([dict, list])
 
 _encode = msgspec.json.Encoder().encode
 _encode_sorted = msgspec.json.Encoder(order="deterministic").encode
@@ -35,11 +36,20 @@ def bytes_after(
     size:    of `properties`
     removed: names of properties that there are, none of them in `put`
     """
-    replaced = {name: properties[name] for name in put if name in properties}
-    count = len(properties) + len(put) - len(replaced) - len(removed)
-    gone = replaced | {name: properties[name] for name in removed} if removed else replaced
-    commas = _commas(count) - _commas(len(properties))
-    return size + _members_bytes(put) - _members_bytes(gone) + commas
+    if not properties:
+        return len(_encode(put)) if put else size
+    gone = {name: properties[name] for name in put if name in properties}
+    count = len(properties) + len(put) - len(gone) - len(removed)
+    for name in removed:
+        gone[name] = properties[name]
+    size += count - len(properties)  # commas
+    if not count:
+        size += 1
+    if put:
+        size += len(_encode(put)) - len(put) - 1  # without braces and commas
+    if gone:
+        size -= len(_encode(gone)) - len(gone) - 1
+    return size
 
 
 def may_become(after: int, before: int, bytes_max: int = PROPERTIES_BYTES_MAX) -> bool:
@@ -59,7 +69,9 @@ def fitting(
         return new, whole
     taken: dict[str, Any] = {}
     for name, value in new.items():
-        member = _members_bytes({name: value}) + (1 if properties or taken else 0)
+        member = len(_encode({name: value})) - 1  # a comma for the braces
+        if not properties and not taken:
+            member -= 1
         if size + member <= bytes_max:
             taken[name] = value
             size += member
@@ -67,26 +79,18 @@ def fitting(
 
 
 def differing(properties: Properties, given: Properties) -> dict[str, Any]:
-    """Of the given ones those that are not there with this value."""
+    """Of the given ones those that are not there with this value, as JSON: Python takes True for
+    1 and 1.0. Without a call for each, because most events say again what is known."""
     get = properties.get
-    return {name: value for name, value in given.items() if not _is_same(get(name, _ABSENT), value)}
-
-
-def _is_same(old: object, new: object) -> bool:
-    """Equal as JSON: Python takes True for 1 and 1.0."""
-    if type(old) is not type(new) or old != new:
-        return False
-    if isinstance(new, dict | list):
-        return _encode_sorted(old) == _encode_sorted(new)
-    return True
-
-
-def _members_bytes(properties: Properties) -> int:
-    """Of names, colons and values, without what stands around and between them."""
-    if not properties:
-        return 0
-    return json_bytes(properties) - len("{}") - _commas(len(properties))
-
-
-def _commas(count: int) -> int:
-    return count - 1 if count else 0
+    found: dict[str, Any] = {}
+    for name, value in given.items():
+        old = get(name, _ABSENT)
+        kind = type(value)
+        if old is value or (
+            kind is type(old)
+            and old == value
+            and (kind not in _NESTED or _encode_sorted(old) == _encode_sorted(value))
+        ):
+            continue
+        found[name] = value
+    return found
