@@ -50,7 +50,7 @@ async def test_lists_say_how_they_are_paged(paths: Json) -> None:
     members = query(paths[COHORTS + "{cohort_id}/persons/"]["get"])
     activity = query(paths[FLAGS + "{flag_id}/activity/"]["get"])
 
-    limit = {"type": "integer", "minimum": 1, "default": 100}
+    limit = {"type": "integer", "minimum": 1, "maximum": 10_000, "default": 100}
     offset = {"type": "integer", "minimum": 0, "default": 0}
     for found in (listed, members):
         assert (found["limit"], found["offset"]) == (limit, offset)

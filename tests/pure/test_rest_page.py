@@ -2,7 +2,7 @@
 
 import pytest
 
-from fanion.rest.page import NUMBER_MAX, read_page
+from fanion.rest.page import OFFSET_MAX, ROWS_MAX, read_page
 
 ADDRESS = "https://a.example.com/api/things/"
 
@@ -12,13 +12,15 @@ ADDRESS = "https://a.example.com/api/things/"
     [
         ("", 100, 0),
         ("limit=5&offset=7", 5, 7),
-        ("limit=100000", 100000, 0),
+        ("limit=9999", 9_999, 0),
+        ("limit=10001", ROWS_MAX, 0),
+        ("limit=1000000000&offset=1000000000", ROWS_MAX, 10**9),
         ("limit=0&offset=0", 100, 0),
         ("limit=-1&offset=-1", 100, 0),
         ("limit=x&offset=1.5", 100, 0),
         ("limit=&offset=", 100, 0),
         ("limit=1&limit=2", 2, 0),
-        (f"limit={10**20}&offset={2**63}", NUMBER_MAX, NUMBER_MAX),
+        (f"limit={10**20}&offset={2**63}", ROWS_MAX, OFFSET_MAX),
         (f"limit={'9' * 5000}", 100, 0),
     ],
 )
@@ -40,6 +42,8 @@ def test_what_makes_no_sense_counts_as_not_given(query: str, limit: int, offset:
         ("limit=1&z=2&a=&z=1", 2, "a=&limit=1&offset=1&z=2&z=1", None),
         ("limit=1&q=a%26b+c%C3%BC", 2, "limit=1&offset=1&q=a%26b+c%C3%BC", None),
         ("limit=0", 200, "limit=100&offset=100", None),
+        ("limit=1000000000", 10_001, "limit=10000&offset=10000", None),
+        ("limit=1000000000", 10_000, None, None),
     ],
 )
 def test_neighbours_are_linked(

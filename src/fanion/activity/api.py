@@ -16,9 +16,10 @@ from fanion.activity.changes import Change, Trigger
 from fanion.activity.store import Author, Recorded, page
 from fanion.db.engine import Records
 from fanion.projects.request import ManagementRequest, scoped
+from fanion.rest.page import NUMBER_CHARS_MAX
 
 ENTRIES = 10
-ENTRIES_MAX = 1_000
+ENTRIES_MAX = 1_000  # each with what was changed; a larger limit is served as this one
 PAGE_MAX = 1_000_000
 
 
@@ -131,7 +132,8 @@ def _user(entry: Recorded) -> ActivityUser:
 
 def _number(text: str | None, otherwise: int, most: int = ENTRIES_MAX) -> int:
     """What makes no sense as a number counts as not given."""
-    number = int(text) if text and text.isascii() and text.isdigit() and len(text) < 10 else 0
+    is_number = text and text.isascii() and text.isdigit() and len(text) <= NUMBER_CHARS_MAX
+    number = int(text) if text and is_number else 0
     return min(number, most) if number > 0 else otherwise
 
 

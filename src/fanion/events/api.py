@@ -24,9 +24,8 @@ from fanion.events.store import EventStore
 from fanion.projects.request import ManagementRequest, scoped
 from fanion.properties.dates import parse_date_value
 from fanion.properties.query import read_conditions
+from fanion.rest.page import read_limit
 
-EVENTS_DEFAULT = 100
-EVENTS_MAX = 10_000  # a page: 60 ms to decode and encode
 # Decoding more rows than this leaves the event loop.
 DECODE_ON_LOOP_MAX = 200
 # Clocks differ a little; an event of this moment must not be missing.
@@ -98,7 +97,7 @@ class EventsApi(Controller):
             person_id=None if person_id is None else _uuid(person_id, "person_id"),
             after=_time(after, "after", now),
             before=_time(before, "before", now) or now + FUTURE,
-            limit=_limit(limit),
+            limit=read_limit(limit),
             ascending=_is_ascending(order_by),
             properties=tuple(absolute(one, now) for one in conditions),
         )
@@ -157,7 +156,12 @@ def _next(request: ManagementRequest, query: EventQuery, found: Sequence[Event])
     if len(found) < query.limit:
         return None
     bound = "after" if query.ascending else "before"
-    kept = [(name, value) for name, value in request.page.query if name != bound]
+    limit = str(query.limit)  # as it was served
+    kept = [
+        (name, limit if name == "limit" else value)
+        for name, value in request.page.query
+        if name != bound
+    ]
     return f"{request.address}?{urlencode([*kept, (bound, found[-1].timestamp.isoformat())])}"
 
 
@@ -170,14 +174,6 @@ def _is_ascending(order_by: str | None) -> bool:
         return order[:1] == ["timestamp"]
     except msgspec.MsgspecError:
         raise Invalid('Must be ["timestamp"] or ["-timestamp"].', attr="orderBy") from None
-
-
-def _limit(text: str | None) -> int:
-    try:
-        limit = int(text) if text else EVENTS_DEFAULT
-    except ValueError:
-        limit = EVENTS_DEFAULT
-    return min(limit, EVENTS_MAX) if limit > 0 else EVENTS_DEFAULT
 
 
 def _time(text: str | None, name: str, now: datetime) -> datetime | None:

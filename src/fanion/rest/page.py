@@ -12,7 +12,8 @@ from msgspec import Meta, Struct
 T = TypeVar("T")
 
 ROWS = 100
-NUMBER_MAX = 2**31 - 1  # a larger limit or offset means this one; no list is that long
+ROWS_MAX = 10_000  # a larger limit is served as this one, and `next` leads on
+OFFSET_MAX = 2**31 - 1  # a larger offset means this one; no list is that long
 NUMBER_CHARS_MAX = 30
 
 
@@ -56,8 +57,12 @@ def read_page(address: str, query: str) -> Page:
     """What makes no sense as a number counts as not given."""
     pairs = tuple(parse_qsl(query, keep_blank_values=True, errors="replace"))
     last = dict(pairs)
-    limit, offset = _number(last.get("limit")), _number(last.get("offset"))
-    return Page(limit or ROWS, offset or 0, address, pairs)
+    offset = min(_number(last.get("offset")) or 0, OFFSET_MAX)
+    return Page(read_limit(last.get("limit")), offset, address, pairs)
+
+
+def read_limit(text: str | None) -> int:
+    return min(_number(text) or ROWS, ROWS_MAX)
 
 
 def _number(text: str | None) -> int | None:
@@ -67,4 +72,4 @@ def _number(text: str | None) -> int | None:
         number = int(text)
     except ValueError:
         return None
-    return min(number, NUMBER_MAX) if number >= 0 else None
+    return number if number >= 0 else None

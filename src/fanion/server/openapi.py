@@ -17,7 +17,7 @@ from litestar.openapi.spec import Components, SecurityScheme, Server
 from fanion import __version__
 from fanion.activity.api import ENTRIES, ENTRIES_MAX
 from fanion.rest.fields import INTEGER_MAX
-from fanion.rest.page import ROWS
+from fanion.rest.page import ROWS, ROWS_MAX
 
 _GENERIC = re.compile(rb"\b([A-Z]\w*)_fanion\.[\w.]*?(\w+)_(?=\")")
 _METHODS = frozenset({"get", "post", "put", "patch", "delete"})
@@ -53,7 +53,7 @@ _ERROR_RESPONSE = {
     "content": {"application/json": {"schema": _REFERENCE}},
 }
 _KNOWN_PARAMETERS = {"project_id": "A number, or `@current` for the caller's own."}
-_NONSENSE = "What makes no sense as a number counts as not given."
+_NONSENSE = "What makes no sense as a number counts as not given, more than the most as the most."
 
 
 def _paging(name: str, description: str, **schema: Any) -> dict[str, Any]:
@@ -67,7 +67,7 @@ def _paging(name: str, description: str, **schema: Any) -> dict[str, Any]:
 
 
 _BY_OFFSET = (
-    _paging("limit", "Results on a page.", minimum=1, default=ROWS),
+    _paging("limit", "Results on a page.", minimum=1, maximum=ROWS_MAX, default=ROWS),
     _paging("offset", "Results to skip.", minimum=0, default=0),
 )
 _BY_NUMBER = (
