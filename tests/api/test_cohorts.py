@@ -1,5 +1,7 @@
 """Cohorts over HTTP: their life, their members, and what flags make of them."""
 
+import csv
+import io
 import json
 from datetime import timedelta
 from typing import Any
@@ -8,6 +10,8 @@ from uuid import UUID
 import pytest
 
 from fanion.cohorts.definition import GROUP_KEYS
+from fanion.cohorts.table import COLUMNS_MAX
+from fanion.persons.listing_store import PORTION_ROWS_MIN
 from tests.application import Home, Json, error
 from tests.management import NOW
 
@@ -644,6 +648,46 @@ async def test_members_as_a_table(home: Home) -> None:
     assert head == ("created_at,distinct_ids.0,email,id,name,properties.deep.a.0,properties.plan")
     assert row == f"{ann['created_at']},ann,ann@corp.example,{ann['uuid']},ann@corp.example,1,pro"
     assert (nothing.status_code, nothing.text) == (200, "")
+
+
+async def test_a_long_table_has_every_member_once_and_the_columns_of_all(home: Home) -> None:
+    """It is read and sent some members at a time."""
+    count = PORTION_ROWS_MIN * 2 + 50
+    own: list[Json] = [{"n": n, f"only{n % 7}": n} for n in range(count)]
+    await home.capture(*(person(f"p{n}", days_ago=n, **own[n]) for n in range(count)))
+    cohort = await create(home, filters=all_of(person_is("n", "", operator="is_set")))
+    await home.site.calculated()
+    path = f"/cohorts/{cohort['id']}/persons/"
+
+    table = await home.api.get(path, params={"format": "csv"})
+    part = await home.api.get(path, params={"format": "csv", "limit": 3, "offset": count - 2})
+
+    rows = list(csv.DictReader(io.StringIO(table.text, newline="")))
+    assert [row["properties.n"] for row in rows] == [str(n) for n in range(count)]
+    assert [row[f"properties.only{n % 7}"] for n, row in enumerate(rows)] == [
+        str(n) for n in range(count)
+    ]
+    assert len(rows[0]) == len(["created_at", "distinct_ids.0", "id", "name", "n"]) + 7
+    assert [row["properties.n"] for row in csv.DictReader(io.StringIO(part.text))] == [
+        str(count - 2),
+        str(count - 1),
+    ]
+
+
+async def test_a_table_has_so_many_columns_and_tells_of_the_others(home: Home) -> None:
+    many: Json = {f"p{n:05}": n for n in range(COLUMNS_MAX)}
+    await home.capture(person("ann", **many))
+    await home.capture(person("bob", days_ago=2, p00000="=1+1"))
+    cohort = await create(home, filters=all_of(person_is("p00000", "", operator="is_set")))
+    await home.site.calculated()
+
+    table = await home.api.get(f"/cohorts/{cohort['id']}/persons/", params={"format": "csv"})
+
+    ann, bob = csv.DictReader(io.StringIO(table.text, newline=""))
+    assert len(ann) == COLUMNS_MAX + 1
+    assert (ann["properties.p00000"], ann["columns_left_out"]) == ("0", "4")
+    assert (bob["properties.p00000"], bob["columns_left_out"]) == ("'=1+1", "0")
+    assert (ann["name"], bob["distinct_ids.0"]) == ("ann", "bob")
 
 
 async def test_members_follow_a_merge_at_once(home: Home) -> None:

@@ -75,7 +75,8 @@ async def finish(work: WorkStore, claim: Claim, again_at: datetime | None = None
 async def names_in(records: Records, cohort_id: int) -> list[str]:
     found = await CohortStore(records).get(1, cohort_id)
     assert found is not None
-    return sorted(p.distinct_ids[0] for p in await find_members(records, found, MemberQuery()))
+    page = await find_members(records, found, MemberQuery())
+    return sorted(person.distinct_ids[0] for person in page.persons)
 
 
 async def uuids(made: dict[str, tuple[UUID, int]], names: str) -> Sequence[UUID]:

@@ -146,7 +146,7 @@ class Persons(RuleBasedStateMachine):
 
     async def _stored(self) -> Shown:
         records, project_id = self.site.records, self.project_id
-        persons, _ = await find_persons(records, project_id, PersonQuery(limit=1000))
+        persons = (await find_persons(records, project_id, PersonQuery(limit=1000))).persons
         moved = person_overrides.c
         rows = await records.fetch(
             select(moved.old_person, moved.new_person).where(moved.project_id == project_id)

@@ -1,5 +1,6 @@
 """What the persons store promises beside what the API shows of it."""
 
+from dataclasses import replace
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -8,8 +9,19 @@ from sqlalchemy import insert
 
 from fanion.db.engine import Records
 from fanion.db.tables import person_distinct_ids, persons
-from fanion.persons.listing_store import PersonQuery, find_persons
-from fanion.persons.store import get_person, persons_of, stored_properties
+from fanion.persons.listing_store import (
+    PORTION_ROWS_MIN,
+    PersonQuery,
+    PersonsPage,
+    find_persons,
+    read_page,
+)
+from fanion.persons.store import (
+    DECODED_ON_LOOP_CHARS_MAX,
+    get_person,
+    persons_of,
+    stored_properties,
+)
 from tests.management import NOW
 
 HERE, ELSEWHERE = 1, 2
@@ -90,10 +102,11 @@ async def test_a_person_is_found_in_its_own_project_only(records: Records) -> No
     uuid = await add(records, "ann", email="ann@example.com")
 
     there = await get_person(records, ELSEWHERE, uuid)
-    listed, more = await find_persons(records, ELSEWHERE, PersonQuery())
-    searched, _ = await find_persons(records, ELSEWHERE, PersonQuery(search="ann"))
+    listed = await find_persons(records, ELSEWHERE, PersonQuery())
+    searched = await find_persons(records, ELSEWHERE, PersonQuery(search="ann"))
 
-    assert (there, listed, more, searched) == (None, [], False, [])
+    assert there is None
+    assert listed == searched == PersonsPage([], 0, None, is_cut=False)
     found = await get_person(records, HERE, uuid)
     assert found is not None
     assert found.uuid == uuid
@@ -103,8 +116,54 @@ async def test_a_page_says_whether_more_follow(records: Records) -> None:
     for n in range(3):
         await add(records, f"p{n}")
 
-    first, more = await find_persons(records, HERE, PersonQuery(limit=2))
-    last, no_more = await find_persons(records, HERE, PersonQuery(limit=2, offset=2))
+    first = await find_persons(records, HERE, PersonQuery(limit=2))
+    last = await find_persons(records, HERE, PersonQuery(limit=2, offset=2))
 
-    assert ([p.distinct_ids for p in first], more) == ([["p2"], ["p1"]], True)
-    assert ([p.distinct_ids for p in last], no_more) == ([["p0"]], False)
+    assert ([p.distinct_ids for p in first.persons], first.is_cut) == ([["p2"], ["p1"]], True)
+    assert ([p.distinct_ids for p in last.persons], last.is_cut) == ([["p0"]], False)
+    assert (first.seen, first.last) == (2, first.persons[-1].uuid)
+
+
+async def test_a_page_ends_early_when_it_holds_much(records: Records) -> None:
+    count = PORTION_ROWS_MIN + 5
+    for n in range(count):
+        await add(records, f"p{n}", text="x" * 1_000)
+    keys = (await find_persons(records, HERE, PersonQuery(limit=count))).persons
+
+    cut = await read_page(records, HERE, keys, bytes_max=1_000 * PORTION_ROWS_MIN)
+    rest = await read_page(records, HERE, keys[cut.seen :])
+
+    assert (cut.seen, cut.last, cut.is_cut) == (PORTION_ROWS_MIN, keys[cut.seen - 1].uuid, True)
+    assert [one.id for one in (*cut.persons, *rest.persons)] == [key.id for key in keys]
+    assert rest.is_cut is False
+
+
+async def test_persons_that_are_gone_take_their_places_in_a_page(records: Records) -> None:
+    for n in range(3):
+        await add(records, f"p{n}")
+    found = (await find_persons(records, HERE, PersonQuery())).persons
+    keys = [found[0], replace(found[0], id=found[0].id + 1_000), *found[1:]]
+
+    page = await read_page(records, HERE, keys)
+
+    assert [one.uuid for one in page.persons] == [one.uuid for one in found]
+    assert (page.seen, page.is_cut) == (4, False)
+
+
+async def test_so_many_distinct_ids_of_each_person_are_read(records: Records) -> None:
+    await add(records, *(f"a{n}" for n in range(5)))
+    await add(records, "b0")
+    keys = (await find_persons(records, HERE, PersonQuery())).persons
+
+    page = await read_page(records, HERE, keys, distinct_ids_max=3)
+
+    assert [list(one.distinct_ids) for one in page.persons] == [["b0"], ["a0", "a1", "a2"]]
+
+
+async def test_large_properties_come_back_as_they_are(records: Records) -> None:
+    """They are decoded in a thread."""
+    await add(records, "ann", text="ü" * DECODED_ON_LOOP_CHARS_MAX, list=[1, {"a": None}])
+
+    [found] = (await find_persons(records, HERE, PersonQuery())).persons
+
+    assert found.properties == {"text": "ü" * DECODED_ON_LOOP_CHARS_MAX, "list": [1, {"a": None}]}

@@ -1,13 +1,16 @@
 """Files of members, tables of members, and what changes between two lists of them."""
 
+import csv
 import io
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fanion.cohorts.differences import Differences
-from fanion.cohorts.table import members_table
+from fanion.cohorts.table import COLUMNS_MAX, Columns, header, rows
 from fanion.cohorts.upload import LINE_CHARS_MAX, read_csv
 from fanion.errors import Invalid
 
@@ -108,11 +111,117 @@ def test_a_table_has_the_columns_of_all_rows() -> None:
     }
     second = {"id": "2", "distinct_ids": [], "properties": {"email": "", "x": 'say "hi", bob'}}
 
-    head, ann, bob = members_table([first, second]).strip().split("\r\n")
+    head, ann, bob = table([first, second]).strip().split("\r\n")
 
     assert head.split(",") == sorted(head.split(","))
     assert "distinct_ids.9" in head and "distinct_ids.10" not in head
     assert "properties.deep.a.1.b" in head and "uuid" not in head
     assert dict(zip(head.split(","), ann.split(","), strict=True))["email"] == "ann@b"
     assert bob.endswith(',"say ""hi"", bob"')
-    assert members_table([]) == ""
+
+
+def table(people: list[dict[str, Any]], columns_max: int = COLUMNS_MAX) -> str:
+    columns = Columns(columns_max)
+    for one in people:
+        columns.add(one)
+    return header(columns.names()) + rows(people, columns.names())
+
+
+def person(number: int, **properties: Any) -> dict[str, Any]:
+    return {"id": str(number), "name": f"n{number}", "distinct_ids": [], "properties": properties}
+
+
+def read(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+def test_a_table_with_more_columns_than_it_may_have_tells_what_each_row_lacks() -> None:
+    people = [person(1, a=1, c=3, d=4, name="x"), person(2, b=2), person(3, d="y", e=[1, 2])]
+
+    cut, whole = read(table(people, columns_max=4)), read(table(people, columns_max=9))
+
+    assert [list(row) for row in cut[:1]] == [
+        ["id", "name", "properties.a", "properties.b", "columns_left_out"]
+    ]
+    assert [row["columns_left_out"] for row in cut] == ["3", "0", "3"]
+    assert (cut[0]["properties.a"], cut[1]["properties.b"], cut[2]["id"]) == ("1", "2", "3")
+    assert len(whole[0]) == 9
+    assert "columns_left_out" not in whole[0]
+
+
+def test_which_columns_a_table_has_does_not_depend_on_the_order_of_its_rows() -> None:
+    people = [person(n, **{f"p{n * 37 % 100:02}": n}) for n in range(100)]
+
+    forwards, backwards = (
+        table(rows, columns_max=7).split("\r\n")[0] for rows in (people, people[::-1])
+    )
+
+    assert (
+        forwards
+        == backwards
+        == (
+            "id,name,properties.p00,properties.p01,properties.p02,properties.p03,properties.p04,"
+            "columns_left_out"
+        )
+    )
+
+
+def test_what_a_stranger_named_does_not_push_out_what_every_member_has() -> None:
+    flood = {f"a{n}": n for n in range(5_000)}
+    people = [person(1, email=flood, **flood), person(2, email="bob@b")]
+
+    head = table(people).split("\r\n")[0].split(",")
+
+    assert len(head) == COLUMNS_MAX + 1
+    assert {"id", "name", "email", "columns_left_out"} <= set(head)
+
+
+@pytest.mark.parametrize("kind", [lambda inner: {"n" * 50: inner}, lambda inner: [inner]])
+def test_what_is_nested_deeply_is_one_value_left_out(kind: Callable[[Any], Any]) -> None:
+    deep: Any = 1
+    for _ in range(20_000):
+        deep = kind(deep)
+
+    [row] = read(table([person(1, deep=deep, flat="x")]))
+
+    assert row == {"id": "1", "name": "n1", "properties.flat": "x", "columns_left_out": "1"}
+
+
+@pytest.mark.parametrize(
+    ("value", "cell"),
+    [
+        ("=1+1", "'=1+1"),
+        ("+49 30 1234", "'+49 30 1234"),
+        ("-1", "'-1"),
+        ("@sum", "'@sum"),
+        ("\t=1", "'\t=1"),
+        ("\r=1", "'\r=1"),
+        ("'=1", "'=1"),
+        (" =1", " =1"),
+        ("a=1", "a=1"),
+        ("", ""),
+        (-1, "-1"),
+        (-1.5, "-1.5"),
+        (1e22, "1e22"),
+        (True, "true"),
+        (None, ""),
+    ],
+)
+def test_no_cell_is_a_formula(value: Any, cell: str) -> None:
+    [row] = read(table([person(1, x=value)]))
+
+    assert row["properties.x"] == cell
+
+
+def test_texts_beside_the_properties_are_no_formulas_either() -> None:
+    ann = person(1, email="=cmd|' /C calc'!A0") | {"name": "-2+3", "distinct_ids": ["@a", "+1"]}
+
+    [row] = read(table([ann]))
+
+    assert row == {
+        "id": "1",
+        "name": "'-2+3",
+        "email": "'=cmd|' /C calc'!A0",
+        "distinct_ids.0": "'@a",
+        "distinct_ids.1": "'+1",
+    }

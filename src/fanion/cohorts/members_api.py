@@ -3,7 +3,9 @@
 source: cohorts.md section 14
 """
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
@@ -16,18 +18,26 @@ from litestar.params import FromPath, FromQuery
 
 from fanion.cohorts.api import Cohorts
 from fanion.cohorts.bodies import MemberPage, member_body
-from fanion.cohorts.members_store import MemberQuery, find_members
-from fanion.cohorts.table import members_table
-from fanion.persons.listing_store import having
+from fanion.cohorts.members_store import (
+    DISTINCT_IDS_READ_MAX,
+    MemberQuery,
+    find_keys,
+    find_members,
+)
+from fanion.cohorts.store import StoredCohort
+from fanion.cohorts.table import Columns, header, rows
+from fanion.db.engine import Records
+from fanion.persons.listing_store import Key, having, in_portions
 from fanion.persons.store import Person
 from fanion.projects.request import ManagementRequest, scoped
 from fanion.properties.query import read_conditions
 from fanion.rest.ids import ObjectId
 from fanion.rest.operations import answers
+from fanion.rest.page import ROWS_MAX
+from fanion.rest.streamed import Streamed
 
 _PLACES = frozenset({"limit", "offset", "after"})
-# Rows of a table unless the request limits them.
-TABLE_ROWS = 10_000
+CSV = "text/csv"
 
 
 class CohortMembersApi(Controller):
@@ -48,7 +58,10 @@ class CohortMembersApi(Controller):
         properties: FromQuery[str | None] = None,
         after: FromQuery[UUID | None] = None,
     ) -> Response[MemberPage]:
-        """As found by the last calculation, the newest first; `format=csv` gives a table.
+        """As found by the last calculation, the newest first; `format=csv` gives a table, of 10,000
+        rows and 1,000 columns at most. When there are more columns, the last one is
+        `columns_left_out`: how many values of the row it lacks. A text that a spreadsheet would
+        take for a formula begins with a `'`.
 
         `search` is a whole distinct id or UUID, or part of the e-mail address; `properties` a
         JSON list of further conditions, compared as the calculation compares. `after` is a part
@@ -61,23 +74,56 @@ class CohortMembersApi(Controller):
         query = MemberQuery(distinct_id, email, search, chosen, page.limit, page.offset, after)
         if format == "csv":
             if "limit" not in dict(page.query):
-                query = replace(query, limit=TABLE_ROWS, offset=0, after=None)
-            found = await find_members(cohorts.store.records, cohort, query)
-            return _table(found)
+                query = replace(query, limit=ROWS_MAX, offset=0, after=None)
+            return await _table(cohorts.store.records, cohort, query)
         found = await find_members(cohorts.store.records, cohort, query)
-        following = page.offset + page.limit
-        is_full = len(found) == page.limit and found
+        goes_on = found.is_cut or (found.seen == page.limit and found.seen > 0)
         shown = MemberPage(
-            results=[member_body(person) for person in found],
-            next=_link(request, following, found[-1].uuid) if is_full else None,
+            results=[member_body(person) for person in found.persons],
+            next=_link(request, page.offset + found.seen, found.last) if goes_on else None,
             previous=_link(request, page.offset - page.limit) if page.offset else None,
         )
         return Response(shown)
 
 
-def _table(members: Sequence[Person]) -> Response[Any]:
-    rows = [msgspec.to_builtins(member_body(person)) for person in members]
-    return Response(members_table(rows), media_type="text/csv")
+async def _table(records: Records, cohort: StoredCohort, query: MemberQuery) -> Response[Any]:
+    keys = await find_keys(records, cohort, query)
+    columns = Columns()
+    async for persons in _portions(records, cohort, keys):
+        await asyncio.to_thread(_add, columns, persons)
+    names = columns.names()
+    if not names:
+        return Response(b"", media_type=CSV)
+
+    async def pieces() -> AsyncGenerator[bytes]:
+        yield header(names).encode()
+        async for persons in _portions(records, cohort, keys):
+            yield await asyncio.to_thread(_rows, persons, names)
+
+    return Streamed(pieces(), CSV)
+
+
+async def _portions(
+    records: Records, cohort: StoredCohort, keys: Sequence[Key]
+) -> AsyncGenerator[list[Person]]:
+    portions = in_portions(records, cohort.project_id, keys, DISTINCT_IDS_READ_MAX)
+    async with aclosing(portions):
+        async for persons, _ in portions:
+            yield persons
+
+
+def _add(columns: Columns, persons: Sequence[Person]) -> None:
+    for person in persons:
+        columns.add(_shown(person))
+
+
+def _rows(persons: Sequence[Person], names: list[str]) -> bytes:
+    return rows(map(_shown, persons), names).encode()
+
+
+def _shown(person: Person) -> dict[str, Any]:
+    shown: dict[str, Any] = msgspec.to_builtins(member_body(person))
+    return shown
 
 
 def _link(request: ManagementRequest, offset: int, after: UUID | None = None) -> str:

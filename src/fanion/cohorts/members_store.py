@@ -1,10 +1,10 @@
 """Who is in a cohort: its persons, by page."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, or_
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fanion.cohorts.store import StoredCohort
 from fanion.cohorts.work_store import is_seen
@@ -13,14 +13,21 @@ from fanion.db.engine import Records
 from fanion.db.tables import persons
 from fanion.persons.listing_store import (
     Choose,
+    Key,
+    PersonsPage,
     Place,
     choose_page,
     has_email,
+    keys_of,
     newest_first,
     owns,
     place_of,
+    read_keys,
+    read_page,
 )
-from fanion.persons.store import Person, person_rows, with_distinct_ids
+
+# Of each member, of which ten are shown, and one of all may serve as its name.
+DISTINCT_IDS_READ_MAX = 100
 
 _member = cohort_people.c
 _person = persons.c
@@ -43,38 +50,30 @@ class MemberQuery:
     after: UUID | None = None
 
 
-async def find_members(records: Records, cohort: StoredCohort, query: MemberQuery) -> list[Person]:
+async def find_members(records: Records, cohort: StoredCohort, query: MemberQuery) -> PersonsPage:
     """One page, the newest person first."""
+    keys = await find_keys(records, cohort, query)
+    return await read_page(records, cohort.project_id, keys, DISTINCT_IDS_READ_MAX)
 
-    async def read(place: Place | None, limit: int, offset: int = 0) -> list[Person]:
-        async with records.read() as connection:
-            return await _page(connection, cohort, query, place, limit, offset)
 
-    async with records.read() as connection:
-        place = await place_of(connection, cohort.project_id, query.after)
+async def find_keys(records: Records, cohort: StoredCohort, query: MemberQuery) -> Sequence[Key]:
+    """Who is on the page."""
+
+    async def read(place: Place | None, limit: int, offset: int = 0) -> Sequence[Key]:
+        statement = (
+            keys_of(cohort.project_id)
+            .join(cohort_people, _member.person_id == _person.id)
+            .where(_member.cohort_id == cohort.id, is_seen(cohort.version))
+            .where(*_conditions(cohort.project_id, query))
+        )
+        statement = newest_first(statement, place).limit(limit).offset(offset)
+        return await read_keys(records, statement)
+
+    place = await place_of(records, cohort.project_id, query.after)
     offset = query.offset if place is None else 0
     if query.chosen is None:
         return await read(place, query.limit, offset)
     return await choose_page(read, query.chosen, place, query.limit, offset)
-
-
-async def _page(
-    connection: AsyncConnection,
-    cohort: StoredCohort,
-    query: MemberQuery,
-    place: Place | None,
-    limit: int,
-    offset: int,
-) -> list[Person]:
-    statement = (
-        person_rows(cohort.project_id)
-        .join(cohort_people, _member.person_id == _person.id)
-        .where(_member.cohort_id == cohort.id, is_seen(cohort.version))
-        .where(*_conditions(cohort.project_id, query))
-    )
-    statement = newest_first(statement, place).limit(limit).offset(offset)
-    rows = (await connection.execute(statement)).all()
-    return await with_distinct_ids(connection, cohort.project_id, rows)
 
 
 def _conditions(project_id: int, query: MemberQuery) -> list[ColumnElement[bool]]:

@@ -1,54 +1,123 @@
-"""Members as a CSV table.
+"""Members as a CSV table, made some rows at a time.
+
+The rows are read twice: all of them for the columns, then some at a time to be written. The
+columns are limited: one person alone may have tens of thousands of properties.
 
 source: cohorts.md section 14, "CSV"
 """
 
-import csv
-import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
+from fanion.rest.table import table_lines, text_cell
+
 DISTINCT_IDS_MAX = 10
+COLUMNS_MAX = 1_000  # a row of them all is 1 kB where it is empty
+COLUMN_CHARS_MAX = 400  # of a column's name, which grows with the depth of what is nested
+# The last column of a table that lacks some: how many of the row's values they hold.
+LEFT_OUT = "columns_left_out"
+
 _DROPPED = ("uuid", "type", "is_identified", "matched_recordings", "value_at_data_point")
+_OWN = frozenset(["created_at", "email", "id", "name"])
+
+Shown = Mapping[str, Any]
 
 
-def members_table(persons: Sequence[Mapping[str, Any]]) -> str:
-    """persons: as the list of members shows them
+class Columns:
+    """Those of all rows, by name; beyond COLUMNS_MAX a person's own and the first by name."""
 
-    One header row with the columns of all, by name; nested values are flattened with dots.
-    Empty when there is nobody.
-    """
-    rows = [dict(_flat("", _reduced(person))) for person in persons]
-    if not rows:
-        return ""
-    columns = sorted({name for row in rows for name in row})
-    text = io.StringIO()
-    writer = csv.DictWriter(text, columns, restval="")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+    def __init__(self, columns_max: int = COLUMNS_MAX) -> None:
+        self._columns_max = columns_max
+        self._names: set[str] = set()
+        self.is_cut = False
+
+    def add(self, person: Shown) -> None:
+        for name, _ in cells(person):
+            if name is None:
+                self.is_cut = True
+            else:
+                self._names.add(name)
+        if len(self._names) > 2 * self._columns_max:
+            self._cut()
+
+    def names(self) -> list[str]:
+        """The header, LEFT_OUT last where columns are missing."""
+        self._cut()
+        return sorted(self._names) + ([LEFT_OUT] if self.is_cut else [])
+
+    def _cut(self) -> None:
+        if len(self._names) > self._columns_max:
+            self.is_cut = True
+            self._names = set(sorted(self._names, key=_precedence)[: self._columns_max])
 
 
-def _reduced(person: Mapping[str, Any]) -> dict[str, Any]:
+def header(columns: list[str]) -> str:
+    return table_lines([[text_cell(name) for name in columns]])
+
+
+def rows(persons: Iterable[Shown], columns: list[str]) -> str:
+    """persons: as the list of members shows them"""
+    places = {name: place for place, name in enumerate(columns)}
+    left_out = places.pop(LEFT_OUT, None)
+    return table_lines(_row(person, places, len(columns), left_out) for person in persons)
+
+
+def _row(person: Shown, places: Mapping[str, int], length: int, left_out: int | None) -> list[str]:
+    row, missing = [""] * length, 0
+    for name, cell in cells(person):
+        place = None if name is None else places.get(name)
+        if place is None:
+            missing += 1
+        else:
+            row[place] = cell
+    if left_out is not None:
+        row[left_out] = str(missing)
+    return row
+
+
+def cells(person: Shown) -> Iterator[tuple[str | None, str]]:
+    """Column → cell; nested values are flattened with dots. None stands for a column whose name
+    would be too long, with all that it holds."""
     kept = {name: value for name, value in person.items() if name not in _DROPPED}
     properties = dict(kept.get("properties") or {})
     if properties.get("email"):
         kept["email"] = properties.pop("email")
     kept["properties"] = properties
     kept["distinct_ids"] = list(kept.get("distinct_ids") or ())[:DISTINCT_IDS_MAX]
-    return kept
+    return _flat("", kept)
 
 
-def _flat(name: str, value: Any) -> Iterator[tuple[str, str]]:
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield from _flat(f"{name}.{key}" if name else str(key), inner)
-    elif isinstance(value, list):
-        for place, inner in enumerate(value):
-            yield from _flat(f"{name}.{place}", inner)
-    elif value is None:
-        yield name, ""
-    else:
-        yield name, value if isinstance(value, str) else msgspec.json.encode(value).decode()
+def _flat(name: str, value: Any) -> Iterator[tuple[str | None, str]]:
+    """Without recursion, because values may be nested as deeply as JSON can be read."""
+    waiting: list[Iterator[tuple[str, Any]]] = [iter(((name, value),))]
+    while waiting:
+        found = next(waiting[-1], None)
+        if found is None:
+            waiting.pop()
+            continue
+        name, value = found
+        if len(name) > COLUMN_CHARS_MAX:
+            yield None, ""
+        elif isinstance(value, dict):
+            waiting.append(_members(name, value))
+        elif isinstance(value, list):
+            waiting.append(_members(name, dict(enumerate(value))))
+        else:
+            yield name, _cell(value)
+
+
+def _members(name: str, values: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
+    return ((f"{name}.{key}" if name else str(key), value) for key, value in values.items())
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return text_cell(value) if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _precedence(name: str) -> tuple[bool, str]:
+    is_own = name in _OWN or name.startswith("distinct_ids.")
+    return not is_own, name

@@ -116,12 +116,12 @@ class PersonsApi(Controller):
         ]
         chosen = having(conditions, persons.events, project_id) if conditions else None
         query = PersonQuery(distinct_id, email, search, page.limit, page.offset, chosen, after)
-        found, more = await find_persons(persons.records, project_id, query)
-        last = found[-1].uuid if chosen is not None and found else None
+        found = await find_persons(persons.records, project_id, query)
+        last = found.last if chosen is not None else None
         return PersonPage(
-            next=_link(request, page.offset + page.limit, last) if more else None,
+            next=_link(request, page.offset + found.seen, last) if found.is_cut else None,
             previous=_link(request, page.offset - page.limit) if page.offset else None,
-            results=[shown(person) for person in found],
+            results=[shown(person) for person in found.persons],
         )
 
     @get("/{person_id:str}", summary="Retrieve a person")

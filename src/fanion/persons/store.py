@@ -1,5 +1,6 @@
 """Persons and their distinct ids in the records store."""
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,6 +15,7 @@ from sqlalchemy import (
     Text,
     bindparam,
     delete,
+    func,
     select,
     type_coerce,
 )
@@ -29,6 +31,9 @@ from fanion.properties.size import text_bytes
 
 T = TypeVar("T")
 
+# Decoding more than this takes more than a millisecond or two, which the event loop has not.
+DECODED_ON_LOOP_CHARS_MAX = 256 * 1024
+
 _person = persons.c
 _link = person_distinct_ids.c
 _override = person_overrides.c
@@ -42,7 +47,9 @@ class PersonsChanged(RecordsUnavailable):
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """distinct_ids: all of them, the first one seen first"""
+    """distinct_ids: all of them, the first one seen first
+    properties_chars: of the properties' JSON, where a list was read
+    """
 
     id: int
     uuid: UUID
@@ -50,6 +57,7 @@ class Person:
     is_identified: bool
     created_at: datetime
     distinct_ids: Sequence[str]
+    properties_chars: int = 0
 
 
 # ── For flags ────────────────────────────────────────────────────────────────────────────
@@ -269,7 +277,7 @@ async def persons_of(
 
 def person_rows(project_id: int) -> Select[Any]:
     return select(
-        _person.id, _person.uuid, _person.properties, _person.is_identified, _person.created_at
+        _person.id, _person.uuid, _properties_text, _person.is_identified, _person.created_at
     ).where(_person.project_id == project_id)
 
 
@@ -280,21 +288,46 @@ def email_of(properties: Mapping[str, Any]) -> str | None:
 
 
 async def with_distinct_ids(
-    connection: AsyncConnection, project_id: int, rows: Sequence[Row[Any]]
+    connection: AsyncConnection,
+    project_id: int,
+    rows: Sequence[Row[Any]],
+    distinct_ids_max: int | None = None,
 ) -> list[Person]:
+    """rows: of `person_rows`; distinct_ids_max: of each person, None for all of them"""
     ids: dict[int, list[str]] = {row.id: [] for row in rows}
     for some in _chunks(list(ids)):
-        links = await connection.execute(
-            select(_link.person_id, _link.distinct_id)
-            .where(_link.project_id == project_id, _link.person_id.in_(some))
-            .order_by(_link.person_id, _link.distinct_id)
-        )
-        for person_id, distinct_id in links:
+        for person_id, distinct_id in await connection.execute(
+            _links(project_id, some, distinct_ids_max)
+        ):
             ids[person_id].append(distinct_id)
-    return [
-        Person(row.id, row.uuid, row.properties, row.is_identified, row.created_at, ids[row.id])
-        for row in rows
-    ]
+    if sum(len(row.text) for row in rows) <= DECODED_ON_LOOP_CHARS_MAX:
+        return [_read_person(row, ids[row.id]) for row in rows]
+    return await asyncio.to_thread(lambda: [_read_person(row, ids[row.id]) for row in rows])
+
+
+def _links(project_id: int, persons: Sequence[int], distinct_ids_max: int | None) -> Select[Any]:
+    columns = select(_link.person_id, _link.distinct_id)
+    wanted = columns.where(_link.project_id == project_id, _link.person_id.in_(persons))
+    if distinct_ids_max is not None:
+        place = func.row_number().over(partition_by=_link.person_id, order_by=_link.distinct_id)
+        ranked = wanted.add_columns(place.label("place")).subquery().c
+        wanted = select(ranked.person_id, ranked.distinct_id).where(
+            ranked.place <= distinct_ids_max
+        )
+        return wanted.order_by(ranked.person_id, ranked.distinct_id)
+    return wanted.order_by(_link.person_id, _link.distinct_id)
+
+
+def _read_person(row: Row[Any], distinct_ids: Sequence[str]) -> Person:
+    return Person(
+        row.id,
+        row.uuid,
+        _decode(row.text),
+        row.is_identified,
+        row.created_at,
+        distinct_ids,
+        len(row.text),
+    )
 
 
 def _chunks(items: Sequence[T]) -> Iterable[Sequence[T]]:

@@ -145,6 +145,9 @@ class Application:
             return error.status
         except ClientGone:
             raise
+        except asgi.BrokenOff as error:
+            self.telemetry.failed(request_id, scope.path, error)
+            raise ClientGone from error  # the connection breaks off
         except Exception as error:
             self.telemetry.failed(request_id, scope.path, error)
             exchange.response_bytes(500, [_JSON, *extra], _INTERNAL)

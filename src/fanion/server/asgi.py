@@ -15,6 +15,10 @@ FLAGS_ALIAS = "/api/feature_flag"
 FLAGS = "/api/projects/@current/feature_flags"
 
 
+class BrokenOff(Exception):
+    """The application failed while its answer was being sent; the cause says why."""
+
+
 async def answer(
     app: AsgiApp, scope: Scope, exchange: Exchange, body: bytes | None, state: dict[str, Any]
 ) -> int:
@@ -22,9 +26,18 @@ async def answer(
 
     body:  None when `app` is to have it in pieces, as it comes in
     state: of the request, with its `request_id`; `app` adds to it
+
+    raises: ClientGone, BrokenOff: a part of the answer is out, which must not pass for the whole
     """
     conversation = _Conversation(exchange, body, [("x-request-id", state["request_id"])])
-    await app(_asgi_scope(scope, state), conversation.receive, conversation.send)
+    try:
+        await app(_asgi_scope(scope, state), conversation.receive, conversation.send)
+    except Exception as error:
+        if conversation.is_client_gone:
+            raise ClientGone from error
+        if conversation.is_streaming:
+            raise BrokenOff from error
+        raise
     return conversation.status
 
 
@@ -69,6 +82,11 @@ class _Conversation:
         self._extra = extra
         self._headers: list[tuple[str, str]] = []
         self._stream: Stream | None = None
+        self.is_client_gone = False
+
+    @property
+    def is_streaming(self) -> bool:
+        return self._stream is not None
 
     async def receive(self) -> Message:
         if self._body is not None:
@@ -99,6 +117,10 @@ class _Conversation:
         if self._stream is None:
             self._stream = self._exchange.response_stream(self.status, self._headers)
         if body:
-            await self._stream.send_bytes(body)
+            try:
+                await self._stream.send_bytes(body)
+            except ClientGone:
+                self.is_client_gone = True  # the framework makes another error of it
+                raise
         else:
             await asyncio.sleep(0)
