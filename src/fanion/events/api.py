@@ -26,8 +26,8 @@ from fanion.properties.dates import parse_date_value
 from fanion.properties.query import read_conditions
 from fanion.rest.page import read_limit
 
-# Decoding more rows than this leaves the event loop.
-DECODE_ON_LOOP_MAX = 200
+# Decoding more than this takes more than a millisecond or two, which the event loop has not.
+DECODED_ON_LOOP_BYTES_MAX = 256 * 1024
 # Clocks differ a little; an event of this moment must not be missing.
 FUTURE = timedelta(seconds=5)
 
@@ -132,7 +132,7 @@ async def _found(store: EventStore, project_id: int, query: EventQuery) -> Seque
 
 
 async def _bodies(found: Sequence[Event], persons: Mapping[str, PersonOfEvent]) -> list[EventBody]:
-    if len(found) <= DECODE_ON_LOOP_MAX:
+    if sum(len(event.properties) for event in found) <= DECODED_ON_LOOP_BYTES_MAX:
         return [_body(event, persons) for event in found]
     return await asyncio.to_thread(lambda: [_body(event, persons) for event in found])
 

@@ -18,6 +18,7 @@ from fanion.rest.body import Body
 from fanion.server.allowed import tell_methods
 from fanion.server.asgi import AsgiApp
 from fanion.server.docs import documentation_page
+from fanion.server.encoding import encode_answer
 from fanion.server.gate import gate
 from fanion.server.openapi import document, openapi_config
 from fanion.server.rendering import error_renderer
@@ -120,6 +121,7 @@ def _application(parts: Management, openapi: OpenAPIConfig | None) -> Litestar:
         [ProjectsApi, PersonalKeysApi, UsersApi, *parts.controllers, _schema, _documentation],
         dependencies={name: _provide(value) for name, value in given.items()},
         guards=[gate(parts.authentication, parts.projects)],
+        after_request=encode_answer,
         before_send=[tell_methods],
         exception_handlers={Exception: error_renderer(parts.body_bytes_max)},
         request_class=ManagementRequest,
