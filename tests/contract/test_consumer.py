@@ -1,17 +1,21 @@
 """Ingestion whatever happens in between: each envelope once, in order, none in the way."""
 
+import asyncio
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import cast
 
 import pytest
+from msgspec import json
 from sqlalchemy import select
 
+from fanion import ingestion_parts
 from fanion.db.tables import dead_letters
 from fanion.events.blocks import event_blocks
 from fanion.events.store import EventStore
 from fanion.ingest import consumer
+from fanion.ingest.store import IngestStore
 from fanion.log.port import Envelope
 from tests.application import Home, Json, open_home, open_site
 from tests.deadly import Deadly, Killed
@@ -161,3 +165,40 @@ async def test_an_import_that_is_repeated_much_later_adds_and_changes_nothing(
 def lose_log(folder: Path) -> None:
     for file in folder.glob("accept-log.db*"):
         file.unlink()
+
+
+async def test_events_that_name_many_large_persons_are_taken_fewer_at_a_time(
+    records_url: str,
+    events: EventStore,
+    project_id: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    names = [f"p{n}" for n in range(4)]
+    large = [{"event": "a", "distinct_id": name, "$set": {"text": "x" * 1_000}} for name in names]
+    small = [{"event": "b", "distinct_id": name, "$set": {"n": 1}} for name in names]
+    async with (
+        open_site(records_url, events, tmp_path) as site,
+        open_home(site, project_id) as first,
+    ):
+        await send(first, *large)
+        await site.ingested()
+    monkeypatch.setattr(ingestion_parts, "IngestStore", partial(IngestStore, read_bytes_max=2_500))
+
+    later = NOW + timedelta(minutes=1)
+    async with open_site(records_url, events, tmp_path, later) as site:
+        sent = [Envelope(project_id, NOW, "", "", None, json.encode([one])) for one in small]
+        whole = Envelope(project_id, NOW, "", "", None, json.encode(small))
+        await asyncio.gather(*map(site.log.append, [whole, *sent]))
+        await site.ingested()
+        api = site.client(first.key, f"/api/projects/{project_id}")
+        async with api:
+            listed = (await api.get("/events/", params={"event": "b"})).json()["results"]
+            people = (await api.get("/persons/")).json()["results"]
+        put_aside = await site.records.fetch(select(dead_letters))
+
+    assert sorted(event["distinct_id"] for event in listed) == names
+    assert [one["properties"]["n"] for one in people] == [1] * 4
+    [letter] = put_aside
+    assert letter.body == whole.body
+    assert "more than 2500 bytes of properties" in letter.error

@@ -3,13 +3,13 @@
 from datetime import UTC, datetime
 
 from fanion.ingest.people import RecentPersons
-from fanion.persons.merge import PersonState, person_uuid
+from fanion.persons.merge import PersonState, PersonUpdate, edit_of, person_uuid
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
 
-def person(number: int) -> PersonState:
-    return PersonState(number, person_uuid(1, str(number)), {}, False, NOW, 1)
+def person(number: int, **properties: str) -> PersonState:
+    return PersonState(number, person_uuid(1, str(number)), properties, False, NOW, 1)
 
 
 def test_kept_persons_need_not_be_read() -> None:
@@ -64,6 +64,44 @@ def test_the_longest_unseen_project_makes_room_first() -> None:
     assert recent.find(2, ["0"]) == ({}, ["0"])
     assert recent.find(1, ["0", "1", "2"]) == ({"2": people["2"]}, ["0", "1"])
     assert recent.find(3, ["a", "b"])[1] == []
+
+
+def test_large_persons_make_room_for_others() -> None:
+    recent = RecentPersons(bytes_max=1_000)
+    small, large = person(1, a="x" * 300), person(2, a="x" * 600)
+
+    recent.keep(1, {"small": small, "large": large})
+    both, _ = recent.find(1, ["small", "large"])
+    recent.keep(1, {"new": person(3, a="x" * 300)})
+
+    assert len(both) == 2
+    assert recent.find(1, ["small", "large", "new"])[1] == ["small"]
+
+
+def test_a_person_that_has_grown_makes_others_leave() -> None:
+    recent = RecentPersons(bytes_max=1_000)
+    ann, bob = person(1, a="x" * 300), person(2)
+    recent.keep(1, {"bob": bob, "ann": ann})
+    edit = edit_of(ann, PersonUpdate({"a": "x" * 992}, {}), is_new=False)
+    assert edit is not None
+
+    edit.make(ann)
+    recent.keep(1, {"ann": ann})
+    grown, _ = recent.find(1, ["ann", "bob"])
+    recent.drop(1, 1, ["ann"])
+    recent.keep(1, {"bob": bob, "cid": person(3, a="x" * 980)})
+
+    assert list(grown) == ["ann"]
+    assert list(recent.find(1, ["bob", "cid"])[0]) == ["bob", "cid"]
+
+
+def test_a_person_that_is_too_large_to_keep_is_read_again() -> None:
+    recent = RecentPersons(bytes_max=1_000)
+
+    recent.keep(1, {"ann": person(1, a="x" * 2_000)})
+    recent.keep(1, {"bob": person(2)})
+
+    assert recent.find(1, ["ann", "bob"])[1] == ["ann"]
 
 
 def test_forgetting_leaves_nothing() -> None:

@@ -25,7 +25,9 @@ from fanion.db.engine import Records
 from fanion.db.tables import group_types, groups
 from fanion.db.upsert import upsert
 from fanion.groups.types import GroupState
-from fanion.properties.size import text_bytes
+from fanion.properties.size import Allowance, text_bytes
+
+PORTION_KEYS = 128  # read at a time; of the largest groups these are 64 MB
 
 _decode = msgspec.json.Decoder().decode
 _group = groups.c
@@ -70,21 +72,27 @@ def load_types(connection: Connection, project_id: int) -> dict[str, int]:
 
 
 def load_groups(
-    connection: Connection, project_id: int, keys: Iterable[tuple[int, str]]
+    connection: Connection,
+    project_id: int,
+    keys: Iterable[tuple[int, str]],
+    allowance: Allowance,
 ) -> dict[tuple[int, str], GroupState]:
-    """(index, key) → the stored group, for those that exist."""
+    """(index, key) → the stored group, for those that exist. raises: TooMuchAtOnce"""
     by_index: dict[int, list[str]] = {}
     for index, key in keys:
         by_index.setdefault(index, []).append(key)
     found: dict[tuple[int, str], GroupState] = {}
-    for index, some in by_index.items():
-        rows = connection.execute(
-            _OF_TYPE, {"project_id": project_id, "group_type_index": index, "keys": some}
-        )
-        for row in rows:
-            group = GroupState(_decode(row.text), row.created_at, row.version)
-            group.properties_bytes = text_bytes(row.text)
-            found[index, row.group_key] = group
+    for index, of_index in by_index.items():
+        for start in range(0, len(of_index), PORTION_KEYS):
+            some = of_index[start : start + PORTION_KEYS]
+            rows = connection.execute(
+                _OF_TYPE, {"project_id": project_id, "group_type_index": index, "keys": some}
+            )
+            for row in rows:
+                group = GroupState(_decode(row.text), row.created_at, row.version)
+                group.properties_bytes = text_bytes(row.text)
+                found[index, row.group_key] = group
+                allowance.take(group.properties_bytes)
     return found
 
 

@@ -8,17 +8,23 @@ from fanion.persons.merge import PersonState
 
 # Those that were seen longest ago make room, of the project that was seen longest ago.
 DISTINCT_IDS_MAX = 150_000
+# Of properties as JSON, which take two to three times as much in memory.
+BYTES_MAX = 128 * 2**20
 
 
 class RecentPersons:
     """True as long as nobody else changes persons: whoever does, or fails to write what was
     applied to them, must forget them."""
 
-    def __init__(self, distinct_ids_max: int = DISTINCT_IDS_MAX) -> None:
+    def __init__(
+        self, distinct_ids_max: int = DISTINCT_IDS_MAX, bytes_max: int = BYTES_MAX
+    ) -> None:
         self._distinct_ids_max = distinct_ids_max
-        # By project and distinct id, both in the order in which they were last seen.
-        self._persons: dict[int, dict[str, PersonState]] = {}
-        self._count = 0
+        self._bytes_max = bytes_max
+        # By project and distinct id, both in the order in which they were last seen, with the
+        # size of the properties; a person counts for each distinct id by which it is kept.
+        self._persons: dict[int, dict[str, tuple[PersonState, int]]] = {}
+        self._count = self._bytes = 0
         # One state for each person, by whichever distinct id it is met.
         self._by_id: WeakValueDictionary[int, PersonState] = WeakValueDictionary()
         self._floors: dict[int, int] = {}
@@ -28,7 +34,7 @@ class RecentPersons:
     ) -> tuple[dict[str, PersonState], list[str]]:
         """The persons that are known, and the distinct ids to read."""
         persons = self._persons.get(project_id, {})
-        known = {name: persons[name] for name in distinct_ids if name in persons}
+        known = {name: persons[name][0] for name in distinct_ids if name in persons}
         return known, [name for name in distinct_ids if name not in known]
 
     def same(self, read: Mapping[str, PersonState]) -> dict[str, PersonState]:
@@ -45,29 +51,35 @@ class RecentPersons:
         self._persons[project_id] = persons
         self._count -= len(persons)
         for distinct_id, person in owners.items():
-            was_known = persons.pop(distinct_id, None) is person
-            persons[distinct_id] = person
-            if not was_known and person.id is not None:
+            known, size = persons.pop(distinct_id, (None, 0))
+            size_now = person.properties_bytes
+            self._bytes += size_now - size
+            persons[distinct_id] = (person, size_now)
+            if known is not person and person.id is not None:
                 self._by_id[person.id] = person
         self._count += len(persons)
-        while self._count > self._distinct_ids_max:
+        while self._count > self._distinct_ids_max or self._bytes > self._bytes_max:
             self._make_room()
 
     def _make_room(self) -> None:
         project_id, persons = next(iter(self._persons.items()))
-        excess = list(islice(persons, self._count - self._distinct_ids_max))
-        for distinct_id in excess:
-            del persons[distinct_id]
-        self._count -= len(excess)
+        excess = max(self._count - self._distinct_ids_max, 1)
+        for distinct_id in list(islice(persons, min(excess, len(persons)))):
+            self._remove(persons, distinct_id)
         if not persons:
             del self._persons[project_id]
+
+    def _remove(self, persons: dict[str, tuple[PersonState, int]], distinct_id: str) -> None:
+        _, size = persons.pop(distinct_id)
+        self._count -= 1
+        self._bytes -= size
 
     def drop(self, project_id: int, person_id: int, distinct_ids: Iterable[str]) -> None:
         """A person that somebody else has changed. distinct_ids: all of its own"""
         persons = self._persons.get(project_id, {})
         for distinct_id in distinct_ids:
-            if persons.pop(distinct_id, None) is not None:
-                self._count -= 1
+            if distinct_id in persons:
+                self._remove(persons, distinct_id)
         self._by_id.pop(person_id, None)
 
     def heed_deletions(self, floors: Mapping[int, int]) -> None:
@@ -78,5 +90,5 @@ class RecentPersons:
 
     def forget(self) -> None:
         self._persons.clear()
-        self._count = 0
+        self._count = self._bytes = 0
         self._by_id.clear()

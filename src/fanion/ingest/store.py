@@ -30,10 +30,14 @@ from fanion.log.port import Entry
 from fanion.persons.erasure_store import load_erasures, load_floors
 from fanion.persons.store import load_states, overridden, write_changes
 from fanion.projects.flag_version_store import move_flag_version
+from fanion.properties.size import Allowance
 from fanion.webhooks.announcements_store import count_captured
 
 # A server that is silent for so long has died; another one goes on with its log.
 HELD = timedelta(seconds=15)
+# Of the properties of persons and groups that a run reads. Small events can name large persons:
+# 2,000 of half a MB in one request would be read, changed and written at once.
+READ_BYTES_MAX = 256 * 2**20
 HISTORICAL = "historical"  # the consumer of imports
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -69,6 +73,7 @@ class IngestStore:
     """consumer: the name under which the position is kept
     holder:   names this process among those that share the store
     recent, properties: shared by all consumers
+    read_bytes_max: of properties, for one run
     """
 
     records: Records
@@ -76,6 +81,7 @@ class IngestStore:
     holder: str
     recent: RecentPersons
     properties: KnownProperties
+    read_bytes_max: int = READ_BYTES_MAX
 
     @property
     def letters(self) -> DeadLetters:
@@ -100,10 +106,16 @@ class IngestStore:
     async def known(
         self, arrived: Mapping[int, Sequence[Arrived]], now: datetime
     ) -> dict[int, Known]:
-        """What is stored about everything that the events of each project name."""
+        """What is stored about everything that the events of each project name.
+
+        raises: TooMuchAtOnce, when a run must be taken in parts
+        """
         self.properties.refresh(now)
         async with self.records.read() as connection:
-            return await connection.run_sync(_known, arrived, self.recent, self.properties)
+            allowance = Allowance(self.read_bytes_max)
+            return await connection.run_sync(
+                _known, arrived, self.recent, self.properties, allowance
+            )
 
     async def overrides(self, resolved: Resolved) -> dict[UUID, UUID]:
         """This run's, and earlier ones whose person it merges on."""
@@ -226,6 +238,7 @@ def _known(
     arrived: Mapping[int, Sequence[Arrived]],
     recent: RecentPersons,
     properties: KnownProperties,
+    allowance: Allowance,
 ) -> dict[int, Known]:
     floors = load_floors(connection, list(arrived))
     recent.heed_deletions(floors)
@@ -233,12 +246,12 @@ def _known(
     found: dict[int, Known] = {}
     for project_id, events in arrived.items():
         persons, unread = recent.find(project_id, distinct_ids(events))
-        read = load_states(connection, project_id, unread)
+        read = load_states(connection, project_id, unread, allowance)
         types = load_types(connection, project_id)
         found[project_id] = Known(
             persons | recent.same(read),
             types,
-            load_groups(connection, project_id, identified_groups(events, types)),
+            load_groups(connection, project_id, identified_groups(events, types), allowance),
             load_properties(connection, project_id, _names(events), properties),
             floors.get(project_id, 0),
             erasures.get(project_id, ()),

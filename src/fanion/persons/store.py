@@ -27,12 +27,15 @@ from fanion.db.tables import person_distinct_ids, person_overrides, persons
 from fanion.persons.continuity_store import move_kept_identities
 from fanion.persons.memberships_store import move_memberships
 from fanion.persons.merge import Changes, Merged, PersonState
-from fanion.properties.size import text_bytes
+from fanion.properties.size import Allowance, text_bytes
 
 T = TypeVar("T")
 
 # Decoding more than this takes more than a millisecond or two, which the event loop has not.
 DECODED_ON_LOOP_CHARS_MAX = 256 * 1024
+# Of persons that ingestion reads: of the largest these are 64 MB.
+PORTION_IDS = 128
+PORTION_CHARS = 16 * 2**20
 
 _person = persons.c
 _link = person_distinct_ids.c
@@ -121,18 +124,30 @@ _REMOVE = delete(persons).where(_person.id.in_(bindparam("gone", expanding=True)
 
 
 def load_states(
-    connection: Connection, project_id: int, distinct_ids: Sequence[str]
+    connection: Connection, project_id: int, distinct_ids: Sequence[str], allowance: Allowance
 ) -> dict[str, PersonState]:
-    """The persons behind distinct ids; two ids of one person share its state."""
+    """The persons behind distinct ids; two ids of one person share its state.
+
+    Read some at a time, as many as come to PORTION_CHARS, going by those before.
+
+    raises: TooMuchAtOnce
+    """
     known: dict[int, PersonState] = {}
     found: dict[str, PersonState] = {}
-    for ids in _chunks(distinct_ids):
-        rows = connection.execute(_STATES, {"project_id": project_id, "distinct_ids": ids})
+    start, ids = 0, PORTION_IDS
+    while start < len(distinct_ids):
+        some = distinct_ids[start : start + ids]
+        chars = 0
+        rows = connection.execute(_STATES, {"project_id": project_id, "distinct_ids": some})
         for distinct_id, *columns in rows:
             person = known.get(columns[0])
             if person is None:
                 person = known[columns[0]] = read_state(*columns)
+                allowance.take(person.properties_bytes)
             found[distinct_id] = person
+            chars += len(columns[2])  # of each row, also where a person has many
+        start += len(some)
+        ids = min(max(PORTION_CHARS * len(some) // (chars + 1), PORTION_IDS), IDS_MAX)
     return found
 
 

@@ -18,6 +18,26 @@ _encode_sorted = msgspec.json.Encoder(order="deterministic").encode
 Properties = Mapping[str, Any]
 
 
+class TooMuchAtOnce(Exception):
+    """More properties are asked for than may be held in memory at a time."""
+
+
+class Allowance:
+    """How much may be read for one purpose."""
+
+    def __init__(self, bytes_max: int) -> None:
+        self._bytes_max = self._left = bytes_max
+
+    def take(self, size: int) -> None:
+        """raises: TooMuchAtOnce"""
+        self._left -= size
+        if self._left < 0:
+            raise TooMuchAtOnce(
+                "the persons and groups that are named have more than "
+                f"{self._bytes_max} bytes of properties"
+            )
+
+
 def json_bytes(properties: Properties) -> int:
     """Of the text that is stored."""
     return len(_encode(properties))
