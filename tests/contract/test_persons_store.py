@@ -18,10 +18,13 @@ from fanion.persons.listing_store import (
 )
 from fanion.persons.store import (
     DECODED_ON_LOOP_CHARS_MAX,
+    PORTION_IDS,
     get_person,
+    load_states,
     persons_of,
     stored_properties,
 )
+from fanion.properties.size import Allowance, TooMuchAtOnce, json_bytes
 from tests.management import NOW
 
 HERE, ELSEWHERE = 1, 2
@@ -84,14 +87,14 @@ async def test_properties_come_back_as_they_were_stored(records: Records) -> Non
 
 async def test_nothing_asked_is_nothing_found(records: Records) -> None:
     assert await stored_properties(records, []) == {}
-    assert await persons_of(records, HERE, []) == {}
+    assert await persons_of(records, HERE, [], ["email"]) == {}
 
 
 @pytest.mark.parametrize("count", [2_500])
 async def test_many_ids_are_found_at_once(records: Records, count: int) -> None:
     await add(records, *(f"id {n}" for n in range(count)), plan="pro")
 
-    found = await persons_of(records, HERE, (f"id {n}" for n in range(count + 10)))
+    found = await persons_of(records, HERE, (f"id {n}" for n in range(count + 10)), ["plan"])
 
     assert len(found) == count
     assert len({person.uuid for person in found.values()}) == 1
@@ -160,6 +163,22 @@ async def test_so_many_distinct_ids_of_each_person_are_read(records: Records) ->
     assert [list(one.distinct_ids) for one in page.persons] == [["b0"], ["a0", "a1", "a2"]]
 
 
+async def test_of_the_persons_behind_distinct_ids_only_the_named_properties_are_kept(
+    records: Records,
+) -> None:
+    large = "x" * DECODED_ON_LOOP_CHARS_MAX
+    await add(records, "ann", "a2", email="ann@b", other=large)
+    await add(records, "bob", name="Bob")
+
+    found = await persons_of(records, HERE, ["ann", "a2", "bob", "cid"], ["email", "name"])
+
+    assert {name: (one.properties, one.distinct_ids) for name, one in found.items()} == {
+        "ann": ({"email": "ann@b"}, ["ann"]),
+        "a2": ({"email": "ann@b"}, ["a2"]),
+        "bob": ({"name": "Bob"}, ["bob"]),
+    }
+
+
 async def test_large_properties_come_back_as_they_are(records: Records) -> None:
     """They are decoded in a thread."""
     await add(records, "ann", text="ü" * DECODED_ON_LOOP_CHARS_MAX, list=[1, {"a": None}])
@@ -167,3 +186,24 @@ async def test_large_properties_come_back_as_they_are(records: Records) -> None:
     [found] = (await find_persons(records, HERE, PersonQuery())).persons
 
     assert found.properties == {"text": "ü" * DECODED_ON_LOOP_CHARS_MAX, "list": [1, {"a": None}]}
+
+
+async def test_ingestion_learns_the_size_of_persons_and_reads_so_much_at_once(
+    records: Records,
+) -> None:
+    """Of a person with many distinct ids the properties count once."""
+    ids = [f"a{n}" for n in range(PORTION_IDS * 2)]
+    await add(records, *ids, text="Ü" * 500)
+    await add(records, "b", text="x")
+    sizes = json_bytes({"text": "Ü" * 500}), json_bytes({"text": "x"})
+    asked = [*ids, "b", "unknown"]
+
+    async with records.read() as connection:
+        found = await connection.run_sync(load_states, HERE, asked, Allowance(sum(sizes)))
+        with pytest.raises(TooMuchAtOnce):
+            await connection.run_sync(load_states, HERE, asked, Allowance(sum(sizes) - 1))
+
+    assert found.keys() == {*ids, "b"}
+    assert len({id(person) for person in found.values()}) == 2
+    assert (found["a0"].properties_bytes, found["b"].properties_bytes) == sizes
+    assert found["a0"].properties == {"text": "Ü" * 500}

@@ -54,3 +54,12 @@ def test_neighbours_are_linked(
     assert (paged.count, paged.results) == (count, ["row"])
     assert paged.next == (following and f"{ADDRESS}?{following}")
     assert paged.previous == (previous and f"{ADDRESS}?{previous}")
+
+
+def test_a_page_that_ends_early_is_followed_by_what_it_lacks() -> None:
+    page = read_page(ADDRESS, "limit=50&offset=10")
+
+    early, last = page.of(["row"] * 7, 30, seen=7), page.of(["row"] * 20, 30, seen=20)
+
+    assert early.next == f"{ADDRESS}?limit=50&offset=17"
+    assert last.next is None

@@ -48,7 +48,7 @@ class GroupsApi(Controller):
         page = request.page
         query = GroupQuery(_index(group_type_index), search or "", page.limit, page.offset)
         found, count = await find_groups(records, request.project.id, query)
-        return page.of([_shown(group) for group in found], count)
+        return page.of([_shown(group) for group in found], count, len(found))
 
     @get("/find", summary="Retrieve a group")
     async def group(

@@ -1,5 +1,6 @@
 """Groups and their types in the records store."""
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -28,6 +29,7 @@ from fanion.groups.types import GroupState
 from fanion.properties.size import Allowance, text_bytes
 
 PORTION_KEYS = 128  # read at a time; of the largest groups these are 64 MB
+PAGE_BYTES_MAX = 64 * 2**20  # of properties that a page holds in memory as text
 
 _decode = msgspec.json.Decoder().decode
 _group = groups.c
@@ -159,26 +161,35 @@ class GroupQuery:
 
 
 _PAGE: Select[Any] = select(
-    _group.group_type_index, _group.group_key, _group.properties, _group.created_at
+    _group.group_type_index,
+    _group.group_key,
+    type_coerce(_group.properties, Text).label("text"),
+    _group.created_at,
 )
 
 
 async def find_groups(
-    records: Records, project_id: int, query: GroupQuery
+    records: Records, project_id: int, query: GroupQuery, bytes_max: int = PAGE_BYTES_MAX
 ) -> tuple[list[Group], int]:
-    """One page, newest first, and how many there are in all."""
+    """One page, newest first, and how many there are in all. The page ends early, after a
+    portion, when their properties come to `bytes_max`."""
     wanted = [_group.project_id == project_id, _group.group_type_index == query.index]
     if query.search:
         wanted.append(_matches(query.search))
-    page = (
-        _PAGE.where(*wanted)
-        .order_by(_group.created_at.desc(), _group.group_key)
-        .limit(query.limit)
-        .offset(query.offset)
-    )
+    page = _PAGE.where(*wanted).order_by(_group.created_at.desc(), _group.group_key)
+    found: list[Group] = []
+    chars = 0
     async with records.read() as connection:
         total = await connection.scalar(select(func.count()).select_from(groups).where(*wanted))
-        return [_read(row) for row in await connection.execute(page)], total or 0
+        while len(found) < query.limit and chars < bytes_max:
+            count = min(query.limit - len(found), PORTION_KEYS)
+            portion = page.limit(count).offset(query.offset + len(found))
+            rows = (await connection.execute(portion)).all()
+            chars += sum(len(row.text) for row in rows)
+            found += await asyncio.to_thread(lambda some: [_read(row) for row in some], rows)
+            if len(rows) < count:
+                break
+    return found, total or 0
 
 
 async def find_group(records: Records, project_id: int, index: int, key: str) -> Group | None:
@@ -207,4 +218,4 @@ def _matches(search: str) -> ColumnElement[bool]:
 
 
 def _read(row: Row[Any]) -> Group:
-    return Group(row.group_type_index, row.group_key, row.properties, row.created_at)
+    return Group(row.group_type_index, row.group_key, _decode(row.text), row.created_at)

@@ -80,12 +80,12 @@ async def persons_of_events(
     records: Records, project_id: int, distinct_ids: Iterable[str]
 ) -> dict[str, PersonOfEvent]:
     """The little that a list of events says of each event's person, by distinct id."""
-    found = await persons_of(records, project_id, distinct_ids)
+    found = await persons_of(records, project_id, distinct_ids, _SHOWN)
     return {
         distinct_id: PersonOfEvent(
             is_identified=person.is_identified,
             distinct_ids=[distinct_id],
-            properties={k: person.properties[k] for k in _SHOWN if k in person.properties},
+            properties=dict(person.properties),
         )
         for distinct_id, person in found.items()
     }

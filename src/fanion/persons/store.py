@@ -1,7 +1,7 @@
 """Persons and their distinct ids in the records store."""
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 # Decoding more than this takes more than a millisecond or two, which the event loop has not.
 DECODED_ON_LOOP_CHARS_MAX = 256 * 1024
-# Of persons that ingestion reads: of the largest these are 64 MB.
+# Of persons that are read by distinct id: of the largest these are 64 MB.
 PORTION_IDS = 128
 PORTION_CHARS = 16 * 2**20
 
@@ -147,7 +147,7 @@ def load_states(
             found[distinct_id] = person
             chars += len(columns[2])  # of each row, also where a person has many
         start += len(some)
-        ids = min(max(PORTION_CHARS * len(some) // (chars + 1), PORTION_IDS), IDS_MAX)
+        ids = _next_portion(len(some), chars)
     return found
 
 
@@ -269,25 +269,50 @@ async def get_person(records: Records, project_id: int, person: UUID | int) -> P
 
 
 async def persons_of(
-    records: Records, project_id: int, distinct_ids: Iterable[str]
+    records: Records, project_id: int, distinct_ids: Iterable[str], names: Collection[str]
 ) -> dict[str, Person]:
-    """The persons behind distinct ids, with only that one id each."""
+    """The persons behind distinct ids, with only that one id each, and of their properties only
+    those named. Read some at a time, as `load_states`."""
+    wanted = sorted(set(distinct_ids))
     found: dict[str, Person] = {}
-    async with records.read() as connection:
-        for ids in _chunks(sorted(set(distinct_ids))):
-            rows = await connection.execute(
-                _STATES, {"project_id": project_id, "distinct_ids": ids}
-            )
-            for row in rows:
-                found[row.distinct_id] = Person(
-                    row.id,
-                    row.uuid,
-                    _decode(row.text),
-                    row.is_identified,
-                    row.created_at,
-                    [row.distinct_id],
-                )
+    start, ids = 0, PORTION_IDS
+    while start < len(wanted):
+        some = wanted[start : start + ids]
+        async with records.read() as connection:
+            asked = {"project_id": project_id, "distinct_ids": some}
+            rows = (await connection.execute(_STATES, asked)).all()
+        chars = sum(len(row.text) for row in rows)
+        if chars <= DECODED_ON_LOOP_CHARS_MAX:
+            found.update(_with_properties(rows, names))
+        else:
+            found.update(await asyncio.to_thread(_with_properties, rows, names))
+        start += len(some)
+        ids = _next_portion(len(some), chars)
     return found
+
+
+def _with_properties(rows: Sequence[Row[Any]], names: Collection[str]) -> dict[str, Person]:
+    read: dict[int, Mapping[str, Any]] = {}
+    for row in rows:
+        if row.id not in read:
+            properties = _decode(row.text)
+            read[row.id] = {name: properties[name] for name in names if name in properties}
+    return {
+        row.distinct_id: Person(
+            row.id,
+            row.uuid,
+            read[row.id],
+            row.is_identified,
+            row.created_at,
+            [row.distinct_id],
+        )
+        for row in rows
+    }
+
+
+def _next_portion(ids: int, chars: int) -> int:
+    """How many distinct ids to read after so many with so much text."""
+    return min(max(PORTION_CHARS * ids // (chars + 1), PORTION_IDS), IDS_MAX)
 
 
 def person_rows(project_id: int) -> Select[Any]:

@@ -33,9 +33,11 @@ class Page:
     address: str
     query: tuple[tuple[str, str], ...]
 
-    def of(self, results: list[T], count: int) -> Paged[T]:
-        """results: what lies at `limit` and `offset`; count: the total"""
-        following = self.offset + self.limit
+    def of(self, results: list[T], count: int, seen: int = 0) -> Paged[T]:
+        """results: what lies at `limit` and `offset`; count: the total
+        seen:    how many places these are, where a page may end early
+        """
+        following = self.offset + (seen or self.limit)
         return Paged(
             count=count,
             next=self._link(following) if following < count else None,
