@@ -38,7 +38,9 @@ async def test_the_application_and_the_client_learn_the_same_request_id() -> Non
 async def answered(app: Any, exchange: Any = None) -> tuple[int, Proto]:
     proto = exchange or Proto(b"")
     scope = Scope("GET", "/api/table", "", httpx.Headers(), "example")
-    return await answer(app, cast(Any, scope), cast(Any, proto), b"", "abc-1"), proto
+    return await answer(
+        app, cast(Any, scope), cast(Any, proto), b"", {"request_id": "abc-1"}
+    ), proto
 
 
 def serving(pieces: Callable[[], AsyncGenerator[bytes]]) -> Any:

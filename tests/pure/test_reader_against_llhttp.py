@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 import httptools
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from fanion.errors import AppError
@@ -73,36 +73,34 @@ class Llhttp:
 
 _HTTP = re.compile(rb"(?i)https?://(?:\[[0-9a-f:.]+\]|[\w.~!$&'()*+,;=%-]+)(?::\d*)?(?:[/?]|$)")
 
-# Heads that llhttp takes and a server must not, by the rule that says so. Each is given the whole
-# stream too, for what llhttp does not tell.
-STRICTER: dict[str, Callable[[Message, bytes], bool]] = {
-    "methods are those of some path": lambda m, _: m.method not in METHODS,
-    "versions are 1.x": lambda m, _: not m.version.startswith("1."),
-    "one blank stands between the parts of a first line": lambda m, stream: (
-        f"{m.method} ".encode() + m.target + b" HTTP/" not in stream
-    ),
-    "Host comes once, but in HTTP/1.0": lambda m, _: (
+# Heads that llhttp takes and a server must not, by the rule that says so.
+STRICTER: dict[str, Callable[[Message], bool]] = {
+    "methods are those of some path": lambda m: m.method not in METHODS,
+    "versions are 1.x": lambda m: not m.version.startswith("1."),
+    "Host comes once, but in HTTP/1.0": lambda m: (
         len(m.values("host")) > 1 or (m.version != "1.0" and not m.values("host"))
     ),
-    "Host is a host": lambda m, _: any(not _is_host(value) for value in m.values("host")),
-    "targets have no fragment": lambda m, _: b"#" in m.target,
-    "* stands alone, for OPTIONS": lambda m, _: (
+    "Host is a host": lambda m: any(not _is_host(value) for value in m.values("host")),
+    "targets have no fragment": lambda m: b"#" in m.target,
+    "* stands alone, for OPTIONS": lambda m: (
         m.target[:1] == b"*" and (m.target, m.method) != (b"*", "OPTIONS")
     ),
-    "absolute targets are of http, with a host and without a user": lambda m, _: (
+    "absolute targets are of http, with a host and without a user": lambda m: (
         m.target[:1] not in (b"/", b"*") and _HTTP.match(m.target) is None
     ),
-    "chunked is the only transfer coding, of HTTP/1.1": lambda m, _: (
+    "chunked is the only transfer coding, of HTTP/1.1": lambda m: (
         bool(m.values("transfer-encoding"))
         and (
             m.version == "1.0"
             or ",".join(m.values("transfer-encoding")).strip().lower() != "chunked"
         )
     ),
-    "no length beside chunks": lambda m, _: bool(
+    "no length beside chunks": lambda m: bool(
         m.values("transfer-encoding") and m.values("content-length")
     ),
 }
+# What llhttp passes over without telling: streams with it are not compared.
+UNTOLD = {"one blank stands between the parts of a first line": re.compile(rb"[A-Z] {2,}[^ ]")}
 # Of bodies in chunks: llhttp passes over more.
 STRICTER_CHUNKS = {
     "sizes have at most 16 digits": re.compile(rb"[0-9A-Fa-f]{17}"),
@@ -188,6 +186,7 @@ def test_it_reads_what_llhttp_reads_or_says_why_not(
     for place, removed, added in edits:
         at = place % (len(stream) + 1)
         stream = stream[:at] + added + stream[at + removed :]
+    assume(not any(rule.search(stream) for rule in UNTOLD.values()))
     known = KnownHeads()
     first, again = read(stream, cuts, known), read(stream, [], known)
     assert (first.heads, first.whole) == (again.heads, again.whole)
@@ -202,7 +201,7 @@ def compare(oracle: Llhttp, told: Read, stream: bytes) -> None:
         if not message.is_head_whole:
             assert number >= len(told.heads)
             return
-        broken = [name for name, rule in STRICTER.items() if rule(message, stream)]
+        broken = [name for name, rule in STRICTER.items() if rule(message)]
         is_refused_too = oracle.has_failed and told.error is not None
         if broken or (number >= len(told.heads) and is_refused_too):
             assert number >= len(told.heads), (broken, told.heads[number])

@@ -72,10 +72,8 @@ class Application:
                     started = perf_counter()  # how long the client stayed says nothing about us
         except ClientGone:
             status = CLIENT_GONE
-        seconds, client = (
-            perf_counter() - started,
-            self.telemetry.clients.address(headers, asked.peer),
-        )
+        seconds = perf_counter() - started
+        client = self.telemetry.clients.address(headers, asked.peer)
         self.telemetry.answered(
             request_id, name, method, path, status, seconds, client, asked.key_id, asked.user_id
         )
