@@ -32,7 +32,8 @@ class AppError(Exception):
 
     def headers(self) -> tuple[tuple[str, str], ...]:
         """Headers beside the content type, for example `Retry-After`."""
-        return ()
+        # source: RFC 9110 section 15.5.2, capture.md section 9
+        return (("www-authenticate", "Bearer"),) if self.status == 401 else ()
 
 
 class InvalidPayload(AppError):

@@ -444,16 +444,33 @@ def outcome(site: Site, case: Case, sent: bytes) -> tuple[list[int], bool]:
 
 
 def assert_well_formed(answer: Answer) -> None:
-    """source: RFC 9110 sections 6.6.1, 8.6 and 15.5.6; RFC 9112 sections 2.3 and 6.2"""
+    """source: RFC 9110 sections 6.6.1, 8.6, 15.5.2 and 15.5.6; RFC 9112 sections 2.3 and 6.2"""
     assert answer.version == b"HTTP/1.1"
     assert answer.headers["date"].endswith(" GMT")
     assert not {"content-length", "transfer-encoding"} <= answer.headers.keys()
     if answer.status in (204, 304):
         assert "content-length" not in answer.headers
+    if answer.status == 401:
+        assert answer.headers["www-authenticate"]
     if answer.status == 405:
         assert answer.headers["allow"]
     if answer.status >= 400 and answer.body:
         assert {"type", "code", "detail", "attr"} == json.loads(answer.body).keys()
+
+
+def test_a_refused_key_is_answered_with_a_challenge(site: Site) -> None:
+    """RFC 9110 section 15.5.2"""
+    stranger = Way(
+        "/api/projects/", 401, "/capture/", 401, b'{"api_key": "phc_none", "event": "a"}'
+    )
+    for _ in range(2):
+        with Probe(site.port) as probe:
+            probe.send(get(stranger) + post(stranger))
+            answers = [probe.answer() for _ in range(2)]
+
+        for answer in answers:
+            assert answer is not None and answer.status == 401
+            assert_well_formed(answer)
 
 
 @pytest.mark.parametrize("way", WAYS)

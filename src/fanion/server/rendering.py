@@ -34,13 +34,10 @@ Render = Callable[[Request[Any, Any, Any], Exception], Response[bytes]]
 def error_renderer(body_bytes_max: int) -> Render:
     def render(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
         told = _as_told(request, error, body_bytes_max)
-        headers = dict(told.headers())
-        if told.status == 401:
-            headers["www-authenticate"] = "Bearer"
         return Response(
             told.body(),
             status_code=told.status,
-            headers=headers,
+            headers=dict(told.headers()),
             media_type="application/json",
         )
 
