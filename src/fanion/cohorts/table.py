@@ -6,7 +6,7 @@ columns are limited: one person alone may have tens of thousands of properties.
 source: cohorts.md section 14, "CSV"
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -22,6 +22,8 @@ LEFT_OUT = "columns_left_out"
 _DROPPED = ("uuid", "type", "is_identified", "matched_recordings", "value_at_data_point")
 _OWN = frozenset(["created_at", "email", "id", "name"])
 
+_encode = msgspec.json.Encoder().encode
+
 Shown = Mapping[str, Any]
 
 
@@ -34,11 +36,10 @@ class Columns:
         self.is_cut = False
 
     def add(self, person: Shown) -> None:
-        for name, _ in cells(person):
-            if name is None:
-                self.is_cut = True
-            else:
-                self._names.add(name)
+        cells, too_long = _flat(_reduced(person))
+        self._names.update(cells)
+        if too_long:
+            self.is_cut = True
         if len(self._names) > 2 * self._columns_max:
             self._cut()
 
@@ -65,57 +66,50 @@ def rows(persons: Iterable[Shown], columns: list[str]) -> str:
 
 
 def _row(person: Shown, places: Mapping[str, int], length: int, left_out: int | None) -> list[str]:
-    row, missing = [""] * length, 0
-    for name, cell in cells(person):
-        place = None if name is None else places.get(name)
+    row = [""] * length
+    cells, missing = _flat(_reduced(person))
+    for name, value in cells.items():
+        place = places.get(name)
         if place is None:
             missing += 1
-        else:
-            row[place] = cell
+        elif isinstance(value, str):
+            row[place] = text_cell(value)
+        elif value is not None:
+            row[place] = _encode(value).decode()
     if left_out is not None:
         row[left_out] = str(missing)
     return row
 
 
-def cells(person: Shown) -> Iterator[tuple[str | None, str]]:
-    """Column → cell; nested values are flattened with dots. None stands for a column whose name
-    would be too long, with all that it holds."""
+def _reduced(person: Shown) -> dict[str, Any]:
     kept = {name: value for name, value in person.items() if name not in _DROPPED}
     properties = dict(kept.get("properties") or {})
     if properties.get("email"):
         kept["email"] = properties.pop("email")
     kept["properties"] = properties
     kept["distinct_ids"] = list(kept.get("distinct_ids") or ())[:DISTINCT_IDS_MAX]
-    return _flat("", kept)
+    return kept
 
 
-def _flat(name: str, value: Any) -> Iterator[tuple[str | None, str]]:
-    """Without recursion, because values may be nested as deeply as JSON can be read."""
-    waiting: list[Iterator[tuple[str, Any]]] = [iter(((name, value),))]
+def _flat(person: dict[str, Any]) -> tuple[dict[str, Any], int]:
+    """Column → value, nested ones flattened with dots, and how many are left out because their
+    column's name would be too long, each with all that it holds. Without recursion, because
+    values may be nested as deeply as JSON can be read."""
+    found: dict[str, Any] = {}
+    too_long = 0
+    waiting: list[tuple[str, Any]] = [("", person)]
     while waiting:
-        found = next(waiting[-1], None)
-        if found is None:
-            waiting.pop()
-            continue
-        name, value = found
-        if len(name) > COLUMN_CHARS_MAX:
-            yield None, ""
-        elif isinstance(value, dict):
-            waiting.append(_members(name, value))
-        elif isinstance(value, list):
-            waiting.append(_members(name, dict(enumerate(value))))
-        else:
-            yield name, _cell(value)
-
-
-def _members(name: str, values: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
-    return ((f"{name}.{key}" if name else str(key), value) for key, value in values.items())
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    return text_cell(value) if isinstance(value, str) else msgspec.json.encode(value).decode()
+        before, values = waiting.pop()
+        members = values.items() if isinstance(values, dict) else enumerate(values)
+        for key, value in members:
+            name = f"{before}{key}"
+            if len(name) > COLUMN_CHARS_MAX:
+                too_long += 1
+            elif isinstance(value, dict | list):
+                waiting.append((f"{name}.", value))
+            else:
+                found[name] = value
+    return found, too_long
 
 
 def _precedence(name: str) -> tuple[bool, str]:
