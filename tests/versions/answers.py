@@ -174,7 +174,7 @@ _OF_PROJECT = (
     "/activity_log/?limit=100",
     "/cohorts/?limit=100",
     "/dashboards/",
-    "/event_definitions/?limit=100",
+    "/event_definitions/?limit=100&ordering=name",
     "/events/?limit=100",
     "/feature_flags/?limit=100",
     "/feature_flags/activity/?limit=100",
