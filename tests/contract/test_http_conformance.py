@@ -361,6 +361,13 @@ CASES = [
     ),
     Case(
         "9110 6.5.1",
+        "a trailer that frames the body",
+        lambda way: chunked(way, in_chunks(way) + b"Content-Length: 2\r\n\r\n"),
+        (400,),
+        True,
+    ),
+    Case(
+        "9110 6.5.1",
         "trailers are limited",
         lambda way: chunked(way, in_chunks(way) + b"X-A: b\r\n" * 3_000),
         (431,),

@@ -16,7 +16,9 @@ _TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 _QUOTED = rb'"(?:[\t !#-\[\]-~\x80-\xff]|\\[\t -~\x80-\xff])*"'
 _EXTENSIONS = rb"(?:;" + _TOKEN + rb"(?:=(?:" + _TOKEN + rb"|" + _QUOTED + rb"))?)*"
 _SIZE_LINE = re.compile(rb"([0-9A-Fa-f]{1,%d})(%b)" % (_SIZE_DIGITS_MAX, _EXTENSIONS))
-_TRAILER = re.compile(_TOKEN + rb":[\t -~\x80-\xff]*")
+_TRAILER = re.compile(rb"(%b):[\t -~\x80-\xff]*" % _TOKEN)
+# They say where a body ends, which is past by then. source: RFC 9110 section 6.5.1
+_FRAMING = frozenset({b"content-length", b"transfer-encoding"})
 # The usual chunk, whole: its size without extensions.
 _PLAIN = re.compile(rb"([0-9A-Fa-f]{1,7})\r\n")
 
@@ -107,8 +109,9 @@ class ChunkedDecoder:
             self.rest = data[end:]
             return
         self._charge(len(line))
-        if _TRAILER.fullmatch(line) is None:
-            raise MalformedRequest("A trailer is not a header.")
+        matched = _TRAILER.fullmatch(line)
+        if matched is None or matched[1].lower() in _FRAMING:
+            raise MalformedRequest("A trailer is not a header, or says how the body is framed.")
 
     def _charge(self, size: int) -> None:
         self._require_room(size)
