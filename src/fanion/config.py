@@ -10,6 +10,7 @@ import msgspec
 PREFIX = "FANION_"
 # Variables with the prefix that are not settings: what the test suite is told.
 TEST_PREFIX = "FANION_TEST_"
+_EVERY_ADDRESS = frozenset({"0.0.0.0", "::", ""})
 DAYS_MAX = 36_500
 # Unless the operator wants more: each takes memory, and ingestion has one interpreter all the same.
 PROCESSES = 4
@@ -28,6 +29,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     host: str = "127.0.0.1"
     port: int = 8000
+    management_listen: str = ""
     data: Path = Path("data")
     database_url: str = ""
     events_url: str = ""
@@ -52,6 +54,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:
             raise ValueError("PORT must be between 0 and 65535")
+        if self.management_address is not None and _meet(self.management_address, self.listen):
+            raise ValueError("MANAGEMENT_LISTEN must be another address than HOST and PORT")
         if self.log_level not in {"debug", "info", "warning", "error"}:
             raise ValueError("LOG_LEVEL must be debug, info, warning or error")
         for name in (
@@ -79,6 +83,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         _require_scheme("EVENTS_URL", self.events_url, ("chdb", "clickhouse", "clickhouses"))
 
     @property
+    def listen(self) -> tuple[str, int]:
+        return self.host, self.port
+
+    @property
+    def management_address(self) -> tuple[str, int] | None:
+        """Where management is listened on, unless on the one address. raises: ValueError"""
+        return _read_address(self.management_listen) if self.management_listen else None
+
+    @property
     def records_url(self) -> str:
         return self.database_url or f"sqlite:///{self.data.resolve() / 'records.db'}"
 
@@ -101,11 +114,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return (self.public_url or self.local_address).rstrip("/")
 
     @property
+    def management_url(self) -> str:
+        """Where the operator reaches management."""
+        address = self.management_address
+        return self.address if address is None else _url(*address)
+
+    @property
     def local_address(self) -> str:
         """Where a program on this machine reaches the server."""
-        host = "127.0.0.1" if self.host in {"0.0.0.0", "::", ""} else self.host
-        host = f"[{host}]" if ":" in host else host
-        return f"http://{host}:{self.port}"
+        return _url(self.host, self.port)
 
     def __repr__(self) -> str:
         """Without the URLs, which may carry passwords."""
@@ -139,6 +156,33 @@ def read_settings(
         return msgspec.convert(values, Settings, strict=False, dec_hook=_decode)
     except msgspec.ValidationError as error:
         raise SettingsError(_sentence(str(error), values)) from None
+
+
+def _url(host: str, port: int) -> str:
+    """Where a program on this machine reaches it."""
+    host = "127.0.0.1" if host in _EVERY_ADDRESS else host
+    host = f"[{host}]" if ":" in host else host
+    return f"http://{host}:{port}"
+
+
+def _meet(one: tuple[str, int], other: tuple[str, int]) -> bool:
+    """Whether both cannot be listened on."""
+    return one[1] == other[1] and (one[0] == other[0] or not _EVERY_ADDRESS.isdisjoint(one + other))
+
+
+def _read_address(text: str) -> tuple[str, int]:
+    """`127.0.0.1:8001`, `[::1]:8001`. raises: ValueError"""
+    host, colon, port = text.rpartition(":")
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    elif ":" in host:
+        host = ""  # an IPv6 address, whose last part would pass for a port
+    if not (host and colon and port.isascii() and port.isdigit() and 1 <= int(port[:6]) <= 65535):
+        raise ValueError(
+            f"MANAGEMENT_LISTEN must be an address and a port, for example 127.0.0.1:8001, "
+            f"got {text!r}"
+        )
+    return host, int(port)
 
 
 def _cores() -> int:

@@ -36,6 +36,7 @@ def greeting(settings: Settings, made: FirstStart | None) -> str:
     if made is None:
         return f"Fanion serves on {address}"
     token = made.set_up.project.api_token
+    events = f"{settings.management_url}/api/projects/@current/events/"
     return f"""
 Fanion serves on {address}
 
@@ -52,5 +53,5 @@ Capture a first event:
 
 and see it:
 
-  curl -H 'Authorization: Bearer {made.set_up.personal_key}' {address}/api/projects/@current/events/
+  curl -H 'Authorization: Bearer {made.set_up.personal_key}' {events}
 """

@@ -91,7 +91,8 @@ def build_management(parts: ManagementParts) -> Management:
         dependencies=_of_flags(parts) | _of_data(parts) | {"records": ingestion.records},
         body_bytes_max=settings.body_bytes_max,
         upload_bytes_max=settings.upload_bytes_max,
-        public_url=settings.public_url,
+        # The address of the public answers nothing of this where management has its own.
+        public_url="" if settings.management_listen else settings.public_url,
         answered_elsewhere=HOT_OPERATIONS,
     )
 

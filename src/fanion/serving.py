@@ -4,6 +4,7 @@ while what serves is loaded."""
 import asyncio
 import signal
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from fanion.config import Settings
 from fanion.data_folder import data_folder
@@ -11,7 +12,14 @@ from fanion.db.answering import records_answer
 from fanion.interpreter import hand_over_often
 from fanion.loading import loaded
 from fanion.logs import LineWriter, open_logs
+from fanion.server.connections import allow_connections
 from fanion.server.serve import HttpServer, check_port
+
+if TYPE_CHECKING:
+    from fanion.server.listeners import Listeners
+
+# Of a listener for management alone: an organization's people and programs, and what they stream.
+MANAGEMENT_CONNECTIONS_MAX = 512
 
 
 async def run_server(settings: Settings, announce: Callable[[str], None]) -> None:
@@ -20,7 +28,9 @@ async def run_server(settings: Settings, announce: Callable[[str], None]) -> Non
     announce: is told the address, and on the first start the keys
     raises:   PortTaken, DataFolderTaken, RecordsUnavailable, EventStoreUnavailable, OSError
     """
-    check_port(settings.host, settings.port)
+    for address in (settings.listen, settings.management_address):
+        if address is not None:
+            check_port(*address)
     hand_over_often()
     lines = open_logs(settings.log_level)
     try:
@@ -36,12 +46,23 @@ async def _serve(settings: Settings, announce: Callable[[str], None], lines: Lin
     from fanion.stages import Start, run_stages
 
     stop = _stop_signal()
-    http = HttpServer((settings.host, settings.port), stop)
+    http = _listeners(settings, stop)
     try:
         await run_stages(Start(settings, announce, lines, stop, http), answering)
     finally:
         stop.set()
         await http.ended()
+
+
+def _listeners(settings: Settings, stop: asyncio.Event) -> "Listeners":
+    from fanion.server.listeners import Listeners
+
+    if settings.management_address is None:
+        return Listeners(HttpServer(settings.listen, stop))
+    allowed = allow_connections()
+    apart = min(MANAGEMENT_CONNECTIONS_MAX, allowed // 2)
+    public = HttpServer(settings.listen, stop, allowed - apart)
+    return Listeners(public, HttpServer(settings.management_address, stop, apart))
 
 
 def _stop_signal() -> asyncio.Event:

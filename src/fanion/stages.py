@@ -28,7 +28,7 @@ from fanion.public_parts import (
     open_public_stores,
     opening_application,
 )
-from fanion.server.serve import HttpServer
+from fanion.server.listeners import Listeners
 from fanion.standby import standby_application
 
 if TYPE_CHECKING:  # loaded while capture and flags are served
@@ -50,7 +50,7 @@ class Start:
     announce: Callable[[str], None]
     lines: LineWriter
     stop: asyncio.Event
-    http: HttpServer
+    http: Listeners
     metrics: Metrics = field(default_factory=Metrics)
 
 
@@ -137,7 +137,7 @@ async def _serve_everything(start: Start, public: PublicParts, events: "EventSto
             await loaded("fanion.fronts.running")
             from fanion.fronts.running import fronts
 
-            async with fronts(start.settings, public, start.http, start.stop):
+            async with fronts(start.settings, public, start.http.public, start.stop):
                 await start.http.ended()
         finally:
             start.stop.set()

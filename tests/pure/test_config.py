@@ -131,3 +131,44 @@ def test_a_wrong_address_of_a_store_does_not_show_its_password() -> None:
         read_settings({"FANION_DATABASE_URL": "mysql://user:s3cret@db.example/fanion"})
 
     assert "s3cret" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("", None),
+        ("127.0.0.1:8001", ("127.0.0.1", 8001)),
+        ("[::1]:8001", ("::1", 8001)),
+        ("localhost:1", ("localhost", 1)),
+        ("0.0.0.0:65535", ("0.0.0.0", 65535)),
+    ],
+)
+def test_management_is_listened_on_at_an_address_and_a_port(
+    text: str, address: tuple[str, int] | None
+) -> None:
+    assert read_settings({"FANION_MANAGEMENT_LISTEN": text}).management_address == address
+
+
+@pytest.mark.parametrize(
+    "text", ["8001", ":8001", "::1:8001", "a:0", "a:65536", "a:x", "a:", "[]:1"]
+)
+def test_an_address_of_management_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(SettingsError, match="FANION_MANAGEMENT_LISTEN must be an address and a po"):
+        read_settings({"FANION_MANAGEMENT_LISTEN": text})
+
+
+@pytest.mark.parametrize(
+    ("host", "management"),
+    [("127.0.0.1", "127.0.0.1:8000"), ("0.0.0.0", "127.0.0.1:8000"), ("10.0.0.1", "0.0.0.0:8000")],
+)
+def test_two_listeners_cannot_have_one_address(host: str, management: str) -> None:
+    with pytest.raises(SettingsError, match="must be another address than HOST and PORT"):
+        read_settings({"FANION_HOST": host, "FANION_MANAGEMENT_LISTEN": management})
+
+
+def test_management_is_reached_where_it_is_listened_on() -> None:
+    public = {"FANION_PUBLIC_URL": "https://fanion.example/"}
+    apart = public | {"FANION_MANAGEMENT_LISTEN": "[::]:8001"}
+
+    assert read_settings(public).management_url == "https://fanion.example"
+    assert read_settings(apart).management_url == "http://127.0.0.1:8001"

@@ -28,10 +28,13 @@ CLIENT_GONE = 499
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """`except Exception` stands here once for all hot routes; `management` has its own."""
+    """`except Exception` stands here once for all hot routes; `management` has its own.
+
+    management: None where nothing but routes is answered
+    """
 
     routes: Routes
-    management: asgi.AsgiApp
+    management: asgi.AsgiApp | None
     telemetry: Telemetry
     body_bytes_max: int
 
@@ -132,7 +135,7 @@ class Application:
             if scope.path == WHOLE_SERVER:
                 exchange.response_bytes(200, [("allow", ", ".join(METHODS)), *extra], b"")
                 return 200
-            if not scope.path.startswith("/api/"):
+            if self.management is None or not scope.path.startswith("/api/"):
                 raise NotFound
             body = None
             if not comes_in_pieces(scope.headers, self.body_bytes_max):

@@ -1,6 +1,6 @@
 """The table of hot routes: which path is answered without the web framework, and by what."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fanion.http import Endpoint, Promptly
@@ -38,6 +38,13 @@ class Routes:
             for variant in {path.rstrip("/") or "/", path.rstrip("/") + "/"}
         }
         self._patterns = tuple(patterns)
+
+    def only(self, keep: Callable[[str], bool]) -> "Routes":
+        """keep: is asked of each path, and of the beginning of each pattern"""
+        return Routes(
+            {path: route for path, route in self._exact.items() if keep(path)},
+            [pattern for pattern in self._patterns if keep(pattern[0])],
+        )
 
     def find(self, path: str) -> Route | None:
         route = self._exact.get(path)

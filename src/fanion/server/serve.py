@@ -7,7 +7,7 @@ from email.utils import formatdate
 from typing import Any, Protocol
 
 from fanion.errors import AppError
-from fanion.server.buffers import BUFFERED_BYTES_MAX, BufferBudget
+from fanion.server.buffers import BufferBudget
 from fanion.server.connection import Answer, Connection, PassOn
 from fanion.server.connections import ConnectionCount, allow_connections
 from fanion.server.exchange import Exchange, Scope
@@ -61,15 +61,19 @@ class HttpServer:
         self,
         address: tuple[str, int] | None,
         stop: asyncio.Event,
-        buffered_bytes_max: int = BUFFERED_BYTES_MAX,
+        connections_max: int | None = None,
+        *,
         is_proxy: Callable[[str], bool] = _is_no_proxy,
     ) -> None:
-        """is_proxy: whether connections from an address are many clients'"""
+        """connections_max: as many as the limit of open files allows, unless told
+        is_proxy:        whether connections from an address are many clients'
+        """
         self._address = address
         self._stop = stop
         self._open: set[Connection] = set()
         self._all_closed = asyncio.Event()
-        self._connections = ConnectionCount(allow_connections(), is_proxy)
+        allowed = allow_connections() if connections_max is None else connections_max
+        self._connections = ConnectionCount(allowed, is_proxy)
         self._serving: asyncio.Task[None] | None = None
         self._dated = (-1, "")
         self._loop = asyncio.get_running_loop()
@@ -78,7 +82,7 @@ class HttpServer:
         self.is_ending = False
         self.pass_on: PassOn | None = None
         self.known_heads = KnownHeads()
-        self.buffers = BufferBudget(buffered_bytes_max)
+        self.buffers = BufferBudget()
         self.on_closed: Callable[[Connection], None] = _told_nobody
 
     async def show(self, answering: Answering) -> None:
