@@ -103,13 +103,13 @@ class ProjectBody(Struct, kw_only=True):
     uuid: UUID
     name: str
     api_token: Annotated[str, Meta(description="Public; goes with every captured event.")]
-    former_api_tokens: Annotated[
-        list[FormerTokenBody], Meta(description="Keys that were replaced and are still taken.")
-    ]
     created_at: datetime
     timezone: str
     organization: UUID
     ingestion: IngestionBody
+    former_api_tokens: Annotated[
+        list[FormerTokenBody], Meta(description="Keys that were replaced and are still taken.")
+    ]
 
 
 class ProjectsApi(Controller):
@@ -199,8 +199,8 @@ class KeyBody(Struct, kw_only=True):
     scopes: list[str] | None
     created_at: datetime
     last_used_at: Annotated[datetime | None, Meta(description="Updated hourly at most.")]
-    expires_at: datetime | None
     user_id: int
+    expires_at: datetime | None
 
 
 class PersonalKeysApi(Controller):
