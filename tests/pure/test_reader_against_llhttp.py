@@ -4,6 +4,7 @@ requests, or refuses what one of the named stricter rules refuses."""
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from itertools import pairwise
 
 import httptools
@@ -71,7 +72,7 @@ class Llhttp:
         self.messages[-1].is_whole = True
 
 
-_HTTP = re.compile(rb"(?i)https?://(?:\[[0-9a-f:.]+\]|[\w.~!$&'()*+,;=%-]+)(?::\d*)?(?:[/?]|$)")
+_HTTP = re.compile(rb"(?i)https?://([^/?]+)(?:[/?]|$)")
 
 # Heads that llhttp takes and a server must not, by the rule that says so.
 STRICTER: dict[str, Callable[[Message], bool]] = {
@@ -86,7 +87,8 @@ STRICTER: dict[str, Callable[[Message], bool]] = {
         m.target[:1] == b"*" and (m.target, m.method) != (b"*", "OPTIONS")
     ),
     "absolute targets are of http, with a host and without a user": lambda m: (
-        m.target[:1] not in (b"/", b"*") and _HTTP.match(m.target) is None
+        m.target[:1] not in (b"/", b"*")
+        and not ((found := _HTTP.match(m.target)) and _is_host(found[1].decode("latin-1")))
     ),
     "chunked is the only transfer coding, of HTTP/1.1": lambda m: (
         bool(m.values("transfer-encoding"))
@@ -111,7 +113,16 @@ STRICTER_CHUNKS = {
 
 def _is_host(value: str) -> bool:
     bare = re.sub(r":\d*$", "", value)
-    return bool(re.fullmatch(r"\[[0-9a-fA-F:.]+\]|[\w.~!$&'()*+,;=%-]*", bare, re.ASCII))
+    if bare.startswith("[") and bare.endswith("]"):
+        return _is_address(bare[1:-1])
+    return bool(re.fullmatch(r"[\w.~!$&'()*+,;=%-]*", bare, re.ASCII))
+
+
+def _is_address(text: str) -> bool:
+    try:
+        return ip_address(text).version == 6
+    except ValueError:
+        return False
 
 
 @dataclass
