@@ -58,6 +58,7 @@ class WatchedLog:
     """The real accept log; it also knows when all that it took has been ingested.
 
     prompt: how many appends needed no task
+    last:   what was appended last
     """
 
     def __init__(self, log: AcceptLog) -> None:
@@ -66,14 +67,17 @@ class WatchedLog:
         self._trimmed = {False: 0, True: 0}
         self._moved = asyncio.Condition()
         self.prompt = 0
+        self.last: Envelope | None = None
 
     async def append(self, envelope: Envelope) -> int:
+        self.last = envelope
         entry_id = await self._log.append(envelope)
         self._note(envelope.historical, entry_id)
         return entry_id
 
     def append_for(self, receipt: Receipt, envelope: Envelope) -> None:
         self.prompt += 1
+        self.last = envelope
         self._log.append_for(_Noted(receipt, partial(self._note, envelope.historical)), envelope)
 
     async def trim(self, upto: int, *, historical: bool = False) -> None:

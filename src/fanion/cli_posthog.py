@@ -18,7 +18,7 @@ from fanion.clock import utc_now
 from fanion.config import Settings
 from fanion.data_folder import DataFolderTaken, data_folder
 from fanion.db.engine import Records, RecordsUnavailable
-from fanion.http import UNKNOWN_ADDRESS
+from fanion.http import ADDRESS_HEADER, NO_ADDRESS
 from fanion.projects.model import Project
 from fanion.public_parts import open_log
 from fanion.terminal import AsJson, Data, printable, refuse, settings_of, with_records, write_out
@@ -136,7 +136,7 @@ class _TakeOver:
         async with AsyncExitStack() as stack:
             serving = None if is_shared else _hold(stack, self.settings)
             if serving is not None:
-                yield await _http_sink(stack, serving, project, bytes_max)
+                yield await http_sink(stack, serving, project, bytes_max)
                 return
             log = await open_log(self.settings, self.records)
             stack.push_async_callback(log.close)
@@ -155,12 +155,12 @@ def _hold(stack: AsyncExitStack, settings: Settings) -> str | None:
     return None
 
 
-async def _http_sink(stack: AsyncExitStack, address: str, project: Project, bytes_max: int) -> Sink:
+async def http_sink(stack: AsyncExitStack, address: str, project: Project, bytes_max: int) -> Sink:
     headers = {
         "content-type": "application/json",
         "user-agent": f"fanion/{__version__}",
         # Events without an address of their own are not given ours.
-        "x-forwarded-for": UNKNOWN_ADDRESS,
+        ADDRESS_HEADER: NO_ADDRESS,
     }
     client = httpx.AsyncClient(base_url=address, headers=headers, timeout=SEND_S, trust_env=False)
     return HttpSink(await stack.enter_async_context(client), project, bytes_max)

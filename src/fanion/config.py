@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 
+from fanion.forwarded import EVERYONE, Network, read_networks
+
 PREFIX = "FANION_"
 # Variables with the prefix that are not settings: what the test suite is told.
 TEST_PREFIX = "FANION_TEST_"
@@ -43,7 +45,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     decide_store_timeout_s: float = 0.5  # flags.md section 18: 300–600 ms
     decide_per_s: float = 0.0
     decide_burst: int = 500
-    trust_forwarded_for: bool = True
+    trusted_proxies: str = ""
+    trust_forwarded_for: bool | None = None  # for one more version
     cohorts_every_s: float = 900.0  # cohorts.md section 11: 15 minutes
     cohort_lease_s: float = 60.0
     deleted_cohorts_kept_days: float = 7.0
@@ -79,6 +82,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise ValueError("DECIDE_BURST must be at least 1")
         if self.shutdown_s < 0:
             raise ValueError("SHUTDOWN_S must not be negative")
+        try:
+            read_networks(self.trusted_proxies)
+        except ValueError as error:
+            raise ValueError(f"TRUSTED_PROXIES: {error}") from None
+        if self.trusted_proxies and self.trust_forwarded_for is not None:
+            raise ValueError(
+                "TRUST_FORWARDED_FOR is replaced by FANION_TRUSTED_PROXIES; remove the former"
+            )
         _require_scheme("DATABASE_URL", self.database_url, ("sqlite", "postgresql", "postgres"))
         _require_scheme("EVENTS_URL", self.events_url, ("chdb", "clickhouse", "clickhouses"))
 
@@ -102,6 +113,22 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     @property
     def accept_log_path(self) -> Path:
         return self.data.resolve() / "accept-log.db"
+
+    @property
+    def trusted_networks(self) -> tuple[Network, ...]:
+        """Of the proxies whose forwarded headers are believed."""
+        return EVERYONE if self.trust_forwarded_for else read_networks(self.trusted_proxies)
+
+    @property
+    def replaced(self) -> tuple[tuple[str, str, str], ...]:
+        """Settings that were given and will be refused by the next version: each with its
+        successor and what to do."""
+        if self.trust_forwarded_for is None:
+            return ()
+        names = f"{PREFIX}TRUST_FORWARDED_FOR", f"{PREFIX}TRUSTED_PROXIES"
+        if self.trust_forwarded_for:
+            return ((*names, "Name your proxies; until then any client may claim any address."),)
+        return ((*names, "Remove it: without trusted proxies no forwarded header is believed."),)
 
     @property
     def answering(self) -> int:
@@ -208,5 +235,5 @@ def _sentence(error: str, values: Mapping[str, Any]) -> str:
     if not place:
         return f"{PREFIX}{error}" if error[:1].isupper() else error
     name = place.rstrip("`")
-    expected = reason.partition(",")[0].replace("`", "").lower()
+    expected = reason.partition(",")[0].replace("`", "").replace(" | null", "").lower()
     return f"{PREFIX}{name.upper()}: {expected}, got {values.get(name)!r}"

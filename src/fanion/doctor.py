@@ -12,6 +12,8 @@ from fanion.db.engine import RecordsUnavailable, open_records
 from fanion.db.migrate import schema_is_current
 from fanion.events.event import EventStoreUnavailable
 from fanion.events.store import open_events
+from fanion.forwarded import TrustedProxies, shown
+from fanion.proxies import ignored_headers
 
 DISK_FREE_BYTES_MIN = 2 * 1024**3
 # A clock before this version was made is wrong, and would misplace every event.
@@ -34,6 +36,7 @@ async def examine(settings: Settings, now: datetime) -> list[Finding]:
         _versions(),
         _disk(settings),
         _clock(now),
+        _proxies(settings),
         await _checked("records store", _records, settings),
         await _checked("event store", _events, settings),
     ]
@@ -59,6 +62,20 @@ def _clock(now: datetime) -> Finding:
     ok = now >= CLOCK_MIN
     advice = "" if ok else "Set the clock, for example with an NTP client."
     return Finding("clock", ok, now.isoformat(timespec="seconds"), advice)
+
+
+def _proxies(settings: Settings) -> Finding:
+    """Never a failure: a stranger can send such headers too, straight to the server."""
+    found = f"trusted: {shown(settings.trusted_networks)}"
+    advice = " ".join(f"{old}: use {new}. {what}" for old, new, what in settings.replaced)
+    ignored = ignored_headers(settings.data)
+    if ignored is not None and not TrustedProxies(settings.trusted_networks).is_trusted(
+        ignored.peer
+    ):
+        at = ignored.at.isoformat(timespec="seconds")
+        found += f"; forwarded headers from {ignored.peer} were ignored at {at}"
+        advice = f"{advice} If {ignored.peer} is your proxy, add it to FANION_TRUSTED_PROXIES."
+    return Finding("proxies", True, found, advice.strip())
 
 
 async def _checked(

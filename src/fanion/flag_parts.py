@@ -31,6 +31,7 @@ from fanion.flags.readings import Readings
 from fanion.flags.snapshot import FlagSets, NoSource
 from fanion.flags.store import FlagStore
 from fanion.flags.stream import Broadcaster
+from fanion.forwarded import TrustedProxies
 from fanion.geoip import GeoIp, open_geoip
 from fanion.groups.store import stored_group_properties
 from fanion.metrics import Metrics
@@ -42,14 +43,17 @@ from fanion.projects.key_store import KeyStore
 from fanion.projects.secret_key_store import SecretKeyStore
 from fanion.projects.secret_keys import SecretKeys
 from fanion.projects.store import ProjectStore
+from fanion.proxies import trusted_proxies
 from fanion.server.connections import allow_connections
 from fanion.server.public import FlagEndpoints
 
 
 @dataclass(frozen=True, slots=True)
 class FlagParts:
-    """followers: run beside the server for as long as it serves"""
+    """proxies:   one for this process, for capture and management too
+    followers: run beside the server for as long as it serves"""
 
+    proxies: TrustedProxies
     projects: Projects
     authentication: Authentication
     secret_keys: SecretKeys
@@ -81,7 +85,8 @@ def build_flag_parts(
     records_answer: bool = True,
 ) -> FlagParts:
     """records_answer: False when they are known not to, so that no request waits for them"""
-    clock, failures = time.monotonic, _key_failures(settings, metrics)
+    proxies = trusted_proxies(settings)
+    clock, failures = time.monotonic, _key_failures(Clients(proxies), metrics)
     project_store = ProjectStore(records, tell_of_project)
     projects = Projects(project_store, clock, kept.project, failures, now)
     projects.on_replaced = kept.put_project
@@ -108,7 +113,7 @@ def build_flag_parts(
             authentication,
             evaluator,
             bytes_max,
-            settings.trust_forwarded_for,
+            proxies,
             locate,
             EvaluationLimit(settings.decide_per_s, settings.decide_burst),
         ),
@@ -126,6 +131,7 @@ def build_flag_parts(
         CountKeeper(records, counts, projects.by_id, now).follow,
     )
     return FlagParts(
+        proxies,
         projects,
         authentication,
         secret_keys,
@@ -138,15 +144,11 @@ def build_flag_parts(
     )
 
 
-def clients_of(settings: Settings) -> Clients:
-    return Clients(trust_forwarded=settings.trust_forwarded_for)
-
-
-def _key_failures(settings: Settings, metrics: Metrics) -> KeyFailures:
+def _key_failures(clients: Clients, metrics: Metrics) -> KeyFailures:
     def count(kind: str, reason: str) -> None:
         metrics.key_failures.labels(kind, reason).inc()
 
-    return KeyFailures(clients_of(settings), count=count)
+    return KeyFailures(clients, count=count)
 
 
 def readings(settings: Settings, records: Records) -> Readings:

@@ -1,7 +1,6 @@
 """A request and a response of the public hot endpoints, free of any server's types."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from functools import lru_cache
 from typing import Any, Protocol
 
 import msgspec
@@ -56,39 +55,15 @@ PromptEndpoint = Callable[[bytes, str, Reply], bool]
 Promptly = Callable[[str, Headers], PromptEndpoint | None]
 
 
+# A capture request that says so stores no address with its events, but for those that they bring
+# themselves: for copies, whose sender is not the client. Any sender may say it, since any may send
+# a `$ip` of its choice. It means nothing to limits, which count by the real address.
+ADDRESS_HEADER = "fanion-client-address"
+NO_ADDRESS = "none"
+
+
 def refused(error: AppError) -> Response:
     return Response(error.status, error.body(), error.headers())
-
-
-# What proxies write that do not tell the caller's address. source: RFC 7239 section 6.2
-UNKNOWN_ADDRESS = "unknown"
-
-
-def client_ip(request: Request, *, trust_forwarded: bool) -> str:
-    """The first address of X-Forwarded-For, else the peer's; without an IPv4 port. "" when a
-    proxy keeps it to itself.
-
-    source: capture.md section 1
-    """
-    forwarded = forwarded_ip(request.headers) if trust_forwarded else None
-    return address_of(request.peer) if forwarded is None else forwarded
-
-
-def forwarded_ip(headers: Headers) -> str | None:
-    """As `client_ip`; None when no proxy tells anything."""
-    forwarded = headers.get("x-forwarded-for")
-    if not forwarded:
-        return None
-    first: str = forwarded.partition(",")[0].strip()
-    if first.lower() == UNKNOWN_ADDRESS:
-        return ""
-    host, _, port = first.partition(":")
-    return host if port.isdigit() else first.strip("[]")
-
-
-@lru_cache(1024)  # a client asks again and again on the same connection
-def address_of(peer: str) -> str:
-    return peer.rpartition(":")[0].strip("[]")
 
 
 def is_known_version(if_none_match: str | None, etag: str) -> bool:

@@ -112,7 +112,7 @@ def _application(
     return Application(
         public_routes(public.capture, public.flags.endpoints, probes),
         management_app(build_management(management)),
-        telemetry(settings, public.metrics, lines),
+        telemetry(settings, public.metrics, lines, public.flags.proxies),
         settings.body_bytes_max,
     )
 

@@ -93,6 +93,7 @@ def build_management(parts: ManagementParts) -> Management:
         upload_bytes_max=settings.upload_bytes_max,
         # The address of the public answers nothing of this where management has its own.
         public_url="" if settings.management_listen else settings.public_url,
+        proxies=flags.proxies,
         answered_elsewhere=HOT_OPERATIONS,
     )
 

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from fanion.callers import Clients
 from fanion.config import Settings
 from fanion.db.engine import Records, RecordsUnavailable, open_records
 from fanion.db.migrate import migrate
 from fanion.errors import Unavailable
-from fanion.flag_parts import FlagParts, build_flag_parts, clients_of, kept_flags, located
+from fanion.flag_parts import FlagParts, build_flag_parts, kept_flags, located
 from fanion.flags.decide import nowhere
+from fanion.forwarded import TrustedProxies
 from fanion.geoip import GeoIp
 from fanion.ingest.capture import CaptureEndpoints, OwnRoom, Room
 from fanion.ingest.store import ingested_upto
@@ -106,7 +108,7 @@ def build_capture(
         now,
         metrics.hot.accepted,
         settings.body_bytes_max,
-        settings.trust_forwarded_for,
+        flags.proxies,
         room,
     )
 
@@ -121,14 +123,16 @@ def opening_application(settings: Settings, public: PublicParts, lines: LineWrit
     return Application(
         public_routes(public.capture, public.flags.endpoints, probes),
         _refuse,
-        telemetry(settings, public.metrics, lines),
+        telemetry(settings, public.metrics, lines, public.flags.proxies),
         settings.body_bytes_max,
     )
 
 
-def telemetry(settings: Settings, metrics: Metrics, lines: LineWriter) -> Telemetry:
+def telemetry(
+    settings: Settings, metrics: Metrics, lines: LineWriter, proxies: TrustedProxies
+) -> Telemetry:
     requests = settings.log_level in {"debug", "info"}
-    return Telemetry(metrics, lines, requests, clients_of(settings))
+    return Telemetry(metrics, lines, requests, Clients(proxies))
 
 
 async def reason(records: Records) -> str | None:

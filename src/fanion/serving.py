@@ -6,12 +6,16 @@ import signal
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import structlog
+
 from fanion.config import Settings
 from fanion.data_folder import data_folder
 from fanion.db.answering import records_answer
+from fanion.forwarded import TrustedProxies
 from fanion.interpreter import hand_over_often
 from fanion.loading import loaded
 from fanion.logs import LineWriter, open_logs
+from fanion.proxies import forget_ignored_headers
 from fanion.server.connections import allow_connections
 from fanion.server.serve import HttpServer, check_port
 
@@ -35,6 +39,11 @@ async def run_server(settings: Settings, announce: Callable[[str], None]) -> Non
     lines = open_logs(settings.log_level)
     try:
         with data_folder(settings, settings.local_address):
+            forget_ignored_headers(settings.data)
+            for setting, successor, advice in settings.replaced:
+                structlog.get_logger().warning(
+                    "setting_replaced", setting=setting, successor=successor, advice=advice
+                )
             await _serve(settings, announce, lines)
     finally:
         lines.close()
@@ -57,12 +66,14 @@ async def _serve(settings: Settings, announce: Callable[[str], None], lines: Lin
 def _listeners(settings: Settings, stop: asyncio.Event) -> "Listeners":
     from fanion.server.listeners import Listeners
 
+    is_proxy = TrustedProxies(settings.trusted_networks).is_trusted
     if settings.management_address is None:
-        return Listeners(HttpServer(settings.listen, stop))
+        return Listeners(HttpServer(settings.listen, stop, is_proxy=is_proxy))
     allowed = allow_connections()
     apart = min(MANAGEMENT_CONNECTIONS_MAX, allowed // 2)
-    public = HttpServer(settings.listen, stop, allowed - apart)
-    return Listeners(public, HttpServer(settings.management_address, stop, apart))
+    public = HttpServer(settings.listen, stop, allowed - apart, is_proxy=is_proxy)
+    management = HttpServer(settings.management_address, stop, apart, is_proxy=is_proxy)
+    return Listeners(public, management)
 
 
 def _stop_signal() -> asyncio.Event:

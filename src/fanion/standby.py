@@ -44,7 +44,7 @@ async def standby_application(
         yield Application(
             routes_without_stores(_refuse, parts.endpoints, probes),
             _refuse_management,
-            telemetry(settings, metrics, lines),
+            telemetry(settings, metrics, lines, parts.proxies),
             settings.body_bytes_max,
         )
     finally:

@@ -296,17 +296,6 @@ async def test_a_captured_event_is_listed_whole(home: Home) -> None:
     ]
 
 
-async def test_an_address_that_a_proxy_keeps_to_itself_is_none(home: Home) -> None:
-    body = {"api_key": home.token, "event": "a", "distinct_id": "u"}
-    for forwarded in ("unknown", "Unknown, 10.0.0.1", "203.0.113.7:80"):
-        sent = await home.public.post("/e/", json=body, headers={"x-forwarded-for": forwarded})
-        assert sent.status_code == 200
-    await home.site.ingested()
-
-    shown = [event["properties"].get("$ip") for event in await home.events()]
-    assert sorted(shown, key=str) == ["203.0.113.7", None, None]
-
-
 async def test_without_a_timestamp_an_event_happened_on_arrival(home: Home) -> None:
     await home.capture({"event": "a", "distinct_id": "u"})
 

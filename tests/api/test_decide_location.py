@@ -6,6 +6,7 @@ from typing import Any
 
 import httpx
 
+from fanion.forwarded import TrustedProxies, read_networks
 from fanion.http import Request
 from tests.application import Home
 
@@ -20,7 +21,8 @@ async def flag_for(home: Home, country: str) -> None:
 async def decided(home: Home, peer: str, forwarded: str | None = None, **fields: Any) -> Any:
     """By the serving endpoint, with a made-up location database."""
     endpoint = home.site.running.public.flags.endpoints.decide
-    located = replace(endpoint, locate=lambda address: PLACES.get(address, {}))
+    proxies = TrustedProxies(read_networks("127.0.0.1, 10.0.0.0/8"))
+    located = replace(endpoint, locate=lambda address: PLACES.get(address, {}), proxies=proxies)
     body = json.dumps({"api_key": home.token, "distinct_id": "ann", **fields}).encode()
     headers = httpx.Headers({} if forwarded is None else {"x-forwarded-for": forwarded})
     answer = await located.decide(Request("POST", "/decide", "v=3", headers, peer, body))
@@ -35,6 +37,8 @@ async def test_the_address_of_the_caller_says_where_it_is(home: Home) -> None:
     assert await decided(home, "127.0.0.1:4711", "81.2.69.142, 10.0.0.1") is True
     assert await decided(home, "127.0.0.1:4711", "81.2.69.142:80") is True
     assert await decided(home, "[::1]:4711") is False
+    assert await decided(home, "1.2.3.4:4711", "81.2.69.142") is False
+    assert await decided(home, "127.0.0.1:4711", "81.2.69.142, 1.2.3.4") is False
 
 
 async def test_the_place_hides_the_stored_one_and_is_hidden_by_the_sent_one(home: Home) -> None:

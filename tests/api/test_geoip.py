@@ -24,7 +24,9 @@ async def located_site(
     shutil.copyfile(sqlite_template, folder / "records.db")
     database = write_maxmind(folder / "country.mmdb", {"192.0.2.0/24": GERMANY})
     url = f"sqlite:///{folder}/records.db"
-    async with open_site(url, events, folder, geoip_db=str(database)) as site:
+    async with open_site(
+        url, events, folder, geoip_db=str(database), trusted_proxies="127.0.0.1"
+    ) as site:
         yield site
 
 

@@ -8,6 +8,7 @@ from uuid import UUID
 import pytest
 
 from fanion.db.engine import Records
+from fanion.forwarded import EVERYONE, TrustedProxies, read_networks
 from fanion.projects.model import Level
 from fanion.projects.store import FIRST_ORGANIZATION
 from tests.management import (
@@ -149,26 +150,45 @@ async def test_pages_are_linked_as_the_client_asked(workspace: Workspace) -> Non
     assert body["previous"] == f"{BASE_URL}/api/projects/?a=%C3%BC&limit=1&z=1"
 
 
-async def test_page_links_name_the_host_that_a_proxy_forwards(workspace: Workspace) -> None:
-    await workspace.client.post("/api/projects/", json={"name": "Two"})
+FORWARDED = {
+    "x-forwarded-proto": "https",
+    "x-forwarded-host": "evil.example.com, analytics.example.com",
+    "x-forwarded-prefix": "/fanion/",
+}
+# Each kept from the links, which fall back to what the connection tells.
+MALFORMED = {
+    "x-forwarded-proto": "javascript",
+    "x-forwarded-host": "evil.example.com/?",
+    "x-forwarded-prefix": "//evil.example.com",
+}
 
-    response = await workspace.client.get(
-        "/api/projects/?limit=1",
-        headers={
-            "x-forwarded-proto": "https",
-            "x-forwarded-host": "analytics.example.com, inner.example.com",
-        },
-    )
 
-    assert response.json()["next"] == (
-        "https://analytics.example.com/api/projects/?limit=1&offset=1"
-    )
+@pytest.mark.parametrize(
+    ("trusted", "headers", "base"),
+    [
+        ("127.0.0.1", FORWARDED, "https://analytics.example.com/fanion"),
+        ("127.0.0.1", MALFORMED, BASE_URL),
+        ("127.0.0.1", {}, BASE_URL),
+        ("10.0.0.0/8", FORWARDED, BASE_URL),
+        ("", FORWARDED, BASE_URL),
+    ],
+)
+async def test_page_links_name_what_a_trusted_proxy_forwards(
+    records: Records, trusted: str, headers: dict[str, str], base: str
+) -> None:
+    proxies = TrustedProxies(read_networks(trusted))
+    async with open_workspace(records, proxies=proxies) as workspace:
+        await workspace.client.post("/api/projects/", json={"name": "Two"})
+        response = await workspace.client.get("/api/projects/?limit=1", headers=headers)
+
+    assert response.json()["next"] == f"{base}/api/projects/?limit=1&offset=1"
 
 
 async def test_page_links_name_the_operators_address(records: Records) -> None:
-    async with open_workspace(records, public_url="https://a.example.com/") as workspace:
+    public_url, proxies = "https://a.example.com/", TrustedProxies(EVERYONE)
+    async with open_workspace(records, public_url=public_url, proxies=proxies) as workspace:
         await workspace.client.post("/api/projects/", json={"name": "Two"})
-        response = await workspace.client.get("/api/projects/?limit=1")
+        response = await workspace.client.get("/api/projects/?limit=1", headers=FORWARDED)
 
     assert response.json()["next"] == "https://a.example.com/api/projects/?limit=1&offset=1"
 

@@ -8,7 +8,7 @@ import pytest
 
 from fanion.errors import BodyTooLarge, RequestTimeout
 from fanion.server.buffers import BYTES_PER_S_MIN, STALLED_S_MAX, BufferBudget, Pace
-from fanion.server.connections import CONNECTIONS_PER_ADDRESS_MAX, ConnectionCount, client_network
+from fanion.server.connections import CONNECTIONS_PER_ADDRESS_MAX, ConnectionCount
 from fanion.server.exchange import Exchange, Scope
 from fanion.server.incoming import UNCOUNTED_BYTES_MAX
 from tests.contract.test_http_connection import JSON, Client, House, serving, shape, until
@@ -204,27 +204,14 @@ def test_the_deadline_moves_with_what_moves() -> None:
 def test_connections_of_one_client_are_limited_and_those_of_a_proxy_are_not() -> None:
     count = ConnectionCount(10 * CONNECTIONS_PER_ADDRESS_MAX, lambda address: address == "10.0.0.1")
 
-    for address, refusals in (("192.0.2.1", 5), ("10.0.0.1", 0)):
+    for address, refusals in (("192.0.2.1", 5), ("2001:db8::1", 5), ("10.0.0.1", 0)):
         found = [count.opened(address) for _ in range(CONNECTIONS_PER_ADDRESS_MAX + 5)]
         assert len([one for one in found if one is not None]) == refusals
     assert count.opened("192.0.2.2") is None
+    assert count.opened("2001:db8::2") is not None  # of the same network
     for _ in range(6):
         count.closed("192.0.2.1")
     assert count.opened("192.0.2.1") is None
-
-
-@pytest.mark.parametrize(
-    ("address", "network"),
-    [
-        ("192.0.2.1", "192.0.2.1"),
-        ("::ffff:192.0.2.1", "192.0.2.1"),
-        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::"),
-        ("fe80::1%eth0", "fe80::"),
-        ("", ""),
-    ],
-)
-def test_a_client_has_one_address_or_a_network_of_them(address: str, network: str) -> None:
-    assert client_network(address) == network
 
 
 async def test_a_body_in_many_small_segments_is_put_together() -> None:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from fanion.callers import Client, Clients, network_of
+from fanion.callers import Client, Clients
+from fanion.forwarded import EVERYONE, TrustedProxies, network_of
 from fanion.http import Request
 
 PEER = "192.0.2.7:4711"
@@ -29,7 +30,7 @@ def request(forwarded: str | None = None, peer: str = PEER) -> Request:
 def test_an_address_is_what_can_be_parsed_or_nothing(
     forwarded: str | None, peer: str, address: str
 ) -> None:
-    clients = Clients(trust_forwarded=True)
+    clients = Clients(TrustedProxies(EVERYONE))
 
     asked = request(forwarded, peer)
 
@@ -57,7 +58,7 @@ def test_of_an_untrusted_peer_only_the_last_word_is_kept_apart(
     [
         ("192.0.2.7", "192.0.2.7"),
         ("2001:db8:0:1:2:3:4:5", "2001:db8:0:1::/64"),
-        ("fe80::1%eth0", "fe80::/64"),
+        ("fe80::1", "fe80::/64"),
         ("", ""),
     ],
 )

@@ -70,6 +70,19 @@ WRONG: dict[str, tuple[dict[str, str], str]] = {
         {"FANION_TRUST_FORWARDED_FOR": "maybe"},
         "FANION_TRUST_FORWARDED_FOR: expected bool, got 'maybe'",
     ),
+    "no proxy": (
+        {"FANION_TRUSTED_PROXIES": "10.0.0.0/8, proxy.example, ::1"},
+        "FANION_TRUSTED_PROXIES: 'proxy.example' is neither an address nor a network such as "
+        "10.0.0.0/8",
+    ),
+    "a network with bits of a host": (
+        {"FANION_TRUSTED_PROXIES": "10.1.0.0/8"},
+        "FANION_TRUSTED_PROXIES: '10.1.0.0/8' has bits beyond its mask; did you mean 10.0.0.0/8",
+    ),
+    "both the old and the new setting of proxies": (
+        {"FANION_TRUSTED_PROXIES": "10.0.0.1", "FANION_TRUST_FORWARDED_FOR": "false"},
+        "FANION_TRUST_FORWARDED_FOR is replaced by FANION_TRUSTED_PROXIES; remove the former",
+    ),
     "port too large": ({"FANION_PORT": "65536"}, "FANION_PORT must be between 0 and 65535"),
     "port negative": ({"FANION_PORT": "-1"}, "FANION_PORT must be between 0 and 65535"),
     "level": (
@@ -172,3 +185,24 @@ def test_management_is_reached_where_it_is_listened_on() -> None:
 
     assert read_settings(public).management_url == "https://fanion.example"
     assert read_settings(apart).management_url == "http://127.0.0.1:8001"
+
+
+@pytest.mark.parametrize(
+    ("environment", "networks"),
+    [
+        ({}, []),
+        ({"TRUSTED_PROXIES": ""}, []),
+        ({"TRUSTED_PROXIES": "10.0.0.1"}, ["10.0.0.1/32"]),
+        ({"TRUSTED_PROXIES": "10.0.0.0/8,  ::1 fd00::/8,"}, ["10.0.0.0/8", "::1/128", "fd00::/8"]),
+        ({"TRUSTED_PROXIES": "::ffff:10.0.0.0/104"}, ["10.0.0.0/8"]),
+        ({"TRUST_FORWARDED_FOR": "true"}, ["0.0.0.0/0", "::/0"]),
+        ({"TRUST_FORWARDED_FOR": "false"}, []),
+    ],
+)
+def test_which_proxies_are_trusted(environment: dict[str, str], networks: list[str]) -> None:
+    settings = read_settings({f"{PREFIX}{name}": value for name, value in environment.items()})
+
+    assert [str(one) for one in settings.trusted_networks] == networks
+    names = [(old, new) for old, new, _ in settings.replaced]
+    is_old = "TRUST_FORWARDED_FOR" in environment
+    assert names == [("FANION_TRUST_FORWARDED_FOR", "FANION_TRUSTED_PROXIES")] * is_old

@@ -27,7 +27,8 @@ from fanion.flags.request import (
     read_request,
     read_version,
 )
-from fanion.http import Request, Response, client_ip
+from fanion.forwarded import TrustedProxies
+from fanion.http import Request, Response
 from fanion.projects.auth import Authentication
 from fanion.projects.directory import Projects
 from fanion.projects.keys import KEY_CHARS_MAX
@@ -51,17 +52,16 @@ def nowhere(address: str) -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Decide:
-    """locate:              `$geoip_…` properties of an address
-    trust_forwarded_for: whether `X-Forwarded-For` is believed
-    limit:               how often one key may ask
-    steady:              seconds of a clock that only goes forward
+    """locate: `$geoip_…` properties of an address
+    limit:  how often one key may ask
+    steady: seconds of a clock that only goes forward
     """
 
     projects: Projects
     authentication: Authentication
     evaluator: Evaluator
     body_bytes_max: int
-    trust_forwarded_for: bool = True
+    proxies: TrustedProxies = field(default_factory=TrustedProxies)
     locate: Callable[[str], Mapping[str, Any]] = nowhere
     limit: EvaluationLimit = field(default_factory=EvaluationLimit)
     steady: Callable[[], float] = time.monotonic
@@ -161,5 +161,5 @@ class Decide:
     def _located(self, request: Request, asked: FlagRequest) -> FlagRequest:
         if self.locate is nowhere or asked.geoip_disable:
             return asked
-        geoip = self.locate(client_ip(request, trust_forwarded=self.trust_forwarded_for))
+        geoip = self.locate(self.proxies.client_address(request.peer, request.headers))
         return replace(asked, subject=replace(asked.subject, geoip=geoip)) if geoip else asked

@@ -62,7 +62,7 @@ class Front:
         self._answered = self._board.answered(number)
         self._closed = self._board.closed(number)
         self._stop = asyncio.Event()
-        self._http = HttpServer(None, self._stop)
+        self._http = HttpServer(None, self._stop, is_proxy=self._is_proxy)
         self._begun: asyncio.Future[Begin] = self._loop.create_future()
         self._changes = 0  # of which this process was told
         self._caught_up = asyncio.Event()
@@ -109,6 +109,11 @@ class Front:
         if prompt is not None:
             prompt.endpoint = partial(self._answer_promptly, prompt.endpoint)
         return prompt
+
+    def _is_proxy(self, address: str) -> bool:
+        """No connection comes before there are parts."""
+        assert self._parts is not None
+        return self._parts.flags.proxies.is_trusted(address)
 
     async def take(self, project: Project, items: int, size: int, now: float) -> int:
         """As `ingest.capture.Room`: the server knows what all processes have taken."""

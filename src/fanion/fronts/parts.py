@@ -50,7 +50,10 @@ def build_front_parts(
     capture = build_capture(settings, flags, log, metrics, now, room)
     routes = shared(settings, capture, flags.endpoints)
     application = Application(
-        routes, _refuse, telemetry(settings, metrics, lines), settings.body_bytes_max
+        routes,
+        _refuse,
+        telemetry(settings, metrics, lines, flags.proxies),
+        settings.body_bytes_max,
     )
     return FrontParts(application, routes, flags)
 

@@ -11,18 +11,29 @@ from functools import partial
 from typing import Protocol
 
 from fanion.errors import AppError, InvalidPayload, MissingApiKey, Throttled
-from fanion.http import Headers, PromptEndpoint, Request, Response, client_ip, forwarded_ip
+from fanion.forwarded import TrustedProxies
+from fanion.http import (
+    ADDRESS_HEADER,
+    NO_ADDRESS,
+    Headers,
+    PromptEndpoint,
+    Request,
+    Response,
+)
 from fanion.ingest.body import Capture, read_capture
 from fanion.ingest.limits import RateLimits
 from fanion.ingest.prompt import ACCEPTED, READ_ON_LOOP_BYTES_MAX, PromptCapture, not_stored
 from fanion.ingest.v1 import read_v1, v1_answer, v1_error
-from fanion.log.port import Appends, Envelope, LogFull
+from fanion.log.port import USER_AGENT_CHARS_MAX, Appends, Envelope, LogFull
 from fanion.projects.auth import Authentication
 from fanion.projects.directory import Projects
 from fanion.projects.model import Project
 from fanion.projects.public_key import CAPTURE_SCOPE, project_of_key
 from fanion.tallies import Tally
 from fanion.wire import parse_query
+
+# Of a header that is quoted in an error.
+SHOWN_CHARS_MAX = 40
 
 
 class Room(Protocol):
@@ -44,15 +55,13 @@ class OwnRoom:
 
 @dataclass(frozen=True, slots=True)
 class CaptureEndpoints:
-    """trust_forwarded_for: whether `X-Forwarded-For` is believed"""
-
     projects: Projects
     authentication: Authentication
     log: Appends
     now: Callable[[], datetime]
     accepted: Tally
     body_bytes_max: int
-    trust_forwarded_for: bool
+    proxies: TrustedProxies
     room: Room = field(default_factory=OwnRoom)
 
     async def post(self, request: Request) -> Response:
@@ -67,7 +76,7 @@ class CaptureEndpoints:
     def promptly(self, query: str, headers: Headers) -> PromptEndpoint | None:
         """As `post`, of ordinary bodies."""
         try:
-            fields = parse_query(query)
+            fields, address_of = parse_query(query), self._address_of(headers)
         except InvalidPayload:
             return None
         if fields.get("compression") or headers.get("content-encoding"):
@@ -79,8 +88,8 @@ class CaptureEndpoints:
             self.accepted,
             min(self.body_bytes_max, READ_ON_LOOP_BYTES_MAX),
             fields,
-            headers.get("user-agent") or "",
-            forwarded_ip(headers) if self.trust_forwarded_for else None,
+            user_agent_of(headers),
+            address_of,
         )
 
     async def engage(self, request: Request) -> Response:
@@ -116,8 +125,8 @@ class CaptureEndpoints:
         envelope = Envelope(
             project.id,
             now,
-            client_ip(request, trust_forwarded=self.trust_forwarded_for),
-            request.headers.get("user-agent") or "",
+            self._address_of(request.headers)(request.peer),
+            user_agent_of(request.headers),
             capture.sent_at,
             capture.items_json,
             capture.historical,
@@ -127,6 +136,16 @@ class CaptureEndpoints:
         except (LogFull, OSError) as error:
             raise not_stored(error) from None
         self.accepted.count += capture.items
+
+    def _address_of(self, headers: Headers) -> Callable[[str], str]:
+        """From the peer to the address that events are given. raises: InvalidPayload"""
+        said = headers.get(ADDRESS_HEADER)
+        if said is None:
+            return self.proxies.of_head(headers)
+        if said != NO_ADDRESS:
+            shown = said[:SHOWN_CHARS_MAX]
+            raise InvalidPayload(f"{ADDRESS_HEADER}: {shown!r} is not allowed, only {NO_ADDRESS}.")
+        return _no_address
 
     async def _require_room(self, project: Project, capture: Capture, now: datetime) -> None:
         """raises: Throttled, for a project that sends more than it is allowed to"""
@@ -147,3 +166,12 @@ class CaptureEndpoints:
             capture.project,
             CAPTURE_SCOPE,
         )
+
+
+def user_agent_of(headers: Headers) -> str:
+    """As it is kept with each envelope."""
+    return (headers.get("user-agent") or "")[:USER_AGENT_CHARS_MAX]
+
+
+def _no_address(_: str) -> str:
+    return ""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from fanion.errors import InvalidPayload, Unavailable
-from fanion.http import Reply, Response, address_of
+from fanion.http import Reply, Response
 from fanion.ingest.body import skim
 from fanion.log.port import Appends, Envelope, LogFull
 from fanion.projects.directory import Projects
@@ -55,8 +55,8 @@ class _Receipt:
 class PromptCapture:
     """All captures with one head, as `http.PromptEndpoint`.
 
-    query:     its fields
-    forwarded: the address of the client that a proxy told; None when the peer is the client
+    query:      its fields
+    address_of: from the peer to the client's address
     """
 
     projects: Projects
@@ -66,7 +66,7 @@ class PromptCapture:
     body_bytes_max: int
     query: Mapping[str, str]
     user_agent: str
-    forwarded: str | None
+    address_of: Callable[[str], str]
 
     def __call__(self, body: bytes, peer: str, reply: Reply) -> bool:
         if len(body) > self.body_bytes_max:
@@ -80,11 +80,10 @@ class PromptCapture:
         project = self.projects.known(capture.token)
         if project is None or project.ingestion.is_limited:
             return False
-        address = address_of(peer) if self.forwarded is None else self.forwarded
         envelope = Envelope(
             project.id,
             self.now(),
-            address,
+            self.address_of(peer),
             self.user_agent,
             capture.sent_at,
             body,

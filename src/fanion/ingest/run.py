@@ -11,11 +11,12 @@ from msgspec import Struct
 
 from fanion.errors import AppError
 from fanion.events.blocks import Draft
+from fanion.forwarded import read_address
 from fanion.ingest.items import read_items
 from fanion.ingest.ledger import STORED, Dropped, Tally, count_of, joined
 from fanion.ingest.prepare import prepare
 from fanion.ingest.prepared import Arrived, Context, Drop, GeoIp, Prepared, ProjectRules
-from fanion.log.port import Entry, Envelope
+from fanion.log.port import USER_AGENT_CHARS_MAX, Entry, Envelope
 
 RulesOf = Callable[[int], ProjectRules]
 
@@ -103,8 +104,9 @@ class Preparation:
             entry.id,
             envelope.received_at,
             envelope.sent_at,
-            envelope.client_ip,
-            envelope.user_agent,
+            # Former versions, and whoever else writes the log, may have kept anything.
+            read_address(envelope.client_ip),
+            envelope.user_agent[:USER_AGENT_CHARS_MAX],
             self._rules_of(envelope.project_id),
             self._geoip,
         )

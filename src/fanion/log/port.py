@@ -6,13 +6,17 @@ from typing import Protocol
 
 import msgspec
 
+# What an envelope has beside its body is kept for each request, and used for each of its events.
+# Browsers and SDKs send less than 300 characters, apps that embed browsers up to 500.
+USER_AGENT_CHARS_MAX = 1_000
+
 
 class Envelope(msgspec.Struct, frozen=True, gc=False):
     """One accepted request.
 
     received_at: aware, UTC
-    client_ip:   the caller's address, already resolved from X-Forwarded-For; may be empty
-    user_agent:  as sent; may be empty
+    client_ip:   the client's address as `forwarded.read_address` returns it; may be empty
+    user_agent:  as sent, cut to USER_AGENT_CHARS_MAX; may be empty
     sent_at:     the client's clock at sending, when it said so
     body:        decompressed JSON, one item, an array of items or an object with `batch`
     historical:  an import that must never delay live events; decides the lane

@@ -14,8 +14,9 @@ from typing import Literal
 
 import structlog
 
-from fanion.callers import Caller, Client, Clients, network_of
+from fanion.callers import Caller, Client, Clients
 from fanion.errors import PermissionDenied, Throttled
+from fanion.forwarded import network_of
 from fanion.projects.keys import hash_key, kind_of, prefix_of
 from fanion.projects.memory import Expiring
 from fanion.projects.model import Principal

@@ -50,15 +50,15 @@ class ManagementRequest(Request[User, Principal, State]):
 
     @property
     def origin(self) -> str:
-        """Scheme and host; what a proxy forwards wins, the operator's own setting over both."""
+        """Scheme, host and the prefix of paths; what a trusted proxy tells wins, the operator's own
+        setting over both."""
         settings = self.app.state
         if settings.public_url:
             return str(settings.public_url).rstrip("/")
-        scheme, host = self.scope["scheme"], self.headers.get("host", "")
-        if settings.trust_forwarded:
-            scheme = _first(self.headers.get("x-forwarded-proto")) or scheme
-            host = _first(self.headers.get("x-forwarded-host")) or host
-        return f"{scheme}://{host}"
+        client = self.scope["client"]  # that of the connection
+        told = settings.proxies.base(client[0] if client else "", self.headers)
+        scheme = told.scheme or self.scope["scheme"]
+        return f"{scheme}://{told.host or self.headers.get('host', '')}{told.prefix}"
 
     async def values(self) -> Body:
         """The decoded body; raises what `rest.body.read_body` and `rest.form.read_form` do."""
@@ -118,8 +118,3 @@ class ManagementRequest(Request[User, Principal, State]):
         if field is None or not issubclass(field.annotation, Struct):
             return body.values
         return read_struct(field.annotation, body.values, form=body.form)
-
-
-def _first(forwarded: str | None) -> str:
-    """Of several proxies the one next to the client."""
-    return (forwarded or "").partition(",")[0].strip()

@@ -3,9 +3,9 @@
 import resource
 from collections import Counter
 from collections.abc import Callable
-from ipaddress import IPv6Address, ip_address
 
 from fanion.errors import AppError, Unavailable
+from fanion.forwarded import network_of, read_address
 
 # Each takes a file descriptor and a few kilobytes, idle ones between two requests included.
 CONNECTIONS_MAX = 16_384
@@ -40,7 +40,7 @@ class ConnectionCount:
     def opened(self, address: str) -> AppError | None:
         """Why a connection from there is one too many."""
         self._all += 1
-        place = client_network(address)
+        place = network_of(read_address(address))
         self._of_address[place] += 1
         if self._all > self._connections_max:
             return Unavailable("Too many connections are open. Please retry.")
@@ -53,18 +53,7 @@ class ConnectionCount:
 
     def closed(self, address: str) -> None:
         self._all -= 1
-        place = client_network(address)
+        place = network_of(read_address(address))
         self._of_address[place] -= 1
         if not self._of_address[place]:
             del self._of_address[place]
-
-
-def client_network(address: str) -> str:
-    """What counts as one client: an IPv4 address, or the /64 that an IPv6 client has."""
-    try:
-        parsed = ip_address(address.partition("%")[0])
-    except ValueError:
-        return address
-    if not isinstance(parsed, IPv6Address):
-        return str(parsed)
-    return str(parsed.ipv4_mapped or IPv6Address(int(parsed) >> 64 << 64))

@@ -10,6 +10,7 @@ from litestar.di import Provide
 from litestar.enums import MediaType
 from litestar.openapi import OpenAPIConfig
 
+from fanion.forwarded import TrustedProxies
 from fanion.projects.api import PersonalKeysApi, ProjectsApi, UsersApi
 from fanion.projects.auth import Authentication
 from fanion.projects.directory import Projects
@@ -34,7 +35,7 @@ class Management:
     controllers:     of the other domains; `fanion.rest` says how they are written
     dependencies:    by the name under which handlers ask for them, typed by their class
     public_url:      where clients reach this server; empty means the host they asked
-    trust_forwarded: whether a proxy in front tells host and scheme
+    proxies:         those whose word counts for scheme, host and prefix
     answered_elsewhere: paths of the API that hot routes answer, for the document
     """
 
@@ -46,7 +47,7 @@ class Management:
     body_bytes_max: int = BODY_BYTES_MAX
     upload_bytes_max: int = UPLOAD_BYTES_MAX
     public_url: str = ""
-    trust_forwarded: bool = True
+    proxies: TrustedProxies = field(default_factory=TrustedProxies)
     answered_elsewhere: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -133,7 +134,7 @@ def _application(parts: Management, openapi: OpenAPIConfig | None) -> Litestar:
     app.state.body_bytes_max = parts.body_bytes_max
     app.state.upload_bytes_max = parts.upload_bytes_max
     app.state.public_url = parts.public_url
-    app.state.trust_forwarded = parts.trust_forwarded
+    app.state.proxies = parts.proxies
     return app
 
 
