@@ -1,6 +1,7 @@
 """Person properties that events set by themselves. source: capture.md 3.3"""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 _CAMPAIGN = (
@@ -19,6 +20,7 @@ Properties = Mapping[str, Any]
 Changing = dict[str, Any]
 
 
+@lru_cache(256)  # of places for each event
 def initial_name(name: str) -> str:
     """`$current_url` → `$initial_current_url`, `utm_source` → `$initial_utm_source`"""
     return "$initial_" + name.removeprefix("$")

@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from datetime import datetime
-from itertools import chain, islice
+from datetime import UTC, datetime
+from functools import partial
+from itertools import chain, islice, zip_longest
 from time import monotonic, perf_counter
 from typing import TypeVar
+from uuid import UUID
 
 import structlog
 
@@ -18,18 +20,20 @@ from fanion.ingest.intake_consumer import Intake, LoadRules
 from fanion.ingest.ledger import Tally
 from fanion.ingest.mirror import mirrored
 from fanion.ingest.patience import Patience
+from fanion.ingest.pieces import named_before, pieces, with_ids
 from fanion.ingest.prepared import Drop, GeoIp
 from fanion.ingest.preparer_process import Preparer
 from fanion.ingest.repetitions_store import Repetitions
 from fanion.ingest.resolve import Known, Resolution
 from fanion.ingest.retry_consumer import LOOK_EVERY_S, Retries, error_text, first_error
 from fanion.ingest.run import PreparedRun, count_items, without_duplicates
-from fanion.ingest.store import IngestStore, NotOurs, Written
+from fanion.ingest.store import Begun, IngestStore, NotOurs, Written
 from fanion.log.port import AcceptLog, Entry
 from fanion.metrics import Metrics
 
 # How often a server that does not ingest looks whether it should.
 STAND_BY_S = 1.0
+LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)  # when nothing was accepted
 
 _T = TypeVar("_T")
 
@@ -84,6 +88,7 @@ class Consumer:
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
         self._stopping = asyncio.Event()
         self.position = 0
+        self._begun: Begun | None = None
 
     async def run(self) -> None:
         """Until `stop`; the run in hand is finished then."""
@@ -139,7 +144,7 @@ class Consumer:
         position = await self._patience.until_done(lambda: self._store.take(self._now()))
         await self._repetitions.recall(self._now())
         self._store.recent.forget()
-        self.position = position.at
+        self.position, self._begun = position.at, position.begun
         while self.position < position.claimed:
             entries = await self.intake.read(self.position)
             again = [entry for entry in entries if entry.id <= position.claimed]
@@ -149,6 +154,11 @@ class Consumer:
 
     async def _ingest(self, entries: Sequence[Entry], prepared: PreparedRun | None) -> None:
         """Returns when every entry is stored, or put aside as one that cannot be."""
+        if await self._is_for_pieces(entries[0], alone=len(entries) == 1):
+            await self._ingest_in_pieces(entries[0])
+            if rest := entries[1:]:
+                await self._ingest(rest, None)
+            return
         try:
             run = await self._without_repetitions(entries, prepared)
             stored = await self._patience.until_done(
@@ -167,10 +177,51 @@ class Consumer:
         if not stored:
             await self._ingest(entries, None)
             return
-        self.position = run.last
-        self.intake.stored()
         await self._repetitions.remember(run)
+        await self._done(run.last)
+
+    async def _done(self, last: int) -> None:
+        self.position = last
+        self.intake.stored()
         await self._trim()
+
+    async def _is_for_pieces(self, entry: Entry, *, alone: bool) -> bool:
+        """One that was begun so goes on so, whatever counts as too large by now."""
+        if self._begun is not None and self._begun.entry_id == entry.id:
+            return True
+        return alone and await self.intake.is_too_large(entry)
+
+    async def _ingest_in_pieces(self, entry: Entry) -> None:
+        """Each in a transaction of its own, which notes how far the envelope has come."""
+        begun = self._begun
+        start = begun.items if begun is not None and begun.entry_id == entry.id else 0
+        earlier = await asyncio.to_thread(named_before, entry, start)
+        coming = await asyncio.to_thread(pieces, entry, start, self.intake.budget)
+        for piece, following in zip_longest(coming, coming[1:]):
+            after = None if following is None else Begun(entry.id, following.start)
+            try:
+                run = await self._new_in_piece(piece, earlier)
+                store = partial(self._store_run, run, after)
+                await self._patience.until_done(partial(self._in_turn, store))
+                await self._repetitions.remember(run)
+            except NotOurs:
+                raise
+            except Exception as error:
+                await self._put_aside(await asyncio.to_thread(with_ids, piece), error, after)
+            self._begun = after
+        await self._done(entry.id)
+
+    async def _new_in_piece(self, piece: Entry, earlier: set[UUID]) -> PreparedRun:
+        """earlier: ids that items of former pieces were given; those of this one are added. What
+        the event store has of the envelope does not tell whether this piece brought it."""
+        run = await self.intake.prepared([piece])
+        again = {
+            key: dict.fromkeys(earlier.intersection(n), LONG_AGO) for key, n in run.named.items()
+        }
+        for uuids in run.named.values():
+            earlier.update(uuids)
+        run = await asyncio.to_thread(without_duplicates, run, again)
+        return await self._repetitions.left_out(run)
 
     async def _without_repetitions(
         self, entries: Sequence[Entry], prepared: PreparedRun | None
@@ -190,8 +241,11 @@ class Consumer:
                 self._store.recent.forget()
                 raise
 
-    async def _store_run(self, run: PreparedRun) -> bool:
-        """False when it has to be prepared again, now that the stores were read."""
+    async def _store_run(self, run: PreparedRun, begun: Begun | None = None) -> bool:
+        """False when it has to be prepared again, now that the stores were read.
+
+        begun: as of `IngestStore.writing`
+        """
         started = perf_counter()
         await self._store.claim(self.position, run.last, self._now())
         resolutions = await self._resolutions(run)
@@ -207,7 +261,7 @@ class Consumer:
             await inserting.put(await asyncio.to_thread(_mirrored, written, run.last))
             tally, now = await asyncio.to_thread(_tally, run, resolutions), self._now()
             async with self._store.writing(
-                written, tally, self.position, run.last, now
+                written, tally, self.position, run.last, now, begun
             ) as statements:
                 await statements
                 await inserting.stored()
@@ -265,17 +319,20 @@ class Consumer:
             self._log.warning("accept_log_not_trimmed", reason=str(error))
 
     async def _bury(self, entry: Entry, error: Exception) -> None:
+        await self._put_aside(entry, error, None)
+        self.position = entry.id
+        await self._trim()
+
+    async def _put_aside(self, entry: Entry, error: Exception, begun: Begun | None) -> None:
         error = first_error(error)
         self._log.error(
             "envelope_failed", exc_info=error, log_id=entry.id, project=entry.envelope.project_id
         )
         text, items = error_text(error), await asyncio.to_thread(count_items, entry.envelope.body)
         await self._patience.until_done(
-            lambda: self._store.bury(entry, items, self.position, text, self._now())
+            lambda: self._store.bury(entry, items, self.position, text, self._now(), begun)
         )
         self._metrics.dead_letters.inc()
-        self.position = entry.id
-        await self._trim()
 
     def _count(self, run: PreparedRun, seconds: float) -> None:
         self._metrics.ingested.inc(run.events)
@@ -301,7 +358,8 @@ def _token(consumer: str, run: PreparedRun, resolutions: Sequence[Resolution]) -
     first = next((one for one in resolutions if one.arrived), None)
     place = f"{first.project_id}-{first.arrived[0].prepared.uuid}" if first is not None else ""
     made = BLOCKS_VERSION if run.ahead is None else f"{BLOCKS_VERSION}a"
-    return f"{consumer}-{run.first}-{run.last}-{place}-{events}-{made}"
+    last = f"{run.last}+{run.start}" if run.start else f"{run.last}"
+    return f"{consumer}-{run.first}-{last}-{place}-{events}-{made}"
 
 
 def _resolutions(run: PreparedRun, known: Mapping[int, Known]) -> list[Resolution]:

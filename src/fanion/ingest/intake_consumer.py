@@ -7,6 +7,7 @@ from time import monotonic
 
 from fanion.ingest.courtesy import Courtesy
 from fanion.ingest.patience import Patience
+from fanion.ingest.pieces import LOCATED_OBJECT_BYTES, Budget, within
 from fanion.ingest.prepared import GeoIp, ProjectRules
 from fanion.ingest.preparer_process import Preparer
 from fanion.ingest.run import PreparedRun, prepare_run
@@ -31,6 +32,7 @@ class Intake:
     """load_rules: the rules of each of some projects, when they are not in memory from their store
     preparer:   of full runs; without one all are prepared here
     linger_s:   how long after a run the next small one begins
+    budget:     of a run
     types:      of groups (type → index) by project, as far as they are known
     """
 
@@ -59,6 +61,7 @@ class Intake:
         self._undisturbed = asyncio.Event()
         self._stored_at = 0.0
         self.linger_s = LINGER_S
+        self.budget = Budget() if geoip is None else Budget(object_bytes=LOCATED_OBJECT_BYTES)
         self.types: Mapping[int, Mapping[str, int]] = {}
 
     def begin(self, position: int) -> None:
@@ -101,6 +104,10 @@ class Intake:
     async def read(self, after: int) -> Sequence[Entry]:
         return await self._patience.until_done(lambda: self._read(after))
 
+    async def is_too_large(self, entry: Entry) -> bool:
+        """Whether it is to be ingested in pieces."""
+        return await _exceed([entry], self.budget)
+
     async def prepared(self, entries: Sequence[Entry]) -> PreparedRun:
         """With all that is in its events. raises: what an envelope that cannot be prepared does"""
         rules = await self._rules(entries)
@@ -127,7 +134,7 @@ class Intake:
         grows meanwhile."""
         while True:
             entries = await self.read(after)
-            if not self._is_full(entries):
+            if not await self._is_full(entries):
                 await self._idle.wait()
                 linger_s = self.linger_s if len(entries) < BUSY_ENVELOPES else BUSY_LINGER_S
                 await asyncio.sleep(max(0.0, self._stored_at + linger_s - monotonic()))
@@ -139,12 +146,18 @@ class Intake:
             )
 
     async def _read(self, after: int) -> Sequence[Entry]:
-        return await self._accepted.read(
+        entries = await self._accepted.read(
             after, RUN_ENVELOPES_MAX, self._courtesy.run_bytes_max, historical=self._historical
         )
+        if self.budget.surely_takes(entries):
+            return entries
+        return await asyncio.to_thread(within, entries, self.budget)
 
     async def _prepare(self, entries: Sequence[Entry]) -> PreparedRun | None:
-        """None for a run with an envelope that cannot be prepared; who stores it finds which."""
+        """None for a run with an envelope that cannot be prepared; who stores it finds which. None
+        too for an envelope that is to be ingested in pieces."""
+        if len(entries) == 1 and await self.is_too_large(entries[0]):
+            return None
         try:
             if prepared := await self._prepared_ahead(entries):
                 return prepared
@@ -156,7 +169,9 @@ class Intake:
     async def _prepared_ahead(self, entries: Sequence[Entry]) -> PreparedRun | None:
         """By the other process, when that pays and it is there. Beside many requests it would take
         a processor from those: single captures were a sixth fewer."""
-        if self._preparer is None or self._courtesy.is_crowded or not self._is_full(entries):
+        if self._preparer is None or self._courtesy.is_crowded:
+            return None
+        if not await self._is_full(entries):
             return None
         return await self._preparer.prepare(entries, await self._rules(entries), self.types)
 
@@ -164,8 +179,14 @@ class Intake:
         projects = {entry.envelope.project_id for entry in entries}
         return await self._patience.until_done(lambda: self._load_rules(projects))
 
-    def _is_full(self, entries: Sequence[Entry]) -> bool:
+    async def _is_full(self, entries: Sequence[Entry]) -> bool:
         if len(entries) >= RUN_ENVELOPES_MAX:
             return True
         size = sum(len(entry.envelope.body) for entry in entries)
-        return size >= self._courtesy.run_bytes_max // 2
+        if size >= self._courtesy.run_bytes_max // 2:
+            return True
+        return await _exceed(entries, self.budget.half())
+
+
+async def _exceed(entries: Sequence[Entry], budget: Budget) -> bool:
+    return not budget.surely_takes(entries) and await asyncio.to_thread(budget.exceeds, entries)

@@ -48,6 +48,7 @@ class Ahead:
 @dataclass(frozen=True, slots=True)
 class PreparedRun:
     """arrived: by project, in the order of arrival; dropped: items by reason
+    start:   of a piece of an envelope, as of its entry
     named:   the ids that clients gave to those that arrived, by project
     tally:   of the dropped items
     """
@@ -59,6 +60,7 @@ class PreparedRun:
     dropped: Mapping[Drop, int] = field(default_factory=dict)
     tally: Tally = field(default_factory=Tally)
     ahead: Ahead | None = None
+    start: int = 0
 
     @property
     def events(self) -> int:
@@ -111,7 +113,7 @@ class Preparation:
             self._geoip,
         )
         arrived: list[Arrived] = []
-        for index, item in enumerate(read_items(envelope.body)):
+        for index, item in enumerate(read_items(envelope.body), entry.start):
             outcome = prepare(item, context, index)
             if isinstance(outcome, Drop):
                 self._drop(envelope, outcome, item)
@@ -146,6 +148,7 @@ def prepare_run(
         named_ids(arrived),
         preparation.counts,
         preparation.tally(),
+        start=entries[0].start,
     )
 
 

@@ -46,18 +46,38 @@ class NotOurs(Exception):
     """Another server ingests from this log now."""
 
 
+# Of an envelope that is ingested in pieces: a row beside the consumer's own, whose `position` is
+# the envelope's id, and `claimed` how many of its items are done.
+BEGUN = ":begun"
+
+
 async def ingested_upto(records: Records) -> int:
     """The last place in the log that any consumer has done or claimed."""
-    rows = await records.fetch(select(log_positions.c.position, log_positions.c.claimed))
+    rows = await records.fetch(
+        select(log_positions.c.position, log_positions.c.claimed).where(
+            log_positions.c.consumer.not_like(f"%{BEGUN}")
+        )
+    )
     return max((max(row.position, row.claimed) for row in rows), default=0)
 
 
 @dataclass(frozen=True, slots=True)
+class Begun:
+    """How many items of an envelope are done, of which the others are not."""
+
+    entry_id: int
+    items: int
+
+
+@dataclass(frozen=True, slots=True)
 class Position:
-    """at: the last id that is done; claimed: the last id of the run in hand, or the same"""
+    """at: the last id that is done; claimed: the last id of the run in hand, or the same
+    begun: of the envelope behind it, unless that is of one that is done
+    """
 
     at: int
     claimed: int
+    begun: Begun | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,17 +148,25 @@ class IngestStore:
 
     @asynccontextmanager
     async def writing(
-        self, written: Sequence[Written], tally: Tally, position: int, done: int, now: datetime
+        self,
+        written: Sequence[Written],
+        tally: Tally,
+        position: int,
+        done: int,
+        now: datetime,
+        begun: Begun | None = None,
     ) -> AsyncGenerator[Awaitable[None]]:
         """All of it and the position, or nothing, committed when the body has ended well: the
         statements, which the body is given, run while it stores the events.
 
         tally:          of all items of the run, for the ledger
         position, done: the last ids of the run before and of this one
+        begun:          after a piece that is not the last of its envelope: the position stays
         raises:         NotOurs
         """
         async with self.records.write() as connection:
-            write = partial(_write, stand=self._at(position, now), written=written, tally=tally)
+            stand = self._at(position, now)
+            write = partial(_write, stand=stand, written=written, tally=tally, begun=begun)
             async with _beside(connection, partial(write, done=done)) as statements:
                 yield statements
         self._keep(written)
@@ -166,11 +194,21 @@ class IngestStore:
         self._keep(written)
 
     async def bury(
-        self, entry: Entry, items: int, position: int, error: str, now: datetime
+        self,
+        entry: Entry,
+        items: int,
+        position: int,
+        error: str,
+        now: datetime,
+        begun: Begun | None = None,
     ) -> None:
-        """Put an envelope that cannot be ingested aside, and step over it. raises: NotOurs"""
+        """Put an envelope, or a piece of one, that cannot be ingested aside, and step over it.
+
+        begun:  as of `writing`
+        raises: NotOurs
+        """
         async with self.records.write() as connection:
-            await connection.run_sync(_bury, self._at(position, now), entry, items, error)
+            await connection.run_sync(_bury, self._at(position, now), entry, items, error, begun)
 
     def _keep(self, written: Sequence[Written]) -> None:
         for part in written:
@@ -198,7 +236,12 @@ def _take(connection: Connection, consumer: str, holder: str, now: datetime) -> 
     if row.holder != holder and row.held_until > now:
         raise NotOurs(f"{row.holder} ingests until {row.held_until.isoformat()}")
     connection.execute(_of(consumer).values(holder=holder, held_until=now + HELD))
-    return Position(row.position, row.claimed)
+    begun = connection.execute(
+        select(log_positions).where(log_positions.c.consumer == consumer + BEGUN)
+    ).first()
+    if begun is None or begun.position <= row.position:
+        return Position(row.position, row.claimed)
+    return Position(row.position, row.claimed, Begun(begun.position, begun.claimed))
 
 
 def _begin(connection: Connection, consumer: str) -> Row[Any]:
@@ -282,10 +325,29 @@ def _hold(connection: Connection, stand: _Stand) -> None:
         raise NotOurs("another server ingests")
 
 
+def _step(connection: Connection, stand: _Stand, done: int, begun: Begun | None) -> None:
+    if begun is None:
+        _move(connection, stand, done, done)
+        return
+    _move(connection, stand, stand.position, stand.position)
+    values = {"position": begun.entry_id, "claimed": begun.items}
+    statement = upsert(connection.dialect, log_positions).values(
+        consumer=stand.consumer + BEGUN, holder="", held_until=_LONG_AGO, **values
+    )
+    connection.execute(
+        statement.on_conflict_do_update(index_elements=[log_positions.c.consumer], set_=values)
+    )
+
+
 def _write(
-    connection: Connection, stand: _Stand, written: Sequence[Written], tally: Tally, done: int
+    connection: Connection,
+    stand: _Stand,
+    written: Sequence[Written],
+    tally: Tally,
+    done: int,
+    begun: Begun | None,
 ) -> None:
-    _move(connection, stand, done, done)
+    _step(connection, stand, done, begun)
     _write_parts(connection, written, tally, done, stand.now)
     if stand.consumer != HISTORICAL:  # nobody wants to be told of what an import brings
         projects = {part.resolved.project_id for part in written}
@@ -318,6 +380,13 @@ def _counts(written: Sequence[Written]) -> Mapping[tuple[int, str], int]:
     return Counter((part.project_id, one.prepared.name) for part in parts for one in part.arrived)
 
 
-def _bury(connection: Connection, stand: _Stand, entry: Entry, items: int, error: str) -> None:
-    _move(connection, stand, entry.id, entry.id)
+def _bury(
+    connection: Connection,
+    stand: _Stand,
+    entry: Entry,
+    items: int,
+    error: str,
+    begun: Begun | None,
+) -> None:
+    _step(connection, stand, entry.id, begun)
     put_aside(connection, entry, items, error, stand.now)

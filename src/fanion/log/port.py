@@ -32,10 +32,14 @@ class Envelope(msgspec.Struct, frozen=True, gc=False):
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """An envelope with its place in the log. Ids only grow and are never used again."""
+    """An envelope with its place in the log. Ids only grow and are never used again.
+
+    start: of a piece of an envelope, how many items it had before these
+    """
 
     id: int
     envelope: Envelope
+    start: int = 0
 
 
 class Backlog(msgspec.Struct, frozen=True):
