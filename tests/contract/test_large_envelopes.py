@@ -13,10 +13,12 @@ from fanion.db.tables import dead_letters
 from fanion.events.blocks import Batch
 from fanion.events.event import EventRejected
 from fanion.events.store import EventStore
+from fanion.ingest.dead_letters_store import Chosen, DeadLetters
 from fanion.ingest.pieces import Budget
 from fanion.ingest.store import ingested_upto
 from fanion.log.port import Envelope
 from tests.application import Home, Json, Site, open_home, open_site
+from tests.awaited import until_soon
 from tests.deadly import Deadly, Killed
 from tests.management import NOW
 
@@ -39,11 +41,11 @@ class Refusing:
 
     def __init__(self, store: EventStore, refused: bytes) -> None:
         self._store = store
-        self._refused = refused
+        self.refused = refused
         self.inserts = 0
 
     async def insert(self, batch: Batch, token: str) -> None:
-        if any(self._refused in block.data for block in batch.events):
+        if any(self.refused in block.data for block in batch.events):
             raise EventRejected("one of these")
         self.inserts += bool(batch.events)
         await self._store.insert(batch, token)
@@ -146,6 +148,33 @@ async def test_a_piece_that_cannot_be_stored_is_put_aside_alone(
     assert stored == sorted(set(ALL_BUT_THE_REPEATED) - missing)
     assert told[2] == letter._mapping["items"] == len(aside) < 4
     assert told[0] == len(stored)
+
+
+async def test_a_large_dead_letter_is_tried_again_in_pieces(
+    records_url: str, events: EventStore, project_id: int, tmp_path: Path
+) -> None:
+    """It was put aside whole by a former version."""
+    refusing = Refusing(events, b"e")
+    async with (
+        open_site(records_url, cast(EventStore, refusing), tmp_path) as site,
+        open_home(site, project_id) as home,
+    ):
+        await home.capture(*(one for one in ITEMS if "uuid" not in one))
+        before = await counts(home)
+        limit(site)
+        refusing.refused = b"nothing of that"
+        letters = DeadLetters(site.records)
+        assert await letters.mark(Chosen(), NOW) == 1
+        await until_soon(lambda: all_tried(site), "the letters stay")
+
+        assert await names(home) == [f"e{n}" for n in range(9) if n not in (1, 7)]
+        assert (await home.person("ann"))["properties"] == {"n": 8}
+        assert before == (0, 0, 7)
+        assert await counts(home) == (7, 0, 0)
+
+
+async def all_tried(site: Site) -> bool:
+    return not await site.records.fetch(select(dead_letters.c.id))
 
 
 async def test_what_cannot_be_read_is_put_aside_whole(

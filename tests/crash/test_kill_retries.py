@@ -73,7 +73,7 @@ async def none_left(server: PreloadedServer) -> None:
     try:
         async with asyncio.timeout(60):
             while True:
-                if not await DeadLetters(records).marked():
+                if not [letter async for letter in DeadLetters(records).marked()]:
                     return
                 await asyncio.sleep(0.05)
     finally:

@@ -83,7 +83,12 @@ class Consumer:
         )
         self._repetitions = Repetitions(events, self._patience, historical=historical)
         self._retries = Retries(
-            store.letters, self.intake.prepared, self._store_letter, now, failures
+            store.letters,
+            self.intake.pieces_of_letter,
+            self.intake.prepared,
+            self._store_letter,
+            now,
+            failures,
         )
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
         self._stopping = asyncio.Event()

@@ -1,6 +1,6 @@
 """Requests that were accepted and could not be ingested, put aside with their error."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -31,7 +31,7 @@ _SHOWN = (
     func.length(_letter.body).label("body_bytes"),
 )
 _MARKED = (
-    select(dead_letters)
+    select(_letter.id)
     .where(_letter.retry_requested_at.is_not(None))
     .order_by(_letter.id)
     .limit(RETRIES_MAX)
@@ -116,9 +116,20 @@ class DeadLetters:
             dropped += some
         return dropped
 
-    async def marked(self) -> list[MarkedLetter]:
-        """Those to be tried again, with their bodies, RETRIES_MAX at most."""
-        return [_marked(row) for row in await self.records.fetch(_MARKED)]
+    async def marked(self) -> AsyncGenerator[MarkedLetter]:
+        """Those to be tried again, RETRIES_MAX at most; one body at a time is in memory."""
+        for [letter_id] in await self.records.fetch(_MARKED):
+            wanted = select(dead_letters).where(
+                _letter.id == letter_id, _letter.retry_requested_at.is_not(None)
+            )
+            for row in await self.records.fetch(wanted):
+                yield _marked(row)
+
+    async def split(self, letter: MarkedLetter, pieces: Sequence[tuple[Entry, int]]) -> None:
+        """Into letters of its pieces, each with its number of items, to be tried again too. The
+        ledger counts the same items. raises: LetterGone"""
+        async with self.records.write() as connection:
+            await connection.run_sync(_split, letter, pieces)
 
     async def fail(self, letter: MarkedLetter, error: str, now: datetime) -> None:
         """It was tried again in vain."""
@@ -183,6 +194,21 @@ def _drop_some(connection: Connection, chosen: Chosen) -> int:
     ).all()
     write_tally(connection, joined(*(moved(*row, DISCARDED) for row in gone)))
     return len(gone)
+
+
+def _split(
+    connection: Connection, letter: MarkedLetter, pieces: Sequence[tuple[Entry, int]]
+) -> None:
+    row = connection.execute(
+        delete(dead_letters)
+        .where(_letter.id == letter.id, _letter.retry_requested_at.is_not(None))
+        .returning(dead_letters)
+    ).first()
+    if row is None:
+        raise LetterGone(f"dead letter {letter.id}")
+    same = {name: value for name, value in row._mapping.items() if name != "id"}
+    rows = [{**same, "body": piece.envelope.body, "items": items} for piece, items in pieces]
+    connection.execute(dead_letters.insert(), rows)
 
 
 def _marked(row: Row[Any]) -> MarkedLetter:

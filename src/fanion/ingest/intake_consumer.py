@@ -7,10 +7,10 @@ from time import monotonic
 
 from fanion.ingest.courtesy import Courtesy
 from fanion.ingest.patience import Patience
-from fanion.ingest.pieces import LOCATED_OBJECT_BYTES, Budget, within
+from fanion.ingest.pieces import LOCATED_OBJECT_BYTES, Budget, pieces, with_ids, within
 from fanion.ingest.prepared import GeoIp, ProjectRules
 from fanion.ingest.preparer_process import Preparer
-from fanion.ingest.run import PreparedRun, prepare_run
+from fanion.ingest.run import PreparedRun, count_items, prepare_run
 from fanion.log.port import AcceptLog, Entry
 
 # Of single events, which come with many requests: more at once would only cost memory.
@@ -108,6 +108,12 @@ class Intake:
         """Whether it is to be ingested in pieces."""
         return await _exceed([entry], self.budget)
 
+    async def pieces_of_letter(self, entry: Entry) -> list[tuple[Entry, int]]:
+        """With ids of their own, and how many items each has; none of one that is small enough."""
+        if not await self.is_too_large(entry):
+            return []
+        return await asyncio.to_thread(_letters, entry, self.budget)
+
     async def prepared(self, entries: Sequence[Entry]) -> PreparedRun:
         """With all that is in its events. raises: what an envelope that cannot be prepared does"""
         rules = await self._rules(entries)
@@ -190,3 +196,10 @@ class Intake:
 
 async def _exceed(entries: Sequence[Entry], budget: Budget) -> bool:
     return not budget.surely_takes(entries) and await asyncio.to_thread(budget.exceeds, entries)
+
+
+def _letters(entry: Entry, budget: Budget) -> list[tuple[Entry, int]]:
+    # Ids make the smallest items half as costly again; none is to be cut a second time, which would
+    # bring the pieces out of their order.
+    found = map(with_ids, pieces(entry, 0, budget.half()))
+    return [(piece, count_items(piece.envelope.body)) for piece in found]

@@ -1,6 +1,7 @@
 """Dead letters that an operator wants tried again, ingested between the runs of a lane."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import aclosing
 from datetime import datetime
 from time import monotonic
 
@@ -17,23 +18,28 @@ from fanion.log.port import Entry
 LOOK_EVERY_S = 1.0  # one read through an index
 
 Prepare = Callable[[Sequence[Entry]], Awaitable[PreparedRun]]
+# With ids of their own, and how many items each has.
+PiecesOf = Callable[[Entry], Awaitable[Sequence[tuple[Entry, int]]]]
 StoreLetter = Callable[[MarkedLetter, PreparedRun], Awaitable[None]]
 
 
 class Retries:
-    """prepare, store: of the consumer between whose runs it is done
+    """pieces_of:      those of an envelope that is too large to be ingested as one
+    prepare, store: of the consumer between whose runs it is done
     failures:       of stores
     """
 
     def __init__(
         self,
         letters: DeadLetters,
+        pieces_of: PiecesOf,
         prepare: Prepare,
         store: StoreLetter,
         now: Callable[[], datetime],
         failures: Counter,
     ) -> None:
         self._letters = letters
+        self._pieces_of = pieces_of
         self._prepare = prepare
         self._store = store
         self._now = now
@@ -49,8 +55,9 @@ class Retries:
         if monotonic() < self._look_at:
             return
         try:
-            for letter in await self._letters.marked():
-                await self._retry(letter)
+            async with aclosing(self._letters.marked()) as marked:
+                async for letter in marked:
+                    await self._retry(letter)
         except (RecordsUnavailable, EventStoreUnavailable, OSError) as error:
             self._failures.inc()
             self._log.warning("retries_wait", reason=str(error))
@@ -59,6 +66,8 @@ class Retries:
 
     async def _retry(self, letter: MarkedLetter) -> None:
         try:
+            if await self._split(letter):
+                return
             run = await self._prepare([letter.entry])
             await self._store(letter, run)
         except (NotOurs, RecordsUnavailable, EventStoreUnavailable, OSError):
@@ -69,6 +78,14 @@ class Retries:
             await self._failed(letter, error)
         else:
             self._log.info("dead_letter_ingested", log_id=letter.entry.id, events=run.events)
+
+    async def _split(self, letter: MarkedLetter) -> bool:
+        """One that would take too much memory becomes several, which the next look finds."""
+        found = await self._pieces_of(letter.entry)
+        if len(found) < 2:
+            return False
+        await self._letters.split(letter, found)
+        return True
 
     async def _failed(self, letter: MarkedLetter, error: Exception) -> None:
         error = first_error(error)
