@@ -17,6 +17,7 @@ from fanion.cli_posthog import import_posthog
 from fanion.cli_serve import HELP, serve
 from fanion.cli_transfer import export_project, import_project
 from fanion.clock import utc_now
+from fanion.data_folder import make_data_folder
 from fanion.db.engine import Records
 from fanion.db.migrate import migrate as migrate_records
 from fanion.doctor import examine
@@ -83,7 +84,7 @@ def migrate(data: Data = None) -> None:
     """Bring the records store to this version's schema; `serve` does it too."""
 
     async def work() -> None:
-        settings.data.mkdir(parents=True, exist_ok=True)
+        make_data_folder(settings)
         await migrate_records(settings.records_url)
 
     settings = settings_of(data=data)

@@ -1,11 +1,21 @@
-"""The data folder, which one process at a time holds."""
+"""The data folder, which one process at a time holds, and which only its user may read."""
 
 import fcntl
+import os
+import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import structlog
 
 from fanion.config import Settings
+
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+# What a server makes in its folder, each with what its engine writes beside it.
+_FILES = ("records.db", "accept-log.db", "accept-log.lock", "kept-flags.db", "serving.lock")
+_BESIDE = ("", "-wal", "-shm", "-journal")
 
 
 class DataFolderTaken(Exception):
@@ -21,8 +31,11 @@ class DataFolderTaken(Exception):
 
 @contextmanager
 def data_folder(settings: Settings, address: str = "") -> Iterator[None]:
-    """Make the folder, and hold it. address: to be told to others. raises: DataFolderTaken"""
-    settings.data.mkdir(parents=True, exist_ok=True)
+    """Make the folder, close it to others, and hold it. address: to be told to others
+
+    raises: DataFolderTaken
+    """
+    make_data_folder(settings)
     with (settings.data / "serving.lock").open("a+") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -32,4 +45,70 @@ def data_folder(settings: Settings, address: str = "") -> Iterator[None]:
         lock.truncate(0)
         lock.write(address)
         lock.flush()
+        if still_open := close_to_others(settings):
+            structlog.get_logger().warning(
+                "data_readable_by_others", path=str(still_open[0]), more=len(still_open) - 1
+            )
         yield
+
+
+def make_data_folder(settings: Settings) -> None:
+    settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+def close_to_others(settings: Settings) -> list[Path]:
+    """Take from all but the owner what earlier versions let them do.
+
+    returns: what stays open, because it belongs to another user, or is shared as /tmp is
+    """
+    events = _events_folder(settings)
+    if events is not None and _is_open(events):
+        for folder, _, files in os.walk(events, topdown=False):
+            for path in (*(Path(folder, name) for name in files), Path(folder)):
+                _close(path)  # the uppermost last: until then the next start begins again
+    for path in _own(settings):
+        _close(path)
+    return open_to_others(settings)
+
+
+def open_to_others(settings: Settings) -> list[Path]:
+    """What others may read or write of the data folder, and of embedded stores outside of it."""
+    return [path for path in _own(settings) if _is_open(path)]
+
+
+def _own(settings: Settings) -> Iterator[Path]:
+    """What a server makes there. Files that others put beside it are theirs."""
+    files = [settings.data.resolve() / name for name in _FILES]
+    records = urlsplit(settings.records_url)
+    if records.scheme.partition("+")[0] == "sqlite":
+        files.append(Path(records.path[1:]).resolve())
+    for file in dict.fromkeys(files):
+        yield from (file.with_name(file.name + end) for end in _BESIDE)
+    if (events := _events_folder(settings)) is not None:
+        yield events
+    yield settings.data.resolve()
+
+
+def _events_folder(settings: Settings) -> Path | None:
+    url = urlsplit(settings.event_store_url)
+    return Path(unquote(url.path)).resolve() if url.scheme == "chdb" else None
+
+
+def _close(path: Path) -> None:
+    mode = _mode(path)
+    if mode & _OTHERS and not mode & stat.S_ISVTX:
+        with suppress(OSError):  # what stays open is told
+            path.chmod(mode & ~_OTHERS)
+
+
+def _is_open(path: Path) -> bool:
+    return bool(_mode(path) & _OTHERS)
+
+
+def _mode(path: Path) -> int:
+    """0 for what is not there, and for what leads elsewhere."""
+    try:
+        mode = path.lstat().st_mode
+    except OSError:
+        return 0
+    return 0 if stat.S_ISLNK(mode) else stat.S_IMODE(mode)

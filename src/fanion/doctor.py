@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 
 from fanion.config import Settings
+from fanion.data_folder import make_data_folder, open_to_others
 from fanion.db.engine import RecordsUnavailable, open_records
 from fanion.db.migrate import schema_is_current
 from fanion.events.event import EventStoreUnavailable
@@ -30,11 +31,12 @@ class Finding:
 
 
 async def examine(settings: Settings, now: datetime) -> list[Finding]:
-    settings.data.mkdir(parents=True, exist_ok=True)
+    make_data_folder(settings)
     return [
         Finding("settings", True, repr(settings)),
         _versions(),
         _disk(settings),
+        _permissions(settings),
         _clock(now),
         _proxies(settings),
         await _checked("records store", _records, settings),
@@ -56,6 +58,15 @@ def _disk(settings: Settings) -> Finding:
         f"{free / 1024**3:.1f} GiB free at {settings.data.resolve()}",
         "" if free >= DISK_FREE_BYTES_MIN else "Make room: a full disk stops capture.",
     )
+
+
+def _permissions(settings: Settings) -> Finding:
+    found = open_to_others(settings)
+    if not found:
+        return Finding("permissions", True, "nobody else may read the data")
+    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+    advice = "A start closes them; those of another user: chown, then chmod go= them."
+    return Finding("permissions", False, f"others may read {found[0]}{more}", advice)
 
 
 def _clock(now: datetime) -> Finding:

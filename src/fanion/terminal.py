@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fanion.config import Settings, SettingsError, read_settings
-from fanion.data_folder import DataFolderTaken
+from fanion.data_folder import DataFolderTaken, make_data_folder
 from fanion.db.engine import Records, RecordsUnavailable, open_records
 from fanion.db.migrate import migrate as migrate_records
 from fanion.errors import AppError
@@ -41,7 +41,7 @@ def settings_of(**flags: Any) -> Settings:
 
 def with_records(settings: Settings, work: Callable[[Records], Coroutine[Any, Any, T]]) -> T:
     async def opened() -> T:
-        settings.data.mkdir(parents=True, exist_ok=True)
+        make_data_folder(settings)
         await migrate_records(settings.records_url)
         records = await open_records(settings.records_url)
         try:

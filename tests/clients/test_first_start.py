@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from fanion.__main__ import UMASK
 from fanion.cli import app
 from tests import plain_http
 from tests.preloaded import run_fanion
@@ -38,7 +39,11 @@ def environment(data: Path, settings: Mapping[str, str]) -> dict[str, str]:
 def fanion(data: Path, *arguments: str, **settings: str) -> Done:
     """The command, in this process: starting one costs seconds on a busy machine."""
     changed: dict[str, str | None] = dict.fromkeys(k for k in os.environ if k.startswith("FANION_"))
-    done = CliRunner().invoke(app, arguments, env=changed | environment(data, settings))
+    before = os.umask(UMASK)  # as the command itself begins
+    try:
+        done = CliRunner().invoke(app, arguments, env=changed | environment(data, settings))
+    finally:
+        os.umask(before)
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
     return Done(done.exit_code, done.stdout, done.stderr)
 
