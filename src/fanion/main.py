@@ -22,10 +22,10 @@ from fanion.ingestion_parts import Ingestion, backlogs
 from fanion.insight_parts import build_insight_parts
 from fanion.logs import LineWriter
 from fanion.management_parts import ManagementParts, build_management
-from fanion.public_parts import PublicParts, reason, telemetry
+from fanion.public_parts import PublicParts, check_records, telemetry
 from fanion.server.application import Application
 from fanion.server.management import management_app
-from fanion.server.probes import Check, Probes
+from fanion.server.probes import OK, Check, Checked, Probes, State
 from fanion.server.public import public_routes
 from fanion.webhook_parts import WebhookParts, build_webhook_parts
 
@@ -120,23 +120,21 @@ def _application(
 def _checks(
     settings: Settings, public: PublicParts, events: EventStore, consumers: tuple[Consumer, ...]
 ) -> Mapping[str, Check]:
-    async def records() -> str | None:
-        return await reason(public.records)
-
-    async def event_store() -> str | None:
+    async def event_store() -> Checked:
         try:
             await events.ping()
         except EventStoreUnavailable as error:
-            return str(error)
-        return None
+            return Checked(State.UNREACHABLE, str(error))
+        return OK
 
-    async def accept_log() -> str | None:
+    async def accept_log() -> Checked:
         try:
             waiting = sum(lane.bytes for lane in await backlogs(public.log, consumers))
         except OSError as error:
-            return str(error)
-        return "full" if waiting >= settings.accept_log_bytes_max else None
+            return Checked(State.UNREACHABLE, str(error))
+        return Checked(State.FULL) if waiting >= settings.accept_log_bytes_max else OK
 
+    records = partial(check_records, public.records)
     return {"records": records, "events": event_store, "accept_log": accept_log}
 
 

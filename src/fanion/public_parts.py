@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from fanion.callers import Clients
@@ -24,7 +25,7 @@ from fanion.log.sqlite import open_sqlite_log
 from fanion.logs import LineWriter
 from fanion.metrics import Metrics
 from fanion.server.application import Application
-from fanion.server.probes import Probes
+from fanion.server.probes import OK, Checked, Probes, State
 from fanion.server.public import public_routes
 from fanion.server.telemetry import Telemetry
 
@@ -116,9 +117,7 @@ def build_capture(
 def opening_application(settings: Settings, public: PublicParts, lines: LineWriter) -> Application:
     """What is served until everything is: whoever needs more is told to come back."""
 
-    async def records() -> str | None:
-        return await reason(public.records)
-
+    records = partial(check_records, public.records)
     probes = Probes({"records": records, "events": _opening}, public.metrics, _nothing)
     return Application(
         public_routes(public.capture, public.flags.endpoints, probes),
@@ -135,17 +134,16 @@ def telemetry(
     return Telemetry(metrics, lines, requests, Clients(proxies))
 
 
-async def reason(records: Records) -> str | None:
-    """Why the records store does not answer; None when it does."""
+async def check_records(records: Records) -> Checked:
     try:
         await records.ping()
     except RecordsUnavailable as error:
-        return str(error)
-    return None
+        return Checked(State.UNREACHABLE, str(error))
+    return OK
 
 
-async def _opening() -> str:
-    return "is being opened"
+async def _opening() -> Checked:
+    return Checked(State.OPENING)
 
 
 async def _nothing() -> None:

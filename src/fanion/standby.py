@@ -18,10 +18,8 @@ from fanion.logs import LineWriter
 from fanion.metrics import Metrics
 from fanion.public_parts import telemetry
 from fanion.server.application import Application
-from fanion.server.probes import Probes
+from fanion.server.probes import Checked, Probes, State
 from fanion.server.public import routes_without_stores
-
-_REASON = "cannot be opened"
 
 
 @asynccontextmanager
@@ -62,8 +60,8 @@ async def _refuse_management(scope: Any, receive: Any, send: Any) -> None:
     raise Unavailable("The records store cannot be reached. Please retry.")
 
 
-async def _down() -> str:
-    return _REASON
+async def _down() -> Checked:
+    return Checked(State.UNREACHABLE)
 
 
 async def _nothing() -> None:

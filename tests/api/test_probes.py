@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 
 from fanion.events.store import EventStore
 from fanion.projects.keys import mask
+from fanion.http import Request
+from fanion.metrics import Metrics
+from fanion.server.probes import OK, Checked, Probes, State
 from tests.application import Home, Site, open_home, open_site
-
-REASON = "the event store cannot be reached"
 
 
 async def test_a_living_process_is_healthy(site: Site) -> None:
@@ -41,7 +43,7 @@ async def test_not_ready_while_a_store_is_down(site: Site) -> None:
     assert down.status_code == 503
     assert down.json() == {
         "status": "not ready",
-        "checks": {"records": "ok", "events": REASON, "accept_log": "ok"},
+        "checks": {"records": "ok", "events": "unreachable", "accept_log": "ok"},
     }
     assert up.status_code == 200
 
@@ -62,6 +64,59 @@ async def samples(site: Site) -> dict[str, float]:
     for store in ("records", "events"):
         found[store] = await site.metric("fanion_store_seconds_count", store=store)
     return found
+
+
+async def nothing() -> None:
+    """To refresh."""
+
+
+async def test_a_stranger_learns_no_more_of_a_store_than_that_it_is_away() -> None:
+    """Error texts of stores carry addresses, users, even statements."""
+    found = [
+        Checked(State.UNREACHABLE, "postgresql://fanion:s3cret@10.1.2.3/db: refused"),
+        Checked(State.UNREACHABLE, "postgresql://fanion:s3cret@10.1.2.3/db: refused"),
+        OK,
+    ]
+
+    async def records() -> Checked:
+        return found.pop(0)
+
+    probes = Probes({"records": records}, Metrics(), nothing)
+    asked = Request("GET", "/_ready", "", {}, "", b"")
+    with structlog.testing.capture_logs() as lines:
+        answers = [await probes.ready(asked) for _ in range(3)]
+
+    down = b'{"status":"not ready","checks":{"records":"unreachable"}}'
+    assert [one.body for one in answers] == [
+        down,
+        down,
+        b'{"status":"ready","checks":{"records":"ok"}}',
+    ]
+    assert [(line["event"], line.get("reason", "")) for line in lines] == [
+        ("store_not_ready", "postgresql://fanion:s3cret@10.1.2.3/db: refused"),
+        ("store_ready", ""),
+    ]
+
+
+async def test_stores_are_asked_once_for_all_who_ask_at_once() -> None:
+    asked, may_answer = 0, asyncio.Event()
+
+    async def records() -> Checked:
+        nonlocal asked
+        asked += 1
+        await may_answer.wait()
+        return OK
+
+    probes = Probes({"records": records}, Metrics(), nothing)
+    request = Request("GET", "/_ready", "", {}, "", b"")
+    waiting = [asyncio.create_task(probes.ready(request)) for _ in range(50)]
+    waiting[0].cancel()  # a client that left takes the answer from nobody
+    await asyncio.sleep(0)
+    may_answer.set()
+    answers = await asyncio.gather(*waiting[1:])
+
+    assert asked == 1
+    assert {answer.status for answer in answers} == {200}
 
 
 async def test_metrics_count_what_happens(home: Home) -> None:

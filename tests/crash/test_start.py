@@ -78,7 +78,7 @@ def test_whoever_needs_more_is_told_to_come_back(opening: Opening) -> None:
     ready = opening.get("/_ready")
     events = opening.get(f"/api/projects/{opening.keys.project_id}/events/")
 
-    checks = {"records": "ok", "events": "is being opened"}
+    checks = {"records": "ok", "events": "opening"}
     assert (ready.status_code, ready.json()) == (503, {"status": "not ready", "checks": checks})
     assert (events.status_code, events.json()) == (503, STARTING)
     assert events.headers["retry-after"] == "1"
