@@ -20,6 +20,7 @@ async def status(application: Application, method: str, path: str) -> int:
         answer = await client.request(method, path)
     if answer.status_code == 404:
         assert answer.json() == NOWHERE
+        assert answer.headers.get_list("x-content-type-options") == ["nosniff"]
     return answer.status_code
 
 

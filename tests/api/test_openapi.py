@@ -1,12 +1,17 @@
 """The API's own description, for programs and for people."""
 
+import asyncio
 import re
+from base64 import b64encode
 from collections.abc import AsyncIterator, Iterator
+from hashlib import sha256
+from threading import get_ident
 from typing import Any
 
 import pytest
 
 from fanion.db.engine import open_records
+from fanion.server.docs import DescribedApi
 from tests.management import Workspace, open_workspace
 
 
@@ -128,3 +133,93 @@ async def test_the_page_for_people_names_every_operation_and_loads_nothing(
         assert f">{path}</code>" in response.text
         assert operation["summary"].replace("'", "&#x27;") in response.text
     assert re.findall(r"<script|<link|<img|@import|//[a-z]", response.text) == []
+
+
+async def test_the_page_may_do_nothing_but_be_read(workspace: Workspace) -> None:
+    async with workspace.client_with(None) as client:
+        response = await client.get("/api/docs/")
+
+    [style] = re.findall(r"<style>(.*?)</style>", response.text, re.DOTALL)
+    allowed = b64encode(sha256(style.encode()).digest()).decode()
+    policy = response.headers["content-security-policy"].split("; ")
+    assert policy == [
+        "default-src 'none'",
+        f"style-src 'sha256-{allowed}'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+    ]
+    assert not re.search(r"\sstyle=|\son[a-z]+=", response.text)
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/api/docs/", 200),
+        ("/api/schema/", 200),
+        ("/api/projects/", 200),
+        ("/api/projects/?limit=x", 200),
+        ("/api/nothing/", 404),
+        ("/api/projects/0/", 404),
+    ],
+)
+async def test_no_answer_passes_for_another_kind(
+    workspace: Workspace, path: str, status: int
+) -> None:
+    response = await workspace.client.get(path)
+
+    assert response.status_code == status
+    assert response.headers.get_list("x-content-type-options") == ["nosniff"]
+
+
+@pytest.mark.parametrize("path", ["/api/docs/", "/api/schema/"])
+async def test_what_a_client_has_is_not_sent_again(workspace: Workspace, path: str) -> None:
+    async with workspace.client_with(None) as client:
+        first = await client.get(path)
+        etag = first.headers["etag"]
+        again = await client.get(path, headers={"if-none-match": f'"other", W/{etag}'})
+        other = await client.get(path, headers={"if-none-match": '"other"'})
+
+    assert re.fullmatch(r'"[0-9a-f]{32}"', etag)
+    assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", etag)
+    assert (other.status_code, other.content) == (200, first.content)
+
+
+EMPTY: dict[str, Any] = {
+    "info": {"title": "x", "version": "1"},
+    "paths": {},
+    "components": {"schemas": {}},
+}
+
+
+async def test_the_document_is_made_once_and_beside_the_event_loop() -> None:
+    threads: list[int] = []
+
+    def describe() -> dict[str, Any]:
+        threads.append(get_ident())
+        return EMPTY
+
+    described = DescribedApi(describe)
+    first, *others = [asyncio.create_task(described.pages()) for _ in range(20)]
+    await asyncio.sleep(0)
+    first.cancel()
+    found = await asyncio.gather(*others)
+
+    assert len(threads) == 1
+    assert threads[0] != get_ident()
+    assert all(one is found[0] for one in (*found, await described.pages()))
+
+
+async def test_a_document_that_could_not_be_made_is_made_by_the_next_who_asks() -> None:
+    failures = [RuntimeError("no room")]
+
+    def describe() -> dict[str, Any]:
+        if failures:
+            raise failures.pop()
+        return EMPTY
+
+    described = DescribedApi(describe)
+    with pytest.raises(RuntimeError, match="no room"):
+        await described.pages()
+
+    assert (await described.pages()).schema.body.startswith(b'{"info"')

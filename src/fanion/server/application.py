@@ -18,6 +18,7 @@ from fanion.server.routes import Route, Routes
 from fanion.server.telemetry import Telemetry
 
 _JSON = ("content-type", "application/json")
+_NOT_SNIFFED = ("x-content-type-options", "nosniff")
 _INTERNAL = AppError().body()
 # `OPTIONS *` asks what the server can do, whichever the path. source: RFC 9110 section 9.3.7
 WHOLE_SERVER = "*"
@@ -130,7 +131,7 @@ class Application:
     ) -> int:
         """asked: is told whose key it carries"""
         state: dict[str, Any] = {"request_id": request_id}
-        extra = [("x-request-id", request_id)]
+        extra = [("x-request-id", request_id), _NOT_SNIFFED]
         try:
             if scope.path == WHOLE_SERVER:
                 exchange.response_bytes(200, [("allow", ", ".join(METHODS)), *extra], b"")

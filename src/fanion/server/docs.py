@@ -1,7 +1,14 @@
 """The OpenAPI document as one page that needs nothing from elsewhere."""
 
+import asyncio
+from base64 import b64encode
+from collections.abc import Callable
+from hashlib import sha256
 from html import escape
 from typing import Any
+
+import msgspec
+from msgspec import Struct
 
 from fanion.server.openapi import operations, resolve
 
@@ -31,6 +38,57 @@ The machine-readable description is at <a href="/api/schema/">/api/schema/</a>.<
 {"type": "validation_error", "code": "required",
  "detail": "This field is required.", "attr": "name"}</pre>
 """
+
+
+# The page runs no script, loads nothing and stands in nobody's frame; its own style is let in.
+_STYLE_HASH = b64encode(sha256(_STYLE.encode()).digest()).decode()
+CONTENT_SECURITY_POLICY = (
+    f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+
+class Page(Struct, frozen=True):
+    """etag: of these bytes"""
+
+    body: bytes
+    etag: str
+
+
+class Pages(Struct, frozen=True):
+    schema: Page
+    documentation: Page
+
+
+class DescribedApi:
+    """The OpenAPI document and the page made of it, encoded; made in a thread when one of them is
+    first asked for, once for all who ask meanwhile: it takes most of a second."""
+
+    def __init__(self, describe: Callable[[], dict[str, Any]]) -> None:
+        """describe: makes the document"""
+        self._describe = describe
+        self._making: asyncio.Task[Pages] | None = None
+
+    async def pages(self) -> Pages:
+        """Whoever leaves takes it from nobody; what failed is tried again by the next."""
+        if self._making is None or self._has_failed():
+            self._making = asyncio.create_task(asyncio.to_thread(self._make))
+        return await asyncio.shield(self._making)
+
+    def _has_failed(self) -> bool:
+        making = self._making
+        if making is None or not making.done():
+            return False
+        return making.cancelled() or making.exception() is not None
+
+    def _make(self) -> Pages:
+        schema = self._describe()
+        documentation = documentation_page(schema).encode()
+        return Pages(_page(msgspec.json.encode(schema)), _page(documentation))
+
+
+def _page(body: bytes) -> Page:
+    return Page(body, f'"{sha256(body).hexdigest()[:32]}"')
 
 
 def documentation_page(schema: dict[str, Any]) -> str:

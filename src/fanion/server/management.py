@@ -5,12 +5,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, cast
 
-from litestar import Controller, Litestar, get
+from litestar import Controller, Litestar, Response, get
+from litestar.datastructures import MutableScopeHeaders
 from litestar.di import Provide
 from litestar.enums import MediaType
 from litestar.openapi import OpenAPIConfig
+from litestar.types import Message, Scope
 
 from fanion.forwarded import TrustedProxies
+from fanion.http import is_known_version
 from fanion.projects.api import PersonalKeysApi, ProjectsApi, UsersApi
 from fanion.projects.auth import Authentication
 from fanion.projects.directory import Projects
@@ -18,7 +21,7 @@ from fanion.projects.request import ManagementRequest
 from fanion.rest.body import Body
 from fanion.server.allowed import tell_methods
 from fanion.server.asgi import AsgiApp
-from fanion.server.docs import documentation_page
+from fanion.server.docs import CONTENT_SECURITY_POLICY, DescribedApi, Page
 from fanion.server.encoding import encode_answer
 from fanion.server.gate import gate
 from fanion.server.openapi import document, openapi_config
@@ -55,7 +58,11 @@ def management_app(parts: Management) -> AsgiApp:
     """Everything under /api/ that no hot route answers. An ASGI application; it needs no
     lifespan. Paths are served with and without their last slash."""
     app = _application(parts, None)
-    app.state.pages = _Pages(parts)
+    # A twin that never serves: with a configuration of its own the framework adds routes, and
+    # pages that load scripts from elsewhere.
+    app.state.described = DescribedApi(
+        lambda: document(_application(parts, openapi_config()), parts.answered_elsewhere)
+    )
     # The framework types its messages more narrowly than servers and clients of ASGI do.
     return _closing_bodies(cast(AsgiApp, app))
 
@@ -75,41 +82,30 @@ def _closing_bodies(app: AsgiApp) -> AsgiApp:
     return run
 
 
-class _Pages:
-    """The OpenAPI document and the page made of it, built when first asked for."""
-
-    def __init__(self, parts: Management) -> None:
-        self._parts = parts
-        self._schema: dict[str, Any] | None = None
-
-    def schema(self) -> dict[str, Any]:
-        if self._schema is None:
-            # A twin that never serves: with a configuration of its own the framework adds
-            # routes, and pages that load scripts from elsewhere.
-            self._schema = document(
-                _application(self._parts, openapi_config()), self._parts.answered_elsewhere
-            )
-        return self._schema
-
-    def documentation(self) -> str:
-        return documentation_page(self.schema())
+@get("/api/schema", public=True, include_in_schema=False)
+async def _schema(request: ManagementRequest) -> Response[bytes]:
+    return _served(request, (await request.app.state.described.pages()).schema, MediaType.JSON)
 
 
-@get("/api/schema", public=True, include_in_schema=False, sync_to_thread=False)
-def _schema(request: ManagementRequest) -> dict[str, Any]:
-    schema: dict[str, Any] = request.app.state.pages.schema()
-    return schema
+@get("/api/docs", public=True, include_in_schema=False)
+async def _documentation(request: ManagementRequest) -> Response[bytes]:
+    pages = await request.app.state.described.pages()
+    shown = _served(request, pages.documentation, MediaType.HTML)
+    shown.headers["content-security-policy"] = CONTENT_SECURITY_POLICY
+    return shown
 
 
-@get(
-    "/api/docs",
-    public=True,
-    include_in_schema=False,
-    sync_to_thread=False,
-    media_type=MediaType.HTML,
-)
-def _documentation(request: ManagementRequest) -> str:
-    return str(request.app.state.pages.documentation())
+def _served(request: ManagementRequest, page: Page, kind: MediaType) -> Response[bytes]:
+    headers = {"etag": page.etag, "cache-control": "no-cache"}
+    if is_known_version(request.headers.get("if-none-match"), page.etag):
+        return Response(b"", status_code=304, headers=headers)
+    return Response(page.body, media_type=kind, headers=headers)
+
+
+async def _sniff_nothing(message: Message, scope: Scope) -> None:
+    """What clients sent, and is shown to them again, must not pass for a page or a script."""
+    if message["type"] == "http.response.start":
+        MutableScopeHeaders.from_message(message)["x-content-type-options"] = "nosniff"
 
 
 def _application(parts: Management, openapi: OpenAPIConfig | None) -> Litestar:
@@ -123,7 +119,7 @@ def _application(parts: Management, openapi: OpenAPIConfig | None) -> Litestar:
         dependencies={name: _provide(value) for name, value in given.items()},
         guards=[gate(parts.authentication, parts.projects)],
         after_request=encode_answer,
-        before_send=[tell_methods],
+        before_send=[tell_methods, _sniff_nothing],
         exception_handlers={Exception: error_renderer(parts.body_bytes_max)},
         request_class=ManagementRequest,
         request_max_body_size=parts.body_bytes_max,
