@@ -2,6 +2,7 @@
 
 import secrets
 from datetime import timedelta
+from pathlib import Path
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -34,7 +35,17 @@ from fanion.projects.operator_store import (
 from fanion.projects.secret_key_store import SecretKeyStore
 from fanion.projects.secret_keys import SecretKeys
 from fanion.projects.store import AlreadySetUp, Installation, ProjectStore
-from fanion.terminal import AsJson, Data, refuse, run, settings_of, show, time_text, with_records
+from fanion.terminal import (
+    AsJson,
+    Data,
+    given_password,
+    refuse,
+    run,
+    settings_of,
+    show,
+    time_text,
+    with_records,
+)
 
 app = typer.Typer(
     help=HELP, no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False
@@ -53,12 +64,22 @@ Email = Annotated[str | None, typer.Option(help="Whose; the first user's by defa
 def setup(
     data: Data = None,
     email: Annotated[str, typer.Option(help="The owner's e-mail address.")] = "admin@fanion.local",
-    password: Annotated[str | None, typer.Option(help="Made up when left out.")] = None,
+    password: Annotated[
+        str | None,
+        typer.Option(help="Shown by the process list; `-` is standard input. Made up by default."),
+    ] = None,
+    password_file: Annotated[
+        Path | None, typer.Option(help="A file with the password; `-` is standard input.")
+    ] = None,
+    password_stdin: Annotated[
+        bool, typer.Option("--password-stdin", help="Read the password from standard input.")
+    ] = False,
     project: Annotated[str, typer.Option(help="The project's name.")] = "Default project",
     as_json: AsJson = False,
 ) -> None:
     """Do what the first start does, and print the keys. Refuses when that has been done."""
-    chosen = password or secrets.token_urlsafe(12)
+    given = given_password(password, password_file, from_stdin=password_stdin)
+    chosen = given or secrets.token_urlsafe(12)
     wanted = Installation(email=email, first_name="Admin", password=chosen, project=project)
 
     async def work(records: Records) -> dict[str, Any]:
@@ -69,7 +90,8 @@ def setup(
             "project_api_key": made.project.api_token,
             "personal_api_key": made.personal_key,
             "email": made.user.email,
-            "password": chosen,
+            # Who gave one knows it.
+            **({} if given else {"password": chosen}),
         }
 
     try:

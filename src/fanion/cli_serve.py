@@ -1,6 +1,7 @@
 """`fanion serve`, which loads no more than it takes to answer flags: the rest of the server, and
 of the command line, takes a second to load, and while a store is down flags do not wait for it."""
 
+import sys
 from typing import Annotated
 
 import typer
@@ -26,6 +27,8 @@ def serve(
     port: Annotated[int | None, typer.Option(help="Port to listen on.")] = None,
     data: Data = None,
 ) -> None:
-    """Serve until told to stop. The first start makes a project and prints its keys."""
+    """Serve until told to stop. The first start makes a project, and tells its keys to a terminal,
+    or writes them to `first-start.txt` in the data folder."""
     settings = settings_of(host=host, port=port, data=data)
-    run(run_server(settings, lambda text: print(text, flush=True)))
+    to_terminal = sys.stdout.isatty()
+    run(run_server(settings, lambda text: print(text, flush=True), to_terminal=to_terminal))

@@ -12,9 +12,19 @@ import structlog
 
 from fanion.config import Settings
 
+# Login and keys, when there was no terminal to tell them to.
+FIRST_START_FILE = "first-start.txt"
+
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 # What a server makes in its folder, each with what its engine writes beside it.
-_FILES = ("records.db", "accept-log.db", "accept-log.lock", "kept-flags.db", "serving.lock")
+_FILES = (
+    "records.db",
+    "accept-log.db",
+    "accept-log.lock",
+    "kept-flags.db",
+    "serving.lock",
+    FIRST_START_FILE,
+)
 _BESIDE = ("", "-wal", "-shm", "-journal")
 
 

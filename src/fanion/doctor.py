@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 
 from fanion.config import Settings
-from fanion.data_folder import make_data_folder, open_to_others
+from fanion.data_folder import FIRST_START_FILE, make_data_folder, open_to_others
 from fanion.db.engine import RecordsUnavailable, open_records
 from fanion.db.migrate import schema_is_current
 from fanion.events.event import EventStoreUnavailable
@@ -63,7 +63,9 @@ def _disk(settings: Settings) -> Finding:
 def _permissions(settings: Settings) -> Finding:
     found = open_to_others(settings)
     if not found:
-        return Finding("permissions", True, "nobody else may read the data")
+        secrets = settings.data.resolve() / FIRST_START_FILE
+        advice = f"Login and keys lie in {secrets}; delete it." if secrets.exists() else ""
+        return Finding("permissions", True, "nobody else may read the data", advice)
     more = f" and {len(found) - 1} more" if len(found) > 1 else ""
     advice = "A start closes them; those of another user: chown, then chmod go= them."
     return Finding("permissions", False, f"others may read {found[0]}{more}", advice)

@@ -1,10 +1,15 @@
 """The first start makes an organization with its owner, project and keys, and tells them once."""
 
+import os
 import secrets
 from dataclasses import dataclass
+from pathlib import Path
+
+import structlog
 
 from fanion.clock import utc_now
 from fanion.config import Settings
+from fanion.data_folder import FIRST_START_FILE
 from fanion.db.engine import Records
 from fanion.projects.directory import Projects
 from fanion.projects.operator_store import is_set_up
@@ -31,15 +36,38 @@ async def first_start(records: Records, projects: Projects) -> FirstStart | None
         return None
 
 
-def greeting(settings: Settings, made: FirstStart | None) -> str:
+def announcement(settings: Settings, made: FirstStart | None, *, to_terminal: bool) -> str:
+    """What is printed once everything is served. Login and keys go to a terminal; what else
+    standard output may be, a journal or a log that others read, only hears where they are."""
+    serves = f"Fanion serves on {settings.address}"
+    if made is None or to_terminal:
+        return serves if made is None else f"\n{serves}\n{_secrets(settings, made)}"
+    path = settings.data.resolve() / FIRST_START_FILE
+    try:
+        _write_private(path, f"{serves}\n{_secrets(settings, made)}")
+    except OSError as error:
+        structlog.get_logger().error("first_start_not_written", path=str(path), reason=str(error))
+        return f"{serves}\nLogin and keys could not be kept; `fanion keys create` makes a key."
+    return (
+        f"{serves}\nThis is the first start. Login and keys: {path} (delete it once you have them)"
+    )
+
+
+def _write_private(path: Path, text: str) -> None:
+    """A file of the owner's alone from its first moment; O_EXCL follows no link. raises: OSError"""
+    path.unlink(missing_ok=True)
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(file, "w") as written:
+        written.write(text)
+        written.flush()
+        os.fsync(file)
+
+
+def _secrets(settings: Settings, made: FirstStart) -> str:
     address = settings.address
-    if made is None:
-        return f"Fanion serves on {address}"
     token = made.set_up.project.api_token
     events = f"{settings.management_url}/api/projects/@current/events/"
     return f"""
-Fanion serves on {address}
-
 This is the first start. Keep what follows, it is not shown again:
 
   e-mail            {made.set_up.user.email}

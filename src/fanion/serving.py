@@ -26,10 +26,12 @@ if TYPE_CHECKING:
 MANAGEMENT_CONNECTIONS_MAX = 512
 
 
-async def run_server(settings: Settings, announce: Callable[[str], None]) -> None:
+async def run_server(
+    settings: Settings, announce: Callable[[str], None], *, to_terminal: bool
+) -> None:
     """Serve until SIGTERM or SIGINT, then finish what was begun.
 
-    announce: is told the address, and on the first start the keys
+    announce: is told the address, and on the first start, when that goes to a terminal, the keys
     raises:   PortTaken, DataFolderTaken, RecordsUnavailable, EventStoreUnavailable, OSError
     """
     for address in (settings.listen, settings.management_address):
@@ -44,12 +46,14 @@ async def run_server(settings: Settings, announce: Callable[[str], None]) -> Non
                 structlog.get_logger().warning(
                     "setting_replaced", setting=setting, successor=successor, advice=advice
                 )
-            await _serve(settings, announce, lines)
+            await _serve(settings, announce, to_terminal, lines)
     finally:
         lines.close()
 
 
-async def _serve(settings: Settings, announce: Callable[[str], None], lines: LineWriter) -> None:
+async def _serve(
+    settings: Settings, announce: Callable[[str], None], to_terminal: bool, lines: LineWriter
+) -> None:
     answering = asyncio.create_task(records_answer(settings.records_url))
     await loaded("fanion.stages")
     from fanion.stages import Start, run_stages
@@ -57,7 +61,7 @@ async def _serve(settings: Settings, announce: Callable[[str], None], lines: Lin
     stop = _stop_signal()
     http = _listeners(settings, stop)
     try:
-        await run_stages(Start(settings, announce, lines, stop, http), answering)
+        await run_stages(Start(settings, announce, to_terminal, lines, stop, http), answering)
     finally:
         stop.set()
         await http.ended()

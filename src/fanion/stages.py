@@ -15,7 +15,7 @@ from fanion.clock import utc_now
 from fanion.config import Settings
 from fanion.db.answering import until_records_answer
 from fanion.db.engine import RecordsUnavailable
-from fanion.first_start import first_start, greeting
+from fanion.first_start import announcement, first_start
 from fanion.flag_parts import kept_flags
 from fanion.interpreter import collect_garbage
 from fanion.loading import loaded
@@ -44,10 +44,14 @@ STANDBY_LINGER_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """announce: is told the address, and on the first start the keys; stop: ends the server"""
+    """announce:    is told the address, and on the first start the keys
+    to_terminal: whether that is read by the operator alone
+    stop:        ends the server
+    """
 
     settings: Settings
     announce: Callable[[str], None]
+    to_terminal: bool
     lines: LineWriter
     stop: asyncio.Event
     http: Listeners
@@ -133,7 +137,8 @@ async def _serve_everything(start: Start, public: PublicParts, events: "EventSto
     async with beside(*running.followers):
         try:
             await start.http.show(running.application)
-            start.announce(greeting(start.settings, made))
+            to_terminal = start.to_terminal
+            start.announce(announcement(start.settings, made, to_terminal=to_terminal))
             await loaded("fanion.fronts.running")
             from fanion.fronts.running import fronts
 

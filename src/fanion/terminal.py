@@ -27,6 +27,7 @@ from fanion.server.serve import PortTaken
 T = TypeVar("T")
 
 REFUSED = 2
+PASSWORD_BYTES_MAX = 4096  # nobody types more, and a wrong file is not read to its end
 
 Data = Annotated[Path | None, typer.Option(help="The folder that holds everything.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -67,6 +68,47 @@ def run(work: Coroutine[Any, Any, T]) -> T:
         refuse(f"a file cannot be used: {error}")
     except asyncio.CancelledError:
         raise typer.Exit(1) from None
+
+
+def given_password(typed: str | None, file: Path | None, *, from_stdin: bool) -> str | None:
+    """None when none was given; a wrong one is refused, and one that others could read is told."""
+    if sum((typed is not None, file is not None, from_stdin)) > 1:
+        refuse("Give one of --password, --password-file and --password-stdin.")
+    if from_stdin or typed == "-":
+        file = Path("-")
+    if file is not None:
+        typed = _read_password(file)
+    elif typed:
+        warn("a password on the command line is seen in the process list; use --password-stdin.")
+    if typed is not None and not typed:
+        refuse("The password is empty.")
+    return typed
+
+
+def _read_password(file: Path) -> str:
+    """Its only line."""
+    try:
+        if str(file) == "-":
+            raw = sys.stdin.buffer.read(PASSWORD_BYTES_MAX + 1)
+        else:
+            with file.open("rb") as source:
+                raw = source.read(PASSWORD_BYTES_MAX + 1)
+    except OSError as error:
+        refuse(f"{file} cannot be read: {error.strerror}")
+    if len(raw) > PASSWORD_BYTES_MAX:
+        refuse(f"The password is longer than {PASSWORD_BYTES_MAX} bytes, which is the most.")
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError:
+        refuse("The password is not UTF-8.")
+    password = text.removesuffix("\n").removesuffix("\r")
+    if not password.isprintable():
+        refuse("The password is not one line of text.")
+    return password
+
+
+def warn(text: str) -> None:
+    typer.echo(f"fanion: {text}", err=True)
 
 
 def refuse(text: str) -> NoReturn:

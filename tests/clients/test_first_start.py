@@ -1,26 +1,51 @@
 """What an operator meets: the first start, the commands, and every refusal in one line."""
 
+import asyncio
+import io
 import json
 import os
+import pty
 import re
+import select
 import socket
+import stat
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
+from sqlalchemy import select as select_rows
+from structlog.testing import capture_logs
 from typer.testing import CliRunner
 
 from fanion.__main__ import UMASK
 from fanion.cli import app
+from fanion.config import Settings
+from fanion.db.engine import open_records
+from fanion.db.tables import users
+from fanion.first_start import FirstStart, announcement
+from fanion.projects.model import Project, User
+from fanion.projects.passwords import password_matches
+from fanion.projects.store import SetUp
 from tests import plain_http
+from tests.awaited import until
 from tests.preloaded import run_fanion
 from tests.server import RealServer, free_port
 
 GREETED_S = 30
+NOW = datetime(2024, 3, 1, tzinfo=UTC)
+ANY = UUID(int=1)
+SET_UP = SetUp(
+    Project(1, ANY, ANY, "Home", "phc_home", "UTC", NOW),
+    User(1, ANY, "owner", "Admin", "admin@fanion.local", True, 1),
+    "phx_s3cret",
+)
 RUN_S = 60
 
 
@@ -36,12 +61,12 @@ def environment(data: Path, settings: Mapping[str, str]) -> dict[str, str]:
     return {**kept, "FANION_DATA": str(data), "COLUMNS": "300", **settings}
 
 
-def fanion(data: Path, *arguments: str, **settings: str) -> Done:
+def fanion(data: Path, *arguments: str, typed: bytes = b"", **settings: str) -> Done:
     """The command, in this process: starting one costs seconds on a busy machine."""
     changed: dict[str, str | None] = dict.fromkeys(k for k in os.environ if k.startswith("FANION_"))
     before = os.umask(UMASK)  # as the command itself begins
     try:
-        done = CliRunner().invoke(app, arguments, env=changed | environment(data, settings))
+        done = CliRunner().invoke(app, arguments, typed, changed | environment(data, settings))
     finally:
         os.umask(before)
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
@@ -68,7 +93,7 @@ def refused(done: Done, text: str) -> None:
 
 @pytest.fixture(scope="module")
 def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealServer]:
-    """A server that was started on an empty folder; what it said is in its log."""
+    """A server that was started on an empty folder, without a terminal."""
     server = RealServer(Path(tmp_path_factory.mktemp("first-start")) / "data")
     server.start()
     yield server
@@ -76,13 +101,10 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealServer]:
 
 
 def greeting(server: RealServer) -> str:
-    give_up = time.monotonic() + GREETED_S
-    while time.monotonic() < give_up:
-        text = server.log_path.read_text()
-        if "and see it:" in text:
-            return text
-        time.sleep(0.02)
-    raise AssertionError(server.log_path.read_text())
+    """Which the server wrote beside its data."""
+    path = server.data / "first-start.txt"
+    until(lambda: str(path) in server.log_path.read_text(), "the greeting is missing", GREETED_S)
+    return path.read_text()
 
 
 def said(text: str, name: str) -> str:
@@ -107,6 +129,72 @@ def test_the_first_start_tells_everything_once(fresh: RealServer) -> None:
     assert len(said(text, "password")) >= 12
     assert said(text, "project API key").startswith("phc_")
     assert said(text, "personal API key").startswith("phx_")
+
+
+def test_what_is_printed_to_no_terminal_tells_no_secret(fresh: RealServer) -> None:
+    text, path = greeting(fresh), fresh.data / "first-start.txt"
+    printed = fresh.log_path.read_text()
+
+    assert f"Login and keys: {path.resolve()}" in printed
+    for name in ("password", "project API key", "personal API key"):
+        assert said(text, name) not in printed
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_terminal_is_told_everything(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    ours, its = pty.openpty()
+    settings = {"FANION_PORT": str(free_port()), "FANION_PROCESSES": "1"}
+    with os.fdopen(ours, "rb", buffering=0) as terminal:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "fanion", "serve"],
+            env=environment(data, settings),
+            stdout=its,
+            stderr=subprocess.DEVNULL,
+        )
+        os.close(its)
+        try:
+            text = read_until(terminal, b"and see it:")
+        finally:
+            process.terminate()
+            process.wait(timeout=RUN_S)
+
+    assert said(text, "personal API key").startswith("phx_")
+    assert not (data / "first-start.txt").exists()
+
+
+def read_until(terminal: io.RawIOBase | io.FileIO, end: bytes) -> str:
+    """What is written to a terminal, until this is."""
+    read = b""
+    give_up = time.monotonic() + RUN_S
+    while end not in read:
+        assert time.monotonic() < give_up, read
+        if select.select([terminal], [], [], 1)[0]:
+            read += terminal.read(65_536) or b""
+    return read.decode().replace("\r\n", "\n")
+
+
+def test_a_file_that_cannot_be_written_costs_no_start(tmp_path: Path) -> None:
+    made = FirstStart(SET_UP, "s3cret")
+    missing = Settings(data=tmp_path / "none")
+
+    with capture_logs() as lines:
+        printed = announcement(missing, made, to_terminal=False)
+
+    assert "could not be kept; `fanion keys create` makes a key" in printed
+    assert "s3cret" not in printed + str(lines)
+    assert [line["event"] for line in lines] == ["first_start_not_written"]
+
+
+def test_a_link_is_not_written_through(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.write_text("kept")
+    (tmp_path / "first-start.txt").symlink_to(elsewhere)
+
+    announcement(Settings(data=tmp_path), FirstStart(SET_UP, "s3cret"), to_terminal=False)
+
+    assert elsewhere.read_text() == "kept"
+    assert "s3cret" in (tmp_path / "first-start.txt").read_text()
 
 
 def test_its_curl_lines_work_as_pasted(fresh: RealServer) -> None:
@@ -156,15 +244,18 @@ def test_a_port_in_use_is_refused_in_one_line(tmp_path: Path) -> None:
 
 
 def test_the_next_start_tells_no_keys(fresh: RealServer) -> None:
-    first = greeting(fresh)
+    key, before = said(greeting(fresh), "personal API key"), fresh.log_path.read_text()
+    path = fresh.data / "first-start.txt"
+    path.unlink()
 
     assert fresh.stop() == 0
     fresh.start()
-    second = fresh.log_path.read_text().removeprefix(first)
+    second = fresh.log_path.read_text().removeprefix(before)
 
     assert f"Fanion serves on {fresh.url}\n" in second
-    assert "password" not in second
-    assert said(first, "personal API key") not in second
+    assert "Login" not in second
+    assert key not in second
+    assert not path.exists()
 
 
 @pytest.fixture(scope="module")
@@ -188,6 +279,73 @@ def test_setup_prints_one_object_with_the_keys(installed: tuple[Path, Any]) -> N
     assert isinstance(made["project_id"], int)
     assert re.fullmatch(r"phc_[A-Za-z0-9]{32,}", made["project_api_key"])
     assert re.fullmatch(r"phx_[A-Za-z0-9]{32,}", made["personal_api_key"])
+
+
+GIVEN = [
+    (("--password-stdin",), "p w é\n", ""),
+    (("--password", "-"), "p w é", ""),
+    (("--password-file", "-"), "p w é\r\n", ""),
+    (("--password-file", "FILE"), "", ""),
+    (
+        ("--password", "p w é"),
+        "",
+        "fanion: a password on the command line is seen in the process list; "
+        "use --password-stdin.\n",
+    ),
+]
+
+
+@pytest.mark.parametrize(("arguments", "typed", "told"), GIVEN)
+async def test_a_password_is_taken_from_where_nobody_looks(
+    arguments: tuple[str, ...], typed: str, told: str, tmp_path: Path
+) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("p w é\n")
+    named = tuple(str(secret) if one == "FILE" else one for one in arguments)
+
+    done = await asyncio.to_thread(
+        fanion, tmp_path / "data", "setup", *named, "--json", typed=typed.encode()
+    )
+    records = await open_records(f"sqlite:///{tmp_path / 'data' / 'records.db'}")
+    [row] = await records.fetch(select_rows(users.c.password_hash))
+    await records.close()
+
+    assert (done.code, done.err) == (0, told)
+    assert "password" not in json.loads(done.out)
+    assert await password_matches(row.password_hash, "p w é")
+
+
+NO_PASSWORD: dict[str, tuple[tuple[str, ...], bytes, str]] = {
+    "empty": (("--password", ""), b"", "The password is empty."),
+    "nothing on standard input": (("--password-stdin",), b"\n", "The password is empty."),
+    "two lines": (("--password-stdin",), b"a\nb\n", "The password is not one line of text."),
+    "no text": (("--password-stdin",), b"\xff", "The password is not UTF-8."),
+    "endless": (
+        ("--password-file", "/dev/zero"),
+        b"",
+        "The password is longer than 4096 bytes, which is the most.",
+    ),
+    "no file": (
+        ("--password-file", "/none"),
+        b"",
+        "/none cannot be read: No such file or directory",
+    ),
+    "two ways": (
+        ("--password", "a", "--password-stdin"),
+        b"b",
+        "Give one of --password, --password-file and --password-stdin.",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NO_PASSWORD)
+def test_a_password_that_is_none_is_refused_and_nothing_is_made(name: str, tmp_path: Path) -> None:
+    arguments, typed, line = NO_PASSWORD[name]
+
+    done = fanion(tmp_path / "data", "setup", *arguments, typed=typed)
+
+    refused(done, line)
+    assert not (tmp_path / "data").exists()
 
 
 def test_a_second_setup_is_refused_and_changes_nothing(installed: tuple[Path, Any]) -> None:
@@ -296,7 +454,7 @@ REFUSED: dict[str, tuple[list[str], dict[str, str], str]] = {
 def test_a_refusal_is_one_clear_line_and_exit_code_2(name: str, tmp_path: Path) -> None:
     arguments, settings, line = REFUSED[name]
 
-    done = fanion(tmp_path / "data", *arguments, **settings)
+    done = fanion(tmp_path / "data", *arguments, typed=b"", **settings)
 
     refused(done, line)
 
