@@ -133,6 +133,15 @@ class BodyTooLarge(AppError):
         super().__init__(f"The request body is larger than {bytes_max} bytes.")
 
 
+class DecodedTooLarge(AppError):
+    """Few bytes can stand for many values."""
+
+    status, type, default_code = 413, "invalid_request", "payload_too_large"
+
+    def __init__(self, bytes_max: int) -> None:
+        super().__init__(f"The values of the request body take up more than {bytes_max} bytes.")
+
+
 class MalformedRequest(AppError):
     status, type, default_code = 400, "invalid_request", "malformed_request"
     default_detail = "The request is not valid HTTP/1.1."

@@ -8,8 +8,9 @@ import binascii
 import json
 import math
 import re
+import string
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -20,12 +21,16 @@ import zstandard
 from msgspec import Struct
 
 from fanion.errors import BodyTooLarge, InvalidPayload, NoData
+from fanion.lz64 import LZ64_BYTES_MAX
 from fanion.lz64 import decompress as decompress_lz64
 
 BODY_BYTES_MAX = 20_971_520  # as received, and again after decompression: capture.md 1.3
 ENCODINGS_MAX = 3  # wrappings named by one Content-Encoding
 GZIP_MEMBERS_MAX = 16  # each member costs a copy of what follows it
 ZSTD_WINDOW_BYTES_MAX = 8 * 1024 * 1024  # what RFC 8878 asks of decoders; level 19 needs it
+# Unfolded. Reading more takes more than a few milliseconds, which the event loop has not.
+READ_ON_LOOP_BYTES_MAX = 64 * 1024
+LZ64_ON_LOOP_BYTES_MAX = 4 * 1024  # a code at a time, in Python: 2 ms
 FORM_FIELDS_MAX = 100
 FORM_FIELD_BYTES_MAX = 4096  # every field but `data`
 QUERY_FIELDS_MAX = 100
@@ -36,6 +41,7 @@ _DEEP_BYTES_MIN = 1000  # two characters a level: less cannot come near Python's
 _MALFORMED = "Malformed request data: "
 _GZIP_MAGIC = b"\x1f\x8b"
 _BOM = b"\xef\xbb\xbf"
+_NOT_BASE64 = bytes(set(range(256)) - set((string.ascii_letters + string.digits + "+/").encode()))
 _JSON_TYPES = frozenset({"", "text/plain", "application/json"})
 _ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}")
 _NOT_AN_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
@@ -66,6 +72,7 @@ def decode_body(
     content_encoding: str = "",
     query: Mapping[str, str] | None = None,
     bytes_max: int = BODY_BYTES_MAX,
+    lz64_bytes_max: int = LZ64_BYTES_MAX,
 ) -> DecodedForm:
     """Undo, in this order: Content-Encoding, gzip by its first bytes, form, lz64 or gzip
     named by `compression`, base64.
@@ -86,11 +93,33 @@ def decode_body(
     if _is_form(data, content_type):
         data, fields = _read_form(data, content_type)
     compression = (asked or fields.get("compression", "") or named).lower()
+    if compression == "lz64":
+        data = _unlz64(data, bytes_max, lz64_bytes_max)
     data = _undo_compression(data, compression, gunzipped, bytes_max)
     data = _trim(data)
     if not data:
         raise NoData
     return DecodedForm(data, fields)
+
+
+def decode_small(
+    body: bytes,
+    content_type: str,
+    content_encoding: str,
+    query: Mapping[str, str] | None,
+    bytes_max: int,
+) -> DecodedForm | None:
+    """As `decode_body`, on the event loop: how much it unfolds to decides, which only unfolding
+    tells. None, after at most READ_ON_LOOP_BYTES_MAX, for more than that."""
+    if len(body) > READ_ON_LOOP_BYTES_MAX:
+        return None
+    small = min(bytes_max, READ_ON_LOOP_BYTES_MAX)
+    try:
+        return decode_body(
+            body, content_type, content_encoding, query, small, LZ64_ON_LOOP_BYTES_MAX
+        )
+    except BodyTooLarge:
+        return None
 
 
 def loads(raw: bytes) -> Any:
@@ -195,10 +224,6 @@ def _undo_content_encoding(body: bytes, header: str, bytes_max: int) -> tuple[by
 
 def _undo_compression(data: bytes, compression: str, gunzipped: bool, bytes_max: int) -> bytes:
     """gunzipped: a gzip that `compression` names has been undone already"""
-    if compression == "lz64":
-        data = decompress_lz64(data, bytes_max).encode()
-        if len(data) > bytes_max:
-            raise BodyTooLarge(bytes_max)
     data = _undo_base64(_trim(data))
     if data.startswith(_GZIP_MAGIC):
         return _gunzip(data, bytes_max)
@@ -207,16 +232,26 @@ def _undo_compression(data: bytes, compression: str, gunzipped: bool, bytes_max:
     return data
 
 
+def _unlz64(data: bytes, bytes_max: int, text_bytes_max: int) -> bytes:
+    if len(data) > text_bytes_max:
+        raise BodyTooLarge(text_bytes_max)
+    text = decompress_lz64(data, bytes_max).encode()
+    if len(text) > bytes_max:
+        raise BodyTooLarge(bytes_max)
+    return text
+
+
 def _undo_base64(data: bytes) -> bytes:
     """The data itself when it is JSON or no base64 at all."""
     if not data or data[:1] in (b"{", b"[", b'"') or _is_json(data):
         return data
     text = data.replace(b" ", b"+").rstrip(b"=")
     try:
-        decoded = binascii.a2b_base64(text + b"=" * (-len(text) % 4))
+        decoded = b"".join(_base64_parts(text))
     except binascii.Error:
         return data
-    if decoded.startswith(_GZIP_MAGIC):
+    # What is large is read in pieces, which join surrogates too, and tell what is no UTF-8.
+    if decoded.startswith(_GZIP_MAGIC) or len(decoded) > _CHUNK:
         return decoded
     try:
         return decoded if is_utf8(decoded) else _join_surrogates(_text(decoded))
@@ -224,7 +259,26 @@ def _undo_base64(data: bytes) -> bytes:
         return data
 
 
+def _base64_parts(text: bytes) -> Iterator[bytes]:
+    """A chunk at a time: a call of the decoder lets no other thread run."""
+    rest = b""
+    for start in range(0, len(text), _CHUNK):
+        # Everything else is passed over, as the decoder does; `=` ends the text.
+        chunk, end, _ = text[start : start + _CHUNK].partition(b"=")
+        rest += chunk.translate(None, _NOT_BASE64)
+        whole = len(rest) - len(rest) % 4
+        yield binascii.a2b_base64(rest[:whole])
+        rest = rest[whole:]
+        if end:
+            break
+    if rest:
+        yield binascii.a2b_base64(rest + b"=" * (-len(rest) % 4))
+
+
 def _is_json(data: bytes) -> bool:
+    """A number or constant; objects, arrays and texts are known by their first character."""
+    if len(data) > READ_ON_LOOP_BYTES_MAX:
+        return False
     try:
         msgspec.json.decode(data, type=msgspec.Raw)
     except (msgspec.MsgspecError, RecursionError):

@@ -1,10 +1,22 @@
 """The items of a capture body: which they are, and which refuse a whole request."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 from msgspec import ValidationError, convert
 
+from fanion.json_pieces import (
+    DECODED_BYTES_MAX,
+    WINDOW_BYTES,
+    Kind,
+    Piece,
+    Pieces,
+    build,
+    load,
+    skip,
+)
 from fanion.wire import loads
 
 INVALID = "Invalid payload: "
@@ -21,6 +33,206 @@ def read_items(body: bytes) -> list[dict[str, Any]]:
     """
     items = items_of(loads(body))
     return items if isinstance(items, list) else []
+
+
+def iter_items(body: bytes, bytes_max: int = DECODED_BYTES_MAX) -> Iterator[list[dict[str, Any]]]:
+    """As `read_items`, some at a time: never more of them than WINDOW_BYTES of JSON, or one.
+
+    bytes_max: what one item may take up as Python objects
+    raises:    InvalidPayload; DecodedTooLarge
+    """
+    if len(body) <= WINDOW_BYTES:
+        yield read_items(body)
+        return
+    outline = outline_of(body)
+    if outline.batch_at is not None:
+        yield from _items_at(body, outline.batch_at, bytes_max)
+    elif outline.items and outline.first is outline.top:
+        yield [load(body, bytes_max)]
+    elif outline.items:
+        yield outline.top["batch"]
+
+
+@dataclass(slots=True)
+class Outline:
+    """What a request says, without what its items hold.
+
+    top:      the object, the names of `_OUTLINED` alone; another value whole; of an array []
+    batch_at: where the array of items begins that is not within `top`
+    first:    the first item of that array; of an object the names of `_OUTLINED` alone
+    items:    how many it has
+    fault:    as `fault_of`
+    is_empty: nothing at all was sent
+    is_clean: every reader of JSON can read it
+    item_bytes: estimate of what the largest item takes up as Python objects, of those that do
+              not fit into a window; 0 when all do
+    """
+
+    top: Any = None
+    batch_at: int | None = None
+    first: Any = None
+    items: int = 0
+    fault: str | None = None
+    is_empty: bool = False
+    is_clean: bool = True
+    item_bytes: int = 0
+
+
+# What of an object decides over its request. Of the properties it is the key alone.
+_OUTLINED = frozenset(
+    {"$token", "token", "api_key", "project_id", "sent_at", "historical_migration"}
+    | {"batch", "uuid", "properties"}
+)
+
+
+def outline_of(body: bytes) -> Outline:
+    """Reads all of it, a window at a time. raises: InvalidPayload"""
+    pieces = Pieces(body)
+    rest = iter(pieces)
+    outline = Outline()
+    kind, value = next(rest)
+    if kind is Kind.VALUE:
+        outline.top, outline.is_empty = value, not value
+        outline.fault = fault_of(value)
+    elif isinstance(value, list):
+        outline.top, outline.batch_at = [], pieces.position
+        _outline_items(outline, pieces, rest)
+        outline.is_empty = not outline.items
+    else:
+        _outline_object(outline, pieces, rest)
+        if outline.batch_at is None:
+            _outline_rest(outline, pieces)
+    for _ in rest:
+        pass
+    outline.is_clean = pieces.is_clean
+    return outline
+
+
+def _outline_object(outline: Outline, pieces: Pieces, rest: Iterator[Piece]) -> None:
+    top: dict[str, Any] = {}
+    outline.is_empty, key = True, ""
+    for kind, value in rest:
+        if kind is Kind.CLOSE:
+            break
+        outline.is_empty = False
+        if kind is Kind.KEY:
+            key = value
+        elif kind is Kind.RUN:
+            _note(top, value)
+            if "batch" in value:
+                outline.batch_at = None
+        elif kind is Kind.OPEN and key == "batch" and isinstance(value, list):
+            outline.batch_at, outline.items = pieces.position, 0
+            outline.first = outline.fault = None
+            _outline_items(outline, pieces, rest)
+            top["batch"] = []
+        else:
+            _note(top, {key: _outlined(kind, key, value, rest)})
+            if key == "batch":
+                outline.batch_at = None
+    outline.top = top
+    if outline.batch_at is not None and not outline.items:  # blanks alone
+        outline.batch_at = None
+
+
+def _outline_rest(outline: Outline, pieces: Pieces) -> None:
+    """Of an object whose batch, if it has any, was small."""
+    items = items_of(outline.top)
+    if isinstance(items, list):
+        outline.first, outline.items = next(iter(items), None), len(items)
+        if outline.first is outline.top:  # the whole is one item
+            outline.item_bytes = pieces.cost
+    outline.fault = fault_of(items)
+
+
+def _outline_items(outline: Outline, pieces: Pieces, rest: Iterator[Piece]) -> None:
+    """Of the array that was just opened."""
+    for kind, value in rest:
+        if kind is Kind.CLOSE:
+            return
+        before = pieces.cost
+        if kind is Kind.RUN:
+            found = value
+        elif kind is Kind.OPEN and isinstance(value, dict):
+            found = [_outlined_item(rest)]
+            outline.item_bytes = max(outline.item_bytes, pieces.cost - before)
+        else:
+            found = [_outlined(kind, "", value, rest)]
+        if not outline.items:
+            outline.first = found[0]
+        outline.items += len(found)
+        outline.fault = outline.fault or fault_of(found)
+
+
+def _outlined_item(rest: Iterator[Piece]) -> dict[str, Any]:
+    item: dict[str, Any] = {}
+    key = ""
+    for kind, value in rest:
+        if kind is Kind.CLOSE:
+            break
+        if kind is Kind.KEY:
+            key = value
+        elif kind is Kind.RUN:
+            _note(item, value)
+        else:
+            _note(item, {key: _outlined(kind, key, value, rest)})
+    return item
+
+
+def _outlined(kind: Kind, key: str, value: Any, rest: Iterator[Piece]) -> Any:
+    """A value, without what it holds: of properties the key, of others that there is something."""
+    if kind is Kind.VALUE:
+        return value
+    if key == "properties" and isinstance(value, dict):
+        return _outlined_properties(rest)
+    return _something(value, is_empty=not skip(rest))
+
+
+def _outlined_properties(rest: Iterator[Piece]) -> dict[str, Any]:
+    found: dict[str, Any] = {_ANYTHING: None}
+    key = ""
+    for kind, value in rest:
+        if kind is Kind.CLOSE:
+            break
+        if kind is Kind.KEY:
+            key = value
+        elif kind is Kind.RUN:
+            if "token" in value:
+                found["token"] = value["token"]
+        else:
+            one = _outlined(kind, "", value, rest)
+            if key == "token":
+                found["token"] = one
+    return found
+
+
+_ANYTHING = "…"
+
+
+def _something(value: Any, *, is_empty: bool) -> Any:
+    if is_empty:
+        return value
+    return {_ANYTHING: None} if isinstance(value, dict) else [_ANYTHING]
+
+
+def _note(noted: dict[str, Any], members: dict[str, Any]) -> None:
+    for name in _OUTLINED & members.keys():
+        noted[name] = members[name]
+    # An object with any member is not an empty one.
+    noted.setdefault(_ANYTHING, None)
+
+
+def _items_at(body: bytes, start: int, bytes_max: int) -> Iterator[list[dict[str, Any]]]:
+    pieces = Pieces(body, start)
+    rest = iter(pieces)
+    next(rest)
+    for kind, value in rest:
+        if kind is Kind.RUN:
+            yield value
+        elif kind is Kind.CLOSE:
+            return
+        else:
+            yield [value if kind is Kind.VALUE else build(pieces, rest, value, bytes_max)]
 
 
 def items_of(value: Any) -> Any:
