@@ -6,17 +6,18 @@ the pattern is more tolerant than JSON, decoding the run tells.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
+from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
 import msgspec
 
 from fanion.errors import DecodedTooLarge, InvalidPayload
-from fanion.wire import loads
+from fanion.wire import loads, with_stack_to_spare
 
-# Decoded in 1 to 2 ms; twice that when the run has to be read tolerantly.
-WINDOW_BYTES = 64 * 1024
+# Decoded in 1 to 3 ms; twice that when the run has to be read tolerantly.
+WINDOW_BYTES = 32 * 1024
 # What one body may take up as Python objects. Freeing that much takes about 15 ms.
 DECODED_BYTES_MAX = 64 * 1024 * 1024
 # Of containers that were entered. The rest of Python's 1,000 frames is for those who read the
@@ -71,10 +72,17 @@ _UNFINISHED_BYTES_MAX = 7
 
 _TRAILING = "trailing characters (byte "
 _OPENING = {ord("{"): ord("}"), ord("["): ord("]")}
+_BETWEEN_OBJECTS = (b"},{", b"}, {")
 _QUOTE, _COMMA, _COLON, _OBJECT = ord('"'), ord(","), ord(":"), ord("{")
 
 _decode = msgspec.json.Decoder().decode
 _skip = msgspec.json.Decoder(msgspec.Raw).decode
+
+
+# Stands for what an outline leaves out.
+ANYTHING = "…"
+PROPERTIES = "properties"
+_TOKEN = frozenset({"token"})
 
 
 class Kind(Enum):
@@ -120,6 +128,7 @@ class Pieces:
         self._start = start
         self._strict = strict
         self._window = window_bytes
+        self._unusual_until = 0
         self._entered: list[int] = []  # the closing brackets
 
     def __iter__(self) -> Iterator[Piece]:
@@ -143,10 +152,12 @@ class Pieces:
                     wants_value = True
                 else:
                     is_first = False
-                    end = self._end_of_run(at)
-                    if end > at:
+                    run, end = self._usual_run(at)
+                    if run is None and (end := self._end_of_run(at)) > at:
                         wants_value = self._data[end - 1] == _COMMA
-                        yield Kind.RUN, self._run(at, end - wants_value)
+                        run = self._run(at, end - wants_value)
+                    if run is not None:
+                        yield Kind.RUN, run
                         at = end
                         continue
                     if self._entered[-1] == _OPENING[_OBJECT]:
@@ -194,6 +205,26 @@ class Pieces:
         self._entered.append(_OPENING[self._data[at]])
         self.cost += _OBJECT_BYTES
         return Kind.OPEN, {} if self._data[at] == _OBJECT else []
+
+    def _usual_run(self, at: int) -> tuple[Any, int]:
+        """Of an array of objects: up to the last place in the window that looks like the end of
+        one. That it is, the decoder tells, in a fifth of the time that the pattern takes."""
+        end = at + self._window
+        is_object = self._entered[-1] == _OPENING[_OBJECT]
+        if is_object or at < self._unusual_until or end >= len(self._data):
+            return None, at
+        self._unusual_until = end  # each place is tried once, or the time would be quadratic
+        comma = 1 + max(self._data.rfind(glue, at, end) for glue in _BETWEEN_OBJECTS)
+        if comma <= at:
+            return None, at
+        run = b"[" + self._data[at:comma] + b"]"
+        try:
+            value = self._strictly(run, _FRAMES_TO_SPARE + len(self._entered))
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return None, at
+        self.cost += decoded_bytes(run)
+        self._unusual_until = at
+        return value, comma + 1
 
     def _end_of_run(self, at: int) -> int:
         pattern = _MEMBERS if self._entered[-1] == _OPENING[_OBJECT] else _ELEMENTS
@@ -256,21 +287,19 @@ class Pieces:
         self.cost += decoded_bytes(text)
         entered = len(self._entered)
         is_shallow = entered + len(text) // 2 < ENTERED_MAX // 2  # two characters a level
-        return self._read_under(text, 0 if is_shallow else _FRAMES_TO_SPARE + entered)
-
-    def _read_under(self, text: bytes, frames: int) -> Any:
-        """As `wire.with_stack_to_spare`: what was entered counts as nesting."""
         try:
-            if frames > 0:
-                return self._read_under(text, frames - 1)
-            return _decode(text)
+            return self._strictly(text, 0 if is_shallow else _FRAMES_TO_SPARE + entered)
         except RecursionError:
             raise _malformed("nested too deeply.") from None
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             if self._strict:
                 raise _malformed(str(error)) from None
         self.is_clean = False
-        return loads(text)
+        return with_stack_to_spare(loads, text, _FRAMES_TO_SPARE + entered)
+
+    def _strictly(self, text: bytes, frames: int) -> Any:
+        """As `wire.with_stack_to_spare`: what was entered counts as nesting."""
+        return self._strictly(text, frames - 1) if frames > 0 else _decode(text)
 
     def _unreadable(self, at: int) -> InvalidPayload:
         return _malformed(f"the JSON text is malformed at byte {at}.")
@@ -320,6 +349,63 @@ def build(pieces: Pieces, rest: Iterator[Piece], whole: Any, bytes_max: int) -> 
             if kind is Kind.OPEN:
                 into.append(value)
     return whole
+
+
+@dataclass(slots=True)
+class Outline:
+    """value: an object with the names that were asked for alone; another value whole, of an
+           array [] or that it holds anything
+    bytes: estimate of what all of it takes up as Python objects
+    """
+
+    value: Any
+    bytes: int
+
+
+def outline_of(data: bytes, names: Set[str]) -> Outline:
+    """Reads all of it and keeps little. raises: InvalidPayload"""
+    pieces = Pieces(data)
+    rest = iter(pieces)
+    kind, value = next(rest)
+    if kind is Kind.OPEN and isinstance(value, dict):
+        value = outlined_object(rest, names)
+    elif kind is Kind.OPEN:
+        value = outlined(kind, "", value, rest)
+    for _ in rest:
+        pass
+    return Outline(value, pieces.cost)
+
+
+def outlined_object(rest: Iterator[Piece], names: Set[str]) -> dict[str, Any]:
+    """Of the object that was just opened, the members with these names; {} when it is empty."""
+    noted: dict[str, Any] = {}
+    key = ""
+    for kind, value in rest:
+        if kind is Kind.CLOSE:
+            break
+        if kind is Kind.KEY:
+            key = value
+        elif kind is Kind.RUN:
+            note(noted, value, names)
+        else:
+            note(noted, {key: outlined(kind, key, value, rest)}, names)
+    return noted
+
+
+def note(noted: dict[str, Any], members: dict[str, Any], names: Set[str]) -> None:
+    noted.update((name, members[name]) for name in names & members.keys())
+    noted.setdefault(ANYTHING, None)  # an object with any member is not an empty one
+
+
+def outlined(kind: Kind, key: str, value: Any, rest: Iterator[Piece]) -> Any:
+    """A value, without what it holds: of properties the key, of others that there is something."""
+    if kind is Kind.VALUE:
+        return value
+    if key == PROPERTIES and isinstance(value, dict):
+        return outlined_object(rest, _TOKEN)
+    if not skip(rest):
+        return value
+    return {ANYTHING: None} if isinstance(value, dict) else [ANYTHING]
 
 
 def skip(rest: Iterator[Piece]) -> bool:

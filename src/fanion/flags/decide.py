@@ -5,21 +5,24 @@ The answer is always 200 once the key and the body are right: what cannot be com
 out and marked.
 """
 
-import asyncio
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
 from msgspec.structs import replace
 
+from fanion.decoding import Decoding
 from fanion.errors import AppError, InvalidPayload, NoData
 from fanion.flags.answers import configured, decide_answer, plain, records, values_and_payloads
+from fanion.flags.decision import Evaluation
 from fanion.flags.evaluator import Evaluator
 from fanion.flags.large import ANSWERED_ON_LOOP_MAX, beside
 from fanion.flags.limits import EvaluationLimit
 from fanion.flags.request import (
+    KEYS_OF_PROJECT,
     FlagRequest,
     flags_disabled,
     is_truthy,
@@ -27,17 +30,18 @@ from fanion.flags.request import (
     read_request,
     read_version,
 )
+from fanion.flags.snapshot import Built
 from fanion.forwarded import TrustedProxies
 from fanion.http import Request, Response
+from fanion.json_pieces import Outline, load, outline_of
 from fanion.projects.auth import Authentication
 from fanion.projects.directory import Projects
 from fanion.projects.keys import KEY_CHARS_MAX
 from fanion.projects.model import Project
 from fanion.projects.public_key import EVALUATION_SCOPE, project_of_key
-from fanion.wire import DecodedForm, decode_body, loads, parse_query
+from fanion.wire import DecodedForm, decode_body, decode_small, loads, parse_query
 
-# Reading a larger body takes more than a few milliseconds, which the event loop has not.
-READ_ON_LOOP_BYTES_MAX = 128 * 1024
+_EMPTY = "Malformed request data: the body is empty."
 
 
 async def _response(flags: int, body: Callable[[], bytes]) -> Response:
@@ -65,15 +69,15 @@ class Decide:
     locate: Callable[[str], Mapping[str, Any]] = nowhere
     limit: EvaluationLimit = field(default_factory=EvaluationLimit)
     steady: Callable[[], float] = time.monotonic
+    decoding: Decoding = field(default_factory=Decoding)
 
     async def decide(self, request: Request) -> Response:
         """source: api.md, "Public flag evaluation endpoint"; flags.md section 10"""
         query = parse_query(request.query)
-        values, project = await self._asked(request, query)
-        if flags_disabled(values):
+        evaluated = await self._evaluated(request, query)
+        if evaluated is None:
             return Response(200, configured({"featureFlags": {}}))
-        asked = self._located(request, read_request(values))
-        built, evaluation = await self.evaluator.answer(project.id, asked)
+        built, evaluation = evaluated
         version = read_version(query.get("v"))
 
         def body() -> bytes:
@@ -87,12 +91,11 @@ class Decide:
     async def flags(self, request: Request) -> Response:
         """source: sdk-wire.md section 4.2"""
         query = parse_query(request.query)
-        values, project = await self._asked(request, query)
+        evaluated = await self._evaluated(request, query)
         written = configured if is_truthy(query.get("config")) else plain
-        if flags_disabled(values):
+        if evaluated is None:
             return Response(200, written({"flags": {}, "featureFlags": {}}))
-        asked = self._located(request, read_request(values))
-        built, evaluation = await self.evaluator.answer(project.id, asked)
+        built, evaluation = evaluated
         version = read_version(query.get("v"))
 
         def body() -> bytes:
@@ -106,32 +109,53 @@ class Decide:
 
         return await _response(len(evaluation.decisions), body)
 
-    async def _asked(
+    async def _evaluated(
         self, request: Request, query: Mapping[str, str]
-    ) -> tuple[dict[str, Any], Project]:
-        """The decoded body and its project. raises: InvalidPayload, errors of the key"""
+    ) -> tuple[Built, Evaluation] | None:
+        """None for a client that wants no flags. raises: InvalidPayload, errors of the key"""
         try:
-            if len(request.body) <= READ_ON_LOOP_BYTES_MAX:
-                form, values = self._read(request, query)
-            else:
-                form, values = await asyncio.to_thread(self._read, request, query)
-            token = project_token(values, form.fields)
+            form = self._decode_small(request, query)
+            if form is not None:
+                values = _object_of(loads(form.json))
+                token = project_token(values, form.fields)
         except AppError:  # all that name no key count together
             self._limit("")
             raise
+        if form is None:
+            return await self._evaluated_large(request, query)
+        project = await self._project(request, token, values.get("project_id"))
+        if flags_disabled(values):
+            return None
+        asked = self._located(request, read_request(values))
+        return await self.evaluator.answer(project.id, asked)
+
+    async def _evaluated_large(
+        self, request: Request, query: Mapping[str, str]
+    ) -> tuple[Built, Evaluation] | None:
+        """As `_evaluated`; the key is looked at before more than an outline is made."""
+        async with self.decoding.room(len(request.body), self.body_bytes_max) as room:
+            try:
+                form, outline = await room.run(partial(self._outline, request, query))
+                token = project_token(_object_of(outline.value), form.fields)
+            except AppError:
+                self._limit("")
+                raise
+            project = await self._project(request, token, outline.value.get("project_id"))
+            room.shrink(len(form.json))
+            await room.grow(outline.bytes)
+            asked = await room.run(partial(_read_large, form.json))
+            if asked is None:
+                return None
+            return await self.evaluator.answer(project.id, self._located(request, asked))
+
+    async def _project(self, request: Request, token: str, project_id: Any) -> Project:
         self._limit(token)
         known = self.projects.known(token)
         if known is not None:
-            return values, known
-        project = await project_of_key(
-            self.projects,
-            self.authentication,
-            request,
-            token,
-            values.get("project_id"),
-            EVALUATION_SCOPE,
+            return known
+        return await project_of_key(
+            self.projects, self.authentication, request, token, project_id, EVALUATION_SCOPE
         )
-        return values, project
 
     def _limit(self, token: str) -> None:
         """raises: TooManyEvaluations"""
@@ -139,9 +163,20 @@ class Decide:
             # Cut: what is remembered of a key must not grow with the body that it came in.
             self.limit.take(token[:KEY_CHARS_MAX], self.steady())
 
-    def _read(
-        self, request: Request, query: Mapping[str, str]
-    ) -> tuple[DecodedForm, dict[str, Any]]:
+    def _decode_small(self, request: Request, query: Mapping[str, str]) -> DecodedForm | None:
+        headers = request.headers
+        try:
+            return decode_small(
+                request.body,
+                headers.get("content-type") or "",
+                headers.get("content-encoding") or "",
+                query,
+                self.body_bytes_max,
+            )
+        except NoData:
+            raise InvalidPayload(_EMPTY) from None
+
+    def _outline(self, request: Request, query: Mapping[str, str]) -> tuple[DecodedForm, Outline]:
         headers = request.headers
         try:
             form = decode_body(
@@ -152,14 +187,24 @@ class Decide:
                 self.body_bytes_max,
             )
         except NoData:
-            raise InvalidPayload("Malformed request data: the body is empty.") from None
-        values = loads(form.json)
-        if not isinstance(values, dict):
-            raise InvalidPayload("Malformed request data: an object was expected.")
-        return form, values
+            raise InvalidPayload(_EMPTY) from None
+        return form, outline_of(form.json, KEYS_OF_PROJECT)
 
     def _located(self, request: Request, asked: FlagRequest) -> FlagRequest:
         if self.locate is nowhere or asked.geoip_disable:
             return asked
         geoip = self.locate(self.proxies.client_address(request.peer, request.headers))
         return replace(asked, subject=replace(asked.subject, geoip=geoip)) if geoip else asked
+
+
+def _object_of(values: Any) -> dict[str, Any]:
+    if not isinstance(values, dict):
+        raise InvalidPayload("Malformed request data: an object was expected.")
+    return values
+
+
+def _read_large(raw: bytes) -> FlagRequest | None:
+    values = _object_of(load(raw))
+    if flags_disabled(values):
+        return None
+    return replace(read_request(values), is_large=True)

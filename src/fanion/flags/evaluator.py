@@ -13,8 +13,9 @@ from fanion.errors import Unavailable
 from fanion.flags.counts import uncounted
 from fanion.flags.decision import Decision, Evaluation
 from fanion.flags.evaluate import evaluate
+from fanion.flags.flag_set import FlagSet
 from fanion.flags.large import ANSWERED_ON_LOOP_MAX
-from fanion.flags.needs import NOTHING, needs
+from fanion.flags.needs import NOTHING, Needs, needs
 from fanion.flags.readings import Readings
 from fanion.flags.request import FlagRequest
 from fanion.flags.snapshot import Built, FlagSets
@@ -54,15 +55,17 @@ class Evaluator:
         except RecordsUnavailable:
             raise Unavailable("The flags of this project cannot be read.") from None
         flag_set, subject = built.flag_set, asked.subject
-        keys = visible_keys(flag_set, asked)
-        missing = needs(flag_set, subject, keys)
+        if asked.is_large:
+            keys, missing = await asyncio.to_thread(_wanted, flag_set, asked)
+        else:
+            keys, missing = _wanted(flag_set, asked)
         anon = asked.anon_distinct_id
         if missing is not NOTHING or (anon is not None and flag_set.continuity):
             read = await self.readings.read(project_id, flag_set, subject, missing, anon)
             subject = replace(subject, **read)
         now, started = self.now(), perf_counter()
         flags = len(flag_set.programs if keys is None else keys)
-        if flags <= ANSWERED_ON_LOOP_MAX:
+        if flags <= ANSWERED_ON_LOOP_MAX and not asked.is_large:
             evaluation = evaluate(flag_set, subject, now, keys, with_inactive=with_inactive)
         else:
             evaluation = await asyncio.to_thread(
@@ -70,3 +73,9 @@ class Evaluator:
             )
         self.seconds.observe(perf_counter() - started)
         return built, evaluation
+
+
+def _wanted(flag_set: FlagSet, asked: FlagRequest) -> tuple[tuple[str, ...] | None, Needs]:
+    """The keys of the flags to evaluate, None for all, and what must be read before."""
+    keys = visible_keys(flag_set, asked)
+    return keys, needs(flag_set, asked.subject, keys)

@@ -3,25 +3,34 @@
 A provider is configured with the project's public key, as Bearer token or X-API-Key.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
 from urllib.parse import unquote
 
 import msgspec
+from msgspec.structs import replace
 
+from fanion.decoding import Decoding
 from fanion.errors import AppError, InvalidPayload, NoData
+from fanion.flags.decision import Evaluation
 from fanion.flags.definitions_document import Document, etagged
 from fanion.flags.evaluator import Evaluator
 from fanion.flags.large import ANSWERED_ON_LOOP_MAX, beside
 from fanion.flags.ofrep import ErrorCode, OfrepError, bulk_answer, read_context, single_answer
-from fanion.flags.request import NoApiKey
+from fanion.flags.request import FlagRequest, NoApiKey
+from fanion.flags.snapshot import Built
 from fanion.http import Request, Response, is_known_version, json_response
+from fanion.json_pieces import DECODED_BYTES_MAX, load
 from fanion.projects.directory import Projects
 from fanion.projects.keys import bearer_key
 from fanion.projects.model import Project
-from fanion.wire import decode_body, loads
+from fanion.wire import decode_body, decode_small, loads
 
 PREFIX = "/ofrep/v1/evaluate/flags"
+
+T = TypeVar("T")
 
 _encode = msgspec.json.Encoder().encode
 
@@ -31,14 +40,13 @@ class Ofrep:
     projects: Projects
     evaluator: Evaluator
     body_bytes_max: int
+    decoding: Decoding = field(default_factory=Decoding)
 
     async def single(self, request: Request) -> Response:
         """What server providers ask at every read."""
         key = unquote(request.path.rstrip("/").removeprefix(PREFIX + "/"))
         try:
-            project = await self._project(request)
-            asked = read_context(self._body(request), (key,))
-            built, evaluation = await self.evaluator.answer(project.id, asked, with_inactive=True)
+            built, evaluation = await self._evaluated(request, (key,))
             return json_response(single_answer(built.flag_set, evaluation, key))
         except OfrepError as error:
             return json_response(error.body(key), error.status)
@@ -48,9 +56,7 @@ class Ofrep:
     async def bulk(self, request: Request) -> Response:
         """What client providers ask at the start, when the context changes, and now and then."""
         try:
-            project = await self._project(request)
-            asked = read_context(self._body(request), None)
-            built, evaluation = await self.evaluator.answer(project.id, asked, with_inactive=True)
+            built, evaluation = await self._evaluated(request, None)
         except OfrepError as error:
             return json_response(error.body(None), error.status)
         except AppError as error:
@@ -73,17 +79,35 @@ class Ofrep:
             raise NoApiKey
         return await self.projects.by_token(token, request)
 
-    def _body(self, request: Request) -> Any:
-        """raises: OfrepError"""
-        headers = request.headers
-        encoding = headers.get("content-encoding") or ""
-        try:
-            form = decode_body(
-                request.body, "application/json", encoding, None, self.body_bytes_max
-            )
-            return loads(form.json)
-        except (InvalidPayload, NoData) as error:
-            raise OfrepError(400, ErrorCode.PARSE_ERROR, error.detail) from None
+    async def _evaluated(
+        self, request: Request, keys: tuple[str, ...] | None
+    ) -> tuple[Built, Evaluation]:
+        """raises: OfrepError, errors of the key"""
+        project = await self._project(request)
+        form = _told_apart(partial(self._decode, decode_small, request))
+        if form is not None:
+            asked = read_context(_told_apart(partial(loads, form.json)), keys)
+            return await self.evaluator.answer(project.id, asked, with_inactive=True)
+        async with self.decoding.room(len(request.body), self.body_bytes_max) as room:
+            await room.grow(DECODED_BYTES_MAX)
+            asked = await room.run(partial(self._read_large, request, keys))
+            return await self.evaluator.answer(project.id, asked, with_inactive=True)
+
+    def _read_large(self, request: Request, keys: tuple[str, ...] | None) -> FlagRequest:
+        form = _told_apart(partial(self._decode, decode_body, request))
+        return replace(read_context(_told_apart(partial(load, form.json)), keys), is_large=True)
+
+    def _decode(self, decode: Callable[..., T], request: Request) -> T:
+        encoding = request.headers.get("content-encoding") or ""
+        return decode(request.body, "application/json", encoding, None, self.body_bytes_max)
+
+
+def _told_apart(read: Callable[[], T]) -> T:
+    """raises: OfrepError"""
+    try:
+        return read()
+    except (InvalidPayload, NoData) as error:
+        raise OfrepError(400, ErrorCode.PARSE_ERROR, error.detail) from None
 
 
 def _told(error: AppError, key: str | None) -> Response:

@@ -16,6 +16,10 @@ from fanion.flags.subject import Subject
 
 Stored = Mapping[str, Any]
 
+# Of a distinct id or the key of a group. Captured ones are cut to 200 and 400; what is longer
+# names nothing, and must not be remembered at its length.
+ID_CHARS_MAX = 500
+
 
 def _breaker() -> Breaker:
     return Breaker(time.monotonic)
@@ -149,5 +153,6 @@ class Readings:
 
 
 def _storable(text: str) -> str:
-    """As ids are stored: PostgreSQL keeps no NUL."""
+    """As ids are stored: cut, and PostgreSQL keeps no NUL."""
+    text = text[:ID_CHARS_MAX]
     return text.replace("\0", "\ufffd") if "\0" in text else text

@@ -17,6 +17,9 @@ VERSION_MAX = 4
 # What a client that sends something else than a number was made for.
 VERSION_UNREADABLE = 2
 
+# What `project_token` and the project's choice look at.
+KEYS_OF_PROJECT = frozenset({"$token", "token", "api_key", "project_id", "properties"})
+
 RUNTIMES = ("client", "server")
 
 _TRUE_WORDS = frozenset({"y", "yes", "t", "true", "on", "1"})
@@ -34,6 +37,7 @@ class FlagRequest(Struct, frozen=True, gc=False):
     contexts:         of the client; flags that are meant for others only are left out
     runtime:          `client` or `server`, where the client says so; flags that are meant for
                       the other one are left out
+    is_large:         whether looking through it takes more than a few milliseconds
     """
 
     subject: Subject
@@ -42,6 +46,7 @@ class FlagRequest(Struct, frozen=True, gc=False):
     geoip_disable: bool = False
     contexts: frozenset[str] = frozenset()
     runtime: str = ""
+    is_large: bool = False
 
 
 class NoApiKey(AppError):
@@ -162,4 +167,4 @@ def _keys(values: Mapping[str, Any]) -> tuple[str, ...] | None:
         found = values.get("flag_keys")
     if not isinstance(found, list):
         return None
-    return tuple(key for key in found if isinstance(key, str))
+    return tuple(dict.fromkeys(key for key in found if isinstance(key, str)))

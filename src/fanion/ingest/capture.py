@@ -3,13 +3,13 @@
 source: api.md, "Public capture endpoint" and "Errors"; capture.md section 1
 """
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
+from fanion.decoding import Decoding
 from fanion.errors import AppError, InvalidPayload, MissingApiKey, Throttled
 from fanion.forwarded import TrustedProxies
 from fanion.http import (
@@ -20,10 +20,17 @@ from fanion.http import (
     Request,
     Response,
 )
-from fanion.ingest.body import Capture, read_capture
+from fanion.ingest.body import Capture, read_large, read_small, write_anew
 from fanion.ingest.limits import RateLimits
 from fanion.ingest.prompt import ACCEPTED, READ_ON_LOOP_BYTES_MAX, PromptCapture, not_stored
-from fanion.ingest.v1 import read_v1, v1_answer, v1_error
+from fanion.ingest.v1 import (
+    bearer_token,
+    read_items_v1,
+    read_large_v1,
+    read_small_v1,
+    v1_answer,
+    v1_error,
+)
 from fanion.log.port import USER_AGENT_CHARS_MAX, Appends, Envelope, LogFull
 from fanion.projects.auth import Authentication
 from fanion.projects.directory import Projects
@@ -63,14 +70,11 @@ class CaptureEndpoints:
     body_bytes_max: int
     proxies: TrustedProxies
     room: Room = field(default_factory=OwnRoom)
+    decoding: Decoding = field(default_factory=Decoding)
 
     async def post(self, request: Request) -> Response:
         """Every path but those below: what the body holds does not depend on the path."""
-        if len(request.body) <= READ_ON_LOOP_BYTES_MAX:
-            capture = read_capture(request, self.body_bytes_max)
-        else:
-            capture = await asyncio.to_thread(read_capture, request, self.body_bytes_max)
-        await self._accept(request, capture)
+        await self._capture(request)
         return ACCEPTED
 
     def promptly(self, query: str, headers: Headers) -> PromptEndpoint | None:
@@ -94,8 +98,7 @@ class CaptureEndpoints:
 
     async def engage(self, request: Request) -> Response:
         """Person updates of old browser clients."""
-        read = partial(read_capture, request, self.body_bytes_max, people=True)
-        await self._accept(request, await asyncio.to_thread(read))
+        await self._capture(request, people=True)
         return ACCEPTED
 
     async def v1(self, request: Request) -> Response:
@@ -103,18 +106,51 @@ class CaptureEndpoints:
         known = request.headers.get("posthog-request-id")
         echoed = (("posthog-request-id", known),) if known else ()
         try:
-            asked = read_v1(request, self.body_bytes_max)
-            await self._accept(request, asked.capture)
+            answer = await self._capture_v1(request)
         except AppError as error:
             return Response(error.status, v1_error(error), (*error.headers(), *echoed))
-        return Response(200, v1_answer(asked.results), echoed)
+        return Response(200, answer, echoed)
 
     async def discard(self, _: Request) -> Response:
         """Products beside this one, whose clients want to hear that all is well."""
         return ACCEPTED
 
-    async def _accept(self, request: Request, capture: Capture) -> None:
-        project = self.projects.known(capture.token) or await self._project(request, capture)
+    async def _capture(self, request: Request, *, people: bool = False) -> None:
+        small = read_small(request, self.body_bytes_max, people=people)
+        if small is not None:
+            await self._store(
+                request, small, await self._project(request, small.token, small.project)
+            )
+            return
+        async with self.decoding.room(len(request.body), self.body_bytes_max) as room:
+            read = partial(read_large, request, self.body_bytes_max, people=people)
+            large = await room.run(read)
+            capture = large.capture
+            room.shrink(len(capture.items_json))
+            project = await self._project(request, capture.token, capture.project)
+            if large.item_bytes is not None:
+                await room.grow(large.item_bytes)
+                capture = await room.run(partial(write_anew, large))
+            await self._store(request, capture, project)
+
+    async def _capture_v1(self, request: Request) -> bytes:
+        """The answer."""
+        small = read_small_v1(request, self.body_bytes_max)
+        if small is not None:
+            project = await self._project(request, small.capture.token, None)
+            await self._store(request, small.capture, project)
+            return v1_answer(small.results)
+        # The key is in the head: without a good one a large body is not looked at.
+        project = await self._project(request, bearer_token(request), None)
+        async with self.decoding.room(len(request.body), self.body_bytes_max) as room:
+            large = await room.run(partial(read_large_v1, request, self.body_bytes_max))
+            room.shrink(len(large.json))
+            await room.grow(large.bytes_to_read)
+            capture, answer = await room.run(partial(read_items_v1, request, large))
+            await self._store(request, capture, project)
+            return answer
+
+    async def _store(self, request: Request, capture: Capture, project: Project) -> None:
         if capture.refusal is not None:
             raise capture.refusal
         if capture.items == 0:
@@ -154,17 +190,15 @@ class CaptureEndpoints:
         if wait_s:
             raise Throttled(wait_s)
 
-    async def _project(self, request: Request, capture: Capture) -> Project:
-        """source: capture.md section 1.5"""
-        if not capture.token:
+    async def _project(self, request: Request, token: str, project_id: Any) -> Project:
+        """project_id: as given. source: capture.md section 1.5"""
+        known = self.projects.known(token)
+        if known is not None:
+            return known
+        if not token:
             raise MissingApiKey
         return await project_of_key(
-            self.projects,
-            self.authentication,
-            request,
-            capture.token,
-            capture.project,
-            CAPTURE_SCOPE,
+            self.projects, self.authentication, request, token, project_id, CAPTURE_SCOPE
         )
 
 

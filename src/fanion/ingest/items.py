@@ -15,7 +15,9 @@ from fanion.json_pieces import (
     Pieces,
     build,
     load,
-    skip,
+    note,
+    outlined,
+    outlined_object,
 )
 from fanion.wire import loads
 
@@ -118,7 +120,7 @@ def _outline_object(outline: Outline, pieces: Pieces, rest: Iterator[Piece]) -> 
         if kind is Kind.KEY:
             key = value
         elif kind is Kind.RUN:
-            _note(top, value)
+            note(top, value, _OUTLINED)
             if "batch" in value:
                 outline.batch_at = None
         elif kind is Kind.OPEN and key == "batch" and isinstance(value, list):
@@ -127,7 +129,7 @@ def _outline_object(outline: Outline, pieces: Pieces, rest: Iterator[Piece]) -> 
             _outline_items(outline, pieces, rest)
             top["batch"] = []
         else:
-            _note(top, {key: _outlined(kind, key, value, rest)})
+            note(top, {key: outlined(kind, key, value, rest)}, _OUTLINED)
             if key == "batch":
                 outline.batch_at = None
     outline.top = top
@@ -154,72 +156,14 @@ def _outline_items(outline: Outline, pieces: Pieces, rest: Iterator[Piece]) -> N
         if kind is Kind.RUN:
             found = value
         elif kind is Kind.OPEN and isinstance(value, dict):
-            found = [_outlined_item(rest)]
+            found = [outlined_object(rest, _OUTLINED)]
             outline.item_bytes = max(outline.item_bytes, pieces.cost - before)
         else:
-            found = [_outlined(kind, "", value, rest)]
+            found = [outlined(kind, "", value, rest)]
         if not outline.items:
             outline.first = found[0]
         outline.items += len(found)
         outline.fault = outline.fault or fault_of(found)
-
-
-def _outlined_item(rest: Iterator[Piece]) -> dict[str, Any]:
-    item: dict[str, Any] = {}
-    key = ""
-    for kind, value in rest:
-        if kind is Kind.CLOSE:
-            break
-        if kind is Kind.KEY:
-            key = value
-        elif kind is Kind.RUN:
-            _note(item, value)
-        else:
-            _note(item, {key: _outlined(kind, key, value, rest)})
-    return item
-
-
-def _outlined(kind: Kind, key: str, value: Any, rest: Iterator[Piece]) -> Any:
-    """A value, without what it holds: of properties the key, of others that there is something."""
-    if kind is Kind.VALUE:
-        return value
-    if key == "properties" and isinstance(value, dict):
-        return _outlined_properties(rest)
-    return _something(value, is_empty=not skip(rest))
-
-
-def _outlined_properties(rest: Iterator[Piece]) -> dict[str, Any]:
-    found: dict[str, Any] = {_ANYTHING: None}
-    key = ""
-    for kind, value in rest:
-        if kind is Kind.CLOSE:
-            break
-        if kind is Kind.KEY:
-            key = value
-        elif kind is Kind.RUN:
-            if "token" in value:
-                found["token"] = value["token"]
-        else:
-            one = _outlined(kind, "", value, rest)
-            if key == "token":
-                found["token"] = one
-    return found
-
-
-_ANYTHING = "…"
-
-
-def _something(value: Any, *, is_empty: bool) -> Any:
-    if is_empty:
-        return value
-    return {_ANYTHING: None} if isinstance(value, dict) else [_ANYTHING]
-
-
-def _note(noted: dict[str, Any], members: dict[str, Any]) -> None:
-    for name in _OUTLINED & members.keys():
-        noted[name] = members[name]
-    # An object with any member is not an empty one.
-    noted.setdefault(_ANYTHING, None)
 
 
 def _items_at(body: bytes, start: int, bytes_max: int) -> Iterator[list[dict[str, Any]]]:

@@ -1,6 +1,6 @@
 """Capture v1, `POST /i/v1/analytics/events`: another envelope, and an answer per event."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -10,11 +10,23 @@ from msgspec import Struct
 from fanion.errors import AppError, InvalidPayload
 from fanion.http import Request
 from fanion.ingest.body import Capture
-from fanion.ingest.items import BAD_UUID, item_fault
+from fanion.ingest.items import BAD_UUID, item_fault, iter_items, outline_of
 from fanion.ingest.timestamps import parse_sent_at
-from fanion.wire import BODY_BYTES_MAX, decode_body, loads, parse_query, with_stack_to_spare
+from fanion.wire import (
+    BODY_BYTES_MAX,
+    DecodedForm,
+    decode_body,
+    decode_small,
+    loads,
+    parse_query,
+    with_stack_to_spare,
+)
 
+# Of one event in the answer, beside its uuid, which the request has as well.
+RESULT_BYTES = 100
+_ANSWER_START = b'{"results":{'
 _BEARER = "Bearer "
+_JSON = "application/json"
 
 # options and top-level fields of an event, with the properties that they stand for
 _PROPERTY_OF_OPTION = {
@@ -43,21 +55,81 @@ class CaptureV1(Struct, frozen=True):
     results: Mapping[str, Result]
 
 
+class LargeV1(Struct, frozen=True):
+    """bytes_to_read: estimate of what reading the items takes, beside the body and a window"""
+
+    json: bytes
+    historical: bool
+    bytes_to_read: int
+
+
 def read_v1(request: Request, bytes_max: int = BODY_BYTES_MAX) -> CaptureV1:
-    """raises: InvalidPayload, NoData, BodyTooLarge. source: sdk-wire.md 3.8"""
-    headers = request.headers
-    form = decode_body(
-        request.body,
-        "application/json",
-        headers.get("content-encoding") or "",
-        parse_query(request.query),
-        bytes_max,
-    )
+    """Whatever it takes. raises: InvalidPayload, NoData, BodyTooLarge. source: sdk-wire.md 3.8"""
+    return _read_form(request, _decode_form(request, bytes_max))
+
+
+def read_small_v1(request: Request, bytes_max: int = BODY_BYTES_MAX) -> CaptureV1 | None:
+    """As `read_v1`, at once; None for what may take more than a few milliseconds."""
+    encoding = request.headers.get("content-encoding") or ""
+    query = parse_query(request.query)
+    form = decode_small(request.body, _JSON, encoding, query, bytes_max)
+    return None if form is None else _read_form(request, form)
+
+
+def read_large_v1(request: Request, bytes_max: int = BODY_BYTES_MAX) -> LargeV1:
+    """All but the items, a window at a time. raises: as `read_v1`"""
+    raw = _decode_form(request, bytes_max).json
+    outline = outline_of(raw)
+    _require_batch(outline.top)
+    is_historical = outline.top.get("historical_migration") is True
+    return LargeV1(raw, is_historical, outline.item_bytes + RESULT_BYTES * outline.items)
+
+
+def read_items_v1(request: Request, large: LargeV1) -> tuple[Capture, bytes]:
+    """And the answer. raises: DecodedTooLarge for an item"""
+    kept, told, count = bytearray(), bytearray(), 0
+    library = _library_of(request)
+    for batch in iter_items(large.json):
+        items, results = _read_items(batch, library)
+        count += len(items)
+        _add(kept, msgspec.json.encode(items)[1:-1])
+        _add(told, msgspec.json.encode(results)[1:-1])
+    capture = _capture(request, large.historical, b"[" + kept + b"]", count)
+    return capture, _ANSWER_START + told + b"}}"
+
+
+def _add(written: bytearray, members: bytes) -> None:
+    if members:
+        if written:
+            written += b","
+        written += members
+
+
+def _decode_form(request: Request, bytes_max: int) -> DecodedForm:
+    encoding = request.headers.get("content-encoding") or ""
+    return decode_body(request.body, _JSON, encoding, parse_query(request.query), bytes_max)
+
+
+def _read_form(request: Request, form: DecodedForm) -> CaptureV1:
     body = with_stack_to_spare(loads, form.json)
+    batch = _require_batch(body)
+    items, results = _read_items(batch, _library_of(request))
+    is_historical = body.get("historical_migration") is True
+    capture = _capture(request, is_historical, msgspec.json.encode(items), len(items))
+    return CaptureV1(capture, results)
+
+
+def _require_batch(body: Any) -> list[Any]:
     batch = body.get("batch") if isinstance(body, dict) else None
     if not isinstance(batch, list):
         raise InvalidPayload("Invalid payload: the batch is not an array")
-    library = _library(headers.get("posthog-sdk-info") or "")
+    return batch
+
+
+def _read_items(
+    batch: Iterable[Any], library: Mapping[str, str]
+) -> tuple[list[dict[str, Any]], dict[str, Result]]:
+    """Those that are not refused, and what became of each."""
     results: dict[str, Result] = {}
     items: list[dict[str, Any]] = []
     for item in batch:
@@ -66,15 +138,24 @@ def read_v1(request: Request, bytes_max: int = BODY_BYTES_MAX) -> CaptureV1:
             items.append(_plain_item(item, library))
         if isinstance(item, dict) and item.get("uuid"):
             results[str(item["uuid"])] = _OK if fault is None else Result("drop", fault)
-    capture = Capture(
-        token=(headers.get("authorization") or "").removeprefix(_BEARER).strip(),
+    return items, results
+
+
+def _capture(request: Request, is_historical: bool, items_json: bytes, items: int) -> Capture:
+    return Capture(
+        token=bearer_token(request),
         project=None,
-        sent_at=_sent_at(headers.get("posthog-request-timestamp") or ""),
-        historical=body.get("historical_migration") is True,
-        items_json=msgspec.json.encode(items),
-        items=len(items),
+        sent_at=_sent_at(request.headers.get("posthog-request-timestamp") or ""),
+        historical=is_historical,
+        items_json=items_json,
+        items=items,
     )
-    return CaptureV1(capture, results)
+
+
+def bearer_token(request: Request) -> str:
+    """ "" when there is none"""
+    given: str = request.headers.get("authorization") or ""
+    return given.removeprefix(_BEARER).strip()
 
 
 def v1_answer(results: Mapping[str, Result]) -> bytes:
@@ -113,8 +194,9 @@ def _renamed(source: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, A
     return {name: source[key] for key, name in names.items() if source.get(key) not in (None, "")}
 
 
-def _library(sdk_info: str) -> dict[str, str]:
+def _library_of(request: Request) -> dict[str, str]:
     """`PostHog-Sdk-Info: posthog-python/7.22.0`"""
+    sdk_info: str = request.headers.get("posthog-sdk-info") or ""
     name, _, version = sdk_info.partition("/")
     named = {"$lib": name.strip(), "$lib_version": version.strip()}
     return {key: value for key, value in named.items() if value}

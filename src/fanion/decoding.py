@@ -1,0 +1,128 @@
+"""Where large bodies are decoded: beside the event loop, in as much memory as one process has for
+them, and a few at a time."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+from fanion.errors import Unavailable
+
+# Of all bodies that are being decoded in one process: what they unfold to, and what is kept of it.
+DECODING_BYTES_MAX = 256 * 1024 * 1024
+# Each takes the interpreter in turn with the event loop; more would make the loop wait longer.
+DECODING_THREADS = 2
+# For room. Two bodies of the worst kind, 20 MB of values nested ten deep, take about as long.
+ROOM_WAIT_S = 10.0
+RETRY_AFTER_S = 5
+# A body is unfolded in parts that are joined, and may be written anew.
+_COPIES = 3
+# The largest window, decoded and written again.
+_WINDOW_BYTES = 8 * 1024 * 1024
+
+T = TypeVar("T")
+
+
+class Room:
+    """What one request takes up of it, until it is left."""
+
+    def __init__(self, decoding: "Decoding", taken: int) -> None:
+        self._decoding = decoding
+        self.taken = taken
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """In a thread."""
+        loop = asyncio.get_running_loop()
+        future = loop.run_in_executor(self._decoding.threads, work)
+        try:
+            return await asyncio.shield(future)
+        except asyncio.CancelledError:
+            # What runs takes up its room until it has ended.
+            await asyncio.wait([future])
+            raise
+
+    def shrink(self, unfolded: int) -> None:
+        """Once it is known to how many bytes the body unfolds."""
+        self._resize(min(self.taken, room_for(unfolded)))
+
+    async def grow(self, wanted: int) -> None:
+        """By as much as there is at most. raises: Unavailable"""
+        wanted = min(wanted, self._decoding.bytes_max - self.taken)
+        if wanted > 0:
+            await self._decoding.take(wanted)
+            self.taken += wanted
+
+    def leave(self) -> None:
+        self._resize(0)
+
+    def _resize(self, taken: int) -> None:
+        self._decoding.give_back(self.taken - taken)
+        self.taken = taken
+
+
+class Decoding:
+    """Room is given in the order in which it was asked for."""
+
+    def __init__(self, bytes_max: int = DECODING_BYTES_MAX, wait_s: float = ROOM_WAIT_S) -> None:
+        self.threads = ThreadPoolExecutor(DECODING_THREADS, "decoding")
+        self.bytes_max = bytes_max
+        self.taken = 0
+        self._wait_s = wait_s
+        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
+
+    @asynccontextmanager
+    async def room(self, received: int, unfolded_max: int) -> AsyncGenerator[Room]:
+        """For a body that unfolds to `unfolded_max` at most; nobody knows before.
+
+        raises: Unavailable when there is none within ROOM_WAIT_S
+        """
+        wanted = room_for(max(received, unfolded_max))
+        await self.take(wanted)
+        room = Room(self, min(wanted, self.bytes_max))
+        try:
+            yield room
+        finally:
+            room.leave()
+
+    async def take(self, wanted: int) -> None:
+        """As much as there is at all for what would take more. raises: Unavailable"""
+        wanted = min(wanted, self.bytes_max)
+        if not self._waiting and self.taken + wanted <= self.bytes_max:
+            self.taken += wanted
+            return
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((wanted, turn))
+        try:
+            await asyncio.wait_for(turn, self._wait_s)
+        except TimeoutError:
+            raise Unavailable(
+                "Too many large requests are being read. Please retry.",
+                code="too_many_large_requests",
+                retry_after_s=RETRY_AFTER_S,
+            ) from None
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self.give_back(wanted)
+            raise
+        finally:
+            self._admit()
+
+    def give_back(self, taken: int) -> None:
+        self.taken -= taken
+        self._admit()
+
+    def _admit(self) -> None:
+        while self._waiting:
+            wanted, turn = self._waiting[0]
+            if not turn.done():
+                if self.taken + wanted > self.bytes_max:
+                    return
+                self.taken += wanted
+                turn.set_result(None)
+            self._waiting.popleft()
+
+
+def room_for(unfolded: int) -> int:
+    return _COPIES * unfolded + _WINDOW_BYTES
