@@ -16,6 +16,7 @@ from fanion.cohorts.memberships_store import memberships
 from fanion.config import Settings
 from fanion.db.engine import Records
 from fanion.db.lookup import Lookup, LookupLimits
+from fanion.decoding import Decoding
 from fanion.flags.browser_config import BrowserConfig
 from fanion.flags.continuity_store import keep_identities, kept_identities
 from fanion.flags.counts import EvaluationCounts
@@ -51,6 +52,7 @@ from fanion.server.public import FlagEndpoints
 @dataclass(frozen=True, slots=True)
 class FlagParts:
     """proxies:   one for this process, for capture and management too
+    decoding:  of all large bodies of this process
     followers: run beside the server for as long as it serves"""
 
     proxies: TrustedProxies
@@ -61,6 +63,7 @@ class FlagParts:
     flag_sets: FlagSets
     evaluator: Evaluator
     broadcaster: Broadcaster
+    decoding: Decoding
     endpoints: FlagEndpoints
     followers: tuple[Follower, ...]
 
@@ -106,7 +109,7 @@ def build_flag_parts(
     readers = DefinitionReaders(projects, authentication, secret_keys)
     authentication.listen(broadcaster.ask_for_grants)
     secret_keys.listen(broadcaster.ask_for_grants)
-    bytes_max = settings.body_bytes_max
+    bytes_max, decoding = settings.body_bytes_max, Decoding()
     endpoints = FlagEndpoints(
         Decide(
             projects,
@@ -116,9 +119,10 @@ def build_flag_parts(
             proxies,
             locate,
             EvaluationLimit(settings.decide_per_s, settings.decide_burst),
+            decoding=decoding,
         ),
         DefinitionEndpoints(readers, evaluator, broadcaster),
-        Ofrep(projects, evaluator, bytes_max),
+        Ofrep(projects, evaluator, bytes_max, decoding),
         BrowserConfig(projects),
     )
     followers: tuple[Follower, ...] = (
@@ -139,6 +143,7 @@ def build_flag_parts(
         flag_sets,
         evaluator,
         broadcaster,
+        decoding,
         endpoints,
         followers,
     )

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from fanion.errors import DecodedTooLarge, InvalidPayload
-from fanion.wire import loads, with_stack_to_spare
+from fanion.wire import MALFORMED, loads, with_stack_to_spare
 
 # Decoded in 1 to 3 ms; twice that when the run has to be read tolerantly.
 WINDOW_BYTES = 32 * 1024
@@ -362,9 +362,9 @@ class Outline:
     bytes: int
 
 
-def outline_of(data: bytes, names: Set[str]) -> Outline:
+def outline_of(data: bytes, names: Set[str], *, strict: bool = False) -> Outline:
     """Reads all of it and keeps little. raises: InvalidPayload"""
-    pieces = Pieces(data)
+    pieces = Pieces(data, strict=strict)
     rest = iter(pieces)
     kind, value = next(rest)
     if kind is Kind.OPEN and isinstance(value, dict):
@@ -428,4 +428,4 @@ def decoded_bytes(text: bytes) -> int:
 
 
 def _malformed(detail: str) -> InvalidPayload:
-    return InvalidPayload("Malformed request data: " + detail)
+    return InvalidPayload(MALFORMED + detail)

@@ -94,6 +94,7 @@ def build_management(parts: ManagementParts) -> Management:
         # The address of the public answers nothing of this where management has its own.
         public_url="" if settings.management_listen else settings.public_url,
         proxies=flags.proxies,
+        decoding=flags.decoding,
         answered_elsewhere=HOT_OPERATIONS,
     )
 

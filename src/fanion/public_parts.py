@@ -111,6 +111,7 @@ def build_capture(
         settings.body_bytes_max,
         flags.proxies,
         room,
+        flags.decoding,
     )
 
 

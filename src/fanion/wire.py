@@ -38,7 +38,7 @@ BROKEN_ESCAPES_MAX = 1000  # in one chunk; mending one costs 0.3 µs
 
 _CHUNK = 256 * 1024
 _DEEP_BYTES_MIN = 1000  # two characters a level: less cannot come near Python's 1000 frames
-_MALFORMED = "Malformed request data: "
+MALFORMED = "Malformed request data: "
 _GZIP_MAGIC = b"\x1f\x8b"
 _BOM = b"\xef\xbb\xbf"
 _NOT_BASE64 = bytes(set(range(256)) - set((string.ascii_letters + string.digits + "+/").encode()))
@@ -364,7 +364,7 @@ _ENCODINGS: Mapping[str, Callable[[bytes, int], bytes]] = {
 
 
 def _malformed(detail: str) -> InvalidPayload:
-    return InvalidPayload(_MALFORMED + detail)
+    return InvalidPayload(MALFORMED + detail)
 
 
 # ── Forms ────────────────────────────────────────────────────────────────────────────────
@@ -383,7 +383,8 @@ def _read_form(data: bytes, content_type: str) -> tuple[bytes, dict[str, str]]:
     if content_type.strip().lower().startswith("multipart/"):
         fields = read_multipart(data, content_type)
     else:
-        fields = dict(_split_urlencoded(data, FORM_FIELDS_MAX))
+        pairs = split_urlencoded(data, FORM_FIELDS_MAX)
+        fields = {_text_of(name): value for name, value in pairs}
     wanted = fields.pop("data", b"")
     if not wanted:
         raise NoData
@@ -413,17 +414,22 @@ def read_multipart(data: bytes, content_type: str) -> dict[str, bytes]:
 
 
 def _read_urlencoded(data: bytes, fields_max: int) -> dict[str, str]:
-    pairs = _split_urlencoded(data, fields_max)
-    return {name: value.decode("utf-8", "replace") for name, value in pairs}
+    pairs = split_urlencoded(data, fields_max)
+    return {_text_of(name): _text_of(value) for name, value in pairs}
 
 
-def _split_urlencoded(data: bytes, fields_max: int) -> list[tuple[str, bytes]]:
+def _text_of(unquoted: bytes) -> str:
+    return unquoted.decode("utf-8", "replace")
+
+
+def split_urlencoded(data: bytes, fields_max: int) -> list[tuple[bytes, bytes]]:
+    """Names and values, without escapes. raises: InvalidPayload"""
     pairs = data.split(b"&", fields_max)
     if len(pairs) > fields_max:
         raise _malformed("too many form fields.") from None
     return [
-        (_unquote(name).decode("utf-8", "replace"), _unquote(value))
-        for name, _, value in (pair.partition(b"=") for pair in pairs)
+        (_unquote(name), _unquote(value))
+        for name, _, value in (pair.partition(b"=") for pair in pairs if pair)
     ]
 
 

@@ -9,9 +9,9 @@ import pytest
 import structlog
 
 from fanion.events.store import EventStore
-from fanion.projects.keys import mask
 from fanion.http import Request
 from fanion.metrics import Metrics
+from fanion.projects.keys import mask
 from fanion.server.probes import OK, Checked, Probes, State
 from tests.application import Home, Site, open_home, open_site
 

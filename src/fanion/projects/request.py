@@ -1,22 +1,26 @@
 """A request of the management API, after the gate has let it in."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
+from functools import partial
 from typing import Any
 
 from litestar import Request
 from litestar.datastructures import State
 from msgspec import Struct
 
+from fanion.decoding import Decoding
 from fanion.errors import BodyTooLarge, ParseError
+from fanion.json_pieces import DECODED_BYTES_MAX
 from fanion.projects.model import Principal, Project, User
-from fanion.rest.body import Body, read_body
+from fanion.rest.body import Body, read_body, read_texts
 from fanion.rest.fields import read_struct
 from fanion.rest.form import MULTIPART, read_form
 from fanion.rest.page import Page, read_page
+from fanion.wire import READ_ON_LOOP_BYTES_MAX
 
-# Reading a larger body takes more than a few milliseconds, which the event loop has not.
-READ_ON_LOOP_BYTES_MAX = 128 * 1024
+# Where a body may hold the key of who asks.
+KEY_NAMES = frozenset({"personal_api_key"})
 
 
 def scoped(name: str) -> dict[str, Any]:
@@ -61,7 +65,8 @@ class ManagementRequest(Request[User, Principal, State]):
         return f"{scheme}://{told.host or self.headers.get('host', '')}{told.prefix}"
 
     async def values(self) -> Body:
-        """The decoded body; raises what `rest.body.read_body` and `rest.form.read_form` do."""
+        """The decoded body; while it is not known who asks, of a large one what may say so. Raises
+        what `rest.body.read_body` and `rest.form.read_form` do."""
         known: Body | None = self.scope["state"].get("body")
         if known is None:
             kind = self.headers.get("content-type", "")
@@ -71,10 +76,19 @@ class ManagementRequest(Request[User, Principal, State]):
                 raw = await super().body()
                 if len(raw) <= READ_ON_LOOP_BYTES_MAX:
                     known = read_body(kind, raw)
+                elif "principal" in self.scope["state"]:
+                    known = await self._read_large(partial(read_body, kind, raw))
                 else:
-                    known = await asyncio.to_thread(read_body, kind, raw)
+                    return await self._read_large(partial(read_texts, kind, raw, KEY_NAMES))
             self.scope["state"]["body"] = known
         return known
+
+    async def _read_large(self, read: Callable[[], Body]) -> Body:
+        decoding: Decoding = self.app.state.decoding
+        length = len(await super().body())
+        async with decoding.room(length, length) as room:
+            await room.grow(DECODED_BYTES_MAX)
+            return await room.run(read)
 
     @property
     def _in_parts(self) -> bool:
@@ -117,4 +131,7 @@ class ManagementRequest(Request[User, Principal, State]):
         field = self.route_handler.parsed_data_field
         if field is None or not issubclass(field.annotation, Struct):
             return body.values
-        return read_struct(field.annotation, body.values, form=body.form)
+        read = partial(read_struct, field.annotation, body.values, form=body.form)
+        if (self.content_length or READ_ON_LOOP_BYTES_MAX + 1) <= READ_ON_LOOP_BYTES_MAX:
+            return read()
+        return await asyncio.to_thread(read)

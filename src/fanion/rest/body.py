@@ -1,13 +1,14 @@
 """The bytes of a management request made into plain values."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from typing import IO, Any
-from urllib.parse import parse_qs
 
 import msgspec
 
-from fanion.errors import ParseError, UnsupportedMediaType
+from fanion.errors import InvalidPayload, ParseError, UnsupportedMediaType
+from fanion.json_pieces import load, outline_of
+from fanion.wire import MALFORMED, READ_ON_LOOP_BYTES_MAX, split_urlencoded
 
 # Filters of flags and cohorts nest about ten levels; past this nothing sensible is meant, and
 # far past it encoders run out of stack.
@@ -48,33 +49,79 @@ def read_body(content_type: str, raw: bytes) -> Body:
     """
     if not raw:
         return NOTHING
-    media = content_type.partition(";")[0].strip().lower()
-    if media == "application/x-www-form-urlencoded":
+    if _media(content_type) == "application/x-www-form-urlencoded":
         return Body(_form(raw), form=True)
-    if media in {"", "application/json"} or media.endswith("+json"):
-        return Body(_json(raw))
-    raise UnsupportedMediaType(content_type)
+    _require_json(content_type)
+    return Body(_json(raw))
+
+
+def read_texts(content_type: str, raw: bytes, names: Set[str]) -> Body:
+    """As `read_body`, of a large object or form these fields alone; they are not to be large.
+
+    raises: ParseError, UnsupportedMediaType
+    """
+    if _media(content_type) == "application/x-www-form-urlencoded":
+        fields = _form(raw)
+        return Body({name: fields[name] for name in names & fields.keys()}, form=True)
+    _require_json(content_type)
+    try:
+        value = outline_of(raw, names, strict=True).value
+    except InvalidPayload as error:
+        raise _not_json(error) from None
+    return Body(value)
+
+
+def _media(content_type: str) -> str:
+    return content_type.partition(";")[0].strip().lower()
+
+
+def _require_json(content_type: str) -> None:
+    media = _media(content_type)
+    if media not in {"", "application/json"} and not media.endswith("+json"):
+        raise UnsupportedMediaType(content_type)
 
 
 def _form(raw: bytes) -> dict[str, list[str]]:
+    fields: dict[str, list[str]] = {}
     try:
-        return parse_qs(
-            raw.decode(), keep_blank_values=True, errors="strict", max_num_fields=FORM_FIELDS_MAX
-        )
+        for name, value in split_urlencoded(raw, FORM_FIELDS_MAX):
+            fields.setdefault(name.decode(), []).append(value.decode())
+    except InvalidPayload as error:
+        raise ParseError(f"Malformed form - {_reason(error)}") from None
     except ValueError as error:
         raise ParseError(f"Malformed form - {error}") from None
+    return fields
 
 
 def _json(raw: bytes) -> Any:
+    values = _decode(raw) if len(raw) <= READ_ON_LOOP_BYTES_MAX else _decode_large(raw)
+    if raw.count(b"[") + raw.count(b"{") > NESTING_MAX and is_deep(values):
+        raise ParseError("JSON parse error - nested too deeply")
+    return values
+
+
+def _decode_large(raw: bytes) -> Any:
     try:
-        values = msgspec.json.decode(raw)
+        return load(raw, strict=True)
+    except InvalidPayload as error:
+        raise _not_json(error) from None
+
+
+def _not_json(error: InvalidPayload) -> ParseError:
+    return ParseError(f"JSON parse error - {_reason(error)}")
+
+
+def _reason(error: InvalidPayload) -> str:
+    return error.detail.removeprefix(MALFORMED).removesuffix(".")
+
+
+def _decode(raw: bytes) -> Any:
+    try:
+        return msgspec.json.decode(raw)
     except RecursionError:
         raise ParseError("JSON parse error - nested too deeply") from None
     except ValueError as error:
         raise ParseError(f"JSON parse error - {error}") from None
-    if raw.count(b"[") + raw.count(b"{") > NESTING_MAX and is_deep(values):
-        raise ParseError("JSON parse error - nested too deeply")
-    return values
 
 
 def is_deep(values: Any, levels_max: int = NESTING_MAX) -> bool:

@@ -12,6 +12,7 @@ from litestar.enums import MediaType
 from litestar.openapi import OpenAPIConfig
 from litestar.types import Message, Scope
 
+from fanion.decoding import Decoding
 from fanion.forwarded import TrustedProxies
 from fanion.http import is_known_version
 from fanion.projects.api import PersonalKeysApi, ProjectsApi, UsersApi
@@ -49,6 +50,7 @@ class Management:
     dependencies: Mapping[str, object] = field(default_factory=dict)
     body_bytes_max: int = BODY_BYTES_MAX
     upload_bytes_max: int = UPLOAD_BYTES_MAX
+    decoding: Decoding = field(default_factory=Decoding)
     public_url: str = ""
     proxies: TrustedProxies = field(default_factory=TrustedProxies)
     answered_elsewhere: Mapping[str, Any] = field(default_factory=dict)
@@ -129,6 +131,7 @@ def _application(parts: Management, openapi: OpenAPIConfig | None) -> Litestar:
     app.state.now = parts.now
     app.state.body_bytes_max = parts.body_bytes_max
     app.state.upload_bytes_max = parts.upload_bytes_max
+    app.state.decoding = parts.decoding
     app.state.public_url = parts.public_url
     app.state.proxies = parts.proxies
     return app
