@@ -45,8 +45,13 @@ def told(answer: httpx.Response) -> tuple[int, Any]:
         (b'{"api_key":"KEY","properties":' + DEEP + b"}", 400, (400, "invalid_payload")),
         (b'{"api_key":"KEY","event":"e","properties":{"a":' + TEXT + b"}}", 401, (200, None)),
         (b'{"api_key":"KEY","batch":[' + OBJECTS, 400, (400, "invalid_payload")),
+        (
+            b'{"api_key":"KEY","event":"e","properties":{"a":[' + OBJECTS + b"]}}",
+            401,
+            (413, "payload_too_large"),
+        ),
     ],
-    ids=["objects", "key last", "array", "deep", "text", "broken"],
+    ids=["objects", "key last", "array", "deep", "text", "broken", "one item"],
 )
 async def test_captures_are_answered_as_small_ones(
     home: Home, path: str, body: bytes, wrong: int, right: tuple[int, Any]

@@ -14,7 +14,7 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
-from fanion.errors import InvalidPayload, NoData
+from fanion.errors import DecodedTooLarge, InvalidPayload, NoData
 from fanion.http import Request
 from fanion.ingest.items import Outline, fault_of, items_of, iter_items, outline_of
 from fanion.ingest.timestamps import parse_sent_at
@@ -45,7 +45,8 @@ class Capture(Struct, frozen=True):
     historical:  an import
     items_json:  clean JSON for the accept log: one item, an array or an object with `batch`
     items:       how many; 0 needs no place in the log
-    refusal:     to be raised once the token is known to be good: the items are wrong
+    refusal:     to be raised once the token is known to be good: the items are wrong, or one
+                 takes up more memory than ingestion has for it
     is_single:   the body is one item
     """
 
@@ -55,7 +56,7 @@ class Capture(Struct, frozen=True):
     historical: bool
     items_json: bytes
     items: int
-    refusal: InvalidPayload | None = None
+    refusal: InvalidPayload | DecodedTooLarge | None = None
     is_single: bool = False
 
 
@@ -94,6 +95,9 @@ def read_large(
     if outline.is_empty:
         raise NoData
     capture = _told(form, query, outline)
+    if outline.item_bytes > DECODED_BYTES_MAX and capture.refusal is None:
+        refusal = DecodedTooLarge(DECODED_BYTES_MAX)
+        capture = msgspec.structs.replace(capture, refusal=refusal)
     is_secret = capture.project or capture.token.startswith(_PERSONAL_KEY)
     if capture.refusal is not None or (outline.is_clean and not is_secret and not people):
         return LargeCapture(capture, people, None)
