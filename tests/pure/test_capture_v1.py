@@ -11,7 +11,7 @@ import pytest
 from fanion.errors import InvalidApiKey, InvalidPayload, NoData
 from fanion.http import Request
 from fanion.ingest.items import read_items
-from fanion.ingest.v1 import CaptureV1, read_v1, v1_answer, v1_error
+from fanion.ingest.v1 import SDK_INFO_CHARS_MAX, CaptureV1, read_v1, v1_answer, v1_error
 
 UUID = "01890f3c-aaaa-7bbb-8ccc-000000000000"
 EVENT = {"event": "paid", "uuid": UUID, "distinct_id": "u1", "properties": {"amount": 3}}
@@ -57,6 +57,13 @@ def test_the_library_comes_from_its_header() -> None:
         "$lib_version": "7.22.0",
         "amount": 3,
     }
+
+
+def test_a_library_that_is_told_at_length_is_cut() -> None:
+    capture = read({"batch": [EVENT] * 3}, posthog_sdk_info="a/" + "b" * 60_000).capture
+
+    for item in read_items(capture.items_json):
+        assert len(item["properties"]["$lib_version"]) == SDK_INFO_CHARS_MAX - len("a/")
 
 
 def test_options_and_ids_stand_for_properties() -> None:

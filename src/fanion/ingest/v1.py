@@ -25,6 +25,9 @@ from fanion.wire import (
 # Of one event in the answer, beside its uuid, which the request has as well.
 RESULT_BYTES = 100
 _ANSWER_START = b'{"results":{'
+# Each event of a batch gets it: names and versions of libraries are a tenth of this.
+SDK_INFO_CHARS_MAX = 200
+
 _BEARER = "Bearer "
 _JSON = "application/json"
 
@@ -197,7 +200,7 @@ def _renamed(source: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, A
 def _library_of(request: Request) -> dict[str, str]:
     """`PostHog-Sdk-Info: posthog-python/7.22.0`"""
     sdk_info: str = request.headers.get("posthog-sdk-info") or ""
-    name, _, version = sdk_info.partition("/")
+    name, _, version = sdk_info[:SDK_INFO_CHARS_MAX].partition("/")
     named = {"$lib": name.strip(), "$lib_version": version.strip()}
     return {key: value for key, value in named.items() if value}
 
