@@ -113,6 +113,8 @@ def decode_small(
     tells. None, after at most READ_ON_LOOP_BYTES_MAX, for more than that."""
     if len(body) > READ_ON_LOOP_BYTES_MAX:
         return None
+    if body[:1] in (b"{", b"[") and not (content_encoding or query) and len(body) <= bytes_max:
+        return DecodedForm(body)  # the ordinary one, at once
     small = min(bytes_max, READ_ON_LOOP_BYTES_MAX)
     try:
         return decode_body(
