@@ -74,7 +74,7 @@ class Decoding:
 
     @asynccontextmanager
     async def room(self, received: int, unfolded_max: int) -> AsyncGenerator[Room]:
-        """For a body that unfolds to `unfolded_max` at most; nobody knows before.
+        """For a body that unfolds to `unfolded_max` at most, which is not known before.
 
         raises: Unavailable when there is none within ROOM_WAIT_S
         """

@@ -27,7 +27,7 @@ from fanion.server.serve import PortTaken
 T = TypeVar("T")
 
 REFUSED = 2
-PASSWORD_BYTES_MAX = 4096  # nobody types more, and a wrong file is not read to its end
+PASSWORD_BYTES_MAX = 4096  # longer than any password, and a wrong file is not read to its end
 
 Data = Annotated[Path | None, typer.Option(help="The folder that holds everything.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]

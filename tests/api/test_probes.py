@@ -110,7 +110,7 @@ async def test_stores_are_asked_once_for_all_who_ask_at_once() -> None:
     probes = Probes({"records": records}, Metrics(), nothing)
     request = Request("GET", "/_ready", "", {}, "", b"")
     waiting = [asyncio.create_task(probes.ready(request)) for _ in range(50)]
-    waiting[0].cancel()  # a client that left takes the answer from nobody
+    waiting[0].cancel()  # a client that left cancels it for no other
     await asyncio.sleep(0)
     may_answer.set()
     answers = await asyncio.gather(*waiting[1:])

@@ -1,4 +1,4 @@
-"""Who a client is, and where it reached the server: what trusted proxies say, and nobody else."""
+"""Who a client is, and where it reached the server: what trusted proxies say, and no other peer."""
 
 import asyncio
 import json

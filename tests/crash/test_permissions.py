@@ -1,4 +1,4 @@
-"""What a real server makes is its user's alone, whatever the umask of whoever starts it."""
+"""What a real server makes is its user's alone, whatever the umask."""
 
 import os
 import stat
@@ -20,7 +20,7 @@ CHILDREN = ("fanion.fronts.front_main", "fanion.log.writer_main")
 
 
 class LooseServer(RealServer):
-    """Started by somebody whose files others may read."""
+    """Started with a umask that lets others read."""
 
     def launch(self) -> None:
         before = os.umask(USUAL)

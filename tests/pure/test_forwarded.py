@@ -25,7 +25,7 @@ LONG = "x" * 60_000
 
 # Peer, X-Forwarded-For, and the address that is the client's.
 ADDRESSES: list[tuple[str, str | None, str]] = [
-    # What strangers say is nobody's word.
+    # What strangers say counts for nothing.
     (STRANGER, None, "203.0.113.9"),
     (STRANGER, "1.2.3.4", "203.0.113.9"),
     (STRANGER, "10.0.0.1", "203.0.113.9"),

@@ -129,7 +129,7 @@ def _record(server: RealServer, record: Record) -> None:
 
 
 def _require_no_path(folder: Path) -> None:
-    """Where the folder lay is nobody's business, and must not be needed."""
+    """Where the folder lay must not be needed."""
     place = str(folder).encode()
     for path in folder.rglob("*"):
         target = str(path.readlink()).encode() if path.is_symlink() else b""

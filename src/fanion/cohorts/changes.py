@@ -133,7 +133,7 @@ def containing(cohort_id: int, cohorts: Iterable[Criteria]) -> set[int]:
 
 
 def changes_audience(values: Mapping[str, Any], before: Standing, *, imports: bool) -> bool:
-    """Whether somebody else may be in the cohort after such a change.
+    """Whether such a change may change who is in the cohort.
 
     values:  the columns to set
     imports: whether members come along

@@ -115,7 +115,7 @@ Decide = Callable[[Standing, Mapping[int, Criteria]], Mapping[str, Any]]
 Hindered = Callable[[Connection, int], Mapping[str, str]]
 
 
-# Raises when somebody may not change whom a cohort holds, by the cohort's id.
+# Raises when the author may not change a cohort's members, by the cohort's id.
 Guard = Callable[[Connection, Author, int], None]
 
 
@@ -205,7 +205,7 @@ class CohortStore:
             return values
 
         changed = change_cohort(connection, author, cohort_id, watched, members)
-        # The flag version has moved: nobody else changes flags of this project before the end.
+        # The flag version has moved: no other one changes the flags before the end.
         if is_guarded:
             self.guard(connection, author, cohort_id)
         if before is None:

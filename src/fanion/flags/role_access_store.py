@@ -110,7 +110,7 @@ def access_now(connection: Connection, user_id: int, project: Project) -> FlagAc
 
 
 def guard_audience(connection: Connection, author: Author, cohort_id: int) -> None:
-    """Call it when the project's flag version has moved: then nobody else changes its flags.
+    """Call it when the project's flag version has moved: no other one changes its flags.
 
     raises: PermissionDenied when a flag uses the cohort, itself or within others, that the author
             may not edit

@@ -106,7 +106,7 @@ class Preparation:
             entry.id,
             envelope.received_at,
             envelope.sent_at,
-            # Former versions, and whoever else writes the log, may have kept anything.
+            # Former versions, and other writers of the log, may have kept anything.
             read_address(envelope.client_ip),
             envelope.user_agent[:USER_AGENT_CHARS_MAX],
             self._rules_of(envelope.project_id),

@@ -59,7 +59,7 @@ class Authentication:
 
     async def authenticate(self, key: str, place: str, caller: Caller | None = None) -> Principal:
         """place: where in the request the key stood, for the refusal
-        caller: whose failures are counted; None for nobody's
+        caller: whose failures are counted; None to count none
 
         raises: InvalidPersonalApiKey, ExpiredPersonalApiKey, Throttled, RecordsUnavailable
         """

@@ -75,7 +75,7 @@ class Projects:
         self._keep(project)
 
     async def by_token(self, token: str, caller: Caller | None = None) -> Project:
-        """caller: whose failures are counted; None for nobody's
+        """caller: whose failures are counted; None to count none
 
         raises: InvalidApiKey; Throttled; Unavailable when the store would have to say and cannot
         source: api.md, "Errors"
@@ -198,7 +198,7 @@ class Projects:
             self.end_former_tokens()
 
     def end_former_tokens(self) -> None:
-        """Whoever looks a token up in memory need not look at the time."""
+        """Tokens in memory are valid: readers need not look at the time."""
         now = self._now()
         for project_id in list(self._with_former):
             project = self._by_id[project_id]

@@ -28,7 +28,7 @@ Reason = Literal["unknown", "expired", "denied", "throttled"]
 # for two seconds, so that this is ten wrong keys in use at all times.
 FAILURES_MAX = 300
 # The same for all clients together that one peer, which is no trusted proxy, names. Clients of a
-# real proxy stay within their own limit; whoever makes names up reaches this one alone.
+# real proxy stay within their own limit; invented names count against this one.
 PEER_FAILURES_MAX = 3_000
 WINDOW_S = 60.0
 ADDRESSES_MAX = 20_000  # that are remembered: 5 MB
@@ -76,7 +76,7 @@ class FailureLimit:
 def _places(client: Client) -> list[tuple[tuple[str, str], int]]:
     """Where its failures are counted, with the most of each."""
     if not client.address:
-        return []  # nobody can be told apart there
+        return []  # clients cannot be told apart there
     address = network_of(client.address)
     if not client.told:
         return [((address, ""), FAILURES_MAX)]

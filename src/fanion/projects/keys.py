@@ -15,7 +15,7 @@ KEY_CHARS_MAX = 200
 PROJECT_TOKEN_PREFIX = "phc_"
 PERSONAL_KEY_PREFIX = "phx_"
 SECRET_KEY_PREFIX = "phs_"
-# Of a personal key that expires. Beyond it nobody remembers why the key ends.
+# Of a personal key that expires. A longer life is as good as none.
 LIFETIME_MAX = timedelta(days=3650)
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _DURATION = re.compile(r"([0-9]{1,6})([dh])")

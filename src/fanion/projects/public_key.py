@@ -32,7 +32,7 @@ async def project_of_key(
     scope: str,
 ) -> Project:
     """request:    is told whose personal key it carries
-    key:        a project's, or with `project_id` a personal one of somebody in that project
+    key:        a project's, or with `project_id` a personal one of a member of that project
     project_id: as the request gives it, of any type
     scope:      that a restricted personal key needs
 

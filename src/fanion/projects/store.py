@@ -261,7 +261,7 @@ def projects_of(connection: Connection, organization_id: UUID) -> Sequence[Proje
 
 
 def _locked(connection: Connection, project_id: int) -> Project | None:
-    """Nobody else changes it before the end of the transaction."""
+    """No other transaction changes it before this one ends."""
     one = projects.c.id == project_id
     if connection.scalar(select(projects.c.id).where(one).with_for_update()) is None:
         return None

@@ -4,7 +4,7 @@ import csv
 from collections.abc import Iterable, Sequence
 
 # A spreadsheet takes a cell that begins with one of these for a formula, and what strangers named
-# themselves would run on the computer of whoever opens it. source: OWASP, "CSV Injection"
+# themselves would run on the reader's computer. source: OWASP, "CSV Injection"
 FORMULA_BEGINS = ("=", "+", "-", "@", "\t", "\r")
 
 

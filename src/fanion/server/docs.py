@@ -40,7 +40,7 @@ The machine-readable description is at <a href="/api/schema/">/api/schema/</a>.<
 """
 
 
-# The page runs no script, loads nothing and stands in nobody's frame; its own style is let in.
+# The page runs no script, loads nothing and stands in no frame; its own style is let in.
 _STYLE_HASH = b64encode(sha256(_STYLE.encode()).digest()).decode()
 CONTENT_SECURITY_POLICY = (
     f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; "
@@ -70,7 +70,7 @@ class DescribedApi:
         self._making: asyncio.Task[Pages] | None = None
 
     async def pages(self) -> Pages:
-        """Whoever leaves takes it from nobody; what failed is tried again by the next."""
+        """A caller that leaves cancels it for no other; a failure is retried by the next call."""
         if self._making is None or self._has_failed():
             self._making = asyncio.create_task(asyncio.to_thread(self._make))
         return await asyncio.shield(self._making)

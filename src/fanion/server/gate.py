@@ -60,7 +60,7 @@ def gate(authentication: Authentication, projects: Projects) -> Guard:
 
 @dataclass(frozen=True, slots=True)
 class _Calling:
-    """A `callers.Caller`, read when somebody asks."""
+    """A `callers.Caller`, read when asked for."""
 
     connection: ASGIConnection[Any, Any, Any, Any]
 
