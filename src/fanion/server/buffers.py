@@ -46,3 +46,32 @@ class Pace:
 
     def is_late(self, now: float) -> bool:
         return now > self.deadline
+
+
+class Sending:
+    """What a client has yet to take of its answers, while the transport holds much of it."""
+
+    def __init__(self, budget: BufferBudget) -> None:
+        self._budget = budget
+        self._unsent = 0  # bytes, taken from the budget
+        self._pace = Pace(0.0)
+
+    def begin(self, unsent: int, now: float) -> bool:
+        """False when there is no room for that much."""
+        if not self._budget.take(unsent):
+            return False
+        self._unsent = unsent
+        self._pace = Pace(now)
+        return True
+
+    def end(self) -> None:
+        self._budget.give(self._unsent)
+        self._unsent = 0
+
+    def is_late(self, unsent: int, now: float) -> bool:
+        """unsent: what is left by now"""
+        taken = max(0, self._unsent - unsent)
+        self._budget.give(taken)
+        self._unsent -= taken
+        self._pace.moved(taken, now)
+        return self._pace.is_late(now)

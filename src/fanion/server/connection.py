@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Protocol, cast
 
 from fanion.errors import AppError, RequestTimeout, Unavailable
-from fanion.server.buffers import STALLED_S_MAX, BufferBudget, Pace
+from fanion.server.buffers import STALLED_S_MAX, BufferBudget, Pace, Sending
 from fanion.server.exchange import ClientGone, Exchange, Scope
 from fanion.server.first_line import path_of
 from fanion.server.head import response_head
@@ -83,8 +83,8 @@ class Connection(asyncio.Protocol):
         self._rest = first  # has come, and is not read
         self._is_rest_due = False  # and will be without more of it
         self._writable: asyncio.Future[None] | None = None
-        self._unsent = 0  # bytes, taken from the budget, while the client does not take them
-        self._sending = self._receiving = Pace(0.0)
+        self._sending = Sending(connections.buffers)
+        self._receiving = Pace(0.0)
         self._paused_at: float | None = None
         self._takes_no_more = False
         self._has_ended = False  # the client has: it sends nothing more
@@ -149,19 +149,14 @@ class Connection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         self._writable = self._loop.create_future()
-        self._sending = Pace(self._connections.now())
-        if self._transport is not None:
-            self._unsent = self._transport.get_write_buffer_size()
-            if not self.buffers.take(self._unsent):
-                self._unsent = 0
-                self.abort()
+        if not self._sending.begin(self._unsent(), self._connections.now()):
+            self.abort()
 
     def resume_writing(self) -> None:
         if self._writable is not None and not self._writable.done():
             self._writable.set_result(None)
         self._writable = None
-        self.buffers.give(self._unsent)
-        self._unsent = 0
+        self._sending.end()
         self._idle_since = self._connections.now()
         if self._answering is None:
             self._go_on()
@@ -211,7 +206,7 @@ class Connection(asyncio.Protocol):
                 if self._has_ended:
                     self.close()
                 return False
-            if self._transport is not None and self._transport.get_write_buffer_size():
+            if self._unsent():
                 self._rest = data
                 self._read_rest_soon(FLUSH_S)
                 return False
@@ -329,7 +324,7 @@ class Connection(asyncio.Protocol):
         """Give up the connection, between two requests, without its client's noticing. Its socket,
         which the caller closes; None when it is closing."""
         transport = self._open_transport()
-        if transport is None or transport.get_write_buffer_size():
+        if transport is None or self._unsent():
             return None
         socket = os.dup(transport.get_extra_info("socket").fileno())
         self._takes_no_more = True
@@ -345,7 +340,8 @@ class Connection(asyncio.Protocol):
     def look(self, now: float) -> None:
         """Give up a client that has stopped doing its part."""
         if self._writable is not None:
-            self._look_at_sending(now)
+            if self._sending.is_late(self._unsent(), now):
+                self.abort()
         elif self._open_transport() is None:  # the last of its answers is not taken
             if now - self._idle_since > STALLED_S_MAX:
                 self.abort()
@@ -358,14 +354,8 @@ class Connection(asyncio.Protocol):
             elif now - self._idle_since > IDLE_S_MAX:
                 self.close()
 
-    def _look_at_sending(self, now: float) -> None:
-        left = 0 if self._transport is None else self._transport.get_write_buffer_size()
-        if left < self._unsent:
-            self._sending.moved(self._unsent - left, now)
-            self.buffers.give(self._unsent - left)
-            self._unsent = left
-        if self._sending.is_late(now):
-            self.abort()
+    def _unsent(self) -> int:
+        return 0 if self._transport is None else self._transport.get_write_buffer_size()
 
     def _give_up_body(self) -> None:
         answering = self._answering
