@@ -1,0 +1,338 @@
+"""The samples in deploy/: checked by the programs they are for, and real proxies in front of a real
+server."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from fanion.config import PREFIX, Settings
+from tests.awaited import until
+from tests.preloaded import PreloadedServer
+from tests.server import Keys, free_port
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+PUBLIC, MANAGEMENT = "fanion.example.com", "manage.fanion.example.com"
+CHECK_S = 30
+# Loopback has more addresses than one: by this a client's is told from a proxy's.
+CLIENT = "127.0.0.2"
+CLAIMED = {
+    "x-forwarded-for": "203.0.113.9",
+    "x-forwarded-host": "evil.example",
+    "x-forwarded-proto": "gopher",
+    "x-forwarded-prefix": "/evil",
+    "x-real-ip": "203.0.113.9",
+    "forwarded": "for=203.0.113.9;host=evil.example",
+}
+TRUSTING = {f"{PREFIX}TRUSTED_PROXIES": "127.0.0.1"}
+FIELDS = set(Settings.__struct_fields__)
+
+
+@dataclass(frozen=True)
+class Behind:
+    """A server behind a proxy. scheme and port: of the proxy"""
+
+    server: PreloadedServer
+    keys: Keys
+    scheme: str
+    port: int
+
+    @contextmanager
+    def client(self, host: str, address: str = CLIENT) -> Iterator[httpx.Client]:
+        transport = httpx.HTTPTransport(verify=False, local_address=address)
+        url = f"{self.scheme}://127.0.0.1:{self.port}"
+        headers = {"host": host}
+        with httpx.Client(transport=transport, base_url=url, headers=headers, timeout=30) as client:
+            yield client
+
+    @property
+    def bearer(self) -> dict[str, str]:
+        return {"authorization": f"Bearer {self.keys.personal_api_key}"}
+
+
+def program(name: str) -> str:
+    found = shutil.which(name) or shutil.which(name, path="/usr/sbin:/usr/local/sbin")
+    if found is None:
+        pytest.skip(f"no {name} found: install the package that has it")
+    return found
+
+
+def checked(*arguments: str, **environment: str) -> str:
+    """What a program says of a sample that it accepts."""
+    done = subprocess.run(
+        arguments,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        timeout=CHECK_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
+
+
+def nginx_configuration(folder: Path, ports: dict[str, int]) -> Path:
+    """The sample within a whole configuration, with what a machine has of its own exchanged."""
+    key, certificate = folder / "key.pem", folder / "certificate.pem"
+    checked(
+        *(program("openssl"), "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1"),
+        *("-subj", f"/CN={PUBLIC}", "-keyout", str(key), "-out", str(certificate)),
+    )
+    sample = (DEPLOY / "nginx.conf").read_text()
+    for written, here in {
+        "127.0.0.1:8000": f"127.0.0.1:{ports['server']}",
+        "127.0.0.1:8001": f"127.0.0.1:{ports['management']}",
+        "listen 80;": f"listen 127.0.0.1:{ports['plain']};",
+        "listen 443 ssl;": f"listen 127.0.0.1:{ports['proxy']} ssl;",
+        "/etc/ssl/fanion/fullchain.pem": str(certificate),
+        "/etc/ssl/fanion/privkey.pem": str(key),
+    }.items():
+        assert written in sample
+        sample = sample.replace(written, here)
+    kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    places = "".join(f"{kind}_temp_path {folder}/{kind};\n" for kind in kinds)
+    user = "user root;" if os.getuid() == 0 else ""
+    whole = folder / "nginx.conf"
+    whole.write_text(
+        f"{user} daemon off; pid {folder}/pid; error_log stderr;\nevents {{}}\n"
+        f"http {{ access_log off; {places}\n{sample}\n}}\n"
+    )
+    return whole
+
+
+def caddy_configuration(folder: Path, ports: dict[str, int]) -> Path:
+    sample = (DEPLOY / "Caddyfile").read_text()
+    port = ports["proxy"]
+    sample = sample.replace("127.0.0.1:8000", f"127.0.0.1:{ports['server']}")
+    sample = sample.replace("127.0.0.1:8001", f"127.0.0.1:{ports['management']}")
+    sample, sites = re.subn(
+        r"^(\S*fanion\.example\.com) \{", rf"http://\1:{port} {{", sample, flags=re.MULTILINE
+    )
+    sample, options = re.subn(r"^\{$", "{\n\tadmin off", sample, count=1, flags=re.MULTILINE)
+    assert (sites, options) == (2, 1)
+    whole = folder / "Caddyfile"
+    whole.write_text(sample)
+    return whole
+
+
+def command_of(proxy: str, folder: Path, ports: dict[str, int]) -> list[str]:
+    if proxy == "nginx":
+        return [program("nginx"), "-p", str(folder), "-c", str(nginx_configuration(folder, ports))]
+    configuration = str(caddy_configuration(folder, ports))
+    return [program("caddy"), "run", "--config", configuration, "--adapter", "caddyfile"]
+
+
+@pytest.fixture(scope="module", params=["nginx", "caddy"])
+def behind(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Behind]:
+    program(request.param)
+    folder = Path(tmp_path_factory.mktemp(request.param))
+    ports = {name: free_port() for name in ("proxy", "plain", "management")}
+    settings = {"FANION_MANAGEMENT_LISTEN": f"127.0.0.1:{ports['management']}"}
+    if "trusted_proxies" in FIELDS:
+        settings |= TRUSTING
+    server = PreloadedServer(folder / "data", settings)
+    ports["server"] = server.port
+    keys = server.setup()
+    command = command_of(request.param, folder, ports)
+    server.start()
+    environment = os.environ | {"HOME": str(folder), "XDG_DATA_HOME": str(folder)}
+    with (folder / "proxy.log").open("wb") as log:
+        proxy = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+    scheme = "https" if request.param == "nginx" else "http"
+    found = Behind(server, keys, scheme, ports["proxy"])
+    try:
+        until(lambda: proxy.poll() is not None or is_up(found), "the proxy does not answer")
+        assert proxy.poll() is None, (folder / "proxy.log").read_text()
+        yield found
+    finally:
+        server.close()
+        proxy.terminate()
+        end(proxy)
+
+
+def end(proxy: "subprocess.Popen[bytes]") -> None:
+    try:
+        proxy.wait(timeout=CHECK_S)
+    except subprocess.TimeoutExpired:
+        proxy.kill()
+        proxy.wait()
+        raise
+
+
+def is_up(behind: Behind) -> bool:
+    try:
+        with behind.client(PUBLIC) as client:
+            return client.get("/_health").status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def test_the_address_of_an_event_is_its_clients_whatever_that_claims(behind: Behind) -> None:
+    body = {
+        "api_key": behind.keys.project_api_key,
+        "event": "came through a proxy",
+        "distinct_id": "ann",
+    }
+    with behind.client(PUBLIC) as client:
+        captured = client.post("/capture/", json=body, headers=CLAIMED)
+    path = f"/api/projects/{behind.keys.project_id}/events/"
+    found: list[Any] = []
+
+    with behind.client(MANAGEMENT) as client:
+
+        def arrived() -> bool:
+            found[:] = client.get(path, headers=behind.bearer).json()["results"]
+            return bool(found)
+
+        until(arrived, "the event is missing")
+
+    assert (captured.status_code, captured.json()) == (200, {"status": 1})
+    assert [event["properties"]["$ip"] for event in found] == [CLIENT]
+
+
+def test_links_lead_through_the_proxy_that_was_asked(behind: Behind) -> None:
+    with behind.client(MANAGEMENT) as client:
+        client.post("/api/projects/", json={"name": "b"}, headers=behind.bearer)
+        page = client.get("/api/projects/?limit=1", headers=behind.bearer | CLAIMED).json()
+
+    assert page["next"].startswith(f"{behind.scheme}://{MANAGEMENT}/api/projects/?")
+
+
+@pytest.mark.parametrize(
+    ("host", "path", "status"),
+    [
+        (PUBLIC, "/_health", 200),
+        (PUBLIC, "/_ready", 200),
+        (PUBLIC, "/api/projects/", 404),
+        (PUBLIC, "/metrics", 404),
+        (PUBLIC, "/metrics/", 404),
+        (MANAGEMENT, "/api/projects/", 200),
+        (MANAGEMENT, "/api/docs/", 200),
+        (MANAGEMENT, "/metrics", 404),
+        (MANAGEMENT, "/metrics/", 404),
+    ],
+)
+def test_each_name_shows_what_it_is_for(behind: Behind, host: str, path: str, status: int) -> None:
+    with behind.client(host) as client:
+        assert client.get(path, headers=behind.bearer).status_code == status
+
+
+def test_a_batch_may_be_as_large_as_the_server_takes(behind: Behind) -> None:
+    event = {"event": "large", "distinct_id": "cid", "properties": {"x": "x" * 900_000}}
+    body = {"api_key": behind.keys.project_api_key, "batch": [event] * 22}
+    with behind.client(PUBLIC) as client:
+        taken = client.post("/batch/", json=body | {"batch": body["batch"][:21]})
+        refused = client.post("/batch/", json=body | {"batch": [event] * 24})
+
+    assert len(json.dumps(event)) * 21 > 18_000_000
+    assert (taken.status_code, refused.status_code) == (200, 413)
+
+
+def test_a_file_of_members_may_be_larger_than_a_batch(behind: Behind) -> None:
+    files = {"csv": ("members.csv", b"x" * 22_000_000, "text/csv")}
+    form = {"name": "many", "is_static": "true"}
+    path = f"/api/projects/{behind.keys.project_id}/cohorts/"
+    with behind.client(MANAGEMENT) as client:
+        answer = client.post(path, data=form, files=files, headers=behind.bearer)
+
+    assert answer.status_code in (201, 400), answer.text  # the server's own answer, either way
+    assert answer.headers["content-type"] == "application/json"
+
+
+@pytest.mark.parametrize("host", [PUBLIC, MANAGEMENT])
+def test_a_stream_is_not_held_back(behind: Behind, host: str) -> None:
+    path = f"/api/projects/{behind.keys.project_id}/feature_flags/stream/"
+    with (
+        behind.client(host) as client,
+        client.stream("GET", path, headers=behind.bearer) as stream,
+    ):
+        first = next(stream.iter_bytes())
+
+    assert stream.headers["content-type"].startswith("text/event-stream")
+    assert b"data:" in first
+
+
+def test_strangers_do_not_reach_the_name_of_management() -> None:
+    """The samples differ in how they say so; loopback cannot play a stranger."""
+    nginx = (DEPLOY / "nginx.conf").read_text()
+    caddy = (DEPLOY / "Caddyfile").read_text()
+
+    [management] = [part for part in nginx.split("\nserver {") if f"name {MANAGEMENT};" in part]
+    assert re.search(r"allow 10\.0\.0\.0/8;.*deny all;", management, re.DOTALL)
+    assert "@strangers not remote_ip" in caddy
+    assert "respond @strangers 403" in caddy
+
+
+def test_nginx_accepts_its_sample(tmp_path: Path) -> None:
+    names = ("server", "management", "proxy", "plain")
+    ports = {name: 20_000 + number for number, name in enumerate(names)}
+    nginx = program("nginx")
+
+    told = checked(
+        nginx, "-t", "-p", str(tmp_path), "-c", str(nginx_configuration(tmp_path, ports))
+    )
+
+    assert "[warn]" not in told.replace('the "user" directive', "")
+
+
+def test_caddy_accepts_its_sample(tmp_path: Path) -> None:
+    caddy, sample, home = program("caddy"), str(DEPLOY / "Caddyfile"), str(tmp_path)
+
+    told = checked(
+        *(caddy, "validate", "--config", sample, "--adapter", "caddyfile"),
+        HOME=home,
+        XDG_DATA_HOME=home,
+    )
+
+    assert '"level":"warn"' not in told
+
+
+def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
+    """What it does not know it only mentions."""
+    unit = tmp_path / "fanion.service"
+    text = (DEPLOY / "fanion.service").read_text()
+    unit.write_text(text.replace("/opt/fanion/.venv/bin/fanion", shutil.which("true") or ""))
+
+    told = checked(program("systemd-analyze"), "verify", "--man=no", str(unit))
+
+    assert [line for line in told.splitlines() if "fanion" in line] == []
+
+
+def test_the_unit_may_do_little() -> None:
+    lines = set((DEPLOY / "fanion.service").read_text().splitlines())
+
+    assert {
+        "NoNewPrivileges=yes",
+        "ProtectSystem=strict",
+        "CapabilityBoundingSet=",
+        "StateDirectoryMode=0700",
+        "UMask=0077",
+        "MemoryMax=4G",
+        "KillMode=mixed",
+    } <= lines
+
+
+def test_the_samples_name_settings_that_there_are() -> None:
+    lines = (DEPLOY / "fanion.env").read_text().splitlines()
+    named = {line.partition("=")[0] for line in lines if line and not line.startswith("#")}
+
+    assert {name.removeprefix(PREFIX).lower() for name in named} - {"trusted_proxies"} <= FIELDS
+
+
+def test_limits_of_the_samples_are_the_servers_own() -> None:
+    mebibyte, settings = 1024 * 1024, Settings()
+    nginx = (DEPLOY / "nginx.conf").read_text()
+    body, upload = settings.body_bytes_max // mebibyte, settings.upload_bytes_max // mebibyte
+
+    assert set(re.findall(r"client_max_body_size (\w+);", nginx)) == {f"{body}m", f"{upload}m"}
