@@ -196,7 +196,10 @@ async def test_a_request_id_is_echoed_or_made(home: Home, method: str, path: str
 async def test_each_request_is_one_line_of_the_log(
     sqlite_url: str, events: EventStore, tmp_path: Path, project_id: int
 ) -> None:
-    async with open_site(sqlite_url, events, tmp_path) as site, open_home(site, project_id) as home:
+    async with (
+        open_site(sqlite_url, events, tmp_path, trusted_proxies="127.0.0.1") as site,
+        open_home(site, project_id) as home,
+    ):
         known = {"x-request-id": "first"}
         await home.public.post("/capture/?ip=1", json={"api_key": home.token}, headers=known)
         await home.public.post("/decide?v=3", json={"api_key": "phc_x", "distinct_id": "u"})
@@ -206,7 +209,7 @@ async def test_each_request_is_one_line_of_the_log(
         await home.public.post("/decide", json=theirs)
         secret = (await home.api.post("/secret_key/")).json()["secret_api_key"]
         await home.public.get("/flags/definitions", headers={"authorization": f"Bearer {secret}"})
-        told = {"x-forwarded-for": "198.51.100.7, 10.0.0.1"}
+        told = {"x-forwarded-for": "10.0.0.1, 198.51.100.7"}
         await home.public.post(
             "/decide", json={"api_key": home.token, "distinct_id": "u"}, headers=told
         )
