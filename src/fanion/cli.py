@@ -5,6 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
 from uuid import UUID
+from zoneinfo import available_timezones
 
 import typer
 from rich.console import Console
@@ -47,6 +48,8 @@ from fanion.terminal import (
     with_records,
 )
 
+NAME_CHARS_MAX = 200  # as the API has it
+
 app = typer.Typer(
     help=HELP, no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False
 )
@@ -78,6 +81,8 @@ def setup(
     as_json: AsJson = False,
 ) -> None:
     """Do what the first start does, and print the keys. Refuses when that has been done."""
+    if not 1 <= len(project) <= NAME_CHARS_MAX:
+        refuse(f"--project: the name must have 1 to {NAME_CHARS_MAX} characters.")
     given = given_password(password, password_file, from_stdin=password_stdin)
     chosen = given or secrets.token_urlsafe(12)
     wanted = Installation(email=email, first_name="Admin", password=chosen, project=project)
@@ -226,6 +231,10 @@ def create_project(
     as_json: AsJson = False,
 ) -> None:
     """Make a project in the organization of a user."""
+    if not 1 <= len(name) <= NAME_CHARS_MAX:
+        refuse(f"The name must have 1 to {NAME_CHARS_MAX} characters.")
+    if timezone not in available_timezones():
+        refuse(f"--timezone: {timezone} is no IANA name, such as Europe/Berlin.")
 
     async def work(records: Records) -> dict[str, Any]:
         user_id = await user_id_of(records, email)

@@ -62,6 +62,19 @@ def data_folder(settings: Settings, address: str = "") -> Iterator[None]:
         yield
 
 
+def server_of(settings: Settings) -> str | None:
+    """Where the server that holds the folder serves; None when none does."""
+    try:
+        with (settings.data / "serving.lock").open() as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except OSError:
+                return lock.read().strip()
+    except FileNotFoundError:
+        pass
+    return None
+
+
 def make_data_folder(settings: Settings) -> None:
     settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
 

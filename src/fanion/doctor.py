@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 
 from fanion.config import Settings
-from fanion.data_folder import FIRST_START_FILE, make_data_folder, open_to_others
+from fanion.data_folder import FIRST_START_FILE, make_data_folder, open_to_others, server_of
 from fanion.db.engine import RecordsUnavailable, open_records
 from fanion.db.migrate import schema_is_current
 from fanion.events.event import EventStoreUnavailable
@@ -114,6 +114,9 @@ async def _records(settings: Settings) -> Finding:
 
 
 async def _events(settings: Settings) -> Finding:
+    serving = server_of(settings)
+    if serving and settings.event_store_url.startswith("chdb:"):
+        return Finding("event store", True, f"in use by the server; {serving}/_ready tells of it")
     events = await open_events(settings.event_store_url)
     try:
         await events.ping()

@@ -408,6 +408,14 @@ def test_doctor_finds_a_sound_installation(installed: tuple[Path, Any]) -> None:
         assert re.search(rf"^ *ok +{what} ", done.out, re.MULTILINE), what
 
 
+def test_doctor_beside_a_server_leaves_the_event_store_to_it(fresh: RealServer) -> None:
+    done = fanion_process(fresh.data, "doctor")
+
+    assert done.code == 0, done.out
+    assert f"in use by the server; {fresh.url}/_ready tells of it" in done.out
+    assert done.err == ""
+
+
 def test_doctor_says_what_is_wrong(tmp_path: Path) -> None:
     done = fanion(
         tmp_path / "data",
@@ -440,6 +448,21 @@ REFUSED: dict[str, tuple[list[str], dict[str, str], str]] = {
         ["projects", "create", "x"],
         {},
         "Run `fanion setup` first.",
+    ),
+    "a project without a name": (
+        ["projects", "create", ""],
+        {},
+        "The name must have 1 to 200 characters.",
+    ),
+    "a project of a long name": (
+        ["setup", "--project", "x" * 201],
+        {},
+        "--project: the name must have 1 to 200 characters.",
+    ),
+    "a time zone that is none": (
+        ["projects", "create", "x", "--timezone", "Mars/Base"],
+        {},
+        "--timezone: Mars/Base is no IANA name, such as Europe/Berlin.",
     ),
     "an unknown user": (["keys", "create", "--email", "x@y.z"], {}, "There is no user x@y.z."),
     "a folder that is a file": (

@@ -81,5 +81,7 @@ class Probes:
         log = structlog.get_logger()
         if checked.state == State.OK:
             log.info("store_ready", store=name)
+        elif checked.state == State.OPENING:
+            log.info("store_opening", store=name)
         else:
             log.warning("store_not_ready", store=name, state=checked.state, reason=checked.reason)
