@@ -138,9 +138,7 @@ def behind(
     program(request.param)
     folder = Path(tmp_path_factory.mktemp(request.param))
     ports = {name: free_port() for name in ("proxy", "plain", "management")}
-    settings = {"FANION_MANAGEMENT_LISTEN": f"127.0.0.1:{ports['management']}"}
-    if "trusted_proxies" in FIELDS:
-        settings |= TRUSTING
+    settings = {"FANION_MANAGEMENT_LISTEN": f"127.0.0.1:{ports['management']}", **TRUSTING}
     server = PreloadedServer(folder / "data", settings)
     ports["server"] = server.port
     keys = server.setup()
@@ -327,7 +325,7 @@ def test_the_samples_name_settings_that_there_are() -> None:
     lines = (DEPLOY / "fanion.env").read_text().splitlines()
     named = {line.partition("=")[0] for line in lines if line and not line.startswith("#")}
 
-    assert {name.removeprefix(PREFIX).lower() for name in named} - {"trusted_proxies"} <= FIELDS
+    assert {name.removeprefix(PREFIX).lower() for name in named} <= FIELDS
 
 
 def test_limits_of_the_samples_are_the_servers_own() -> None:
