@@ -15,7 +15,6 @@ Network = IPv4Network | IPv6Network
 
 FOR, HOST = "x-forwarded-for", "x-forwarded-host"
 PROTO, PREFIX = "x-forwarded-proto", "x-forwarded-prefix"
-_NAMES = (FOR, HOST, PROTO, PREFIX)
 
 # Every address; what FANION_TRUST_FORWARDED_FOR=true stands for.
 EVERYONE: tuple[Network, ...] = (IPv4Network("0.0.0.0/0"), IPv6Network("::/0"))
@@ -80,7 +79,7 @@ class TrustedProxies:
 
     def of_head(self, headers: Headers) -> Callable[[str], str]:
         """`client_address` of all requests with these headers, by their peer."""
-        if not any(headers.get(name) for name in _NAMES):
+        if not _tells(headers):
             return address_of
         return _Told(self, self.forwarded_address(headers.get(FOR) or ""))
 
@@ -102,7 +101,7 @@ class TrustedProxies:
     def base(self, peer: str, headers: Headers) -> Base:
         """peer: the address of the connection. Of several values of a header the last one counts,
         which is the peer's own; one that is malformed does not."""
-        if not any(headers.get(name) for name in _NAMES):
+        if not _tells(headers):
             return _NOTHING_TOLD
         address = read_address(peer)
         if not self.is_trusted(address):
@@ -123,6 +122,12 @@ class TrustedProxies:
             return False
         parsed = ip_address(plain)
         return any(parsed in network for network in self.networks)
+
+
+def _tells(headers: Headers) -> bool:
+    """Asked of each request: a loop over the names takes four times as long."""
+    get = headers.get
+    return bool(get(FOR) or get(HOST) or get(PROTO) or get(PREFIX))
 
 
 class _Told:

@@ -245,10 +245,9 @@ class Connection(asyncio.Protocol):
                 return
             self._answering = None
         incoming = Incoming(self, self._client, self._server, known.head)
-        if body and not incoming.feed(body):
+        if not incoming.take_whole(body):
             self._refuse(_full())
             return
-        incoming.is_complete = True
         self._begin(incoming)
 
     def on_head(self, head: RequestHead) -> None:

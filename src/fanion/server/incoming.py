@@ -95,6 +95,15 @@ class Incoming:
             self._wake()
         return True
 
+    def take_whole(self, body: bytes) -> bool:
+        """In place of `feed` and `complete`. False when there is no room for it."""
+        if len(body) > UNCOUNTED_BYTES_MAX and not self._hold(len(body)):
+            return False
+        self._held = len(body)
+        self._parts = [body]
+        self.is_complete = True
+        return True
+
     def complete(self) -> None:
         self.is_complete = True
         if self._waiter is not None:
@@ -220,7 +229,9 @@ class Incoming:
 
     def _release(self) -> None:
         self._parts = []
-        self._hold(0)
+        if self._held > UNCOUNTED_BYTES_MAX:
+            self._hold(0)
+        self._held = 0
 
     def _hold(self, size: int) -> bool:
         """False when there is no room for that much."""
