@@ -61,10 +61,6 @@ class RequestReader:
         self._left = 0  # of a body of known length
         self._chunks: ChunkedDecoder | None = None
 
-    @property
-    def is_in_chunks(self) -> bool:
-        return self._chunks is not None
-
     def feed(self, data: bytes, known: KnownHead | None = None) -> bytes:
         """Read on, at most to the end of one request; what follows that.
 
