@@ -18,7 +18,7 @@ from fanion.db.engine import Records
 from fanion.db.lookup import Lookup, LookupLimits
 from fanion.decoding import Decoding
 from fanion.flags.browser_config import BrowserConfig
-from fanion.flags.continuity_store import keep_identities, kept_identities
+from fanion.flags.continuity_store import IdentityKeeper, kept_identities
 from fanion.flags.counts import EvaluationCounts
 from fanion.flags.counts_store import CountKeeper
 from fanion.flags.decide import Decide, nowhere
@@ -98,7 +98,7 @@ def build_flag_parts(
     secret_keys = SecretKeys(SecretKeyStore(records, tell_of_secret_key), now, clock, failures)
     store = FlagStore(records)
     flag_sets = FlagSets(store if records_answer else NoSource(), kept)
-    reads = readings(settings, records)
+    reads = readings(settings, records, now)
     if not records_answer:
         reads.breaker.failed(reads.breaker.answers)
     counts = EvaluationCounts(random)
@@ -156,7 +156,7 @@ def _key_failures(clients: Clients, metrics: Metrics) -> KeyFailures:
     return KeyFailures(clients, count=count)
 
 
-def readings(settings: Settings, records: Records) -> Readings:
+def readings(settings: Settings, records: Records, now: Callable[[], datetime]) -> Readings:
     limits = LookupLimits(timeout_s=settings.decide_store_timeout_s)
     one_write = LookupLimits(timeout_s=settings.decide_store_timeout_s, reads_max=1)
     # In PostgreSQL other servers write the persons.
@@ -165,6 +165,6 @@ def readings(settings: Settings, records: Records) -> Readings:
         Lookup(partial(stored_properties, records), limits, writes),
         Lookup(partial(stored_group_properties, records), limits, writes),
         Lookup(partial(kept_identities, records), limits),
-        Lookup(partial(keep_identities, records), one_write),
+        Lookup(IdentityKeeper(records, now).keep, one_write),
         Lookup(partial(memberships, records), limits, writes),
     )

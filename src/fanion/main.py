@@ -22,6 +22,7 @@ from fanion.ingestion_parts import Ingestion, backlogs
 from fanion.insight_parts import build_insight_parts
 from fanion.logs import LineWriter
 from fanion.management_parts import ManagementParts, build_management
+from fanion.persons.waiting_identities_store import sweep_for_ever
 from fanion.public_parts import PublicParts, check_records, telemetry
 from fanion.server.application import Application
 from fanion.server.management import management_app
@@ -88,6 +89,7 @@ def build(
         (
             erasing.follow,
             partial(squash_for_ever, events),
+            partial(sweep_for_ever, records, now),
             partial(enrich_for_ever, Enrichment(records, events, now)),
             ledger.follow,
             cohorts.calculator.run,

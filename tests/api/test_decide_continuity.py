@@ -4,6 +4,7 @@
 """
 
 import asyncio
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,14 @@ import pytest
 from sqlalchemy import select
 
 from fanion.db.flag_tables import flag_continuity
+from fanion.db.tables import groups
+from fanion.flags.continuity_store import IdentityKeeper, Keep
+from fanion.persons.waiting_identities_store import (
+    ROW_BYTES,
+    Waiting,
+    put_waiting,
+    sweep_waiting,
+)
 from tests.application import Home
 
 Json = dict[str, Any]
@@ -67,6 +76,18 @@ async def kept(home: Home) -> Sequence[tuple[str, str]]:
     return [(row.flag_key, row.hash_key) for row in rows]
 
 
+async def waiting(home: Home) -> Sequence[str]:
+    """The distinct ids without a person for which something is kept."""
+    table = groups.c
+    rows = await home.site.records.fetch(
+        select(table.group_key)
+        .where(table.project_id == home.project_id, table.group_type_index == -1)
+        .order_by(table.group_key)
+    )
+    return [row.group_key for row in rows]
+
+
+FLAGS = ("beta-feature", "multivariate-flag")
 BOTH_FLAGS = [("beta-feature", "example_id"), ("multivariate-flag", "example_id")]
 
 
@@ -76,8 +97,7 @@ async def test_the_value_of_the_anonymous_person_is_kept(home: Home, flags: None
     assert await ask(home, "example_id") == ON
     assert await ask(home, "other_id", "example_id") == ON
     assert await kept(home) == BOTH_FLAGS
-    # Nobody owns other_id yet, so nothing is known of it without the anonymous id.
-    assert await ask(home, "other_id") == OFF
+    assert await ask(home, "other_id") == ON
 
 
 async def test_after_the_merge_the_new_id_alone_is_enough(home: Home, flags: None) -> None:
@@ -88,9 +108,138 @@ async def test_after_the_merge_the_new_id_alone_is_enough(home: Home, flags: Non
     assert await ask(home, "other_id") == ON
 
 
-async def test_nothing_is_stored_for_ids_of_nobody(home: Home, flags: None) -> None:
-    assert await ask(home, "other_id", "example_id") == OFF
+async def test_the_value_is_kept_before_there_is_any_person(home: Home, flags: None) -> None:
+    assert await ask(home, "other_id", "example_id") == ON
     assert await kept(home) == []
+
+    assert await ask(home, "other_id") == ON
+    assert await ask(home, "example_id") == ON
+
+
+async def test_the_first_identity_wins_before_there_is_a_person(home: Home, flags: None) -> None:
+    await ask(home, "other_id", "example_id")
+
+    assert await ask(home, "other_id", "another_id") == ON
+    assert await ask(home, "other_id", "other_id") == ON
+
+
+async def test_a_person_takes_over_what_was_kept_for_its_id(home: Home, flags: None) -> None:
+    await ask(home, "other_id", "example_id")
+    await persons(home, "other_id")
+
+    assert await kept(home) == BOTH_FLAGS
+    assert await waiting(home) == ["example_id"]
+
+    await merge(home, "other_id", "further")
+    assert await ask(home, "further") == ON
+
+
+async def test_an_id_that_is_merged_into_a_person_brings_what_was_kept(
+    home: Home, flags: None
+) -> None:
+    await persons(home, "known")
+    await ask(home, "other_id", "example_id")
+    await merge(home, "known", "other_id")
+
+    assert await ask(home, "known") == ON
+    assert await kept(home) == BOTH_FLAGS
+
+
+async def test_the_record_of_the_person_wins_over_what_waited(home: Home, flags: None) -> None:
+    await persons(home, "known")
+    await ask(home, "known", "example_id")
+    await ask(home, "anon", "other_id")
+    await merge(home, "known", "anon")
+
+    assert await ask(home, "known") == ON
+    assert await kept(home) == BOTH_FLAGS
+
+
+async def test_a_login_whose_events_come_later_keeps_the_value(home: Home, flags: None) -> None:
+    assert await ask(home, "example_id") == ON
+    assert await ask(home, "other_id", "example_id") == ON
+
+    await home.capture({"event": "$pageview", "distinct_id": "example_id"})
+    await merge(home, "other_id", "example_id")
+
+    assert await ask(home, "other_id") == ON
+    assert await kept(home) == BOTH_FLAGS
+    assert await waiting(home) == []
+
+
+async def test_a_further_flag_is_added_to_what_waits(home: Home, flags: None) -> None:
+    await ask(home, "other_id", "example_id")
+    await home.create_flag(
+        key="later",
+        filters={"groups": [{"rollout_percentage": 1}]},
+        ensure_experience_continuity=True,
+    )
+    await ask(home, "other_id", "example_id")
+    await persons(home, "other_id")
+
+    assert await kept(home) == [BOTH_FLAGS[0], ("later", "example_id"), BOTH_FLAGS[1]]
+
+
+async def test_what_waits_is_dropped_after_30_days(home: Home, flags: None) -> None:
+    records, clock = home.site.records, home.site.clock
+    await ask(home, "other_id", "example_id")
+
+    clock.move(days=30, seconds=-1)
+    await sweep_waiting(records, clock.now)
+    assert await ask(home, "other_id") == ON
+
+    clock.move(seconds=1)
+    await sweep_waiting(records, clock.now)
+    assert await ask(home, "other_id") == OFF
+    assert await waiting(home) == []
+
+
+async def test_the_sweep_adopts_what_ingestion_did_not_see(home: Home, flags: None) -> None:
+    """On PostgreSQL a person may be created by a transaction that runs at the same time."""
+    await persons(home, "other_id")
+    identity = Waiting(home.project_id, "other_id", dict(BOTH_FLAGS))
+    async with home.site.records.write() as connection:
+        await connection.run_sync(put_waiting, [identity], home.site.clock.now())
+    assert await ask(home, "other_id") == ON
+    assert await kept(home) == []
+
+    await sweep_waiting(home.site.records, home.site.clock.now)
+
+    assert await kept(home) == BOTH_FLAGS
+    assert await waiting(home) == []
+
+
+async def test_the_oldest_go_when_a_project_keeps_too_much(home: Home, flags: None) -> None:
+    records, clock = home.site.records, home.site.clock
+    size = ROW_BYTES + len("user-0") + len(json.dumps(dict(BOTH_FLAGS), separators=(",", ":")))
+    keeper = IdentityKeeper(records, clock.now, 3 * size, trim_after_bytes=0)
+    for number in range(5):
+        clock.move(seconds=1)
+        await keeper.keep([Keep(home.project_id, f"user-{number}", f"user-{number}", FLAGS)])
+
+    assert await waiting(home) == ["user-2", "user-3", "user-4"]
+
+
+async def test_what_waits_goes_with_the_person_that_owns_the_id(home: Home, flags: None) -> None:
+    await persons(home, "other_id")
+    identity = Waiting(home.project_id, "other_id", dict(BOTH_FLAGS))
+    async with home.site.records.write() as connection:
+        await connection.run_sync(put_waiting, [identity], home.site.clock.now())
+    person = await home.person("other_id")
+
+    answer = await home.api.delete(f"/persons/{person['uuid']}/")
+
+    assert answer.status_code in {202, 204}
+    assert await waiting(home) == []
+    assert await ask(home, "other_id") == OFF
+
+
+async def test_what_waits_is_no_group(home: Home, flags: None) -> None:
+    await ask(home, "other_id", "example_id")
+
+    assert await home.get("/groups_types/") == []
+    answer = await home.api.get("/groups/", params={"group_type_index": -1})
+    assert answer.status_code == 400
 
 
 async def test_two_separate_persons_both_keep_it(home: Home, flags: None) -> None:

@@ -23,6 +23,8 @@ PROGRAM_S = 30
 KEYS = ("journey-on", "journey-off", "journey-half", "journey-color", "journey-pro", "journey-big")
 VARIANT_KEY = "journey-color"
 GROUP_KEY = "journey-big"
+# With a half of the visitors each: that two ids agree in all of them by chance is 1 in 65,536.
+KEPT_KEYS = tuple(f"journey-kept-{number}" for number in range(16))
 READERS = ("reader-1", "reader-2", "reader-3", "reader-4", "reader-5", "reader-6")
 
 
@@ -30,7 +32,7 @@ READERS = ("reader-1", "reader-2", "reader-3", "reader-4", "reader-5", "reader-6
 class Journey:
     """The programs read it as JSON: from the variable JOURNEY, or from the page's server.
 
-    stage:   `capture`, or `flags` once what was captured has arrived
+    stage:   `capture`, or `flags` once what was captured has arrived; `login` is a browser's own
     visitor: a second id of the same person
     readers: ids whose flags are read although the server knows nothing of them
     package: of npm
@@ -50,6 +52,7 @@ class Journey:
     variant_key: str = VARIANT_KEY
     group_key: str = GROUP_KEY
     readers: tuple[str, ...] = READERS
+    kept_keys: tuple[str, ...] = KEPT_KEYS
 
 
 @dataclass(frozen=True)
@@ -142,6 +145,13 @@ def create_flags(api: Api) -> None:
     api.create_flag(key="journey-pro", filters=_everyone(properties=[plan]))
     grouped = _everyone(properties=[size]) | {"aggregation_group_type_index": 0}
     api.create_flag(key=GROUP_KEY, filters=grouped)
+
+
+def create_kept_flags(api: Api) -> None:
+    """Those that keep a visitor's value over the login."""
+    for key in KEPT_KEYS:
+        half = _everyone(rollout_percentage=50)
+        api.create_flag(key=key, filters=half, ensure_experience_continuity=True)
 
 
 def _everyone(**condition: Any) -> Json:

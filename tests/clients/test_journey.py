@@ -3,8 +3,9 @@
 import json
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,12 +13,14 @@ import pytest
 from tests.clients.journey import (
     CLIENTS,
     GROUP_KEY,
+    KEPT_KEYS,
     KEYS,
     READERS,
     VARIANT_KEY,
     Client,
     Journey,
     create_flags,
+    create_kept_flags,
 )
 from tests.clients.management import Api, Json
 from tests.server import Keys, RealServer
@@ -207,6 +210,32 @@ def test_an_event_carries_the_flags(read: Travelled, api: Api) -> None:
     assert {key: paid["properties"].get(f"$feature/{key}") for key in KEYS} == own
     active = set(paid["properties"]["$active_feature_flags"])
     assert active.intersection(KEYS) == {key for key in KEYS if own[key]}
+
+
+@pytest.fixture(scope="module")
+def kept_flags_made(api: Api) -> None:
+    create_kept_flags(api)
+
+
+@pytest.mark.parametrize("client", BROWSERS, ids=name_of)
+def test_flags_keep_their_values_over_a_login(
+    client: Client,
+    kept_flags_made: None,
+    server: tuple[RealServer, Keys],
+    api: Api,
+    tmp_path: Path,
+) -> None:
+    client.require()
+    running, keys = server
+    asked = client.journey("login", running.url, keys.project_api_key)
+    journey = replace(asked, user=f"{client.name}-login")
+
+    seen = client.run(journey, api, tmp_path / "login")
+
+    assert set(seen["before"]) == set(KEPT_KEYS)
+    assert seen["after"] == seen["before"]
+    assert seen["id"] == journey.user
+    assert seen["later"] == seen["before"]
 
 
 def await_arrival(went: Travelled, api: Api) -> None:

@@ -17,11 +17,12 @@ from fanion.cohorts.behaviour import CriteriaError
 from fanion.cohorts.memberships_store import memberships
 from fanion.db.tables import person_distinct_ids, persons
 from fanion.flags.built import build
-from fanion.flags.continuity_store import HashKeys, kept_identities
+from fanion.flags.continuity_store import kept_identities
 from fanion.flags.evaluate import evaluate
 from fanion.flags.flag_set import FlagSet
 from fanion.flags.store import FlagStore
 from fanion.flags.subject import Subject
+from fanion.persons.waiting_identities_store import HashKeys
 
 # Read and decided together: 20 ms of a thread.
 PERSONS_MAX = 1_000

@@ -9,10 +9,11 @@ from typing import Any
 from fanion.db.engine import RecordsUnavailable
 from fanion.db.lookup import UNKNOWN, K, Lookup, V
 from fanion.flags.breaker import Breaker
-from fanion.flags.continuity_store import HashKeys, Keep
+from fanion.flags.continuity_store import Keep
 from fanion.flags.flag_set import FlagSet
 from fanion.flags.needs import Needs
 from fanion.flags.subject import Subject
+from fanion.persons.waiting_identities_store import HashKeys
 
 Stored = Mapping[str, Any]
 
@@ -29,7 +30,8 @@ def _breaker() -> Breaker:
 class Readings:
     """persons:     (project id, distinct id) → stored properties of the person that owns it
     groups:      (project id, group type index, group key) → stored properties
-    kept:        (project id, distinct id) → identities that its person keeps
+    kept:        (project id, distinct id) → identities kept for its person, or for the id
+                 itself as long as it has none
     keeping:     what to keep → what is kept after it was written
     memberships: (project id, distinct id) → ids of the cohorts with stored members that count
                  the person among them
@@ -130,9 +132,10 @@ class Readings:
     async def _keep(
         self, person: tuple[int, str], anon: str, flags: frozenset[str]
     ) -> HashKeys | None:
-        """Read both persons' records and write those that are missing.
+        """Read what is kept for both ids, and write what is missing. Where it cannot be written,
+        the former id decides this one answer.
 
-        source: flags.md section 9; a write that fails changes nothing
+        source: flags.md section 9
         """
         project_id, distinct_id = person
         try:
@@ -143,13 +146,14 @@ class Readings:
             return None
         known = {**(former or {}), **(own or {})}
         new = flags - known.keys()
-        if not new or (own is None and former is None):
+        if not new:
             return known
+        unwritten = {**dict.fromkeys(new, anon), **known}
         try:
             keep = Keep(project_id, distinct_id, anon, tuple(sorted(new)))
-            return await self._ask(self.keeping, keep) or known
+            return await self._ask(self.keeping, keep) or unwritten
         except RecordsUnavailable:
-            return known
+            return unwritten
 
 
 def _storable(text: str) -> str:

@@ -29,6 +29,7 @@ from fanion.ingest.resolve import Known, Resolved, distinct_ids, identified_grou
 from fanion.log.port import Entry
 from fanion.persons.erasure_store import load_erasures, load_floors
 from fanion.persons.store import load_states, overridden, write_changes
+from fanion.persons.waiting_identities_store import adopt_waiting
 from fanion.projects.flag_version_store import move_flag_version
 from fanion.properties.size import Allowance
 from fanion.webhooks.announcements_store import count_captured
@@ -369,6 +370,10 @@ def _write_parts(
         if resolved.new_types:
             move_flag_version(connection, project_id)
         record_properties(connection, project_id, resolved.properties, now)
+    # Once all persons are locked, so that evaluation and ingestion do not wait for each other.
+    for part in written:
+        if attached := part.resolved.persons.attached:
+            adopt_waiting(connection, part.resolved.project_id, list(attached))
     names = {(part.resolved.project_id, name) for part in written for name in part.resolved.names}
     record_seen(connection, names, now)
     write_tally(connection, joined(tally, *(part.resolved.not_made for part in written)))

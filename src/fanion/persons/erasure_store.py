@@ -15,6 +15,7 @@ from fanion.db.tables import person_distinct_ids, person_overrides, persons
 from fanion.db.upsert import upsert
 from fanion.events.erasure import Erasure
 from fanion.events.event import Override
+from fanion.persons.waiting_identities_store import forget_waiting
 
 UUIDS_MAX = 1_000  # of one statement
 
@@ -49,6 +50,7 @@ def begin_erasure(
         )
     ).all()
     _remove(connection, project_id, person_id, person.uuid)
+    forget_waiting(connection, project_id, distinct_ids)
     _forget_results(connection, project_id)
     record(connection, _deleted(author, person.uuid))
     # A run that read the person earlier may have mirrored it with the next version.

@@ -59,6 +59,45 @@ async function flags() {
   return { values, payloads, own, own_payload: client.getFeatureFlagPayload(key) };
 }
 
+// The flags before a login, after it, and once more after another load, which `/report` is told of.
+// Events leave late, so the login is told before any person exists.
+async function login() {
+  const client = await visitor();
+  const before = valuesOf(client, asked.kept_keys);
+  const reloaded = nextFlags(client);
+  client.identify(asked.user);
+  await reloaded;
+  return { before, after: valuesOf(client, asked.kept_keys) };
+}
+
+async function returned(done) {
+  const client = await visitor();
+  // What an earlier load left in the browser is read first: ask the server.
+  const reloaded = nextFlags(client);
+  client.reloadFeatureFlags();
+  await reloaded;
+  const id = client.get_distinct_id();
+  return { ...done, id, later: valuesOf(client, asked.kept_keys) };
+}
+
+async function visitor() {
+  const request_queue_config = { flush_interval_ms: 5000 };
+  const client = posthog.init(asked.token, { ...options, request_queue_config }) ?? posthog;
+  await flagsOf(client, () => client.getFeatureFlag(asked.kept_keys[0], { send_event: false }) !== undefined);
+  return client;
+}
+
+const valuesOf = (client, keys) =>
+  Object.fromEntries(keys.map((key) => [key, client.getFeatureFlag(key, { send_event: false })]));
+
+// The next answer of the server, and not what is known: the callback is called at once with that.
+const nextFlags = (client) =>
+  new Promise((resolve) => {
+    let known = true;
+    client.onFeatureFlags(() => known || resolve());
+    known = false;
+  });
+
 // A client that already knows whom it is for, with a memory of its own.
 function clientOf(distinctID) {
   const bootstrap = { distinctID, isIdentifiedID: true };
@@ -79,9 +118,11 @@ const requests = () =>
 
 const seen = sessionStorage.getItem("seen");
 if (seen) {
-  await fetch("/report", { method: "POST", body: seen });
+  const done = JSON.parse(seen);
+  const report = asked.stage === "login" ? await returned(done) : done;
+  await fetch("/report", { method: "POST", body: JSON.stringify(report) });
 } else {
-  const done = await { capture, flags }[asked.stage]();
+  const done = await { capture, flags, login }[asked.stage]();
   sessionStorage.setItem("seen", JSON.stringify({ ...done, errors, requests: requests() }));
   location.reload();
 }
