@@ -156,7 +156,70 @@ async def test_groups_are_counted_by_their_properties(home: Home) -> None:
     assert await reach(home, group_type_index=3) == (0, 0)
 
 
+async def test_the_filters_of_a_flag_reach_whom_one_of_their_groups_does(home: Home) -> None:
+    await people(home, 10)
+    low = await cohort(home, person(key="group", operator="lt", value="3"))
+
+    async def reached(*groups: Json, **fields: Any) -> tuple[int, Any]:
+        return await ask(home, {"key": "f", "filters": {"groups": list(groups)}, **fields})
+
+    def told(affected: int) -> tuple[int, Json]:
+        return 200, {"users_affected": affected, "total_users": 10}
+
+    first = {"properties": [person(key="group", value=["1", "8"])], "rollout_percentage": 5}
+    cohorts = {"properties": [in_cohort(low)], "variant": "test"}
+    assert await reached(first) == told(2)
+    assert await reached(first, cohorts) == told(4)
+    assert await reached(first, {}) == told(10)
+    assert await reached() == told(0)
+    assert await ask(home, {"filters": {}}) == told(10)
+    assert await ask(home, {"filters": {"properties": first["properties"]}}) == told(2)
+    assert await ask(home, {"name": "n", "active": True, "tags": []}) == told(10)
+
+
+async def test_the_filters_of_a_group_flag_count_groups(home: Home) -> None:
+    await organizations(home, 10)
+    leaf = {"key": "industry", "type": "group", "group_type_index": 0}
+    groups = [{"properties": [{**leaf, "value": text}]} for text in ("1", "4")]
+    filters = {"groups": groups, "aggregation_group_type_index": 0}
+    everybody = {"groups": [*groups, {}], "aggregation_group_type_index": 0}
+    nobody = {"groups": [], "aggregation_group_type_index": 0}
+
+    for asked, affected in ((filters, 2), (everybody, 10), (nobody, 0)):
+        answer = await ask(home, {"filters": asked, "group_type_index": 0})
+        assert answer == (200, {"users_affected": affected, "total_users": 10})
+
+
+def of_filters(detail: str, attr: str = "filters") -> Json:
+    return error("validation_error", "invalid_input", detail, attr)
+
+
 REFUSED: dict[str, tuple[Json, Json]] = {
+    "both": (
+        {"condition": {}, "filters": {}},
+        of_filters("Send either condition or filters, not both."),
+    ),
+    "filters that are a list": ({"filters": []}, of_filters("The filters must be an object.")),
+    "groups that are none": ({"filters": {"groups": 5}}, of_filters("groups must be a list")),
+    "a group that is none": (
+        {"filters": {"groups": [5]}},
+        of_filters("The condition must be an object."),
+    ),
+    "too many groups": (
+        {"filters": {"groups": [{}] * 201}},
+        of_filters("There are more than 200 groups."),
+    ),
+    "two group types": (
+        {"filters": {"aggregation_group_type_index": 0}, "group_type_index": 1},
+        of_filters(
+            "This is the aggregation_group_type_index of the filters, or left out.",
+            "group_type_index",
+        ),
+    ),
+    "filters for a group type that is none": (
+        {"filters": {"aggregation_group_type_index": 5}},
+        of_filters("A valid integer is required."),
+    ),
     "nothing": ({}, MISSING),
     "no condition": ({"group_type_index": 0}, MISSING),
     "a person's property for groups": (

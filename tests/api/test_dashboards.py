@@ -254,16 +254,28 @@ async def test_a_flag_that_is_refused_leaves_no_dashboard(home: Home) -> None:
     assert (await home.get("/dashboards/"))["count"] == 1
 
 
-async def test_another_usage_dashboard_takes_the_place_of_the_first(home: Home) -> None:
+async def test_a_flag_goes_on_with_the_usage_dashboard_that_it_has(home: Home) -> None:
     flag = await home.create_flag(key=KEY)
     path = f"/feature_flags/{flag['id']}/"
 
-    assert await post(home, f"{path}dashboard/") == (200, {"success": True})
+    answers = [await post(home, f"{path}dashboard/") for _ in range(2)]
 
-    new = (await home.get(path))["usage_dashboard"]
+    assert answers == [(200, flag | {"success": True})] * 2
+    assert (await home.get("/dashboards/"))["count"] == 1
+
+
+async def test_a_usage_dashboard_that_was_deleted_is_made_anew(home: Home) -> None:
+    flag = await home.create_flag(key=KEY)
+    path = f"/feature_flags/{flag['id']}/"
+    await home.api.patch(f"/dashboards/{flag['usage_dashboard']}/", json={"deleted": True})
+
+    status, answer = await post(home, f"{path}dashboard/")
+
+    new = answer["usage_dashboard"]
+    assert (status, answer["key"]) == (200, KEY)
     assert new != flag["usage_dashboard"]
+    assert (await home.get(path))["usage_dashboard"] == new
     assert len((await home.get(f"/dashboards/{new}/"))["tiles"]) == 2
-    assert (await home.get(f"/dashboards/{flag['usage_dashboard']}/"))["deleted"] is False
 
 
 async def test_enriching_is_refused_for_the_first_reason_there_is(home: Home) -> None:
@@ -272,7 +284,8 @@ async def test_enriching_is_refused_for_the_first_reason_there_is(home: Home) ->
     enrich = f"{path}enrich_usage_dashboard/"
 
     def refused(why: str) -> tuple[int, Json]:
-        return 400, {"success": False, "error": why}
+        told = error("validation_error", "not_enriched", why)
+        return 400, {**told, "success": False, "error": why}
 
     plain = await post(home, enrich)
     await home.api.patch(path, json={"has_enriched_analytics": True})

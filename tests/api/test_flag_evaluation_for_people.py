@@ -74,12 +74,22 @@ async def test_stored_properties_and_groups_take_part(home: Home) -> None:
     }
 
 
-@pytest.mark.parametrize("query", [{}, {"distinct_id": ""}])
-async def test_a_distinct_id_is_required(home: Home, query: dict[str, str]) -> None:
+async def test_without_a_distinct_id_the_caller_is_meant(home: Home) -> None:
+    itself = {"key": "distinct_id", "type": "person", "value": home.owner["distinct_id"]}
+    await home.create_flag(key="mine", filters={"groups": [{"properties": [itself]}]})
+    address = "/feature_flags/evaluation_reasons/"
+
+    assert (await home.get(address))["mine"]["value"] is True
+    assert (await home.get(address, distinct_id="ann"))["mine"]["value"] is False
+
+
+async def test_a_distinct_id_is_not_empty(home: Home) -> None:
+    query = {"distinct_id": ""}
+
     answer = await home.api.get("/feature_flags/evaluation_reasons/", params=query)
 
     assert answer.status_code == 400
-    assert answer.json() == invalid("invalid_input", "distinct_id is required")
+    assert answer.json() == invalid("invalid_input", "distinct_id is required", "distinct_id")
 
 
 @pytest.mark.parametrize("groups", ["[]", "{", "5"])

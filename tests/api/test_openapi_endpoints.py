@@ -105,9 +105,10 @@ async def test_a_cohort_is_sent_as_json_or_with_a_file(paths: Json) -> None:
         assert fields["csv"] == {"type": "string", "format": "binary"}
 
 
-async def test_a_blast_radius_is_asked_for_with_a_condition(paths: Json) -> None:
+async def test_a_blast_radius_is_asked_for_with_a_condition_or_filters(paths: Json) -> None:
     body = paths[FLAGS + "user_blast_radius/"]["post"]["requestBody"]
 
     schema = body["content"]["application/json"]["schema"]
-    assert (body["required"], schema["required"]) == (True, ["condition"])
-    assert schema["properties"].keys() == {"condition", "group_type_index"}
+    assert body["required"] is True
+    assert schema["anyOf"] == [{"required": ["condition"]}, {"required": ["filters"]}]
+    assert schema["properties"].keys() == {"condition", "group_type_index", "filters"}

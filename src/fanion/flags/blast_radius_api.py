@@ -11,6 +11,7 @@ from litestar.openapi.spec import OpenAPIType, Schema
 from msgspec import Meta, Struct
 
 from fanion.errors import Invalid
+from fanion.flags.api import FlagChanges
 from fanion.flags.blast_radius import read_reach
 from fanion.flags.blast_radius_store import BlastRadius
 from fanion.flags.definition import GROUP_TYPE_INDEX_MAX
@@ -19,7 +20,8 @@ from fanion.rest.operations import takes
 
 _CONDITION = Schema(
     type=OpenAPIType.OBJECT,
-    required=["condition"],
+    description="One condition, or the writable fields of a flag, of which `filters` count.",
+    any_of=[Schema(required=["condition"]), Schema(required=["filters"])],
     properties={
         "condition": Schema(
             type=[OpenAPIType.OBJECT, OpenAPIType.NULL],
@@ -33,6 +35,10 @@ _CONDITION = Schema(
         ),
         "group_type_index": Schema(
             type=[OpenAPIType.INTEGER, OpenAPIType.NULL], minimum=0, maximum=GROUP_TYPE_INDEX_MAX
+        ),
+        "filters": Schema(
+            type=[OpenAPIType.OBJECT, OpenAPIType.NULL],
+            description="As of a flag: one of its `groups` must hold. In place of `condition`.",
         ),
     },
 )
@@ -59,10 +65,13 @@ class BlastRadiusApi(Controller):
         self, request: ManagementRequest, blast_radius: NamedDependency[BlastRadius]
     ) -> BlastRadiusBody:
         """The body holds the `condition`, whose `properties` count and whose rollout does not,
-        and for groups their `group_type_index`. `condition: null` is everybody."""
+        and for groups their `group_type_index`. `condition: null` is everybody. Or it holds the
+        writable fields of a flag: then all `groups` of its `filters` count, and their
+        `aggregation_group_type_index`."""
         body = await request.values()
         if body.form:
             raise Invalid("A condition is sent as JSON.")
         values: Any = body.values
-        found = await blast_radius.of(request.project, read_reach(values), request.app.state.now())
+        reach = read_reach(values, FlagChanges.__struct_fields__)
+        found = await blast_radius.of(request.project, reach, request.app.state.now())
         return BlastRadiusBody(users_affected=found.affected, total_users=found.total)

@@ -55,19 +55,20 @@ def stored_cohorts(asked: Sequence[Leaf], cohorts: Cohorts) -> Sequence[int]:
 
 def count_statement(
     project_id: int,
-    asked: Sequence[Leaf],
+    asked: Sequence[Sequence[Leaf]],
     cohorts: Cohorts,
     runs: Mapping[int, UUID],
     now: datetime,
 ) -> Statement:
-    """runs: under which the members of `stored_cohorts` lie
+    """asked: conditions of which one must hold; all leaves of it must
+    runs:  under which the members of `stored_cohorts` lie
 
     raises: ValueError when the criteria of a cohort have no live answer
     """
     compiler = _Compiler(cohorts, runs, now)
-    conditions = [compiler.condition(leaf) for leaf in asked]
+    conditions = [f"({' AND '.join(map(compiler.condition, leaves)) or '1'})" for leaves in asked]
     text = _COUNT.format(
-        condition=" AND ".join(conditions) or "1",
+        condition=" OR ".join(conditions) or "0",
         project=compiler.bindings.add(project_id, "UInt64"),
     )
     return Statement(text, compiler.bindings.values)

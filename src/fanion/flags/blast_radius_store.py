@@ -78,7 +78,7 @@ class BlastRadius:
         stored = stored_cohorts(reach.leaves, known)
         runs = {one: await self._run_of(project_id, one) for one in stored}
         try:
-            statement = count_statement(project_id, reach.leaves, known, runs, now)
+            statement = count_statement(project_id, reach.conditions, known, runs, now)
             found = await self.events.ask(
                 statement.text, statement.parameters, SECONDS_MAX, estimated=False
             )
@@ -132,7 +132,7 @@ class BlastRadius:
         wanted = (_group.project_id == project_id, _group.group_type_index == index)
         count = select(func.count()).select_from(groups).where(*wanted)
         total = int((await self.records.fetch(count))[0][0])
-        if not reach.leaves:
+        if not all(reach.conditions):  # one of them holds for every group
             return Radius(total, total)
         test, affected, last = reach.group_test(), 0, ""
         page = (

@@ -1,4 +1,4 @@
-"""The dashboard that shows how a flag is used: made anew, or given what applications tell.
+"""The dashboard that shows how a flag is used: made, or given what applications tell.
 
 source: flags.md section 15
 """
@@ -10,11 +10,12 @@ from litestar import Controller, post
 from litestar.di import NamedDependency
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.params import FromPath
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from fanion.errors import AppError
 from fanion.flags.api import Flags
-from fanion.flags.dashboards_store import enrich_dashboard, renew_dashboard
+from fanion.flags.dashboards_store import enrich_dashboard, ensure_dashboard
+from fanion.flags.shown import FlagBody, shown
 from fanion.insights.dashboards_store import Maker
 from fanion.projects.request import ManagementRequest, scoped
 from fanion.rest.ids import ObjectId
@@ -24,18 +25,33 @@ class Done(Struct, kw_only=True):
     success: Literal[True] = True
 
 
+class FlagWithDashboard(FlagBody, kw_only=True):
+    """`success` is what PostHog's own answer consists of."""
+
+    success: Literal[True] = True
+
+
 class NotDone(Struct, kw_only=True):
+    """`success` and `error` are what PostHog's own answer consists of."""
+
+    type: str
+    code: str
+    detail: str
+    attr: str | None
     error: str
     success: Literal[False] = False
 
 
 class NotEnriched(AppError):
-    """Told in a shape of its own, which clients know. source: flags.md section 15"""
+    """Told with two further fields, which clients know. source: flags.md section 15"""
 
-    status, type = 400, "validation_error"
+    status, type, default_code = 400, "validation_error", "not_enriched"
 
     def body(self) -> bytes:
-        return msgspec.json.encode(NotDone(error=self.detail))
+        told = NotDone(
+            type=self.type, code=self.code, detail=self.detail, attr=self.attr, error=self.detail
+        )
+        return msgspec.json.encode(told)
 
 
 class FlagDashboardsApi(Controller):
@@ -43,18 +59,21 @@ class FlagDashboardsApi(Controller):
     tags = ("Feature flags",)
     opt = scoped("feature_flag")
 
-    @post("/dashboard", status_code=200, summary="Make a new usage dashboard for a flag")
-    async def renew(
+    @post("/dashboard", status_code=200, summary="Make the usage dashboard of a flag")
+    async def ensure(
         self,
         request: ManagementRequest,
         flag_id: FromPath[ObjectId],
         flags: NamedDependency[Flags],
-    ) -> Done:
-        """The flag's `usage_dashboard` is the new one; the former one stays."""
+    ) -> FlagWithDashboard:
+        """The flag, with the `usage_dashboard` that it has already, or else with a new one. The
+        body is not looked at."""
         await flags.editable(request, flag_id)
         async with flags.store.records.write() as connection:
-            await connection.run_sync(renew_dashboard, _maker(request), flag_id)
-        return Done()
+            await connection.run_sync(ensure_dashboard, _maker(request), flag_id)
+        flag = await flags.get(request.project.id, flag_id)
+        body = shown(flag, await flags.access(request))
+        return FlagWithDashboard(**structs.asdict(body))
 
     @post(
         "/enrich_usage_dashboard",

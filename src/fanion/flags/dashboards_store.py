@@ -28,9 +28,12 @@ class _Flag:
     has_enriched_analytics: bool
 
 
-def renew_dashboard(connection: Connection, maker: Maker, flag_id: int) -> None:
-    """Make a new one, whether or not there is one; the old one stays. raises: NotFound"""
+def ensure_dashboard(connection: Connection, maker: Maker, flag_id: int) -> None:
+    """Make one, unless there is one that is not deleted. raises: NotFound"""
     flag = _get(connection, maker, flag_id)
+    known = flag.usage_dashboard
+    if known is not None and get_dashboard(connection, maker.project_id, known) is not None:
+        return
     draft = usage_dashboard(flag.key, enriched=flag.has_enriched_analytics)
     dashboard_id = add_dashboard(connection, maker, draft)
     connection.execute(

@@ -68,13 +68,15 @@ class FlagEvaluationApi(Controller):
         self,
         request: ManagementRequest,
         evaluation: NamedDependency[FlagEvaluation],
-        distinct_id: FromQuery[str] = "",
+        distinct_id: FromQuery[str | None] = None,
         groups: FromQuery[GroupsText] = "{}",
     ) -> dict[str, EvaluatedFlag]:
         """By flag key, flags that are switched off included. What cannot be computed now is
-        left out."""
+        left out. Without a `distinct_id` it is the caller's own."""
+        if distinct_id is None:
+            distinct_id = request.principal.user.distinct_id
         if not distinct_id:
-            raise Invalid("distinct_id is required")
+            raise Invalid("distinct_id is required", attr="distinct_id")
         asked = FlagRequest(Subject(distinct_id, groups=read_groups(groups)))
         _, found = await evaluation.evaluator.evaluate(
             request.project.id, asked, with_inactive=True

@@ -110,7 +110,7 @@ def document(app: Litestar, others: Mapping[str, Any]) -> dict[str, Any]:
             operation["parameters"] = [*operation.get("parameters", ()), *added]
         if body := operation.get("requestBody"):
             body["required"] = all(
-                resolve(one["schema"], schemas).get("required") for one in body["content"].values()
+                _names_required(resolve(one["schema"], schemas)) for one in body["content"].values()
             )
     schemas["Error"] = _ERROR
     schema["components"]["responses"] = {"Error": _ERROR_RESPONSE}
@@ -118,6 +118,12 @@ def document(app: Litestar, others: Mapping[str, Any]) -> dict[str, Any]:
         path.rstrip("/") + "/": item for path, item in sorted(schema["paths"].items())
     }
     return schema
+
+
+def _names_required(schema: Mapping[str, Any]) -> bool:
+    """Whether each form of an object has a field that must be there."""
+    forms = schema.get("anyOf", [schema])
+    return all(form.get("required") for form in forms)
 
 
 def operations(schema: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
