@@ -25,10 +25,11 @@ class AppError(Exception):
         self.attr = attr
         super().__init__(self.detail)
 
+    def told(self) -> dict[str, str | None]:
+        return {"type": self.type, "code": self.code, "detail": self.detail, "attr": self.attr}
+
     def body(self) -> bytes:
-        return msgspec.json.encode(
-            {"type": self.type, "code": self.code, "detail": self.detail, "attr": self.attr}
-        )
+        return msgspec.json.encode(self.told())
 
     def headers(self) -> tuple[tuple[str, str], ...]:
         """Headers beside the content type, for example `Retry-After`."""

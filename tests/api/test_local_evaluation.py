@@ -223,6 +223,11 @@ async def test_the_secret_key_of_the_project_reads_its_definitions(home: Home) -
     assert [flag["key"] for flag in named["flags"]] == ["f"]
 
 
+async def test_the_scheme_of_a_key_is_read_in_any_case_of_letters(home: Home) -> None:
+    for path in (OLDER[0], NEWER[0]):
+        await read(home, path, headers={"authorization": f"bEARER {home.key}"})
+
+
 async def test_a_secret_key_opens_no_other_project_and_no_management(home: Home) -> None:
     key = await secret_key(home)
 

@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.application import Home
+from tests.application import Home, error
 
 Json = dict[str, Any]
 PATH = "/ofrep/v1/evaluate/flags"
@@ -134,8 +134,13 @@ async def test_a_wrong_context_is_told_by_its_code(home: Home, body: Any, code: 
 
     details = single.json()["errorDetails"]
     assert (single.status_code, bulk.status_code) == (400, 400)
-    assert single.json() == {"key": "everyone", "errorCode": code, "errorDetails": details}
-    assert bulk.json() == {"errorCode": code, "errorDetails": details}
+    told = {
+        **error("validation_error", code.lower(), details),
+        "errorCode": code,
+        "errorDetails": details,
+    }
+    assert single.json() == {"key": "everyone", **told}
+    assert bulk.json() == told
 
 
 async def test_a_body_that_is_no_json_is_a_parse_error(home: Home) -> None:
@@ -158,6 +163,7 @@ async def test_an_unknown_flag_is_not_found(home: Home, key: str) -> None:
     named = key.replace("%2F", "/")
     assert answer.status_code == 404
     assert answer.json() == {
+        **error("invalid_request", "flag_not_found", f"There is no flag {named}."),
         "key": named,
         "errorCode": "FLAG_NOT_FOUND",
         "errorDetails": f"There is no flag {named}.",
@@ -172,7 +178,9 @@ async def test_either_header_carries_the_project_key(home: Home) -> None:
     nobody = await home.public.post(PATH, json=body)
     unknown = await home.public.post(f"{PATH}/f", json=body, headers={"x-api-key": "phc_none"})
 
+    lower = {"authorization": f"bearer {home.token}"}
     assert other.status_code == 200
+    assert (await home.public.post(PATH, json=body, headers=lower)).status_code == 200
     assert (nobody.status_code, nobody.json()["code"]) == (401, "no_api_key")
     assert (unknown.status_code, unknown.json()["code"]) == (401, "invalid_api_key")
     assert unknown.json()["key"] == "f"

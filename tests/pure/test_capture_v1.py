@@ -148,8 +148,17 @@ def test_an_unreadable_send_time_corrects_nothing(header: str) -> None:
     assert answer.capture.sent_at is None
 
 
-def test_an_error_has_its_own_shape() -> None:
+@pytest.mark.parametrize("header", ["bearer phc_1", "BEARER   phc_1 ", "phc_1"])
+def test_the_scheme_of_the_key_may_be_written_in_any_case(header: str) -> None:
+    assert read({"batch": [EVENT]}, authorization=header).capture.token == "phc_1"
+
+
+def test_an_error_has_the_fields_of_the_protocol_beside_the_common_ones() -> None:
     assert msgspec.json.decode(v1_error(InvalidApiKey("Wrong key."))) == {
+        "type": "authentication_error",
+        "code": "invalid_api_key",
+        "detail": "Wrong key.",
+        "attr": None,
         "error": "invalid_api_key",
         "error_description": "Wrong key.",
     }

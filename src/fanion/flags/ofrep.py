@@ -29,8 +29,11 @@ class ErrorCode(StrEnum):
     GENERAL = "GENERAL"
 
 
+_TYPES = {400: "validation_error", 404: "invalid_request", 500: "server_error"}
+
+
 class OfrepError(Exception):
-    """The client is told so, in the words of the protocol."""
+    """The client is told so, in the words of the protocol beside the common ones."""
 
     def __init__(self, status: int, code: ErrorCode, details: str) -> None:
         self.status = status
@@ -38,9 +41,15 @@ class OfrepError(Exception):
         self.details = details
         super().__init__(details)
 
-    def body(self, key: str | None) -> dict[str, str]:
+    def body(self, key: str | None) -> dict[str, str | None]:
         """key: of the flag that was asked for"""
-        return failure(self.code, self.details, key)
+        common = {
+            "type": _TYPES[self.status],
+            "code": self.code.value.lower(),
+            "detail": self.details,
+            "attr": None,
+        }
+        return {**common, **failure(self.code, self.details, key)}
 
 
 def failure(code: ErrorCode, details: str, key: str | None = None) -> dict[str, str]:

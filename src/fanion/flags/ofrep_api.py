@@ -114,7 +114,7 @@ def _told(error: AppError, key: str | None) -> Response:
     """Errors that the protocol leaves to the service: ours, with what providers read beside."""
     named = {} if key is None else {"key": key}
     body = {
-        **msgspec.json.decode(error.body()),
+        **error.told(),
         **named,
         "errorCode": ErrorCode.GENERAL.value,
         "errorDetails": error.detail,

@@ -80,8 +80,8 @@ class StaleFlag(AppError):
 
     def body(self) -> bytes:
         """The common shape, and beside it the flag and its version."""
-        told: dict[str, Any] = msgspec.json.decode(super().body())
-        return msgspec.json.encode({**told, "version": self.version, "current": self.current})
+        moved: dict[str, Any] = {"version": self.version, "current": self.current}
+        return msgspec.json.encode({**self.told(), **moved})
 
     def headers(self) -> tuple[tuple[str, str], ...]:
         return ((VERSION_HEADER.lower(), str(self.version)),)

@@ -12,6 +12,7 @@ from fanion.http import Request
 from fanion.ingest.body import Capture
 from fanion.ingest.items import BAD_UUID, item_fault, iter_items, outline_of
 from fanion.ingest.timestamps import parse_sent_at
+from fanion.projects.keys import bearer_key
 from fanion.wire import (
     BODY_BYTES_MAX,
     DecodedForm,
@@ -28,7 +29,6 @@ _ANSWER_START = b'{"results":{'
 # Each event of a batch gets it: names and versions of libraries are a tenth of this.
 SDK_INFO_CHARS_MAX = 200
 
-_BEARER = "Bearer "
 _JSON = "application/json"
 
 # options and top-level fields of an event, with the properties that they stand for
@@ -156,9 +156,9 @@ def _capture(request: Request, is_historical: bool, items_json: bytes, items: in
 
 
 def bearer_token(request: Request) -> str:
-    """ "" when there is none"""
+    """ "" when there is none; one without a scheme counts too"""
     given: str = request.headers.get("authorization") or ""
-    return given.removeprefix(_BEARER).strip()
+    return bearer_key(given) or given.strip()
 
 
 def v1_answer(results: Mapping[str, Result]) -> bytes:
@@ -166,7 +166,9 @@ def v1_answer(results: Mapping[str, Result]) -> bytes:
 
 
 def v1_error(error: AppError) -> bytes:
-    return msgspec.json.encode({"error": error.code, "error_description": error.detail})
+    """The common shape, and beside it what clients of this protocol read."""
+    own = {"error": error.code, "error_description": error.detail}
+    return msgspec.json.encode({**error.told(), **own})
 
 
 def _fault(item: Any) -> str | None:

@@ -19,7 +19,8 @@ SECRET_KEY_PREFIX = "phs_"
 LIFETIME_MAX = timedelta(days=3650)
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _DURATION = re.compile(r"([0-9]{1,6})([dh])")
-_BEARER = re.compile(r"Bearer\s+(\S.*)", re.DOTALL)
+# Schemes are the same in any case of letters. source: RFC 9110 section 11.1
+_BEARER = re.compile(r"Bearer\s+(\S.*)", re.DOTALL | re.IGNORECASE | re.ASCII)
 
 
 def project_token(chance: bytes) -> str:
