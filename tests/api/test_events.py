@@ -1,9 +1,9 @@
 """Reading events back."""
 
 import json
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -104,6 +104,44 @@ async def test_a_full_last_page_still_has_a_link_and_a_short_one_has_none(five: 
     assert short["next"] is None
 
 
+@pytest.mark.parametrize("limit", [1, 7, 40])
+@pytest.mark.parametrize("order", ['["-timestamp"]', '["timestamp"]'])
+@pytest.mark.parametrize("query", [{}, {"event": "paid"}, {"distinct_id": "bob"}])
+async def test_next_shows_every_event_of_one_instant_once(
+    home: Home, query: Json, order: str, limit: int
+) -> None:
+    same = {"timestamp": (NOW - timedelta(minutes=9)).isoformat()}
+    sent = [item(n, ("seen", "paid")[n % 2], ("ann", "bob")[n % 3 > 1]) | same for n in range(50)]
+    await home.capture(*sent)
+    wanted = [one["uuid"] for one in sent if query.items() <= one.items()]
+
+    page = await home.get("/events/", limit=limit, orderBy=order, **query)
+    found = [one["id"] for one in page["results"]]
+    while page["next"]:
+        page = (await home.api.get(page["next"])).json()
+        found += [one["id"] for one in page["results"]]
+
+    assert sorted(found) == wanted
+
+
+@pytest.mark.parametrize("order", ['["-timestamp"]', '["timestamp"]'])
+async def test_a_relative_time_stands_still_from_page_to_page(five: Home, order: str) -> None:
+    page = await five.get("/events/", after="-1h", before="0h", orderBy=order, limit=2)
+    pages = [numbers(page["results"])]
+    link = parse_qs(urlsplit(page["next"]).query)
+    while page["next"]:
+        page = (await five.api.get(page["next"])).json()
+        pages.append(numbers(page["results"]))
+
+    times = {name: datetime.fromisoformat(link[name][0]) for name in ("after", "before")}
+    last = NOW - timedelta(hours=1) + timedelta(minutes=pages[0][-1])
+    if order == '["timestamp"]':
+        assert times == {"after": last, "before": NOW}
+    else:
+        assert times == {"after": NOW - timedelta(hours=1), "before": last}
+    assert sorted(number for page in pages for number in page) == [1, 2, 3, 4, 5]
+
+
 async def test_events_of_a_person_include_those_of_persons_merged_into_it(five: Home) -> None:
     ann, bob = await five.person("ann"), await five.person("bob")
     before = numbers(await five.events(person_id=ann["id"]))
@@ -143,12 +181,18 @@ async def test_an_unknown_event_is_not_found(home: Home, name: str) -> None:
         ({"orderBy": "timestamp"}, 'Must be ["timestamp"] or ["-timestamp"].'),
         ({"before": "31.31.2024"}, "Enter a valid date or a relative one such as -4h."),
         ({"person_id": "x"}, "Must be a valid UUID."),
+        ({"cursor": "x", "before": "-1h"}, "Must be a valid UUID."),
+        ({"cursor": uuid(1)}, "Use cursor together with before, as in a next link."),
+        (
+            {"cursor": uuid(1), "before": "-1h", "orderBy": '["timestamp"]'},
+            "Use cursor together with after, as in a next link.",
+        ),
     ],
 )
 async def test_a_wrong_filter_is_named(home: Home, query: Json, detail: str) -> None:
     answer = await home.api.get("/events/", params=query)
 
-    [attr] = query
+    attr = next(iter(query))
     assert answer.status_code == 400
     assert answer.json() == error("validation_error", "invalid_input", detail, attr)
 

@@ -228,6 +228,68 @@ async def test_pages_are_cut_at_the_limit_in_both_orders(
     assert await page(events, project_id, limit=2, before=sent[50].timestamp) == sent[51:53]
 
 
+CROWD = 3_000
+QUESTIONS: dict[str, dict[str, object]] = {
+    "all": {},
+    "an event": {"event": "rare"},
+    "a distinct id": {"distinct_id": "bob"},
+    "a distinct id and an event": {"distinct_id": "bob", "event": "rare"},
+    "a person": {"person_id": UUID(int=2)},
+    "properties": {"properties": (Property("plan", "team"),)},
+    "a distinct id and properties": {
+        "distinct_id": "ada",
+        "properties": (Property("plan", "team"),),
+    },
+}
+
+
+def crowd(project_id: int) -> list[Event]:
+    """Three instants on two days; one in twenty is rare, of either distinct id."""
+    return [
+        event(
+            project_id,
+            minutes=-(n % 3) * 60 * 10,
+            event="rare" if n % 60 < 3 else "signed up",
+            distinct_id=("ada", "bob")[n % 2],
+            person_id=UUID(int=1 + n % 2),
+            properties=b'{"plan":"%s"}' % (b"team" if n % 20 < 3 else b"pro"),
+        )
+        for n in range(CROWD)
+    ]
+
+
+async def follow(
+    store: EventStore, project_id: int, limit: int, asked: dict[str, object]
+) -> list[UUID]:
+    """Ids of all pages, each asked for with the last row of the one before."""
+    found: list[UUID] = []
+    bound = "after" if asked.get("ascending") else "before"
+    place: dict[str, object] = {}
+    for _ in range(CROWD + 1):
+        rows = await page(store, project_id, limit=limit, **(asked | place))
+        found += [row.uuid for row in rows]
+        if len(rows) < limit:
+            break
+        place = {bound: rows[-1].timestamp, "cursor": rows[-1].uuid}
+    return found
+
+
+@pytest.mark.parametrize("ascending", [False, True])
+async def test_pages_divide_the_events_of_one_instant(
+    events: EventStore, project_id: int, ascending: bool
+) -> None:
+    sent = crowd(project_id)
+    for part in (sent[::2], sent[1::2], sent[:50]):  # the last ones are copies
+        await insert(events, part)
+
+    for name, filters in QUESTIONS.items():
+        asked = {**filters, "ascending": ascending}
+        whole = [row.uuid for row in await page(events, project_id, limit=CROWD, **asked)]
+        assert len(whole) == len(set(whole)) >= CROWD // 60
+        for limit in (1, 7, 100, 1000) if "rare" in filters.values() else (100, 1000):
+            assert await follow(events, project_id, limit, asked) == whole, (name, limit)
+
+
 async def test_events_of_a_merged_person_count_for_the_survivor(
     events: EventStore, project_id: int
 ) -> None:

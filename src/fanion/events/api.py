@@ -85,10 +85,14 @@ class EventsApi(Controller):
         properties: FromQuery[str | None] = None,
         limit: FromQuery[str | None] = None,
         order_by: Annotated[str | None, QueryParameter(name="orderBy")] = None,
+        cursor: FromQuery[str | None] = None,
     ) -> EventPage:
         """The newest first, or with `orderBy=["timestamp"]` the oldest. `after` and `before` are
         dates, or relative ones such as `-4h`. `properties` is a JSON list of conditions on the
-        event's properties, or with `"type": "person"` on those that its person has now."""
+        event's properties, or with `"type": "person"` on those that its person has now.
+
+        Follow `next` to the end to read every event exactly once. It carries `cursor`, the id of
+        the last row: events of one instant are divided by it."""
         now: datetime = request.app.state.now()
         conditions = read_conditions(properties, "events and persons")
         query = EventQuery(
@@ -100,7 +104,11 @@ class EventsApi(Controller):
             limit=read_limit(limit),
             ascending=_is_ascending(order_by),
             properties=tuple(absolute(one, now) for one in conditions),
+            cursor=_uuid(cursor, "cursor") if cursor else None,
         )
+        if query.cursor is not None and not (after if query.ascending else before):
+            bound = "after" if query.ascending else "before"
+            raise Invalid(f"Use cursor together with {bound}, as in a next link.", attr="cursor")
         found = await _found(events.store, request.project.id, query)
         persons = await events.persons_of(request.project.id, {e.distinct_id for e in found})
         return EventPage(next=_next(request, query, found), results=await _bodies(found, persons))
@@ -156,13 +164,18 @@ def _next(request: ManagementRequest, query: EventQuery, found: Sequence[Event])
     if len(found) < query.limit:
         return None
     bound = "after" if query.ascending else "before"
-    limit = str(query.limit)  # as it was served
+    written = {"limit": str(query.limit)}  # as it was served
+    for name, time in (("after", query.after), ("before", query.before)):
+        if time is not None:  # what is relative must not move from page to page
+            written[name] = time.isoformat()
+    last = found[-1]
     kept = [
-        (name, limit if name == "limit" else value)
+        (name, written.get(name, value))
         for name, value in request.page.query
-        if name != bound
+        if name not in (bound, "cursor")
     ]
-    return f"{request.address}?{urlencode([*kept, (bound, found[-1].timestamp.isoformat())])}"
+    place = [(bound, last.timestamp.isoformat()), ("cursor", str(last.uuid))]
+    return f"{request.address}?{urlencode([*kept, *place])}"
 
 
 def _is_ascending(order_by: str | None) -> bool:

@@ -35,6 +35,8 @@ class EventQuery(Struct, frozen=True):
 
     person_id:  the surviving person; events of persons merged into it count as its own
     properties: conditions on the event or its person, all of which hold
+    cursor:     last row of the page before: of the instant of `before` (ascending: of `after`),
+                events that the order places behind this one are included
     """
 
     event: str | None = None
@@ -45,6 +47,7 @@ class EventQuery(Struct, frozen=True):
     limit: int = 100
     ascending: bool = False
     properties: tuple[Property, ...] = ()
+    cursor: UUID | None = None
 
 
 class PersonRow(Struct, frozen=True):

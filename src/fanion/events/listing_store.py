@@ -105,6 +105,12 @@ PREWHERE uuid IN {uuids:Array(UUID)}
      AND ({any_person:Bool} OR person_id IN {persons:Array(UUID)})
 """
 
+# Behind the last row of the page before. The engine orders ids in its own way, hence compares them.
+_BEHIND_NEWEST_FIRST = """
+     AND (timestamp != fromUnixTimestamp64Micro({cursor_time:Int64}) OR uuid < {cursor:UUID})
+"""
+_BEHIND_OLDEST_FIRST = _BEHIND_NEWEST_FIRST.replace(" < ", " > ")
+
 ONE_EVENT = """
   SELECT uuid, event, distinct_id, person_id, timestamp, received_at, properties
     FROM events
@@ -129,10 +135,11 @@ class Listing:
         persons = await self._counted_as(project_id, query.person_id)
         if persons == [] or query.limit < 1:
             return []
+        start, end = _span(query)
         asked = {
             "project_id": project_id,
-            "start": MICROS_MIN if query.after is None else micros(query.after) + 1,
-            "end": MICROS_MAX + 1 if query.before is None else micros(query.before),
+            "start": start,
+            "end": end,
             "any_event": query.event is None,
             "event": query.event or "",
             "any_distinct_id": query.distinct_id is None,
@@ -142,14 +149,15 @@ class Listing:
             "limit": query.limit,
         }
         conditions, values = _conditions(project_id, query.properties)
-        asked |= values
+        behind, place = _behind(query)
+        asked |= values | place
         if query.distinct_id is not None or persons is not None:
             is_copied = query.distinct_id is not None and not conditions
-            chosen = OF_DISTINCT_ID if is_copied else WHOLE + conditions
+            chosen = (OF_DISTINCT_ID if is_copied else WHOLE + conditions) + behind
             whole = await self._whole(asked, chosen, query.ascending)
             if whole is not None:
                 return await self._survivors(project_id, whole)
-        keys = await self._keys(asked, conditions, query.ascending)
+        keys = await self._keys(asked, conditions + behind, query.ascending)
         found: list[Event] = []
         for first in range(0, len(keys), KEYS_READ_MAX):
             some = await self._by_key(asked, conditions, keys[first : first + KEYS_READ_MAX])
@@ -214,6 +222,24 @@ class Listing:
 
     async def _read(self, statement: str, parameters: Mapping[str, Any]) -> Rows:
         return await self._reads.run(read_rows, statement, parameters)
+
+
+def _span(query: EventQuery) -> tuple[int, int]:
+    """Half-open, in microseconds; the instant that the cursor divides lies in it."""
+    start = MICROS_MIN if query.after is None else micros(query.after) + 1
+    end = MICROS_MAX + 1 if query.before is None else micros(query.before)
+    if query.cursor is None:
+        return start, end
+    return (start - 1, end) if query.ascending else (start, end + 1)
+
+
+def _behind(query: EventQuery) -> tuple[str, dict[str, Any]]:
+    """The condition that the cursor stands for, and the values in it."""
+    bound = query.after if query.ascending else query.before
+    if query.cursor is None or bound is None:
+        return "", {}
+    condition = _BEHIND_OLDEST_FIRST if query.ascending else _BEHIND_NEWEST_FIRST
+    return condition, {"cursor": query.cursor, "cursor_time": micros(bound)}
 
 
 def _conditions(project_id: int, properties: Sequence[Property]) -> tuple[str, dict[str, Any]]:
