@@ -4,7 +4,9 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from sqlalchemy import update
 
+from fanion.db.insight_tables import insights
 from tests.application import Home, Json, error
 
 CALLS = {
@@ -215,6 +217,29 @@ async def test_a_change_touches_what_it_names_and_says_who_made_it(home: Home) -
     assert answer.status_code == 200
     moved = {"updated_at": "2024-03-01T13:00:00Z", "last_modified_at": "2024-03-01T13:00:00Z"}
     assert answer.json() == {**insight, "name": "b", **moved}
+
+
+async def test_an_insight_of_before_is_renamed_though_its_options_are_refused_now(
+    home: Home,
+) -> None:
+    made = (await home.api.post("/insights/", json={"name": "a", "filters": CALLS})).json()
+    old = {**CALLS, "smoothing_intervals": 7}
+    async with home.site.records.write() as connection:
+        await connection.execute(update(insights).values(filters=old))
+
+    renamed = await home.api.patch(f"/insights/{made['id']}/", json={"name": "b", "filters": old})
+    changed = await home.api.patch(
+        f"/insights/{made['id']}/", json={"filters": {**old, "date_from": "-3d"}}
+    )
+
+    assert (renamed.status_code, renamed.json()["name"]) == (200, "b")
+    assert changed.status_code == 400
+    assert changed.json() == error(
+        "validation_error",
+        "invalid_input",
+        "Trends with smoothing_intervals are not supported. Leave it out.",
+        "smoothing_intervals",
+    )
 
 
 async def test_a_deleted_insight_is_gone_until_it_is_restored(home: Home) -> None:

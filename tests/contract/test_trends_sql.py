@@ -182,13 +182,17 @@ async def test_the_repeated_hour_is_counted_apart(site: Site) -> None:
 
 
 @pytest.mark.parametrize(
-    ("interval", "numbers"), [("week", [1.0, 0.0, 0.0, 2.0, 1.0]), ("month", [1.0, 3.0])]
+    ("interval", "numbers"), [("week", [2.0, 0.0, 0.0, 2.0, 1.0]), ("month", [2.0, 3.0])]
 )
-async def test_weeks_and_months(site: Site, interval: str, numbers: list[float]) -> None:
+async def test_the_first_week_and_month_are_whole(
+    site: Site, interval: str, numbers: list[float]
+) -> None:
     for day in ("04-14", "04-16", "05-05", "05-11", "05-12"):
         await site.happened(f"2024-{day}T12:00:00")
 
     assert await site.numbers(date_from="-30d", interval=interval) == numbers
+    explicit = await site.numbers(date_from="-30d", interval=interval, explicit_date=True)
+    assert explicit == [1.0, *numbers[1:]]
 
 
 async def test_values_of_a_breakdown_are_told_apart(site: Site) -> None:
@@ -298,8 +302,9 @@ async def test_two_series_and_the_time_before(site: Site) -> None:
     await site.happened("2024-05-12T10:00:00", times=4)
     await site.happened("2024-05-15T10:00:00", times=2)
     await site.happened("2024-05-15T10:00:00", event="other")
+    dates = {"date_from": "2024-05-13", "date_to": "2024-05-15"}
 
-    result = await site.trend(events=[{"id": "called"}, {"id": "other"}], compare=True)
+    result = await site.trend(events=[{"id": "called"}, {"id": "other"}], compare=True, **dates)
 
     told = [(one["label"], one["compare_label"], one["data"], one["days"][0]) for one in result]
     assert told == [
@@ -307,6 +312,20 @@ async def test_two_series_and_the_time_before(site: Site) -> None:
         ("called", "previous", [0.0, 0.0, 4.0], "2024-05-10"),
         ("other", "current", [0.0, 0.0, 1.0], "2024-05-13"),
         ("other", "previous", [0.0, 0.0, 0.0], "2024-05-10"),
+    ]
+
+
+async def test_seven_days_are_compared_with_the_same_weekdays(site: Site) -> None:
+    await site.happened("2024-05-01T10:00:00", times=3)
+    await site.happened("2024-05-08T10:00:00", times=2)
+    await site.happened("2024-05-15T10:00:00")
+
+    result = await site.trend(date_from="-7d", compare=True)
+
+    told = [(one["days"][0], one["days"][-1], one["data"][0], one["data"][-1]) for one in result]
+    assert told == [
+        ("2024-05-08", "2024-05-15", 2.0, 1.0),
+        ("2024-05-01", "2024-05-08", 3.0, 2.0),
     ]
 
 

@@ -11,10 +11,12 @@ from fanion.errors import Invalid
 from fanion.insights.conditions_sql import NONE, OTHER, Asked
 from fanion.insights.ranges import (
     BUCKETS_MAX,
+    Bound,
     Clock,
     Interval,
     Span,
     cut,
+    distance,
     parse_bound,
     previous,
     resolve,
@@ -23,7 +25,7 @@ from fanion.insights.results import Counted, trend_result
 from fanion.insights.trends import SERIES_MAX, parse_trends
 from fanion.insights.trends_sql import trend_statement
 from fanion.properties.filters import Group, Property
-from fanion.properties.sql import micros
+from fanion.properties.sql import OPERATORS, micros
 
 NOW = datetime(2024, 5, 15, 13, 45, 30, tzinfo=UTC)  # a Wednesday
 BERLIN, UTC_ZONE = ZoneInfo("Europe/Berlin"), ZoneInfo("UTC")
@@ -55,8 +57,8 @@ RANGES: list[tuple[str | None, str | None, str, str]] = [
     ("yStart", None, "2024-01-01 00:00", "2024-05-16 00:00"),
     ("-24h", None, "2024-05-14 13:00", "2024-05-16 00:00"),
     ("2024-01-02", "2024-01-03", "2024-01-02 00:00", "2024-01-04 00:00"),
-    ("2024-01-02T10:20:00", "2024-01-02 23:59:59", "2024-01-02 10:20", "2024-01-03 00:00"),
-    ("2024-01-02T10:20:00+02:00", "2024-01-03", "2024-01-02 08:20", "2024-01-04 00:00"),
+    ("2024-01-02T10:20:00", "2024-01-02 13:59:59", "2024-01-02 00:00", "2024-01-03 00:00"),
+    ("2024-01-02T10:20:00+02:00", "2024-01-03", "2024-01-02 00:00", "2024-01-04 00:00"),
     ("all", None, "2024-05-01 00:00", "2024-05-16 00:00"),
 ]
 
@@ -68,6 +70,84 @@ def test_a_range_is_counted_from_today(
     span = span_of(since, until)
 
     assert (f"{span.start:%Y-%m-%d %H:%M}", f"{span.end:%Y-%m-%d %H:%M}") == (start, end)
+
+
+EXACT: list[tuple[str | None, str | None, str, str]] = [
+    (None, None, "2024-05-08 13:45", "2024-05-15 13:45"),
+    ("-24h", "-2h", "2024-05-14 13:45", "2024-05-15 11:45"),
+    ("-1m", "-1d", "2024-04-15 13:45", "2024-05-14 13:45"),
+    ("-1mStart", "-1mEnd", "2024-04-01 00:00", "2024-05-01 00:00"),
+    ("2024-01-02", "2024-01-03", "2024-01-02 00:00", "2024-01-04 00:00"),
+    ("2024-01-02T10:20", "2024-01-02T11:30", "2024-01-02 10:20", "2024-01-02 11:30"),
+]
+
+
+@pytest.mark.parametrize(("since", "until", "start", "end"), EXACT)
+def test_an_explicit_range_stands_as_it_is(
+    since: str | None, until: str | None, start: str, end: str
+) -> None:
+    asked = {"date_from": since, "date_to": until, "explicit_date": "true", "interval": "week"}
+
+    span = parse_trends(asked).span(Clock(NOW, UTC_ZONE))
+
+    assert (f"{span.start:%Y-%m-%d %H:%M}", f"{span.end:%Y-%m-%d %H:%M}") == (start, end)
+
+
+def test_by_hour_a_time_stands_as_it_is() -> None:
+    span = span_of("2024-01-02T10:20:00", "2024-01-02T12:30:00", "hour")
+
+    assert f"{span.start:%H:%M} {span.end:%H:%M:%S}" == "10:20 12:30:01"
+
+
+WIDENED = [
+    ("week", "ActionsLineGraph", "2026-01-04"),
+    ("month", "ActionsLineGraph", "2026-01-01"),
+    ("day", "ActionsLineGraph", "2026-01-10"),
+    ("week", "BoldNumber", "2026-01-10"),
+]
+
+
+@pytest.mark.parametrize(("interval", "display", "start"), WIDENED)
+def test_the_first_week_or_month_is_counted_from_its_start(
+    interval: str, display: str, start: str
+) -> None:
+    asked = {"date_from": "2026-01-10", "interval": interval, "display": display}
+    clock = Clock(datetime(2026, 1, 20, tzinfo=UTC), BERLIN)
+
+    span = parse_trends(asked).span(clock)
+    exact = parse_trends({**asked, "explicit_date": True}).span(clock)
+
+    assert f"{span.start.astimezone(BERLIN):%Y-%m-%d %H:%M}" == f"{start} 00:00"
+    assert f"{exact.start.astimezone(BERLIN):%Y-%m-%d %H:%M}" == "2026-01-10 00:00"
+
+
+COMPARED: list[tuple[str | None, str | None, Interval, str, str]] = [
+    ("2024-01-15", "2024-01-19", "day", "2024-01-10 00:00", "2024-01-15 00:00"),
+    ("-7d", None, "day", "2024-01-10 00:00", "2024-01-18 00:00"),
+    (None, None, "day", "2024-01-10 00:00", "2024-01-18 00:00"),
+    ("-7d", None, "hour", "2024-01-10 00:00", "2024-01-17 14:00"),
+    ("-24h", None, "hour", "2024-01-22 13:00", "2024-01-23 14:00"),
+    ("-7d", "-1d", "day", "2024-01-10 00:00", "2024-01-17 00:00"),
+    ("-0d", None, "day", "2024-01-23 00:00", "2024-01-24 00:00"),
+    ("mStart", None, "day", "2023-12-08 00:00", "2024-01-01 00:00"),
+    ("-14d", None, "week", "2023-12-24 00:00", "2024-01-11 00:00"),
+    ("-1y", None, "month", "2022-01-01 00:00", "2023-01-25 00:00"),
+]
+
+
+@pytest.mark.parametrize(("since", "until", "interval", "start", "end"), COMPARED)
+def test_a_distance_is_compared_with_the_same_weekdays_and_dates_with_their_length(
+    since: str | None, until: str | None, interval: Interval, start: str, end: str
+) -> None:
+    query = parse_trends({"date_from": since, "date_to": until, "interval": interval})
+    span = query.span(Clock(datetime(2024, 1, 24, 13, 30, tzinfo=UTC), UTC_ZONE))
+    buckets = cut(span, interval, UTC_ZONE)
+
+    number = distance(query.since, query.until, buckets, interval, UTC_ZONE)
+    before = previous(span, number, interval, UTC_ZONE)
+
+    assert (f"{before.start:%Y-%m-%d %H:%M}", f"{before.end:%Y-%m-%d %H:%M}") == (start, end)
+    assert len(cut(before, interval, UTC_ZONE).starts) == len(buckets.starts)
 
 
 @pytest.mark.parametrize("text", ["yesterday", "-d", "7", "-7x", "2024-13-01", "0001-01-01", 7, []])
@@ -153,9 +233,10 @@ def test_the_time_before_has_as_many_intervals(since: str, interval: Interval) -
     span = span_of(since, None, interval, BERLIN)
     buckets = cut(span, interval, BERLIN)
 
-    before = previous(span, buckets, interval, BERLIN)
+    number = distance(parse_bound(since, "date_from"), Bound(), buckets, interval, BERLIN)
+    before = previous(span, number, interval, BERLIN)
 
-    assert before.end <= span.start or interval in ("week", "month")
+    assert before.start < span.start
     assert len(cut(before, interval, BERLIN).starts) == len(buckets.starts)
 
 
@@ -166,6 +247,13 @@ def test_too_many_intervals_are_refused() -> None:
     assert refused.value.detail == f"There are more than {BUCKETS_MAX} intervals."
 
 
+WRONG_OPTIONS: dict[str, tuple[Any, ...]] = {
+    "smoothing_intervals": (2, "7", True, [1]),
+    "breakdown_limit": (5, "30", 0),
+    "breakdown_hide_other_aggregation": (True, "true"),
+    "breakdown_histogram_bin_count": (4, "4", 1),
+    "breakdown_normalize_url": (True, "1", {}),
+}
 REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "another insight": ({"insight": "FUNNELS"}, "insight", "Only trends can be calculated."),
     "actions": ({"actions": [{}]}, "actions", "Trends with actions are not supported."),
@@ -185,6 +273,36 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
         {"breakdown": "a", "breakdown_type": "hogql"},
         "breakdown_type",
         "Breakdowns of type hogql are not supported.",
+    ),
+    "a running sum": (
+        {"display": "ActionsLineGraphCumulative"},
+        "display",
+        "Trends with display ActionsLineGraphCumulative are not supported.",
+    ),
+    **{
+        f"{name} {value!r}": (
+            {name: value}, name, f"Trends with {name} are not supported. Leave it out."
+        )
+        for name, values in WRONG_OPTIONS.items()
+        for value in values
+    },
+    "compare": ({"compare": "yes"}, "compare", "Must be a valid boolean."),
+    "an explicit date": ({"explicit_date": []}, "explicit_date", "Must be a valid boolean."),
+    "an unknown operator": (
+        {"properties": [{"key": "a", "value": 1, "operator": "less"}]},
+        "properties",
+        f'"less" is not a known operator. Use one of: {", ".join(sorted(OPERATORS))}.',
+    ),
+    "an unknown operator of a cohort": (
+        {"properties": {"type": "OR", "values": [
+            {"key": "id", "value": 1, "type": "cohort", "operator": "is_not"}]}},
+        "properties",
+        '"is_not" is not a known operator. Use one of: exact, in, not_in.',
+    ),
+    "an unknown operator of an event": (
+        {"events": [{"properties": [{"key": "a", "type": "person", "operator": ""}]}]},
+        "events",
+        f'"" is not a known operator. Use one of: {", ".join(sorted(OPERATORS))}.',
     ),
     "a filter": (
         {"properties": [3]},
@@ -215,6 +333,27 @@ def test_what_cannot_be_asked_is_refused(name: str) -> None:
         parse_trends(filters)
 
     assert (refused.value.attr, refused.value.detail) == (attr, detail)
+
+
+def test_options_that_ask_for_nothing_pass() -> None:
+    off = {
+        "smoothing_intervals": 1,
+        "breakdown_limit": "25",
+        "breakdown_hide_other_aggregation": False,
+        "breakdown_histogram_bin_count": None,
+        "breakdown_normalize_url": "false",
+        "compare": "",
+        "explicit_date": 0,
+    }
+
+    assert parse_trends({**PAGEVIEWS, **off}).compare is False
+
+
+@pytest.mark.parametrize("operator", sorted(OPERATORS))
+def test_every_operator_of_the_engine_passes(operator: str) -> None:
+    leaf = {"key": "a", "value": "1", "operator": operator}
+
+    assert parse_trends({"properties": [leaf]}).properties is not None
 
 
 @pytest.mark.parametrize(

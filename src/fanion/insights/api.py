@@ -78,6 +78,18 @@ class Insights:
     dashboards: DashboardStore
     results: Results
 
+    async def check_change(self, project_id: int, insight_id: int, filters: dict[str, Any]) -> None:
+        """Filters that equal the stored ones pass, so that an old insight can still be renamed.
+
+        raises: Invalid
+        """
+        try:
+            _checked(filters)
+        except Invalid:
+            stored = await self.store.get(project_id, insight_id)
+            if stored is None or stored.filters != filters:
+                raise
+
     async def answer(
         self, request: ManagementRequest, filters: Mapping[str, Any], *, refresh: bool
     ) -> Answer:
@@ -207,7 +219,7 @@ class InsightsApi(Controller):
         values = {name: v for name, v in structs.asdict(data).items() if v is not UNSET}
         dashboards = values.pop("dashboards", None)
         if "filters" in values:
-            _checked(values["filters"])
+            await insights.check_change(request.project.id, insight_id, values["filters"])
         if "tags" in values:
             values["tags"] = normal_tags(values["tags"] or [])
         if "description" in values:

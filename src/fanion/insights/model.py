@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from fanion.insights.ranges import Clock, resolve
+from fanion.insights.ranges import Clock
 from fanion.insights.trends import TrendsQuery
 from fanion.projects.model import UserSummary
 
@@ -116,8 +116,7 @@ def is_fresh(query: TrendsQuery, calculated_at: datetime, now: datetime, zone: Z
         return False
     if query.since.is_all:
         return calculated_at.astimezone(zone).date() == now.astimezone(zone).date()
-    then, today = (
-        resolve(query.since, query.until, query.interval, Clock(moment, zone))
-        for moment in (calculated_at, now)
-    )
+    if query.is_explicit:  # it moves with every microsecond
+        return True
+    then, today = (query.span(Clock(moment, zone)) for moment in (calculated_at, now))
     return then == today

@@ -25,6 +25,7 @@ PARAMETERS = (
     "entity_type",
     "date_from",
     "date_to",
+    "explicit_date",
     "interval",
     "breakdown",
     "breakdown_type",
@@ -107,12 +108,15 @@ def period(query: PeopleQuery, clock: Clock) -> tuple[Span, tuple[datetime, ...]
 
     raises: Invalid
     """
-    interval = query.trends.interval
+    trends = query.trends
     if isinstance(query.point, Lived):
-        return _with_the_one_before(query.point.target, interval, clock)
-    span = resolve(query.trends.since, query.trends.until, interval, clock)
+        return _with_the_one_before(query.point.target, trends.interval, clock)
+    if isinstance(query.point, Reached):  # a funnel has no intervals
+        exact = trends.is_explicit
+        return resolve(trends.since, trends.until, "day", clock, is_explicit=exact), ()
+    span = trends.span(clock)
     if isinstance(query.point, DidOn):
-        return span, cut(span, interval, clock.zone).starts
+        return span, cut(span, trends.interval, clock.zone).starts
     return span, ()
 
 

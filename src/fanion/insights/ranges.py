@@ -3,7 +3,7 @@
 Days, weeks and months begin where the project's time zone says, however long that makes them;
 an hour that a zone repeats stands there twice.
 
-source: cohorts.md section 23
+source: cohorts.md section 23; insights.md sections 2c, 2d and 4d
 """
 
 import re
@@ -74,6 +74,11 @@ class Bound:
     def is_all(self) -> bool:
         return self.text == "all"
 
+    @property
+    def is_distance(self) -> bool:
+        """Counted back from now, and not from where a unit begins or ends."""
+        return bool(self.unit) and not self.position
+
 
 def parse_bound(value: object, attr: str) -> Bound:
     """value: null and blank count as left out. raises: Invalid"""
@@ -115,31 +120,61 @@ class Clock:
         return self.now.astimezone(self.zone)
 
 
-def resolve(since: Bound, until: Bound, interval: Interval, clock: Clock) -> Span:
-    """raises: Invalid when nothing lies between the two"""
-    start, end = _start(since, clock), _end(until, interval, clock)
+def resolve(
+    since: Bound, until: Bound, interval: Interval, clock: Clock, *, is_explicit: bool = False
+) -> Span:
+    """Rounded to whole days, or to whole hours where a bound or the interval is of hours.
+
+    is_explicit: times and distances as they stand, nothing rounded; a day is still a whole day
+    raises:      Invalid when nothing lies between the two
+    """
+    if since.text is None:
+        since = parse_bound(FROM_DEFAULT, "date_from")
+    start = _exact(since, clock) if is_explicit else None
+    end = _exact(until, clock) if is_explicit else None
+    start, end = start or _start(since, interval, clock), end or _end(until, interval, clock)
     if end <= start:
         raise Invalid("date_from must be before date_to.", attr="date_from")
     return Span(start, end)
 
 
-def _start(bound: Bound, clock: Clock) -> datetime:
+def widened(span: Span, interval: Interval, zone: ZoneInfo) -> Span:
+    """From the start of its first week or month on, so that the first number is of all of it."""
+    if interval not in ("week", "month"):
+        return span
+    return Span(next(_starts(span, interval, zone)), span.end)
+
+
+def _exact(bound: Bound, clock: Clock) -> datetime | None:
+    """Of a time and of a distance, and of what is left out: now; None for all others."""
+    if bound.text is None:
+        return clock.now
+    if bound.moment is not None:
+        return _instant(bound.moment, clock.zone)
+    if not bound.is_distance:
+        return None
+    if bound.unit == "h":
+        return clock.now - bound.count * _HOUR
+    moment = datetime.combine(_counted_back(bound, clock), clock.here.time(), clock.zone)
+    return moment.astimezone(UTC)
+
+
+def _start(bound: Bound, interval: Interval, clock: Clock) -> datetime:
     if bound.is_all:
         first = clock.first or clock.now
         return midnight(first.astimezone(clock.zone).date(), clock.zone)
-    if bound.text is None:
-        bound = parse_bound(FROM_DEFAULT, "date_from")
     if bound.day is not None:
         return midnight(bound.day, clock.zone)
     if bound.moment is not None:
-        return _instant(bound.moment, clock.zone)
+        exact = _instant(bound.moment, clock.zone)
+        return exact if interval == "hour" else midnight(_day(exact, clock), clock.zone)
     if bound.unit == "h":
         return _hour(bound, clock)
     return midnight(_snapped(_counted_back(bound, clock), bound), clock.zone)
 
 
 def _end(bound: Bound, interval: Interval, clock: Clock) -> datetime:
-    """A day counts to its end, a time to the end of its second."""
+    """A day counts to its end; by hour a time counts to the end of its second."""
     if bound.text is None:
         if interval == "hour":
             return _floor_hour(clock.now, clock.zone) + _HOUR
@@ -148,6 +183,8 @@ def _end(bound: Bound, interval: Interval, clock: Clock) -> datetime:
         return midnight(_next(bound.day), clock.zone)
     if bound.moment is not None:
         exact = _instant(bound.moment, clock.zone)
+        if interval != "hour":
+            return midnight(_next(_day(exact, clock)), clock.zone)
         return exact + (_TICK if exact.microsecond else timedelta(seconds=1))
     if bound.unit == "h":
         return _hour(bound, clock) + (timedelta() if bound.position else _HOUR)
@@ -155,6 +192,10 @@ def _end(bound: Bound, interval: Interval, clock: Clock) -> datetime:
     if bound.position == "End":
         return midnight(day, clock.zone)
     return midnight(_next(day), clock.zone)
+
+
+def _day(moment: datetime, clock: Clock) -> date:
+    return moment.astimezone(clock.zone).date()
 
 
 def _hour(bound: Bound, clock: Clock) -> datetime:
@@ -206,9 +247,27 @@ def cut(span: Span, interval: Interval, zone: ZoneInfo) -> Buckets:
     )
 
 
-def previous(span: Span, buckets: Buckets, interval: Interval, zone: ZoneInfo) -> Span:
-    """The same stretch as many intervals earlier as there are, so that both have as many."""
+def distance(
+    since: Bound, until: Bound, buckets: Buckets, interval: Interval, zone: ZoneInfo
+) -> int:
+    """How many intervals earlier the stretch begins that a comparison shows.
+
+    A range that is counted back from now goes back by what it was counted, so that today lies over
+    the same weekday; any other by its length.
+
+    source: insights.md section 4d
+    """
     number = len(buckets.starts)
+    if until.text is not None or not (since.text is None or since.is_distance):
+        return number
+    if interval == "hour" and since.unit != "h":
+        first, last = (buckets.starts[n].astimezone(zone).date() for n in (0, -1))
+        return 24 * (last - first).days or number
+    return number - 1 or number
+
+
+def previous(span: Span, number: int, interval: Interval, zone: ZoneInfo) -> Span:
+    """The same stretch, so many intervals earlier."""
     if interval == "hour":
         return Span(span.start - number * _HOUR, span.end - number * _HOUR)
     back = {

@@ -3,13 +3,23 @@
 source: cohorts.md sections 20 to 23
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from fanion.errors import Invalid
-from fanion.insights.ranges import INTERVALS, Bound, Interval, parse_bound
+from fanion.insights.ranges import (
+    INTERVALS,
+    Bound,
+    Clock,
+    Interval,
+    Span,
+    parse_bound,
+    resolve,
+    widened,
+)
 from fanion.properties.filters import (
+    COHORT_TYPES,
     Behavioral,
     FlagIs,
     Group,
@@ -19,11 +29,27 @@ from fanion.properties.filters import (
     leaves,
     parse_tree,
 )
+from fanion.properties.sql import OPERATORS
 
 SERIES_MAX = 10
 # Of all filters of one series; a statement's text grows with each.
 LEAVES_MAX = 200
 VALUES_MAX = 25  # of a breakdown; the rest is one entry
+
+_TRUE, _FALSE = (True, "true", "True", "1", 1), (None, "", False, "false", "False", "0", 0)
+# Options that are not calculated, with the values by which they ask for nothing. What is passed
+# over shows a number that was not asked for.
+_OFF: Mapping[str, tuple[object, ...]] = {
+    "smoothing_intervals": (0, 1, "0", "1"),
+    "breakdown_limit": (VALUES_MAX, str(VALUES_MAX)),
+    "breakdown_hide_other_aggregation": _FALSE[2:],
+    "breakdown_histogram_bin_count": (),
+    "breakdown_normalize_url": _FALSE[2:],
+}
+_UNSUPPORTED_DISPLAYS = frozenset({"ActionsLineGraphCumulative"})
+
+# `exact` is how older clients write `in`.
+_COHORT_OPERATORS = ("exact", "in", "not_in")
 
 Math = Literal["total", "dau"]
 # Shown as one number for the whole range.
@@ -54,7 +80,9 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class TrendsQuery:
-    """totals: one number for the whole range instead of one for each interval"""
+    """totals:      one number for the whole range instead of one for each interval
+    is_explicit: the range as it stands, nothing rounded
+    """
 
     series: tuple[Series, ...]
     properties: Node | None
@@ -64,6 +92,21 @@ class TrendsQuery:
     breakdown: Breakdown | None
     totals: bool
     compare: bool
+    is_explicit: bool = False
+
+    @property
+    def cut_by(self) -> Interval:
+        """A number for the whole range knows no intervals: its range is of days."""
+        return "day" if self.totals else self.interval
+
+    def span(self, clock: Clock) -> Span:
+        """The time whose events are counted. raises: Invalid
+
+        source: insights.md section 2c
+        """
+        interval = self.cut_by
+        span = resolve(self.since, self.until, interval, clock, is_explicit=self.is_explicit)
+        return span if self.is_explicit else widened(span, interval, clock.zone)
 
     def cohort_ids(self) -> list[int]:
         """The cohorts that filters name, each once."""
@@ -73,14 +116,18 @@ class TrendsQuery:
 
 
 def parse_trends(filters: Mapping[str, Any]) -> TrendsQuery:
-    """filters: decoded JSON; keys that mean nothing here are ignored. raises: Invalid"""
+    """filters: decoded JSON, or the text of a query string. raises: Invalid"""
     kind = filters.get("insight") or "TRENDS"
     if not isinstance(kind, str) or kind.upper() != "TRENDS":
         raise Invalid("Only trends can be calculated.", attr="insight")
     for unsupported in ("actions", "formula"):
         if filters.get(unsupported):
             raise Invalid(f"Trends with {unsupported} are not supported.", attr=unsupported)
+    for option, off in _OFF.items():
+        _check_off(filters.get(option), option, off)
     display = filters.get("display")
+    if isinstance(display, str) and display in _UNSUPPORTED_DISPLAYS:
+        raise Invalid(f"Trends with display {display} are not supported.", attr="display")
     return TrendsQuery(
         series=_all_series(filters.get("events")),
         properties=parse_filter(filters.get("properties"), "properties"),
@@ -89,8 +136,24 @@ def parse_trends(filters: Mapping[str, Any]) -> TrendsQuery:
         interval=_interval(filters.get("interval")),
         breakdown=_breakdown(filters),
         totals=isinstance(display, str) and display in _TOTALS,
-        compare=filters.get("compare") in (True, "true", "True", "1"),
+        compare=_is_true(filters, "compare"),
+        is_explicit=_is_true(filters, "explicit_date"),
     )
+
+
+def _check_off(value: object, option: str, off: tuple[object, ...]) -> None:
+    """raises: Invalid"""
+    if value in (None, "") or any(type(value) is type(one) and value == one for one in off):
+        return
+    raise Invalid(f"Trends with {option} are not supported. Leave it out.", attr=option)
+
+
+def _is_true(filters: Mapping[str, Any], name: str) -> bool:
+    """raises: Invalid"""
+    value = filters.get(name)
+    if isinstance(value, str | int | None) and value in _TRUE + _FALSE:
+        return value in _TRUE
+    raise Invalid("Must be a valid boolean.", attr=name)
 
 
 def parse_filter(raw: object, attr: str) -> Node | None:
@@ -105,6 +168,9 @@ def parse_filter(raw: object, attr: str) -> Node | None:
         if number == LEAVES_MAX:
             raise Invalid(f"There are more than {LEAVES_MAX} filters.", attr=attr)
         _check_leaf(leaf, attr)
+    for condition in _conditions(raw):
+        if condition.get("type") in COHORT_TYPES:
+            _check_operator(condition.get("operator"), _COHORT_OPERATORS, attr)
     return _without_empty(tree)
 
 
@@ -113,6 +179,24 @@ def _check_leaf(leaf: Node, attr: str) -> None:
         raise Invalid("Filters are on events, persons and cohorts.", attr=attr)
     if isinstance(leaf, Property) and leaf.type not in ("event", "person"):
         raise Invalid(f"Filters of type {leaf.type} are not supported.", attr=attr)
+    if isinstance(leaf, Property):
+        _check_operator(leaf.operator, OPERATORS, attr)
+
+
+def _check_operator(operator: object, known: Collection[str], attr: str) -> None:
+    if operator is not None and operator not in known:
+        allowed = ", ".join(sorted(known))
+        raise Invalid(f'"{operator}" is not a known operator. Use one of: {allowed}.', attr=attr)
+
+
+def _conditions(raw: Any) -> Iterator[Mapping[str, Any]]:
+    """As sent, of a tree that could be read."""
+    values = raw if isinstance(raw, list) else raw.get("values")
+    if not isinstance(values, list):
+        yield raw
+        return
+    for value in values:
+        yield from _conditions(value)
 
 
 def _without_empty(node: Node) -> Node | None:

@@ -19,7 +19,7 @@ from fanion.events.event import EventRejected
 from fanion.events.members_store import INPUTS_MAX
 from fanion.events.store import EventStore
 from fanion.insights.conditions_sql import Asked, Statement
-from fanion.insights.ranges import Buckets, Clock, Span, cut, previous, resolve
+from fanion.insights.ranges import Buckets, Clock, Span, cut, distance, previous
 from fanion.insights.results import Counted, trend_result
 from fanion.insights.trends import VALUES_MAX, TrendsQuery
 from fanion.insights.trends_sql import FIRST_EVENT, largest_values, trend_statement
@@ -47,7 +47,7 @@ class Trends:
         """One entry for each series and value. source: cohorts.md section 23"""
         zone = ZoneInfo(project.timezone)
         first = await self.first(project.id, query) if query.since.is_all else None
-        span = resolve(query.since, query.until, query.interval, Clock(now, zone, first))
+        span = query.span(Clock(now, zone, first))
         stretches = _stretches(query, span, zone)
         run = await self.handed_in(project.id, query.cohort_ids())
         counted = [
@@ -138,13 +138,15 @@ class Trends:
 
 def _stretches(query: TrendsQuery, span: Span, zone: ZoneInfo) -> list[tuple[Span, Buckets]]:
     """The time that is asked about, then the one to compare with. raises: Invalid"""
-    buckets = cut(span, query.interval, zone)
+    interval = query.cut_by
+    buckets = cut(span, interval, zone)
     values = VALUES_MAX + 1 if query.breakdown is not None else 1
     points = 1 if query.totals else len(buckets.starts)
     if points * values * len(query.series) * (2 if query.compare else 1) > POINTS_MAX:
         raise Invalid(f"The answer has more than {POINTS_MAX} numbers.", attr="interval")
     stretches = [(span, buckets)]
     if query.compare:
-        before = previous(span, buckets, query.interval, zone)
-        stretches.append((before, cut(before, query.interval, zone)))
+        number = distance(query.since, query.until, buckets, interval, zone)
+        before = previous(span, number, interval, zone)
+        stretches.append((before, cut(before, interval, zone)))
     return stretches

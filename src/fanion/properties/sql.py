@@ -235,6 +235,8 @@ _CONDITIONS: dict[str, _Condition] = {
     **dict.fromkeys(("between", "not_between"), _ranged),
 }
 
+OPERATORS = frozenset(_CONDITIONS)
+
 
 def date_of(text: str, *, month_first: bool = False) -> str:
     """The engine takes short numbers for days of this month; a date names its year in full.
