@@ -252,6 +252,8 @@ def _undo_base64(data: bytes) -> bytes:
         decoded = b"".join(_base64_parts(text))
     except binascii.Error:
         return data
+    if not decoded:
+        return data  # bytes of which none is of that alphabet
     # What is large is read in pieces, which join surrogates too, and tell what is no UTF-8.
     if decoded.startswith(_GZIP_MAGIC) or len(decoded) > _CHUNK:
         return decoded

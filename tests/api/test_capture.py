@@ -108,6 +108,38 @@ REFUSALS: dict[str, tuple[bytes, int, Json]] = {
         400,
         invalid_payload("Malformed request data: Expecting value: line 1 column 1 (char 0)"),
     ),
+    "bytes that are no text": (
+        b"\xff\xfe",
+        400,
+        invalid_payload(
+            "Malformed request data: 'utf-8' codec can't decode byte 0xff in position 0: "
+            "invalid start byte"
+        ),
+    ),
+    **{
+        f"the scalar {scalar!r}": (
+            scalar,
+            400,
+            invalid_payload("Invalid payload: the body is neither an object nor an array"),
+        )
+        for scalar in (b"5", b" -1.5 ", b"0", b"true", b"false", b'"text"', b"NQ==")
+    },
+    "null": (b"null", 400, NO_DATA),
+    "an empty text": (b'""', 400, NO_DATA),
+    "a blank key": (b'{"api_key": " ", "event": "a", "distinct_id": "u"}', 401, MISSING_KEY),
+    "an empty list as key": (
+        b'{"api_key": [], "event": "a", "distinct_id": "u"}',
+        401,
+        MISSING_KEY,
+    ),
+    "no key in a batch": (b'{"batch": [{"event": "a", "distinct_id": "u"}]}', 401, MISSING_KEY),
+    "no key in an array": (b'[{"event": "a", "distinct_id": "u"}]', 401, MISSING_KEY),
+    "no key, and a wrong item": (b'{"batch": [5]}', 401, MISSING_KEY),
+    "no key, with a project": (
+        b'{"project_id": 1, "event": "a", "distinct_id": "u"}',
+        401,
+        MISSING_KEY,
+    ),
     "no key": (b'{"event": "a", "distinct_id": "u"}', 401, MISSING_KEY),
     "an empty key": (b'{"api_key": "", "event": "a", "distinct_id": "u"}', 401, MISSING_KEY),
     "a null key": (b'{"api_key": null, "event": "a", "distinct_id": "u"}', 401, MISSING_KEY),

@@ -162,3 +162,17 @@ def test_an_error_has_the_fields_of_the_protocol_beside_the_common_ones() -> Non
         "error": "invalid_api_key",
         "error_description": "Wrong key.",
     }
+
+
+@pytest.mark.parametrize(
+    ("header", "token"),
+    [
+        ("bearer phc_1", "phc_1"),
+        ("BEARER   phc_1 ", "phc_1"),
+        ("Bearer", ""),
+        ("Basic phc_1", ""),
+        ("", ""),
+    ],
+)
+def test_the_key_is_a_bearer_token_in_any_case_of_letters(header: str, token: str) -> None:
+    assert read({"batch": [EVENT]}, authorization=header).capture.token == token

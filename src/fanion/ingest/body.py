@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from fanion.errors import DecodedTooLarge, InvalidPayload, NoData
 from fanion.http import Request
-from fanion.ingest.items import Outline, fault_of, items_of, iter_items, outline_of
+from fanion.ingest.items import NOT_A_BODY, Outline, fault_of, items_of, iter_items, outline_of
 from fanion.ingest.timestamps import parse_sent_at
 from fanion.json_pieces import DECODED_BYTES_MAX
 from fanion.wire import (
@@ -92,6 +92,7 @@ def read_large(
     if len(form.json) <= READ_ON_LOOP_BYTES_MAX:
         return LargeCapture(_read_form(form, query, people=people), people, None)
     outline = outline_of(form.json)
+    _require_container(outline.top)
     if outline.is_empty:
         raise NoData
     capture = _told(form, query, outline)
@@ -227,6 +228,7 @@ def skim(raw: bytes, query: Mapping[str, str]) -> Capture | None:
 
 def _read_in_full(form: DecodedForm, query: Mapping[str, str], people: bool) -> Capture:
     value = with_stack_to_spare(loads, form.json)
+    _require_container(value)
     if not value:
         raise NoData
     if people and isinstance(value, dict):
@@ -239,6 +241,14 @@ def _read_in_full(form: DecodedForm, query: Mapping[str, str], people: bool) -> 
         top = value if isinstance(value, dict) else {}
         _remove_key([top, *items], capture.token)
     return msgspec.structs.replace(capture, items_json=msgspec.json.encode(value))
+
+
+def _require_container(value: Any) -> None:
+    """Null and an empty text are no data. raises: InvalidPayload, NoData"""
+    if value is None or value == "":
+        raise NoData
+    if not isinstance(value, dict | list):
+        raise InvalidPayload(NOT_A_BODY)
 
 
 def _outline_in_full(value: Any, items: Any) -> Outline:

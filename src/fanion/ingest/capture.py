@@ -195,7 +195,7 @@ class CaptureEndpoints:
         known = self.projects.known(token)
         if known is not None:
             return known
-        if not token:
+        if not token.strip():
             raise MissingApiKey
         return await project_of_key(
             self.projects, self.authentication, request, token, project_id, CAPTURE_SCOPE

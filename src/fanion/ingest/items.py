@@ -22,6 +22,7 @@ from fanion.json_pieces import (
 from fanion.wire import loads
 
 INVALID = "Invalid payload: "
+NOT_A_BODY = INVALID + "the body is neither an object nor an array"
 NULL_ITEM = INVALID + "some events are null"
 NOT_AN_OBJECT = INVALID + "an event is not an object"
 BAD_PROPERTIES = INVALID + "the properties of an event are not an object"
