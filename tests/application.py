@@ -12,12 +12,19 @@ from typing import Any, cast
 from uuid import UUID, uuid4
 
 import httpx
-from sqlalchemy import insert
+from sqlalchemy import insert, update
 
 from fanion.cohorts.calculate import Calculator
 from fanion.config import Settings, read_settings
 from fanion.db.engine import Records, open_records
-from fanion.db.tables import memberships, organizations, personal_api_keys, projects, users
+from fanion.db.tables import (
+    feature_flags,
+    memberships,
+    organizations,
+    personal_api_keys,
+    projects,
+    users,
+)
 from fanion.events.event import EventStoreUnavailable
 from fanion.events.store import EventStore
 from fanion.log.port import AcceptLog, Backlog, Entry, Envelope, Receipt
@@ -254,6 +261,12 @@ class Home:
         assert answer.status_code == 201, answer.text
         created: Json = answer.json()
         return created
+
+    async def store_flag(self, flag: Json, **columns: Any) -> None:
+        """Write past every rule, as an older version has stored it."""
+        this = update(feature_flags).where(feature_flags.c.id == flag["id"])
+        async with self.site.records.write() as connection:
+            await connection.execute(this.values(**columns))
 
     async def decide(self, distinct_id: str, query: str = "?v=3", **fields: Any) -> Json:
         body = {"api_key": self.token, "distinct_id": distinct_id, **fields}

@@ -10,6 +10,12 @@ Json = dict[str, Any]
 Sleeper = Callable[[], Awaitable[None]]
 
 MEMBERS = ("ann", "bob")
+NEVER_PAID: Json = {
+    "threshold": 5,
+    "threshold_type": "insight",
+    "operator": "lt",
+    "threshold_metric": {"insight": "trends", "events": [{"id": "paid"}]},
+}
 PEOPLE: list[Json] = [
     {
         "event": "seen",
@@ -136,7 +142,7 @@ async def make_rich_project(site: Site, member_uuid: str, calculated: Sleeper) -
             "payloads": {"a": {"type": "cohort", "value": 1}},
         },
         ensure_experience_continuity=True,
-        rollback_conditions=[{"threshold": 5}],
+        rollback_conditions=[NEVER_PAID],
         analytics_dashboards=[board["id"]],
         created_at="2024-01-01T00:00:00Z",
     )

@@ -7,6 +7,7 @@ import pytest
 from fanion.activity.projects_store import tell_of_project
 from fanion.projects.store import ProjectStore
 from tests.management import BASE_URL, error
+from tests.rich_project import NEVER_PAID
 from tests.team import Colleague, Json, Office, Team, open_team
 
 NOW_TEXT = "2024-03-01T12:00:00Z"
@@ -73,8 +74,8 @@ CHANGES: dict[str, tuple[Json, list[Json]]] = {
         ],
     ),
     "from nothing": (
-        {"rollback_conditions": [{"threshold": 1}]},
-        [change("rollback_conditions", None, [{"threshold": 1}], "created")],
+        {"rollback_conditions": [NEVER_PAID]},
+        [change("rollback_conditions", None, [NEVER_PAID], "created")],
     ),
     "to nothing": (
         {"ensure_experience_continuity": None},
@@ -105,7 +106,7 @@ SAME: list[Json] = [
     {"name": "n", "key": "a", "deleted": False, "tags": ["x"], "filters": GROUPS},
     {"filters": {"payloads": {}}},
     {"created_at": "2020-01-01T00:00:00Z"},
-    {"can_edit": False, "id": 5, "unknown": 1},
+    {"can_edit": False, "id": 5, "_create_in_folder": "x"},
 ]
 
 

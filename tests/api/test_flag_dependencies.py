@@ -88,7 +88,7 @@ async def test_early_access_follows_the_key(home: Home) -> None:
     def filters(key: str) -> Json:
         leaf = {"type": "person", "operator": "exact", "value": ["true"]}
         enrolled = {"properties": [{**leaf, "key": f"$feature_enrollment/{key}"}]}
-        return {"groups": [], "super_groups": [enrolled]}
+        return {"groups": [{"rollout_percentage": 0}], "super_groups": [enrolled]}
 
     flag = await home.create_flag(key="a", filters=filters("a"))
     plain = await home.create_flag(key="plain")

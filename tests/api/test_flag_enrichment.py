@@ -46,7 +46,7 @@ async def until(holds: Callable[[], bool]) -> None:
 
 
 async def test_flags_that_are_seen_or_used_become_enriched(home: Home) -> None:
-    names = ("seen", "used", "Seen", "long ago", "called", "a number", "deleted")
+    names = ("seen", "used", "Seen", "long-ago", "called", "a-number", "deleted")
     flags = {name: await home.create_flag(key=name) for name in names}
     await home.api.patch(f"/feature_flags/{flags['deleted']['id']}/", json={"deleted": True})
     async with open_home(home.site, next_project()) as elsewhere:
@@ -55,7 +55,7 @@ async def test_flags_that_are_seen_or_used_become_enriched(home: Home) -> None:
             told("$feature_view", "seen"),
             told("$feature_view", "seen", 2),
             told("$feature_interaction", "used", 11),
-            told("$feature_view", "long ago", 13),
+            told("$feature_view", "long-ago", 13),
             told("$feature_flag_called", "called"),
             told("$feature_view", "called", prop="$feature_flag"),
             told("$feature_view", "deleted"),

@@ -110,8 +110,10 @@ async def test_a_wrong_condition_stops_neither_its_flag_nor_others(home: Home) -
         condition(1, formula="A + B"),
         {"threshold_type": "sentry", "threshold": 1, "operator": "gt"},
     ]
-    first = await home.create_flag(key="a", rollback_conditions=wrong)
-    second = await home.create_flag(key="b", rollback_conditions=[*wrong, condition(1)])
+    first = await home.create_flag(key="a", rollback_conditions=[condition(1)])
+    await home.store_flag(first, rollback_conditions=wrong)
+    second = await home.create_flag(key="b", rollback_conditions=[condition(1)])
+    await home.store_flag(second, rollback_conditions=[*wrong, condition(1)])
     third = await home.create_flag(key="c", rollback_conditions=condition(1))
 
     await checked(home, hours=1)

@@ -4,6 +4,7 @@ import pytest
 
 from tests.application import Home, Json, error, open_home
 from tests.events_engine import next_project
+from tests.rich_project import NEVER_PAID
 
 ON_FOR_ALL: Json = {"groups": [{"properties": [], "rollout_percentage": None}]}
 
@@ -46,10 +47,10 @@ async def test_a_new_flag_has_every_field_with_its_default(home: Home) -> None:
 
 async def test_every_writable_field_is_kept(home: Home) -> None:
     filters = {
-        "groups": [{"properties": [], "rollout_percentage": 12.5, "note": "kept"}],
+        "groups": [{"properties": [], "rollout_percentage": 12.5, "sort_key": "kept"}],
         "multivariate": {"variants": [{"key": "a", "rollout_percentage": 100}]},
         "payloads": {"a": {"b": [1]}},
-        "unknown": None,
+        "feature_enrollment": False,
     }
     sent = {
         "key": "all_fields",
@@ -58,7 +59,7 @@ async def test_every_writable_field_is_kept(home: Home) -> None:
         "active": False,
         "created_at": "2020-02-03T04:05:06Z",
         "ensure_experience_continuity": True,
-        "rollback_conditions": [{"threshold": 1, "operator": "gt"}],
+        "rollback_conditions": [NEVER_PAID],
         "performed_rollback": True,
         "has_enriched_analytics": True,
     }
@@ -97,12 +98,18 @@ CHANGES: dict[str, tuple[Json, Json]] = {
         {"ensure_experience_continuity": None},
         {"ensure_experience_continuity": None},
     ),
-    "rollback_conditions": ({"rollback_conditions": {"a": 1}}, {"rollback_conditions": {"a": 1}}),
+    "rollback_conditions": (
+        {"rollback_conditions": NEVER_PAID},
+        {"rollback_conditions": NEVER_PAID},
+    ),
     "performed_rollback": ({"performed_rollback": True}, {"performed_rollback": True}),
     "tags": ({"tags": ["X"]}, {"tags": ["x"]}),
     "enriched": ({"has_enriched_analytics": True}, {"has_enriched_analytics": True}),
     "nothing": ({}, {}),
-    "fields that cannot be written": ({"id": 7, "can_edit": False, "surveys": [1], "x": 1}, {}),
+    "fields that cannot be written": (
+        {"id": 7, "can_edit": False, "surveys": [1], "creation_context": "x"},
+        {},
+    ),
 }
 
 

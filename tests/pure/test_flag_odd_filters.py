@@ -63,7 +63,7 @@ def test_what_is_accepted_is_computed(filters: dict[str, Any]) -> None:
         try:
             check_filters(odd, creating=True)
         except Invalid as refusal:
-            assert refusal.attr in {"filters", None}
+            assert refusal.attr is None or refusal.attr.startswith("filters"), refusal
             continue
         accepted += 1
         names_base = {str(one) for one in _named(odd)} <= {"1"}

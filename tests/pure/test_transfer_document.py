@@ -36,6 +36,10 @@ def groups(*leaves: Json, **more: Any) -> Json:
     return {"groups": [{"properties": list(leaves)}], **more}
 
 
+def depends_on(name: Any) -> Json:
+    return {"type": "flag", "key": name, "operator": "flag_evaluates_to", "value": True}
+
+
 def nested(levels: int) -> Any:
     value: Any = 1
     for _ in range(levels):
@@ -169,19 +173,19 @@ FAULTS: list[tuple[Json, str]] = [
         "flag beta: filters: cohort 7 is not in the document",
     ),
     (
-        flag(filters=groups({"type": "flag", "key": "7", "value": True})),
+        flag(filters=groups(depends_on("7"))),
         "flag beta: filters: flag '7' is not in the document",
     ),
-    (flag(filters=groups({"type": "flag", "key": {"flag": None}, "value": True})), ""),
+    (flag(filters=groups(depends_on({"flag": None}))), ""),
     (
-        flag(filters=groups({"type": "flag", "key": "beta", "value": True})),
+        flag(filters=groups(depends_on("beta"))),
         "flag beta: filters: flags cannot depend on each other in a loop",
     ),
-    (flag(active=False, filters=groups({"type": "flag", "key": "beta", "value": True})), ""),
+    (flag(active=False, filters=groups(depends_on("beta"))), ""),
     (
         {
             "flags": [
-                {"key": "beta", "filters": groups({"type": "flag", "key": "base", "value": True})},
+                {"key": "beta", "filters": groups(depends_on("base"))},
                 {"key": "base"},
             ]
         },
@@ -204,6 +208,19 @@ FAULTS: list[tuple[Json, str]] = [
     (
         flag(filters={"groups": [], "payloads": {"other": 1}}),
         "flag beta: filters: Payload keys must be 'true' for boolean flags",
+    ),
+    (
+        flag(filters={"groups": [{"rollout": 5}]}),
+        'flag beta: filters__groups__0__rollout: Unknown field "rollout". Did you mean '
+        '"rollout_percentage"?',
+    ),
+    (
+        flag(rollback_conditions=[{"threshold": 5}]),
+        "flag beta: rollback_conditions__0__threshold_type: This field is required.",
+    ),
+    (
+        flag(key="my flag"),
+        "flag my flag: key: Only letters, numbers, hyphens (-) & underscores (_) are allowed.",
     ),
     (flag(roles=["Builders"]), "flag beta: roles: role 'Builders' is not in the document"),
     ({"roles": [{"name": "builders"}], **flag(roles=["Builders"])}, ""),

@@ -6,8 +6,9 @@ source: api.md, "Feature flags"; flags.md sections 11 to 13
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
+import msgspec
 from litestar import Controller, Response, delete, get, patch, post
 from litestar.datastructures import ResponseHeader
 from litestar.di import NamedDependency
@@ -21,9 +22,18 @@ from fanion.errors import Invalid, NotFound
 from fanion.flags.access import FlagAccess
 from fanion.flags.activity import SCOPE
 from fanion.flags.changes_store import Decide
+from fanion.flags.definition import grouped_filters
+from fanion.flags.known_names import OF_FLAG
 from fanion.flags.query import read_flag_query
 from fanion.flags.role_access_store import access_of
-from fanion.flags.rules import KEY_CHARS_MAX, check_filters, with_enrollment_of
+from fanion.flags.rollback import check_conditions
+from fanion.flags.rules import (
+    KEY_CHARS_MAX,
+    check_filters,
+    check_key,
+    check_names,
+    with_enrollment_of,
+)
 from fanion.flags.shown import (
     VERSION_HEADER,
     Bucketing,
@@ -32,6 +42,7 @@ from fanion.flags.shown import (
     FlagBody,
     Runtime,
     StaleFlag,
+    derived_of,
     shown,
 )
 from fanion.flags.snapshot import FlagSets
@@ -49,6 +60,12 @@ Version = Annotated[
     int,
     Meta(description="Of the flag that the change was made for; when it has moved on: 409."),
 ]
+# Names of `_Sent`, beside those that are derived.
+_UNSUPPORTED = {
+    "archived": "Set active to false.",
+    "has_encrypted_payloads": "Payloads are stored as they are.",
+    "evaluation_tags": "Use evaluation_contexts.",
+}
 _VERSION = ResponseHeader(
     name=VERSION_HEADER,
     description="Of the flag; it moves with every change.",
@@ -56,7 +73,31 @@ _VERSION = ResponseHeader(
 )
 
 
-class NewFlag(Struct, kw_only=True):
+class _Sent(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Fields of PostHog that are never written: derived ones must agree with what they are
+    derived from, and the others must ask for nothing."""
+
+    also_known: ClassVar[frozenset[str]] = OF_FLAG
+
+    rollout_percentage: Annotated[
+        float | UnsetType | None, Meta(description="Of the only condition set; see `filters`.")
+    ] = UNSET
+    is_simple_flag: Annotated[
+        bool | UnsetType | None, Meta(description="Follows from `filters`.")
+    ] = UNSET
+    archived: Annotated[
+        bool | UnsetType | None, Meta(description="Not supported: false or absent.")
+    ] = UNSET
+    has_encrypted_payloads: Annotated[
+        bool | UnsetType | None, Meta(description="Not supported: false or absent.")
+    ] = UNSET
+    evaluation_tags: Annotated[
+        list[str] | UnsetType | None,
+        Meta(description="Not supported: empty or absent. Use `evaluation_contexts`."),
+    ] = UNSET
+
+
+class NewFlag(_Sent, kw_only=True, forbid_unknown_fields=True):
     key: FlagKey
     name: str = ""
     filters: Filters | None = None
@@ -74,7 +115,7 @@ class NewFlag(Struct, kw_only=True):
     evaluation_contexts: Contexts | None = None
 
 
-class FlagChanges(Struct, kw_only=True, omit_defaults=True):
+class FlagChanges(_Sent, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     key: FlagKey | UnsetType = UNSET
     name: str | UnsetType = UNSET
     filters: Filters | UnsetType | None = UNSET
@@ -91,6 +132,9 @@ class FlagChanges(Struct, kw_only=True, omit_defaults=True):
     evaluation_runtime: Runtime | UnsetType | None = UNSET
     evaluation_contexts: Contexts | UnsetType | None = UNSET
     version: Version | UnsetType | None = UNSET
+
+
+_NEVER_WRITTEN = {"version", *_Sent.__struct_fields__}
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,9 +304,12 @@ def _answer(flag: StoredFlag, access: FlagAccess) -> Response[FlagBody]:
 
 def _created(data: NewFlag, now: datetime) -> dict[str, Any]:
     """Columns of a new flag. raises: Invalid"""
+    check_key(data.key)
     filters = data.filters or {}
     if filters:
-        _check(filters, creating=True)
+        _check(filters, creating=True, stored=None)
+    check_conditions(data.rollback_conditions, None)
+    _require_agreement(data, filters, None)
     return {
         "key": data.key,
         "name": data.name,
@@ -284,14 +331,24 @@ def _created(data: NewFlag, now: datetime) -> dict[str, Any]:
 
 def _changed(data: FlagChanges, flag: StoredFlag) -> dict[str, Any]:
     """Columns to set. raises: Invalid"""
-    values = {name: v for name, v in structs.asdict(data).items() if v is not UNSET}
-    values.pop("version", None)
+    values = {
+        name: value
+        for name, value in structs.asdict(data).items()
+        if value is not UNSET and name not in _NEVER_WRITTEN
+    }
     filters = values.pop("filters", None)
+    stored = grouped_filters(flag.definition)
     if filters is not None and "groups" in filters:
-        _check(filters, creating=False)
+        _check(filters, creating=False, stored=stored)
         values["filters"] = filters
+    elif filters is not None:
+        check_names(filters, stored)
+    if "rollback_conditions" in values:
+        check_conditions(values["rollback_conditions"], flag.rollback_conditions)
+    _require_agreement(data, values.get("filters", stored), stored)
     key = values.get("key", flag.definition.key)
     if key != flag.definition.key:
+        check_key(key)
         values |= _renamed(flag.definition.key, key, values.get("filters", flag.definition.filters))
     tags, dashboards = values.pop("tags", None), values.pop("analytics_dashboards", None)
     if tags is not None:
@@ -311,10 +368,36 @@ def _renamed(former: str, key: str, filters: Mapping[str, Any]) -> dict[str, Any
     return {} if renamed == filters else {"filters": renamed}
 
 
-def _check(filters: dict[str, Any], *, creating: bool) -> None:
+def _check(filters: dict[str, Any], *, creating: bool, stored: Mapping[str, Any] | None) -> None:
     if "groups" not in filters:
+        check_names(filters)
         raise Invalid("Filters are not valid (groups are missing)", attr="filters")
-    check_filters(filters, creating=creating)
+    check_filters(filters, creating=creating, stored=stored)
+
+
+def _require_agreement(
+    data: _Sent, filters: Mapping[str, Any], stored: Mapping[str, Any] | None
+) -> None:
+    """What was read from the flag as it was may be sent back with other filters.
+
+    filters: of the flag after the change; stored: before it
+    """
+    for name, after in derived_of(filters).items():
+        sent = getattr(data, name)
+        before = derived_of(stored)[name] if stored is not None else after
+        if sent is not UNSET and sent not in (after, before):
+            raise Invalid(
+                f"{name} follows from filters, where it is {_json(after)}, not {_json(sent)}. Set "
+                "it in filters.",
+                attr=name,
+            )
+    for name, instead in _UNSUPPORTED.items():
+        if getattr(data, name) not in (UNSET, None, False, []):
+            raise Invalid(f'"{name}" is not supported. {instead}', attr=name)
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()
 
 
 def _dashboards(wanted: list[int], known: list[int]) -> list[int]:

@@ -1,6 +1,6 @@
 """Creating and changing a flag, each in one transaction with its activity."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -30,7 +30,7 @@ _encode = msgspec.json.Encoder().encode
 def create_flag(connection: Connection, author: Author, values: Mapping[str, Any]) -> StoredFlag:
     """values: by column, without project and creator. raises: Invalid"""
     project_id = author.project.id
-    _require_cohorts(connection, project_id, values)
+    _require_cohorts(connection, project_id, cohort_ids(values["filters"]))
     _require_dashboards(connection, project_id, values.get("analytics_dashboards") or ())
     _free_key(connection, project_id, values["key"])
     maker = Maker(project_id, author.user_id, author.now)
@@ -79,7 +79,9 @@ def change_flag(
     values = {name: value for name, value in wanted.items() if _differ(row[name], value)}
     if not values:
         return flag
-    _require_cohorts(connection, project_id, values)
+    if "filters" in values:
+        named = cohort_ids(values["filters"]) - cohort_ids(row["filters"])
+        _require_cohorts(connection, project_id, named)
     added = set(values.get("analytics_dashboards") or ()) - set(flag.analytics_dashboards)
     _require_dashboards(connection, project_id, sorted(added))
     if "key" in values:
@@ -96,15 +98,13 @@ def change_flag(
     return get_flag(connection, project_id, flag_id)
 
 
-def _require_cohorts(connection: Connection, project_id: int, values: Mapping[str, Any]) -> None:
+def _require_cohorts(connection: Connection, project_id: int, ids: Collection[int]) -> None:
     """A deleted cohort is still there. raises: Invalid"""
-    filters = values.get("filters") or {}
-    ids = cohort_ids(filters)
     if ids:
         known = select(cohorts.c.id).where(
             cohorts.c.project_id == project_id, cohorts.c.id.in_(ids)
         )
-        require_cohorts(filters, set(connection.scalars(known)).__contains__)
+        require_cohorts(ids, set(connection.scalars(known)).__contains__)
 
 
 def _require_dashboards(connection: Connection, project_id: int, ids: Sequence[int]) -> None:

@@ -9,9 +9,14 @@ from datetime import datetime, timedelta
 from math import isfinite
 from typing import Any
 
+from fanion.errors import Invalid
+from fanion.flags.known_names import OF_ROLLBACK_CONDITION
+from fanion.flags.stored_parts import same
 from fanion.insights.ranges import Span
 from fanion.insights.trends import TrendsQuery, parse_trends
+from fanion.rest.names import require_known, shortened
 
+_FIELD = "rollback_conditions"
 # Of one flag; each is a question to the event store.
 CONDITIONS_MAX = 20
 AVERAGED = timedelta(days=7)
@@ -56,6 +61,68 @@ def read_condition(raw: object) -> RollbackCondition | None:
     if not isinstance(metric, Mapping):
         raise ValueError("threshold_metric must be an object")
     return RollbackCondition(parse_trends(metric), threshold, raw.get("operator") == "lt")
+
+
+def check_conditions(sent: object, stored: object) -> None:
+    """What passes is read by the check as it is meant. What equals a stored condition is accepted.
+
+    sent: any JSON; raises: Invalid
+    """
+    if sent is None or same(sent, stored):
+        return
+    if isinstance(sent, Mapping):
+        sent = [sent] if sent else []
+    if not isinstance(sent, list):
+        raise Invalid(
+            f'Expected a list of items but got type "{type(sent).__name__}".',
+            code="not_a_list",
+            attr=_FIELD,
+        )
+    if len(sent) > CONDITIONS_MAX:
+        raise Invalid(f"There are more than {CONDITIONS_MAX} conditions.", attr=_FIELD)
+    kept = [stored] if isinstance(stored, Mapping) else stored
+    known = kept if isinstance(kept, list) else []
+    for place, condition in enumerate(sent):
+        if not any(same(condition, one) for one in known):
+            _check_condition(condition, f"{_FIELD}__{place}")
+
+
+def _check_condition(raw: object, at: str) -> None:
+    if not isinstance(raw, Mapping):
+        raise Invalid(
+            f'Expected a dictionary of items but got type "{type(raw).__name__}".',
+            code="not_a_dict",
+            attr=at,
+        )
+    require_known(raw, OF_ROLLBACK_CONDITION, at)
+    for name in ("threshold_type", "operator", "threshold", "threshold_metric"):
+        if raw.get(name) is None:
+            raise Invalid("This field is required.", code="required", attr=f"{at}__{name}")
+    for name, allowed in (("threshold_type", "insight"), ("operator", "lt, gt")):
+        if raw[name] not in allowed.split(", "):
+            told = f'"{shortened(raw[name])}" is not a valid choice. Allowed are: {allowed}.'
+            raise Invalid(told, code="invalid_choice", attr=f"{at}__{name}")
+    threshold, metric = raw["threshold"], raw["threshold_metric"]
+    if isinstance(threshold, bool) or not isinstance(threshold, int | float):
+        raise Invalid("A valid number is required.", attr=f"{at}__threshold")
+    if not isinstance(metric, Mapping):
+        raise Invalid(
+            f'Expected a dictionary of items but got type "{type(metric).__name__}".',
+            code="not_a_dict",
+            attr=f"{at}__threshold_metric",
+        )
+    _check_metric(metric, f"{at}__threshold_metric")
+
+
+def _check_metric(metric: Mapping[str, Any], at: str) -> None:
+    """Without a series the average is 0, which is below every threshold."""
+    try:
+        query = parse_trends(metric)
+    except Invalid as problem:
+        attr = at if problem.attr is None else f"{at}__{problem.attr}"
+        raise Invalid(problem.detail, code=problem.code, attr=attr) from None
+    if not query.series:
+        raise Invalid("A metric needs at least one event.", code="required", attr=f"{at}__events")
 
 
 def averaged_span(now: datetime) -> Span:

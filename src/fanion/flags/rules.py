@@ -1,59 +1,91 @@
 """What a flag may contain: checked when it is saved, not when it is evaluated.
 
-source: flags.md section 12
+source: flags.md sections 12 and 19, "Strictness"
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from fanion.errors import Invalid
+from fanion.flags import known_names
+from fanion.flags.condition_rules import check_condition, no_such_cohort, read_cohort_id
 from fanion.flags.definition import parse_rules
-from fanion.properties.dates import parse_date_value
-from fanion.properties.filters import ID_MAX
-from fanion.properties.regex import search
-from fanion.properties.values import range_of
+from fanion.flags.stored_parts import (
+    SET_LISTS,
+    StoredParts,
+    condition_sets,
+    conditions,
+    objects_of,
+    same,
+)
+from fanion.flags.variant_rules import check_payloads, check_share, check_variants
+from fanion.rest.names import require_known
 
 KEY_CHARS_MAX = 400
-
-# These compare with text; a number or a list there never worked in any client.
-_TEXT_OPERATORS = frozenset(
-    {
-        *("regex", "not_regex", "icontains", "not_icontains", "gt", "gte", "lt", "lte"),
-        *("starts_with", "not_starts_with", "ends_with", "not_ends_with"),
-    }
-)
-_LIST_OPERATORS = frozenset({"icontains_multi", "not_icontains_multi"})
-_RANGE_OPERATORS = frozenset({"between", "not_between"})
-_PATTERN_OPERATORS = frozenset({"regex", "not_regex"})
-_DATE_OPERATORS = frozenset({"is_date_before", "is_date_after"})
-_PERSON_TYPES = frozenset({"person", "cohort", "flag"})
+_KEY = re.compile(r"[a-zA-Z0-9_-]+")
 
 
-def check_filters(filters: Mapping[str, Any], *, creating: bool) -> None:
-    """filters: as sent, with `groups`; `creating` also checks that percentages sum to 100
+def check_key(key: str) -> None:
+    """raises: Invalid"""
+    if not _KEY.fullmatch(key):
+        raise Invalid(
+            "Only letters, numbers, hyphens (-) & underscores (_) are allowed.",
+            code="invalid_key",
+            attr="key",
+        )
 
-    What passes can be read by evaluation.
+
+def check_filters(
+    filters: Mapping[str, Any], *, creating: bool, stored: Mapping[str, Any] | None = None
+) -> None:
+    """What passes can be read by evaluation, but for what equals a part of what is stored: that is
+    accepted unchecked, so that an old flag can always be changed elsewhere.
+
+    filters:  as sent, with `groups`
+    creating: there must be a condition set
+    stored:   the filters of the flag as it is
 
     raises: Invalid, with the code and the text that clients compare
     """
+    if stored is not None and same(filters, stored):
+        return
+    before = StoredParts(stored or {})
     groups = filters.get("groups")
     if not isinstance(groups, list) or not all(isinstance(group, dict) for group in groups):
         raise _invalid("Filters are not valid (groups must be a list of condition sets)")
-    variants = _variants(filters)
-    check = _group_property if is_group_flag(filters) else _person_property
-    for group in groups:
-        for leaf in _properties(group):
-            check(leaf, filters)
-            _check_value(leaf)
-        if group.get("variant") and group["variant"] not in [v.get("key") for v in variants]:
-            raise _invalid("Filters are not valid (variant override does not exist)")
-    if creating and variants and _total(variants) != 100:
-        raise Invalid("Invalid variant definitions: Variant rollout percentages must sum to 100.")
-    _check_payloads(filters.get("payloads"), variants)
+    if creating and not groups:
+        raise _invalid("Feature flags must have at least one condition set (group).")
+    check_names(filters, stored)
+    _check_unsupported(filters, before)
+    variants = check_variants(filters, before)
+    _check_groups(filters, variants, before)
+    check_payloads(filters, variants, before)
     try:
         parse_rules(filters)
     except ValueError as error:
-        raise not_computable(str(error)) from None
+        if not before.has_problem(str(error)):
+            raise not_computable(str(error)) from None
+
+
+def check_names(filters: Mapping[str, Any], stored: Mapping[str, Any] | None = None) -> None:
+    """raises: Invalid for a name that means nothing where it stands"""
+    before = StoredParts(stored or {})
+    unknown = [name for name in filters if not before.has_entry(name, filters[name])]
+    require_known(unknown, known_names.OF_FILTERS, "filters")
+    for group, at in condition_sets(filters):
+        if not before.has(group):
+            require_known(group, known_names.OF_GROUP, at)
+            for leaf, place in conditions(group, at):
+                if not before.has(leaf):
+                    require_known(leaf, known_names.OF_PROPERTY, place)
+    multivariate = filters.get("multivariate")
+    if isinstance(multivariate, dict) and not before.has_entry("multivariate", multivariate):
+        require_known(multivariate, known_names.OF_MULTIVARIATE, "filters__multivariate")
+        for number, variant in enumerate(objects_of(multivariate.get("variants"))):
+            if not before.has(variant):
+                at = f"filters__multivariate__variants__{number}"
+                require_known(variant, known_names.OF_VARIANT, at)
 
 
 def not_computable(why: str) -> Invalid:
@@ -93,119 +125,92 @@ def is_simple(groups: Sequence[Mapping[str, Any]], filters: Mapping[str, Any]) -
 
 
 def cohort_ids(filters: Mapping[str, Any]) -> set[int]:
-    """The cohorts that the conditions name directly. raises: Invalid for an id that is none"""
+    """The cohorts that conditions name directly; what is no id names none."""
     found = set()
-    for group in filters.get("groups") or []:
-        for leaf in _properties(group):
-            if leaf.get("type") == "cohort":
-                found.add(_cohort_id(leaf.get("value")))
+    for group, at in condition_sets(filters):
+        for leaf, _ in conditions(group, at):
+            number = read_cohort_id(leaf.get("value")) if leaf.get("type") == "cohort" else None
+            if number is not None:
+                found.add(number)
     return found
 
 
-def require_cohorts(filters: Mapping[str, Any], exists: Callable[[int], bool]) -> None:
-    for cohort_id in sorted(cohort_ids(filters)):
-        if not exists(cohort_id):
-            raise _invalid(f"Cohort with id {cohort_id} does not exist", "cohort_does_not_exist")
+def require_cohorts(ids: Collection[int], exists: Callable[[int], bool]) -> None:
+    for number in sorted(ids):
+        if not exists(number):
+            raise no_such_cohort(number)
 
 
 def _invalid(detail: str, code: str | None = None) -> Invalid:
     return Invalid(detail, code=code, attr="filters")
 
 
-def _variants(filters: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    multivariate = filters.get("multivariate") or {}
-    variants = multivariate.get("variants") if isinstance(multivariate, dict) else None
-    if variants is None and isinstance(multivariate, dict):
-        return []
-    if not isinstance(variants, list) or not all(isinstance(v, dict) for v in variants):
-        raise _invalid("Filters are not valid (multivariate must hold a list of variants)")
-    for variant in variants:
-        share = variant.get("rollout_percentage")
-        if not isinstance(variant.get("key"), str) or not _is_number(share):
-            raise _invalid("Filters are not valid (a variant needs a key and a rollout_percentage)")
-    return variants
+def _check_unsupported(filters: Mapping[str, Any], before: StoredParts) -> None:
+    """What asks for something that would silently not happen."""
+    for name, instead in known_names.UNSUPPORTED_OF_FILTERS.items():
+        value = filters.get(name)
+        if not known_names.is_idle(value) and not before.has_entry(name, value):
+            raise Invalid(f'"{name}" is not supported. {instead}', attr=f"filters__{name}")
+    if filters.get("properties") and not before.has_entry("properties", filters["properties"]):
+        raise Invalid(
+            "Conditions beside groups are not evaluated. Put them into a condition set in groups.",
+            attr="filters__properties",
+        )
+    multivariate = filters.get("multivariate")
+    if isinstance(multivariate, dict) and multivariate.get("override_property_values"):
+        raise Invalid(
+            '"override_property_values" is not supported. Use a condition set with a variant.',
+            attr="filters__multivariate__override_property_values",
+        )
 
 
-def _total(variants: Sequence[Mapping[str, Any]]) -> float:
-    # Thirds written with two digits must still count as a hundred.
-    total: float = sum(variant["rollout_percentage"] for variant in variants)
-    return round(total, 2)
+def _check_groups(
+    filters: Mapping[str, Any], variants: Sequence[Mapping[str, Any]], before: StoredParts
+) -> None:
+    index = filters.get("aggregation_group_type_index")
+    same_index = before.is_unchanged("aggregation_group_type_index", filters)
+    for name in SET_LISTS:
+        for place, group in enumerate(_sets(filters, name)):
+            if not (same_index and before.has(group)):
+                _check_set(group, index, f"filters__{name}__{place}")
+                for number, leaf in enumerate(_properties(group)):
+                    if not (same_index and before.has(leaf)):
+                        at = f"filters__{name}__{place}__properties__{number}"
+                        check_condition(leaf, index, at)
+    keys = [variant.get("key") for variant in variants]
+    same_variants = before.is_unchanged("multivariate", filters)
+    for group in _sets(filters, "groups"):
+        kept = same_variants and before.has(group)
+        if group.get("variant") and group["variant"] not in keys and not kept:
+            raise _invalid("Filters are not valid (variant override does not exist)")
+
+
+def _sets(filters: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    value = filters.get(name)
+    if value is not None and not isinstance(value, list):
+        raise _invalid(f"Filters are not valid ({name} must be a list)")
+    sets = objects_of(value)
+    if value and not sets:
+        raise _invalid(f"Filters are not valid ({name} must be a list of condition sets)")
+    return sets
+
+
+def _check_set(group: Mapping[str, Any], index: object, at: str) -> None:
+    variant, own_index = group.get("variant"), group.get("aggregation_group_type_index")
+    if variant is not None and not isinstance(variant, str):
+        raise Invalid("Not a valid string.", attr=f"{at}__variant")
+    if own_index is not None and own_index != index:
+        raise Invalid(
+            "Condition sets by different group types are not supported. Set "
+            "aggregation_group_type_index of the filters.",
+            attr=f"{at}__aggregation_group_type_index",
+        )
+    if group.get("rollout_percentage") is not None:
+        check_share(group["rollout_percentage"], f"{at}__rollout_percentage")
 
 
 def _properties(group: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     properties = group.get("properties") or []
     if not isinstance(properties, list) or not all(isinstance(p, dict) for p in properties):
         raise _invalid("Filters are not valid (properties must be a list of conditions)")
-    rollout = group.get("rollout_percentage")
-    if rollout is not None and not _is_number(rollout):
-        raise _invalid("Filters are not valid (rollout_percentage must be a number)")
     return properties
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _person_property(leaf: Mapping[str, Any], _: Mapping[str, Any]) -> None:
-    if not _is_one_of(_PERSON_TYPES, leaf.get("type")):
-        raise _invalid("Filters are not valid (can only use person and cohort properties)")
-
-
-def _group_property(leaf: Mapping[str, Any], filters: Mapping[str, Any]) -> None:
-    index = filters["aggregation_group_type_index"]
-    if leaf.get("type") != "group" or leaf.get("group_type_index") != index:
-        raise _invalid("Filters are not valid (can only use group properties)")
-
-
-def _check_value(leaf: Mapping[str, Any]) -> None:
-    operator, value = leaf.get("operator"), leaf.get("value")
-    if operator is not None and not isinstance(operator, str):
-        raise _invalid(f"Filters are not valid (an operator must be text, not {operator!r})")
-    if not _is_comparable(operator, value):
-        raise _invalid(f"Invalid value for operator {operator}: {value}", "invalid_value")
-    if operator in _PATTERN_OPERATORS and isinstance(value, str) and search(value) is None:
-        raise _invalid(
-            f"Invalid regular expression: {value}. Look-around and back-references are not "
-            "supported: expressions follow the RE2 syntax.",
-            "invalid_value",
-        )
-    if operator in _DATE_OPERATORS and parse_date_value(value) is None:
-        raise _invalid(f"Invalid date value: {value}", "invalid_date")
-    if leaf.get("type") == "cohort":
-        _cohort_id(value)
-
-
-def _is_comparable(operator: str | None, value: object) -> bool:
-    if operator in _TEXT_OPERATORS:
-        return isinstance(value, str)
-    if operator in _LIST_OPERATORS:
-        return isinstance(value, list) and all(isinstance(part, str) for part in value)
-    return operator not in _RANGE_OPERATORS or range_of(value) is not None
-
-
-def _is_one_of(words: frozenset[str], value: object) -> bool:
-    """Lists and objects, which a client may send in place of a word, are none."""
-    return isinstance(value, str) and value in words
-
-
-def _cohort_id(value: object) -> int:
-    try:
-        if isinstance(value, int | str) and not isinstance(value, bool):
-            number = int(value)
-            if 0 < number <= ID_MAX:
-                return number
-    except ValueError:
-        pass
-    raise _invalid(f"Cohort with id {value} does not exist", "cohort_does_not_exist")
-
-
-def _check_payloads(payloads: object, variants: Sequence[Mapping[str, Any]]) -> None:
-    if payloads is None:
-        return
-    if not isinstance(payloads, dict):
-        raise _invalid("Payloads must be passed as a dictionary")
-    if not variants:
-        if any(key != "true" for key in payloads):
-            raise _invalid("Payload keys must be 'true' for boolean flags")
-    elif any(key not in [variant["key"] for variant in variants] for key in payloads):
-        raise _invalid("Payload keys must match a variant key for multivariate flags")

@@ -3,6 +3,7 @@
 source: api.md, "Feature flag"; flags.md section 11
 """
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -91,7 +92,6 @@ def shown(flag: StoredFlag, access: FlagAccess) -> FlagBody:
     """access: of whoever is shown the flag"""
     row = flag.definition
     filters = grouped_filters(row)
-    simple = is_simple(filters["groups"], filters)
     return FlagBody(
         id=row.id,
         name=row.name,
@@ -101,8 +101,7 @@ def shown(flag: StoredFlag, access: FlagAccess) -> FlagBody:
         active=row.active,
         created_by=flag.created_by,
         created_at=flag.created_at,
-        is_simple_flag=simple,
-        rollout_percentage=filters["groups"][0].get("rollout_percentage") if simple else None,
+        **derived_of(filters),
         ensure_experience_continuity=row.ensure_experience_continuity,
         experiment_set=[],
         surveys=[],
@@ -118,3 +117,11 @@ def shown(flag: StoredFlag, access: FlagAccess) -> FlagBody:
         evaluation_runtime=row.evaluation_runtime or UNSET,
         evaluation_contexts=list(row.evaluation_contexts) if row.evaluation_contexts else UNSET,
     )
+
+
+def derived_of(filters: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a flag that follow from its filters; without any it is on for everyone."""
+    groups = filters.get("groups", [{}])
+    simple = is_simple(groups, filters)
+    rollout = groups[0].get("rollout_percentage") if simple else None
+    return {"is_simple_flag": simple, "rollout_percentage": rollout}

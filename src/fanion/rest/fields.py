@@ -5,7 +5,7 @@ source: capture.md section 10; flags.md section 12
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any, TypeVar
@@ -15,6 +15,7 @@ import msgspec
 from msgspec import inspect
 
 from fanion.errors import Invalid
+from fanion.rest.names import require_known
 
 S = TypeVar("S", bound=msgspec.Struct)
 Convert = Callable[[Any], Any]
@@ -30,6 +31,9 @@ _DATETIME_FORMAT = "YYYY-MM-DDThh:mm[:ss[.uuuuuu]][+HH:MM|-HH:MM|Z]"
 def read_struct(kind: type[S], values: object, *, form: bool = False) -> S:
     """values: decoded JSON, or for a form each name with the list of its texts
     raises: Invalid, whose `attr` names the field, nested ones joined by `__`
+
+    A struct that forbids unknown fields refuses names that are neither its own nor in its
+    `also_known`, a class variable with the names that are passed over.
     """
     if not isinstance(values, dict):
         found = type(values).__name__
@@ -42,17 +46,22 @@ def read_struct(kind: type[S], values: object, *, form: bool = False) -> S:
 class _StructReader:
     def __init__(self, kind: type[msgspec.Struct]) -> None:
         self._kind = kind
+        self._known: frozenset[str] | None = None
         info = inspect.type_info(kind)
         assert isinstance(info, inspect.StructType)
         self._fields = [
             (f.encode_name, f.name, f.required, _bare(f.type), _converter(f.type))
             for f in info.fields
         ]
+        if info.forbid_unknown_fields:
+            also_known: frozenset[str] = getattr(kind, "also_known", frozenset())
+            self._known = also_known.union(f.encode_name for f in info.fields)
 
     def __call__(self, values: object) -> Any:
         if not isinstance(values, dict):
             found = type(values).__name__
             raise Invalid(f"Invalid data. Expected a dictionary, but got {found}.")
+        self._refuse_unknown(values)
         read: dict[str, Any] = {}
         for name, attribute, required, _, convert in self._fields:
             if name in values:
@@ -63,6 +72,7 @@ class _StructReader:
 
     def from_form(self, texts: Mapping[str, list[str]]) -> Any:
         """Texts of a form stand for JSON where the field is no plain value."""
+        self._refuse_unknown(texts)
         return self(
             {
                 name: _from_texts(kind, texts[name])
@@ -70,6 +80,10 @@ class _StructReader:
                 if name in texts
             }
         )
+
+    def _refuse_unknown(self, names: Iterable[str]) -> None:
+        if self._known is not None:
+            require_known(names, self._known)
 
 
 @cache

@@ -10,7 +10,8 @@ from msgspec import structs
 from fanion.cohorts.definition import check_filters as check_cohort_filters
 from fanion.errors import Invalid
 from fanion.flags.definition import FlagRow, grouped_filters
-from fanion.flags.rules import check_filters
+from fanion.flags.rollback import check_conditions
+from fanion.flags.rules import check_filters, check_key
 from fanion.insights.access import RESTRICTION_LEVELS
 from fanion.insights.ranges import parse_bound
 from fanion.insights.store import TILES_MAX
@@ -242,9 +243,11 @@ def _check_flag(flag: FlagEntry, ids: Ids, roles: set[str], dashboards: set[str]
     if not flag.key:
         raise ValueError("key: it may not be blank")
     filters = with_field("filters", lambda: numbered_flag(flag.filters, ids))
-    # Percentages that do not sum to 100 are refused only when a flag is made; a change makes them.
+    check_key(flag.key)
+    # Without a condition set a flag is off for everyone; a change can make it so.
     check_filters(filters, creating=False)
-    with_field("rollback_conditions", lambda: numbered(flag.rollback_conditions, ids))
+    conditions = with_field("rollback_conditions", lambda: numbered(flag.rollback_conditions, ids))
+    check_conditions(conditions, None)
     for name in flag.roles:
         if folded(name) not in roles:
             raise ValueError(f"roles: role {name!r} is not in the document")

@@ -1,0 +1,71 @@
+"""Every name that PostHog's API, of any version, its clients and its interface write into a flag.
+
+Names of fields that Fanion stores stand in the structs of `flags.api`; here is the rest.
+source: PostHog's published schema and clients, 2021 to 2026
+"""
+
+from typing import Any
+
+# Shown with a flag and sent back with it: ids, authors, times, counts and states.
+MAINTAINED = frozenset(
+    {
+        *("id", "team_id", "created_by", "updated_at", "last_modified_by", "version"),
+        *("can_edit", "user_access_level", "status", "last_called_at", "usage_dashboard"),
+        *("experiment_set", "experiment_set_metadata", "surveys", "features"),
+        "is_used_in_replay_settings",
+    }
+)
+# What clients and the interface tell about a change, and what no answer depends on.
+ACCOMPANYING = frozenset(
+    {
+        *("creation_context", "_create_in_folder", "_should_create_usage_dashboard"),
+        *("description", "is_remote_configuration", "original_flag", "auto-rollback"),
+    }
+)
+OF_FLAG = MAINTAINED | ACCOMPANYING
+
+OF_FILTERS = frozenset(
+    {
+        *("groups", "multivariate", "payloads", "aggregation_group_type_index"),
+        *("super_groups", "holdout_groups", "holdout", "early_exit", "feature_enrollment"),
+        # The older form, without groups.
+        "properties",
+    }
+)
+OF_GROUP = frozenset(
+    {
+        *("properties", "rollout_percentage", "variant", "aggregation_group_type_index"),
+        *("sort_key", "description", "users_affected"),
+    }
+)
+OF_PROPERTY = frozenset(
+    {
+        *("key", "value", "operator", "type", "group_type_index", "negation"),
+        *("label", "cohort_name", "group_key_names", "dependency_chain"),
+    }
+)
+OF_MULTIVARIATE = frozenset({"variants", "override_property_values"})
+OF_VARIANT = frozenset({"key", "name", "rollout_percentage"})
+OF_HOLDOUT = frozenset({"id", "exclusion_percentage"})
+OF_ROLLBACK_CONDITION = frozenset({"threshold", "threshold_type", "threshold_metric", "operator"})
+
+# Of scheduled changes, which PostHog lists for a project and Fanion below their flag.
+OF_SCHEDULED_CHANGE = frozenset(
+    {
+        *("id", "team_id", "record_id", "model_name", "feature_flag", "steps"),
+        *("executed_at", "failure_reason", "created_at", "created_by", "updated_at"),
+    }
+)
+
+# Known, and without effect here: what they ask for would silently not happen. Each with what to
+# do instead.
+UNSUPPORTED_OF_FILTERS: dict[str, str] = {
+    "early_exit": "Leave it out: the first condition set that matches decides.",
+    "feature_enrollment": "Use super_groups.",
+    "holdout": "Use holdout_groups.",
+}
+
+
+def is_idle(value: Any) -> bool:
+    """Null, false, or empty: it asks for nothing."""
+    return value is None or value is False or value == [] or value == {}
