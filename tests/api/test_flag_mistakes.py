@@ -76,6 +76,35 @@ async def test_a_mistake_changes_no_flag(home: Home, name: str) -> None:
     assert await home.get(f"/feature_flags/{flag['id']}/") == flag
 
 
+SUB_ENDPOINTS: dict[str, tuple[Json, str]] = {
+    "FLAG/role_access/": ({"role": 5, "rol_id": "x"}, "rol_id"),
+    "FLAG/scheduled_changes/": ({"payload": {"operaton": "x"}}, "payload__operaton"),
+    "user_blast_radius/": ({"condition": {"propertys": []}}, "condition__propertys"),
+}
+
+
+@pytest.mark.parametrize("path", SUB_ENDPOINTS)
+async def test_an_unknown_name_below_a_flag_is_refused(home: Home, path: str) -> None:
+    flag = await home.create_flag(key="beta")
+    sent, attr = SUB_ENDPOINTS[path]
+
+    place = f"/feature_flags/{path}".replace("FLAG", str(flag["id"]))
+    answer = await home.api.post(place, json=sent)
+
+    assert (answer.status_code, answer.json()["attr"]) == (400, attr), answer.text
+
+
+async def test_the_key_of_who_asks_may_stand_in_the_body(home: Home) -> None:
+    key = str(home.api.headers["authorization"]).removeprefix("Bearer ")
+
+    answer = await home.public.post(
+        f"/api/projects/{home.project_id}/feature_flags/",
+        json={"personal_api_key": key, "key": "beta"},
+    )
+
+    assert answer.status_code == 201, answer.text
+
+
 async def test_an_unknown_name_in_a_form_is_refused(home: Home) -> None:
     flag = await home.create_flag(key="beta")
 
@@ -154,6 +183,44 @@ async def test_names_of_every_version_of_the_api_are_known(home: Home) -> None:
 
     assert flag["id"] != 7
     assert flag["can_edit"] is True
+
+
+QUERIES = {
+    "/feature_flags/?serach=a": "serach",
+    "/feature_flags/?actve": "actve",
+    "/feature_flags/FLAG/?version=1": "version",
+    "/feature_flags/FLAG/activity/?sort=1": "sort",
+    "/feature_flags/FLAG/role_access/?role=1": "role",
+    "/feature_flags/FLAG/scheduled_changes/?state=1": "state",
+    "/feature_flags/FLAG/usage/?date_form=-7d": "date_form",
+    "/feature_flags/my_flags/?group={}": "group",
+}
+
+
+@pytest.mark.parametrize("path", QUERIES)
+async def test_an_unknown_query_parameter_is_refused(home: Home, path: str) -> None:
+    flag = await home.create_flag(key="beta")
+    attr = QUERIES[path]
+
+    answer = await home.api.get(path.replace("FLAG", str(flag["id"])))
+
+    assert (answer.status_code, answer.json()["attr"]) == (400, attr), answer.text
+    assert answer.json()["detail"].startswith(f'Unknown query parameter "{attr}". ')
+
+
+async def test_known_query_parameters_are_taken_everywhere(home: Home) -> None:
+    flag = await home.create_flag(key="beta")
+    common = f"token={home.token}&format=json&_=1700000000&limit=5&offset=0"
+
+    for path in ("/feature_flags/", f"/feature_flags/{flag['id']}/", "/feature_flags/my_flags/"):
+        answer = await home.api.get(f"{path}?{common}")
+        assert answer.status_code == 200, answer.text
+    listed = await home.get("/feature_flags/", evaluation_runtime="server", search="b")
+    assert listed["count"] == 0
+    changed = await home.api.patch(f"/feature_flags/{flag['id']}/?{common}", json={"name": "n"})
+    assert changed.status_code == 200
+    told = await home.api.get(f"/feature_flags/local_evaluation/?token={home.token}&send_cohorts")
+    assert told.status_code == 200
 
 
 OLD: dict[str, Any] = {

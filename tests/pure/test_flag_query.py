@@ -25,7 +25,7 @@ def flag(flag_id: int, key: str, **changes: Any) -> Candidate:
 
 FLAGS = (
     flag(1, "beta", name="First try", created_at=OLD, tags=("web", "old")),
-    flag(2, "Alpha", name="ÜBUNG", active=False, creator_id=7),
+    flag(2, "Alpha", name="ÜBUNG", active=False, creator_id=7, runtime="server"),
     flag(3, "gamma_x", filters={"groups": [{}], "multivariate": VARIANTS}, tags=("web",)),
     flag(4, "gammaXx", creator_id=8, filters={"groups": [PROPERTY]}),
 )
@@ -48,6 +48,8 @@ QUERIES: dict[str, tuple[dict[str, str], list[int]]] = {
     "one of two tags": ({"tags": '["old", "none"]'}, [1]),
     "no tags": ({"tags": "[]"}, [4, 3, 2, 1]),
     "without keys": ({"excluded": '["beta", "gamma_x"]'}, [4, 2]),
+    "of a runtime": ({"runtime": "server"}, [2]),
+    "of every runtime": ({"runtime": "both"}, [4, 3, 1]),
     "by key": ({"order": "key"}, [2, 1, 3, 4]),
     "by key, backwards": ({"order": "-key"}, [4, 3, 1, 2]),
     "by age": ({"order": "created_at"}, [1, 4, 3, 2]),

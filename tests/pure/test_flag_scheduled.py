@@ -49,6 +49,15 @@ def test_a_change_in_one_step() -> None:
     assert plan.steps == [Step(scheduled_at=NOW + timedelta(hours=1), value=False)]
 
 
+def test_what_other_versions_send_with_a_change_is_known() -> None:
+    sent = {"scheduled_at": SOON, "payload": STATUS, "record_id": 1, "model_name": "FeatureFlag"}
+    once = {"is_recurring": False, "recurrence_interval": None, "api_key": "phx_x"}
+
+    plan = read_plan(read_struct(NewScheduledChange, {**sent, **once}), flag(), NOW)
+
+    assert plan.payload == STATUS
+
+
 def test_a_change_in_several_steps() -> None:
     steps = [step(SOON, 10), step(LATER, 33.3)]
     payload = {"operation": ROLLOUT, "steps": steps, "condition_index": 1}
@@ -70,6 +79,34 @@ DISORDER = "Each step must be later than the one before it, and within five year
 REQUIRED = "This field is required."
 PERCENTAGE = "A percentage must be between 0 and 100."
 REFUSED: dict[str, tuple[Json, tuple[str, str, str | None]]] = {
+    "an unknown name": (
+        {"scheduled_for": SOON, "payload": STATUS},
+        (
+            "invalid_input",
+            'Unknown field "scheduled_for". Did you mean "scheduled_at"?',
+            "scheduled_for",
+        ),
+    ),
+    "an unknown name in the payload": (
+        {"scheduled_at": SOON, "payload": {**STATUS, "index": 1}},
+        (
+            "invalid_input",
+            'Unknown field "index". Did you mean "condition_index"?',
+            "payload__index",
+        ),
+    ),
+    "an unknown name in a step": (
+        {"payload": {"operation": ROLLOUT, "steps": [{**step(SOON, 1), "percentage": 1}]}},
+        (
+            "invalid_input",
+            'Unknown field "percentage". Allowed are: scheduled_at, value.',
+            "payload__steps__0__percentage",
+        ),
+    ),
+    "a repetition": (
+        {"scheduled_at": SOON, "payload": STATUS, "is_recurring": True},
+        ("invalid_input", '"is_recurring" is not supported. Use steps.', "is_recurring"),
+    ),
     "nothing": ({}, ("required", REQUIRED, "payload")),
     "no operation": (
         {"scheduled_at": SOON, "payload": {}},

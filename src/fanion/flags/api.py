@@ -178,7 +178,7 @@ class Flags:
 class FlagsApi(Controller):
     path = "/api/projects/{project_id:str}/feature_flags"
     tags = ("Feature flags",)
-    opt = scoped("feature_flag")
+    opt = scoped("feature_flag", strict_query=True)
 
     @get("/", summary="List feature flags")
     async def flags(
@@ -191,6 +191,7 @@ class FlagsApi(Controller):
         created_by_id: FromQuery[str | None] = None,
         tags: FromQuery[str | None] = None,
         excluded_properties: FromQuery[str | None] = None,
+        evaluation_runtime: FromQuery[str | None] = None,
         order: FromQuery[str | None] = None,
         stale: FromQuery[bool] = False,
         stale_days: FromQuery[int] = STALE_DAYS,
@@ -200,8 +201,9 @@ class FlagsApi(Controller):
         What is asked for must all hold. `search` is part of the key or the name. `active` is
         `true`, `false` or `STALE`: switched on, made more than 30 days ago, and the same for
         everybody. `type` is `boolean`, `multivariant` or `experiment`. `tags` is a JSON list, of
-        which one is enough; `excluded_properties` a JSON list of keys to leave out. `order` is
-        `key`, `name`, `active`, `created_at` or `id`, with `-` for descending.
+        which one is enough; `excluded_properties` a JSON list of keys to leave out.
+        `evaluation_runtime` is `all`, `client` or `server`. `order` is `key`, `name`, `active`,
+        `created_at` or `id`, with `-` for descending.
 
         `stale=true` lists, of these, the flags that are switched on, older than `stale_days` and
         no longer needed, each with its `stale_reason`: `fully_rolled_out`, or `not_evaluated` for
@@ -214,6 +216,7 @@ class FlagsApi(Controller):
             created_by_id=created_by_id,
             tags=tags,
             excluded=excluded_properties,
+            runtime=evaluation_runtime,
             order=order,
         )
         access = await flags.access(request)

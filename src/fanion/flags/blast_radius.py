@@ -3,15 +3,18 @@
 source: flags.md section 15
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
 from fanion.errors import Invalid
 from fanion.flags.definition import GROUP_TYPE_INDEX_MAX
+from fanion.flags.known_names import OF_GROUP, OF_PROPERTY
+from fanion.flags.stored_parts import conditions
 from fanion.properties.filters import Behavioral, FlagIs, InCohort, Leaf, Property, parse_leaf
 from fanion.properties.match import PropertyTest, all_of, always, any_of, never, property_test
+from fanion.rest.names import require_known
 
 LEAVES_MAX = 200
 
@@ -95,9 +98,17 @@ def _reach(conditions: list[Any], raw_index: object, attr: str) -> Reach:
     return Reach(parsed, index)
 
 
+def _require_known_names(condition: Mapping[str, Any], attr: str) -> None:
+    """A misspelt name would count everyone. raises: Invalid"""
+    require_known(condition, OF_GROUP, attr)
+    for leaf, at in conditions(condition, attr):
+        require_known(leaf, OF_PROPERTY, at)
+
+
 def _properties(condition: object, attr: str) -> list[Any]:
     if not isinstance(condition, dict):
         raise Invalid("The condition must be an object.", attr=attr)
+    _require_known_names(condition, attr)
     raw = condition.get("properties")
     if raw is None:
         return []

@@ -52,7 +52,7 @@ class BlastRadiusBody(Struct, kw_only=True):
 class BlastRadiusApi(Controller):
     path = "/api/projects/{project_id:str}/feature_flags"
     tags = ("Feature flags",)
-    opt = scoped("feature_flag")
+    opt = scoped("feature_flag", strict_query=True)
 
     @post(
         "/user_blast_radius",

@@ -57,7 +57,7 @@ class NotEnriched(AppError):
 class FlagDashboardsApi(Controller):
     path = "/api/projects/{project_id:str}/feature_flags/{flag_id:str}"
     tags = ("Feature flags",)
-    opt = scoped("feature_flag")
+    opt = scoped("feature_flag", strict_query=True)
 
     @post("/dashboard", status_code=200, summary="Make the usage dashboard of a flag")
     async def ensure(

@@ -52,10 +52,13 @@ OF_ROLLBACK_CONDITION = frozenset({"threshold", "threshold_type", "threshold_met
 # Of scheduled changes, which PostHog lists for a project and Fanion below their flag.
 OF_SCHEDULED_CHANGE = frozenset(
     {
-        *("id", "team_id", "record_id", "model_name", "feature_flag", "steps"),
+        *("id", "team_id", "record_id", "model_name", "feature_flag"),
         *("executed_at", "failure_reason", "created_at", "created_by", "updated_at"),
     }
 )
+
+# Of the permission of a role to edit a flag, all of it maintained by the server.
+OF_ROLE_ACCESS = frozenset({"id", "feature_flag", "role", "added_at", "updated_at"})
 
 # Known, and without effect here: what they ask for would silently not happen. Each with what to
 # do instead.

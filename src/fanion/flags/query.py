@@ -6,11 +6,12 @@ source: flags.md section 13
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 
 from fanion.errors import Invalid
+from fanion.flags.definition import ANYWHERE, EvaluationRuntime
 from fanion.rest.fields import INTEGER_CHARS_MAX
 
 Kind = Literal["boolean", "multivariant", "experiment"]
@@ -34,6 +35,7 @@ class Candidate:
     tags: Collection[str]
     creator_id: int | None
     created_at: datetime
+    runtime: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +46,7 @@ class FlagQuery:
     active:   `true`, `false` or `STALE`
     tags:     one of them is enough
     excluded: keys to leave out
+    runtime:  where it is evaluated
     order:    a field, with `-` for descending; what is equal goes newest first
     """
 
@@ -53,6 +56,7 @@ class FlagQuery:
     creator_id: int | None = None
     tags: frozenset[str] = frozenset()
     excluded: frozenset[str] = frozenset()
+    runtime: str = ""
     order: str = ""
 
     @property
@@ -76,6 +80,7 @@ class FlagQuery:
             and (self.creator_id is None or self.creator_id == flag.creator_id)
             and (not self.tags or any(tag in self.tags for tag in flag.tags))
             and flag.key not in self.excluded
+            and (not self.runtime or self.runtime == (flag.runtime or ANYWHERE))
         )
 
     def _is_in_state(self, flag: Candidate, now: datetime) -> bool:
@@ -99,6 +104,7 @@ def read_flag_query(
     created_by_id: str | None = None,
     tags: str | None = None,
     excluded: str | None = None,
+    runtime: str | None = None,
     order: str | None = None,
 ) -> FlagQuery:
     """From the texts of a query; an order that is none counts as not given. raises: Invalid"""
@@ -109,6 +115,7 @@ def read_flag_query(
         creator_id=_number(created_by_id, "created_by_id"),
         tags=frozenset(tag.strip().lower() for tag in _names(tags, "tags")),
         excluded=frozenset(_names(excluded, "excluded_properties")),
+        runtime=_runtime(runtime),
         order=order if order and order.removeprefix("-") in _ORDERS else "",
     )
 
@@ -146,6 +153,12 @@ def _choice(text: str | None, choices: Collection[str], parameter: str) -> str:
     if text and text not in choices:
         raise Invalid(f'"{text}" is not a valid choice.', code="invalid_choice", attr=parameter)
     return text or ""
+
+
+def _runtime(text: str | None) -> str:
+    """`both` is what older interfaces ask for."""
+    named = ANYWHERE if text == "both" else text
+    return _choice(named, get_args(EvaluationRuntime), "evaluation_runtime")
 
 
 def _number(text: str | None, parameter: str) -> int | None:

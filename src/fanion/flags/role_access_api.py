@@ -4,7 +4,7 @@ source: api.md, "Feature flag role access"; flags.md section 16
 """
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, ClassVar
 from uuid import UUID
 
 from litestar import Controller, delete, get, post
@@ -14,6 +14,7 @@ from msgspec import Meta, Struct
 
 from fanion.activity.api import author_of
 from fanion.flags.api import Flags
+from fanion.flags.known_names import OF_ROLE_ACCESS
 from fanion.flags.role_access_store import RoleAccess, RoleAccessStore
 from fanion.flags.shown import FlagBody, shown
 from fanion.projects.request import ManagementRequest, scoped
@@ -22,7 +23,9 @@ from fanion.rest.ids import ObjectId
 from fanion.rest.page import Paged
 
 
-class NewRoleAccess(Struct, kw_only=True):
+class NewRoleAccess(Struct, kw_only=True, forbid_unknown_fields=True):
+    also_known: ClassVar[frozenset[str]] = OF_ROLE_ACCESS
+
     role_id: Annotated[UUID, Meta(description="A role of the project's organization.")]
 
 
@@ -41,7 +44,7 @@ class RoleAccessApi(Controller):
 
     path = "/api/projects/{project_id:str}/feature_flags/{flag_id:str}/role_access"
     tags = ("Feature flags",)
-    opt = scoped("feature_flag")
+    opt = scoped("feature_flag", strict_query=True)
 
     @get("/", summary="List the roles that may edit a flag")
     async def records(

@@ -7,12 +7,13 @@ from 10 to 100 percent is one change with several steps.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fanion.errors import Invalid
 from fanion.flags.definition import FlagRow, grouped_filters
+from fanion.flags.known_names import OF_SCHEDULED_CHANGE, is_idle
 
 STEPS_MAX = 50
 AHEAD_MAX = timedelta(days=5 * 366)
@@ -28,12 +29,15 @@ AnyValue = Annotated[
 ]
 
 
-class StepBody(Struct, kw_only=True):
+Repetition = Annotated[Any, Meta(description="Not supported: null, false or absent.")]
+
+
+class StepBody(Struct, kw_only=True, forbid_unknown_fields=True):
     scheduled_at: Time
     value: AnyValue
 
 
-class ScheduledPayload(Struct, kw_only=True, omit_defaults=True):
+class ScheduledPayload(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """`value` for a change in one step, `steps` for one in several."""
 
     operation: Operation
@@ -42,9 +46,15 @@ class ScheduledPayload(Struct, kw_only=True, omit_defaults=True):
     condition_index: ConditionIndex | UnsetType = UNSET
 
 
-class NewScheduledChange(Struct, kw_only=True):
+class NewScheduledChange(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    also_known: ClassVar[frozenset[str]] = OF_SCHEDULED_CHANGE
+
     payload: ScheduledPayload
     scheduled_at: Time | UnsetType = UNSET
+    is_recurring: Repetition = UNSET
+    recurrence_interval: Repetition = UNSET
+    cron_expression: Repetition = UNSET
+    end_date: Repetition = UNSET
 
 
 class Step(Struct, frozen=True, kw_only=True):
@@ -66,6 +76,7 @@ class Plan:
 def read_plan(data: NewScheduledChange, flag: FlagRow, now: datetime) -> Plan:
     """raises: Invalid for what could not be done to the flag as it is now"""
     sent = data.payload
+    _refuse_repetition(data)
     steps = _steps(data)
     before, attr = now, "payload__steps" if sent.steps else "scheduled_at"
     for step in steps:
@@ -84,6 +95,13 @@ def read_plan(data: NewScheduledChange, flag: FlagRow, now: datetime) -> Plan:
     except Invalid as problem:
         raise Invalid(problem.detail, attr="payload") from None
     return Plan(payload, steps)
+
+
+def _refuse_repetition(data: NewScheduledChange) -> None:
+    for name in ("is_recurring", "recurrence_interval", "cron_expression", "end_date"):
+        value = getattr(data, name)
+        if value is not UNSET and not is_idle(value):
+            raise Invalid(f'"{name}" is not supported. Use steps.', attr=name)
 
 
 def payload_of_step(payload: Mapping[str, Any], step: Step) -> dict[str, Any]:

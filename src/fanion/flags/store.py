@@ -34,6 +34,7 @@ _CANDIDATE = (
     _flag.tags,
     _flag.created_by_id,
     _flag.created_at,
+    _flag.evaluation_runtime,
 )
 
 
@@ -149,7 +150,7 @@ def _in_order(connection: Connection, ids: Sequence[int]) -> Sequence[StoredFlag
 
 
 def _candidate(row: Row[Any]) -> Candidate:
-    *plain, creator_id, created_at = row[: len(_CANDIDATE)]
+    *plain, creator_id, created_at, runtime = row[: len(_CANDIDATE)]
     flag_id, key, name, active, tags = plain
     filters = grouped_filters(FlagRow(flag_id, key, row[-1])) if len(row) > len(_CANDIDATE) else {}
-    return Candidate(flag_id, key, name, active, filters, tags, creator_id, created_at)
+    return Candidate(flag_id, key, name, active, filters, tags, creator_id, created_at, runtime)

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import inspect
 
 from fanion.errors import Invalid
-from fanion.rest.names import require_known
+from fanion.rest.names import CREDENTIAL_NAMES, require_known
 
 S = TypeVar("S", bound=msgspec.Struct)
 Convert = Callable[[Any], Any]
@@ -39,6 +39,7 @@ def read_struct(kind: type[S], values: object, *, form: bool = False) -> S:
         found = type(values).__name__
         raise Invalid(f"Invalid data. Expected a dictionary, but got {found}.")
     read = _struct(kind)
+    read.refuse_unknown(values, CREDENTIAL_NAMES)
     struct: S = read.from_form(values) if form else read(values)
     return struct
 
@@ -61,7 +62,6 @@ class _StructReader:
         if not isinstance(values, dict):
             found = type(values).__name__
             raise Invalid(f"Invalid data. Expected a dictionary, but got {found}.")
-        self._refuse_unknown(values)
         read: dict[str, Any] = {}
         for name, attribute, required, _, convert in self._fields:
             if name in values:
@@ -72,7 +72,6 @@ class _StructReader:
 
     def from_form(self, texts: Mapping[str, list[str]]) -> Any:
         """Texts of a form stand for JSON where the field is no plain value."""
-        self._refuse_unknown(texts)
         return self(
             {
                 name: _from_texts(kind, texts[name])
@@ -81,9 +80,17 @@ class _StructReader:
             }
         )
 
-    def _refuse_unknown(self, names: Iterable[str]) -> None:
+    def refuse_unknown(
+        self, names: Iterable[str], passed_over: frozenset[str] = frozenset()
+    ) -> None:
+        """raises: Invalid"""
         if self._known is not None:
-            require_known(names, self._known)
+            require_known((name for name in names if name not in passed_over), self._known)
+
+    def nested(self, values: object) -> Any:
+        if isinstance(values, dict):
+            self.refuse_unknown(values)
+        return self(values)
 
 
 @cache
@@ -131,7 +138,7 @@ def _converter(kind: inspect.Type) -> Convert:
         case inspect.ListType(item_type=item):
             return _list(_converter(item))
         case inspect.StructType(cls=cls):
-            return _required(_struct(cls))
+            return _required(_struct(cls).nested)
         case inspect.LiteralType(values=choices):
             return _required(_choice(tuple(choices)))
         case inspect.StrType():

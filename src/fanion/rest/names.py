@@ -16,6 +16,8 @@ QUERY_NAMES = frozenset(
         *("limit", "offset", "page", "page_size"),
     }
 )
+# A body may hold the key of who asks, beside its fields.
+CREDENTIAL_NAMES = frozenset({"personal_api_key", "api_key", "token"})
 # Of an unknown name as it is compared and repeated; comparing takes the square of it.
 NAME_CHARS_MAX = 100
 # So many are told where none is alike.

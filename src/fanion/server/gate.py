@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl
 
 from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler
+from litestar.params import QueryParameter
 from litestar.types import Guard
 
 from fanion.callers import Caller
@@ -20,6 +21,7 @@ from fanion.projects.keys import bearer_key
 from fanion.projects.model import Principal, Project
 from fanion.projects.request import ManagementRequest
 from fanion.rest.ids import object_id
+from fanion.rest.names import require_known_query
 from fanion.server.request_head import Headers
 
 BODY_KEY = "personal_api_key"
@@ -54,6 +56,8 @@ def gate(authentication: Authentication, projects: Projects) -> Guard:
                 principal.require_member(project)
                 connection.scope["state"]["project"] = project
             principal.require_scope(_scope(handler.opt.get("scope"), connection.method))
+        if handler.opt.get("strict_query"):
+            require_known_query(_names(connection), _parameters_of(handler))
 
     return let_in
 
@@ -104,6 +108,21 @@ async def _project(named: str, principal: Principal, projects: Projects) -> Proj
     if project is None:
         raise NotFound("Project not found.")
     return project
+
+
+def _names(connection: ASGIConnection[Any, Any, Any, Any]) -> list[str]:
+    """Of the query, those without a value too."""
+    text = connection.scope["query_string"].decode("latin-1")
+    return [name for name, _ in parse_qsl(text, keep_blank_values=True)]
+
+
+def _parameters_of(handler: BaseRouteHandler) -> set[str]:
+    """The query parameters that a handler names."""
+    return {
+        field.kwarg_definition.name or name
+        for name, field in handler.parsed_fn_signature.parameters.items()
+        if isinstance(field.kwarg_definition, QueryParameter)
+    }
 
 
 def _token(query: Mapping[str, str]) -> str | None:
