@@ -296,7 +296,6 @@ AS_FLAGS: list[Json] = [
     person(key="vip", value="true"),
     person(key="vip", value=True, negation=True),
     person(key="gone", operator="is_set"),
-    person(key="plan", operator="nonsense", value="pro"),
 ]
 
 
