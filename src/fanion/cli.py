@@ -19,7 +19,7 @@ from fanion.cli_posthog import import_posthog
 from fanion.cli_serve import HELP, serve
 from fanion.cli_transfer import export_project, import_project
 from fanion.clock import utc_now
-from fanion.data_folder import make_data_folder
+from fanion.data_folder import make_data_folder, require_records
 from fanion.db.engine import Records
 from fanion.db.migrate import migrate as migrate_records
 from fanion.doctor import examine
@@ -54,6 +54,26 @@ app = typer.Typer(
     help=HELP, no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False
 )
 app.command()(serve)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def fanion(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", is_eager=True, callback=_print_version, help="Print the version."
+        ),
+    ] = False,
+) -> None:
+    """Options of the command itself, before the name of what is to be done."""
+
+
 keys = typer.Typer(help="Personal API keys.", no_args_is_help=True)
 projects = typer.Typer(help="Projects.", no_args_is_help=True)
 app.add_typer(keys, name="keys")
@@ -100,7 +120,7 @@ def setup(
         }
 
     try:
-        made = with_records(settings_of(data=data), work)
+        made = with_records(settings_of(data=data), work, make_data_folder)
     except AlreadySetUp:
         refuse("Already set up. `fanion keys create` makes another key.")
     show(made, as_json)
@@ -111,7 +131,7 @@ def migrate(data: Data = None) -> None:
     """Bring the records store to this version's schema; `serve` does it too."""
 
     async def work() -> None:
-        make_data_folder(settings)
+        require_records(settings)
         await migrate_records(settings.records_url)
 
     settings = settings_of(data=data)

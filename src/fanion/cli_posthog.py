@@ -16,7 +16,7 @@ from fanion.activity.store import Author
 from fanion.cli_transfer import DryRun, Email, author_of, import_into, report_as_json, show_report
 from fanion.clock import utc_now
 from fanion.config import Settings
-from fanion.data_folder import DataFolderTaken, data_folder
+from fanion.data_folder import DataFolderTaken, data_folder, require_data_folder
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.http import ADDRESS_HEADER, NO_ADDRESS
 from fanion.projects.model import Project
@@ -146,6 +146,7 @@ class _TakeOver:
 
 def _hold(stack: AsyncExitStack, settings: Settings) -> str | None:
     """The folder is held from now on, or somebody else serves from it: the address."""
+    require_data_folder(settings)
     try:
         stack.enter_context(data_folder(settings))
     except DataFolderTaken as taken:

@@ -39,6 +39,14 @@ class DataFolderTaken(Exception):
         self.address = address
 
 
+class NoDataFolder(Exception):
+    def __init__(self, folder: Path) -> None:
+        super().__init__(
+            f"there is no data folder {folder}; name another one with --data, or make this one "
+            "with `fanion serve` or `fanion setup`"
+        )
+
+
 @contextmanager
 def data_folder(settings: Settings, address: str = "") -> Iterator[None]:
     """Make the folder, close it to others, and hold it. address: to be told to others
@@ -77,6 +85,18 @@ def server_of(settings: Settings) -> str | None:
 
 def make_data_folder(settings: Settings) -> None:
     settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+def require_data_folder(settings: Settings) -> None:
+    """raises: NoDataFolder, so that a mistyped folder is not made, and found empty"""
+    if not settings.data.is_dir():
+        raise NoDataFolder(settings.data.resolve())
+
+
+def require_records(settings: Settings) -> None:
+    """As `require_data_folder`, unless the records lie elsewhere."""
+    if not settings.database_url:
+        require_data_folder(settings)
 
 
 def close_to_others(settings: Settings) -> list[Path]:

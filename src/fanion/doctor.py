@@ -8,7 +8,12 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 
 from fanion.config import Settings
-from fanion.data_folder import FIRST_START_FILE, make_data_folder, open_to_others, server_of
+from fanion.data_folder import (
+    FIRST_START_FILE,
+    open_to_others,
+    require_data_folder,
+    server_of,
+)
 from fanion.db.engine import RecordsUnavailable, open_records
 from fanion.db.migrate import schema_is_current
 from fanion.events.event import EventStoreUnavailable
@@ -31,7 +36,9 @@ class Finding:
 
 
 async def examine(settings: Settings, now: datetime) -> list[Finding]:
-    make_data_folder(settings)
+    """raises: NoDataFolder, unless both stores lie elsewhere"""
+    if not (settings.database_url and settings.events_url):
+        require_data_folder(settings)
     return [
         Finding("settings", True, repr(settings)),
         _versions(),
@@ -51,11 +58,13 @@ def _versions() -> Finding:
 
 
 def _disk(settings: Settings) -> Finding:
-    free = shutil.disk_usage(settings.data).free
+    folder = settings.data.resolve()
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    free = shutil.disk_usage(existing).free
     return Finding(
         "disk",
         free >= DISK_FREE_BYTES_MIN,
-        f"{free / 1024**3:.1f} GiB free at {settings.data.resolve()}",
+        f"{free / 1024**3:.1f} GiB free at {folder}",
         "" if free >= DISK_FREE_BYTES_MIN else "Make room: a full disk stops capture.",
     )
 

@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fanion.config import Settings, SettingsError, read_settings
-from fanion.data_folder import DataFolderTaken, make_data_folder
+from fanion.data_folder import DataFolderTaken, NoDataFolder, require_records
 from fanion.db.engine import Records, RecordsUnavailable, open_records
 from fanion.db.migrate import migrate as migrate_records
 from fanion.errors import AppError
@@ -27,6 +27,7 @@ from fanion.server.serve import PortTaken
 T = TypeVar("T")
 
 REFUSED = 2
+_COLUMNS_MAX = 10_000  # of a table that is no terminal's
 PASSWORD_BYTES_MAX = 4096  # longer than any password, and a wrong file is not read to its end
 
 Data = Annotated[Path | None, typer.Option(help="The folder that holds everything.")]
@@ -40,9 +41,15 @@ def settings_of(**flags: Any) -> Settings:
         refuse(str(error))
 
 
-def with_records(settings: Settings, work: Callable[[Records], Coroutine[Any, Any, T]]) -> T:
+def with_records(
+    settings: Settings,
+    work: Callable[[Records], Coroutine[Any, Any, T]],
+    prepare: Callable[[Settings], None] = require_records,
+) -> T:
+    """prepare: what is done about the data folder before the records are opened"""
+
     async def opened() -> T:
-        make_data_folder(settings)
+        prepare(settings)
         await migrate_records(settings.records_url)
         records = await open_records(settings.records_url)
         try:
@@ -56,7 +63,7 @@ def with_records(settings: Settings, work: Callable[[Records], Coroutine[Any, An
 def run(work: Coroutine[Any, Any, T]) -> T:
     try:
         return uvloop.run(work)
-    except (PortTaken, DataFolderTaken, GeoIpUnreadable) as error:
+    except (PortTaken, DataFolderTaken, NoDataFolder, GeoIpUnreadable) as error:
         refuse(str(error))
     except AppError as error:
         refuse(error.detail)
@@ -120,15 +127,35 @@ def show(found: dict[str, Any] | list[dict[str, Any]], as_json: bool) -> None:
     if as_json:
         print(json.dumps(found))
     elif isinstance(found, dict):
-        for name, value in found.items():
-            print(f"{name:18} {printable(value)}")
+        _show_one(found)
     elif found:
-        table = Table(*found[0], box=None)
-        for row in found:
-            table.add_row(*(Text(printable(value)) for value in row.values()))
-        Console().print(table)
+        _show_rows(found)
     else:
         print("None.")
+
+
+def _show_one(found: dict[str, Any]) -> None:
+    for name, value in found.items():
+        print(f"{name:18} {printable(value)}")
+
+
+def _show_rows(found: list[dict[str, Any]]) -> None:
+    """No value is cut: what a terminal is too narrow for is shown one row below another, and a
+    pipe has any width."""
+    table = Table(*found[0], box=None)
+    for row in found:
+        table.add_row(*(Text(printable(value)) for value in row.values()))
+    width = Console(width=_COLUMNS_MAX).measure(table).maximum
+    terminal = Console()
+    if not terminal.is_terminal:
+        Console(width=width).print(table)
+    elif width <= terminal.width:
+        terminal.print(table)
+    else:
+        for number, row in enumerate(found):
+            if number:
+                print()
+            _show_one(row)
 
 
 def write_out(text: bytes) -> None:

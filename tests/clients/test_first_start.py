@@ -24,6 +24,7 @@ from sqlalchemy import select as select_rows
 from structlog.testing import capture_logs
 from typer.testing import CliRunner
 
+from fanion import __version__
 from fanion.__main__ import UMASK
 from fanion.cli import app
 from fanion.config import Settings
@@ -468,7 +469,8 @@ REFUSED: dict[str, tuple[list[str], dict[str, str], str]] = {
     "a folder that is a file": (
         ["migrate"],
         {"FANION_DATA": "/dev/null"},
-        "a file cannot be used: [Errno 17] File exists: '/dev/null'",
+        "there is no data folder /dev/null; name another one with --data, or make this one with "
+        "`fanion serve` or `fanion setup`",
     ),
 }
 
@@ -476,10 +478,62 @@ REFUSED: dict[str, tuple[list[str], dict[str, str], str]] = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_refusal_is_one_clear_line_and_exit_code_2(name: str, tmp_path: Path) -> None:
     arguments, settings, line = REFUSED[name]
+    (tmp_path / "data").mkdir()
 
     done = fanion(tmp_path / "data", *arguments, typed=b"", **settings)
 
     refused(done, line)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["migrate"],
+        ["doctor"],
+        ["ingestion"],
+        ["keys", "list"],
+        ["keys", "create"],
+        ["projects", "list"],
+        ["dead-letters", "list"],
+        ["export", "--project", "1"],
+    ],
+    ids=" ".join,
+)
+def test_a_data_folder_that_does_not_exist_is_told_and_not_made(
+    tmp_path: Path, arguments: list[str]
+) -> None:
+    folder = tmp_path / "typo" / "data"
+
+    done = fanion(folder, *arguments)
+
+    told = f"there is no data folder {folder}; name another one with --data, or make this one with "
+    refused(done, f"{told}`fanion serve` or `fanion setup`")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("columns", "is_terminal"), [("80", "1"), ("200", "1"), ("80", "")])
+def test_a_list_shows_whole_ids(
+    installed: tuple[Path, Any], columns: str, is_terminal: str
+) -> None:
+    data, _ = installed
+    made = found(data, "keys", "create", "--label", "a label that takes some room")
+
+    shown = fanion(data, "keys", "list", COLUMNS=columns, FORCE_COLOR=is_terminal)
+
+    lines = [line for line in shown.out.splitlines() if made["id"] in line]
+    assert len(lines) == 1
+    assert "a label that takes some room" in shown.out
+    if (columns, is_terminal) == ("80", "1"):
+        assert lines == [f"id                 {made['id']}"]
+        assert max(map(len, shown.out.splitlines())) <= 80
+    else:
+        assert "a label that takes some room" in lines[0]
+
+
+def test_the_version_is_an_option_too(tmp_path: Path) -> None:
+    done = fanion(tmp_path, "--version")
+
+    assert (done.code, done.out) == (0, f"{__version__}\n")
 
 
 def test_an_unreachable_store_is_one_clear_line(tmp_path: Path) -> None:
