@@ -6,16 +6,22 @@
 import asyncio
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from sqlalchemy import select
 
+from fanion.db.engine import RecordsUnavailable
 from fanion.db.flag_tables import flag_continuity
+from fanion.db.lookup import Lookup, LookupLimits
 from fanion.db.tables import groups
 from fanion.flags.continuity_store import IdentityKeeper, Keep
+from fanion.flags.request import FlagRequest
+from fanion.flags.subject import Subject
 from fanion.persons.waiting_identities_store import (
     ROW_BYTES,
+    HashKeys,
     Waiting,
     put_waiting,
     sweep_waiting,
@@ -232,6 +238,26 @@ async def test_what_waits_goes_with_the_person_that_owns_the_id(home: Home, flag
     assert answer.status_code in {202, 204}
     assert await waiting(home) == []
     assert await ask(home, "other_id") == OFF
+
+
+async def test_what_cannot_be_written_decides_the_one_answer(home: Home, flags: None) -> None:
+    async def nothing_kept(_: Sequence[tuple[int, str]]) -> dict[tuple[int, str], HashKeys]:
+        return {}
+
+    async def fails(_: Sequence[Keep]) -> dict[Keep, HashKeys]:
+        raise RecordsUnavailable("the disk is full")
+
+    evaluator = home.site.running.public.flags.evaluator
+    limits = LookupLimits(timeout_s=5)
+    readings = replace(
+        evaluator.readings, kept=Lookup(nothing_kept, limits), keeping=Lookup(fails, limits)
+    )
+    asked = FlagRequest(Subject("other_id"), anon_distinct_id="example_id")
+
+    _, found = await replace(evaluator, readings=readings).evaluate(home.project_id, asked)
+
+    assert {key: one.value for key, one in found.decisions.items()} == ON
+    assert found.failed == frozenset()
 
 
 async def test_what_waits_is_no_group(home: Home, flags: None) -> None:
