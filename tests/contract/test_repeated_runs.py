@@ -160,7 +160,7 @@ async def test_changes_that_are_not_made_are_the_same_when_a_run_is_taken_again(
         sent = [
             envelope(project_id, 0, setting("ann", kept=half), setting("ann", more=half)),
             envelope(project_id, 1, setting("visitor", other=half, small=1)),
-            envelope(project_id, 2, setting("ann", last=1) | merge),
+            envelope(project_id, 2, setting("ann", last=1) | merge | {"timestamp": "soon"}),
         ]
         await asyncio.gather(*map(site.log.append, sent))  # one group
 
@@ -174,4 +174,5 @@ async def test_changes_that_are_not_made_are_the_same_when_a_run_is_taken_again(
     assert [(one["reason"], one["count"]) for one in report["changes_not_made"]] == [
         ("merge_left_out", 1),
         ("person_too_large", 1),
+        ("time_unreadable", 1),
     ]

@@ -316,6 +316,7 @@ def test_an_entry_of_which_nothing_arrives_is_counted() -> None:
         {"event": "a", "distinct_id": "ann", "properties": {"$process_person_profile": False}},
         {"event": "a", "distinct_id": "ann", "properties": {"$groups": {"org": "o"}}},
         {"event": "a", "distinct_id": "ann", "$set": {"plan": "pro"}},
+        {"event": "a", "distinct_id": "ann", "timestamp": "yesterday"},
     ],
 )
 def test_an_event_is_sent_with_all_but_its_properties(item: Item) -> None:

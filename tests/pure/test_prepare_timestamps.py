@@ -7,7 +7,15 @@ from typing import Any
 
 import pytest
 
-from fanion.ingest.timestamps import event_time, parse_sent_at, parse_timestamp
+from fanion.ingest.prepare import prepare
+from fanion.ingest.prepared import Context, Prepared
+from fanion.ingest.timestamps import (
+    IgnoredTime,
+    event_time,
+    ignored_time,
+    parse_sent_at,
+    parse_timestamp,
+)
 
 CASES: dict[str, Any] = json.loads(
     (Path(__file__).parent.parent / "cases" / "timestamps.json").read_text()
@@ -23,6 +31,30 @@ def test_an_event_gets_its_time(case: dict[str, Any]) -> None:
 
     assert stored == datetime.fromisoformat(case["stored"])
     assert stored.utcoffset() is not None
+
+
+@pytest.mark.parametrize("case", CASES["events"], ids=lambda case: case["name"])
+def test_a_time_that_is_not_stored_is_told(case: dict[str, Any]) -> None:
+    sent_at = datetime.fromisoformat(case["sent_at"]) if "sent_at" in case else None
+    item = {"event": "a", "distinct_id": "u", **case["item"]}
+    item["properties"] = case.get("properties")
+
+    prepared = prepare(item, Context(1, 1, RECEIVED, sent_at))
+
+    assert isinstance(prepared, Prepared)
+    told = prepared.ignored_time
+    given = item.get("timestamp") or item.get("offset")
+    if "ignored" not in case:
+        assert told is None
+    else:
+        shown = given if isinstance(given, str) else repr(given)
+        assert told == IgnoredTime(case["ignored"] == "ahead", shown)
+
+
+def test_of_a_long_text_the_beginning_is_told() -> None:
+    told = ignored_time({"timestamp": "x" * 10_000}, {}, RECEIVED, None)
+
+    assert told == IgnoredTime(False, "x" * 100)
 
 
 @pytest.mark.parametrize(("given", "read"), CASES["texts"])

@@ -31,7 +31,7 @@ from fanion.ingest.run import Ahead, Brought, Preparation, PreparedRun, named_id
 from fanion.log.port import Entry
 
 _NO_PROPERTIES: Mapping[str, Any] = {}
-_NO_MORE: tuple[object, ...] = (True, None, None, {}, None)
+_NO_MORE: tuple[object, ...] = (True, None, None, {}, None, None)
 
 
 class Question(msgspec.Struct, array_like=True):
@@ -138,7 +138,14 @@ def _request(entry: Entry, arrived: Sequence[Arrived]) -> object:
 
 def _row(one: Prepared) -> tuple[object, ...]:
     told = (one.name, one.uuid, one.distinct_id, one.timestamp)
-    more = (one.makes_person, one.update, one.merge, one.groups, one.group_identify)
+    more = (
+        one.makes_person,
+        one.update,
+        one.merge,
+        one.groups,
+        one.group_identify,
+        one.ignored_time,
+    )
     return told if more == _NO_MORE else (*told, _NO_PROPERTIES, *more)
 
 

@@ -43,7 +43,10 @@ class ReasonBody(Struct, kw_only=True):
 class NotMadeBody(Struct, kw_only=True):
     reason: Annotated[
         str,
-        Meta(description="`person_too_large`, `group_too_large` or `merge_left_out`."),
+        Meta(
+            description="`person_too_large`, `group_too_large`, `merge_left_out`, "
+            "`group_type_left_out`, `time_unreadable` or `time_ahead`."
+        ),
     ]
     meaning: str
     count: Annotated[

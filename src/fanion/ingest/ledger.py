@@ -1,7 +1,7 @@
 """What became of the items of a run: counts for the ledger, and the newest examples.
 
-Beside the items the ledger counts changes that stored events would have made, of a person or a
-group, and that were not made. They are in no sum of items: the event is stored, and counts there.
+Beside the items the ledger counts what stored events asked for and did not get: changes of a person
+or a group, group types, times. They are in no sum of items: the event is stored, and counts there.
 """
 
 from collections import Counter, deque
@@ -12,7 +12,9 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from fanion.groups.types import GROUP_TYPES_MAX
 from fanion.ingest.prepared import Arrived, Drop
+from fanion.ingest.timestamps import FUTURE_MAX
 from fanion.properties.size import PROPERTIES_BYTES_MAX
 
 # Outcomes beside those of Drop.
@@ -22,15 +24,17 @@ DISCARDED = "discarded"  # a dead letter that an operator dropped
 
 
 class NotMade(StrEnum):
-    """Which change of a stored event was not made. source: docs/operations.md, "Limits"
+    """What of a stored event was not done. Counted by event, MERGE_LEFT_OUT by property.
 
-    PERSON_TOO_LARGE, GROUP_TOO_LARGE: counted by event
-    MERGE_LEFT_OUT:                    counted by property
+    source: docs/operations.md, "Limits"; capture.md sections 2 and 5
     """
 
     PERSON_TOO_LARGE = "person_too_large"
     GROUP_TOO_LARGE = "group_too_large"
     MERGE_LEFT_OUT = "merge_left_out"
+    GROUP_TYPE_LEFT_OUT = "group_type_left_out"
+    TIME_UNREADABLE = "time_unreadable"
+    TIME_AHEAD = "time_ahead"
 
 
 _LIMIT = f"{PROPERTIES_BYTES_MAX // 1024} KB of properties"
@@ -53,6 +57,13 @@ MEANING: Mapping[str, str] = {
     " that it had. The event is stored.",
     NotMade.MERGE_LEFT_OUT: "Properties of a merged person that were left out: the person that"
     f" remains would have had more than {_LIMIT}. The event is stored.",
+    NotMade.GROUP_TYPE_LEFT_OUT: f"It names a group type beyond the {GROUP_TYPES_MAX} that the"
+    " project has. The event is stored without that group.",
+    NotMade.TIME_UNREADABLE: "Its timestamp or offset cannot be read. The event is stored with the"
+    " time of its arrival.",
+    NotMade.TIME_AHEAD: "Its time lies more than"
+    f" {FUTURE_MAX // timedelta(hours=1)} hours after its arrival. The event is stored with the"
+    " time of its arrival.",
 }
 
 EXAMPLES_MAX = 10  # of a project and outcome
@@ -203,17 +214,17 @@ def example_of(item: Item, received_at: datetime, sender: str) -> Example:
 
 
 class Undone(Struct, frozen=True, gc=False):
-    """A change that was not made.
+    """What was not done.
 
-    whose: the person or the group, as text
+    whose: the person, the group, or what else it was about, as text
     count: what the ledger counts; names: some of the properties that it was about
     """
 
     kind: NotMade
     arrived: Arrived
     whose: str
-    count: int
-    names: Sequence[str]
+    count: int = 1
+    names: Sequence[str] = ()
 
 
 def tally_of(project_id: int, undone: Iterable[Undone]) -> Tally:
@@ -233,12 +244,13 @@ def tally_of(project_id: int, undone: Iterable[Undone]) -> Tally:
 def _example_of_undone(undone: Undone) -> Example:
     prepared = undone.arrived.prepared
     names = ", ".join(_cut(name, 100) for name in undone.names[:_KEYS_MAX])
+    detail = f"{undone.whose}; properties: {names}" if names else undone.whose
     return Example(
         _cut(prepared.name, _NAME_BYTES),
         _cut(prepared.distinct_id, _NAME_BYTES),
         str(prepared.uuid),
         undone.arrived.received_at,
-        _cut(f"{undone.whose}; properties: {names}", _DETAIL_BYTES),
+        _cut(detail, _DETAIL_BYTES),
     )
 
 

@@ -14,7 +14,7 @@ from fanion.ingest.automatic import AUTOMATIC, automatic_properties, initial_nam
 from fanion.ingest.elements import elements_chain
 from fanion.ingest.items import parse_uuid
 from fanion.ingest.prepared import Context, Drop, Prepared
-from fanion.ingest.timestamps import event_time
+from fanion.ingest.timestamps import event_time, ignored_time
 from fanion.persons.merge import Merge, MergeKind, PersonUpdate
 
 NAME_MAX = 200  # characters
@@ -60,6 +60,9 @@ def prepare(item: Mapping[str, Any], context: Context, index: int = 0) -> Prepar
     given = item.get("uuid")
     uuid = (parse_uuid(given) if given else None) or context.make_uuid(index)
     timestamp = event_time(item, properties, context.received_at, context.sent_at)
+    ignored = None
+    if timestamp is context.received_at and ("timestamp" in item or "offset" in item):
+        ignored = ignored_time(item, properties, timestamp, context.sent_at)
     if context.sent_at is not None:
         properties["$sent_at"] = context.sent_at_text
     place = _locate(properties, context)
@@ -91,6 +94,7 @@ def prepare(item: Mapping[str, Any], context: Context, index: int = 0) -> Prepar
         merge,
         groups,
         group_identify,
+        ignored,
     )
 
 

@@ -11,6 +11,7 @@ from uuid import UUID
 import msgspec
 
 from fanion.groups.types import GroupIdentify
+from fanion.ingest.timestamps import IgnoredTime
 from fanion.persons.merge import Merge, PersonUpdate
 from fanion.projects.model import IngestionSettings
 from fanion.uuids import uuid_of
@@ -105,6 +106,7 @@ class Prepared(msgspec.Struct, frozen=True, gc=False, array_like=True):
     groups:         type to key
     group_identify: None when it describes no group
     makes_person:   False for events without a person profile
+    ignored_time:   what the client said of the time, when `timestamp` is that of arrival instead
 
     It is sent to another process as an array, whose last fields are left out when they say nothing.
     """
@@ -119,6 +121,7 @@ class Prepared(msgspec.Struct, frozen=True, gc=False, array_like=True):
     merge: Merge | None = None
     groups: Mapping[str, str] = {}
     group_identify: GroupIdentify | None = None
+    ignored_time: IgnoredTime | None = None
 
 
 class Arrived(msgspec.Struct, frozen=True, gc=False):

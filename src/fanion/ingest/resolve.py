@@ -13,6 +13,7 @@ from fanion.events.erasure import Erasure
 from fanion.events.event import Event
 from fanion.events.known_properties import NewProperties, Recorded
 from fanion.groups.types import (
+    GROUP_TYPES_MAX,
     GroupChange,
     GroupIdentify,
     GroupState,
@@ -54,7 +55,7 @@ class Resolved:
     names:      of the events stored
     properties: that are not on record yet
     erased:     how many events were left out, because their person was deleted
-    not_made:   changes of persons and groups that would have become too large
+    not_made:   what was not done of what the events asked for
     """
 
     project_id: int
@@ -165,7 +166,15 @@ class Resolution:
             frozenset(by_name),
             self._known.properties.new(by_name),
             self._erased,
-            tally_of(self.project_id, [*_undone_persons(self.arrived, changes), *undone]),
+            tally_of(
+                self.project_id,
+                [
+                    *_undone_persons(self.arrived, changes),
+                    *undone,
+                    *_undone_types(self.arrived, self._types),
+                    *_ignored_times(self.arrived),
+                ],
+            ),
         )
 
 
@@ -231,6 +240,30 @@ def _undone_group(event: Arrived, identify: GroupIdentify) -> Undone:
     whose = f"group: {identify.group_type} {identify.group_key}"
     names = tuple(islice(identify.properties, NAMES_TOLD_MAX))
     return Undone(NotMade.GROUP_TOO_LARGE, event, whose, 1, names)
+
+
+def _undone_types(arrived: Sequence[Arrived], types: Mapping[str, int]) -> list[Undone]:
+    """A project that has less than all its types has every one that is named."""
+    if len(types) < GROUP_TYPES_MAX:
+        return []
+    undone: list[Undone] = []
+    for event in arrived:
+        identify = event.prepared.group_identify
+        if not event.prepared.groups and identify is None:
+            continue
+        named = {**event.prepared.groups, **({identify.group_type: ""} if identify else {})}
+        if left_out := [name for name in named if name not in types]:
+            shown = ", ".join(left_out[:GROUP_TYPES_MAX])
+            undone.append(Undone(NotMade.GROUP_TYPE_LEFT_OUT, event, f"group types: {shown}"))
+    return undone
+
+
+def _ignored_times(arrived: Iterable[Arrived]) -> Iterator[Undone]:
+    for event in arrived:
+        ignored = event.prepared.ignored_time
+        if ignored is not None:
+            kind = NotMade.TIME_AHEAD if ignored.is_ahead else NotMade.TIME_UNREADABLE
+            yield Undone(kind, event, f"time: {ignored.given}")
 
 
 def _undone_persons(arrived: Sequence[Arrived], changes: Changes) -> list[Undone]:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from dateutil.parser import isoparse
+from msgspec import Struct
 
 FUTURE_MAX = timedelta(hours=23)
 # The event store's times end here; its partitions are months.
@@ -14,8 +15,21 @@ OLDEST = datetime(1900, 1, 1, tzinfo=UTC)
 # Fewer digits are seconds: 11 of them reach the year 5138, 12 are milliseconds since 1973.
 _SECONDS_DIGITS_MAX = 11
 _DATE_DIGITS = 8  # 20240301 is a day
+# A number from here on is of milliseconds: as above, whatever its notation.
+_MILLISECONDS_MIN = 10**_SECONDS_DIGITS_MAX
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
+_SHOWN_CHARS = 100
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class IgnoredTime(Struct, frozen=True, array_like=True):
+    """A time that was sent and is not stored. is_ahead: too far; else it cannot be read
+
+    given: the beginning of it
+    """
+
+    is_ahead: bool
+    given: str
 
 
 def event_time(
@@ -37,6 +51,24 @@ def event_time(
     return moment if moment > OLDEST else OLDEST
 
 
+def ignored_time(
+    item: Mapping[str, Any],
+    properties: Mapping[str, Any],
+    received_at: datetime,
+    sent_at: datetime | None,
+) -> IgnoredTime | None:
+    """Why `event_time` gave the time of arrival; None when the item claims no other."""
+    given = item.get("timestamp") or item.get("offset")
+    if not given:
+        return None
+    shown = (given if isinstance(given, str) else repr(given))[:_SHOWN_CHARS]
+    try:
+        moment = _claimed_time(item, properties, received_at, sent_at)
+    except (ValueError, OverflowError):
+        return IgnoredTime(False, shown)
+    return IgnoredTime(moment - received_at > FUTURE_MAX, shown)
+
+
 def _claimed_time(
     item: Mapping[str, Any],
     properties: Mapping[str, Any],
@@ -54,19 +86,25 @@ def _claimed_time(
 
 
 def parse_timestamp(value: object) -> datetime:
-    """Read ISO 8601, with 'T' or a space, week and ordinal dates too; numbers are Unix
-    milliseconds.
+    """Read ISO 8601, with 'T' or a space, week and ordinal dates too; a number, as text
+    or not, is of Unix seconds below 12 digits before the point, else of milliseconds.
 
     returns: aware, in UTC; text without a zone is taken as UTC
     raises:  ValueError, OverflowError when no time can be read
     """
     if isinstance(value, str):
-        is_number = value.isdigit() and len(value) > _DATE_DIGITS
-        return parse_sent_at(value) if is_number else _parse_iso(value)
-    milliseconds = _number(value)
-    if milliseconds is None:
+        if value[:4].isdigit() and value[4:5] == "-":  # the ordinary date
+            return _parse_iso(value)
+        text = value.strip()
+        if not _NUMBER.fullmatch(text) or len(text) <= _DATE_DIGITS:
+            return _parse_iso(value)
+        number: float | None = float(text)
+    else:
+        number = _number(value)
+    if number is None:
         raise ValueError("a time is text or a number")
-    return _EPOCH + timedelta(milliseconds=milliseconds)
+    is_seconds = abs(number) < _MILLISECONDS_MIN
+    return _EPOCH + (timedelta(seconds=number) if is_seconds else timedelta(milliseconds=number))
 
 
 def parse_sent_at(value: object) -> datetime:
