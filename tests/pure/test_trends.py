@@ -253,6 +253,12 @@ WRONG_OPTIONS: dict[str, tuple[Any, ...]] = {
     "breakdown_hide_other_aggregation": (True, "true"),
     "breakdown_histogram_bin_count": (4, "4", 1),
     "breakdown_normalize_url": (True, "1", {}),
+    "breakdowns": ([{"property": "a", "type": "event"}],),
+    "formulas": (["A+B"],),
+    "formulaNodes": ([{"formula": "A"}],),
+    "compare_to": ("-1w",),
+    "aggregation_group_type_index": (0, "0"),
+    "shown_as": ("Stickiness", "Lifecycle"),
 }
 REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "another insight": ({"insight": "FUNNELS"}, "insight", "Only trends can be calculated."),
@@ -342,6 +348,10 @@ def test_options_that_ask_for_nothing_pass() -> None:
         "breakdown_hide_other_aggregation": False,
         "breakdown_histogram_bin_count": None,
         "breakdown_normalize_url": "false",
+        "breakdowns": [],
+        "formulas": None,
+        "aggregation_group_type_index": None,
+        "shown_as": "Volume",
         "compare": "",
         "explicit_date": 0,
     }

@@ -45,6 +45,12 @@ _OFF: Mapping[str, tuple[object, ...]] = {
     "breakdown_hide_other_aggregation": _FALSE[2:],
     "breakdown_histogram_bin_count": (),
     "breakdown_normalize_url": _FALSE[2:],
+    "breakdowns": ([],),
+    "formulas": ([],),
+    "formulaNodes": ([],),
+    "compare_to": (),
+    "aggregation_group_type_index": (),
+    "shown_as": ("Volume",),
 }
 _UNSUPPORTED_DISPLAYS = frozenset({"ActionsLineGraphCumulative"})
 
