@@ -31,6 +31,7 @@ from fanion.log.port import AcceptLog, Backlog, Entry, Envelope, Receipt
 from fanion.logs import LineWriter
 from fanion.main import Running, build
 from fanion.metrics import Metrics
+from fanion.projects.flag_version_store import move_flag_version
 from fanion.projects.keys import hash_key, mask
 from fanion.projects.model import Level
 from fanion.public_parts import PublicStores, build_public_parts, open_log
@@ -262,11 +263,18 @@ class Home:
         created: Json = answer.json()
         return created
 
+    async def create_flag_for_nobody(self, key: str, **filters: Any) -> Json:
+        """Without a condition set, as older versions have made some."""
+        flag = await self.create_flag(key=key)
+        await self.store_flag(flag, filters={"groups": [], **filters})
+        return flag
+
     async def store_flag(self, flag: Json, **columns: Any) -> None:
         """Write past every rule, as an older version has stored it."""
         this = update(feature_flags).where(feature_flags.c.id == flag["id"])
         async with self.site.records.write() as connection:
             await connection.execute(this.values(**columns))
+            await connection.run_sync(move_flag_version, self.project_id)
 
     async def decide(self, distinct_id: str, query: str = "?v=3", **fields: Any) -> Json:
         body = {"api_key": self.token, "distinct_id": distinct_id, **fields}

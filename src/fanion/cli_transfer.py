@@ -92,7 +92,7 @@ async def import_into(
     try:
         return await import_document(records, author, document, dry_run=dry_run)
     except DocumentError as error:
-        refuse(printable(str(error)))
+        refuse("\n".join(printable(line) for line in str(error).split("\n")))
 
 
 async def project_of(records: Records, project_id: int) -> Project:

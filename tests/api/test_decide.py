@@ -50,7 +50,7 @@ def when(key: str, value: Any, operator: str = "exact", **rest: Any) -> Json:
 async def three(home: Home) -> Home:
     """Flags that are on, off and multivariate; an inactive and a deleted one beside them."""
     await home.create_flag(key="on", filters=EVERYONE | {"payloads": {"true": {"a": 1}}})
-    await home.create_flag(key="off", filters={"groups": []})
+    await home.create_flag_for_nobody("off")
     await home.create_flag(
         key="beta-feature", name="Beta", filters=multivariate(payloads={"first": '"x"'})
     )

@@ -308,7 +308,7 @@ async def flags_of_each_kind(home: Home) -> None:
     await home.create_flag(
         key="on", name="Shown", filters={"groups": [{}], "payloads": {"true": "1"}}
     )
-    await home.create_flag(key="off", filters={"groups": []})
+    await home.create_flag_for_nobody("off")
     await home.create_flag(key="inactive", active=False, filters={"groups": [{}]})
 
 

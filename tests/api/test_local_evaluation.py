@@ -260,14 +260,14 @@ async def test_a_replaced_or_revoked_secret_key_ends_at_once(home: Home) -> None
 
 async def test_a_payload_is_read_by_the_key_of_its_flag(home: Home) -> None:
     await home.create_flag(
-        key="with space", filters={"groups": [{}], "payloads": {"true": {"color": "blue"}}}
+        key="with_underscore", filters={"groups": [{}], "payloads": {"true": {"color": "blue"}}}
     )
     await home.create_flag(key="text", filters={"groups": [{}], "payloads": {"true": '"as is"'}})
     await home.create_flag(key="empty", filters={"groups": [{}]})
     base = "/api/projects/@current/feature_flags"
     headers = bearer(await secret_key(home))
 
-    quoted = await home.public.get(f"{base}/with%20space/remote_config/", headers=headers)
+    quoted = await home.public.get(f"{base}/with%5Funderscore/remote_config/", headers=headers)
     text = await home.public.get(
         f"{base}/text/remote_config?token={home.token}", headers=bearer(home.key)
     )

@@ -29,14 +29,12 @@ async def flags(home: Home) -> None:
     await home.create_flag(key="everyone", filters={"groups": [{}], "payloads": {"true": {"n": 1}}})
     await home.create_flag(key="part", filters={"groups": [{"rollout_percentage": 99.99}]})
     await home.create_flag(key="staff", filters={"groups": [{"properties": [prop("plan", "pro")]}]})
-    await home.create_flag(key="nobody", filters={"groups": []})
+    await home.create_flag_for_nobody("nobody")
     await home.create_flag(key="inactive", active=False, filters={"groups": [{}]})
     await home.create_flag(
         key="color", filters={"groups": [{}], "multivariate": {"variants": variants}}
     )
-    await home.create_flag(
-        key="color-off", filters={"groups": [], "multivariate": {"variants": variants}}
-    )
+    await home.create_flag_for_nobody("color-off", multivariate={"variants": variants})
     await home.create_flag(
         key="forced",
         filters={

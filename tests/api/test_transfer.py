@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import httpx
 import pytest
-from msgspec import json, structs
+from msgspec import json, structs, to_builtins
 from sqlalchemy import insert, update
 
 from fanion.activity.store import Author
@@ -20,7 +20,7 @@ from fanion.transfer.reading_store import export_project
 from tests.application import BASE_URL, Home, Json, open_home
 from tests.events_engine import next_project
 from tests.management import NOW
-from tests.rich_project import MEMBERS, PEOPLE, Site, make_rich_project
+from tests.rich_project import MEMBERS, NEVER_PAID, PEOPLE, Site, make_rich_project
 
 NEW: Json = {"format": "fanion-project", "version": 1}
 
@@ -303,6 +303,42 @@ async def test_an_invalid_flag_refuses_the_document_before_anything_is_written(
     assert (await exported(home)).flags == []
 
 
+async def test_each_thing_that_the_rules_refuse_is_told(home: Home) -> None:
+    flags = [
+        {"key": "fine"},
+        {"key": "odd", "filters": {"groups": [{"rollout": 5}]}},
+        {"key": "less", "rollback_conditions": [{**NEVER_PAID, "operator": "less"}]},
+    ]
+
+    with pytest.raises(DocumentError) as refused:
+        await imported(home, {"flags": flags})
+
+    assert str(refused.value).split("\n") == [
+        'flag odd: filters__groups__0__rollout: Unknown field "rollout". Did you mean '
+        '"rollout_percentage"?',
+        'flag less: rollback_conditions__0__operator: "less" is not a valid choice. Allowed are: '
+        "lt, gt.",
+    ]
+    assert (await exported(home)).flags == []
+
+
+async def test_what_was_stored_before_the_rules_is_no_fault(home: Home) -> None:
+    flag = await home.create_flag(key="old")
+    filters = {"groups": [{"properties": [], "rollout": 5}]}
+    conditions = [{**NEVER_PAID, "operator": "less"}]
+    await home.store_flag(flag, filters=filters, rollback_conditions=conditions)
+    document = await exported(home)
+    [entry] = document.flags
+
+    report = await imported(home, {"flags": [to_builtins(structs.replace(entry, name="new"))]})
+
+    assert [one.result for one in report.outcomes] == ["updated"]
+    assert (await home.get(f"/feature_flags/{flag['id']}/"))["name"] == "new"
+    worse = to_builtins(structs.replace(entry, filters={"groups": [{"rollout": 6}]}))
+    with pytest.raises(DocumentError, match="Unknown field"):
+        await imported(home, {"flags": [worse]})
+
+
 async def test_a_deleted_flag_gives_way_and_a_deleted_insight_comes_back(
     home: Home,
 ) -> None:
@@ -371,13 +407,13 @@ async def test_a_cohort_in_a_flag_is_not_broken_by_an_import(home: Home) -> None
 
 async def test_imports_at_the_same_moment_do_not_mix(home: Home) -> None:
     """Two of them, and somebody who makes one of their flags through the API."""
-    flags = [{"key": f"flag {n}", "roles": ["Builders"]} for n in range(10)]
+    flags = [{"key": f"flag-{n}", "roles": ["Builders"]} for n in range(10)]
     document: Json = {"flags": flags, "roles": [{"name": "Builders"}], "cohorts": [{"key": "vip"}]}
 
     done = await asyncio.gather(
         imported(home, document),
         imported(home, document),
-        home.api.post("/feature_flags/", json={"key": "flag 9"}),
+        home.api.post("/feature_flags/", json={"key": "flag-9"}),
         return_exceptions=True,
     )
     last = await imported(home, document)
@@ -387,7 +423,7 @@ async def test_imports_at_the_same_moment_do_not_mix(home: Home) -> None:
     assert results(await imported(home, document)) == Counter(unchanged=22)
     assert told(last, "skipped") == []
     found = await exported(home)
-    assert [one.key for one in found.flags] == [f"flag {n}" for n in range(10)]
+    assert [one.key for one in found.flags] == [f"flag-{n}" for n in range(10)]
     assert [one.key for one in found.cohorts] == ["unnamed"]
 
 

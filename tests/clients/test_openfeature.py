@@ -47,7 +47,13 @@ def store(server: RealServer, keys: Keys) -> None:
     path = f"{server.url}/api/projects/{keys.project_id}/feature_flags/"
     for key, filters in FLAGS.items():
         body = {"key": key, "filters": filters, "active": key != "inactive"}
-        plain_http.post(path, json=body, headers=headers).raise_for_status()
+        if not filters["groups"]:
+            body["filters"] = {"groups": [{}]}
+        made = plain_http.post(path, json=body, headers=headers)
+        made.raise_for_status()
+        if not filters["groups"]:
+            place, sent = f"{path}{made.json()['id']}/", {"filters": filters}
+            plain_http.patch(place, json=sent, headers=headers).raise_for_status()
 
 
 def client_with(server: RealServer, header: str, value: str) -> OpenFeatureClient:

@@ -1,8 +1,9 @@
 """Whether a document can be imported, found out before anything is written."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from msgspec import structs
@@ -12,6 +13,7 @@ from fanion.errors import Invalid
 from fanion.flags.definition import FlagRow, grouped_filters
 from fanion.flags.rollback import check_conditions
 from fanion.flags.rules import check_filters, check_key
+from fanion.flags.stored_parts import same
 from fanion.insights.access import RESTRICTION_LEVELS
 from fanion.insights.ranges import parse_bound
 from fanion.insights.store import TILES_MAX
@@ -66,8 +68,9 @@ def normalised(document: Document) -> Document:
     )
 
 
-def faults(document: Document) -> Iterator[Fault]:
-    """document: normalised"""
+def faults(document: Document, kept: Mapping[str, FlagEntry] | None = None) -> Iterator[Fault]:
+    """document: normalised; kept: by key the flags as they are stored. What a flag of the document
+    has in common with them is not checked again."""
     yield from _repetitions(document)
     ids = ids_within(document)
     loops = looping_cohorts(document.cohorts)
@@ -86,7 +89,12 @@ def faults(document: Document) -> Iterator[Fault]:
     known = {one.key for one in document.dashboards}
     rounds = looping_flags(document.flags, ids)
     for place, flag in enumerate(document.flags):
-        yield from _fault("flags", place, flag, lambda one: _check_flag(one, ids, roles, known))
+        yield from _fault(
+            "flags",
+            place,
+            flag,
+            partial(_check_flag, ids=ids, roles=roles, dashboards=known, kept=kept or {}),
+        )
         if flag.key in rounds:
             text = "filters: flags cannot depend on each other in a loop"
             yield Fault("flags", place, f"{name_of('flags', flag)}: {text}")
@@ -239,15 +247,25 @@ def _check_dashboard(dashboard: DashboardEntry, insights: set[str]) -> None:
             raise ValueError(f"tiles: insight {short_id!r} is shown twice")
 
 
-def _check_flag(flag: FlagEntry, ids: Ids, roles: set[str], dashboards: set[str]) -> None:
+def _check_flag(
+    flag: FlagEntry,
+    ids: Ids,
+    roles: set[str],
+    dashboards: set[str],
+    kept: Mapping[str, FlagEntry],
+) -> None:
     if not flag.key:
         raise ValueError("key: it may not be blank")
     filters = with_field("filters", lambda: numbered_flag(flag.filters, ids))
-    check_key(flag.key)
-    # Without a condition set a flag is off for everyone; a change can make it so.
-    check_filters(filters, creating=False)
+    stored = kept.get(flag.key)
+    if stored is None:
+        check_key(flag.key)
+    if stored is None or not same(stored.filters, flag.filters):
+        # Without a condition set a flag is off for everyone; a change can make it so.
+        check_filters(filters, creating=False)
     conditions = with_field("rollback_conditions", lambda: numbered(flag.rollback_conditions, ids))
-    check_conditions(conditions, None)
+    if stored is None or not same(stored.rollback_conditions, flag.rollback_conditions):
+        check_conditions(conditions, None)
     for name in flag.roles:
         if folded(name) not in roles:
             raise ValueError(f"roles: role {name!r} is not in the document")

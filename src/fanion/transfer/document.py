@@ -29,7 +29,7 @@ Title = Annotated[str, Meta(max_length=400)]
 
 
 class DocumentError(Exception):
-    """The document cannot be imported; the text is one line that says what and where."""
+    """The document cannot be imported; the text says what and where, in a line each."""
 
 
 class Entry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -3,6 +3,8 @@
 What is there already is changed where it differs; nothing is ever removed.
 """
 
+from collections.abc import Mapping
+
 from sqlalchemy import Connection, select
 from sqlalchemy.exc import IntegrityError
 
@@ -20,15 +22,18 @@ from fanion.transfer.definitions_import_store import (
     import_event_definitions,
     import_property_definitions,
 )
-from fanion.transfer.document import Document, DocumentError
+from fanion.transfer.document import Document, DocumentError, FlagEntry
 from fanion.transfer.flags_import_store import import_flags
 from fanion.transfer.insights_import_store import import_dashboards, import_insights
 from fanion.transfer.matching import matched_keys
 from fanion.transfer.outcome import Report
 from fanion.transfer.reading_store import read_project
 from fanion.transfer.roles_import_store import import_roles
-from fanion.transfer.stored import names_of
+from fanion.transfer.stored import flag_entry, names_of
 from fanion.transfer.target import Target
+
+# A document of another installation may hold one fault a thousand times.
+FAULTS_TOLD_MAX = 50
 
 
 class _NotMeant(Exception):
@@ -43,7 +48,9 @@ async def import_document(
     raises: DocumentError before anything is written; Invalid, which takes all of it back
     """
     document = normalised(document)
-    require_sound(document)
+    async with records.read() as connection:
+        kept = await connection.run_sync(_stored_flags, author, document)
+    require_sound(document, kept)
     report = Report()
     try:
         async with records.write() as connection:
@@ -60,12 +67,26 @@ async def import_document(
     return report
 
 
-def require_sound(document: Document) -> None:
-    """document: normalised. raises: DocumentError with the first fault, and how many there are"""
-    found = list(faults(document))
-    if found:
-        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-        raise DocumentError(f"{found[0].text}{more}")
+def require_sound(document: Document, kept: Mapping[str, FlagEntry]) -> None:
+    """document: normalised; kept: by key the flags as they are stored
+
+    raises: DocumentError with a line for each thing that has a fault, FAULTS_TOLD_MAX at most
+    """
+    found = {(one.section, one.place): one.text for one in faults(document, kept)}
+    lines = list(found.values())
+    if len(lines) > FAULTS_TOLD_MAX:
+        lines[FAULTS_TOLD_MAX:] = [f"and {len(lines) - FAULTS_TOLD_MAX} more"]
+    if lines:
+        raise DocumentError("\n".join(lines))
+
+
+def _stored_flags(
+    connection: Connection, author: Author, document: Document
+) -> Mapping[str, FlagEntry]:
+    stored = read_project(connection, author.project, with_members=False)
+    keys = matched_keys(document, stored)
+    names = names_of(stored, keys)
+    return {one.key: flag_entry(one, names, keys) for one in stored.flags}
 
 
 def _import(connection: Connection, author: Author, document: Document) -> Report:
