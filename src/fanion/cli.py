@@ -9,6 +9,7 @@ from zoneinfo import available_timezones
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from fanion import __version__
@@ -40,6 +41,7 @@ from fanion.terminal import (
     AsJson,
     Data,
     given_password,
+    printable,
     refuse,
     run,
     settings_of,
@@ -146,7 +148,7 @@ def doctor(data: Data = None) -> None:
     table = Table("", "what", "found", "what to do", box=None)
     for finding in findings:
         mark = "[green]ok[/green]" if finding.ok else "[red]!![/red]"
-        table.add_row(mark, finding.what, finding.found, finding.advice)
+        table.add_row(mark, finding.what, escape(printable(finding.found)), finding.advice)
     Console().print(table)
     raise typer.Exit(0 if all(finding.ok for finding in findings) else 1)
 

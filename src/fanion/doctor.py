@@ -2,7 +2,7 @@
 
 import shutil
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -18,12 +18,14 @@ from fanion.db.engine import RecordsUnavailable, open_records
 from fanion.db.migrate import schema_is_current
 from fanion.events.event import EventStoreUnavailable
 from fanion.events.store import open_events
+from fanion.flags.refused_store import Refused, refused_flags
 from fanion.forwarded import TrustedProxies, shown
 from fanion.proxies import ignored_headers
 
 DISK_FREE_BYTES_MIN = 2 * 1024**3
 # A clock before this version was made is wrong, and would misplace every event.
 CLOCK_MIN = datetime(2026, 1, 1, tzinfo=UTC)
+FLAGS_TOLD_MAX = 20
 _LIBRARIES = ("chdb", "httptools", "litestar", "sqlalchemy")
 
 
@@ -47,6 +49,7 @@ async def examine(settings: Settings, now: datetime) -> list[Finding]:
         _clock(now),
         _proxies(settings),
         await _checked("records store", _records, settings),
+        await _checked("flags", _flags, settings),
         await _checked("event store", _events, settings),
     ]
 
@@ -120,6 +123,27 @@ async def _records(settings: Settings) -> Finding:
     if current:
         return Finding("records store", True, f"{records.dialect}, schema up to date")
     return Finding("records store", False, "its schema is another version's", "Run fanion migrate.")
+
+
+async def _flags(settings: Settings) -> Finding:
+    if not await schema_is_current(settings.records_url):
+        return Finding("flags", True, "not looked at: the schema is another version's")
+    records = await open_records(settings.records_url)
+    try:
+        return flags_finding(await refused_flags(records))
+    finally:
+        await records.close()
+
+
+def flags_finding(refused: Sequence[Refused]) -> Finding:
+    """Flags that the rules would refuse today are no fault: they work as they are."""
+    if not refused:
+        return Finding("flags", True, "all follow the rules")
+    told = [f"project {one.project_id}, {one.key}: {one.why}" for one in refused[:FLAGS_TOLD_MAX]]
+    if len(refused) > FLAGS_TOLD_MAX:
+        told.append(f"and {len(refused) - FLAGS_TOLD_MAX} more")
+    advice = "They work as they are. What is changed in them has to follow the rules."
+    return Finding("flags", True, "; ".join(told), advice)
 
 
 async def _events(settings: Settings) -> Finding:

@@ -137,7 +137,7 @@ REFUSALS: list[tuple[list[str], bytes, str]] = [
     (
         ["1"],
         json.encode({**HEAD, "flags": [{"key": "odd\x1b", "filters": {"groups": 1}}]}),
-        "flag odd\ufffd: filters: Filters are not valid (groups must be a list of condition sets)",
+        "flag odd\ufffd: key: Only letters, numbers, hyphens (-) & underscores (_) are allowed.",
     ),
     (
         ["7"],
