@@ -16,7 +16,8 @@ ASKED: list[tuple[dict[str, str], list[str]]] = [
     ({"tags": '["web"]'}, ["gamma", "alpha"]),
     ({"excluded_properties": '["gamma"]'}, ["beta", "alpha"]),
     ({"order": "key"}, ["alpha", "beta", "gamma"]),
-    ({"evaluation_runtime": "client", "unknown": "x"}, ["gamma", "beta", "alpha"]),
+    ({"evaluation_runtime": "client"}, []),
+    ({"evaluation_runtime": "all", "_": "1", "format": "json"}, ["gamma", "beta", "alpha"]),
     ({"tags": '["web"]', "type": "boolean", "search": "a"}, ["alpha"]),
 ]
 
