@@ -13,9 +13,8 @@ import pytest
 from sqlalchemy import select
 
 from fanion.db.engine import RecordsUnavailable
-from fanion.db.flag_tables import flag_continuity
+from fanion.db.flag_tables import flag_continuity, waiting_identities
 from fanion.db.lookup import Lookup, LookupLimits
-from fanion.db.tables import groups
 from fanion.flags.continuity_store import IdentityKeeper, Keep
 from fanion.flags.request import FlagRequest
 from fanion.flags.subject import Subject
@@ -84,13 +83,13 @@ async def kept(home: Home) -> Sequence[tuple[str, str]]:
 
 async def waiting(home: Home) -> Sequence[str]:
     """The distinct ids without a person for which something is kept."""
-    table = groups.c
+    table = waiting_identities.c
     rows = await home.site.records.fetch(
-        select(table.group_key)
-        .where(table.project_id == home.project_id, table.group_type_index == -1)
-        .order_by(table.group_key)
+        select(table.distinct_id)
+        .where(table.project_id == home.project_id)
+        .order_by(table.distinct_id)
     )
-    return [row.group_key for row in rows]
+    return [row.distinct_id for row in rows]
 
 
 FLAGS = ("beta-feature", "multivariate-flag")
@@ -258,14 +257,6 @@ async def test_what_cannot_be_written_decides_the_one_answer(home: Home, flags: 
 
     assert {key: one.value for key, one in found.decisions.items()} == ON
     assert found.failed == frozenset()
-
-
-async def test_what_waits_is_no_group(home: Home, flags: None) -> None:
-    await ask(home, "other_id", "example_id")
-
-    assert await home.get("/groups_types/") == []
-    answer = await home.api.get("/groups/", params={"group_type_index": -1})
-    assert answer.status_code == 400
 
 
 async def test_two_separate_persons_both_keep_it(home: Home, flags: None) -> None:

@@ -1,7 +1,7 @@
 """Tables beside the flags: identities kept over a login, keys that read definitions, changes
 that are to be made at a given time, and checks of rollback conditions."""
 
-from sqlalchemy import Column, ForeignKey, Index, PrimaryKeyConstraint, String, Table, Text
+from sqlalchemy import Column, ForeignKey, Index, Integer, PrimaryKeyConstraint, String, Table, Text
 
 from fanion.db.columns import Json, UtcDateTime
 from fanion.db.tables import ID, metadata
@@ -16,6 +16,19 @@ flag_continuity = Table(
     Column("flag_key", String(400), nullable=False),
     Column("hash_key", Text, nullable=False),
     PrimaryKeyConstraint("person_id", "flag_key"),
+)
+
+# Of distinct ids that no person owns yet. hash_keys: flag key → the distinct id whose hash decides
+# it; size_bytes: of the row, for the limit of a project.
+waiting_identities = Table(
+    "waiting_identities",
+    metadata,
+    Column("project_id", ID, nullable=False),
+    Column("distinct_id", Text, nullable=False),
+    Column("hash_keys", Json, nullable=False),
+    Column("size_bytes", Integer, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    PrimaryKeyConstraint("project_id", "distinct_id"),
 )
 
 # At most one a project. Only its hash is kept; it reads flag definitions and nothing else.

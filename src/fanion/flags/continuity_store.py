@@ -37,7 +37,7 @@ _OF_PERSONS = (
 )
 _waiting = waiting_rows().subquery().c
 _OF_IDS = _OF_PERSONS.union_all(
-    select(_waiting.group_key, null().cast(Text), null().cast(Text), _waiting.text)
+    select(_waiting.distinct_id, null().cast(Text), null().cast(Text), _waiting.text)
 )
 _OWNED = (
     select(_link.distinct_id)

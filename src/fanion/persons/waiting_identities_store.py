@@ -1,8 +1,5 @@
 """Identities that flags keep for distinct ids without a person, until one owns the id.
 
-They lie among the groups, under a type index that no group type has: one row for each project and
-distinct id. Its properties are {flag key: hash key}, its version is its size in bytes.
-
 source: flags.md section 9, "Ids without a person yet"
 """
 
@@ -11,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
-from typing import Final, Never
+from typing import Never
 
 import msgspec
 import structlog
@@ -20,7 +17,6 @@ from sqlalchemy import (
     Connection,
     Select,
     Text,
-    and_,
     bindparam,
     delete,
     exists,
@@ -32,8 +28,8 @@ from sqlalchemy import (
 
 from fanion.db.bulk import IDS_MAX
 from fanion.db.engine import Records, RecordsUnavailable
-from fanion.db.flag_tables import flag_continuity
-from fanion.db.tables import groups, person_distinct_ids, projects
+from fanion.db.flag_tables import flag_continuity, waiting_identities
+from fanion.db.tables import person_distinct_ids, projects
 from fanion.db.upsert import upsert
 
 SWEEP_EVERY_S = 60.0
@@ -44,9 +40,8 @@ PROJECT_BYTES_MAX = 32 * 2**20
 TRIM_AFTER_BYTES = PROJECT_BYTES_MAX // 32
 ROW_BYTES = 200  # of a row and its index entry, beside the id and the identities
 
-_INDEX: Final = -1
-_row, _link = groups.c, person_distinct_ids.c
-_text = type_coerce(_row.properties, Text).label("text")
+_row, _link = waiting_identities.c, person_distinct_ids.c
+_text = type_coerce(_row.hash_keys, Text).label("text")
 _decode = msgspec.json.Decoder(dict[str, str]).decode
 
 # Flag key → the distinct id whose hash decides it.
@@ -63,10 +58,9 @@ class Waiting:
 def waiting_rows() -> Select[tuple[str, str]]:
     """(distinct id, text for `read_waiting`); binds `in_project` and `distinct_ids`"""
     return (
-        select(_row.group_key, _text)
+        select(_row.distinct_id, _text)
         .where(_row.project_id == bindparam("in_project"))
-        .where(_row.group_type_index == _INDEX)
-        .where(_row.group_key.in_(bindparam("distinct_ids", expanding=True)))
+        .where(_row.distinct_id.in_(bindparam("distinct_ids", expanding=True)))
     )
 
 
@@ -95,21 +89,22 @@ def _insert_empty(connection: Connection, rows: Sequence[Waiting], now: datetime
     values = [
         {
             "project_id": one.project_id,
-            "group_type_index": _INDEX,
-            "group_key": one.distinct_id,
-            "properties": {},
+            "distinct_id": one.distinct_id,
+            "hash_keys": {},
+            "size_bytes": 0,
             "created_at": now,
-            "version": 0,
         }
         for one in rows
     ]
-    connection.execute(upsert(connection.dialect, groups).on_conflict_do_nothing(), values)
+    connection.execute(
+        upsert(connection.dialect, waiting_identities).on_conflict_do_nothing(), values
+    )
 
 
 def _add(connection: Connection, project_id: int, rows: Sequence[Waiting]) -> int:
     asked = {"in_project": project_id, "distinct_ids": [one.distinct_id for one in rows]}
-    locked = connection.execute(waiting_rows().order_by(_row.group_key).with_for_update(), asked)
-    kept = {row.group_key: _decode(row.text) for row in locked}
+    locked = connection.execute(waiting_rows().order_by(_row.distinct_id).with_for_update(), asked)
+    kept = {row.distinct_id: _decode(row.text) for row in locked}
     written = 0
     for one in rows:
         former = kept.get(one.distinct_id)
@@ -119,19 +114,21 @@ def _add(connection: Connection, project_id: int, rows: Sequence[Waiting]) -> in
         size = ROW_BYTES + len(one.distinct_id.encode()) + len(msgspec.json.encode(merged))
         written += size
         connection.execute(
-            update(groups)
-            .where(_of_project(project_id), _row.group_key == one.distinct_id)
-            .values(properties=merged, version=size)
+            update(waiting_identities)
+            .where(_of_project(project_id), _row.distinct_id == one.distinct_id)
+            .values(hash_keys=merged, size_bytes=size)
         )
     return written
 
 
 def trim_waiting(connection: Connection, project_id: int, bytes_max: int) -> None:
     """Drop the oldest ones that do not fit."""
-    upto = func.sum(_row.version).over(order_by=(_row.created_at.desc(), _row.group_key))
-    sized = select(_row.group_key, upto.label("upto")).where(_of_project(project_id)).subquery()
-    beyond = select(sized.c.group_key).where(sized.c.upto > bytes_max)
-    connection.execute(delete(groups).where(_of_project(project_id), _row.group_key.in_(beyond)))
+    upto = func.sum(_row.size_bytes).over(order_by=(_row.created_at.desc(), _row.distinct_id))
+    sized = select(_row.distinct_id, upto.label("upto")).where(_of_project(project_id)).subquery()
+    beyond = select(sized.c.distinct_id).where(sized.c.upto > bytes_max)
+    connection.execute(
+        delete(waiting_identities).where(_of_project(project_id), _row.distinct_id.in_(beyond))
+    )
 
 
 # ── Written by ingestion ─────────────────────────────────────────────────────────────────
@@ -152,21 +149,21 @@ def adopt_waiting(
         return
     for start in range(0, len(distinct_ids), IDS_MAX):
         some = distinct_ids[start : start + IDS_MAX]
-        _adopt(connection, project_id, _owned(project_id).where(_row.group_key.in_(some)))
+        _adopt(connection, project_id, _owned(project_id).where(_row.distinct_id.in_(some)))
 
 
 def _owned(project_id: int) -> Select[tuple[str, str, int]]:
     """The oldest first. Rows that evaluation holds are left to the next sweep: waiting for them
     here, with persons locked, could be a deadlock."""
     return (
-        select(_row.group_key, _text, _link.person_id)
+        select(_row.distinct_id, _text, _link.person_id)
         .join(
             person_distinct_ids,
-            (_link.project_id == _row.project_id) & (_link.distinct_id == _row.group_key),
+            (_link.project_id == _row.project_id) & (_link.distinct_id == _row.distinct_id),
         )
         .where(_of_project(project_id))
-        .order_by(_row.created_at, _row.group_key)
-        .with_for_update(of=groups, skip_locked=True)
+        .order_by(_row.created_at, _row.distinct_id)
+        .with_for_update(of=waiting_identities, skip_locked=True)
     )
 
 
@@ -185,13 +182,13 @@ def _adopt(connection: Connection, project_id: int, owned: Select[tuple[str, str
     if records:
         statement = upsert(connection.dialect, flag_continuity).on_conflict_do_nothing()
         connection.execute(statement, records)
-    forget_waiting(connection, project_id, [row.group_key for row in rows])
+    forget_waiting(connection, project_id, [row.distinct_id for row in rows])
 
 
 def forget_waiting(connection: Connection, project_id: int, distinct_ids: Sequence[str]) -> None:
     for start in range(0, len(distinct_ids), IDS_MAX):
-        some = _row.group_key.in_(distinct_ids[start : start + IDS_MAX])
-        connection.execute(delete(groups).where(_of_project(project_id), some))
+        some = _row.distinct_id.in_(distinct_ids[start : start + IDS_MAX])
+        connection.execute(delete(waiting_identities).where(_of_project(project_id), some))
 
 
 # ── Swept ────────────────────────────────────────────────────────────────────────────────
@@ -209,7 +206,7 @@ async def sweep_for_ever(records: Records, now: Callable[[], datetime]) -> Never
 async def sweep_waiting(records: Records, now: Callable[[], datetime]) -> None:
     """Drop what is too old. Adopt what was written at the moment when the person was created,
     which on PostgreSQL neither of the two transactions can see."""
-    of_project = exists().where(_row.project_id == projects.c.id, _row.group_type_index == _INDEX)
+    of_project = exists().where(_row.project_id == projects.c.id)
     waiting = await records.fetch(select(projects.c.id).where(of_project).order_by(projects.c.id))
     for row in waiting:
         async with records.write() as connection:
@@ -218,8 +215,10 @@ async def sweep_waiting(records: Records, now: Callable[[], datetime]) -> None:
 
 def _sweep(connection: Connection, project_id: int, before: datetime) -> None:
     adopt_waiting(connection, project_id)
-    connection.execute(delete(groups).where(_of_project(project_id), _row.created_at <= before))
+    connection.execute(
+        delete(waiting_identities).where(_of_project(project_id), _row.created_at <= before)
+    )
 
 
 def _of_project(project_id: int) -> ColumnElement[bool]:
-    return and_(_row.project_id == project_id, _row.group_type_index == _INDEX)
+    return _row.project_id == project_id
