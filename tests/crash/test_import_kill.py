@@ -9,7 +9,7 @@ from tests.command import fanion
 from tests.preloaded import PreloadedServer
 
 FLAGS = 300
-PAYLOAD = "x" * 20_000  # so that much is on disk before the end
+PAYLOAD = f'"{"x" * 20_000}"'  # so that much is on disk before the end
 WRITTEN_BYTES = 2_000_000
 
 
@@ -17,7 +17,7 @@ def test_an_import_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
     server = PreloadedServer(tmp_path / "data")
     server.setup()
     filters = {"groups": [{"rollout_percentage": 50}], "payloads": {"true": PAYLOAD}}
-    flags = [{"key": f"flag {n}", "filters": filters} for n in range(FLAGS)]
+    flags = [{"key": f"flag-{n}", "filters": filters} for n in range(FLAGS)]
     file = tmp_path / "project.json"
     file.write_bytes(json.encode({"format": "fanion-project", "version": 1, "flags": flags}))
     arguments = ("import", "--project", "1", str(file))
