@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from fanion.forwarded import EVERYONE, Network, read_networks
+from fanion.forwarded import EVERYONE, Network, is_base_url, read_networks
 
 PREFIX = "FANION_"
 # Variables with the prefix that are not settings: what the test suite is told.
@@ -90,6 +90,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise ValueError(
                 "TRUST_FORWARDED_FOR is replaced by FANION_TRUSTED_PROXIES; remove the former"
             )
+        _require_public_url(self.public_url)
         _require_scheme("DATABASE_URL", self.database_url, ("sqlite", "postgresql", "postgres"))
         _require_scheme("EVENTS_URL", self.events_url, ("chdb", "clickhouse", "clickhouses"))
 
@@ -227,6 +228,20 @@ def _decode(kind: type, value: Any) -> Any:
 def _require_scheme(name: str, url: str, schemes: tuple[str, ...]) -> None:
     if url and url.partition("://")[0].partition("+")[0] not in schemes:
         raise ValueError(f"{name} must begin with {' or '.join(f'{s}://' for s in schemes)}")
+
+
+def _require_public_url(url: str) -> None:
+    """raises: ValueError, which repeats nothing that may be a password"""
+    if "@" in url.partition("://")[2].partition("/")[0]:
+        raise ValueError("PUBLIC_URL must not hold a user name or a password")
+    if "?" in url or "#" in url:
+        raise ValueError("PUBLIC_URL must have no query (?) and no fragment (#)")
+    if url and not is_base_url(url):
+        got = "" if "@" in url else f", got {url!r}"
+        raise ValueError(
+            "PUBLIC_URL must be an address such as https://fanion.example.com or "
+            f"https://example.com/fanion{got}"
+        )
 
 
 def _sentence(error: str, values: Mapping[str, Any]) -> str:

@@ -124,6 +124,38 @@ class TrustedProxies:
         return any(parsed in network for network in self.networks)
 
 
+class BaseUrl(NamedTuple):
+    """What absolute links begin with.
+
+    public_url: the operator's own, which wins; "" for none
+    host:       for a request that names none, as HTTP/1.0 may; maybe with a port
+    """
+
+    proxies: TrustedProxies
+    public_url: str = ""
+    host: str = "localhost"
+
+    def of(self, peer: str, headers: Headers, scheme: str = "http") -> str:
+        """Scheme, host and the prefix of paths, without a slash at its end.
+
+        peer:   the address of the connection, maybe with its port
+        scheme: that of the connection; it and `Host` count where no trusted proxy tells others
+        """
+        if self.public_url:
+            return self.public_url.rstrip("/")
+        told = self.proxies.base(peer, headers)
+        host = told.host or headers.get("host") or self.host
+        return f"{told.scheme or scheme}://{host}{told.prefix}"
+
+
+def is_base_url(url: str) -> bool:
+    """Whether it is an http or https address with a host, and at most a path."""
+    scheme, separator, rest = url.partition("://")
+    host, slash, path = rest.partition("/")
+    is_path = not path.strip("/") or bool(_prefix(slash + path))
+    return bool(separator and _scheme(scheme) and _host(host) and is_path)
+
+
 def _tells(headers: Headers) -> bool:
     """Asked of each request: a loop over the names takes four times as long."""
     get = headers.get

@@ -35,6 +35,7 @@ from fanion.persons.changes_store import PersonChanges
 from fanion.projects.organizations_api import Organizations, OrganizationsApi
 from fanion.projects.roles_api import RoleMembershipsApi, RolesApi
 from fanion.projects.secret_keys_api import SecretKeysApi
+from fanion.public_parts import management_base_url
 from fanion.server.hot_operations import HOT_OPERATIONS
 from fanion.server.management import Management
 from fanion.webhook_parts import WEBHOOK_CONTROLLERS, WebhookParts
@@ -91,9 +92,7 @@ def build_management(parts: ManagementParts) -> Management:
         dependencies=_of_flags(parts) | _of_data(parts) | {"records": ingestion.records},
         body_bytes_max=settings.body_bytes_max,
         upload_bytes_max=settings.upload_bytes_max,
-        # The address of the public answers nothing of this where management has its own.
-        public_url="" if settings.management_listen else settings.public_url,
-        proxies=flags.proxies,
+        base_url=management_base_url(settings, flags.proxies),
         decoding=flags.decoding,
         answered_elsewhere=HOT_OPERATIONS,
     )

@@ -15,7 +15,7 @@ from fanion.db.migrate import migrate
 from fanion.errors import Unavailable
 from fanion.flag_parts import FlagParts, build_flag_parts, kept_flags, located
 from fanion.flags.decide import nowhere
-from fanion.forwarded import TrustedProxies
+from fanion.forwarded import BaseUrl, TrustedProxies
 from fanion.geoip import GeoIp
 from fanion.ingest.capture import CaptureEndpoints, OwnRoom, Room
 from fanion.ingest.store import ingested_upto
@@ -126,6 +126,13 @@ def opening_application(settings: Settings, public: PublicParts, lines: LineWrit
         telemetry(settings, public.metrics, lines, public.flags.proxies),
         settings.body_bytes_max,
     )
+
+
+def management_base_url(settings: Settings, proxies: TrustedProxies) -> BaseUrl:
+    """The public address answers nothing of management where that has its own."""
+    if settings.management_listen:
+        return BaseUrl(proxies, host=settings.management_url.removeprefix("http://"))
+    return BaseUrl(proxies, settings.public_url, settings.local_address.removeprefix("http://"))
 
 
 def telemetry(

@@ -5,14 +5,16 @@ import re
 from base64 import b64encode
 from collections.abc import AsyncIterator, Iterator
 from hashlib import sha256
+from html import escape
 from threading import get_ident
 from typing import Any
 
 import pytest
 
 from fanion.db.engine import open_records
+from fanion.forwarded import BaseUrl, TrustedProxies, read_networks
 from fanion.server.docs import DescribedApi
-from tests.management import Workspace, open_workspace
+from tests.management import BASE_URL, Workspace, open_workspace
 
 
 @pytest.fixture
@@ -132,7 +134,8 @@ async def test_the_page_for_people_names_every_operation_and_loads_nothing(
         path = name.partition(" ")[2]
         assert f">{path}</code>" in response.text
         assert operation["summary"].replace("'", "&#x27;") in response.text
-    assert re.findall(r"<script|<link|<img|@import|//[a-z]", response.text) == []
+    assert re.findall(r"<script|<link|<img|@import", response.text) == []
+    assert set(re.findall(r"//[a-z.]+", response.text)) == {"//fanion.test"}
 
 
 async def test_the_page_may_do_nothing_but_be_read(workspace: Workspace) -> None:
@@ -170,6 +173,36 @@ async def test_no_answer_passes_for_another_kind(
 
     assert response.status_code == status
     assert response.headers.get_list("x-content-type-options") == ["nosniff"]
+
+
+FORWARDED = {
+    "x-forwarded-proto": "https",
+    "x-forwarded-host": "example.com",
+    "x-forwarded-prefix": "/a&b",
+}
+
+
+@pytest.mark.parametrize(
+    ("trusted", "base"), [("127.0.0.1", "https://example.com/a&b"), ("10.0.0.1", BASE_URL)]
+)
+async def test_the_document_and_the_page_name_the_address_that_was_asked(
+    sqlite_url: str, trusted: str, base: str
+) -> None:
+    base_url = BaseUrl(TrustedProxies(read_networks(trusted)))
+    records = await open_records(sqlite_url)
+    async with open_workspace(records, base_url=base_url) as opened, opened.client_with(None) as me:
+        schema = await me.get("/api/schema/", headers=FORWARDED)
+        page = await me.get("/api/docs/", headers=FORWARDED)
+        direct = await me.get("/api/docs/", headers={"host": "fanion.internal"})
+    await records.close()
+
+    assert schema.json()["servers"] == [{"url": base}]
+    assert f'<a href="{escape(base)}/api/schema/">' in page.text
+    assert f"{escape(base)}/api/projects/" in page.text
+    assert '<a href="http://fanion.internal/api/schema/">' in direct.text
+    assert page.headers["etag"] != direct.headers["etag"]
+    for answer in (schema, page, direct):
+        assert "{base_url}" not in answer.text
 
 
 @pytest.mark.parametrize("path", ["/api/docs/", "/api/schema/"])

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from fanion.db.engine import Records
-from fanion.forwarded import EVERYONE, TrustedProxies, read_networks
+from fanion.forwarded import EVERYONE, BaseUrl, TrustedProxies, read_networks
 from fanion.projects.model import Level
 from fanion.projects.store import FIRST_ORGANIZATION
 from tests.management import (
@@ -177,7 +177,7 @@ async def test_page_links_name_what_a_trusted_proxy_forwards(
     records: Records, trusted: str, headers: dict[str, str], base: str
 ) -> None:
     proxies = TrustedProxies(read_networks(trusted))
-    async with open_workspace(records, proxies=proxies) as workspace:
+    async with open_workspace(records, base_url=BaseUrl(proxies)) as workspace:
         await workspace.client.post("/api/projects/", json={"name": "Two"})
         response = await workspace.client.get("/api/projects/?limit=1", headers=headers)
 
@@ -185,8 +185,8 @@ async def test_page_links_name_what_a_trusted_proxy_forwards(
 
 
 async def test_page_links_name_the_operators_address(records: Records) -> None:
-    public_url, proxies = "https://a.example.com/", TrustedProxies(EVERYONE)
-    async with open_workspace(records, public_url=public_url, proxies=proxies) as workspace:
+    base_url = BaseUrl(TrustedProxies(EVERYONE), "https://a.example.com/")
+    async with open_workspace(records, base_url=base_url) as workspace:
         await workspace.client.post("/api/projects/", json={"name": "Two"})
         response = await workspace.client.get("/api/projects/?limit=1", headers=FORWARDED)
 

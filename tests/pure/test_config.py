@@ -106,6 +106,23 @@ WRONG: dict[str, tuple[dict[str, str], str]] = {
         "FANION_DECIDE_STORE_TIMEOUT_S must be greater than 0",
     ),
     "negative time": ({"FANION_SHUTDOWN_S": "-1"}, "FANION_SHUTDOWN_S must not be negative"),
+    "a public address of another scheme": (
+        {"FANION_PUBLIC_URL": "ftp://fanion.example.com"},
+        "FANION_PUBLIC_URL must be an address such as https://fanion.example.com or "
+        "https://example.com/fanion, got 'ftp://fanion.example.com'",
+    ),
+    "a public address with a password": (
+        {"FANION_PUBLIC_URL": "https://ann:s3cret@fanion.example.com"},
+        "FANION_PUBLIC_URL must not hold a user name or a password",
+    ),
+    "a public address with a query": (
+        {"FANION_PUBLIC_URL": "https://fanion.example.com/?a=1"},
+        "FANION_PUBLIC_URL must have no query (?) and no fragment (#)",
+    ),
+    "a public address with a fragment": (
+        {"FANION_PUBLIC_URL": "https://fanion.example.com/#top"},
+        "FANION_PUBLIC_URL must have no query (?) and no fragment (#)",
+    ),
     "records": (
         {"FANION_DATABASE_URL": "mysql://h/d"},
         "FANION_DATABASE_URL must begin with sqlite:// or postgresql:// or postgres://",
@@ -185,6 +202,36 @@ def test_management_is_reached_where_it_is_listened_on() -> None:
 
     assert read_settings(public).management_url == "https://fanion.example"
     assert read_settings(apart).management_url == "http://127.0.0.1:8001"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://a",
+        "https://fanion.example.com",
+        "https://example.com/fanion/",
+        "HTTP://[::1]:80/a/b",
+    ],
+)
+def test_a_public_address_may_have_a_port_and_a_path(url: str) -> None:
+    assert read_settings({"FANION_PUBLIC_URL": url}).address == url.rstrip("/")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("fanion.example.com", "//fanion.example.com", "https:fanion.example.com", "https://"),
+        *("https:///fanion", "https://a b", "https://a:port", "https://a:70000", "https://a\n"),
+        *("https://a/../b", "https://a//b", "https://a/<b>", 'https://a/"b"', "javascript://a/b\n"),
+        *("https://bücher.example", "https://[::1", "https:ann:s3cret@a", "x://a/ann:s3cret@a"),
+    ],
+)
+def test_a_public_address_that_is_none_is_refused(url: str) -> None:
+    with pytest.raises(SettingsError, match=r"^FANION_PUBLIC_URL must be an address") as raised:
+        read_settings({"FANION_PUBLIC_URL": url})
+
+    assert "s3cret" not in str(raised.value)
+    assert "\n" not in str(raised.value)
 
 
 @pytest.mark.parametrize(

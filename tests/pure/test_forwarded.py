@@ -11,6 +11,7 @@ from fanion.forwarded import (
     HOPS_MAX,
     PREFIX_CHARS_MAX,
     Base,
+    BaseUrl,
     TrustedProxies,
     address_of,
     read_address,
@@ -232,6 +233,30 @@ def test_every_header_of_a_stranger_is_noticed(name: str) -> None:
     proxies.client_address(STRANGER, headers)
     proxies.base("203.0.113.9", headers)
     assert noticed == ["203.0.113.9"] * 2
+
+
+@pytest.mark.parametrize(
+    ("peer", "headers", "public_url", "found"),
+    [
+        (PROXY, {}, "", "http://localhost:1"),
+        (PROXY, {"host": "a:80"}, "", "http://a:80"),
+        (PROXY, {"host": "a", "x-forwarded-prefix": "/b/"}, "", "http://a/b"),
+        (STRANGER, {"host": "a", "x-forwarded-prefix": "/b"}, "", "http://a"),
+        (
+            PROXY,
+            {"host": "a", "x-forwarded-host": "c", "x-forwarded-proto": "https"},
+            "",
+            "https://c",
+        ),
+        (PROXY, {"host": "a", "x-forwarded-prefix": "/b"}, "https://d/e/", "https://d/e"),
+    ],
+)
+def test_links_begin_with_where_the_client_is(
+    peer: str, headers: dict[str, str], public_url: str, found: str
+) -> None:
+    base_url = BaseUrl(TrustedProxies(read_networks(TRUSTED)), public_url, "localhost:1")
+
+    assert base_url.of(peer, Headers(headers)) == found
 
 
 def test_networks_are_shown_as_they_are_written() -> None:

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from fanion.decoding import Decoding
 from fanion.errors import BodyTooLarge, ParseError
+from fanion.forwarded import BaseUrl
 from fanion.json_pieces import DECODED_BYTES_MAX
 from fanion.projects.model import Principal, Project, User
 from fanion.rest.body import Body, read_body, read_texts
@@ -57,15 +58,10 @@ class ManagementRequest(Request[User, Principal, State]):
 
     @property
     def origin(self) -> str:
-        """Scheme, host and the prefix of paths; what a trusted proxy tells wins, the operator's own
-        setting over both."""
-        settings = self.app.state
-        if settings.public_url:
-            return str(settings.public_url).rstrip("/")
+        """What absolute links begin with."""
+        base_url: BaseUrl = self.app.state.base_url
         client = self.scope["client"]  # that of the connection
-        told = settings.proxies.base(client[0] if client else "", self.headers)
-        scheme = told.scheme or self.scope["scheme"]
-        return f"{scheme}://{told.host or self.headers.get('host', '')}{told.prefix}"
+        return base_url.of(client[0] if client else "", self.headers, self.scope["scheme"])
 
     async def values(self) -> Body:
         """The decoded body; while it is not known who asks, of a large one what may say so. Raises

@@ -32,7 +32,8 @@ pre { background: var(--soft); padding: .75rem; overflow-x: auto; }
 
 _INTRODUCTION = """
 <p>Send a personal API key with every request. A failure of any kind has one shape.
-The machine-readable description is at <a href="/api/schema/">/api/schema/</a>.</p>
+The machine-readable description is at <a href="{base_url}/api/schema/">{base_url}/api/schema/</a>.
+</p>
 <pre>curl -H 'Authorization: Bearer &lt;personal API key&gt;' {base_url}/api/projects/
 
 {"type": "validation_error", "code": "required",
@@ -48,11 +49,21 @@ CONTENT_SECURITY_POLICY = (
 )
 
 
+# In the document and the page, for the address that the client uses, which `Page.at` puts there.
+BASE_URL = "{base_url}"
+
+
 class Page(Struct, frozen=True):
-    """etag: of these bytes"""
+    """etag: of these bytes; written: how a text is written in them"""
 
     body: bytes
     etag: str
+    written: Callable[[str], bytes]
+
+    def at(self, base_url: str) -> "Page":
+        """As a client is to see it that reaches the server there."""
+        body = self.body.replace(BASE_URL.encode(), self.written(base_url))
+        return Page(body, _etag(self.etag.encode() + base_url.encode()), self.written)
 
 
 class Pages(Struct, frozen=True):
@@ -82,13 +93,25 @@ class DescribedApi:
         return making.cancelled() or making.exception() is not None
 
     def _make(self) -> Pages:
-        schema = self._describe()
+        schema = {**self._describe(), "servers": [{"url": BASE_URL}]}
         documentation = documentation_page(schema).encode()
-        return Pages(_page(msgspec.json.encode(schema)), _page(documentation))
+        return Pages(_page(msgspec.json.encode(schema), _in_json), _page(documentation, _in_html))
 
 
-def _page(body: bytes) -> Page:
-    return Page(body, f'"{sha256(body).hexdigest()[:32]}"')
+def _page(body: bytes, written: Callable[[str], bytes]) -> Page:
+    return Page(body, _etag(body), written)
+
+
+def _etag(of: bytes) -> str:
+    return f'"{sha256(of).hexdigest()[:32]}"'
+
+
+def _in_json(text: str) -> bytes:
+    return msgspec.json.encode(text)[1:-1]
+
+
+def _in_html(text: str) -> bytes:
+    return escape(text).encode()
 
 
 def documentation_page(schema: dict[str, Any]) -> str:

@@ -13,7 +13,7 @@ from litestar.openapi import OpenAPIConfig
 from litestar.types import Message, Scope
 
 from fanion.decoding import Decoding
-from fanion.forwarded import TrustedProxies
+from fanion.forwarded import BaseUrl, TrustedProxies
 from fanion.http import is_known_version
 from fanion.projects.api import PersonalKeysApi, ProjectsApi, UsersApi
 from fanion.projects.auth import Authentication
@@ -38,8 +38,7 @@ class Management:
 
     controllers:     of the other domains; `fanion.rest` says how they are written
     dependencies:    by the name under which handlers ask for them, typed by their class
-    public_url:      where clients reach this server; empty means the host they asked
-    proxies:         those whose word counts for scheme, host and prefix
+    base_url:        where clients reach this server
     answered_elsewhere: paths of the API that hot routes answer, for the document
     """
 
@@ -51,8 +50,7 @@ class Management:
     body_bytes_max: int = BODY_BYTES_MAX
     upload_bytes_max: int = UPLOAD_BYTES_MAX
     decoding: Decoding = field(default_factory=Decoding)
-    public_url: str = ""
-    proxies: TrustedProxies = field(default_factory=TrustedProxies)
+    base_url: BaseUrl = field(default_factory=lambda: BaseUrl(TrustedProxies()))
     answered_elsewhere: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -98,6 +96,7 @@ async def _documentation(request: ManagementRequest) -> Response[bytes]:
 
 
 def _served(request: ManagementRequest, page: Page, kind: MediaType) -> Response[bytes]:
+    page = page.at(request.origin)
     headers = {"etag": page.etag, "cache-control": "no-cache"}
     if is_known_version(request.headers.get("if-none-match"), page.etag):
         return Response(b"", status_code=304, headers=headers)
@@ -132,8 +131,7 @@ def _application(parts: Management, openapi: OpenAPIConfig | None) -> Litestar:
     app.state.body_bytes_max = parts.body_bytes_max
     app.state.upload_bytes_max = parts.upload_bytes_max
     app.state.decoding = parts.decoding
-    app.state.public_url = parts.public_url
-    app.state.proxies = parts.proxies
+    app.state.base_url = parts.base_url
     return app
 
 
