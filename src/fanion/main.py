@@ -23,7 +23,7 @@ from fanion.insight_parts import build_insight_parts
 from fanion.logs import LineWriter
 from fanion.management_parts import ManagementParts, build_management
 from fanion.persons.waiting_identities_store import sweep_for_ever
-from fanion.public_parts import PublicParts, check_records, telemetry
+from fanion.public_parts import PublicParts, check_records, landing_page, telemetry
 from fanion.server.application import Application
 from fanion.server.management import management_app
 from fanion.server.probes import OK, Check, Checked, Probes, State
@@ -112,7 +112,11 @@ def _application(
         partial(_measure, public, consumers),
     )
     return Application(
-        public_routes(public.capture, public.flags.endpoints, probes),
+        public_routes(
+            public.capture,
+            public.flags.endpoints,
+            landing_page(settings, probes, public.flags.proxies),
+        ),
         management_app(build_management(management)),
         telemetry(settings, public.metrics, lines, public.flags.proxies),
         settings.body_bytes_max,

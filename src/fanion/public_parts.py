@@ -25,6 +25,7 @@ from fanion.log.sqlite import open_sqlite_log
 from fanion.logs import LineWriter
 from fanion.metrics import Metrics
 from fanion.server.application import Application
+from fanion.server.landing_page import LandingPage
 from fanion.server.probes import OK, Checked, Probes, State
 from fanion.server.public import public_routes
 from fanion.server.telemetry import Telemetry
@@ -120,12 +121,18 @@ def opening_application(settings: Settings, public: PublicParts, lines: LineWrit
 
     records = partial(check_records, public.records)
     probes = Probes({"records": records, "events": _opening}, public.metrics, _nothing)
+    page = landing_page(settings, probes, public.flags.proxies)
     return Application(
-        public_routes(public.capture, public.flags.endpoints, probes),
+        public_routes(public.capture, public.flags.endpoints, page),
         _refuse,
         telemetry(settings, public.metrics, lines, public.flags.proxies),
         settings.body_bytes_max,
     )
+
+
+def landing_page(settings: Settings, probes: Probes, proxies: TrustedProxies) -> LandingPage:
+    capture_url = settings.address if settings.management_listen else ""
+    return LandingPage(probes, management_base_url(settings, proxies), capture_url)
 
 
 def management_base_url(settings: Settings, proxies: TrustedProxies) -> BaseUrl:

@@ -16,7 +16,7 @@ from fanion.flags.kept_store import KeptFlags
 from fanion.http import Request, Response
 from fanion.logs import LineWriter
 from fanion.metrics import Metrics
-from fanion.public_parts import telemetry
+from fanion.public_parts import landing_page, telemetry
 from fanion.server.application import Application
 from fanion.server.probes import Checked, Probes, State
 from fanion.server.public import routes_without_stores
@@ -40,7 +40,9 @@ async def standby_application(
     try:
         probes = Probes({"records": _down}, metrics, _nothing)
         yield Application(
-            routes_without_stores(_refuse, parts.endpoints, probes),
+            routes_without_stores(
+                _refuse, parts.endpoints, landing_page(settings, probes, parts.proxies)
+            ),
             _refuse_management,
             telemetry(settings, metrics, lines, parts.proxies),
             settings.body_bytes_max,

@@ -1,7 +1,6 @@
 """The OpenAPI document as one page that needs nothing from elsewhere."""
 
 import asyncio
-from base64 import b64encode
 from collections.abc import Callable
 from hashlib import sha256
 from html import escape
@@ -10,6 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from fanion.server.html import content_security_policy, html_document
 from fanion.server.openapi import operations, resolve
 
 _STYLE = """
@@ -41,12 +41,7 @@ The machine-readable description is at <a href="{base_url}/api/schema/">{base_ur
 """
 
 
-# The page runs no script, loads nothing and stands in no frame; its own style is let in.
-_STYLE_HASH = b64encode(sha256(_STYLE.encode()).digest()).decode()
-CONTENT_SECURITY_POLICY = (
-    f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
+CONTENT_SECURITY_POLICY = content_security_policy(_STYLE)
 
 
 # In the document and the page, for the address that the client uses, which `Page.at` puts there.
@@ -121,18 +116,17 @@ def documentation_page(schema: dict[str, Any]) -> str:
     for path, method, operation in operations(schema):
         tag = (operation.get("tags") or ["Other"])[0]
         groups.setdefault(tag, []).append(_operation(path, method, operation, schemas))
-    title = escape(f"{schema['info']['title']} API {schema['info']['version']}")
+    title = f"{schema['info']['title']} API {schema['info']['version']}"
     links = "".join(f'<a href="#{_anchor(tag)}">{escape(tag)}</a>' for tag in groups)
     sections = "".join(
         f'<section id="{_anchor(tag)}"><h2>{escape(tag)}</h2>{"".join(entries)}</section>'
         for tag, entries in groups.items()
     )
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{title}</title><style>{_STYLE}</style></head>"
-        f"<body><header><h1>{title}</h1>{_INTRODUCTION}<nav>{links}</nav></header>"
-        f"<main>{sections}</main></body></html>"
+    return html_document(
+        title,
+        _STYLE,
+        f"<header><h1>{escape(title)}</h1>{_INTRODUCTION}<nav>{links}</nav></header>"
+        f"<main>{sections}</main>",
     )
 
 

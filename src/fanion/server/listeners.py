@@ -3,11 +3,13 @@
 from dataclasses import replace
 
 from fanion.server.application import Application
+from fanion.server.public import LANDING_PATH
 from fanion.server.serve import HttpServer
 
-# Counts and times of everything are no business of the public.
-_MANAGERS_ONLY = "/metrics"
-_OF_MANAGEMENT = ("/api/", "/_", _MANAGERS_ONLY)
+# Counts and times of everything are no business of the public, which has no use for the links of
+# the landing page either.
+_MANAGERS_ONLY = frozenset({"/metrics", LANDING_PATH})
+_OF_MANAGEMENT = ("/api/", "/_")
 
 
 class Listeners:
@@ -36,12 +38,17 @@ class Listeners:
 
 def for_the_public(application: Application) -> Application:
     """Capture, flags and what else SDKs ask, and the probes of load balancers."""
-    routes = application.routes.only(lambda path: path.rstrip("/") != _MANAGERS_ONLY)
+    routes = application.routes.only(lambda path: not _is_managers_only(path))
     return replace(application, routes=routes, management=None)
 
 
 def for_managers(application: Application) -> Application:
-    """Everything below /api/, probes and metrics."""
-    return replace(
-        application, routes=application.routes.only(lambda path: path.startswith(_OF_MANAGEMENT))
+    """Everything below /api/, the landing page, probes and metrics."""
+    routes = application.routes.only(
+        lambda path: path.startswith(_OF_MANAGEMENT) or _is_managers_only(path)
     )
+    return replace(application, routes=routes)
+
+
+def _is_managers_only(path: str) -> bool:
+    return (path.rstrip("/") or "/") in _MANAGERS_ONLY

@@ -47,18 +47,19 @@ class Probes:
         return json_response({"status": "ok"})
 
     async def ready(self, _: Request) -> Response:
-        """503 with the states while a store is out of reach or the log is full.
-
-        Requests that come while the stores are asked share the answer: many strangers ask them no
-        more often than one.
-        """
-        if self._checking is None:
-            self._checking = asyncio.ensure_future(self._check())
-        found = await asyncio.shield(self._checking)
+        """503 with the states while a store is out of reach or the log is full."""
+        found = await self.check()
         failing = any(checked.state != State.OK for checked in found.values())
         checks = {name: checked.state for name, checked in found.items()}
         status = "not ready" if failing else "ready"
         return json_response({"status": status, "checks": checks}, 503 if failing else 200)
+
+    async def check(self) -> Mapping[str, Checked]:
+        """Requests that come while the stores are asked share the answer: many strangers ask them
+        no more often than one."""
+        if self._checking is None:
+            self._checking = asyncio.ensure_future(self._check())
+        return await asyncio.shield(self._checking)
 
     async def exposition(self, _: Request) -> Response:
         await self.refresh()

@@ -13,10 +13,11 @@ from fanion.flags.ofrep_api import PREFIX as OFREP
 from fanion.flags.ofrep_api import Ofrep
 from fanion.http import Endpoint
 from fanion.ingest.capture import CaptureEndpoints
-from fanion.server.probes import Probes
+from fanion.server.landing_page import LandingPage
 from fanion.server.routes import Route, Routes
 
 CAPTURE_PATHS = ("/capture", "/batch", "/e", "/i/v0/e", "/track", "/i/v0/ai/batch")
+LANDING_PATH = "/"
 # Products beside this one: their clients hear that all is well, and nothing is stored.
 DISCARDED_PATHS = ("/s", "/i/v1/logs", "/i/v1/metrics")
 _FLAGS_OF_A_PROJECT = "/api/projects/"
@@ -30,8 +31,8 @@ class FlagEndpoints:
     browser: BrowserConfig
 
 
-def public_routes(capture: CaptureEndpoints, flags: FlagEndpoints, probes: Probes) -> Routes:
-    table = {**capture_routes(capture), **flag_routes(flags), **probe_routes(probes)}
+def public_routes(capture: CaptureEndpoints, flags: FlagEndpoints, page: LandingPage) -> Routes:
+    table = {**capture_routes(capture), **flag_routes(flags), **operator_routes(page)}
     return Routes(table, flag_patterns(flags))
 
 
@@ -56,11 +57,11 @@ def capture_routes(capture: CaptureEndpoints) -> Mapping[str, Route]:
     }
 
 
-def routes_without_stores(capture: Endpoint, flags: FlagEndpoints, probes: Probes) -> Routes:
+def routes_without_stores(capture: Endpoint, flags: FlagEndpoints, page: LandingPage) -> Routes:
     """While the records store cannot be opened: flags, and a refusal of everything else."""
     paths = (*CAPTURE_PATHS, *DISCARDED_PATHS, "/engage", "/i/v1/analytics/events")
     table = {path: Route("capture", capture) for path in paths}
-    table |= {**flag_routes(flags), **probe_routes(probes)}
+    table |= {**flag_routes(flags), **operator_routes(page)}
     return Routes(table, flag_patterns(flags))
 
 
@@ -113,8 +114,10 @@ def _single_flag(flags: FlagEndpoints) -> tuple[str, str, Route]:
     return f"{OFREP}/", "", Route("ofrep", flags.ofrep.single)
 
 
-def probe_routes(probes: Probes) -> Mapping[str, Route]:
+def operator_routes(page: LandingPage) -> Mapping[str, Route]:
+    probes = page.probes
     return {
+        LANDING_PATH: Route("landing_page", page.get, ("GET",), cors=False),
         "/_health": Route("health", probes.health, ("GET",), cors=False),
         "/_ready": Route("ready", probes.ready, ("GET",), cors=False),
         "/metrics": Route("metrics", probes.exposition, ("GET",), cors=False),
