@@ -1,6 +1,5 @@
 """The command `fanion`: reads flags and settings, calls, prints. Exit code 2 is a refusal."""
 
-import secrets
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
@@ -91,7 +90,7 @@ def setup(
     email: Annotated[str, typer.Option(help="The owner's e-mail address.")] = "admin@fanion.local",
     password: Annotated[
         str | None,
-        typer.Option(help="Shown by the process list; `-` is standard input. Made up by default."),
+        typer.Option(help="Shown by the process list; `-` is standard input. None by default."),
     ] = None,
     password_file: Annotated[
         Path | None, typer.Option(help="A file with the password; `-` is standard input.")
@@ -102,12 +101,12 @@ def setup(
     project: Annotated[str, typer.Option(help="The project's name.")] = "Default project",
     as_json: AsJson = False,
 ) -> None:
-    """Do what the first start does, and print the keys. Refuses when that has been done."""
+    """Do what the first start does, and print the keys. Refuses when that has been done. A password
+    is kept as a hash for a later version; this one has no sign-in."""
     if not 1 <= len(project) <= NAME_CHARS_MAX:
         refuse(f"--project: the name must have 1 to {NAME_CHARS_MAX} characters.")
     given = given_password(password, password_file, from_stdin=password_stdin)
-    chosen = given or secrets.token_urlsafe(12)
-    wanted = Installation(email=email, first_name="Admin", password=chosen, project=project)
+    wanted = Installation(email=email, first_name="Admin", password=given, project=project)
 
     async def work(records: Records) -> dict[str, Any]:
         made = await Projects(ProjectStore(records)).setup(wanted, utc_now())
@@ -117,8 +116,6 @@ def setup(
             "project_api_key": made.project.api_token,
             "personal_api_key": made.personal_key,
             "email": made.user.email,
-            # Who gave one knows it.
-            **({} if given else {"password": chosen}),
         }
 
     try:

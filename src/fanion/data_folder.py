@@ -12,7 +12,7 @@ import structlog
 
 from fanion.config import Settings
 
-# Login and keys, when there was no terminal to tell them to.
+# The keys, when there was no terminal to tell them to.
 FIRST_START_FILE = "first-start.txt"
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO

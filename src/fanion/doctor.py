@@ -76,7 +76,7 @@ def _permissions(settings: Settings) -> Finding:
     found = open_to_others(settings)
     if not found:
         secrets = settings.data.resolve() / FIRST_START_FILE
-        advice = f"Login and keys lie in {secrets}; delete it." if secrets.exists() else ""
+        advice = f"The first keys lie in {secrets}; delete it." if secrets.exists() else ""
         return Finding("permissions", True, "only this user may read the data", advice)
     more = f" and {len(found) - 1} more" if len(found) > 1 else ""
     advice = "A start closes them; those of another user: chown, then chmod go= them."

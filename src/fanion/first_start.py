@@ -1,8 +1,6 @@
-"""The first start makes an organization with its owner, project and keys, and tells them once."""
+"""The first start makes an organization with its owner, project and keys, and tells these once."""
 
 import os
-import secrets
-from dataclasses import dataclass
 from pathlib import Path
 
 import structlog
@@ -16,29 +14,21 @@ from fanion.projects.operator_store import is_set_up
 from fanion.projects.store import AlreadySetUp, Installation, SetUp
 
 
-@dataclass(frozen=True, slots=True)
-class FirstStart:
-    """password: made up, told once"""
-
-    set_up: SetUp
-    password: str
-
-
-async def first_start(records: Records, projects: Projects) -> FirstStart | None:
-    """On an empty store: an organization with its owner, project and keys."""
+async def first_start(records: Records, projects: Projects) -> SetUp | None:
+    """On an empty store: an organization with its owner, project and keys. The owner has no
+    password: there is nothing to sign in to."""
     if await is_set_up(records):
         return None
-    password = secrets.token_urlsafe(12)
-    wanted = Installation(email="admin@fanion.local", first_name="Admin", password=password)
+    wanted = Installation(email="admin@fanion.local", first_name="Admin")
     try:
-        return FirstStart(await projects.setup(wanted, utc_now()), password)
+        return await projects.setup(wanted, utc_now())
     except AlreadySetUp:  # by another server, at the same moment
         return None
 
 
-def announcement(settings: Settings, made: FirstStart | None, *, to_terminal: bool) -> str:
-    """What is printed once everything is served. Login and keys go to a terminal; what else
-    standard output may be, a journal or a log that others read, only hears where they are."""
+def announcement(settings: Settings, made: SetUp | None, *, to_terminal: bool) -> str:
+    """What is printed once everything is served. Keys go to a terminal; what else standard output
+    may be, a journal or a log that others read, only hears where they are."""
     serves = f"Fanion serves on {settings.address}"
     if made is None or to_terminal:
         return serves if made is None else f"\n{serves}\n{_secrets(settings, made)}"
@@ -47,10 +37,8 @@ def announcement(settings: Settings, made: FirstStart | None, *, to_terminal: bo
         _write_private(path, f"{serves}\n{_secrets(settings, made)}")
     except OSError as error:
         structlog.get_logger().error("first_start_not_written", path=str(path), reason=str(error))
-        return f"{serves}\nLogin and keys could not be kept; `fanion keys create` makes a key."
-    return (
-        f"{serves}\nThis is the first start. Login and keys: {path} (delete it once you have them)"
-    )
+        return f"{serves}\nThe keys could not be kept; `fanion keys create` makes another one."
+    return f"{serves}\nThis is the first start. The keys: {path} (delete it once you have them)"
 
 
 def _write_private(path: Path, text: str) -> None:
@@ -63,17 +51,16 @@ def _write_private(path: Path, text: str) -> None:
         os.fsync(file)
 
 
-def _secrets(settings: Settings, made: FirstStart) -> str:
+def _secrets(settings: Settings, made: SetUp) -> str:
     address = settings.address
-    token = made.set_up.project.api_token
+    token = made.project.api_token
     events = f"{settings.management_url}/api/projects/@current/events/"
     return f"""
 This is the first start. Keep what follows, it is not shown again:
 
-  e-mail            {made.set_up.user.email}
-  password          {made.password}
+  owner             {made.user.email}
   project API key   {token}
-  personal API key  {made.set_up.personal_key}
+  personal API key  {made.personal_key}
 
 Capture a first event:
 
@@ -81,5 +68,5 @@ Capture a first event:
 
 and see it:
 
-  curl -H 'Authorization: Bearer {made.set_up.personal_key}' {events}
+  curl -H 'Authorization: Bearer {made.personal_key}' {events}
 """

@@ -1,6 +1,7 @@
 """What an operator meets: the first start, the commands, and every refusal in one line."""
 
 import asyncio
+import html
 import io
 import json
 import os
@@ -30,7 +31,7 @@ from fanion.cli import app
 from fanion.config import Settings
 from fanion.db.engine import open_records
 from fanion.db.tables import users
-from fanion.first_start import FirstStart, announcement
+from fanion.first_start import announcement
 from fanion.projects.model import Project, User
 from fanion.projects.passwords import password_matches
 from fanion.projects.store import SetUp
@@ -126,8 +127,8 @@ def test_the_first_start_tells_everything_once(fresh: RealServer) -> None:
     text = greeting(fresh)
 
     assert text.count(f"Fanion serves on {fresh.url}") == 1
-    assert said(text, "e-mail") == "admin@fanion.local"
-    assert len(said(text, "password")) >= 12
+    assert said(text, "owner") == "admin@fanion.local"
+    assert "password" not in text.lower()
     assert said(text, "project API key").startswith("phc_")
     assert said(text, "personal API key").startswith("phx_")
 
@@ -136,8 +137,8 @@ def test_what_is_printed_to_no_terminal_tells_no_secret(fresh: RealServer) -> No
     text, path = greeting(fresh), fresh.data / "first-start.txt"
     printed = fresh.log_path.read_text()
 
-    assert f"Login and keys: {path.resolve()}" in printed
-    for name in ("password", "project API key", "personal API key"):
+    assert f"The keys: {path.resolve()}" in printed
+    for name in ("project API key", "personal API key"):
         assert said(text, name) not in printed
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
@@ -176,13 +177,12 @@ def read_until(terminal: io.RawIOBase | io.FileIO, end: bytes) -> str:
 
 
 def test_a_file_that_cannot_be_written_costs_no_start(tmp_path: Path) -> None:
-    made = FirstStart(SET_UP, "s3cret")
     missing = Settings(data=tmp_path / "none")
 
     with capture_logs() as lines:
-        printed = announcement(missing, made, to_terminal=False)
+        printed = announcement(missing, SET_UP, to_terminal=False)
 
-    assert "could not be kept; `fanion keys create` makes a key" in printed
+    assert "could not be kept; `fanion keys create` makes another one" in printed
     assert "s3cret" not in printed + str(lines)
     assert [line["event"] for line in lines] == ["first_start_not_written"]
 
@@ -192,7 +192,7 @@ def test_a_link_is_not_written_through(tmp_path: Path) -> None:
     elsewhere.write_text("kept")
     (tmp_path / "first-start.txt").symlink_to(elsewhere)
 
-    announcement(Settings(data=tmp_path), FirstStart(SET_UP, "s3cret"), to_terminal=False)
+    announcement(Settings(data=tmp_path), SET_UP, to_terminal=False)
 
     assert elsewhere.read_text() == "kept"
     assert "s3cret" in (tmp_path / "first-start.txt").read_text()
@@ -212,6 +212,28 @@ def test_its_curl_lines_work_as_pasted(fresh: RealServer) -> None:
 
     assert (captured.code, captured.out, captured.err) == (0, '{"status":1}', "")
     assert [(event["event"], event["distinct_id"]) for event in results] == [("hello", "me")]
+
+
+def test_the_snippets_of_its_landing_page_work_as_pasted(fresh: RealServer) -> None:
+    page = plain_http.get(f"{fresh.url}/", headers={"accept": "text/html"}).text
+    codes = [html.unescape(code) for code in re.findall(r"<code>([^<]*)</code></pre>", page)]
+    [python] = [code for code in codes if code.startswith("from posthog ")]
+    [capture, flags] = [line for code in codes for line in code.split("\n\n") if "curl" in line]
+    token = said(greeting(fresh), "project API key")
+
+    sent = [run_as_pasted(line.replace("phc_…", token)) for line in (capture, flags)]
+    program = subprocess.run(
+        [sys.executable, "-c", python.replace("phc_…", token)],
+        capture_output=True,
+        text=True,
+        timeout=RUN_S,
+        check=False,
+    )
+
+    assert [(done.code, done.err) for done in sent] == [(0, ""), (0, "")]
+    assert sent[0].out == '{"status":1}'
+    assert json.loads(sent[1].out)["errorsWhileComputingFlags"] is False
+    assert (program.returncode, program.stderr) == (0, "")
 
 
 def test_its_keys_are_those_of_the_management_api(fresh: RealServer) -> None:
@@ -254,7 +276,7 @@ def test_the_next_start_tells_no_keys(fresh: RealServer) -> None:
     second = fresh.log_path.read_text().removeprefix(before)
 
     assert f"Fanion serves on {fresh.url}\n" in second
-    assert "Login" not in second
+    assert "This is the first start" not in second
     assert key not in second
     assert not path.exists()
 
@@ -275,11 +297,21 @@ def test_setup_prints_one_object_with_the_keys(installed: tuple[Path, Any]) -> N
         "project_api_key",
         "personal_api_key",
         "email",
-        "password",
     }
     assert isinstance(made["project_id"], int)
     assert re.fullmatch(r"phc_[A-Za-z0-9]{32,}", made["project_api_key"])
     assert re.fullmatch(r"phx_[A-Za-z0-9]{32,}", made["personal_api_key"])
+
+
+async def test_an_owner_without_a_password_has_none(installed: tuple[Path, Any]) -> None:
+    data, _ = installed
+
+    records = await open_records(f"sqlite:///{data / 'records.db'}")
+    [row] = await records.fetch(select_rows(users.c.password_hash))
+    await records.close()
+
+    assert row.password_hash == ""
+    assert not await password_matches(row.password_hash, "")
 
 
 GIVEN = [

@@ -5,6 +5,9 @@ import asyncio
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
+# In place of a hash, of a user without a password: none matches it.
+NO_PASSWORD = ""
+
 _hasher = PasswordHasher()
 
 

@@ -43,7 +43,7 @@ from fanion.projects.model import (
     Project,
     User,
 )
-from fanion.projects.passwords import hash_password
+from fanion.projects.passwords import NO_PASSWORD, hash_password
 
 # One id for the first organization of every installation: of two servers that set the same
 # store up at the same time, its primary key lets one win.
@@ -92,14 +92,15 @@ class AlreadySetUp(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installation:
-    """What setup makes. A token or key that is not given is made up."""
+    """What setup makes. A token or key that is not given is made up; without a password the owner
+    has none."""
 
     organization: str = "My organization"
     project: str = "Default project"
     timezone: str = "UTC"
     email: str
     first_name: str
-    password: str
+    password: str | None = None
     project_token: str | None = None
     personal_key: str | None = None
     key_label: str = "Setup"
@@ -239,7 +240,8 @@ class ProjectStore:
 
         raises: AlreadySetUp
         """
-        password_hash = await self._hash_password(wanted.password)
+        given = wanted.password
+        password_hash = NO_PASSWORD if given is None else await self._hash_password(given)
         try:
             async with self._records.write() as connection:
                 if (await connection.execute(_ANY_ORGANIZATION)).first() is not None:
