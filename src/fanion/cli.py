@@ -16,7 +16,7 @@ from fanion.activity.organizations_store import tell_of_organization
 from fanion.activity.projects_store import tell_of_project, tell_of_secret_key
 from fanion.cli_ingestion import dead_letters, ingestion
 from fanion.cli_posthog import import_posthog
-from fanion.cli_serve import HELP, serve
+from fanion.cli_serve import HELP, HELP_OPTIONS, serve
 from fanion.cli_transfer import export_project, import_project
 from fanion.clock import utc_now
 from fanion.data_folder import make_data_folder, require_records
@@ -52,7 +52,11 @@ from fanion.terminal import (
 NAME_CHARS_MAX = 200  # as the API has it
 
 app = typer.Typer(
-    help=HELP, no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False
+    help=HELP,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    context_settings=HELP_OPTIONS,
 )
 app.command()(serve)
 

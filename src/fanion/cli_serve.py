@@ -11,8 +11,15 @@ from fanion.terminal import Data, run, settings_of
 
 HELP = "Fanion: product analytics and feature flags that PostHog SDKs talk to unchanged."
 
+# Commands below take it over.
+HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
+
 app = typer.Typer(
-    help=HELP, no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False
+    help=HELP,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    context_settings=HELP_OPTIONS,
 )
 
 

@@ -28,6 +28,7 @@ from typer.testing import CliRunner
 from fanion import __version__
 from fanion.__main__ import UMASK
 from fanion.cli import app
+from fanion.cli_serve import app as serve_app
 from fanion.config import Settings
 from fanion.db.engine import open_records
 from fanion.db.tables import users
@@ -560,6 +561,25 @@ def test_a_list_shows_whole_ids(
         assert max(map(len, shown.out.splitlines())) <= 80
     else:
         assert "a label that takes some room" in lines[0]
+
+
+@pytest.mark.parametrize(
+    "command", [[], ["serve"], ["doctor"], ["keys"], ["keys", "list"], ["dead-letters", "retry"]]
+)
+def test_help_has_a_short_name(tmp_path: Path, command: list[str]) -> None:
+    short, long = (fanion(tmp_path, *command, option) for option in ("-h", "--help"))
+
+    assert (short.code, short.err) == (0, "")
+    assert "Usage: " in short.out
+    assert short == long
+
+
+@pytest.mark.parametrize("option", ["-h", "--help"])
+def test_help_of_serve_does_without_the_rest_of_the_command_line(option: str) -> None:
+    done = CliRunner().invoke(serve_app, ["serve", option])
+
+    assert done.exit_code == 0
+    assert "Serve until told to stop." in done.output
 
 
 def test_the_version_is_an_option_too(tmp_path: Path) -> None:
