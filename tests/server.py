@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import httpx
 
@@ -139,6 +139,11 @@ class RealServer:
                     pass
                 time.sleep(POLL_S)
         raise AssertionError(f"not ready in {START_S} s: {self.log_path.read_text()[-4000:]}")
+
+    def log_lines(self) -> list[dict[str, Any]]:
+        """Of all its processes; what it announced is none."""
+        lines = self.log_path.read_text().splitlines()
+        return [json.loads(line) for line in lines if line.startswith("{")]
 
     def kill(self) -> None:
         assert self.process is not None

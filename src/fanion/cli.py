@@ -23,6 +23,7 @@ from fanion.data_folder import make_data_folder, require_records
 from fanion.db.engine import Records
 from fanion.db.migrate import migrate as migrate_records
 from fanion.doctor import examine
+from fanion.logs import open_command_logs
 from fanion.projects.directory import Projects
 from fanion.projects.key_store import KeyStore
 from fanion.projects.keys import read_expiry
@@ -77,6 +78,7 @@ def fanion(
     ] = False,
 ) -> None:
     """Options of the command itself, before the name of what is to be done."""
+    open_command_logs()
 
 
 keys = typer.Typer(help="Personal API keys.", no_args_is_help=True)

@@ -15,6 +15,7 @@ from fanion.proxies import (
     trusted_proxies,
 )
 from tests.awaited import until
+from tests.contract.test_logs import LOG_TIME
 from tests.plain_http import post
 from tests.server import RealServer
 
@@ -107,6 +108,8 @@ def test_a_server_tells_of_its_settings_and_of_its_proxy(tmp_path: Path, process
     finally:
         server.close()
 
+    assert all(LOG_TIME.fullmatch(line["timestamp"]) for line in server.log_lines())
+    assert {"setting_replaced", "request"} <= {line["event"] for line in server.log_lines()}
     log = server.log_path.read_text()
     assert log.count('"setting_replaced"') == 1
     assert '"successor":"FANION_TRUSTED_PROXIES"' in log

@@ -2,14 +2,14 @@
 
 import itertools
 import secrets
-import time
+from datetime import datetime
 
 import msgspec
 import structlog
 
 from fanion.callers import Clients
 from fanion.http import Headers
-from fanion.logs import LineWriter
+from fanion.logs import LineWriter, log_time
 from fanion.metrics import Metrics
 from fanion.tallies import Durations, Tally
 
@@ -27,7 +27,7 @@ class RequestLine(msgspec.Struct, frozen=True, omit_defaults=True):
 
     level: str
     event: str
-    timestamp: float
+    timestamp: datetime
     request_id: str
     route: str
     method: str
@@ -86,7 +86,7 @@ class Telemetry:
         durations.observe(seconds)
         if self._requests:
             ms = int(seconds * 1e6) / 1e3
-            now = time.time()
+            now = log_time()
             line = RequestLine(
                 "info",
                 "request",
