@@ -7,13 +7,11 @@ from uuid import UUID
 from zoneinfo import available_timezones
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from fanion import __version__
 from fanion.activity.organizations_store import tell_of_organization
 from fanion.activity.projects_store import tell_of_project, tell_of_secret_key
+from fanion.cli_doctor import doctor
 from fanion.cli_ingestion import dead_letters, ingestion
 from fanion.cli_posthog import import_posthog
 from fanion.cli_serve import HELP, HELP_OPTIONS, serve
@@ -22,7 +20,6 @@ from fanion.clock import utc_now
 from fanion.data_folder import make_data_folder, require_records
 from fanion.db.engine import Records
 from fanion.db.migrate import migrate as migrate_records
-from fanion.doctor import examine
 from fanion.logs import open_command_logs
 from fanion.projects.directory import Projects
 from fanion.projects.key_store import KeyStore
@@ -41,7 +38,6 @@ from fanion.terminal import (
     AsJson,
     Data,
     given_password,
-    printable,
     refuse,
     run,
     settings_of,
@@ -145,23 +141,12 @@ def migrate(data: Data = None) -> None:
 
 
 @app.command()
-def doctor(data: Data = None) -> None:
-    """Check settings, stores, disk, clock and versions, and say what to do."""
-    findings = run(examine(settings_of(data=data), utc_now()))
-    table = Table("", "what", "found", "what to do", box=None)
-    for finding in findings:
-        mark = "[green]ok[/green]" if finding.ok else "[red]!![/red]"
-        table.add_row(mark, finding.what, escape(printable(finding.found)), finding.advice)
-    Console().print(table)
-    raise typer.Exit(0 if all(finding.ok for finding in findings) else 1)
-
-
-@app.command()
 def version() -> None:
     """Print the version."""
     print(__version__)
 
 
+app.command()(doctor)
 app.command()(ingestion)
 app.command("export")(export_project)
 app.command("import")(import_project)

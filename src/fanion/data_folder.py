@@ -5,6 +5,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -15,6 +16,7 @@ from fanion.config import Settings
 # The keys, when there was no terminal to tell them to.
 FIRST_START_FILE = "first-start.txt"
 
+_HOLDER_CHARS_MAX = 300  # of serving.lock: an address and a number
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 # What a server makes in its folder, each with what its engine writes beside it.
 _FILES = (
@@ -26,6 +28,16 @@ _FILES = (
     FIRST_START_FILE,
 )
 _BESIDE = ("", "-wal", "-shm", "-journal")
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """The process that holds a folder. address: where it serves; "" when it does not
+    pid: None when it does not tell it, as earlier versions
+    """
+
+    address: str
+    pid: int | None = None
 
 
 class DataFolderTaken(Exception):
@@ -59,9 +71,10 @@ def data_folder(settings: Settings, address: str = "") -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             lock.seek(0)
-            raise DataFolderTaken(settings.data.resolve(), lock.read().strip()) from None
+            holder = _read_holder(lock.read(_HOLDER_CHARS_MAX))
+            raise DataFolderTaken(settings.data.resolve(), holder.address) from None
         lock.truncate(0)
-        lock.write(address)
+        lock.write(f"{address}\n{os.getpid()}\n")
         lock.flush()
         if still_open := close_to_others(settings):
             structlog.get_logger().warning(
@@ -70,17 +83,23 @@ def data_folder(settings: Settings, address: str = "") -> Iterator[None]:
         yield
 
 
-def server_of(settings: Settings) -> str | None:
-    """Where the server that holds the folder serves; None when none does."""
+def holder_of(settings: Settings) -> Holder | None:
+    """None when no process holds the folder. raises: OSError"""
     try:
         with (settings.data / "serving.lock").open() as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except OSError:
-                return lock.read().strip()
+            except BlockingIOError:
+                return _read_holder(lock.read(_HOLDER_CHARS_MAX))
     except FileNotFoundError:
         pass
     return None
+
+
+def _read_holder(text: str) -> Holder:
+    address, _, pid = text.partition("\n")
+    pid = pid.strip()
+    return Holder(address.strip(), int(pid) if pid.isascii() and pid.isdigit() else None)
 
 
 def make_data_folder(settings: Settings) -> None:
@@ -104,7 +123,7 @@ def close_to_others(settings: Settings) -> list[Path]:
 
     returns: what stays open, because it belongs to another user, or is shared as /tmp is
     """
-    events = _events_folder(settings)
+    events = events_folder(settings)
     if events is not None and _is_open(events):
         for folder, _, files in os.walk(events, topdown=False):
             for path in (*(Path(folder, name) for name in files), Path(folder)):
@@ -122,17 +141,24 @@ def open_to_others(settings: Settings) -> list[Path]:
 def _own(settings: Settings) -> Iterator[Path]:
     """What a server makes there. Files that others put beside it are theirs."""
     files = [settings.data.resolve() / name for name in _FILES]
-    records = urlsplit(settings.records_url)
-    if records.scheme.partition("+")[0] == "sqlite":
-        files.append(Path(records.path[1:]).resolve())
+    if (records := records_file(settings)) is not None:
+        files.append(records)
     for file in dict.fromkeys(files):
         yield from (file.with_name(file.name + end) for end in _BESIDE)
-    if (events := _events_folder(settings)) is not None:
+    if (events := events_folder(settings)) is not None:
         yield events
     yield settings.data.resolve()
 
 
-def _events_folder(settings: Settings) -> Path | None:
+def records_file(settings: Settings) -> Path | None:
+    """Of the embedded records store."""
+    url = urlsplit(settings.records_url)
+    is_file = url.scheme.partition("+")[0] == "sqlite"
+    return Path(url.path[1:]).resolve() if is_file else None
+
+
+def events_folder(settings: Settings) -> Path | None:
+    """Of the embedded event store."""
     url = urlsplit(settings.event_store_url)
     return Path(unquote(url.path)).resolve() if url.scheme == "chdb" else None
 

@@ -5,14 +5,17 @@ import sys
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import version
+from pathlib import Path
 
-from fanion.config import Settings
+from fanion.config import PREFIX, Settings
 from fanion.data_folder import (
     FIRST_START_FILE,
+    events_folder,
     open_to_others,
+    records_file,
     require_data_folder,
-    server_of,
 )
 from fanion.db.engine import RecordsUnavailable, open_records
 from fanion.db.migrate import schema_is_current
@@ -21,6 +24,8 @@ from fanion.events.store import open_events
 from fanion.flags.refused_store import Refused, refused_flags
 from fanion.forwarded import TrustedProxies, shown
 from fanion.proxies import ignored_headers
+from fanion.running_server import RunningServer, find_server
+from fanion.server.probes import State
 
 DISK_FREE_BYTES_MIN = 2 * 1024**3
 # A clock before this version was made is wrong, and would misplace every event.
@@ -41,17 +46,76 @@ async def examine(settings: Settings, now: datetime) -> list[Finding]:
     """raises: NoDataFolder, unless both stores lie elsewhere"""
     if not (settings.database_url and settings.events_url):
         require_data_folder(settings)
+    server, told = await _look_for_server(settings)
     return [
-        Finding("settings", True, repr(settings)),
+        _settings(settings),
+        _addresses(settings),
         _versions(),
+        told,
         _disk(settings),
         _permissions(settings),
         _clock(now),
         _proxies(settings),
         await _checked("records store", _records, settings),
         await _checked("flags", _flags, settings),
-        await _checked("event store", _events, settings),
+        await _checked("event store", partial(_events, server), settings),
     ]
+
+
+async def _look_for_server(settings: Settings) -> tuple[RunningServer, Finding]:
+    try:
+        found = await find_server(settings)
+    except OSError as error:
+        advice = "Run it as the user that the server runs as."
+        told = f"it is not known whether one runs: {error}"
+        return RunningServer(), Finding("server", False, told, advice)
+    return found, _server(found, settings)
+
+
+def _server(found: RunningServer, settings: Settings) -> Finding:
+    holder = found.holder
+    if holder is None:
+        return Finding("server", True, "none runs on this folder")
+    process = "a process" if holder.pid is None else f"process {holder.pid}"
+    if not holder.address:
+        told = f"none runs on this folder; {process} holds it, to copy events into it"
+        return Finding("server", True, told)
+    runs = f"runs on this folder: {process}, {holder.address}"
+    if found.failure:
+        advice = "Look at its log. One that hangs has to be stopped and started again."
+        return Finding("server", False, f"{runs}; does not answer: {found.failure}", advice)
+    states = ", ".join(f"{name} {state}" for name, state in found.checks.items())
+    if not found.is_ready:
+        advice = "Its log tells why (store_not_ready); one that starts needs some seconds."
+        return Finding("server", False, f"{runs}; not ready: {states}", advice)
+    is_other = holder.address != settings.local_address
+    advice = "It was started with another address than these settings have." if is_other else ""
+    return Finding("server", True, f"{runs}; ready: {states}", advice)
+
+
+def _settings(settings: Settings) -> Finding:
+    """Those that were chosen. URLs of stores may hold passwords."""
+    defaults = Settings()
+    chosen = {
+        name: getattr(settings, name)
+        for name in settings.__struct_fields__
+        if getattr(settings, name) != getattr(defaults, name)
+    }
+    for name in chosen.keys() & {"database_url", "events_url"}:
+        chosen[name] = f"{chosen[name].partition('://')[0]}://…"
+    told = " ".join(f"{PREFIX}{name.upper()}={value}" for name, value in chosen.items())
+    return Finding("settings", True, told or "all have their defaults")
+
+
+def _addresses(settings: Settings) -> Finding:
+    host, port = settings.listen
+    listens = f"listens on {host} port {port}"
+    if settings.management_listen:
+        listens += f", for management on {settings.management_listen}"
+    if settings.public_url:
+        return Finding("addresses", True, f"{listens}; public URL {settings.address}")
+    links = "links begin with the address that is asked (FANION_PUBLIC_URL is not set)"
+    return Finding("addresses", True, f"{listens}; {links}")
 
 
 def _versions() -> Finding:
@@ -114,6 +178,9 @@ async def _checked(
 
 
 async def _records(settings: Settings) -> Finding:
+    if _is_missing(records_file(settings)):
+        advice = "`fanion serve` or `fanion setup` makes it. If there should be one: --data."
+        return Finding("records store", False, f"{records_file(settings)} does not exist", advice)
     records = await open_records(settings.records_url)
     try:
         await records.ping()
@@ -125,7 +192,14 @@ async def _records(settings: Settings) -> Finding:
     return Finding("records store", False, "its schema is another version's", "Run fanion migrate.")
 
 
+def _is_missing(path: Path | None) -> bool:
+    """To open an embedded store would make it."""
+    return path is not None and not path.exists()
+
+
 async def _flags(settings: Settings) -> Finding:
+    if _is_missing(records_file(settings)):
+        return Finding("flags", True, "not looked at: there is no records store")
     if not await schema_is_current(settings.records_url):
         return Finding("flags", True, "not looked at: the schema is another version's")
     records = await open_records(settings.records_url)
@@ -146,13 +220,23 @@ def flags_finding(refused: Sequence[Refused]) -> Finding:
     return Finding("flags", True, "; ".join(told), advice)
 
 
-async def _events(settings: Settings) -> Finding:
-    serving = server_of(settings)
-    if serving and settings.event_store_url.startswith("chdb:"):
-        return Finding("event store", True, f"in use by the server; {serving}/_ready tells of it")
+async def _events(server: RunningServer, settings: Settings) -> Finding:
+    folder = events_folder(settings)
+    if folder is not None and server.holder is not None:
+        return _events_in_use(server)
+    if _is_missing(folder):
+        return Finding("event store", True, "not made yet; the first `fanion serve` makes it")
     events = await open_events(settings.event_store_url)
     try:
         await events.ping()
     finally:
         await events.close()
     return Finding("event store", True, "answers")
+
+
+def _events_in_use(server: RunningServer) -> Finding:
+    """The embedded engine is one process's."""
+    state = server.checks.get("events")
+    if state is None:
+        return Finding("event store", True, "not looked at: another process uses it")
+    return Finding("event store", state == State.OK, f"{state}, as the server says that uses it")

@@ -442,11 +442,14 @@ def test_doctor_finds_a_sound_installation(installed: tuple[Path, Any]) -> None:
         assert re.search(rf"^ *ok +{what} ", done.out, re.MULTILINE), what
 
 
-def test_doctor_beside_a_server_leaves_the_event_store_to_it(fresh: RealServer) -> None:
-    done = fanion_process(fresh.data, "doctor")
+def test_doctor_beside_a_server_asks_it(fresh: RealServer) -> None:
+    done = fanion_process(fresh.data, "doctor", FANION_PORT=str(fresh.port))
 
+    assert fresh.process is not None
+    runs = f"runs on this folder: process {fresh.process.pid}, {fresh.url}; ready: records ok, "
     assert done.code == 0, done.out
-    assert f"in use by the server; {fresh.url}/_ready tells of it" in done.out
+    assert re.search(rf"^ok +server +{re.escape(runs)}", done.out, re.MULTILINE)
+    assert re.search(r"^ok +event store +ok, as the server says that uses it$", done.out, re.M)
     assert done.err == ""
 
 
