@@ -22,6 +22,9 @@ from tests.server import Keys, free_port
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 PUBLIC, MANAGEMENT = "fanion.example.com", "manage.fanion.example.com"
+SHARED = "example.com"  # with other things on it: Fanion lies below /fanion
+NGINX_SAMPLES = ("nginx.conf", "nginx-path.conf")
+CADDY_SAMPLES = ("Caddyfile", "Caddyfile-path")
 CHECK_S = 30
 # Loopback has more addresses than one: by this a client's is told from a proxy's.
 CLIENT = "127.0.0.2"
@@ -55,6 +58,11 @@ class Behind:
             yield client
 
     @property
+    def origin(self) -> str:
+        """Of links, to be followed through the proxy by their path."""
+        return f"{self.scheme}://{SHARED}"
+
+    @property
     def bearer(self) -> dict[str, str]:
         return {"authorization": f"Bearer {self.keys.personal_api_key}"}
 
@@ -80,24 +88,28 @@ def checked(*arguments: str, **environment: str) -> str:
     return done.stdout + done.stderr
 
 
-def nginx_configuration(folder: Path, ports: dict[str, int]) -> Path:
+def nginx_configuration(folder: Path, ports: dict[str, int], name: str = NGINX_SAMPLES[0]) -> Path:
     """The sample within a whole configuration, with what a machine has of its own exchanged."""
     key, certificate = folder / "key.pem", folder / "certificate.pem"
     checked(
         *(program("openssl"), "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1"),
         *("-subj", f"/CN={PUBLIC}", "-keyout", str(key), "-out", str(certificate)),
     )
-    sample = (DEPLOY / "nginx.conf").read_text()
-    for written, here in {
-        "127.0.0.1:8000": f"127.0.0.1:{ports['server']}",
-        "127.0.0.1:8001": f"127.0.0.1:{ports['management']}",
-        "listen 80;": f"listen 127.0.0.1:{ports['plain']};",
-        "listen 443 ssl;": f"listen 127.0.0.1:{ports['proxy']} ssl;",
-        "/etc/ssl/fanion/fullchain.pem": str(certificate),
-        "/etc/ssl/fanion/privkey.pem": str(key),
-    }.items():
-        assert written in sample
-        sample = sample.replace(written, here)
+    sample = (DEPLOY / name).read_text()
+    exchanged = {
+        r"server 127\.0\.0\.1:8000;": f"server 127.0.0.1:{ports['server']};",
+        r"listen 443 ssl;": f"listen 127.0.0.1:{ports['proxy']} ssl;",
+        r"/etc/ssl/\w+/fullchain\.pem": str(certificate),
+        r"/etc/ssl/\w+/privkey\.pem": str(key),
+    }
+    if name == NGINX_SAMPLES[0]:
+        exchanged |= {
+            r"server 127\.0\.0\.1:8001;": f"server 127.0.0.1:{ports['management']};",
+            r"listen 80;": f"listen 127.0.0.1:{ports['plain']};",
+        }
+    for written, here in exchanged.items():
+        sample, found = re.subn(written, here, sample)
+        assert found, written
     kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     places = "".join(f"{kind}_temp_path {folder}/{kind};\n" for kind in kinds)
     user = "user root;" if os.getuid() == 0 else ""
@@ -109,48 +121,78 @@ def nginx_configuration(folder: Path, ports: dict[str, int]) -> Path:
     return whole
 
 
-def caddy_configuration(folder: Path, ports: dict[str, int]) -> Path:
-    sample = (DEPLOY / "Caddyfile").read_text()
+def caddy_configuration(folder: Path, ports: dict[str, int], name: str = CADDY_SAMPLES[0]) -> Path:
+    sample = (DEPLOY / name).read_text()
     port = ports["proxy"]
     sample = sample.replace("127.0.0.1:8000", f"127.0.0.1:{ports['server']}")
     sample = sample.replace("127.0.0.1:8001", f"127.0.0.1:{ports['management']}")
     sample, sites = re.subn(
-        r"^(\S*fanion\.example\.com) \{", rf"http://\1:{port} {{", sample, flags=re.MULTILINE
+        r"^(\S*example\.com) \{", rf"http://\1:{port} {{", sample, flags=re.MULTILINE
     )
     sample, options = re.subn(r"^\{$", "{\n\tadmin off", sample, count=1, flags=re.MULTILINE)
-    assert (sites, options) == (2, 1)
+    assert (sites, options) == (1 if name == CADDY_SAMPLES[1] else 2, 1)
     whole = folder / "Caddyfile"
     whole.write_text(sample)
     return whole
 
 
-def command_of(proxy: str, folder: Path, ports: dict[str, int]) -> list[str]:
-    if proxy == "nginx":
-        return [program("nginx"), "-p", str(folder), "-c", str(nginx_configuration(folder, ports))]
-    configuration = str(caddy_configuration(folder, ports))
-    return [program("caddy"), "run", "--config", configuration, "--adapter", "caddyfile"]
+def command_of(sample: str, folder: Path, ports: dict[str, int]) -> list[str]:
+    if sample in NGINX_SAMPLES:
+        configuration = nginx_configuration(folder, ports, sample)
+        return [program("nginx"), "-p", str(folder), "-c", str(configuration)]
+    configuration = caddy_configuration(folder, ports, sample)
+    return [program("caddy"), "run", "--config", str(configuration), "--adapter", "caddyfile"]
 
 
-@pytest.fixture(scope="module", params=["nginx", "caddy"])
+@pytest.fixture(scope="module", params=[NGINX_SAMPLES[0], CADDY_SAMPLES[0]])
 def behind(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Behind]:
-    program(request.param)
+    """With an address for management."""
     folder = Path(tmp_path_factory.mktemp(request.param))
     ports = {name: free_port() for name in ("proxy", "plain", "management")}
     settings = {"FANION_MANAGEMENT_LISTEN": f"127.0.0.1:{ports['management']}", **TRUSTING}
+    with proxied(request.param, PUBLIC, "/_health", folder, ports, settings) as found:
+        yield found
+
+
+@pytest.fixture(scope="module", params=[NGINX_SAMPLES[1], CADDY_SAMPLES[1]])
+def below(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Behind]:
+    """Below a path."""
+    folder = Path(tmp_path_factory.mktemp(request.param))
+    ports = {"proxy": free_port()}
+    with proxied(request.param, SHARED, "/fanion/_health", folder, ports, TRUSTING) as found:
+        yield found
+
+
+@contextmanager
+def proxied(
+    sample: str,
+    host: str,
+    health: str,
+    folder: Path,
+    ports: dict[str, int],
+    settings: dict[str, str],
+) -> Iterator[Behind]:
+    """health: what answers, of which host, once all is up"""
+    is_nginx = sample in NGINX_SAMPLES
+    program("nginx" if is_nginx else "caddy")
     server = PreloadedServer(folder / "data", settings)
     ports["server"] = server.port
     keys = server.setup()
-    command = command_of(request.param, folder, ports)
+    command = command_of(sample, folder, ports)
     server.start()
     environment = os.environ | {"HOME": str(folder), "XDG_DATA_HOME": str(folder)}
     with (folder / "proxy.log").open("wb") as log:
         proxy = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
-    scheme = "https" if request.param == "nginx" else "http"
-    found = Behind(server, keys, scheme, ports["proxy"])
+    found = Behind(server, keys, "https" if is_nginx else "http", ports["proxy"])
     try:
-        until(lambda: proxy.poll() is not None or is_up(found), "the proxy does not answer")
+        until(
+            lambda: proxy.poll() is not None or is_up(found, host, health),
+            "the proxy does not answer",
+        )
         assert proxy.poll() is None, (folder / "proxy.log").read_text()
         yield found
     finally:
@@ -168,10 +210,10 @@ def end(proxy: "subprocess.Popen[bytes]") -> None:
         raise
 
 
-def is_up(behind: Behind) -> bool:
+def is_up(behind: Behind, host: str, health: str) -> bool:
     try:
-        with behind.client(PUBLIC) as client:
-            return client.get("/_health").status_code == 200
+        with behind.client(host) as client:
+            return client.get(health).status_code == 200
     except httpx.TransportError:
         return False
 
@@ -205,6 +247,51 @@ def test_links_lead_through_the_proxy_that_was_asked(behind: Behind) -> None:
         page = client.get("/api/projects/?limit=1", headers=behind.bearer | CLAIMED).json()
 
     assert page["next"].startswith(f"{behind.scheme}://{MANAGEMENT}/api/projects/?")
+
+
+def test_below_a_path_every_link_leads_there(below: Behind) -> None:
+    base = f"{below.scheme}://{SHARED}/fanion"
+    with below.client(SHARED) as client:
+        client.post("/fanion/api/projects/", json={"name": "b"}, headers=below.bearer)
+        listed = client.get("/fanion/api/projects/?limit=1", headers=below.bearer | CLAIMED)
+        schema = client.get("/fanion/api/schema/", headers=CLAIMED).json()
+        page = client.get("/fanion/", headers={"accept": "text/html"} | CLAIMED).text
+        documentation = client.get("/fanion/api/docs/", headers=CLAIMED).text
+        linked = re.findall(r'<a href="(http[^"]+)"', page + documentation)
+        answers = {link: client.get(link.removeprefix(below.origin)) for link in linked}
+        without_slash = client.get("/fanion")
+
+    assert listed.json()["next"].startswith(f"{base}/api/projects/?")
+    assert schema["servers"] == [{"url": base}]
+    assert f"api_host: &quot;{base}&quot;" in page
+    assert len(answers) == 4
+    for link, answer in answers.items():
+        assert link.startswith(f"{base}/")
+        assert answer.status_code == 200, link
+    assert without_slash.status_code == 308
+    assert without_slash.headers["location"].endswith("/fanion/")
+
+
+def test_below_a_path_sdks_and_streams_are_answered(below: Behind) -> None:
+    key = {"api_key": below.keys.project_api_key}
+    files = {"csv": ("members.csv", b"x" * 22_000_000, "text/csv")}
+    place = f"/fanion/api/projects/{below.keys.project_id}"
+    with below.client(SHARED) as client:
+        captured = client.post("/fanion/capture/", json={**key, "event": "a", "distinct_id": "u"})
+        decided = client.post("/fanion/flags/?v=2", json={**key, "distinct_id": "u"})
+        form = {"name": "many", "is_static": "true"}
+        many = client.post(f"{place}/cohorts/", data=form, files=files, headers=below.bearer)
+        hidden = [client.get(f"/fanion/metrics{end}").status_code for end in ("", "/")]
+        elsewhere = client.get("/_health")
+        with client.stream("GET", f"{place}/feature_flags/stream/", headers=below.bearer) as stream:
+            first = next(stream.iter_bytes())
+
+    assert (captured.status_code, decided.status_code) == (200, 200)
+    assert many.status_code in (201, 400), many.text  # the server's own answer, either way
+    assert many.headers["content-type"] == "application/json"
+    assert hidden == [404, 404]
+    assert "application/json" not in elsewhere.headers.get("content-type", "")
+    assert b"data:" in first
 
 
 @pytest.mark.parametrize(
@@ -272,23 +359,26 @@ def test_strangers_do_not_reach_the_name_of_management() -> None:
     assert "respond @strangers 403" in caddy
 
 
-def test_nginx_accepts_its_sample(tmp_path: Path) -> None:
+@pytest.mark.parametrize("sample", NGINX_SAMPLES)
+def test_nginx_accepts_its_sample(tmp_path: Path, sample: str) -> None:
     names = ("server", "management", "proxy", "plain")
     ports = {name: 20_000 + number for number, name in enumerate(names)}
     nginx = program("nginx")
 
     told = checked(
-        nginx, "-t", "-p", str(tmp_path), "-c", str(nginx_configuration(tmp_path, ports))
+        *(nginx, "-t", "-p", str(tmp_path)),
+        *("-c", str(nginx_configuration(tmp_path, ports, sample))),
     )
 
     assert "[warn]" not in told.replace('the "user" directive', "")
 
 
-def test_caddy_accepts_its_sample(tmp_path: Path) -> None:
-    caddy, sample, home = program("caddy"), str(DEPLOY / "Caddyfile"), str(tmp_path)
+@pytest.mark.parametrize("sample", CADDY_SAMPLES)
+def test_caddy_accepts_its_sample(tmp_path: Path, sample: str) -> None:
+    caddy, path, home = program("caddy"), str(DEPLOY / sample), str(tmp_path)
 
     told = checked(
-        *(caddy, "validate", "--config", sample, "--adapter", "caddyfile"),
+        *(caddy, "validate", "--config", path, "--adapter", "caddyfile"),
         HOME=home,
         XDG_DATA_HOME=home,
     )
@@ -328,9 +418,10 @@ def test_the_samples_name_settings_that_there_are() -> None:
     assert {name.removeprefix(PREFIX).lower() for name in named} <= FIELDS
 
 
-def test_limits_of_the_samples_are_the_servers_own() -> None:
+@pytest.mark.parametrize("sample", NGINX_SAMPLES)
+def test_limits_of_the_samples_are_the_servers_own(sample: str) -> None:
     mebibyte, settings = 1024 * 1024, Settings()
-    nginx = (DEPLOY / "nginx.conf").read_text()
+    nginx = (DEPLOY / sample).read_text()
     body, upload = settings.body_bytes_max // mebibyte, settings.upload_bytes_max // mebibyte
 
     assert set(re.findall(r"client_max_body_size (\w+);", nginx)) == {f"{body}m", f"{upload}m"}
