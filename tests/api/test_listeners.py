@@ -64,7 +64,6 @@ async def test_the_public_finds_nothing_of_management(home: Home) -> None:
         ("GET", "/%61pi/projects/", 404, 404),
         ("GET", "//api/projects/", 404, 404),
         ("GET", "/", 404, 200),
-        ("GET", "//", 404, 404),
     ],
 )
 async def test_each_path_is_answered_where_it_belongs(

@@ -3,6 +3,7 @@
 import asyncio
 import fcntl
 import os
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -223,15 +224,17 @@ def doctor(data: Path, **environment: str) -> tuple[int, str]:
 
 @pytest.fixture
 def sound(tmp_path: Path) -> Path:
-    """A folder with a records store."""
+    """A folder with a records store, which nobody else may read."""
     asyncio.run(migrate(Settings(data=tmp_path).records_url))
+    for file in tmp_path.iterdir():
+        file.chmod(0o600)
     return tmp_path
 
 
 def test_a_terminal_shows_a_table(sound: Path) -> None:
     code, out = doctor(sound, COLUMNS="80", FORCE_COLOR="1", TERM="xterm", NO_COLOR="1")
 
-    lines = out.splitlines()
+    lines = re.sub(r"\x1b\[[\d;]*m", "", out).splitlines()
     assert code == 0
     assert max(map(len, lines)) <= 80
     [head] = [line for line in lines if "Check" in line]

@@ -14,11 +14,12 @@ from fanion.projects import key_store
 from fanion.projects.key_store import KeyStore
 from fanion.projects.keys import hash_key
 from fanion.projects.model import Level
-from fanion.projects.passwords import password_matches
+from fanion.projects.passwords import NO_PASSWORD, password_matches
 from fanion.projects.store import AlreadySetUp, Installation, ProjectStore, SetUp
 from tests.management import NOW, add_key, add_member, add_neighbour, quick_hash
 
-WANTED = Installation(email="owner@example.com", first_name="Olga", password="a long password")
+PASSWORD = "a long password"
+WANTED = Installation(email="owner@example.com", first_name="Olga", password=PASSWORD)
 
 
 async def set_up(records: Records) -> SetUp:
@@ -96,9 +97,9 @@ async def test_a_password_is_kept_as_a_hash_that_only_it_matches(records: Record
 
     [(kept,)] = await records.fetch(select(users.c.password_hash))
     assert kept.startswith("$argon2id$")
-    assert await password_matches(kept, WANTED.password)
+    assert await password_matches(kept, PASSWORD)
     assert not await password_matches(kept, "another")
-    assert not await password_matches("", WANTED.password)
+    assert not await password_matches(NO_PASSWORD, PASSWORD)
 
 
 async def test_projects_are_listed_by_organization_oldest_first(records: Records) -> None:

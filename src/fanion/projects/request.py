@@ -60,8 +60,9 @@ class ManagementRequest(Request[User, Principal, State]):
     def origin(self) -> str:
         """What absolute links begin with."""
         base_url: BaseUrl = self.app.state.base_url
+        headers: Any = self.headers  # `get` is overloaded in place of having a default
         client = self.scope["client"]  # that of the connection
-        return base_url.of(client[0] if client else "", self.headers, self.scope["scheme"])
+        return base_url.of(client[0] if client else "", headers, self.scope["scheme"])
 
     async def values(self) -> Body:
         """The decoded body; while it is not known who asks, of a large one what may say so. Raises

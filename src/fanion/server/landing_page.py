@@ -191,7 +191,7 @@ posthog.onFeatureFlags(() => posthog.isFeatureEnabled("new-checkout"))""",
 
 posthog = Posthog("phc_…", host={text})
 posthog.capture("signed up", distinct_id="user-1")
-posthog.feature_enabled("new-checkout", "user-1")
+posthog.evaluate_flags("user-1").is_enabled("new-checkout")
 posthog.shutdown()""",
         "curl": f"""curl -d '{event}' \\
   {shlex.quote(url + "/capture/")}
