@@ -32,8 +32,8 @@ def _show(findings: Sequence[Finding]) -> None:
         return
     table = Table("", "Check", "Found", "What to do", box=box.SIMPLE_HEAD)
     table.columns[1].no_wrap = True
-    for column, ratio in ((table.columns[2], 3), (table.columns[3], 2)):
-        column.ratio, column.overflow = ratio, "fold"
+    for column in table.columns[2:]:
+        column.overflow = "fold"
     for one in findings:
         mark = Text(_mark(one), "green" if one.ok else "bold red")
         table.add_row(mark, one.what, Text(printable(one.found)), Text(printable(one.advice)))

@@ -9,6 +9,7 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
+from fanion import __version__
 from fanion.config import PREFIX, Settings
 from fanion.data_folder import (
     FIRST_START_FILE,
@@ -121,7 +122,7 @@ def _addresses(settings: Settings) -> Finding:
 def _versions() -> Finding:
     python = ".".join(map(str, sys.version_info[:3]))
     libraries = ", ".join(f"{name} {version(name)}" for name in _LIBRARIES)
-    return Finding("versions", True, f"Fanion {version('fanion')}, Python {python}, {libraries}")
+    return Finding("versions", True, f"Fanion {__version__}, Python {python}, {libraries}")
 
 
 def _disk(settings: Settings) -> Finding:

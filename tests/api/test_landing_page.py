@@ -56,7 +56,7 @@ async def test_a_browser_is_shown_a_page_with_the_address_that_it_used(home: Hom
 
     assert (answer.status_code, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")
     assert "Ready." in answer.text
-    assert "records works, events works, accept log works" in answer.text
+    assert "records store works, event store works, accept log works" in answer.text
     for path in ("/api/docs/", "/api/schema/", "/_ready", "/_health"):
         assert f'href="{BASE_URL}{path}"' in answer.text
     page = unescape(answer.text)
@@ -155,9 +155,9 @@ def test_a_page_is_for_those_who_ask_for_one(accept: str) -> None:
 @pytest.mark.parametrize(
     ("state", "told"),
     [
-        (State.OPENING, "Not ready: records works, events is being opened."),
-        (State.UNREACHABLE, "Not ready: records works, events cannot be reached."),
-        (State.FULL, "Not ready: records works, events is full."),
+        (State.OPENING, "Not ready: records store works, event store is being opened."),
+        (State.UNREACHABLE, "Not ready: records store works, event store cannot be reached."),
+        (State.FULL, "Not ready: records store works, event store is full."),
     ],
 )
 async def test_the_page_says_what_is_not_well(state: State, told: str) -> None:

@@ -162,7 +162,7 @@ def below(
 ) -> Iterator[Behind]:
     """Below a path."""
     folder = Path(tmp_path_factory.mktemp(request.param))
-    ports = {"proxy": free_port()}
+    ports = {name: free_port() for name in ("proxy", "plain", "management")}
     with proxied(request.param, SHARED, "/fanion/_health", folder, ports, TRUSTING) as found:
         yield found
 

@@ -36,7 +36,7 @@ h3 { margin: 1.25rem 0 .35rem; font-size: 1rem; }
 a { color: var(--link); }
 code, pre { font: .875rem/1.5 ui-monospace, monospace; }
 pre { background: var(--soft); border: 1px solid var(--line); border-radius: .5rem; margin: 0;
-      padding: .75rem; overflow-x: auto; overflow-wrap: normal; }
+      padding: .75rem; white-space: pre-wrap; }
 .status { border: 1px solid var(--line); border-left: .4rem solid var(--good);
           border-radius: .5rem; padding: .6rem .9rem; margin: 1.5rem 0; }
 .status.bad { border-left-color: var(--bad); }
@@ -52,6 +52,7 @@ _HEADERS = (
 )
 # Browsers ask for an icon by themselves; an empty one spares the request.
 _NO_ICON = '<link rel="icon" href="data:,">'
+_STORES = {"records": "records store", "events": "event store", "accept_log": "accept log"}
 _STATES: Mapping[State, str] = {
     State.OK: "works",
     State.OPENING: "is being opened",
@@ -168,7 +169,9 @@ def _status(states: States | None) -> str:
     if states is None:
         told = "<strong>Not ready.</strong> Its stores do not answer in time."
         return f'<p class="status bad" role="status">{told}</p>'
-    named = [f"{escape(name.replace('_', ' '))} {_STATES[state]}" for name, state in states.items()]
+    named = [
+        f"{_STORES.get(name, name)} {_STATES.get(state, state)}" for name, state in states.items()
+    ]
     if _is_ready(states):
         told = "<strong>Ready.</strong> This server is healthy"
         return f'<p class="status" role="status">{told}: {", ".join(named)}.</p>'
