@@ -52,9 +52,11 @@ class DataFolderTaken(Exception):
 
 
 class NoDataFolder(Exception):
-    def __init__(self, folder: Path) -> None:
+    """what: there is none of; named_by: what names another one"""
+
+    def __init__(self, path: Path, what: str = "data folder", named_by: str = "--data") -> None:
         super().__init__(
-            f"there is no data folder {folder}; name another one with --data, or make this one "
+            f"there is no {what} {path}; name another one with {named_by}, or make this one "
             "with `fanion serve` or `fanion setup`"
         )
 
@@ -113,9 +115,11 @@ def require_data_folder(settings: Settings) -> None:
 
 
 def require_records(settings: Settings) -> None:
-    """As `require_data_folder`, unless the records lie elsewhere."""
+    """As `require_data_folder`; of records that lie elsewhere, their file."""
     if not settings.database_url:
         require_data_folder(settings)
+    elif (file := records_file(settings)) is not None and not file.exists():
+        raise NoDataFolder(file, "records store", "FANION_DATABASE_URL")
 
 
 def close_to_others(settings: Settings) -> list[Path]:

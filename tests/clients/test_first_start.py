@@ -547,6 +547,19 @@ def test_a_data_folder_that_does_not_exist_is_told_and_not_made(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("arguments", [["migrate"], ["keys", "list"]], ids=" ".join)
+def test_a_records_file_elsewhere_that_does_not_exist_is_told_and_not_made(
+    tmp_path: Path, arguments: list[str]
+) -> None:
+    file = tmp_path / "typo.db"
+
+    done = fanion(tmp_path, *arguments, FANION_DATABASE_URL=f"sqlite:///{file}")
+
+    told = f"there is no records store {file}; name another one with FANION_DATABASE_URL, or "
+    refused(done, f"{told}make this one with `fanion serve` or `fanion setup`")
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize(("columns", "is_terminal"), [("80", "1"), ("200", "1"), ("80", "")])
 def test_a_list_shows_whole_ids(
     installed: tuple[Path, Any], columns: str, is_terminal: str
