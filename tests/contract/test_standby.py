@@ -120,8 +120,11 @@ async def test_kept_flags_are_decided_by_place(tmp_path: Path) -> None:
         transport = MemoryTransport(application)
         async with httpx.AsyncClient(transport=transport, base_url="http://home") as client:
             answers = [await decided(client, each) for each in ("81.2.69.142", "81.2.70.1")]
+            page = await client.get("/", headers={"accept": "text/html"})
     writer.close()
 
+    assert page.status_code == 200
+    assert "Not ready:</strong> records store cannot be reached." in page.text
     # Of an unknown place only the store could know more, and it does not answer.
     assert answers == [
         {"featureFlags": {"british": True}, "errorsWhileComputingFlags": False},
