@@ -33,8 +33,9 @@ format: .venv/.installed-dev
 bench: .venv/.installed-dev
 	$(BIN)/python -m bench
 
-# Rewrites both lock files from pyproject.toml; needs uv on the PATH. That of the JavaScript clients
-# is rewritten by `npm run lock` in tests/clients/npm.
+# Rewrites both lock files from pyproject.toml, which names what they leave out; needs uv 0.9.8 or
+# newer on the PATH. That of the JavaScript clients is rewritten by `npm run lock` in
+# tests/clients/npm.
 lock:
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	  --no-header --no-annotate pyproject.toml --extra build -o requirements.lock
@@ -47,13 +48,14 @@ lock:
 	$(PYTHON) -m venv .venv
 
 .venv/.installed: .venv/bin/python requirements.lock pyproject.toml
-	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/pip install -q --disable-pip-version-check --no-deps --require-hashes -r requirements.lock
 	$(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	$(COMPILE)
 	touch $@
 
 .venv/.installed-dev: .venv/.installed requirements-dev.lock
-	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	$(BIN)/pip install -q --disable-pip-version-check --no-deps --require-hashes \
+	  -r requirements-dev.lock
 	touch $@
 
 # A folder for PYTHONPATH: what else the old release needs is in the environment already.

@@ -22,7 +22,7 @@ from tests.server import COMMAND_S, RealServer
 # because it starts threads, which a fork loses; what it loads is.
 LOADED = (
     *("fanion.cli_serve", "fanion.stages", "fanion.main", "fanion.fronts.running", "fanion.cli"),
-    *("litestar.plugins.pydantic", "aiosqlite", "pyarrow", "xml.etree.ElementTree"),
+    *("litestar.plugins.pydantic", "aiosqlite", "xml.etree.ElementTree"),
 )
 
 Parent = subprocess.Popen[bytes]

@@ -32,7 +32,7 @@ DISK_FREE_BYTES_MIN = 2 * 1024**3
 # A clock before this version was made is wrong, and would misplace every event.
 CLOCK_MIN = datetime(2026, 1, 1, tzinfo=UTC)
 FLAGS_TOLD_MAX = 20
-_LIBRARIES = ("chdb", "httptools", "litestar", "sqlalchemy")
+_LIBRARIES = ("chdb-core", "httptools", "litestar", "sqlalchemy")
 
 
 @dataclass(frozen=True, slots=True)

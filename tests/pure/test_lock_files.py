@@ -1,0 +1,103 @@
+"""The lock files: what is installed from them is whole, although two requirements are left out on
+purpose, and it stays small."""
+
+import re
+import tomllib
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+LEFT_OUT = set(PROJECT["tool"]["uv"]["exclude-dependencies"])
+LOCKS = ("requirements.lock", "requirements-dev.lock")
+# Of the packages of the server; with pip and setuptools `du -sm` then tells 800 at most.
+SERVER_MIB_MAX = 755
+_LOCKED = re.compile(r"^([A-Za-z0-9._-]+)==[^;\s]+(?: ; ([^\\]+?))? \\$", re.MULTILINE)
+
+
+def locked(name: str) -> set[str]:
+    """What a lock file installs here."""
+    text = (ROOT / name).read_text()
+    found: set[str] = set()
+    for package, marker in _LOCKED.findall(text):
+        requirement = Requirement(f"{package}; {marker}" if marker else package)
+        if requirement.marker is None or requirement.marker.evaluate():
+            found.add(canonicalize_name(package))
+    return found
+
+
+def required(requirements: list[str], extras: set[str]) -> set[Requirement]:
+    """Those that hold here."""
+    parsed = [Requirement(text) for text in requirements]
+    return {
+        one
+        for one in parsed
+        if one.marker is None
+        or any(one.marker.evaluate({"extra": extra}) for extra in (extras or {""}))
+    }
+
+
+def missing(lock: str, requirements: list[str]) -> set[str]:
+    """What is needed by these, or by what they need, and is not in the lock file."""
+    known = locked(lock)
+    absent: set[str] = set()
+    seen: set[tuple[str, frozenset[str]]] = set()
+    waiting = required(requirements, set())
+    while waiting:
+        one = waiting.pop()
+        name = canonicalize_name(one.name)
+        if (name, frozenset(one.extras)) in seen or name in LEFT_OUT:
+            continue
+        seen.add((name, frozenset(one.extras)))
+        if name not in known:
+            absent.add(name)
+            continue
+        waiting |= required(distribution(name).requires or [], one.extras)
+    return absent
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_a_lock_file_holds_all_that_is_required(lock: str) -> None:
+    project = PROJECT["project"]
+    wanted = [*project["dependencies"], *project["optional-dependencies"]["build"]]
+    if lock == LOCKS[1]:
+        wanted += project["optional-dependencies"]["dev"]
+
+    assert missing(lock, wanted) == set()
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_what_is_left_out_is_not_locked(lock: str) -> None:
+    assert locked(lock).isdisjoint(LEFT_OUT)
+
+
+def test_both_lock_files_agree() -> None:
+    versions = [
+        dict(re.findall(r"(?m)^([A-Za-z0-9._-]+==[^\\]+)\\\n((?:    --hash=.+\n)+)", text))
+        for text in ((ROOT / name).read_text() for name in LOCKS)
+    ]
+
+    assert versions[0].items() <= versions[1].items()
+
+
+def test_a_lock_file_names_no_address() -> None:
+    for name in LOCKS:
+        assert "://" not in (ROOT / name).read_text()
+
+
+def test_the_server_needs_little_room() -> None:
+    bytes_used = 0
+    for name in locked(LOCKS[0]):
+        try:
+            files = distribution(name).files or []
+        except PackageNotFoundError:
+            pytest.fail(f"{name} is locked and not installed")
+        for file in files:
+            path = Path(str(file.locate()))
+            bytes_used += path.stat().st_size if path.exists() else 0
+
+    assert bytes_used / 2**20 <= SERVER_MIB_MAX
