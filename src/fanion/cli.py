@@ -13,6 +13,7 @@ from fanion.activity.organizations_store import tell_of_organization
 from fanion.activity.projects_store import tell_of_project, tell_of_secret_key
 from fanion.cli_doctor import doctor
 from fanion.cli_ingestion import dead_letters, ingestion
+from fanion.cli_members import roles, users
 from fanion.cli_posthog import import_posthog
 from fanion.cli_serve import HELP, HELP_OPTIONS, serve
 from fanion.cli_transfer import export_project, import_project
@@ -23,7 +24,7 @@ from fanion.db.migrate import migrate as migrate_records
 from fanion.logs import open_command_logs
 from fanion.projects.directory import Projects
 from fanion.projects.key_store import KeyStore
-from fanion.projects.keys import read_expiry
+from fanion.projects.keys import KEY_LABEL_CHARS_MAX, read_expiry
 from fanion.projects.model import FORMER_VALID_S, FORMER_VALID_S_MAX, is_scope
 from fanion.projects.operator_store import (
     all_keys,
@@ -35,9 +36,11 @@ from fanion.projects.secret_key_store import SecretKeyStore
 from fanion.projects.secret_keys import SecretKeys
 from fanion.projects.store import AlreadySetUp, Installation, ProjectStore
 from fanion.terminal import (
+    NOT_SET_UP,
     AsJson,
     Data,
     given_password,
+    no_user,
     refuse,
     run,
     settings_of,
@@ -81,6 +84,8 @@ keys = typer.Typer(help="Personal API keys.", no_args_is_help=True)
 projects = typer.Typer(help="Projects.", no_args_is_help=True)
 app.add_typer(keys, name="keys")
 app.add_typer(projects, name="projects")
+app.add_typer(users, name="users")
+app.add_typer(roles, name="roles")
 app.add_typer(dead_letters, name="dead-letters")
 
 Email = Annotated[str | None, typer.Option(help="Whose; the first user's by default.")]
@@ -170,6 +175,8 @@ def create_key(
         expires_at = None if expires is None else read_expiry(expires, now)
     except ValueError as error:
         refuse(f"--expires: {error}")
+    if not 1 <= len(label) <= KEY_LABEL_CHARS_MAX:
+        refuse(f"--label: a label has 1 to {KEY_LABEL_CHARS_MAX} characters.")
     for one in scope or ():
         if not is_scope(one):
             refuse(f"--scope: {one} is none; use *, <object>:read or <object>:write.")
@@ -177,7 +184,7 @@ def create_key(
     async def work(records: Records) -> dict[str, Any]:
         user_id = await user_id_of(records, email)
         if user_id is None:
-            refuse(f"There is no user {email}." if email else "Run `fanion setup` first.")
+            refuse(no_user(email) if email else NOT_SET_UP)
         key, text = await _keys(records).create(
             user_id, label, scope, now, expires_at, by_operator=True
         )
@@ -250,7 +257,7 @@ def create_project(
         user_id = await user_id_of(records, email)
         organization = await organization_of(records, user_id) if user_id is not None else None
         if organization is None:
-            refuse(f"There is no user {email}." if email else "Run `fanion setup` first.")
+            refuse(no_user(email) if email else NOT_SET_UP)
         store = ProjectStore(records, tell_of_project)
         made = await store.create(organization, name, timezone, utc_now())
         return {"project_id": made.id, "name": made.name, "project_api_key": made.api_token}

@@ -18,6 +18,7 @@ from fanion.projects.store import ProjectStore
 from fanion.terminal import (
     AsJson,
     Data,
+    no_user,
     printable,
     refuse,
     settings_of,
@@ -106,7 +107,7 @@ async def author_of(records: Records, project_id: int, email: str | None) -> Aut
     project = await project_of(records, project_id)
     user_id = None if email is None else await user_id_of(records, email)
     if email is not None and user_id is None:
-        refuse(f"There is no user {email}.")
+        refuse(no_user(email))
     return Author(project=project, user_id=user_id, now=utc_now())
 
 

@@ -30,6 +30,8 @@ REFUSED = 2
 _COLUMNS_MAX = 10_000  # of a table that is no terminal's
 PASSWORD_BYTES_MAX = 4096  # longer than any password, and a wrong file is not read to its end
 
+NOT_SET_UP = "Run `fanion setup` first."
+
 Data = Annotated[Path | None, typer.Option(help="The folder that holds everything.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -112,6 +114,10 @@ def _read_password(file: Path) -> str:
     if not password.isprintable():
         refuse("The password is not one line of text.")
     return password
+
+
+def no_user(email: str) -> str:
+    return f"There is no active user {email}; `fanion users list` shows them."
 
 
 def warn(text: str) -> None:

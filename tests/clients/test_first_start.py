@@ -501,7 +501,11 @@ REFUSED: dict[str, tuple[list[str], dict[str, str], str]] = {
         {},
         "--timezone: Mars/Base is no IANA name, such as Europe/Berlin.",
     ),
-    "an unknown user": (["keys", "create", "--email", "x@y.z"], {}, "There is no user x@y.z."),
+    "an unknown user": (
+        ["keys", "create", "--email", "x@y.z"],
+        {},
+        "There is no active user x@y.z; `fanion users list` shows them.",
+    ),
     "a folder that is a file": (
         ["migrate"],
         {"FANION_DATA": "/dev/null"},

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +36,8 @@ def fanion(records_url: str, tmp_path: Path) -> Fanion:
     environment |= {"FANION_DATABASE_URL": records_url, "FANION_DATA": str(tmp_path)}
     environment |= {"COLUMNS": "200"}
 
-    def run(*arguments: str, **settings: Any) -> Result:
-        done = CliRunner().invoke(app, arguments, env=environment, **settings)
+    def run(*arguments: str, env: Mapping[str, str] | None = None, **settings: Any) -> Result:
+        done = CliRunner().invoke(app, arguments, env=environment | dict(env or {}), **settings)
         assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
         return done
 
@@ -144,7 +144,11 @@ REFUSALS: list[tuple[list[str], bytes, str]] = [
         json.encode(HEAD),
         "There is no project 7; `fanion projects list` shows them.",
     ),
-    (["1", "--email", "who@x"], json.encode(HEAD), "There is no user who@x."),
+    (
+        ["1", "--email", "who@x"],
+        json.encode(HEAD),
+        "There is no active user who@x; `fanion users list` shows them.",
+    ),
 ]
 
 

@@ -26,6 +26,7 @@ Scope = Literal[
     "Role",
     "ResourceAccess",
     "PersonalAPIKey",
+    "OrganizationMembership",
 ]
 
 NAME_CHARS_MAX = 400  # of the thing that changed; longer names are cut

@@ -18,7 +18,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, structs
 from fanion.errors import Invalid
 from fanion.projects.auth import Authentication
 from fanion.projects.directory import Projects
-from fanion.projects.keys import check_expiry
+from fanion.projects.keys import KEY_LABEL_CHARS_MAX, check_expiry
 from fanion.projects.model import (
     FORMER_VALID_S,
     FORMER_VALID_S_MAX,
@@ -180,7 +180,7 @@ class ProjectsApi(Controller):
 
 
 class NewKey(Struct, kw_only=True):
-    label: Annotated[str, Meta(min_length=1, max_length=40)]
+    label: Annotated[str, Meta(min_length=1, max_length=KEY_LABEL_CHARS_MAX)]
     scopes: Annotated[
         list[str] | None,
         Meta(description="`*`, `<object>:read` or `<object>:write`; null allows everything."),

@@ -26,7 +26,7 @@ class OrganizationChange:
     """
 
     organization_id: UUID
-    scope: Literal["Role", "ResourceAccess", "PersonalAPIKey"]
+    scope: Literal["Role", "ResourceAccess", "PersonalAPIKey", "OrganizationMembership"]
     item_id: str
     name: str
     before: Mapping[str, Any] | None
@@ -48,8 +48,10 @@ class SecretKeyChange:
 
 @dataclass(frozen=True, slots=True)
 class RoleRemoval:
+    """user_id: by whom; None for the operator"""
+
     role_id: UUID
-    user_id: int
+    user_id: int | None
     now: datetime
 
 

@@ -127,63 +127,23 @@ class KeyStore:
         by_operator: whether its owner is not the one who makes it
         raises: Invalid when the user has KEYS_PER_USER_MAX already
         """
-        text = personal_key(secrets.token_bytes(KEY_BYTES))
         granted = None if scopes is None else tuple(scopes)
-        key = PersonalKey(uuid4(), user_id, label, mask(text), granted, now, None, expires_at)
+        new = NewKey(user_id, label, granted, now, expires_at, by_operator=by_operator)
         async with self._records.write() as connection:
-            count = (await connection.execute(_COUNT, {"user": user_id})).scalar_one()
-            if count >= KEYS_PER_USER_MAX:
-                raise Invalid(
-                    f"You can only have {KEYS_PER_USER_MAX} personal API keys. "
-                    "Remove an existing key before creating a new one."
-                )
-            await connection.execute(
-                insert(personal_api_keys).values(
-                    id=key.id,
-                    user_id=user_id,
-                    label=label,
-                    hash=hash_key(text),
-                    mask_value=key.mask_value,
-                    scopes=key.scopes,
-                    created_at=now,
-                    last_used_at=None,
-                    expires_at=expires_at,
-                )
-            )
-            change = _KeyChange(user_id, key.id, label, now, is_new=True, by_operator=by_operator)
-            await connection.run_sync(self._tell_all, change)
-        return key, text
+            return await connection.run_sync(create_key, new, self._tell)
 
     async def delete(self, user_id: int, key_id: UUID, now: datetime) -> str | None:
         """The hash of the key that is gone, None when the user has no such key."""
-        return await self._delete((_keys.user_id == user_id) & (_keys.id == key_id), now, False)
+        which = (_keys.user_id == user_id) & (_keys.id == key_id)
+        async with self._records.write() as connection:
+            gone = await connection.run_sync(_delete_keys, which, now, self._tell, False)
+            return gone[0] if gone else None
 
     async def revoke(self, key_id: UUID, now: datetime) -> bool:
         """By the operator, whosever it is; False when there is no such key."""
-        return await self._delete(_keys.id == key_id, now, True) is not None
-
-    async def _delete(
-        self, which: ColumnElement[bool], now: datetime, by_operator: bool
-    ) -> str | None:
-        gone = delete(personal_api_keys).where(which)
         async with self._records.write() as connection:
-            found = await connection.execute(
-                gone.returning(_keys.id, _keys.user_id, _keys.hash, _keys.label)
-            )
-            row = found.one_or_none()
-            if row is None:
-                return None
-            change = _KeyChange(
-                row.user_id, row.id, row.label, now, is_new=False, by_operator=by_operator
-            )
-            await connection.run_sync(self._tell_all, change)
-            return str(row.hash)
-
-    def _tell_all(self, connection: Connection, change: "_KeyChange") -> None:
-        member = memberships.c
-        theirs = select(member.organization_id).where(member.user_id == change.owner_id)
-        for organization_id in list(connection.scalars(theirs)):
-            self._tell(connection, change.of(organization_id))
+            which = _keys.id == key_id
+            return bool(await connection.run_sync(_delete_keys, which, now, self._tell, True))
 
     async def mark_used(self, used: Mapping[UUID, datetime]) -> None:
         if not used:
@@ -196,6 +156,88 @@ class KeyStore:
                     for key, time in used.items()
                 ],
             )
+
+
+@dataclass(frozen=True, slots=True)
+class NewKey:
+    """As of `KeyStore.create`."""
+
+    user_id: int
+    label: str
+    scopes: tuple[str, ...] | None
+    now: datetime
+    expires_at: datetime | None = None
+    by_operator: bool = False
+
+
+def create_key(
+    connection: Connection, new: NewKey, tell: TellOrganization
+) -> tuple[PersonalKey, str]:
+    """As `KeyStore.create`, in the caller's transaction."""
+    count = connection.execute(_COUNT, {"user": new.user_id}).scalar_one()
+    if count >= KEYS_PER_USER_MAX:
+        raise Invalid(
+            f"You can only have {KEYS_PER_USER_MAX} personal API keys. "
+            "Remove an existing key before creating a new one."
+        )
+    text = personal_key(secrets.token_bytes(KEY_BYTES))
+    key = PersonalKey(
+        uuid4(), new.user_id, new.label, mask(text), new.scopes, new.now, None, new.expires_at
+    )
+    connection.execute(
+        insert(personal_api_keys).values(
+            id=key.id,
+            user_id=key.user_id,
+            label=key.label,
+            hash=hash_key(text),
+            mask_value=key.mask_value,
+            scopes=key.scopes,
+            created_at=key.created_at,
+            last_used_at=None,
+            expires_at=key.expires_at,
+        )
+    )
+    by_operator = new.by_operator
+    change = _KeyChange(
+        key.user_id, key.id, key.label, new.now, is_new=True, by_operator=by_operator
+    )
+    _tell_all(connection, change, tell)
+    return key, text
+
+
+def revoke_keys_of(
+    connection: Connection, user_id: int, now: datetime, tell: TellOrganization
+) -> None:
+    """By the operator, in the caller's transaction: all keys of a user, who is a member still."""
+    _delete_keys(connection, _keys.user_id == user_id, now, tell, True)
+
+
+def _delete_keys(
+    connection: Connection,
+    which: ColumnElement[bool],
+    now: datetime,
+    tell: TellOrganization,
+    by_operator: bool,
+) -> list[str]:
+    """The hashes of the keys that are gone."""
+    gone = delete(personal_api_keys).where(which)
+    rows = connection.execute(
+        gone.returning(_keys.id, _keys.user_id, _keys.hash, _keys.label)
+    ).all()
+    for row in rows:
+        change = _KeyChange(
+            row.user_id, row.id, row.label, now, is_new=False, by_operator=by_operator
+        )
+        _tell_all(connection, change, tell)
+    return [row.hash for row in rows]
+
+
+def _tell_all(connection: Connection, change: "_KeyChange", tell: TellOrganization) -> None:
+    """Each organization of the key's owner."""
+    member = memberships.c
+    theirs = select(member.organization_id).where(member.user_id == change.owner_id)
+    for organization_id in list(connection.scalars(theirs)):
+        tell(connection, change.of(organization_id))
 
 
 @dataclass(frozen=True, slots=True)

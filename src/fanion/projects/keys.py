@@ -12,6 +12,7 @@ KEY_BYTES = 32
 # Keys have 47 characters; what is longer than the column of tokens is none, and is not hashed,
 # which for the text of a whole body would take the event loop for tens of milliseconds.
 KEY_CHARS_MAX = 200
+KEY_LABEL_CHARS_MAX = 40  # of a personal key, as PostHog has it
 PROJECT_TOKEN_PREFIX = "phc_"
 PERSONAL_KEY_PREFIX = "phx_"
 SECRET_KEY_PREFIX = "phs_"

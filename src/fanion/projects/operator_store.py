@@ -71,8 +71,9 @@ async def all_keys(records: Records) -> list[Key]:
 
 
 async def user_id_of(records: Records, email: str | None) -> int | None:
-    """email: None means the first user"""
-    statement = select(users.c.id).order_by(users.c.id).limit(1)
+    """Of a user who is active and in an organization. email: None means the first one"""
+    member = select(memberships.c.user_id).where(memberships.c.user_id == users.c.id).exists()
+    statement = select(users.c.id).where(users.c.is_active, member).order_by(users.c.id).limit(1)
     if email is not None:
         statement = statement.where(users.c.email == email.strip().lower())
     rows = await records.fetch(statement)

@@ -59,15 +59,25 @@ class RoleStore:
         async with self.records.read() as connection:
             return await connection.run_sync(_get, organization_id, role_id)
 
+    async def named(self, organization_id: UUID, name: str) -> Role:
+        """By the name, in any case. raises: NotFound"""
+        wanted = (_role.organization_id == organization_id, _role.folded_name == folded(name))
+        async with self.records.read() as connection:
+            found = list(await connection.scalars(select(_role.id).where(*wanted)))
+            if not found:
+                raise NotFound
+            return await connection.run_sync(_get, organization_id, found[0])
+
     async def create(
         self,
         organization_id: UUID,
-        creator_id: int,
+        creator_id: int | None,
         name: str,
         level: AccessLevel | None,
         now: datetime,
     ) -> Role:
-        """level: None for what the organization allows everybody
+        """creator_id: None for the operator
+        level: None for what the organization allows everybody
 
         raises: Invalid with code `unique`
         """
@@ -113,7 +123,7 @@ class RoleStore:
                 return after
 
     async def remove(
-        self, organization_id: UUID, role_id: UUID, user_id: int, now: datetime
+        self, organization_id: UUID, role_id: UUID, user_id: int | None, now: datetime
     ) -> None:
         """With its memberships and the flags it was given. raises: NotFound"""
         async with self.records.write() as connection:
@@ -126,9 +136,9 @@ class RoleStore:
             await connection.run_sync(self.tell, change)
 
     async def add_member(
-        self, organization_id: UUID, role_id: UUID, user_uuid: UUID, by: int, now: datetime
+        self, organization_id: UUID, role_id: UUID, user_uuid: UUID, by: int | None, now: datetime
     ) -> RoleMember:
-        """by: the user who does it
+        """by: the user who does it; None for the operator
 
         raises: NotFound for the role; Invalid for somebody who is not in the organization,
                 or in the role already
@@ -147,9 +157,9 @@ class RoleStore:
             raise Invalid("User is already part of the role.") from None
 
     async def remove_member(
-        self, organization_id: UUID, role_id: UUID, member_id: UUID, by: int, now: datetime
+        self, organization_id: UUID, role_id: UUID, member_id: UUID, by: int | None, now: datetime
     ) -> None:
-        """by: the user who does it. raises: NotFound"""
+        """by: the user who does it; None for the operator. raises: NotFound"""
         async with self.records.write() as connection:
             before = await connection.run_sync(_locked, organization_id, role_id)
             gone = await connection.execute(
@@ -160,6 +170,29 @@ class RoleStore:
             after = await connection.run_sync(_get, organization_id, role_id)
             change = role_changed(organization_id, before, after, by, now)
             await connection.run_sync(self.tell, change)
+
+
+def leave_roles(
+    connection: Connection,
+    organization_id: UUID,
+    user_id: int,
+    now: datetime,
+    tell: TellOrganization,
+) -> None:
+    """Take a user out of every role of an organization, by the operator."""
+    theirs = (
+        select(_member.role_id)
+        .join(roles, _role.id == _member.role_id)
+        .where(_role.organization_id == organization_id, _member.user_id == user_id)
+        .order_by(_member.role_id)
+    )
+    for role_id in list(connection.scalars(theirs)):
+        before = _locked(connection, organization_id, role_id)
+        connection.execute(
+            delete(role_memberships).where(_member.role_id == role_id, _member.user_id == user_id)
+        )
+        after = _get(connection, organization_id, role_id)
+        tell(connection, role_changed(organization_id, before, after, None, now))
 
 
 def load_roles(connection: Connection, role_ids: Sequence[UUID]) -> dict[UUID, Role]:

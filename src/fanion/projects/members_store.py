@@ -1,0 +1,335 @@
+"""Members of an organization in the records store: added, changed and removed by the operator.
+
+A user who is removed keeps the row in `users`: what they made and did goes on naming them.
+"""
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+from sqlalchemy import Connection, Row, Select, delete, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from fanion.db.engine import Records
+from fanion.db.tables import memberships, organizations, personal_api_keys, users
+from fanion.errors import Invalid, NotFound
+from fanion.projects.changes import OrganizationChange, TellOrganization, nobody
+from fanion.projects.key_store import NewKey, create_key, revoke_keys_of
+from fanion.projects.keys import KEY_BYTES
+from fanion.projects.model import Level, PersonalKey
+from fanion.projects.roles_store import leave_roles
+
+# Matches no password, as no hash is empty.
+_NO_PASSWORD = ""
+_user, _member = users.c, memberships.c
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """keys: how many personal keys; last_used_at: of the one that was used last"""
+
+    user_id: int
+    uuid: UUID
+    email: str
+    first_name: str
+    level: Level
+    is_active: bool
+    joined_at: datetime
+    keys: int
+    last_used_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class NewMember:
+    """email: as `read_email` gives it; key_label, key_expires_at: of the first personal key"""
+
+    email: str
+    first_name: str
+    level: Level
+    key_label: str
+    key_expires_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MemberStore:
+    """tell: is told of each change in its transaction"""
+
+    records: Records
+    tell: TellOrganization = nobody
+
+    async def all(self, organization_id: UUID) -> Sequence[Member]:
+        """The first to join stands first."""
+        async with self.records.read() as connection:
+            found = await connection.execute(_members(organization_id))
+            return [_read(row) for row in found]
+
+    async def add(
+        self, organization_id: UUID, new: NewMember, now: datetime
+    ) -> tuple[Member, PersonalKey, str]:
+        """The member, a personal key, and the key's text, which is told this once. Somebody who
+        was removed before is the same user again.
+
+        raises: Invalid with code `unique` for an address that a user has
+        """
+        try:
+            async with self.records.write() as connection:
+                return await connection.run_sync(_add, organization_id, new, now, self.tell)
+        except IntegrityError:
+            raise _address_taken() from None
+
+    async def set_level(
+        self, organization_id: UUID, email: str, level: Level, now: datetime
+    ) -> Member:
+        """raises: NotFound; Invalid with code `last_owner`"""
+        async with self.records.write() as connection:
+            return await connection.run_sync(
+                _set_level, organization_id, email, level, now, self.tell
+            )
+
+    async def set_active(
+        self, organization_id: UUID, email: str, is_active: bool, now: datetime
+    ) -> Member:
+        """A user who is not active is let in with no key, to no organization.
+
+        raises: NotFound; Invalid with code `last_owner`
+        """
+        async with self.records.write() as connection:
+            return await connection.run_sync(
+                _set_active, organization_id, email, is_active, now, self.tell
+            )
+
+    async def remove(self, organization_id: UUID, email: str, now: datetime) -> None:
+        """From the organization and its roles; from their last one with all personal keys.
+
+        raises: NotFound; Invalid with code `last_owner`
+        """
+        async with self.records.write() as connection:
+            await connection.run_sync(_remove, organization_id, email, now, self.tell)
+
+
+async def first_organization(records: Records) -> UUID | None:
+    """The oldest; None before setup."""
+    oldest = select(organizations.c.id).order_by(organizations.c.created_at, organizations.c.id)
+    rows = await records.fetch(oldest.limit(1))
+    return rows[0].id if rows else None
+
+
+_SHOWN = tuple(one.name for one in fields(Member))
+
+
+def _members(organization_id: UUID) -> Select[Any]:
+    key = personal_api_keys.c
+    keys = (
+        select(
+            key.user_id,
+            func.count().label("key_count"),
+            func.max(key.last_used_at).label("last_used_at"),
+        )
+        .group_by(key.user_id)
+        .subquery()
+    )
+    shown = (_user.id, _user.uuid, _user.email, _user.first_name, _member.level, _user.is_active)
+    counted = (func.coalesce(keys.c.key_count, 0), keys.c.last_used_at)
+    statement: Select[Any] = select(*shown, _member.joined_at, *counted)
+    return (
+        statement.select_from(memberships)
+        .join(users, _user.id == _member.user_id)
+        .outerjoin(keys, keys.c.user_id == _user.id)
+        .where(_member.organization_id == organization_id)
+        .order_by(_member.joined_at, _user.id)
+    )
+
+
+def _read(row: Row[Any]) -> Member:
+    """The columns of `_members`, in their order."""
+    values = dict(zip(_SHOWN, row, strict=True))
+    return Member(**values | {"level": Level(row.level)})
+
+
+def _find(connection: Connection, organization_id: UUID, email: str) -> Member:
+    """raises: NotFound"""
+    found = connection.execute(_members(organization_id).where(_user.email == email)).first()
+    if found is None:
+        raise NotFound
+    return _read(found)
+
+
+def _locked(connection: Connection, organization_id: UUID, email: str) -> Member:
+    """Changes of one organization's members wait for each other: of two owners who give up that
+    level at the same time one is refused. raises: NotFound"""
+    _lock(connection, organization_id)
+    return _find(connection, organization_id, email)
+
+
+def _lock(connection: Connection, organization_id: UUID) -> None:
+    one = select(organizations.c.id).where(organizations.c.id == organization_id)
+    connection.execute(one.with_for_update())
+
+
+def _add(
+    connection: Connection,
+    organization_id: UUID,
+    new: NewMember,
+    now: datetime,
+    tell: TellOrganization,
+) -> tuple[Member, PersonalKey, str]:
+    _lock(connection, organization_id)
+    user_id = _user_of(connection, new, now)
+    connection.execute(
+        insert(memberships).values(
+            organization_id=organization_id, user_id=user_id, level=new.level, joined_at=now
+        )
+    )
+    added = _find(connection, organization_id, new.email)
+    tell(connection, _membership_changed(organization_id, None, added, now))
+    wanted = NewKey(user_id, new.key_label, None, now, new.key_expires_at, by_operator=True)
+    key, text = create_key(connection, wanted, tell)
+    return _find(connection, organization_id, new.email), key, text
+
+
+def _user_of(connection: Connection, new: NewMember, now: datetime) -> int:
+    """A new user, or one who is in no organization any more. raises: Invalid"""
+    member = select(_member.user_id).where(_member.user_id == _user.id).exists()
+    known = connection.execute(
+        select(_user.id, member.label("is_member")).where(_user.email == new.email)
+    ).first()
+    if known is None:
+        return _insert_user(connection, new, now)
+    if known.is_member:
+        raise _address_taken()
+    user_id = int(known.id)
+    connection.execute(
+        update(users)
+        .where(_user.id == user_id)
+        .values(first_name=new.first_name, is_active=True, current_project_id=None)
+    )
+    return user_id
+
+
+def _insert_user(connection: Connection, new: NewMember, now: datetime) -> int:
+    made = insert(users).values(
+        uuid=uuid4(),
+        distinct_id=secrets.token_urlsafe(KEY_BYTES),
+        email=new.email,
+        first_name=new.first_name,
+        password_hash=_NO_PASSWORD,
+        is_active=True,
+        is_email_verified=False,
+        current_project_id=None,
+        created_at=now,
+    )
+    return int(connection.execute(made.returning(_user.id)).scalar_one())
+
+
+def _set_level(
+    connection: Connection,
+    organization_id: UUID,
+    email: str,
+    level: Level,
+    now: datetime,
+    tell: TellOrganization,
+) -> Member:
+    before = _locked(connection, organization_id, email)
+    if level != Level.OWNER:
+        _require_other_owner(connection, organization_id, before)
+    connection.execute(
+        update(memberships)
+        .where(_member.organization_id == organization_id, _member.user_id == before.user_id)
+        .values(level=level)
+    )
+    after = _find(connection, organization_id, email)
+    tell(connection, _membership_changed(organization_id, before, after, now))
+    return after
+
+
+def _set_active(
+    connection: Connection,
+    organization_id: UUID,
+    email: str,
+    is_active: bool,
+    now: datetime,
+    tell: TellOrganization,
+) -> Member:
+    user_id = _find(connection, organization_id, email).user_id
+    theirs = _organizations_of(connection, user_id)
+    before = {one: _locked(connection, one, email) for one in theirs}
+    if not is_active:
+        for one, member in before.items():
+            _require_other_owner(connection, one, member)
+    connection.execute(update(users).where(_user.id == user_id).values(is_active=is_active))
+    for one, member in before.items():
+        after = _find(connection, one, email)
+        tell(connection, _membership_changed(one, member, after, now))
+    return _find(connection, organization_id, email)
+
+
+def _remove(
+    connection: Connection,
+    organization_id: UUID,
+    email: str,
+    now: datetime,
+    tell: TellOrganization,
+) -> None:
+    gone = _locked(connection, organization_id, email)
+    _require_other_owner(connection, organization_id, gone)
+    leave_roles(connection, organization_id, gone.user_id, now, tell)
+    if _organizations_of(connection, gone.user_id) == [organization_id]:
+        revoke_keys_of(connection, gone.user_id, now, tell)
+        connection.execute(update(users).where(_user.id == gone.user_id).values(is_active=False))
+    connection.execute(
+        delete(memberships)
+        .where(_member.organization_id == organization_id)
+        .where(_member.user_id == gone.user_id)
+    )
+    tell(connection, _membership_changed(organization_id, gone, None, now))
+
+
+def _organizations_of(connection: Connection, user_id: int) -> list[UUID]:
+    theirs = select(_member.organization_id).where(_member.user_id == user_id)
+    return list(connection.scalars(theirs.order_by(_member.organization_id)))
+
+
+def _require_other_owner(connection: Connection, organization_id: UUID, member: Member) -> None:
+    """One who is not active can change nothing, so does not count. raises: Invalid"""
+    if member.level != Level.OWNER or not member.is_active:
+        return
+    others = connection.scalar(
+        select(func.count())
+        .select_from(memberships.join(users, _user.id == _member.user_id))
+        .where(_member.organization_id == organization_id, _member.level == Level.OWNER)
+        .where(_user.is_active, _user.id != member.user_id)
+    )
+    if not others:
+        raise Invalid(
+            f"{member.email} is the last active owner. Make another member an owner first.",
+            code="last_owner",
+        )
+
+
+def _address_taken() -> Invalid:
+    return Invalid("There is already a user with this e-mail address.", code="unique", attr="email")
+
+
+def _membership_changed(
+    organization_id: UUID, before: Member | None, after: Member | None, now: datetime
+) -> OrganizationChange:
+    """One of the two there is."""
+    named = after or before
+    assert named is not None
+    return OrganizationChange(
+        organization_id=organization_id,
+        scope="OrganizationMembership",
+        item_id=str(named.uuid),
+        name=named.email,
+        before=None if before is None else _told(before),
+        after=None if after is None else _told(after),
+        user_id=None,
+        now=now,
+    )
+
+
+def _told(member: Member) -> dict[str, Any]:
+    return {"level": int(member.level), "is_active": member.is_active}
