@@ -1,6 +1,7 @@
 """The command `fanion`: reads flags and settings, calls, prints. Exit code 2 is a refusal."""
 
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 from uuid import UUID
@@ -22,6 +23,7 @@ from fanion.data_folder import make_data_folder, require_records
 from fanion.db.engine import Records
 from fanion.db.migrate import migrate as migrate_records
 from fanion.logs import open_command_logs
+from fanion.progress_bar import Bar, progress_bar
 from fanion.projects.directory import Projects
 from fanion.projects.key_store import KeyStore
 from fanion.projects.keys import KEY_LABEL_CHARS_MAX, read_expiry
@@ -138,11 +140,17 @@ def migrate(data: Data = None) -> None:
 
     async def work() -> None:
         require_records(settings)
-        await migrate_records(settings.records_url)
+        with progress_bar("Migrating", "migrations") as bar:
+            await migrate_records(settings.records_url, partial(_reach, bar))
 
     settings = settings_of(data=data)
     run(work())
     print("The records store is up to date.")
+
+
+def _reach(bar: Bar, applied: int, missing: int) -> None:
+    bar.expect(missing)
+    bar.reach(applied, applied)
 
 
 @app.command()

@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 import httpx
 import msgspec
@@ -13,12 +13,21 @@ import typer
 
 from fanion import __version__
 from fanion.activity.store import Author
-from fanion.cli_transfer import DryRun, Email, author_of, import_into, report_as_json, show_report
+from fanion.cli_transfer import (
+    COHORT_MEMBER,
+    DryRun,
+    Email,
+    author_of,
+    import_into,
+    report_as_json,
+    show_report,
+)
 from fanion.clock import utc_now
 from fanion.config import Settings
 from fanion.data_folder import DataFolderTaken, data_folder, require_data_folder
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.http import ADDRESS_HEADER, NO_ADDRESS
+from fanion.progress_bar import Bar, progress_bar
 from fanion.projects.model import Project
 from fanion.public_parts import open_log
 from fanion.terminal import AsJson, Data, printable, refuse, settings_of, with_records, write_out
@@ -30,9 +39,7 @@ from fanion.transfer.sinks import HttpSink, LogSink, Sink, SinkError
 from fanion.transfer.source_client import Source, SourceError, open_source
 from fanion.transfer.source_reading import read_source
 
-TOLD_EVERY = 20_000  # events
 SEND_S = 60.0
-_MEMBER = "cohort member"
 
 Time = Annotated[str | None, typer.Option(help="ISO 8601; of events, their own time.")]
 
@@ -104,7 +111,8 @@ class _TakeOver:
         """raises: SourceError before anything is written"""
         author = await author_of(self.records, self.wanted.project_id, self.wanted.email)
         report = Report()
-        document = await read_source(self.source, report)
+        with progress_bar("Reading the source", "objects") as bar:
+            document = await read_source(self.source, report, bar.advance)
         left_out = list(report.outcomes)
         imported = await import_into(self.records, author, document, self.wanted.dry_run)
         done = Done(Report([*left_out, *imported.outcomes]))
@@ -120,10 +128,11 @@ class _TakeOver:
         wanted, source = self.wanted, self.source
         progress = ProgressStore(self.records, wanted.project_id, source.name)
         async with self._sink(author.project) as sink:
-            tell = _told_now_and_then()
-            copy = EventCopy(source, sink, progress, utc_now, wanted.since, wanted.until, tell)
-            done.copied = copy.copied
-            await copy.run()
+            with progress_bar("Copying events", "events") as bar:
+                tell = partial(_reach, bar, wanted.until)
+                copy = EventCopy(source, sink, progress, utc_now, wanted.since, wanted.until, tell)
+                done.copied = copy.copied
+                await copy.run()
             if _misses_members(done.report) and await sink.ingested():
                 again = await import_into(self.records, author, document, dry_run=False)
                 done.report = _with_members_of(done.report, again)
@@ -168,12 +177,12 @@ async def http_sink(stack: AsyncExitStack, address: str, project: Project, bytes
 
 
 def _misses_members(report: Report) -> bool:
-    return any(one.kind == _MEMBER and one.result == "skipped" for one in report.outcomes)
+    return any(one.kind == COHORT_MEMBER and one.result == "skipped" for one in report.outcomes)
 
 
 def _with_members_of(report: Report, again: Report) -> Report:
-    others = [one for one in report.outcomes if one.kind != _MEMBER]
-    return Report([*others, *(one for one in again.outcomes if one.kind == _MEMBER)])
+    others = [one for one in report.outcomes if one.kind != COHORT_MEMBER]
+    return Report([*others, *(one for one in again.outcomes if one.kind == COHORT_MEMBER)])
 
 
 def _wanted(
@@ -204,17 +213,11 @@ def _time(name: str, text: str | None) -> datetime | None:
         refuse(f"--{name}: {text!r} is no time such as 2024-01-31 or 2024-01-31T12:00:00Z.")
 
 
-def _told_now_and_then() -> Any:
-    """On standard error, for whoever waits."""
-    told = 0
-
-    def tell(copied: Copied, at: datetime) -> None:
-        nonlocal told
-        if copied.events >= told + TOLD_EVERY:
-            told = copied.events
-            typer.echo(f"{told} events, up to {at.isoformat(timespec='seconds')}", err=True)
-
-    return tell
+def _reach(bar: Bar, until: datetime, copied: Copied, at: datetime) -> None:
+    """How many events there are is not known: the bar goes through their time."""
+    if copied.start is not None:
+        bar.expect((until - copied.start).total_seconds())
+        bar.reach((at - copied.start).total_seconds(), copied.events)
 
 
 def _show(done: Done, wanted: Wanted, as_json: bool) -> None:

@@ -3,6 +3,7 @@ the records store, whether a server runs or not."""
 
 import sys
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +13,7 @@ import typer
 from fanion.activity.store import Author
 from fanion.clock import utc_now
 from fanion.db.engine import Records
+from fanion.progress_bar import Bar, progress_bar
 from fanion.projects.model import Project
 from fanion.projects.operator_store import user_id_of
 from fanion.projects.store import ProjectStore
@@ -26,14 +28,24 @@ from fanion.terminal import (
     with_records,
     write_out,
 )
-from fanion.transfer.document import Document, DocumentError, read_document, write_document
+from fanion.transfer.document import (
+    SECTIONS,
+    Document,
+    DocumentError,
+    read_document,
+    write_document,
+)
 from fanion.transfer.import_store import import_document
-from fanion.transfer.outcome import RESULTS, Report
+from fanion.transfer.outcome import RESULTS, Outcome, Report
 from fanion.transfer.reading_store import export_project as read_export
 
 # Three million distinct ids of cohort members; decoded it takes up to eight times as much.
 DOCUMENT_BYTES_MAX = 128 * 1024**2
 LINES_SHOWN = 200
+COHORT_MEMBER = "cohort member"
+# Kinds whose outcomes are counted by the progress bar: tiles and members of roles are part of
+# another object.
+_COUNTED = {COHORT_MEMBER, *(word for _, word, _ in SECTIONS.values())}
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Tell what would be done, do nothing.")]
 Email = Annotated[str | None, typer.Option(help="Whom the activity names; nobody by default.")]
@@ -50,7 +62,9 @@ def export_project(
     """
 
     async def work(records: Records) -> Document:
-        return await read_export(records, await project_of(records, project))
+        wanted = await project_of(records, project)
+        with progress_bar("Reading the project", "rows") as bar:
+            return await read_export(records, wanted, bar if bar.is_shown else None)
 
     text = write_document(with_records(settings_of(data=data), work))
     if output is None:
@@ -91,9 +105,24 @@ async def import_into(
     records: Records, author: Author, document: Document, dry_run: bool
 ) -> Report:
     try:
-        return await import_document(records, author, document, dry_run=dry_run)
+        with progress_bar("Importing", "objects") as bar:
+            bar.expect(_objects(document))
+            return await import_document(
+                records, author, document, dry_run=dry_run, told=partial(_advance, bar)
+            )
     except DocumentError as error:
         refuse("\n".join(printable(line) for line in str(error).split("\n")))
+
+
+def _objects(document: Document) -> int:
+    """Of which an outcome is told."""
+    members = sum(len(one.members) for one in document.cohorts if not one.deleted)
+    return members + sum(len(getattr(document, name)) for name in SECTIONS)
+
+
+def _advance(bar: Bar, outcome: Outcome) -> None:
+    if outcome.kind in _COUNTED:
+        bar.advance(outcome.count)
 
 
 async def project_of(records: Records, project_id: int) -> Project:

@@ -1,5 +1,7 @@
 """Bring a records store to the schema of this version, or ask whether it is there."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from sqlalchemy import URL, Connection, inspect, text
@@ -21,9 +23,13 @@ _LOCK = text("SELECT pg_advisory_xact_lock(7238414921)")
 _VERSIONS = text("SELECT version_num FROM alembic_version")
 
 
-async def migrate(url: str) -> None:
+Told = Callable[[int, int], None]
+
+
+async def migrate(url: str, told: Told | None = None) -> None:
     """Apply what is missing, in one transaction; servers that start together wait in line.
 
+    told:   is told after each migration how many have been applied, of how many that were missing
     raises: RecordsUnavailable; ValueError as open_records does
     """
     engine = _engine(parse_url(url))
@@ -34,7 +40,7 @@ async def migrate(url: str) -> None:
             if engine.dialect.name == "postgresql":
                 await connection.execute(text("SET LOCAL statement_timeout = 0"))
                 await connection.execute(_LOCK)
-            await connection.run_sync(_upgrade)
+            await connection.run_sync(partial(_upgrade, told=told))
     finally:
         await engine.dispose()
 
@@ -62,8 +68,8 @@ def _applied(connection: Connection) -> set[str]:
     return set(connection.execute(_VERSIONS).scalars())
 
 
-def _upgrade(connection: Connection) -> None:
+def _upgrade(connection: Connection, told: Told | None) -> None:
     # Alembic takes a tenth of the start to load, and most starts find nothing to apply.
     from fanion.db.upgrade import upgrade
 
-    upgrade(connection)
+    upgrade(connection, told)

@@ -3,7 +3,7 @@
 What is there already is changed where it differs; nothing is ever removed.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from sqlalchemy import Connection, select
 from sqlalchemy.exc import IntegrityError
@@ -26,7 +26,7 @@ from fanion.transfer.document import Document, DocumentError, FlagEntry
 from fanion.transfer.flags_import_store import import_flags
 from fanion.transfer.insights_import_store import import_dashboards, import_insights
 from fanion.transfer.matching import matched_keys
-from fanion.transfer.outcome import Report
+from fanion.transfer.outcome import Outcome, Report, untold
 from fanion.transfer.reading_store import read_project
 from fanion.transfer.roles_import_store import import_roles
 from fanion.transfer.stored import flag_entry, names_of
@@ -41,9 +41,15 @@ class _NotMeant(Exception):
 
 
 async def import_document(
-    records: Records, author: Author, document: Document, *, dry_run: bool = False
+    records: Records,
+    author: Author,
+    document: Document,
+    *,
+    dry_run: bool = False,
+    told: Callable[[Outcome], None] = untold,
 ) -> Report:
     """dry_run: tell what would be done, and do nothing
+    told:    is told of each outcome at once, though all of it may be taken back still
 
     raises: DocumentError before anything is written; Invalid, which takes all of it back
     """
@@ -51,10 +57,10 @@ async def import_document(
     async with records.read() as connection:
         kept = await connection.run_sync(_stored_flags, author, document)
     require_sound(document, kept)
-    report = Report()
+    report = Report(told=told)
     try:
         async with records.write() as connection:
-            report = await connection.run_sync(_import, author, document)
+            await connection.run_sync(_import, author, document, report)
             if dry_run:
                 raise _NotMeant
     except _NotMeant:
@@ -89,13 +95,13 @@ def _stored_flags(
     return {one.key: flag_entry(one, names, keys) for one in stored.flags}
 
 
-def _import(connection: Connection, author: Author, document: Document) -> Report:
+def _import(connection: Connection, author: Author, document: Document, report: Report) -> None:
     # Two imports into one project go one after the other.
     mine = select(projects.c.id).where(projects.c.id == author.project.id)
     connection.execute(mine.with_for_update())
     stored = read_project(connection, author.project, with_members=False)
     keys = matched_keys(document, stored)
-    target = Target(connection, author, document, stored, keys, names_of(stored, keys))
+    target = Target(connection, author, document, stored, keys, names_of(stored, keys), report)
     hindered = flags_without_answer(connection, author.project.id)
     _import_group_types(target)
     import_event_definitions(target)
@@ -106,7 +112,6 @@ def _import(connection: Connection, author: Author, document: Document) -> Repor
     import_roles(target)
     import_flags(target)
     _require_answers(target, {flag.key for flag in stored.flags if flag.active} - hindered.keys())
-    return target.report
 
 
 def _require_answers(target: Target, working: set[str]) -> None:

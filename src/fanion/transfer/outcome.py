@@ -1,7 +1,7 @@
 """What an import has done, or would do, told thing by thing."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -24,9 +24,16 @@ class Outcome:
     count: int = 1
 
 
+def untold(_: Outcome) -> None:
+    pass
+
+
 @dataclass
 class Report:
+    """told: is told of each outcome at once, for whoever waits"""
+
     outcomes: list[Outcome] = field(default_factory=list)
+    told: Callable[[Outcome], None] = untold
 
     def created(self, kind: str, name: str, count: int = 1) -> None:
         self._add(Outcome(kind, name, "created", count=count))
@@ -52,6 +59,7 @@ class Report:
     def _add(self, outcome: Outcome) -> None:
         if outcome.count:
             self.outcomes.append(outcome)
+            self.told(outcome)
 
 
 def some(names: Sequence[str]) -> str:

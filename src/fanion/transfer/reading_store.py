@@ -1,11 +1,11 @@
 """Everything of a project that a document tells, read from the records store."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
-from sqlalchemy import Connection, Select, select
+from sqlalchemy import ColumnElement, Connection, Select, func, select
 
 from fanion.cohorts.work_store import is_seen
 from fanion.db.cohort_tables import cohort_people, cohorts
@@ -40,32 +40,78 @@ _dashboard, _member, _link = dashboards.c, cohort_people.c, person_distinct_ids.
 _event, _mark, _property = event_definitions.c, event_marks.c, property_definitions.c
 
 
-async def export_project(records: Records, project: Project) -> Document:
-    """All of one moment."""
+T = TypeVar("T")
+# Told together: a static cohort may have millions of members.
+ROWS_TOLD = 1_000
+
+
+class Progress(Protocol):
+    """Is told the number of all rows, and of those that have been read since it was told last."""
+
+    def expect(self, total: float) -> None: ...
+
+    def advance(self, count: int = 1) -> None: ...
+
+
+async def export_project(
+    records: Records, project: Project, progress: Progress | None = None
+) -> Document:
+    """All of one moment. progress: costs a count of all rows"""
     async with records.read() as connection:
-        return await connection.run_sync(_export, project)
+        return await connection.run_sync(_export, project, progress)
 
 
-def _export(connection: Connection, project: Project) -> Document:
-    return document_of(read_project(connection, project, with_members=True))
+def _export(connection: Connection, project: Project, progress: Progress | None) -> Document:
+    if progress is not None:
+        progress.expect(_row_count(connection, project))
+    return document_of(read_project(connection, project, with_members=True, progress=progress))
 
 
-def read_project(connection: Connection, project: Project, *, with_members: bool) -> Stored:
+def read_project(
+    connection: Connection,
+    project: Project,
+    *,
+    with_members: bool,
+    progress: Progress | None = None,
+) -> Stored:
     """with_members: those of static cohorts, which may be many"""
     project_id = project.id
+
+    def told(found: Sequence[T]) -> Sequence[T]:
+        if progress is not None:
+            progress.advance(len(found))
+        return found
+
     return Stored(
         group_types=load_types(connection, project_id),
-        event_definitions=_event_definitions(connection, project_id),
-        property_definitions=_property_definitions(connection, project_id),
-        cohorts=_cohorts(connection, project_id),
-        members=_members(connection, project_id) if with_members else {},
-        insights=_insights(connection, project_id),
-        dashboards=_dashboards(connection, project_id),
-        tiles=_tiles(connection, project_id),
-        roles=_roles(connection, project.organization_id),
-        flags=_flags(connection, project_id),
+        event_definitions=told(_event_definitions(connection, project_id)),
+        property_definitions=told(_property_definitions(connection, project_id)),
+        cohorts=told(_cohorts(connection, project_id)),
+        members=_members(connection, project_id, progress) if with_members else {},
+        insights=told(_insights(connection, project_id)),
+        dashboards=told(_dashboards(connection, project_id)),
+        tiles=told(_tiles(connection, project_id)),
+        roles=told(_roles(connection, project.organization_id)),
+        flags=told(_flags(connection, project_id)),
         usage_dashboards=_usage_dashboards(connection, project_id),
     )
+
+
+def _row_count(connection: Connection, project: Project) -> int:
+    """Of what `read_project` reads, with members."""
+    conditions: Sequence[ColumnElement[bool]] = (
+        _event.project_id == project.id,
+        _property.project_id == project.id,
+        _cohort.project_id == project.id,
+        _insight.project_id == project.id,
+        (_dashboard.project_id == project.id) & _dashboard.deleted.is_(False),
+        (_tile.project_id == project.id) & _tile.deleted.is_(False),
+        roles.c.organization_id == project.organization_id,
+        (_flag.project_id == project.id) & _flag.deleted.is_(False),
+    )
+    counts = [select(func.count()).where(condition) for condition in conditions]
+    members = select(func.count()).select_from(_member_rows(project.id).subquery())
+    return sum(connection.scalar(count) or 0 for count in (*counts, members))
 
 
 def _event_definitions(connection: Connection, project_id: int) -> list[EventDefinitionEntry]:
@@ -118,18 +164,35 @@ def _cohorts(connection: Connection, project_id: int) -> list[StoredCohort]:
     return [StoredCohort(*row) for row in rows]
 
 
-def _members(connection: Connection, project_id: int) -> Mapping[int, Sequence[Sequence[str]]]:
-    rows = connection.execute(
+def _member_rows(project_id: int) -> Select[Any]:
+    return (
         select(_member.cohort_id, _member.person_id, _link.distinct_id)
         .join(cohorts, _cohort.id == _member.cohort_id)
         .join(person_distinct_ids, _link.person_id == _member.person_id)
         .where(_cohort.project_id == project_id, _cohort.is_static.is_(True))
         .where(_link.project_id == project_id, is_seen(_cohort.version))
     )
+
+
+def _members(
+    connection: Connection, project_id: int, progress: Progress | None
+) -> Mapping[int, Sequence[Sequence[str]]]:
     found: dict[int, dict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
+    rows: Iterable[Any] = connection.execute(_member_rows(project_id))
+    if progress is not None:
+        rows = _telling(rows, progress)
     for cohort_id, person_id, distinct_id in rows:
         found[cohort_id][person_id].append(distinct_id)
     return {cohort_id: list(people.values()) for cohort_id, people in found.items()}
+
+
+def _telling(rows: Iterable[T], progress: Progress) -> Iterator[T]:
+    number = 0
+    for number, row in enumerate(rows, start=1):
+        yield row
+        if number % ROWS_TOLD == 0:
+            progress.advance(ROWS_TOLD)
+    progress.advance(number % ROWS_TOLD)
 
 
 def _insights(connection: Connection, project_id: int) -> list[StoredInsight]:

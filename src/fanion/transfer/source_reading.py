@@ -1,6 +1,6 @@
 """A project of another server, read over its management API and made into a document."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -36,18 +36,26 @@ from fanion.transfer.stored import Stored, StoredCohort, StoredFlag, document_of
 _WITHOUT = (402, 403, 404)
 
 
-async def read_source(source: Source, report: Report) -> Document:
+def _untold() -> None:
+    pass
+
+
+async def read_source(
+    source: Source, report: Report, told: Callable[[], None] = _untold
+) -> Document:
     """report: is told what is left out, and why
+    told:   is called for each thing that was read, for whoever waits
 
     raises: SourceError when the project, its flags or its cohorts cannot be read
     """
-    return await _Reading(source, report).document()
+    return await _Reading(source, report, told).document()
 
 
 @dataclass
 class _Reading:
     source: Source
     report: Report
+    told: Callable[[], None]
     stored: Stored = field(default_factory=Stored)
 
     async def document(self) -> Document:
@@ -162,7 +170,7 @@ class _Reading:
         self.stored = replace(self.stored, members=members)
 
     async def _required(self, path: str) -> list[Any]:
-        return [one async for one in self.source.rows(self.source.of_project(path))]
+        return await self._all(self.source.of_project(path))
 
     async def _rows(self, path: str) -> list[Any]:
         return await self._tolerant(path.strip("/"), self.source.of_project(path))
@@ -170,15 +178,23 @@ class _Reading:
     async def _tolerant(self, what: str, path: str) -> list[Any]:
         """Nothing, and said so, where the source does not tell it."""
         try:
-            return [one async for one in self.source.rows(path)]
+            return await self._all(path)
         except SourceRefused as refusal:
             if refusal.status not in _WITHOUT:
                 raise
             self.report.skipped(what, "all of them", str(refusal))
             return []
 
+    async def _all(self, path: str) -> list[Any]:
+        found = []
+        async for one in self.source.rows(path):
+            found.append(one)
+            self.told()
+        return found
+
     async def _one(self, path: str) -> Any:
         """None for what is not there any more."""
+        self.told()
         try:
             return await self.source.get(path)
         except SourceRefused as refusal:

@@ -25,7 +25,7 @@ class Target:
     stored: Stored
     keys: Keys
     names: Names
-    report: Report = field(default_factory=Report)
+    report: Report
     cohorts: dict[str, int] = field(default_factory=dict)
     flags: dict[str, str] = field(default_factory=dict)
     group_types: dict[str, int] = field(default_factory=dict)

@@ -61,6 +61,7 @@ def run(connection: Connection) -> None:
         render_as_batch=context.config.attributes.get("alters", False),
         render_item=_render,
         transactional_ddl=True,
+        on_version_apply=context.config.attributes.get("on_apply"),
     )
     with context.begin_transaction():
         context.run_migrations()

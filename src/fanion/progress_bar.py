@@ -1,0 +1,92 @@
+"""A bar on standard error while a command works: how far it is, how fast, and how long it takes
+still. Without a terminal nothing is written."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
+
+UPDATES_PER_S = 4
+
+
+class Bar:
+    """Of a command without a terminal: shows nothing."""
+
+    is_shown = False
+
+    def expect(self, total: float) -> None:
+        """How many there are in all, once that is known."""
+
+    def advance(self, count: int = 1) -> None:
+        """So many more are done."""
+
+    def reach(self, done: float, count: int) -> None:
+        """How far it is altogether. count: what the rate is of, where `done` is something else,
+        as in a copy that goes through time."""
+
+
+@dataclass
+class _ShownBar(Bar):
+    is_shown = True
+
+    progress: Progress
+    task: TaskID
+    _count: int = 0
+
+    def expect(self, total: float) -> None:
+        self.progress.update(self.task, total=total)
+
+    def advance(self, count: int = 1) -> None:
+        self._count += count
+        self.progress.update(self.task, advance=count, count=self._count)
+
+    def reach(self, done: float, count: int) -> None:
+        self.progress.update(self.task, completed=done, count=count)
+
+
+@contextmanager
+def progress_bar(what: str, unit: str) -> Iterator[Bar]:
+    """what: the work, as a heading; unit: what the rate is of, in the plural
+
+    Until a total is expected the bar only shows that work goes on, and the rate. At the end it is
+    cleared: what was done is printed by the command.
+    """
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield Bar()
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        _Rate(unit),
+        TimeRemainingColumn(),
+    )
+    with Progress(
+        *columns, console=console, transient=True, refresh_per_second=UPDATES_PER_S
+    ) as progress:
+        yield _ShownBar(progress, progress.add_task(what, total=None, count=0))
+
+
+class _Rate(ProgressColumn):
+    """Since the beginning: what is done in one go differs widely in size."""
+
+    def __init__(self, unit: str) -> None:
+        super().__init__()
+        self._unit = unit
+
+    def render(self, task: Task) -> Text:
+        count = task.fields["count"]
+        if not (count and task.elapsed):
+            return Text("")
+        return Text(f"{count:,} {self._unit}, {count / task.elapsed:,.0f}/s")
