@@ -16,6 +16,7 @@ from sqlalchemy import insert, update
 
 from fanion.cohorts.calculate import Calculator
 from fanion.config import Settings, read_settings
+from fanion.db.cohort_tables import cohorts
 from fanion.db.engine import Records, open_records
 from fanion.db.tables import (
     feature_flags,
@@ -272,6 +273,13 @@ class Home:
     async def store_flag(self, flag: Json, **columns: Any) -> None:
         """Write past every rule, as an older version has stored it."""
         this = update(feature_flags).where(feature_flags.c.id == flag["id"])
+        async with self.site.records.write() as connection:
+            await connection.execute(this.values(**columns))
+            await connection.run_sync(move_flag_version, self.project_id)
+
+    async def store_cohort(self, cohort: Json, **columns: Any) -> None:
+        """As `store_flag`."""
+        this = update(cohorts).where(cohorts.c.id == cohort["id"])
         async with self.site.records.write() as connection:
             await connection.execute(this.values(**columns))
             await connection.run_sync(move_flag_version, self.project_id)

@@ -10,6 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from fanion import __version__
+from fanion.cohorts.refused_store import RefusedCohort, refused_cohorts
 from fanion.config import PREFIX, Settings
 from fanion.data_folder import (
     FIRST_START_FILE,
@@ -18,7 +19,7 @@ from fanion.data_folder import (
     records_file,
     require_data_folder,
 )
-from fanion.db.engine import RecordsUnavailable, open_records
+from fanion.db.engine import Records, RecordsUnavailable, open_records
 from fanion.db.migrate import schema_is_current
 from fanion.events.event import EventStoreUnavailable
 from fanion.events.store import open_events
@@ -31,7 +32,7 @@ from fanion.server.probes import State
 DISK_FREE_BYTES_MIN = 2 * 1024**3
 # A clock before this version was made is wrong, and would misplace every event.
 CLOCK_MIN = datetime(2026, 1, 1, tzinfo=UTC)
-FLAGS_TOLD_MAX = 20
+REFUSED_TOLD_MAX = 20  # of stored flags, and of cohorts
 _LIBRARIES = ("chdb-core", "httptools", "litestar", "sqlalchemy")
 
 
@@ -59,6 +60,7 @@ async def examine(settings: Settings, now: datetime) -> list[Finding]:
         _proxies(settings),
         await _checked("records store", _records, settings),
         await _checked("flags", _flags, settings),
+        await _checked("cohorts", _cohorts, settings),
         await _checked("event store", partial(_events, server), settings),
     ]
 
@@ -199,26 +201,54 @@ def _is_missing(path: Path | None) -> bool:
 
 
 async def _flags(settings: Settings) -> Finding:
+    return await _of_current(settings, "flags", _refused_flags)
+
+
+async def _cohorts(settings: Settings) -> Finding:
+    return await _of_current(settings, "cohorts", _refused_cohorts)
+
+
+async def _of_current(
+    settings: Settings, what: str, look: Callable[[Records], Awaitable[Finding]]
+) -> Finding:
+    """look: reads tables as this version has them"""
     if _is_missing(records_file(settings)):
-        return Finding("flags", True, "not looked at: there is no records store")
+        return Finding(what, True, "not looked at: there is no records store")
     if not await schema_is_current(settings.records_url):
-        return Finding("flags", True, "not looked at: the schema is another version's")
+        return Finding(what, True, "not looked at: the schema is another version's")
     records = await open_records(settings.records_url)
     try:
-        return flags_finding(await refused_flags(records))
+        return await look(records)
     finally:
         await records.close()
 
 
+async def _refused_flags(records: Records) -> Finding:
+    return flags_finding(await refused_flags(records))
+
+
+async def _refused_cohorts(records: Records) -> Finding:
+    return cohorts_finding(await refused_cohorts(records))
+
+
 def flags_finding(refused: Sequence[Refused]) -> Finding:
-    """Flags that the rules would refuse today are no fault: they work as they are."""
-    if not refused:
-        return Finding("flags", True, "all follow the rules")
-    told = [f"project {one.project_id}, {one.key}: {one.why}" for one in refused[:FLAGS_TOLD_MAX]]
-    if len(refused) > FLAGS_TOLD_MAX:
-        told.append(f"and {len(refused) - FLAGS_TOLD_MAX} more")
+    told = [f"project {one.project_id}, {one.key}: {one.why}" for one in refused]
+    return _refused("flags", told)
+
+
+def cohorts_finding(refused: Sequence[RefusedCohort]) -> Finding:
+    told = [f"project {one.project_id}, {one.id} ({one.name}): {one.why}" for one in refused]
+    return _refused("cohorts", told)
+
+
+def _refused(what: str, told: Sequence[str]) -> Finding:
+    """What the rules would refuse today is no fault: it works as it is."""
+    if not told:
+        return Finding(what, True, "all follow the rules")
+    more = len(told) - REFUSED_TOLD_MAX
+    listed = [*told[:REFUSED_TOLD_MAX], *([f"and {more} more"] if more > 0 else [])]
     advice = "They work as they are. What is changed in them has to follow the rules."
-    return Finding("flags", True, "; ".join(told), advice)
+    return Finding(what, True, "; ".join(listed), advice)
 
 
 async def _events(server: RunningServer, settings: Settings) -> Finding:

@@ -6,18 +6,16 @@ import pytest
 
 from fanion.cohorts.calculate import ERRORS_MAX
 from tests.api.test_cohorts import (
+    ALONE,
     all_of,
     change,
     create,
-    did,
     members,
     person_is,
     retrieve,
     three_people,
 )
 from tests.application import Home, Json, error
-
-BROKEN = all_of(did("x", value="no such kind"))
 
 
 async def test_put_leaves_what_is_not_sent(home: Home) -> None:
@@ -97,7 +95,7 @@ async def test_a_form_that_cannot_be_read_is_refused(
 
 async def test_a_cohort_that_fails_is_tried_less_and_less_often(home: Home) -> None:
     """Not before 15 minutes, which the first waits of 1, 2, 4 and 8 minutes are below."""
-    cohort = await create(home, filters=BROKEN)
+    cohort = await create(home, filters=all_of(ALONE))
     await home.site.calculated()
     waits_min = [15, 15, 15, 15, 16, 32, 64, 128, 256, 512, 1024, *[1440] * 9]
 

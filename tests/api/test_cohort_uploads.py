@@ -138,17 +138,46 @@ async def test_what_is_refused_leaves_nothing_behind(
     assert await stored(small.site.records) == (0, 0)
 
 
-async def test_a_file_for_a_dynamic_or_an_unknown_cohort_is_dropped(small: Home) -> None:
+NOT_STATIC = error(
+    "validation_error", "invalid_input", "Only a static cohort takes a file of members.", "csv"
+)
+
+
+async def test_a_file_for_a_dynamic_or_an_unknown_cohort_is_refused(small: Home) -> None:
     dynamic = await create(small, name="dynamic")
     files = {"csv": ("a.csv", b"ann\n", "text/csv")}
 
-    passed_over = await small.api.patch(f"/cohorts/{dynamic['id']}/", files=files)
+    changed = await small.api.patch(f"/cohorts/{dynamic['id']}/", files=files)
     created = await small.api.post("/cohorts/", data={"name": "also"}, files=files)
     unknown = await small.api.patch("/cohorts/99999999/", files=files)
     await small.site.calculated()
 
-    assert (passed_over.status_code, created.status_code, unknown.status_code) == (200, 201, 404)
+    for refused in (changed, created):
+        assert (refused.status_code, refused.json()) == (400, NOT_STATIC)
+    assert unknown.status_code == 404
+    assert (await small.get("/cohorts/"))["count"] == 1
     assert await stored(small.site.records) == (0, 0)
+
+
+@pytest.mark.parametrize("size", [1, 2_000_000], ids=["small", "large"])
+async def test_a_file_under_another_name_is_refused(home: Home, size: int) -> None:
+    """A large one would be in no field that the request has."""
+    files = {"file": ("a.csv", b"x" * size, "text/csv")}
+
+    answer = await home.api.post("/cohorts/", data={"is_static": "1"}, files=files)
+
+    assert (answer.status_code, answer.json()["attr"]) == (400, "file")
+    assert answer.json()["detail"].startswith('Unknown field "file". ')
+
+
+async def test_a_file_is_no_text_of_a_body(home: Home) -> None:
+    as_json = await home.api.post("/cohorts/", json={"is_static": True, "csv": "ann"})
+    as_form = await home.api.post("/cohorts/", data={"is_static": "1", "csv": "ann"})
+    nothing = await home.api.post("/cohorts/", json={"is_static": True, "csv": None})
+
+    for refused in (as_json, as_form):
+        assert (refused.status_code, refused.json()["attr"]) == (400, "csv")
+    assert nothing.status_code == 201
 
 
 async def test_an_upload_that_nobody_ends_is_cleared_away(records: Records) -> None:

@@ -17,7 +17,7 @@ from tests.documented import Shapes, holds
 ROOT = Path(__file__).parents[2]
 CASES = json.loads((ROOT / "tests" / "cases" / "api.json").read_text())
 SHAPES = Shapes(CASES["objects"])
-PRO = {"key": "plan", "type": "person", "value": "pro"}
+PRO = {"key": "plan", "type": "person", "value": "pro", "operator": "exact"}
 _NAME = re.compile(r"\{([a-z ]+)\}")
 
 

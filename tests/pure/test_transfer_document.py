@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec import json
 
-from fanion.transfer.checks import faults, normalised
+from fanion.transfer.checks import Kept, faults, normalised
 from fanion.transfer.document import (
     CohortEntry,
     Document,
@@ -281,8 +281,27 @@ def test_a_document_is_checked_before_it_is_imported(sections: Json, said: str) 
     assert first_fault(**sections) == said
 
 
-def test_criteria_that_cannot_be_calculated_are_no_fault() -> None:
-    """The API takes them too; the cohort tells why it has no members."""
-    mixed = all_of(in_cohort(None), {"type": "AND", "values": []}, {"type": "odd"})
+def test_criteria_are_checked_as_the_api_does() -> None:
+    """But for operators, which older versions left out, and what only a calculation finds."""
+    older = {"type": "person", "key": "plan", "value": "pro"}
+    alone = {**older, "negation": True}
+    odd = {**older, "operater": "exact"}
 
-    assert first_fault(cohorts=[{"key": "odd", "filters": mixed}]) == ""
+    assert first_fault(cohorts=[{"key": "vip", "filters": all_of(older, alone)}]) == ""
+    assert first_fault(cohorts=[{"key": "vip", "filters": all_of(alone)}]) == ""
+    assert first_fault(cohorts=[{"key": "vip", "filters": all_of(odd)}]) == (
+        'cohort vip: filters: Unknown field "operater". Did you mean "operator"?'
+    )
+    assert first_fault(cohorts=[{"key": "vip", "groups": [{"event_id": "a", "dayz": 3}]}]) == (
+        'cohort vip: groups: Unknown field "dayz". Did you mean "days"?'
+    )
+    assert first_fault(cohorts=[{"key": "s", "is_static": True, "filters": all_of(odd)}]) == ""
+
+
+def test_what_the_project_has_is_not_checked_again() -> None:
+    odd = {"key": "vip", "filters": all_of({"type": "odd"}), "groups": [{"odd": 1}]}
+    document = normalised(read(cohorts=[odd]))
+    kept = Kept({}, {"vip": document.cohorts[0]})
+
+    assert list(faults(document, kept)) == []
+    assert len(list(faults(document))) == 1

@@ -3,6 +3,7 @@
 source: api.md, "Cohorts"; cohorts.md sections 11 to 13 and 15
 """
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,7 +17,12 @@ from msgspec import UNSET, structs
 
 from fanion.activity.api import ActivityPage, activity_page, author_of
 from fanion.cohorts.bodies import (
+    FILE_FIELD,
+    FORM_FIELDS,
+    IDLE_TEXTS,
     MADE_OF_PEOPLE,
+    PARAMETERS_OF_PEOPLE,
+    UNUSED_OF_PEOPLE,
     WITH_FILE,
     CohortBody,
     CohortFields,
@@ -24,8 +30,15 @@ from fanion.cohorts.bodies import (
     cohort_body,
 )
 from fanion.cohorts.calculate import Calculator
-from fanion.cohorts.changes import changed_values, copy_name, created_values
-from fanion.cohorts.definition import Criteria, Standing
+from fanion.cohorts.changes import (
+    changed_values,
+    check_changed,
+    check_created,
+    copy_name,
+    created_values,
+    require_cohorts,
+)
+from fanion.cohorts.definition import UNSAVED, Criteria, Standing, nested_ids
 from fanion.cohorts.questions import check_sources, read_query
 from fanion.cohorts.store import CohortStore, Import, Question, StoredCohort
 from fanion.cohorts.uploads_store import UploadStore
@@ -35,6 +48,7 @@ from fanion.projects.model import Project
 from fanion.projects.request import ManagementRequest, scoped
 from fanion.rest.empty import refused
 from fanion.rest.ids import ObjectId
+from fanion.rest.names import CREDENTIAL_NAMES, require_known
 from fanion.rest.page import Paged
 
 
@@ -67,7 +81,7 @@ class Cohorts:
 class CohortsApi(Controller):
     path = "/api/projects/{project_id:str}/cohorts"
     tags = ("Cohorts",)
-    opt = scoped("cohort")
+    opt = scoped("cohort", strict_query=True)
 
     @get("/", summary="List cohorts")
     async def cohorts(
@@ -78,7 +92,13 @@ class CohortsApi(Controller):
         found, count = await cohorts.store.page(request.project.id, page.limit, page.offset)
         return page.of([cohort_body(cohort) for cohort in found], count)
 
-    @post("/", summary="Create a cohort", operation_class=MADE_OF_PEOPLE, takes_files=True)
+    @post(
+        "/",
+        summary="Create a cohort",
+        operation_class=MADE_OF_PEOPLE,
+        takes_files=True,
+        query_names=PARAMETERS_OF_PEOPLE,
+    )
     async def create(
         self,
         request: ManagementRequest,
@@ -89,10 +109,13 @@ class CohortsApi(Controller):
         `query` for those who match its properties. With `insight` they are the people behind a
         point of an insight, which the query string describes; lists in it are JSON."""
         sent, author = _sent(data), author_of(request)
-        file = await _file(request) if sent.get("is_static") else None
-        question = await _question(request, sent, file is not None, cohorts)
-        imports = file is not None or question is not None
+        file = await _file(request)
+        with_file = file is not None
+        await asyncio.to_thread(check_created, sent, with_file=with_file)
+        question = await _question(request, sent, with_file, cohorts)
+        imports = with_file or question is not None
         values = created_values(sent, author.now, imports=imports)
+        await _require_nested(request.project.id, values, cohorts)
         async with cohorts.uploads.stored(request.project.id, file) as uploaded:
             members = uploaded if question is None else Import(question=question)
             created = await cohorts.store.create(author, values, members)
@@ -186,12 +209,15 @@ async def _change(
     request: ManagementRequest, cohort_id: int, data: CohortFields, cohorts: Cohorts
 ) -> CohortBody:
     sent, author = _sent(data), author_of(request)
+    if sent.pop("query", None):
+        raise Invalid("A query is only taken when a cohort is created.", attr="query")
     file = await _file(request)
 
     def decide(before: Standing, others: Mapping[int, Criteria]) -> dict[str, Any]:
         return changed_values(sent, before, others, author.now, imports=file is not None)
 
-    await cohorts.get(request.project.id, cohort_id)
+    before = await cohorts.get(request.project.id, cohort_id)
+    await asyncio.to_thread(check_changed, sent, before.criteria)
     async with cohorts.uploads.stored(request.project.id, file) as members:
         changed = await cohorts.store.change(author, cohort_id, decide, members)
     if changed is None:
@@ -205,6 +231,7 @@ async def _question(
 ) -> Question | None:
     """raises: Invalid"""
     asked = dict(request.page.query)
+    _check_asked(asked)
     check_sources(sent, insight=bool(asked.get("insight")), file=file)
     if asked.get("insight"):
         now = request.app.state.now()
@@ -215,10 +242,39 @@ async def _question(
     return Question("query", read_query(sent["query"], others))
 
 
+def _check_asked(asked: Mapping[str, str]) -> None:
+    """raises: Invalid for parameters of an insight that would be passed over"""
+    named = asked.keys() & PARAMETERS_OF_PEOPLE
+    if named and not asked.get("insight"):
+        raise Invalid("This field is required.", code="required", attr="insight")
+    for name in sorted(named & UNUSED_OF_PEOPLE):
+        if asked[name].lower() not in IDLE_TEXTS:
+            raise Invalid("Not supported for the people behind an insight.", attr=name)
+
+
+async def _require_nested(project_id: int, values: Mapping[str, Any], cohorts: Cohorts) -> None:
+    """raises: Invalid for cohorts in the criteria of a new one that are not in the project"""
+    criteria = Criteria(UNSAVED, None, values["is_static"], values["filters"], values["groups"])
+    nested = [] if criteria.is_static else nested_ids(criteria.shown)
+    if nested:
+        require_cohorts(nested, await cohorts.store.criteria(project_id))
+
+
 def _sent(data: CohortFields) -> dict[str, Any]:
-    return {name: value for name, value in structs.asdict(data).items() if value is not UNSET}
+    """raises: Invalid for what would be passed over"""
+    sent = {name: value for name, value in structs.asdict(data).items() if value is not UNSET}
+    if sent.pop("static_person_ids", None):
+        raise Invalid(
+            "Not supported. Use add_persons_to_static_cohort.", attr="_create_static_person_ids"
+        )
+    return sent
 
 
 async def _file(request: ManagementRequest) -> IO[bytes] | None:
-    """The members that came along."""
-    return (await request.values()).files.get("csv")
+    """The members that came along. raises: Invalid"""
+    body = await request.values()
+    require_known(body.files, FORM_FIELDS | CREDENTIAL_NAMES)
+    file = body.files.get(FILE_FIELD)
+    if file is None and isinstance(body.values, dict) and body.values.get(FILE_FIELD):
+        raise Invalid("A file is sent as multipart/form-data.", attr=FILE_FIELD)
+    return file

@@ -9,6 +9,7 @@ from typing import Any
 
 from fanion.cohorts.windows import UNITS, Since, Span, parse_since
 from fanion.properties.filters import Property, parse_leaf
+from fanion.rest.names import shortened
 
 # Figures beyond these mean no history that exists; they keep sums within the store's numbers.
 NUMBER_MAX = 1_000_000_000
@@ -97,7 +98,7 @@ def _performed(spec: Mapping[str, Any]) -> Performed:
 
 
 def _times(spec: Mapping[str, Any]) -> PerformedTimes:
-    times = _number(spec, "operator_value")
+    times = whole_number(spec, "operator_value")
     return PerformedTimes(_event(spec), _window(spec), _comparison(spec), times, _filters(spec))
 
 
@@ -111,12 +112,12 @@ def _sequence(spec: Mapping[str, Any]) -> Sequence:
 
 
 def _regularly(spec: Mapping[str, Any]) -> Regularly:
-    wanted, total = _number(spec, "min_periods"), _number(spec, "total_periods")
+    wanted, total = whole_number(spec, "min_periods"), whole_number(spec, "total_periods")
     if wanted > total:
         raise CriteriaError("min_periods must not be greater than total_periods.")
     if total > PERIODS_MAX:
         raise CriteriaError(f"total_periods must not be greater than {PERIODS_MAX}.")
-    times = _number(spec, "operator_value")
+    times = whole_number(spec, "operator_value")
     return Regularly(_event(spec), _span(spec), _comparison(spec), times, wanted, total)
 
 
@@ -139,10 +140,15 @@ _READERS: dict[str, Callable[[Mapping[str, Any]], Behaviour]] = {
 }
 
 
+BEHAVIOURS = frozenset(_READERS)
+
+
 def _event(spec: Mapping[str, Any], key: str = "key", kind: str = "event_type") -> str:
     name = _required(spec, key)
     if _required(spec, kind) != "events":
-        raise CriteriaError(f"{kind} must be events: there are no actions.")
+        raise CriteriaError(
+            f'{kind} must be events, not "{shortened(spec[kind])}": there are no actions.'
+        )
     if not isinstance(name, str):
         raise CriteriaError(f"{key} must be the name of an event.")
     return name
@@ -162,8 +168,9 @@ def _window(spec: Mapping[str, Any]) -> Span | Since:
 def _span(spec: Mapping[str, Any], prefix: str = "") -> Span:
     unit = _required(spec, f"{prefix}time_interval")
     if unit not in UNITS:
-        raise CriteriaError(f"{prefix}time_interval must be one of {', '.join(UNITS)}.")
-    return Span(_number(spec, f"{prefix}time_value"), unit)
+        allowed = f"{prefix}time_interval must be one of {', '.join(UNITS)}"
+        raise CriteriaError(f'{allowed}, not "{shortened(unit)}".')
+    return Span(whole_number(spec, f"{prefix}time_value"), unit)
 
 
 def _two_windows(spec: Mapping[str, Any]) -> tuple[Span, Span]:
@@ -178,11 +185,12 @@ def _comparison(spec: Mapping[str, Any]) -> str:
     if operator is None:
         return "eq"
     if not isinstance(operator, str) or operator not in COMPARISONS:
-        raise CriteriaError(f"operator must be one of {', '.join(COMPARISONS)}.")
+        allowed = f"operator must be one of {', '.join(COMPARISONS)}"
+        raise CriteriaError(f'{allowed}, not "{shortened(operator)}".')
     return operator
 
 
-def _number(spec: Mapping[str, Any], key: str) -> int:
+def whole_number(spec: Mapping[str, Any], key: str) -> int:
     """Whole and above 0; text counts as the number that it writes."""
     value = _required(spec, key)
     try:
@@ -192,7 +200,8 @@ def _number(spec: Mapping[str, Any], key: str) -> int:
         if number != float(value) or not 0 < number <= NUMBER_MAX:
             raise ValueError
     except (ValueError, OverflowError):
-        raise CriteriaError(f"{key} must be a whole number above 0.") from None
+        told = f'{key} must be a whole number above 0, not "{shortened(value)}".'
+        raise CriteriaError(told) from None
     return number
 
 

@@ -4,13 +4,14 @@ source: api.md, "Cohort"; cohorts.md sections 2 and 14
 """
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 from uuid import UUID
 
 from litestar.openapi.spec import OpenAPIType, Operation, Schema
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from fanion.cohorts.definition import NAME_CHARS_MAX
+from fanion.cohorts.known_names import OF_COHORT
 from fanion.cohorts.store import StoredCohort
 from fanion.persons.api import PersonBody, shown
 from fanion.persons.store import Person
@@ -19,6 +20,7 @@ from fanion.rest.operations import FILE, TEXT, asks, takes
 
 DESCRIPTION_CHARS_MAX = 1000
 DISTINCT_IDS_MAX = 10
+FILE_FIELD = "csv"  # of a form, with members
 
 Name = Annotated[str, Meta(max_length=NAME_CHARS_MAX)]
 Description = Annotated[str, Meta(max_length=DESCRIPTION_CHARS_MAX)]
@@ -32,11 +34,16 @@ Query = Annotated[
         "static cohort."
     ),
 ]
+PersonIds = Annotated[
+    Any, Meta(description="Not supported: empty or absent. Use `add_persons_to_static_cohort`.")
+]
 Groups = Annotated[Any, Meta(description="The older form of the criteria, a list.")]
 
 
-class CohortFields(Struct, kw_only=True, omit_defaults=True):
+class CohortFields(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """To create and to update; everything may be left out."""
+
+    also_known: ClassVar[frozenset[str]] = OF_COHORT | {FILE_FIELD}
 
     name: Name | UnsetType | None = UNSET
     description: Description | UnsetType = UNSET
@@ -44,41 +51,57 @@ class CohortFields(Struct, kw_only=True, omit_defaults=True):
     deleted: bool | UnsetType = UNSET
     filters: Criteria = UNSET
     is_static: bool | UnsetType = UNSET
+    query: Annotated[Any, Meta(description="Only taken when a cohort is created.")] = UNSET
+    static_person_ids: PersonIds = field(name="_create_static_person_ids", default=UNSET)
 
 
-class NewCohort(CohortFields, kw_only=True, omit_defaults=True):
+class NewCohort(CohortFields, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     query: Query = UNSET
 
 
 def _with_file(fields: type[Struct]) -> type[Operation]:
     """The same fields as texts of a form, structured ones as JSON, and the members."""
-    texts = dict.fromkeys(fields.__struct_fields__, TEXT)
-    schema = Schema(type=OpenAPIType.OBJECT, properties={**texts, "csv": FILE})
+    texts = dict.fromkeys(fields.__struct_encode_fields__, TEXT)
+    schema = Schema(type=OpenAPIType.OBJECT, properties={**texts, FILE_FIELD: FILE})
     return takes("multipart/form-data", schema)
 
 
+# Of a form, where large fields are in no struct.
+FORM_FIELDS = CohortFields.also_known.union(CohortFields.__struct_encode_fields__)
 WITH_FILE = _with_file(CohortFields)
-# Of the people behind an insight, which tells them apart by these. source: cohorts.md section 10
-MADE_OF_PEOPLE = asks(
+# Known to insights, and of no use here: they have to ask for nothing.
+UNUSED_OF_PEOPLE = frozenset(
     {
-        "insight": "`TRENDS`, `STICKINESS`, `LIFECYCLE` or `FUNNELS`: whose people are meant.",
-        "events": "The insight's events, as JSON.",
-        "properties": "Conditions on all events, as JSON.",
-        "entity_id": "The event that is meant; the first of `events` unless given.",
-        "entity_type": "`events`.",
-        "date_from": "As `-7d`, a date or a time.",
-        "date_to": "As `-1d`, a date or a time.",
-        "interval": "`hour`, `day`, `week` or `month`.",
-        "breakdown": "Of trends: a property.",
-        "breakdown_type": "`event` or `person`.",
-        "breakdown_value": "The value that the property has.",
-        "stickiness_days": "Of stickiness: in how many intervals exactly.",
-        "target_date": "Of a life cycle: a date within the interval that is meant.",
-        "lifecycle_type": "`new`, `returning`, `resurrecting` or `dormant`.",
-        "funnel_step": "Who reached this step, from 1; negative: who left just before it.",
-        "funnel_window_days": "From the first step to the last; 14 unless given.",
-    },
-    _with_file(NewCohort),
+        *("filter_test_accounts", "new_entity", "entity_math", "entity_order", "compare"),
+        *("aggregation_group_type_index", "smoothing_intervals", "sampling_factor"),
+    }
+)
+IDLE_TEXTS = frozenset({"", "false", "0", "null", "[]", "{}"})
+# Of the people behind an insight, which tells them apart by these. source: cohorts.md section 10
+_PEOPLE = {
+    "insight": "`TRENDS`, `STICKINESS`, `LIFECYCLE` or `FUNNELS`: whose people are meant.",
+    "events": "The insight's events, as JSON.",
+    "properties": "Conditions on all events, as JSON.",
+    "entity_id": "The event that is meant; the first of `events` unless given.",
+    "entity_type": "`events`.",
+    "date_from": "As `-7d`, a date or a time.",
+    "date_to": "As `-1d`, a date or a time.",
+    "interval": "`hour`, `day`, `week` or `month`.",
+    "breakdown": "Of trends: a property.",
+    "breakdown_type": "`event` or `person`.",
+    "breakdown_value": "The value that the property has.",
+    "stickiness_days": "Of stickiness: in how many intervals exactly.",
+    "target_date": "Of a life cycle: a date within the interval that is meant.",
+    "lifecycle_type": "`new`, `returning`, `resurrecting` or `dormant`.",
+    "funnel_step": "Who reached this step, from 1; negative: who left just before it.",
+    "funnel_window_days": "From the first step to the last; 14 unless given.",
+}
+MADE_OF_PEOPLE = asks(_PEOPLE, _with_file(NewCohort))
+# Those that are known besides: whoever answers the question refuses what it cannot use of them.
+PARAMETERS_OF_PEOPLE = UNUSED_OF_PEOPLE.union(
+    _PEOPLE,
+    ("actions", "formula", "explicit_date", "exclusions", "display", "funnel_viz_type"),
+    ("funnel_order_type", "funnel_window_interval"),
 )
 
 
@@ -124,7 +147,7 @@ class Explanation(Struct, kw_only=True):
     problem: str | None
 
 
-class Previewed(Struct, kw_only=True):
+class Previewed(Struct, kw_only=True, forbid_unknown_fields=True):
     filters: Criteria
 
 

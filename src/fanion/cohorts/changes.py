@@ -3,16 +3,16 @@
 source: cohorts.md sections 11 and 12
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from fanion.cohorts.criteria_rules import check_criteria, check_groups
 from fanion.cohorts.definition import (
     NAME_CHARS_MAX,
     Criteria,
     Standing,
     check_filters,
-    check_unmixed,
     filters_of_groups,
     nested_ids,
     normal_groups,
@@ -25,6 +25,32 @@ _COPY = " (static copy)"
 def copy_name(name: str | None) -> str:
     """Of a static copy, no longer than a name may be. source: cohorts.md section 15"""
     return ((name or "")[: NAME_CHARS_MAX - len(_COPY)] + _COPY).strip()
+
+
+def check_created(sent: Mapping[str, Any], *, with_file: bool) -> None:
+    """Names and values in the criteria of a new cohort; those of a static one are not looked at.
+
+    raises: Invalid
+    """
+    if sent.get("is_static"):
+        return
+    if with_file:
+        raise _takes_no_file()
+    if sent.get("filters") is not None:
+        check_criteria(sent["filters"])
+    check_groups(_as_list(sent.get("groups")))
+
+
+def check_changed(sent: Mapping[str, Any], before: Criteria) -> None:
+    """The same for a change. raises: Invalid"""
+    if sent.get("is_static", before.is_static):
+        return
+    # Of a cohort that was static nothing has been checked.
+    filters = sent.get("filters", before.filters if before.is_static else None)
+    groups = _as_list(sent.get("groups", before.groups if before.is_static else None))
+    if filters is not None:
+        check_criteria(filters, None if before.is_static else before.shown)
+    check_groups(groups, () if before.is_static else before.groups)
 
 
 def created_values(sent: Mapping[str, Any], now: datetime, *, imports: bool) -> dict[str, Any]:
@@ -75,8 +101,13 @@ def changed_values(
         check_filters(sent["filters"])
     if "groups" in sent:
         values["groups"] = _as_list(sent["groups"])
-    if "filters" in sent or "groups" in sent:
-        check_criteria(known.id, _shown(values, known), others)
+    if _says_what_it_has(values, known):
+        values.pop("filters")
+    if not sent.get("is_static", known.is_static):
+        if imports:
+            raise _takes_no_file()
+        check_nested(known, _shown(values, known), others)
+        check_nested(known, filters_of_groups(_objects(values.get("groups", ()))), others)
     if "deleted" in sent:
         values |= _deletion(sent["deleted"], before.deleted, now)
     return values | begun_work(sent, before, now, imports=imports)
@@ -92,16 +123,33 @@ def begun_work(
     return work
 
 
-def check_criteria(
-    cohort_id: int, filters: Mapping[str, Any], others: Mapping[int, Criteria]
+def check_nested(
+    before: Criteria, filters: Mapping[str, Any], others: Mapping[int, Criteria]
 ) -> None:
-    """raises: Invalid for mixed lists, cohorts that do not exist, and loops"""
-    check_unmixed(filters.get("properties"))
-    nested = nested_ids(filters)
-    if cohort_id in nested or _reaches(nested, cohort_id, others):
+    """raises: Invalid for cohorts that do not exist and for loops, unless they are stored"""
+    kept = () if before.is_static else nested_ids(before.shown)
+    nested = [one for one in nested_ids(filters) if one not in kept]
+    if before.id in nested or _reaches(nested, before.id, others):
         raise Invalid("Cohorts cannot reference other cohorts in a loop.")
+    require_cohorts(nested, others)
+
+
+def require_cohorts(nested: Iterable[int], others: Container[int]) -> None:
+    """raises: Invalid for those that are not in the project"""
     if any(one not in others for one in nested):
         raise Invalid("Invalid Cohort ID in filter")
+
+
+def _takes_no_file() -> Invalid:
+    return Invalid("Only a static cohort takes a file of members.", attr="csv")
+
+
+def _says_what_it_has(values: Mapping[str, Any], before: Criteria) -> bool:
+    """Whether a cohort with `groups` is sent the `filters` that it shows for them."""
+    if "filters" not in values or before.filters:
+        return False
+    groups = values.get("groups", before.groups)
+    return bool(values["filters"] == before.shown and list(groups) == list(before.groups))
 
 
 def _reaches(nested: Sequence[int], cohort_id: int, others: Mapping[int, Criteria]) -> bool:
@@ -113,7 +161,7 @@ def _reaches(nested: Sequence[int], cohort_id: int, others: Mapping[int, Criteri
             return True
         if one not in seen and one in others and not others[one].is_static:
             seen.add(one)
-            waiting += _readable_ids(others[one])
+            waiting += nested_ids(others[one].shown)
     return False
 
 
@@ -122,7 +170,7 @@ def containing(cohort_id: int, cohorts: Iterable[Criteria]) -> set[int]:
 
     cohorts: of the project that are not deleted
     """
-    inside = {one.id: _readable_ids(one) for one in cohorts if not one.is_static}
+    inside = {one.id: nested_ids(one.shown) for one in cohorts if not one.is_static}
     found, waiting = {cohort_id}, [cohort_id]
     while waiting:
         inner = waiting.pop()
@@ -149,13 +197,6 @@ def changes_audience(values: Mapping[str, Any], before: Standing, *, imports: bo
     return (imports and is_static) or any(
         name in values and values[name] != value for name, value in was.items()
     )
-
-
-def _readable_ids(criteria: Criteria) -> list[int]:
-    try:
-        return nested_ids(criteria.shown)
-    except Invalid:
-        return []
 
 
 def _shown(values: Mapping[str, Any], before: Criteria) -> dict[str, Any]:

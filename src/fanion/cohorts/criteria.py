@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from fanion.cohorts.behaviour import Behaviour, CriteriaError, parse_behaviour
-from fanion.cohorts.definition import Criteria
+from fanion.cohorts.definition import MIXED, Criteria
 from fanion.properties.filters import Behavioral, FlagIs, Group, InCohort, Node, Property
 
 # Cohorts inside cohorts, as for flags; deeper chains can only be made by hand.
@@ -110,9 +110,7 @@ class _Writer:
             return Nobody()
         inner = [isinstance(child, Group) for child in group.children]
         if any(inner) and not all(inner):
-            raise CriteriaError(
-                "Property list cannot contain both PropertyGroup and Property objects"
-            )
+            raise CriteriaError(MIXED)
         flipped: Literal["AND", "OR"] = "OR" if group.type == "AND" else "AND"
         children = tuple(self._node(child, negated, path) for child in group.children)
         return Every(flipped if negated else group.type, children)

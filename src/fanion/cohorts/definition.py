@@ -9,6 +9,7 @@ from typing import Any
 
 from fanion.errors import Invalid
 from fanion.properties.filters import COHORT_TYPES, Group, parse_tree
+from fanion.rest.names import shortened, suggestion
 
 # What an entry of `groups` may say; on create all of them are stored, missing ones as null.
 GROUP_KEYS = (
@@ -23,7 +24,9 @@ GROUP_KEYS = (
     "end_date",
 )
 DAYS_DEFAULT = 365
+MIXED = "Property list cannot contain both PropertyGroup and Property objects"
 NAME_CHARS_MAX = 400
+UNSAVED = 0  # no stored cohort has this id
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,29 +69,25 @@ def check_filters(filters: object) -> None:
         raise Invalid("Filters must be a dictionary with a 'properties' key.", attr="filters")
 
 
-def check_unmixed(raw: object) -> None:
-    """raises: Invalid for groups and leaves in one list. source: cohorts.md section 12"""
-    for values in _lists(raw):
-        groups = sum(isinstance(one, dict) and "values" in one for one in values)
-        if 0 < groups < len(values):
-            raise Invalid(
-                "Property list cannot contain both PropertyGroup and Property objects",
-                attr="filters",
-            )
-
-
 def nested_ids(filters: Mapping[str, Any]) -> list[int]:
-    """The cohorts that the criteria name directly, each once, in order.
-
-    raises: Invalid for an id that is no number
-    """
+    """The cohorts that the criteria name directly, each once, in order; what is no number names
+    none."""
     found: dict[int, None] = {}
-    for values in _lists(filters.get("properties")):
-        for leaf in values:
-            kind = leaf.get("type") if isinstance(leaf, dict) else None
-            if isinstance(kind, str) and kind in COHORT_TYPES:
-                found[_cohort_id(leaf.get("value"))] = None
+    for leaf in leaves_of(filters.get("properties")):
+        kind = leaf.get("type")
+        if isinstance(kind, str) and kind in COHORT_TYPES:
+            number = _cohort_id(leaf.get("value"))
+            if number is not None:
+                found[number] = None
     return list(found)
+
+
+def leaves_of(raw: object) -> Iterator[Mapping[str, Any]]:
+    """Every condition of a tree, from the outside in."""
+    for values in _lists(raw):
+        for leaf in values:
+            if isinstance(leaf, dict) and "values" not in leaf:
+                yield leaf
 
 
 def normal_groups(groups: object) -> list[dict[str, Any]]:
@@ -116,25 +115,28 @@ def _lists(raw: object) -> Iterator[list[Any]]:
                 yield from _lists(inner)
 
 
-def _cohort_id(value: object) -> int:
+def _cohort_id(value: object) -> int | None:
     try:
         if isinstance(value, int | str) and not isinstance(value, bool):
             return int(value)
     except ValueError:
         pass
-    raise Invalid("Invalid Cohort ID in filter")
+    return None
 
 
 def _normal_group(entry: object) -> dict[str, Any]:
     if not isinstance(entry, dict):
         raise Invalid("A group must be an object.", attr="groups")
-    unknown = [key for key in entry if key not in GROUP_KEYS]
-    if unknown:
-        raise Invalid(f"A group cannot have the key {unknown[0]}.", attr="groups")
+    for key in entry:
+        if key not in GROUP_KEYS:
+            told = f'Unknown field "{shortened(key)}". {suggestion(key, GROUP_KEYS)}'
+            raise Invalid(told, attr="groups")
     if not any(entry.get(key) for key in ("properties", "event_id", "action_id")):
         raise Invalid("A group must have properties, event_id or action_id.", attr="groups")
     normal = {key: entry.get(key) for key in GROUP_KEYS}
     properties = normal["properties"]
+    if not isinstance(properties, list | dict | None):
+        raise Invalid("The properties of a group must be a list.", attr="groups")
     if isinstance(properties, dict) and "values" not in properties:
         normal["properties"] = _exact_leaves(properties)
     return normal

@@ -1,6 +1,8 @@
 """How a cohort is calculated, and what criteria would find, over HTTP."""
 
+import asyncio
 from collections.abc import Mapping
+from functools import partial
 from time import perf_counter
 from typing import Any
 from uuid import uuid4
@@ -13,8 +15,10 @@ from litestar.params import FromPath, RequestBody
 from fanion.cohorts.api import Cohorts
 from fanion.cohorts.behaviour import CriteriaError
 from fanion.cohorts.bodies import Explanation, Preview, Previewed, Run
+from fanion.cohorts.changes import require_cohorts
 from fanion.cohorts.criteria import Tree, resolve
-from fanion.cohorts.definition import Criteria, check_filters
+from fanion.cohorts.criteria_rules import check_criteria
+from fanion.cohorts.definition import UNSAVED, Criteria, nested_ids
 from fanion.cohorts.plan import Moment, Plan, compile_plan
 from fanion.cohorts.sentence import sentence
 from fanion.errors import Invalid
@@ -25,14 +29,12 @@ from fanion.rest.ids import ObjectId
 SAMPLE_MAX = 10
 # Somebody waits for a preview; a calculation may take longer.
 PREVIEW_SECONDS_MAX = 20
-# No cohort that is stored has it.
-_UNSAVED = 0
 
 
 class CohortExplanationsApi(Controller):
     path = "/api/projects/{project_id:str}/cohorts"
     tags = ("Cohorts",)
-    opt = scoped("cohort")
+    opt = scoped("cohort", strict_query=True)
 
     @get("/{cohort_id:str}/explain", summary="How a cohort is calculated")
     async def explain(
@@ -75,9 +77,11 @@ class CohortExplanationsApi(Controller):
         cohorts: NamedDependency[Cohorts],
     ) -> Preview:
         """How many persons the criteria find now, and some of them."""
-        check_filters(data.filters)
-        criteria = Criteria(_UNSAVED, None, False, data.filters, ())
+        check = partial(check_criteria, data.filters, complete=False)
+        await asyncio.to_thread(check)
+        criteria = Criteria(UNSAVED, None, False, data.filters, ())
         others = await cohorts.store.criteria(request.project.id)
+        require_cohorts(nested_ids(criteria.shown), others)
         began = perf_counter()
         try:
             tree, plan, moment = await _planned(request, criteria, others, cohorts)

@@ -27,23 +27,26 @@ from fanion.cohorts.members_store import (
 from fanion.cohorts.store import StoredCohort
 from fanion.cohorts.table import Columns, header, rows
 from fanion.db.engine import Records
+from fanion.errors import Invalid
 from fanion.persons.listing_store import Key, having, in_portions
 from fanion.persons.store import Person
 from fanion.projects.request import ManagementRequest, scoped
 from fanion.properties.query import read_conditions
 from fanion.rest.ids import ObjectId
+from fanion.rest.names import shortened
 from fanion.rest.operations import answers
 from fanion.rest.page import ROWS_MAX
 from fanion.rest.streamed import Streamed
 
 _PLACES = frozenset({"limit", "offset", "after"})
+_FORMATS = frozenset({"csv", "json"})
 CSV = "text/csv"
 
 
 class CohortMembersApi(Controller):
     path = "/api/projects/{project_id:str}/cohorts/{cohort_id:str}/persons"
     tags = ("Cohorts",)
-    opt = scoped("cohort")
+    opt = scoped("cohort", strict_query=True)
 
     @get("/", summary="List the members of a cohort", operation_class=answers("text/csv"))
     async def persons(
@@ -67,6 +70,9 @@ class CohortMembersApi(Controller):
         JSON list of further conditions, compared as the calculation compares. `after` is a part
         of `next`: the last person of the page before, so that nobody counts up to the offset.
         """
+        if format not in (None, "", *_FORMATS):
+            told = f'"{shortened(format)}" is not a valid choice. Allowed are: csv, json.'
+            raise Invalid(told, code="invalid_choice", attr="format")
         cohort = await cohorts.get(request.project.id, cohort_id)
         conditions = read_conditions(properties, "persons")
         chosen = having(conditions, cohorts.events, cohort.project_id) if conditions else None

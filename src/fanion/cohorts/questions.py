@@ -10,11 +10,11 @@ import msgspec
 
 from fanion.cohorts.behaviour import CriteriaError
 from fanion.cohorts.criteria import resolve
-from fanion.cohorts.definition import Criteria
+from fanion.cohorts.criteria_rules import check_conditions
+from fanion.cohorts.definition import UNSAVED, Criteria
+from fanion.cohorts.known_names import OF_QUERY, UNSUPPORTED_OF_QUERY
 from fanion.errors import Invalid
-
-# No stored cohort's id.
-_UNSAVED = 0
+from fanion.rest.names import require_known, shortened
 
 
 def check_sources(sent: Mapping[str, Any], *, insight: bool, file: bool) -> None:
@@ -41,12 +41,18 @@ def read_query(query: object, others: Mapping[int, Criteria]) -> str:
         raise Invalid("A query must be an object.", attr="query")
     kind = query.get("kind")
     if kind == "HogQLQuery":
-        raise Invalid("HogQL is not spoken here; ask with an ActorsQuery.", attr="query")
+        raise Invalid('HogQLQuery is not supported. Use kind "ActorsQuery".', attr="query")
     if kind != "ActorsQuery":
-        raise Invalid("The kind of a query must be ActorsQuery.", attr="query")
+        told = f'The kind of a query must be ActorsQuery, not "{shortened(kind)}".'
+        raise Invalid(told, attr="query")
+    require_known(query, OF_QUERY | UNSUPPORTED_OF_QUERY, "query")
+    for name in UNSUPPORTED_OF_QUERY:
+        if query.get(name):
+            raise Invalid("Not supported in a query for a cohort.", attr=f"query__{name}")
     leaves = query.get("properties")
     if not isinstance(leaves, list) or not leaves:
         raise Invalid("An ActorsQuery must have a list of properties.", attr="query")
+    check_conditions(leaves, "query")
     text = msgspec.json.encode(leaves).decode()
     try:
         resolve(query_criteria(text), others)
@@ -58,4 +64,4 @@ def read_query(query: object, others: Mapping[int, Criteria]) -> str:
 def query_criteria(text: str) -> Criteria:
     """All leaves have to match."""
     leaves = msgspec.json.decode(text)
-    return Criteria(_UNSAVED, None, False, {"properties": {"type": "AND", "values": leaves}}, ())
+    return Criteria(UNSAVED, None, False, {"properties": {"type": "AND", "values": leaves}}, ())

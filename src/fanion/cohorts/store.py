@@ -35,7 +35,7 @@ LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 _cohort = cohorts.c
 _member = cohort_people.c
-_CRITERIA = (_cohort.id, _cohort.name, _cohort.is_static, _cohort.filters, _cohort.groups)
+CRITERIA = (_cohort.id, _cohort.name, _cohort.is_static, _cohort.filters, _cohort.groups)
 _SHOWN = (
     "project_id",
     "description",
@@ -228,14 +228,14 @@ def get_cohort(connection: Connection, project_id: int, cohort_id: int) -> Store
 
 
 def all_criteria(connection: Connection, project_id: int) -> Mapping[int, Criteria]:
-    rows = connection.execute(select(*_CRITERIA).where(_cohort.project_id == project_id))
+    rows = connection.execute(select(*CRITERIA).where(_cohort.project_id == project_id))
     return {row.id: Criteria(*row) for row in rows}
 
 
 def live_criteria(connection: Connection, project_id: int) -> Sequence[Criteria]:
     """Of the cohorts that are not deleted, by id."""
     rows = connection.execute(
-        select(*_CRITERIA)
+        select(*CRITERIA)
         .where(_cohort.project_id == project_id, _cohort.deleted.is_(False))
         .order_by(_cohort.id)
     )
@@ -416,14 +416,14 @@ def _tell_import(
 
 def _cohorts() -> Select[Any]:
     return select(
-        *_CRITERIA,
+        *CRITERIA,
         *(_cohort[name] for name in _SHOWN),
         *USER_SUMMARY,
     ).select_from(cohorts.outerjoin(users, users.c.id == _cohort.created_by_id))
 
 
 def _stored(row: Row[Any]) -> StoredCohort:
-    own, values = row[: len(_CRITERIA)], dict(row._mapping)
+    own, values = row[: len(CRITERIA)], dict(row._mapping)
     return StoredCohort(
         criteria=Criteria(*own),
         created_by=user_summary(row),

@@ -1,20 +1,29 @@
 """The operators of conditions in one table: for which kinds of conditions, with which values.
 
-source: flags.md sections 5, 7, 8 and 19
+source: flags.md sections 5, 7, 8 and 19; cohorts.md section 5
 """
 
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from fanion.properties.dates import parse_date_value
+from fanion.properties.dates import parse_date, parse_date_value
 from fanion.properties.regex import search
-from fanion.properties.values import range_of
+from fanion.properties.values import range_of, spaceless_number
 
 # `any`:      a text, number or boolean, or a list of those
+# `one`:      a text, number or boolean
 # `text`:     a text only; what is compared as text has never worked with anything else
+# `number`:   a number, or a text that writes one
+# `date`:     a date, or a relative one such as `-7d`
+# `day`:      a date, which may have a time
 # `none`:     whatever is sent is not looked at
 # `flag`:     true, false or a variant
-ValueKind = Literal["any", "text", "texts", "pattern", "range", "date", "none", "cohort", "flag"]
+# fmt: off
+ValueKind = Literal[
+    "any", "one", "text", "texts", "pattern", "number", "range", "date", "day", "none", "cohort",
+    "flag",
+]
+# fmt: on
 
 COMPARISONS: Mapping[str, ValueKind] = {
     "exact": "any",
@@ -52,6 +61,20 @@ OPERATORS: Mapping[str, Mapping[str, ValueKind]] = {
     "cohort": MEMBERSHIP,
     "flag": DEPENDENCY,
 }
+# Where the calculation of cohorts compares. It reads numbers as such, and dates from the calendar.
+CALCULATED: Mapping[str, ValueKind] = {
+    **COMPARISONS,
+    **dict.fromkeys(("icontains", "not_icontains", "starts_with", "not_starts_with"), "one"),
+    **dict.fromkeys(("ends_with", "not_ends_with"), "one"),
+    **dict.fromkeys(("gt", "gte", "lt", "lte"), "number"),
+    **dict.fromkeys(("is_date_exact", "is_date_before", "is_date_after"), "day"),
+}
+# The same for the criteria of cohorts; `event` is for the conditions in `event_filters`.
+CRITERIA_OPERATORS: Mapping[str, Mapping[str, ValueKind]] = {
+    "person": CALCULATED,
+    "event": CALCULATED,
+    "cohort": MEMBERSHIP,
+}
 VALUES_MAX = 1000  # of one condition. source: flags.md section 12
 
 
@@ -62,6 +85,12 @@ def is_value_of(kind: ValueKind, value: Any) -> bool:
             return True
         case "text":
             return isinstance(value, str)
+        case "one":
+            return isinstance(value, str | int | float)
+        case "number":
+            return spaceless_number(value) is not None
+        case "day":
+            return isinstance(value, str) and parse_date(value) is not None
         case "pattern":
             return isinstance(value, str) and search(value) is not None
         case "texts":

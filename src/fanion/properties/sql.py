@@ -15,7 +15,7 @@ from typing import Any
 from fanion.properties.dates import parse_date
 from fanion.properties.filters import Property
 from fanion.properties.regex import search
-from fanion.properties.values import NUMBER, range_of, text_of
+from fanion.properties.values import NUMBER, range_of, spaceless_number, text_of
 
 # Keys that name one column of `attributes`; any other key is read from the text.
 COLUMN = re.compile(r"[A-Za-z0-9_$@.\- ]{1,200}")
@@ -198,7 +198,7 @@ def _is_set(held: _Held, value: Any, operator: str) -> str:
 
 
 def _ordered(held: _Held, value: Any, operator: str) -> str:
-    number = _number(value)
+    number = spaceless_number(value)
     if number is None:
         return _NOBODY
     bound = held.bindings.add(number, "Float64")
@@ -277,16 +277,6 @@ def _text(value: Any) -> str:
     if isinstance(value, float):
         return text_of(value).removesuffix(".0")
     return text_of(value)
-
-
-def _number(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        return None
-    try:
-        number = float(str(value).replace(" ", ""))
-    except (ValueError, OverflowError):
-        return None
-    return number if number - number == 0 else None
 
 
 def _later(moment: datetime, span: timedelta) -> datetime:

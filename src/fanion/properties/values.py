@@ -42,6 +42,18 @@ def number_of(value: Any) -> float | None:
         return None
 
 
+def spaceless_number(value: Any) -> float | None:
+    """As the calculation of cohorts reads what it compares with: blanks in a text do not count,
+    booleans are no numbers, and infinity is none."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    try:
+        number = float(str(value).replace(" ", ""))
+    except (ValueError, OverflowError):
+        return None
+    return number if number - number == 0 else None
+
+
 def finite(text: str) -> float | None:
     """A number without blanks around it; infinity is none."""
     number = float(text) if _NUMBER.fullmatch(text) else None

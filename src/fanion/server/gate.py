@@ -117,12 +117,14 @@ def _names(connection: ASGIConnection[Any, Any, Any, Any]) -> list[str]:
 
 
 def _parameters_of(handler: BaseRouteHandler) -> set[str]:
-    """The query parameters that a handler names."""
-    return {
+    """The query parameters that a handler names, and those in `query_names`, which it reads by
+    itself."""
+    named = {
         field.kwarg_definition.name or name
         for name, field in handler.parsed_fn_signature.parameters.items()
         if isinstance(field.kwarg_definition, QueryParameter)
     }
+    return named.union(handler.opt.get("query_names", ()))
 
 
 def _token(query: Mapping[str, str]) -> str | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import structs
 
+from fanion.cohorts.criteria_rules import check_criteria, check_groups
 from fanion.cohorts.definition import check_filters as check_cohort_filters
 from fanion.errors import Invalid
 from fanion.flags.definition import FlagRow, grouped_filters
@@ -45,6 +46,17 @@ class Fault:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """By key what the project has: what a document has in common with it is not checked again."""
+
+    flags: Mapping[str, FlagEntry]
+    cohorts: Mapping[str, CohortEntry]
+
+
+NOTHING_KEPT = Kept({}, {})
+
+
 def normalised(document: Document) -> Document:
     """As the API would store it, so that what is the same compares as the same."""
     return structs.replace(
@@ -68,9 +80,8 @@ def normalised(document: Document) -> Document:
     )
 
 
-def faults(document: Document, kept: Mapping[str, FlagEntry] | None = None) -> Iterator[Fault]:
-    """document: normalised; kept: by key the flags as they are stored. What a flag of the document
-    has in common with them is not checked again."""
+def faults(document: Document, kept: Kept = NOTHING_KEPT) -> Iterator[Fault]:
+    """document: normalised"""
     yield from _repetitions(document)
     ids = ids_within(document)
     loops = looping_cohorts(document.cohorts)
@@ -78,9 +89,10 @@ def faults(document: Document, kept: Mapping[str, FlagEntry] | None = None) -> I
     for place, definition in enumerate(document.event_definitions):
         yield from _fault("event_definitions", place, definition, _check_definition)
     for place, cohort in enumerate(document.cohorts):
-        yield from _fault(
-            "cohorts", place, cohort, lambda one: _check_cohort(one, ids, loops=one.key in loops)
+        check = partial(
+            _check_cohort, ids=ids, stored=kept.cohorts.get(cohort.key), loops=cohort.key in loops
         )
+        yield from _fault("cohorts", place, cohort, check)
     for place, insight in enumerate(document.insights):
         yield from _fault("insights", place, insight, lambda one: _check_insight(one, ids))
     shown = {one.short_id for one in document.insights}
@@ -93,7 +105,7 @@ def faults(document: Document, kept: Mapping[str, FlagEntry] | None = None) -> I
             "flags",
             place,
             flag,
-            partial(_check_flag, ids=ids, roles=roles, dashboards=known, kept=kept or {}),
+            partial(_check_flag, ids=ids, roles=roles, dashboards=known, kept=kept.flags),
         )
         if flag.key in rounds:
             text = "filters: flags cannot depend on each other in a loop"
@@ -210,18 +222,26 @@ def _check_definition(definition: EventDefinitionEntry) -> None:
         raise ValueError("hidden: an event cannot be both hidden and verified")
 
 
-def _check_cohort(cohort: CohortEntry, ids: Ids, *, loops: bool) -> None:
-    """Criteria that cannot be calculated are no fault: the cohort says so itself."""
+def _check_cohort(
+    cohort: CohortEntry, ids: Ids, stored: CohortEntry | None, *, loops: bool
+) -> None:
     if cohort.filters is not None:
         check_cohort_filters(cohort.filters)
     if not all(isinstance(group, dict) for group in cohort.groups):
         raise ValueError("groups: a group must be an object")
-    with_field("filters", lambda: numbered(cohort.filters, ids))
-    with_field("groups", lambda: numbered(cohort.groups, ids))
+    filters = with_field("filters", lambda: numbered(cohort.filters, ids))
+    groups = with_field("groups", lambda: numbered(cohort.groups, ids))
     if loops:
         raise ValueError("filters: cohorts cannot reference other cohorts in a loop")
     if cohort.members and not cohort.is_static:
         raise ValueError("members: only a static cohort has some of its own")
+    if cohort.is_static:
+        return
+    # Older versions have written conditions without their operator.
+    if filters is not None and (stored is None or not same(stored.filters, cohort.filters)):
+        check_criteria(filters, complete=False)
+    if stored is None or not same(stored.groups, cohort.groups):
+        check_groups(groups)
 
 
 def _check_insight(insight: InsightEntry, ids: Ids) -> None:

@@ -3,7 +3,7 @@
 What is there already is changed where it differs; nothing is ever removed.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from sqlalchemy import Connection, select
 from sqlalchemy.exc import IntegrityError
@@ -16,20 +16,20 @@ from fanion.flags.computable_store import flags_without_answer
 from fanion.groups.store import write_groups
 from fanion.groups.types import GROUP_TYPES_MAX, new_types
 from fanion.projects.flag_version_store import move_flag_version
-from fanion.transfer.checks import faults, normalised
+from fanion.transfer.checks import Kept, faults, normalised
 from fanion.transfer.cohorts_import_store import import_cohorts
 from fanion.transfer.definitions_import_store import (
     import_event_definitions,
     import_property_definitions,
 )
-from fanion.transfer.document import Document, DocumentError, FlagEntry
+from fanion.transfer.document import Document, DocumentError
 from fanion.transfer.flags_import_store import import_flags
 from fanion.transfer.insights_import_store import import_dashboards, import_insights
 from fanion.transfer.matching import matched_keys
 from fanion.transfer.outcome import Outcome, Report, untold
 from fanion.transfer.reading_store import read_project
 from fanion.transfer.roles_import_store import import_roles
-from fanion.transfer.stored import flag_entry, names_of
+from fanion.transfer.stored import cohort_entry, flag_entry, names_of
 from fanion.transfer.target import Target
 
 # A document of another installation may hold one fault a thousand times.
@@ -55,7 +55,7 @@ async def import_document(
     """
     document = normalised(document)
     async with records.read() as connection:
-        kept = await connection.run_sync(_stored_flags, author, document)
+        kept = await connection.run_sync(_kept, author, document)
     require_sound(document, kept)
     report = Report(told=told)
     try:
@@ -73,8 +73,8 @@ async def import_document(
     return report
 
 
-def require_sound(document: Document, kept: Mapping[str, FlagEntry]) -> None:
-    """document: normalised; kept: by key the flags as they are stored
+def require_sound(document: Document, kept: Kept) -> None:
+    """document: normalised
 
     raises: DocumentError with a line for each thing that has a fault, FAULTS_TOLD_MAX at most
     """
@@ -86,13 +86,15 @@ def require_sound(document: Document, kept: Mapping[str, FlagEntry]) -> None:
         raise DocumentError("\n".join(lines))
 
 
-def _stored_flags(
-    connection: Connection, author: Author, document: Document
-) -> Mapping[str, FlagEntry]:
+def _kept(connection: Connection, author: Author, document: Document) -> Kept:
     stored = read_project(connection, author.project, with_members=False)
     keys = matched_keys(document, stored)
     names = names_of(stored, keys)
-    return {one.key: flag_entry(one, names, keys) for one in stored.flags}
+    cohorts = [cohort_entry(one, names) for one in stored.cohorts]
+    return Kept(
+        {one.key: flag_entry(one, names, keys) for one in stored.flags},
+        {one.key: one for one in cohorts},
+    )
 
 
 def _import(connection: Connection, author: Author, document: Document, report: Report) -> None:
