@@ -18,7 +18,7 @@ from fanion.db.engine import Records
 from fanion.events.store import EventStore
 from fanion.flags.computable_store import flags_without_answer
 from fanion.flags.enabled_store import EnabledPersons
-from fanion.flags.role_access_store import guard_audience
+from fanion.flags.role_access_store import active_flags_using, guard_audience
 from fanion.flags.store import FlagStore
 from fanion.insights.people_store import People, insight_of
 from fanion.insights.trends_store import Trends
@@ -43,7 +43,7 @@ def build_cohort_parts(
 ) -> CohortParts:
     """changed: is told the project whose flags have to be read again"""
     store, uploads = (
-        CohortStore(records, flags_without_answer, guard_audience),
+        CohortStore(records, flags_without_answer, guard_audience, active_flags_using),
         UploadStore(records, now),
     )
 

@@ -816,8 +816,53 @@ async def test_flags_test_a_dynamic_cohort_live(home: Home) -> None:
 
     assert (ann, bob) == (True, False)
     assert (await home.decide("bob"))["featureFlags"][key] is True
-    await change(home, cohort, deleted=True)
+    await home.store_cohort(cohort, deleted=True)
+    await home.site.running.public.flags.flag_sets.catch_up()
     assert (await home.decide("bob"))["featureFlags"][key] is False
+
+
+def in_use(*keys: str) -> Json:
+    return error(
+        "validation_error",
+        "invalid_input",
+        f"This cohort is used in {len(keys)} active feature flag(s): {', '.join(keys)}. "
+        "Please remove the cohort from these feature flags before deleting it.",
+    )
+
+
+async def test_a_cohort_that_active_flags_use_is_not_deleted(home: Home) -> None:
+    """Itself, or within another cohort."""
+    inner = await create(home, filters=all_of(A))
+    outer = await create(home, filters=all_of(in_cohort(inner["id"]), A))
+    direct, nested = await flag_on(home, inner), await flag_on(home, outer)
+    place = f"/cohorts/{inner['id']}/"
+
+    refused = await home.api.patch(place, json={"deleted": True})
+    kept = await retrieve(home, inner)
+    renamed = await change(home, inner, name="n")
+
+    assert (refused.status_code, refused.json()) == (400, in_use(direct, nested))
+    assert (kept["deleted"], renamed["deleted"]) == (False, False)
+
+
+async def test_a_cohort_that_only_idle_flags_use_is_deleted(home: Home) -> None:
+    cohort = await create(home, filters=all_of(A))
+    keys = [await flag_on(home, cohort), "second"]
+    groups = [{"properties": [in_cohort(cohort["id"])]}]
+    second = await home.create_flag(key="second", filters={"groups": groups}, active=False)
+    [first] = [one for one in (await home.get("/feature_flags/"))["results"] if one["active"]]
+    place = f"/cohorts/{cohort['id']}/"
+
+    used = await home.api.patch(place, json={"deleted": True})
+    await home.api.patch(f"/feature_flags/{first['id']}/", json={"active": False})
+    await home.api.patch(f"/feature_flags/{second['id']}/", json={"deleted": True})
+    deleted = await home.api.patch(place, json={"deleted": True})
+    again = await home.api.patch(place, json={"deleted": True})
+    await home.api.patch(f"/feature_flags/{first['id']}/", json={"active": True})
+    still = await home.api.patch(place, json={"deleted": True})
+
+    assert (used.status_code, used.json()) == (400, in_use(keys[0]))
+    assert [one.status_code for one in (deleted, again, still)] == [200, 200, 200]
 
 
 async def test_flags_look_up_static_and_behavioural_members(home: Home) -> None:

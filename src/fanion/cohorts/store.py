@@ -117,6 +117,9 @@ Hindered = Callable[[Connection, int], Mapping[str, str]]
 
 # Raises when the author may not change a cohort's members, by the cohort's id.
 Guard = Callable[[Connection, Author, int], None]
+# Of a project and a cohort, the keys of the active flags that ask for it.
+Used = Callable[[Connection, int, int], Sequence[str]]
+FLAGS_NAMED_MAX = 20  # in the refusal of a deletion
 
 
 def unguarded(_: Connection, author: Author, cohort_id: int) -> None:
@@ -128,6 +131,11 @@ def no_flags(_: Connection, project_id: int) -> Mapping[str, str]:
     return {}
 
 
+def unused(_: Connection, project_id: int, cohort_id: int) -> Sequence[str]:
+    """Where no flag asks for cohorts."""
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class CohortStore:
     """Every change moves the project's flag version, in the same transaction."""
@@ -135,6 +143,7 @@ class CohortStore:
     records: Records
     hindered: Hindered = no_flags
     guard: Guard = unguarded
+    used: Used = unused
 
     async def page(
         self, project_id: int, limit: int, offset: int
@@ -180,7 +189,8 @@ class CohortStore:
         """None when there is no such cohort. members: passed over unless it is static then
 
         raises: what `decide` does, and changes nothing; Invalid when flags that use the cohort
-                could not be computed any more; PermissionDenied when the author may not edit them
+                could not be computed any more, or would lose it; PermissionDenied when the author
+                may not edit them
         """
         async with self.records.write() as connection:
             return await connection.run_sync(self._change, author, cohort_id, decide, members)
@@ -195,10 +205,12 @@ class CohortStore:
     ) -> StoredCohort | None:
         before: Mapping[str, str] | None = None
         is_guarded = False
+        deletes = False
 
         def watched(standing: Standing, others: Mapping[int, Criteria]) -> Mapping[str, Any]:
-            nonlocal before, is_guarded
+            nonlocal before, is_guarded, deletes
             values = decide(standing, others)
+            deletes = bool(values.get("deleted")) and not standing.deleted
             is_guarded = changes_audience(values, standing, imports=members is not None)
             if values.keys() & _ASKED_BY_FLAGS:
                 before = self.hindered(connection, author.project.id)
@@ -208,6 +220,8 @@ class CohortStore:
         # The flag version has moved: no other one changes the flags before the end.
         if is_guarded:
             self.guard(connection, author, cohort_id)
+        if deletes:
+            _require_unused(self.used(connection, author.project.id, cohort_id))
         if before is None:
             return changed
         after = self.hindered(connection, author.project.id)
@@ -219,6 +233,17 @@ class CohortStore:
                 attr="filters",
             )
         return changed
+
+
+def _require_unused(keys: Sequence[str]) -> None:
+    """By a cohort that is deleted. source: cohorts.md section 17"""
+    if keys:
+        more = len(keys) - FLAGS_NAMED_MAX
+        named = ", ".join(keys[:FLAGS_NAMED_MAX]) + (f" and {more} more" if more > 0 else "")
+        raise Invalid(
+            f"This cohort is used in {len(keys)} active feature flag(s): {named}. "
+            "Please remove the cohort from these feature flags before deleting it."
+        )
 
 
 def get_cohort(connection: Connection, project_id: int, cohort_id: int) -> StoredCohort | None:

@@ -121,15 +121,26 @@ def guard_audience(connection: Connection, author: Author, cohort_id: int) -> No
         raise PermissionDenied("You don't have access to the project.")
     if access.edits_all:
         return
-    project_id = author.project.id
+    using = _flags_using(connection, author.project.id, cohort_id)
+    access.require_audience((flag.id, flag.key, creator_id) for flag, creator_id in using)
+
+
+def active_flags_using(connection: Connection, project_id: int, cohort_id: int) -> list[str]:
+    """Keys of those that ask for the cohort, itself or within others. Call it when the project's
+    flag version has moved."""
+    using = _flags_using(connection, project_id, cohort_id)
+    return [flag.key for flag, _ in using if flag.active]
+
+
+def _flags_using(
+    connection: Connection, project_id: int, cohort_id: int
+) -> list[tuple[Flag, int | None]]:
+    """With the creator of each, the oldest first."""
     asking = cast(_flag.filters, Text).like('%cohort"%')
     rows = connection.execute(live_flags(project_id).add_columns(_flag.created_by_id).where(asking))
     used = containing(cohort_id, live_criteria(connection, project_id))
-    access.require_audience(
-        (row.id, row.key, row.created_by_id)
-        for row in rows
-        if used & _cohorts_asked(compile_flag(FlagRow(*row[:-1])))
-    )
+    flags = [(compile_flag(FlagRow(*row[:-1])), row.created_by_id) for row in rows]
+    return [(flag, creator_id) for flag, creator_id in flags if used & _cohorts_asked(flag)]
 
 
 def _cohorts_asked(flag: Flag) -> set[int]:
