@@ -7,11 +7,11 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import IO, Any
+from typing import IO, Annotated, Any
 
 from litestar import Controller, delete, get, patch, post, put
 from litestar.di import NamedDependency
-from litestar.params import FromPath, RequestBody
+from litestar.params import FromPath, FromQuery, QueryParameter, RequestBody
 from litestar.response.base import ASGIResponse
 from msgspec import UNSET, structs
 
@@ -39,6 +39,7 @@ from fanion.cohorts.changes import (
     require_cohorts,
 )
 from fanion.cohorts.definition import UNSAVED, Criteria, Standing, nested_ids
+from fanion.cohorts.query import read_cohort_query
 from fanion.cohorts.questions import check_sources, read_query
 from fanion.cohorts.store import CohortStore, Import, Question, StoredCohort
 from fanion.cohorts.uploads_store import UploadStore
@@ -85,12 +86,27 @@ class CohortsApi(Controller):
 
     @get("/", summary="List cohorts")
     async def cohorts(
-        self, request: ManagementRequest, cohorts: NamedDependency[Cohorts]
+        self,
+        request: ManagementRequest,
+        cohorts: NamedDependency[Cohorts],
+        kind: Annotated[str | None, QueryParameter(name="type")] = None,
+        search: FromQuery[str | None] = None,
+        created_by_id: FromQuery[int | None] = None,
+        hide_behavioral_cohorts: FromQuery[bool] = False,
+        basic: FromQuery[bool] = False,
     ) -> Paged[CohortBody]:
-        """The newest first; deleted ones are neither listed nor counted."""
+        """The newest first; deleted ones are neither listed nor counted.
+
+        What is asked for must all hold. `type` is `static` or `dynamic`; `search` is part of the
+        name, in any case. `hide_behavioral_cohorts=true` leaves out those that depend on events,
+        themselves or through cohorts in them. `basic=true` leaves out `filters` and `groups`.
+        """
+        query = read_cohort_query(
+            kind, search, created_by_id, no_behavioral=hide_behavioral_cohorts
+        )
         page = request.page
-        found, count = await cohorts.store.page(request.project.id, page.limit, page.offset)
-        return page.of([cohort_body(cohort) for cohort in found], count)
+        found, count = await cohorts.store.find(request.project.id, query, page.limit, page.offset)
+        return page.of([cohort_body(cohort, basic=basic) for cohort in found], count)
 
     @post(
         "/",

@@ -37,6 +37,7 @@ Query = Annotated[
 PersonIds = Annotated[
     Any, Meta(description="Not supported: empty or absent. Use `add_persons_to_static_cohort`.")
 ]
+Shown = Annotated[dict[str, Any], Meta(description="As sent, or what `groups` mean.")]
 Groups = Annotated[Any, Meta(description="The older form of the criteria, a list.")]
 
 
@@ -109,9 +110,9 @@ class CohortBody(Struct, kw_only=True):
     id: int
     name: str | None
     description: str
-    groups: list[Any]
+    groups: list[Any] | UnsetType
     deleted: bool
-    filters: Annotated[dict[str, Any], Meta(description="As sent, or what `groups` mean.")]
+    filters: Shown | UnsetType
     is_calculating: bool
     created_by: UserSummary | None
     created_at: datetime
@@ -163,14 +164,15 @@ class Preview(Struct, kw_only=True):
     rows_read: int
 
 
-def cohort_body(cohort: StoredCohort) -> CohortBody:
+def cohort_body(cohort: StoredCohort, *, basic: bool = False) -> CohortBody:
+    """basic: without the criteria"""
     return CohortBody(
         id=cohort.id,
         name=cohort.criteria.name,
         description=cohort.description,
-        groups=list(cohort.criteria.groups),
+        groups=UNSET if basic else list(cohort.criteria.groups),
         deleted=cohort.deleted,
-        filters=cohort.criteria.shown,
+        filters=UNSET if basic else cohort.criteria.shown,
         is_calculating=cohort.is_calculating,
         created_by=cohort.created_by,
         created_at=cohort.created_at,

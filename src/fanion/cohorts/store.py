@@ -1,16 +1,28 @@
 """Cohorts in the records store: what people see and change of them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, insert, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    and_,
+    delete,
+    func,
+    insert,
+    select,
+    update,
+)
 
 from fanion.activity.changes import changes
 from fanion.activity.store import Author, Entry
 from fanion.cohorts.changes import changes_audience
 from fanion.cohorts.definition import Criteria, Standing
+from fanion.cohorts.query import CohortQuery, behavioral
 from fanion.db.cohort_tables import (
     cohort_import_parts,
     cohort_imports,
@@ -119,6 +131,7 @@ Hindered = Callable[[Connection, int], Mapping[str, str]]
 Guard = Callable[[Connection, Author, int], None]
 # Of a project and a cohort, the keys of the active flags that ask for it.
 Used = Callable[[Connection, int, int], Sequence[str]]
+READ_IDS_MAX = 1_000  # in one statement: both engines limit its parameters
 FLAGS_NAMED_MAX = 20  # in the refusal of a deletion
 
 
@@ -145,21 +158,44 @@ class CohortStore:
     guard: Guard = unguarded
     used: Used = unused
 
-    async def page(
-        self, project_id: int, limit: int, offset: int
+    async def find(
+        self, project_id: int, query: CohortQuery, limit: int, offset: int
     ) -> tuple[Sequence[StoredCohort], int]:
-        """Cohorts that are not deleted, newest first, and their total."""
-        shown = (_cohort.project_id == project_id) & _cohort.deleted.is_(False)
-        rows = (
-            _cohorts()
-            .where(shown)
-            .order_by(_cohort.created_at.desc(), _cohort.id.desc())
-            .limit(limit)
-            .offset(offset)
-        )
+        """Cohorts that are not deleted and that the query asks for, newest first, and their
+        total."""
+        shown = and_(*_conditions(project_id, query))
+        if query.search or query.no_behavioral:
+            return await self._chosen(project_id, query, shown, limit, offset)
+        rows = _newest_first(_cohorts().where(shown)).limit(limit).offset(offset)
         async with self.records.read() as connection:
             total = await connection.scalar(select(func.count()).select_from(cohorts).where(shown))
             return [_stored(row) for row in await connection.execute(rows)], total or 0
+
+    async def _chosen(
+        self,
+        project_id: int,
+        query: CohortQuery,
+        shown: ColumnElement[bool],
+        limit: int,
+        offset: int,
+    ) -> tuple[Sequence[StoredCohort], int]:
+        """By what the engines do not compare alike, or not at all."""
+        names = _newest_first(select(_cohort.id, _cohort.name).where(shown))
+        async with self.records.read() as connection:
+            left_out: Collection[int] = ()
+            if query.no_behavioral:
+                left_out = behavioral(await connection.run_sync(all_criteria, project_id))
+            ids = [
+                row.id
+                for row in await connection.execute(names)
+                if row.id not in left_out and query.finds(row.name)
+            ]
+            wanted, found = ids[offset : offset + limit], dict[int, StoredCohort]()
+            for start in range(0, len(wanted), READ_IDS_MAX):
+                some = _cohort.id.in_(wanted[start : start + READ_IDS_MAX])
+                for row in await connection.execute(_cohorts().where(some)):
+                    found[row.id] = _stored(row)
+            return [found[cohort_id] for cohort_id in wanted], len(ids)
 
     async def get(self, project_id: int, cohort_id: int) -> StoredCohort | None:
         """Deleted ones too."""
@@ -244,6 +280,20 @@ def _require_unused(keys: Sequence[str]) -> None:
             f"This cohort is used in {len(keys)} active feature flag(s): {named}. "
             "Please remove the cohort from these feature flags before deleting it."
         )
+
+
+def _conditions(project_id: int, query: CohortQuery) -> list[ColumnElement[bool]]:
+    """Those that both engines compare alike."""
+    conditions = [_cohort.project_id == project_id, _cohort.deleted.is_(False)]
+    if query.is_static is not None:
+        conditions.append(_cohort.is_static.is_(query.is_static))
+    if query.creator_id is not None:
+        conditions.append(_cohort.created_by_id == query.creator_id)
+    return conditions
+
+
+def _newest_first(rows: Select[Any]) -> Select[Any]:
+    return rows.order_by(_cohort.created_at.desc(), _cohort.id.desc())
 
 
 def get_cohort(connection: Connection, project_id: int, cohort_id: int) -> StoredCohort | None:
