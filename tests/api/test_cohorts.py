@@ -404,14 +404,15 @@ async def upload(home: Home, text: str | bytes, cohort: Json | None = None) -> J
 async def test_a_file_of_distinct_ids_makes_a_static_cohort(home: Home) -> None:
     await three_people(home)
 
-    cohort = await upload(home, '"ann",x\n\nnobody,y\nann,z\n')
+    cohort = await upload(home, '"ann"\n\n nobody \nann,z\n')
     await home.site.calculated()
     done, first = await retrieve(home, cohort), await members(home, cohort)
-    await upload(home, "cid\nann\n", cohort)
+    again = await upload(home, "cid\nann\n", cohort)
     await home.site.calculated()
 
-    assert (cohort["is_calculating"], cohort["count"]) == (False, None)
+    assert (cohort["is_calculating"], cohort["count"]) == (True, None)
     assert (done["count"], done["errors_calculating"], first) == (1, 0, ["ann"])
+    assert (done["is_calculating"], again["is_calculating"]) == (False, True)
     assert done["last_calculation"] is not None
     assert await members(home, cohort) == ["ann", "cid"]
     assert (await retrieve(home, cohort))["count"] == 2
@@ -450,15 +451,28 @@ async def test_deleted_members_come_back_within_a_week_and_not_after_it(home: Ho
     assert (again["count"], await members(home, cohort)) == (None, [])
 
 
-async def test_a_file_that_is_not_text_is_refused(home: Home) -> None:
-    files = {"csv": ("people.csv", b"\xff\xfe\x00", "text/csv")}
+@pytest.mark.parametrize(
+    ("raw", "detail"),
+    [
+        (b"\xff\xfe\x00", "The file must be encoded in UTF-8."),
+        (b"", "The CSV file is empty."),
+        (b"person_id\n\n", "The CSV file holds no ids."),
+        (b"email,name\n,ann\n", "The CSV file holds no ids."),
+        (
+            b"name,city\nann,Ulm\n",
+            'The CSV file has several columns, and none is headed "person_id", "distinct_id" or '
+            '"email". Found columns: name, city.',
+        ),
+    ],
+)
+async def test_a_file_without_members_is_refused(home: Home, raw: bytes, detail: str) -> None:
+    files = {"csv": ("people.csv", raw, "text/csv")}
 
     answer = await home.api.post("/cohorts/", data={"is_static": "1"}, files=files)
 
     assert answer.status_code == 400
-    assert answer.json() == error(
-        "validation_error", "invalid_input", "The file must be encoded in UTF-8.", "csv"
-    )
+    assert answer.json() == error("validation_error", "invalid_input", detail, "csv")
+    assert (await home.get("/cohorts/"))["count"] == 0
 
 
 async def test_a_static_cohort_without_a_file_is_empty(home: Home) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fanion.cohorts.differences import Differences
 from fanion.cohorts.table import COLUMNS_MAX, Columns, header, rows
-from fanion.cohorts.upload import LINE_CHARS_MAX, read_csv
+from fanion.cohorts.upload import CELL_CHARS_MAX, LINE_CHARS_MAX, read_csv
 from fanion.errors import Invalid
 
 UUIDS = st.sets(st.integers(0, 30).map(lambda n: n.to_bytes(16)), max_size=20)
@@ -36,12 +36,13 @@ def test_differences_lead_from_one_list_to_the_other(
 @pytest.mark.parametrize(
     ("text", "kind", "ids"),
     [
-        ("", "distinct_id", []),
         ("a\nb\n", "distinct_id", ["a", "b"]),
-        ('"a,b",x\r\n\r\n c ,y', "distinct_id", ["a,b", "c"]),
-        ("whatever\na\n", "distinct_id", ["whatever", "a"]),
-        ("name,other\na,b\n", "distinct_id", ["name", "a"]),
+        ('"a,b"\r\n\r\n c ,y\n,z', "distinct_id", ["a,b", "c"]),
+        ("whatever\na\na", "distinct_id", ["whatever", "a", "a"]),
+        (" ,a,\nb,c\n", "distinct_id", ["a", "c"]),
         ("distinct_id\na\n", "distinct_id", ["a"]),
+        ("name,Distinct-ID,\nx,a\n", "distinct_id", ["a"]),
+        ("distinct_id,email\na,a@b\n", "distinct_id", ["a"]),
         ("Person .id\na\n", "person_id", ["a"]),
         ("email\na@b\n", "email", ["a@b"]),
         ("x,E-mail\n1,a@b\n2\n", "email", ["a@b"]),
@@ -53,6 +54,41 @@ def test_a_file_tells_what_it_holds(text: str, kind: str, ids: list[str]) -> Non
     members = read_csv(io.BytesIO(text.encode()))
 
     assert (members.kind, list(members.ids)) == (kind, ids)
+
+
+def test_a_cell_that_is_no_id_of_anybody_is_kept_as_one_that_matches_nobody() -> None:
+    text = f"a\0b\n{'x' * (CELL_CHARS_MAX + 500)}\n"
+
+    members = read_csv(io.BytesIO(text.encode()))
+
+    assert list(members.ids) == ["a\ufffdb", "x" * (CELL_CHARS_MAX + 1)]
+
+
+COLUMNS = (
+    'The CSV file has several columns, and none is headed "person_id", "distinct_id" or "email". '
+    "Found columns: {}."
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "detail"),
+    [
+        ("", "The CSV file is empty."),
+        ("\n , \n\n", "The CSV file is empty."),
+        ("\ufeff", "The CSV file is empty."),
+        ("name, other\na,b\n", COLUMNS.format("name, other")),
+        ("ann,x\nbob,y\n", COLUMNS.format("ann, x")),
+        (
+            ",".join(f"c{n}" for n in range(23)),
+            COLUMNS.format(", ".join(f"c{n}" for n in range(20)) + " and 3 more"),
+        ),
+    ],
+)
+def test_a_file_without_a_column_of_ids_is_refused(text: str, detail: str) -> None:
+    with pytest.raises(Invalid) as raised:
+        read_csv(io.BytesIO(text.encode()))
+
+    assert (raised.value.attr, raised.value.detail) == ("csv", detail)
 
 
 NOT_TEXT = "The file must be encoded in UTF-8."
@@ -69,6 +105,7 @@ TOO_LONG = "The file cannot be read as CSV: a line is longer than 1048576 charac
         (b'"' + b"x" * 200_000, "The file cannot be read as CSV: field larger than field limit"),
         (b'a\n"' + b"x\n" * 200_000, "The file cannot be read as CSV: field larger than"),
         (b"a," * LINE_CHARS_MAX, TOO_LONG),
+        (b"x" * 100_000 + b"\n" + b"a," * LINE_CHARS_MAX, TOO_LONG),
     ],
 )
 def test_a_file_that_cannot_be_read_is_refused(raw: bytes, detail: str) -> None:
@@ -79,7 +116,7 @@ def test_a_file_that_cannot_be_read_is_refused(raw: bytes, detail: str) -> None:
     assert raised.value.detail.startswith(detail)
 
 
-def test_ids_are_taken_some_at_a_time_and_each_once() -> None:
+def test_ids_are_taken_some_at_a_time() -> None:
     members = read_csv(io.BytesIO(b"a\nb\na\nc\na\n"))
 
     assert [members.take(2) for _ in range(4)] == [["a", "b"], ["a", "c"], ["a"], []]
@@ -89,7 +126,7 @@ def test_ids_are_taken_some_at_a_time_and_each_once() -> None:
 def test_quotes_and_letters_may_lie_across_the_pieces_of_a_file(ending: str) -> None:
     """Text is decoded 8 KiB at a time."""
     ids = [f'n{number} "é€𝄞",{ending}x' for number in range(3_000)]
-    quoted = ['"' + one.replace('"', '""') + '",more' for one in ids]
+    quoted = ["distinct_id,more", *('"' + one.replace('"', '""') + '",more' for one in ids)]
 
     members = read_csv(io.BytesIO(ending.join(quoted).encode()))
 

@@ -130,7 +130,7 @@ class CohortsApi(Controller):
         await asyncio.to_thread(check_created, sent, with_file=with_file)
         question = await _question(request, sent, with_file, cohorts)
         imports = with_file or question is not None
-        values = created_values(sent, author.now, imports=imports)
+        values = created_values(sent, author.now, imports=imports, with_file=with_file)
         await _require_nested(request.project.id, values, cohorts)
         async with cohorts.uploads.stored(request.project.id, file) as uploaded:
             members = uploaded if question is None else Import(question=question)

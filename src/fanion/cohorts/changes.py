@@ -53,12 +53,15 @@ def check_changed(sent: Mapping[str, Any], before: Criteria) -> None:
     check_groups(groups, () if before.is_static else before.groups)
 
 
-def created_values(sent: Mapping[str, Any], now: datetime, *, imports: bool) -> dict[str, Any]:
+def created_values(
+    sent: Mapping[str, Any], now: datetime, *, imports: bool, with_file: bool = False
+) -> dict[str, Any]:
     """Columns of a new cohort.
 
-    sent:    name, description, groups, filters, deleted, is_static; what is absent was not sent
-    imports: whether members come along
-    raises:  Invalid
+    sent:      name, description, groups, filters, deleted, is_static; what is absent was not sent
+    imports:   whether members come along
+    with_file: in a file, whose import is announced as a calculation
+    raises:    Invalid
     """
     filters = sent.get("filters")
     if filters is not None:
@@ -72,7 +75,7 @@ def created_values(sent: Mapping[str, Any], now: datetime, *, imports: bool) -> 
         "filters": filters,
         **_deletion(sent.get("deleted", False), False, now),
         "is_static": is_static,
-        "is_calculating": not is_static,
+        "is_calculating": not is_static or with_file,
         "count": None,
         "last_calculation": None,
         "errors_calculating": 0,
@@ -220,10 +223,11 @@ def _work(
     if sent.get("is_static", before.criteria.is_static):
         # What waits since before a deletion, or was given up, is imported after all.
         waits = before.waits and not sent.get("deleted", before.deleted)
-        values: dict[str, Any] = {"due_at": now} if imports or waits else {}
+        begins = imports or waits
+        values: dict[str, Any] = {"due_at": now} if begins else {}
         if not before.criteria.is_static:
             values = {"due_at": None, "count": None} | values
-        return values | {"is_calculating": False}
+        return values | {"is_calculating": begins}
     if sent.keys() == {"deleted"}:  # restored: the calculation is not announced
         return {"due_at": now} if before.deleted else {}
     return {"due_at": now, "is_calculating": True}

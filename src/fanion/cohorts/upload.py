@@ -1,7 +1,7 @@
 """Files of members for static cohorts, read row by row.
 
-Without a header the first column holds distinct ids. A first row that names a column tells
-which one counts, and what it holds.
+A file with one column holds distinct ids, unless its first row names it otherwise. Of several
+columns the first row has to name the one that counts.
 
 source: cohorts.md sections 10 and 17
 """
@@ -10,10 +10,12 @@ import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import IO, Literal
 from uuid import UUID
 
 from fanion.errors import Invalid
+from fanion.rest.names import shortened
 
 Kind = Literal["distinct_id", "person_id", "email"]
 
@@ -23,8 +25,9 @@ _HEADERS: tuple[tuple[Kind, frozenset[str]], ...] = (
     ("distinct_id", frozenset({"distinct_id", "distinct-id"})),
     ("email", frozenset({"email", "e-mail"})),
 )
-# A cell that is longer is no id of anybody.
+# A cell that is longer is no id of anybody: it is cut behind so many, and matches nobody.
 CELL_CHARS_MAX = 1_000
+COLUMNS_NAMED_MAX = 20  # in the refusal of a file
 # One line is held in memory; a file that is all one line is no table.
 LINE_CHARS_MAX = 1_048_576
 
@@ -37,13 +40,8 @@ class Members:
     ids: Iterator[str]
 
     def take(self, ids_max: int) -> list[str]:
-        """The next ids, each once; none at the end. raises: Invalid"""
-        some: dict[str, None] = {}
-        for one in self.ids:
-            some[one] = None
-            if len(some) >= ids_max:
-                break
-        return list(some)
+        """The next ids; none at the end. raises: Invalid"""
+        return list(islice(self.ids, ids_max))
 
 
 def read_csv(file: IO[bytes]) -> Members:
@@ -54,13 +52,31 @@ def read_csv(file: IO[bytes]) -> Members:
     rows = _rows(file)
     first = next(rows, None)
     if first is None:
-        return Members("distinct_id", iter(()))
-    names = [cell.strip().lower() for cell in first]
+        raise Invalid("The CSV file is empty.", attr="csv")
+    names = [cell.strip() for cell in first]
     for kind, spellings in _HEADERS:
         for column, name in enumerate(names):
-            if name in spellings:
+            if name.lower() in spellings:
                 return Members(kind, _cells(rows, column))
-    return Members("distinct_id", _with_first(first, rows))
+    filled = [column for column, name in enumerate(names) if name]
+    if len(filled) > 1:
+        raise _no_id_column([names[column] for column in filled])
+    return Members("distinct_id", _cells(chain([first], rows), filled[0]))
+
+
+def no_ids() -> Invalid:
+    return Invalid("The CSV file holds no ids.", attr="csv")
+
+
+def _no_id_column(names: Sequence[str]) -> Invalid:
+    more = len(names) - COLUMNS_NAMED_MAX
+    found = ", ".join(shortened(name) for name in names[:COLUMNS_NAMED_MAX])
+    found += f" and {more} more" if more > 0 else ""
+    return Invalid(
+        'The CSV file has several columns, and none is headed "person_id", "distinct_id" or '
+        f'"email". Found columns: {found}.',
+        attr="csv",
+    )
 
 
 def person_ids(texts: Iterable[str]) -> list[UUID]:
@@ -94,13 +110,9 @@ def _lines(file: IO[bytes]) -> Iterator[str]:
     text.detach()
 
 
-def _cells(rows: Iterator[Sequence[str]], column: int) -> Iterator[str]:
+def _cells(rows: Iterable[Sequence[str]], column: int) -> Iterator[str]:
+    """Trimmed, without empty ones. Capture stores no NUL either, but this in its place."""
     for row in rows:
         cell = row[column].strip() if column < len(row) else ""
-        if cell and len(cell) <= CELL_CHARS_MAX and "\0" not in cell:
-            yield cell
-
-
-def _with_first(first: Sequence[str], rows: Iterator[Sequence[str]]) -> Iterator[str]:
-    yield from _cells(iter([first]), 0)
-    yield from _cells(rows, 0)
+        if cell:
+            yield cell[: CELL_CHARS_MAX + 1].replace("\0", "\ufffd")

@@ -15,7 +15,7 @@ from typing import IO, Any
 from sqlalchemy import Connection, Select, delete, insert, select, update
 
 from fanion.cohorts.store import LONG_AGO, Import
-from fanion.cohorts.upload import Kind, read_csv
+from fanion.cohorts.upload import Kind, no_ids, read_csv
 from fanion.db.cohort_tables import cohort_import_parts, cohort_imports
 from fanion.db.engine import Records
 
@@ -53,6 +53,8 @@ class UploadStore:
             while some := await asyncio.to_thread(members.take, IDS_MAX):
                 await self._add(upload_id, number, some)
                 number += 1
+            if not number:
+                raise no_ids()
             yield Import(upload_id)
         finally:
             await self._forget(upload_id)
