@@ -9,6 +9,8 @@ from fanion.cohorts.api import Cohorts, CohortsApi
 from fanion.cohorts.calculate import Calculator
 from fanion.cohorts.deleted_store import DeletedCohorts
 from fanion.cohorts.explain_api import CohortExplanationsApi
+from fanion.cohorts.member_changes_api import CohortMemberChangesApi
+from fanion.cohorts.member_changes_store import MemberChanges
 from fanion.cohorts.members_api import CohortMembersApi
 from fanion.cohorts.store import CohortStore
 from fanion.cohorts.uploads_store import UploadStore
@@ -24,7 +26,12 @@ from fanion.insights.people_store import People, insight_of
 from fanion.insights.trends_store import Trends
 from fanion.projects.directory import Projects
 
-COHORT_CONTROLLERS = (CohortsApi, CohortMembersApi, CohortExplanationsApi)
+COHORT_CONTROLLERS = (
+    CohortsApi,
+    CohortMembersApi,
+    CohortMemberChangesApi,
+    CohortExplanationsApi,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,5 +72,6 @@ def build_cohort_parts(
             "insight": People(Trends(records, events), zone_of).of,
         },
     )
-    cohorts = Cohorts(store, uploads, events, calculator, insight_of, changed)
+    members = MemberChanges(records, guard_audience)
+    cohorts = Cohorts(store, uploads, members, events, calculator, insight_of, changed)
     return CohortParts(cohorts, calculator)

@@ -39,6 +39,7 @@ from fanion.cohorts.changes import (
     require_cohorts,
 )
 from fanion.cohorts.definition import UNSAVED, Criteria, Standing, nested_ids
+from fanion.cohorts.member_changes_store import MemberChanges
 from fanion.cohorts.query import read_cohort_query
 from fanion.cohorts.questions import check_sources, read_query
 from fanion.cohorts.store import CohortStore, Import, Question, StoredCohort
@@ -62,6 +63,7 @@ class Cohorts:
 
     store: CohortStore
     uploads: UploadStore
+    members: MemberChanges
     events: EventStore
     calculator: Calculator
     insight_of: Callable[[Project, Mapping[str, str], datetime], str]

@@ -98,7 +98,7 @@ class WorkStore:
             _person.project_id == claim.cohort.project_id, _person.uuid.in_(members)
         )
         async with self._holding(claim, now) as connection:
-            await connection.run_sync(_add, claim, who)
+            await connection.run_sync(add_persons, claim, who)
 
     async def add_person_ids(self, claim: Claim, ids: Sequence[UUID], now: datetime) -> None:
         """As `add`; of persons that were merged since somebody wrote their ids down, those that
@@ -110,7 +110,7 @@ class WorkStore:
             or_(_person.uuid.in_(ids), _person.uuid.in_(became)),
         )
         async with self._holding(claim, now) as connection:
-            await connection.run_sync(_add, claim, who)
+            await connection.run_sync(add_persons, claim, who)
 
     async def add_distinct_ids(self, claim: Claim, ids: Sequence[str], now: datetime) -> None:
         """At most MEMBERS_MAX. raises: LeaseLost"""
@@ -118,7 +118,7 @@ class WorkStore:
             _link.project_id == claim.cohort.project_id, _link.distinct_id.in_(ids)
         )
         async with self._holding(claim, now) as connection:
-            await connection.run_sync(_add, claim, who.distinct())
+            await connection.run_sync(add_persons, claim, who.distinct())
 
     async def add_emails(self, claim: Claim, emails: Sequence[str], now: datetime) -> None:
         """At most MEMBERS_MAX, in lower case. raises: LeaseLost"""
@@ -126,7 +126,7 @@ class WorkStore:
             _person.project_id == claim.cohort.project_id, _person.email.in_(emails)
         )
         async with self._holding(claim, now) as connection:
-            await connection.run_sync(_add, claim, who)
+            await connection.run_sync(add_persons, claim, who)
 
     async def copy(self, claim: Claim, source: Waiting, after: int, now: datetime) -> int | None:
         """Members of another cohort behind the person `after`; returns the last one copied,
@@ -136,14 +136,8 @@ class WorkStore:
 
     async def remove(self, claim: Claim, people: Sequence[int], now: datetime) -> None:
         """people: numbers of persons, at most MEMBERS_MAX. raises: LeaseLost"""
-        gone = (
-            update(cohort_people)
-            .where(_member.cohort_id == claim.id, _member.person_id.in_(people))
-            .where(is_seen(claim.cohort.version))
-            .values(removed=claim.version)
-        )
         async with self._holding(claim, now) as connection:
-            await connection.execute(gone)
+            await connection.run_sync(remove_persons, claim, people)
 
     async def renew(self, claim: Claim, now: datetime) -> None:
         """raises: LeaseLost"""
@@ -290,11 +284,11 @@ def _claim(connection: Connection, now: datetime, lease: str, until: datetime) -
     ).scalar_one()
     cohort = get_cohort(connection, row.project_id, row.id)
     assert cohort is not None
-    _forget_unfinished(connection, cohort)
+    forget_unfinished(connection, cohort)
     return Claim(cohort, requested, lease)
 
 
-def _forget_unfinished(connection: Connection, cohort: StoredCohort) -> None:
+def forget_unfinished(connection: Connection, cohort: StoredCohort) -> None:
     """What a calculation that did not end has written under a number nobody saw."""
     mine = _member.cohort_id == cohort.id
     unseen = (_member.added > cohort.version) & (_member.added < AWAITED)
@@ -306,7 +300,7 @@ def _forget_unfinished(connection: Connection, cohort: StoredCohort) -> None:
     )
 
 
-def _add(connection: Connection, claim: Claim, who: Select[Any]) -> None:
+def add_persons(connection: Connection, claim: Claim, who: Select[Any]) -> None:
     """Who is a member already stays one as he is; who was one before becomes one again."""
     chosen = who.subquery()
     rows = select(
@@ -327,6 +321,17 @@ def _add(connection: Connection, claim: Claim, who: Select[Any]) -> None:
     )
 
 
+def remove_persons(connection: Connection, claim: Claim, people: Sequence[int]) -> int:
+    """people: numbers of persons; returns how many of them were members"""
+    gone = connection.execute(
+        update(cohort_people)
+        .where(_member.cohort_id == claim.id, _member.person_id.in_(people))
+        .where(is_seen(claim.cohort.version))
+        .values(removed=claim.version)
+    )
+    return gone.rowcount
+
+
 def _copy(connection: Connection, claim: Claim, source: Waiting, after: int) -> int | None:
     people = connection.scalars(
         select(_member.person_id)
@@ -337,7 +342,7 @@ def _copy(connection: Connection, claim: Claim, source: Waiting, after: int) -> 
     ).all()
     if not people:
         return None
-    _add(connection, claim, select(_person.id).where(_person.id.in_(people)))
+    add_persons(connection, claim, select(_person.id).where(_person.id.in_(people)))
     last: int = people[-1]
     return last
 

@@ -1,0 +1,158 @@
+"""Members of a static cohort that are added and removed by name, at once.
+
+They are written under the next version, as an import writes them, and shown by the same
+transaction. While an import holds the cohort it would show a version without them.
+
+source: cohorts.md section 17
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from sqlalchemy import Connection, func, select, update
+
+from fanion.activity.changes import Change
+from fanion.activity.store import Author, Entry
+from fanion.cohorts.store import Guard, get_cohort, unguarded
+from fanion.cohorts.work_store import (
+    Claim,
+    add_persons,
+    forget_unfinished,
+    is_seen,
+    remove_persons,
+)
+from fanion.db.cohort_tables import cohort_people, cohorts
+from fanion.db.engine import Records
+from fanion.db.tables import person_overrides, persons
+from fanion.errors import Invalid, NotFound, Unavailable
+from fanion.projects.flag_version_store import move_flag_version
+from fanion.webhooks.outbox_store import tell
+
+# Of one request, in one transaction.
+PERSONS_MAX = 1_000
+# In the activity, which is read by page.
+NAMED_MAX = 20
+
+_cohort = cohorts.c
+_member = cohort_people.c
+_person = persons.c
+_override = person_overrides.c
+
+# From UUIDs, as somebody wrote them down, to the numbers of the persons that they are now.
+Persons = Mapping[UUID, int]
+
+
+@dataclass(frozen=True, slots=True)
+class MemberChanges:
+    """raises (every call): NotFound and Invalid for the cohort, PermissionDenied when the author
+    may not edit flags that use it, Unavailable while an import is running"""
+
+    records: Records
+    guard: Guard = unguarded
+
+    async def add(self, author: Author, cohort_id: int, people: Sequence[UUID]) -> Sequence[UUID]:
+        """Those that are nobody in this project. raises: Invalid when all are"""
+        async with self.records.write() as connection:
+            return await connection.run_sync(self._add, author, cohort_id, people)
+
+    async def remove(self, author: Author, cohort_id: int, person: UUID) -> None:
+        """raises: NotFound for who is no member"""
+        async with self.records.write() as connection:
+            await connection.run_sync(self._remove, author, cohort_id, person)
+
+    def _add(
+        self, connection: Connection, author: Author, cohort_id: int, people: Sequence[UUID]
+    ) -> Sequence[UUID]:
+        claim = _claim(connection, author, cohort_id, "Can only add users to static cohorts")
+        found = _persons(connection, author.project.id, people)
+        if not found:
+            raise Invalid("No valid users to add to cohort", attr="person_ids")
+        numbers = sorted(set(found.values()))
+        before = _count(connection, claim, numbers)
+        add_persons(connection, claim, select(_person.id).where(_person.id.in_(numbers)))
+        change = Change(type="Cohort", action="created", field="members", after=_named(found))
+        self._finish(connection, author, claim, len(numbers) - before, change)
+        return [one for one in people if one not in found]
+
+    def _remove(self, connection: Connection, author: Author, cohort_id: int, person: UUID) -> None:
+        claim = _claim(connection, author, cohort_id, "Can only remove users from static cohorts")
+        found = _persons(connection, author.project.id, [person])
+        if not remove_persons(connection, claim, list(found.values())):
+            raise NotFound("Person is not in this cohort.")
+        change = Change(type="Cohort", action="deleted", field="members", before=_named(found))
+        self._finish(connection, author, claim, -1, change)
+
+    def _finish(
+        self, connection: Connection, author: Author, claim: Claim, more: int, change: Change
+    ) -> None:
+        """Show the version. more: members than before"""
+        connection.execute(
+            update(cohorts)
+            .where(_cohort.id == claim.id)
+            .values(
+                version=claim.version,
+                requested=claim.version,
+                count=func.coalesce(_cohort.count, 0) + more,
+                last_calculation=author.now,
+            )
+        )
+        entry = Entry(
+            author=author,
+            scope="Cohort",
+            item_id=str(claim.id),
+            activity="updated",
+            name=claim.cohort.criteria.name or "",
+            changes=[change],
+        )
+        tell(connection, entry)
+        move_flag_version(connection, author.project.id)
+        self.guard(connection, author, claim.id)
+
+
+def _claim(connection: Connection, author: Author, cohort_id: int, refusal: str) -> Claim:
+    """raises: NotFound, Invalid, Unavailable"""
+    mine = (_cohort.project_id == author.project.id) & (_cohort.id == cohort_id)
+    row = connection.execute(select(_cohort.lease_until).where(mine).with_for_update()).first()
+    cohort = get_cohort(connection, author.project.id, cohort_id)
+    if row is None or cohort is None:
+        raise NotFound
+    if not cohort.criteria.is_static:
+        raise Invalid(refusal)
+    if row.lease_until is not None and row.lease_until > author.now:
+        raise Unavailable("Members of this cohort are being imported. Please retry.")
+    if cohort.requested > cohort.version:
+        forget_unfinished(connection, cohort)
+    return Claim(cohort, cohort.requested + 1, "")
+
+
+def _persons(connection: Connection, project_id: int, people: Sequence[UUID]) -> Persons:
+    """Those that were merged since are the ones that they became."""
+    mine = _override.project_id == project_id
+    overrides = select(_override.old_person, _override.new_person).where(
+        mine, _override.old_person.in_(people)
+    )
+    became = {row.old_person: row.new_person for row in connection.execute(overrides)}
+    wanted = {one: became.get(one, one) for one in people}
+    rows = connection.execute(
+        select(_person.uuid, _person.id).where(
+            _person.project_id == project_id, _person.uuid.in_(set(wanted.values()))
+        )
+    )
+    numbers = {row.uuid: row.id for row in rows}
+    return {one: numbers[uuid] for one, uuid in wanted.items() if uuid in numbers}
+
+
+def _count(connection: Connection, claim: Claim, people: Sequence[int]) -> int:
+    """How many of them are members."""
+    seen = is_seen(claim.cohort.version)
+    statement = select(func.count()).where(
+        _member.cohort_id == claim.id, _member.person_id.in_(people), seen
+    )
+    return connection.scalar(statement) or 0
+
+
+def _named(people: Persons) -> list[str]:
+    more = len(people) - NAMED_MAX
+    named = [str(one) for one in list(people)[:NAMED_MAX]]
+    return [*named, f"and {more} more"] if more > 0 else named
