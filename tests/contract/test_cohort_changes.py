@@ -7,9 +7,11 @@ import pytest
 
 from fanion.cohorts.changes import changed_values
 from fanion.cohorts.definition import Criteria, Standing
+from fanion.cohorts.runs import Run
 from fanion.cohorts.store import CohortStore, Import, StoredCohort
 from fanion.cohorts.work_store import LeaseLost, WorkStore
 from fanion.db.engine import Records
+from fanion.errors import Invalid
 from tests.contract.test_cohorts_store import (
     AUTHOR,
     LEASE_S,
@@ -21,6 +23,8 @@ from tests.contract.test_cohorts_store import (
     people,
     uploaded,
 )
+
+RUN = Run(started_at=NOW, seconds=0.1)
 
 
 async def change(
@@ -48,7 +52,7 @@ async def test_a_calculation_writes_nothing_into_what_became_static(records: Rec
         await work.add(running, [made["b"][0]], NOW)
     with pytest.raises(LeaseLost):
         await finish(work, running)
-    await work.fail(running, "too late", NOW)
+    await work.fail(running, "too late", NOW, RUN)
 
     assert (static.is_calculating, static.count) == (False, None)
     assert await names_in(records, one.id) == []
@@ -74,11 +78,12 @@ async def test_an_import_writes_nothing_into_what_became_dynamic(records: Record
     assert await names_in(records, one.id) == ["b"]
 
 
-async def test_members_for_a_dynamic_cohort_are_passed_over(records: Records) -> None:
+async def test_members_for_a_dynamic_cohort_are_refused(records: Records) -> None:
     work, one = WorkStore(records, LEASE_S), await cohort(records)
     await finish(work, await claimed(work))
 
-    await change(records, one, await uploaded(records, "a"), name="b")
+    with pytest.raises(Invalid):
+        await change(records, one, await uploaded(records, "a"), name="b")
     await change(records, one, is_static=True)
 
     assert await work.imports(one.id) == []

@@ -4,6 +4,7 @@ import pytest
 from sqlalchemy import func, select, update
 
 from fanion.cohorts.memberships_store import memberships
+from fanion.cohorts.runs import Run
 from fanion.cohorts.store import CohortStore, Import, StoredCohort
 from fanion.cohorts.work_store import Claim, WorkStore
 from fanion.db.cohort_tables import cohort_people
@@ -21,6 +22,8 @@ from tests.contract.test_cohorts_store import (
     names_in,
     people,
 )
+
+RUN = Run(started_at=NOW, seconds=0.1)
 
 
 @pytest.fixture
@@ -48,8 +51,7 @@ async def fill(work: WorkStore, claim: Claim) -> None:
     last: int | None = 0
     while last is not None:
         last = await work.copy(claim, waiting, last, NOW)
-    run = {"started_at": NOW, "seconds": 0.1, "rows_read": 0}
-    await work.finish(claim, NOW, None, run, [waiting.id])
+    await work.finish(claim, NOW, None, RUN, [waiting.id])
     assert waiting.source_id
     while await work.sweep(waiting.source_id):
         pass
@@ -131,7 +133,7 @@ async def test_somebody_merged_into_one_whose_page_was_copied_is_in_the_copy(
 
     await merge(records, made["third"][1], made["first"][1])
     assert await work.copy(claim, waiting, made["second"][1], NOW) is None
-    await work.finish(claim, NOW, None, {"started_at": NOW}, [waiting.id])
+    await work.finish(claim, NOW, None, RUN, [waiting.id])
 
     assert await names_in(records, copy.id) == ["third"]
     assert await counted(records, copy) == 1
@@ -198,7 +200,7 @@ async def test_a_copy_that_failed_holds_nobody_up(records: Records, work: WorkSt
     await change(records, one, name="due too")
 
     first = await claimed(work)
-    await work.fail(first, "broken", NOW)
+    await work.fail(first, "broken", NOW, RUN)
 
     assert first.id == copy.id
     claims = {(await claimed(work, lease=f"{n}")).id for n in range(2)}

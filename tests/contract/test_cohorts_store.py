@@ -12,6 +12,7 @@ from fanion.activity.store import Author
 from fanion.cohorts.changes import created_values
 from fanion.cohorts.members_store import MemberQuery, find_members
 from fanion.cohorts.memberships_store import memberships
+from fanion.cohorts.runs import Run
 from fanion.cohorts.store import CohortStore, Import, StoredCohort
 from fanion.cohorts.uploads_store import UploadStore, store_ids
 from fanion.cohorts.work_store import Claim, LeaseLost, WorkStore
@@ -22,6 +23,7 @@ from fanion.persons.memberships_store import move_memberships
 from fanion.projects.model import Project
 
 NOW = datetime(2024, 3, 1, 12, tzinfo=UTC)
+RUN = Run(started_at=NOW, seconds=0.1)
 LEASE_S = 60.0
 PROJECT = Project(1, uuid4(), uuid4(), "p", "phc", "UTC", NOW)
 AUTHOR = Author(project=PROJECT, user_id=None, now=NOW)
@@ -68,8 +70,7 @@ async def claimed(work: WorkStore, now: datetime = NOW, lease: str = "me") -> Cl
 
 
 async def finish(work: WorkStore, claim: Claim, again_at: datetime | None = None) -> int:
-    run = {"started_at": NOW, "seconds": 0.1, "rows_read": 1}
-    return await work.finish(claim, NOW, again_at, run)
+    return await work.finish(claim, NOW, again_at, RUN)
 
 
 async def names_in(records: Records, cohort_id: int) -> list[str]:
@@ -139,7 +140,7 @@ async def test_work_is_done_by_one_and_a_lost_lease_writes_nothing(records: Reco
         await work.add(slow, await uuids(made, "a"), NOW)
     with pytest.raises(LeaseLost):
         await finish(work, slow)
-    await work.fail(slow, "too late", None)
+    await work.fail(slow, "too late", None, RUN)
     await work.add(other, await uuids(made, "b"), NOW)
     await finish(work, other)
 
@@ -175,7 +176,7 @@ async def test_a_failure_keeps_the_members(records: Records) -> None:
 
     second = await claimed(work)
     await work.add(second, await uuids(made, "b"), NOW)
-    await work.fail(second, "no" * 1000, NOW)
+    await work.fail(second, "no" * 1000, NOW, RUN)
 
     stored = await CohortStore(records).get(1, one.id)
     assert stored is not None
@@ -187,7 +188,7 @@ async def test_a_failure_keeps_the_members(records: Records) -> None:
 async def test_what_a_text_column_cannot_hold_is_left_out_of_a_message(records: Records) -> None:
     work, one = WorkStore(records, LEASE_S), await cohort(records)
 
-    await work.fail(await claimed(work), "a\0b\ud800c", None)
+    await work.fail(await claimed(work), "a\0b\ud800c", None, RUN)
 
     stored = await CohortStore(records).get(1, one.id)
     assert stored is not None and stored.last_error_message == "ab?c"
@@ -271,8 +272,7 @@ async def test_imports_are_kept_until_they_are_shown(records: Records) -> None:
     [waiting] = await work.imports(one.id)
     found = [ids async for ids in UploadStore(records, lambda: NOW).ids(waiting.id)]
     await work.add_distinct_ids(claim, ["a"], NOW)
-    run = {"started_at": NOW, "seconds": 0.1, "rows_read": 0}
-    await work.finish(claim, NOW, None, run, [waiting.id])
+    await work.finish(claim, NOW, None, RUN, [waiting.id])
 
     assert (waiting.kind, found) == ("distinct_id", [["a"]])
     assert await work.imports(one.id) == []

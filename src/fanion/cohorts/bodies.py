@@ -3,7 +3,7 @@
 source: api.md, "Cohort"; cohorts.md sections 2 and 14
 """
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated, Any, ClassVar
 from uuid import UUID
 
@@ -12,6 +12,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from fanion.cohorts.definition import NAME_CHARS_MAX
 from fanion.cohorts.known_names import OF_COHORT
+from fanion.cohorts.runs import UNMATCHED_KEPT_MAX, Rows, Run
 from fanion.cohorts.store import StoredCohort
 from fanion.persons.api import PersonBody, shown
 from fanion.persons.store import Person
@@ -131,11 +132,37 @@ class MemberPage(Struct, kw_only=True):
     previous: str | None
 
 
-class Run(Struct, kw_only=True):
+class LastRun(Struct, kw_only=True):
     started_at: datetime
     seconds: float
     rows_read: int
     members: int
+
+
+class UploadedRows(Struct, kw_only=True):
+    rows: Annotated[int, Meta(description="That hold an id.")]
+    matched: Annotated[int, Meta(description="Whose id is that of a person.")]
+    unmatched_count: int
+    unmatched: Annotated[
+        list[str],
+        Meta(
+            description=f"What the others hold, each once, at most {UNMATCHED_KEPT_MAX:,} of it; "
+            "of the newest import alone."
+        ),
+    ]
+
+
+class Calculation(Struct, kw_only=True):
+    id: Annotated[int, Meta(description="Of the cohort's calculations; it only grows.")]
+    started_at: datetime
+    finished_at: datetime
+    count: Annotated[int | None, Meta(description="Members after it; null when it failed.")]
+    error: str | None
+    is_completed: bool
+    is_successful: bool
+    total_query_ms: int
+    total_read_rows: int
+    uploaded: Annotated[UploadedRows | None, Meta(description="Of the imported files.")]
 
 
 class Explanation(Struct, kw_only=True):
@@ -144,7 +171,7 @@ class Explanation(Struct, kw_only=True):
     sentence: Annotated[str | None, Meta(description="The criteria in plain English.")]
     sql: Annotated[str | None, Meta(description="The statement that finds the members.")]
     parameters: Annotated[dict[str, Any], Meta(description="The values that it binds.")]
-    last_run: Run | None
+    last_run: LastRun | None
     problem: str | None
 
 
@@ -181,6 +208,31 @@ def cohort_body(cohort: StoredCohort, *, basic: bool = False) -> CohortBody:
         last_error_message=cohort.last_error_message,
         count=cohort.count,
         is_static=cohort.criteria.is_static,
+    )
+
+
+def calculation_body(run: Run) -> Calculation:
+    rows, is_successful = run.imported, run.error is None
+    return Calculation(
+        id=run.number,
+        started_at=run.started_at,
+        finished_at=run.started_at + timedelta(seconds=run.seconds),
+        count=run.members,
+        error=run.error,
+        is_completed=True,
+        is_successful=is_successful,
+        total_query_ms=round(run.seconds * 1000),
+        total_read_rows=run.rows_read,
+        uploaded=None if rows is None else _uploaded(rows),
+    )
+
+
+def _uploaded(rows: Rows) -> UploadedRows:
+    return UploadedRows(
+        rows=rows.rows,
+        matched=rows.matched,
+        unmatched_count=rows.rows - rows.matched,
+        unmatched=rows.unmatched,
     )
 
 

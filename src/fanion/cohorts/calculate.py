@@ -9,7 +9,15 @@ source: cohorts.md section 11
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from time import perf_counter
@@ -26,6 +34,7 @@ from fanion.cohorts.deleted_store import DeletedCohorts
 from fanion.cohorts.differences import Differences
 from fanion.cohorts.plan import Moment, Plan, compile_plan
 from fanion.cohorts.questions import query_criteria
+from fanion.cohorts.runs import Run, Tally
 from fanion.cohorts.store import CohortStore, QuestionKind
 from fanion.cohorts.upload import person_ids
 from fanion.cohorts.uploads_store import UploadStore
@@ -171,9 +180,17 @@ class Calculator:
         """
         started, began = self._now(), perf_counter()
         imports: list[Waiting] = []
+        tally = Tally()
+
+        def run(rows_read: int = 0) -> Run:
+            seconds = round(perf_counter() - began, 3)
+            return Run(
+                started_at=started, seconds=seconds, rows_read=rows_read, imported=tally.told()
+            )
+
         try:
             if claim.cohort.criteria.is_static:
-                rows_read = await self._import(claim, imports)
+                rows_read = await self._import(claim, imports, tally)
             else:
                 rows_read = await self._calculate(claim, started)
         except (LeaseLost, RecordsUnavailable):
@@ -182,26 +199,30 @@ class Calculator:
             # The text of a CriteriaError may hold what is nobody's business.
             reason = "criteria" if isinstance(error, CriteriaError) else str(error)
             self._log.warning("cohort_failed", reason=reason, cohort=claim.id)
-            await self._fail(claim, _told(error))
+            await self._fail(claim, _told(error), run())
             return
         except EventStoreUnavailable:
             raise
         except Exception as error:
             self._log.error("cohort_failed", exc_info=error, cohort=claim.id)
-            await self._fail(claim, _INTERNAL)
+            await self._fail(claim, _INTERNAL, run())
             return
-        seconds = perf_counter() - began
-        run = {"started_at": started, "seconds": round(seconds, 3), "rows_read": rows_read}
+        succeeded = run(rows_read)
         again = self._again(claim, failed=False)
         done = [one.id for one in imports]
-        count = await self._work.finish(claim, self._now(), again, run, done)
+        count = await self._work.finish(claim, self._now(), again, succeeded, done)
         for cohort_id in (claim.id, *(one.source_id for one in imports if one.source_id)):
             while await self._work.sweep(cohort_id):
                 pass
-        self._log.info("cohort_calculated", cohort=claim.id, members=count, **run)
+        shown = {"seconds": succeeded.seconds, "rows_read": rows_read}
+        if tally.is_file:
+            shown |= {"rows": tally.rows, "matched": tally.matched}
+        self._log.info(
+            "cohort_calculated", cohort=claim.id, members=count, started_at=started, **shown
+        )
 
-    async def _fail(self, claim: Claim, message: str) -> None:
-        await self._work.fail(claim, message, self._again(claim, failed=True))
+    async def _fail(self, claim: Claim, message: str, run: Run) -> None:
+        await self._work.fail(claim, message, self._again(claim, failed=True), run)
 
     async def _calculate(self, claim: Claim, now: datetime) -> int:
         """raises: CriteriaError, LeaseLost, whatever the stores raise"""
@@ -229,14 +250,18 @@ class Calculator:
             uuids = [UUID(bytes=member) for member in some]
             await self._work.add(claim, uuids, self._now())
 
-    async def _import(self, claim: Claim, imports: list[Waiting]) -> int:
-        """Add what was uploaded; members of before stay. imports: gets those that are read"""
+    async def _import(self, claim: Claim, imports: list[Waiting], tally: Tally) -> int:
+        """Add what was uploaded; members of before stay.
+
+        imports: gets those that are read
+        tally:   counts the rows of files
+        """
         for one in await self._work.imports(claim.id):
             imports.append(one)
             if one.source_id is not None:
                 await self._copy(claim, one)
             else:
-                await self._read(claim, one)
+                await self._read(claim, one, tally)
         return 0
 
     async def _copy(self, claim: Claim, one: Waiting) -> None:
@@ -244,19 +269,30 @@ class Calculator:
         while last is not None:
             last = await self._work.copy(claim, one, last, self._now())
 
-    async def _read(self, claim: Claim, one: Waiting) -> None:
+    async def _read(self, claim: Claim, one: Waiting, tally: Tally) -> None:
         """raises: CriteriaError for a question that has no answer"""
         async for some in self._uploads.ids(one.id):
             if find := self._finders.get(one.kind or ""):
                 async for found in find(claim.cohort.project_id, some[0]):
                     await self._work.add_person_ids(claim, found, self._now())
-            elif one.kind == "distinct_id":
-                await self._work.add_distinct_ids(claim, some, self._now())
-            elif one.kind == "email":
-                emails = [email.lower() for email in some]
-                await self._work.add_emails(claim, emails, self._now())
-            elif uuids := person_ids(some):
-                await self._work.add_person_ids(claim, uuids, self._now())
+            else:
+                tally.count(some, await self._add_some(claim, one.kind, some))
+
+    async def _add_some(
+        self, claim: Claim, kind: str | None, ids: Sequence[str]
+    ) -> Collection[str]:
+        """Some rows of a file. Returns the ids of nobody."""
+        if kind == "distinct_id":
+            return await self._work.add_distinct_ids(claim, list(dict.fromkeys(ids)), self._now())
+        if kind == "email":
+            emails = {one: one.lower() for one in ids}
+            wanted = list(dict.fromkeys(emails.values()))
+            unknown = await self._work.add_emails(claim, wanted, self._now())
+            return {one for one, email in emails.items() if email in unknown}
+        people = person_ids(ids)
+        uuids = list(dict.fromkeys(people.values()))
+        nobody = await self._work.add_person_ids(claim, uuids, self._now()) if uuids else ()
+        return {one for one in ids if one not in people or people[one] in nobody}
 
     async def _matching(self, project_id: int, text: str) -> AsyncGenerator[Sequence[UUID]]:
         """Those who match the leaves of a query as they are now. raises: CriteriaError"""

@@ -14,17 +14,26 @@ from litestar.params import FromPath, RequestBody
 
 from fanion.cohorts.api import Cohorts
 from fanion.cohorts.behaviour import CriteriaError
-from fanion.cohorts.bodies import Explanation, Preview, Previewed, Run
+from fanion.cohorts.bodies import (
+    Calculation,
+    Explanation,
+    LastRun,
+    Preview,
+    Previewed,
+    calculation_body,
+)
 from fanion.cohorts.changes import require_cohorts
 from fanion.cohorts.criteria import Tree, resolve
 from fanion.cohorts.criteria_rules import check_criteria
 from fanion.cohorts.definition import UNSAVED, Criteria, nested_ids
 from fanion.cohorts.plan import Moment, Plan, compile_plan
+from fanion.cohorts.runs import last_success, runs_of
 from fanion.cohorts.sentence import sentence
 from fanion.errors import Invalid
 from fanion.events.event import EventRejected
 from fanion.projects.request import ManagementRequest, scoped
 from fanion.rest.ids import ObjectId
+from fanion.rest.page import Paged
 
 SAMPLE_MAX = 10
 # Somebody waits for a preview; a calculation may take longer.
@@ -45,7 +54,10 @@ class CohortExplanationsApi(Controller):
     ) -> Explanation:
         """The criteria in English and as SQL, and what the last calculation took."""
         cohort = await cohorts.get(request.project.id, cohort_id)
-        run = None if cohort.last_run is None else msgspec.convert(dict(cohort.last_run), Run)
+        succeeded = last_success(await cohorts.store.runs(request.project.id, cohort_id))
+        run = (
+            None if succeeded is None else msgspec.convert(succeeded, LastRun, from_attributes=True)
+        )
         if cohort.criteria.is_static:
             return Explanation(
                 sentence="Persons who were added by hand.",
@@ -68,6 +80,21 @@ class CohortExplanationsApi(Controller):
             last_run=run,
             problem=cohort.last_error_message,
         )
+
+    @get("/{cohort_id:str}/calculation_history", summary="List a cohort's calculations")
+    async def history(
+        self,
+        request: ManagementRequest,
+        cohort_id: FromPath[ObjectId],
+        cohorts: NamedDependency[Cohorts],
+    ) -> Paged[Calculation]:
+        """And imports, the newest first, those that failed too; the last 20. An import of files
+        tells how many rows matched, and what the others hold."""
+        await cohorts.get(request.project.id, cohort_id)
+        runs = runs_of(await cohorts.store.runs(request.project.id, cohort_id))
+        page = request.page
+        shown = runs[page.offset : page.offset + page.limit]
+        return page.of([calculation_body(run) for run in shown], len(runs))
 
     @post("/preview", status_code=200, summary="Try criteria without storing them")
     async def preview(

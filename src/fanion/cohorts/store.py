@@ -23,6 +23,7 @@ from fanion.activity.store import Author, Entry
 from fanion.cohorts.changes import changes_audience
 from fanion.cohorts.definition import Criteria, Standing
 from fanion.cohorts.query import CohortQuery, behavioral
+from fanion.cohorts.runs import StoredRuns
 from fanion.db.cohort_tables import (
     cohort_import_parts,
     cohort_imports,
@@ -57,7 +58,6 @@ _SHOWN = (
     "last_calculation",
     "errors_calculating",
     "last_error_message",
-    "last_run",
     "created_at",
     "version",
     "requested",
@@ -77,7 +77,6 @@ class StoredCohort:
     last_calculation: datetime | None
     errors_calculating: int
     last_error_message: str | None
-    last_run: Mapping[str, Any] | None
     created_at: datetime
     version: int
     requested: int
@@ -201,6 +200,13 @@ class CohortStore:
         """Deleted ones too."""
         async with self.records.read() as connection:
             return await connection.run_sync(get_cohort, project_id, cohort_id)
+
+    async def runs(self, project_id: int, cohort_id: int) -> StoredRuns:
+        """Of its calculations and imports, for `runs.runs_of` and `runs.last_success`."""
+        mine = (_cohort.project_id == project_id, _cohort.id == cohort_id)
+        async with self.records.read() as connection:
+            stored: StoredRuns = await connection.scalar(select(_cohort.last_run).where(*mine))
+            return stored
 
     async def criteria(self, project_id: int) -> Mapping[int, Criteria]:
         """Of all cohorts of the project, deleted ones included."""

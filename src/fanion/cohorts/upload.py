@@ -79,12 +79,12 @@ def _no_id_column(names: Sequence[str]) -> Invalid:
     )
 
 
-def person_ids(texts: Iterable[str]) -> list[UUID]:
-    """Those that are UUIDs: any other text is no id of a person."""
-    found = []
+def person_ids(texts: Iterable[str]) -> dict[str, UUID]:
+    """Of those that are UUIDs: any other text is no id of a person."""
+    found = {}
     for text in texts:
         try:
-            found.append(UUID(text))
+            found[text] = UUID(text)
         except ValueError:
             continue
     return found

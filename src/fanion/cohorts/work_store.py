@@ -6,13 +6,14 @@ the next version and are seen by nobody until one last transaction makes that th
 seen. Each of them first renews the lease: whoever lost it writes nothing any more.
 """
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
+from msgspec import structs
 from sqlalchemy import (
     ColumnElement,
     Connection,
@@ -28,6 +29,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from fanion.cohorts.runs import Run, noted
 from fanion.cohorts.store import QuestionKind, StoredCohort, drop_imports, get_cohort
 from fanion.cohorts.upload import Kind
 from fanion.db.cohort_tables import AWAITED, NEVER, cohort_imports, cohort_people, cohorts
@@ -41,6 +43,8 @@ _member = cohort_people.c
 _person = persons.c
 _link = person_distinct_ids.c
 _override = person_overrides.c
+
+T = TypeVar("T")
 
 # Members in one transaction: SQLite writes them in 20 ms, for which ingestion has to wait.
 MEMBERS_MAX = 2_000
@@ -100,33 +104,46 @@ class WorkStore:
         async with self._holding(claim, now) as connection:
             await connection.run_sync(add_persons, claim, who)
 
-    async def add_person_ids(self, claim: Claim, ids: Sequence[UUID], now: datetime) -> None:
+    async def add_person_ids(
+        self, claim: Claim, ids: Sequence[UUID], now: datetime
+    ) -> Collection[UUID]:
         """As `add`; of persons that were merged since somebody wrote their ids down, those that
-        they became. raises: LeaseLost"""
+        they became. Returns the ids of nobody. raises: LeaseLost"""
         mine = _override.project_id == claim.cohort.project_id
         became = select(_override.new_person).where(mine, _override.old_person.in_(ids))
-        who = select(_person.id).where(
-            _person.project_id == claim.cohort.project_id,
-            or_(_person.uuid.in_(ids), _person.uuid.in_(became)),
+        own = _person.project_id == claim.cohort.project_id
+        who = select(_person.id).where(own, or_(_person.uuid.in_(ids), _person.uuid.in_(became)))
+        merged = select(_override.old_person).join(
+            persons, (_person.uuid == _override.new_person) & own
         )
-        async with self._holding(claim, now) as connection:
-            await connection.run_sync(add_persons, claim, who)
+        known = (
+            select(_person.uuid).where(own, _person.uuid.in_(ids)),
+            merged.where(mine, _override.old_person.in_(ids)),
+        )
+        return await self._add_known(claim, who, ids, known, now)
 
-    async def add_distinct_ids(self, claim: Claim, ids: Sequence[str], now: datetime) -> None:
-        """At most MEMBERS_MAX. raises: LeaseLost"""
-        who = select(_link.person_id).where(
-            _link.project_id == claim.cohort.project_id, _link.distinct_id.in_(ids)
-        )
-        async with self._holding(claim, now) as connection:
-            await connection.run_sync(add_persons, claim, who.distinct())
+    async def add_distinct_ids(
+        self, claim: Claim, ids: Sequence[str], now: datetime
+    ) -> Collection[str]:
+        """At most MEMBERS_MAX, each once. Returns those of nobody. raises: LeaseLost"""
+        theirs = (_link.project_id == claim.cohort.project_id) & _link.distinct_id.in_(ids)
+        who = select(_link.person_id).where(theirs).distinct()
+        known = (select(_link.distinct_id).where(theirs),)
+        return await self._add_known(claim, who, ids, known, now)
 
-    async def add_emails(self, claim: Claim, emails: Sequence[str], now: datetime) -> None:
-        """At most MEMBERS_MAX, in lower case. raises: LeaseLost"""
-        who = select(_person.id).where(
-            _person.project_id == claim.cohort.project_id, _person.email.in_(emails)
-        )
+    async def add_emails(
+        self, claim: Claim, emails: Sequence[str], now: datetime
+    ) -> Collection[str]:
+        """At most MEMBERS_MAX, in lower case, each once. Returns those of nobody.
+
+        raises: LeaseLost
+        """
+        theirs = (_person.project_id == claim.cohort.project_id) & _person.email.in_(emails)
+        known = select(_person.email).where(theirs).distinct()
         async with self._holding(claim, now) as connection:
-            await connection.run_sync(add_persons, claim, who)
+            await connection.run_sync(add_persons, claim, select(_person.id).where(theirs))
+            # Several persons may have one address: their number says nothing.
+            return set(emails).difference(await connection.scalars(known))
 
     async def copy(self, claim: Claim, source: Waiting, after: int, now: datetime) -> int | None:
         """Members of another cohort behind the person `after`; returns the last one copied,
@@ -149,21 +166,22 @@ class WorkStore:
         claim: Claim,
         now: datetime,
         again_at: datetime | None,
-        run: Mapping[str, Any],
+        run: Run,
         imports: Sequence[int] = (),
     ) -> int:
         """Show the version; returns its number of members. imports: those that are done with
 
+        run:      what is told of it, but for the number of members
         again_at: when the work is due again, unless it was asked for meanwhile
         raises:   LeaseLost
         """
         async with self._holding(claim, now) as connection:
             return await connection.run_sync(_finish, claim, now, again_at, run, imports)
 
-    async def fail(self, claim: Claim, message: str, again_at: datetime | None) -> None:
+    async def fail(self, claim: Claim, message: str, again_at: datetime | None, run: Run) -> None:
         """Count the failure, and keep the members of before and what waits to be imported."""
         async with self.records.write() as connection:
-            await connection.run_sync(_fail, claim, message, again_at)
+            await connection.run_sync(_fail, claim, message, again_at, run)
 
     async def release(self, claim: Claim) -> None:
         """Let somebody else do it, at once."""
@@ -210,6 +228,26 @@ class WorkStore:
         )
         async with self.records.read() as connection:
             return [Waiting(*one) for one in await connection.execute(statement)]
+
+    async def _add_known(
+        self,
+        claim: Claim,
+        who: Select[Any],
+        ids: Sequence[T],
+        known: Sequence[Select[Any]],
+        now: datetime,
+    ) -> Collection[T]:
+        """who: persons, each once, and one at most for each id; known: the ids of somebody
+
+        Returns the ids of nobody. As many persons as ids: there is none, and nothing to be read.
+        """
+        async with self._holding(claim, now) as connection:
+            if await connection.run_sync(add_persons, claim, who) == len(ids):
+                return ()
+            unmatched = set(ids)
+            for statement in known:
+                unmatched.difference_update(await connection.scalars(statement))
+            return unmatched
 
     @asynccontextmanager
     async def members(
@@ -300,8 +338,11 @@ def forget_unfinished(connection: Connection, cohort: StoredCohort) -> None:
     )
 
 
-def add_persons(connection: Connection, claim: Claim, who: Select[Any]) -> None:
-    """Who is a member already stays one as he is; who was one before becomes one again."""
+def add_persons(connection: Connection, claim: Claim, who: Select[Any]) -> int:
+    """Who is a member already stays one as he is; who was one before becomes one again.
+
+    who: each once; returns how many they are
+    """
     chosen = who.subquery()
     rows = select(
         literal(claim.id, ID),
@@ -314,11 +355,12 @@ def add_persons(connection: Connection, claim: Claim, who: Select[Any]) -> None:
         ["cohort_id", "person_id", "project_id", "added", "removed"], rows
     )
     added = case((is_seen(claim.cohort.version), _member.added), else_=claim.version)
-    connection.execute(
+    done = connection.execute(
         statement.on_conflict_do_update(
             index_elements=["cohort_id", "person_id"], set_={"added": added, "removed": NEVER}
         )
     )
+    return done.rowcount
 
 
 def remove_persons(connection: Connection, claim: Claim, people: Sequence[int]) -> int:
@@ -352,7 +394,7 @@ def _finish(
     claim: Claim,
     now: datetime,
     again_at: datetime | None,
-    run: Mapping[str, Any],
+    run: Run,
     imports: Sequence[int],
 ) -> int:
     awaited = (_member.cohort_id == claim.id) & (_member.added == AWAITED)
@@ -371,7 +413,7 @@ def _finish(
             last_calculation=now,
             errors_calculating=0,
             last_error_message=None,
-            last_run={**run, "members": members},
+            last_run=_noted(connection, claim, structs.replace(run, members=members)),
             **_let_go(claim, again_at),
         )
     )
@@ -379,16 +421,25 @@ def _finish(
     return members or 0
 
 
-def _fail(connection: Connection, claim: Claim, message: str, again_at: datetime | None) -> None:
+def _fail(
+    connection: Connection, claim: Claim, message: str, again_at: datetime | None, run: Run
+) -> None:
+    told = _storable(message)[:ERROR_CHARS_MAX]
     connection.execute(
         update(cohorts)
         .where(_holds(claim))
         .values(
             errors_calculating=_cohort.errors_calculating + 1,
-            last_error_message=_storable(message)[:ERROR_CHARS_MAX],
+            last_error_message=told,
+            last_run=_noted(connection, claim, structs.replace(run, error=told)),
             **_let_go(claim, again_at),
         )
     )
+
+
+def _noted(connection: Connection, claim: Claim, run: Run) -> dict[str, Any]:
+    stored = connection.scalar(select(_cohort.last_run).where(_cohort.id == claim.id))
+    return noted(stored, structs.replace(run, number=claim.version))
 
 
 def _storable(message: str) -> str:

@@ -40,7 +40,8 @@ cohorts = Table(
     Column("last_calculation", UtcDateTime, nullable=True),
     Column("errors_calculating", Integer, nullable=False),
     Column("last_error_message", Text, nullable=True),
-    # {started_at, seconds, rows_read, members} of the last calculation that succeeded
+    # {started_at, seconds, rows_read, members} of the last calculation that succeeded, and as
+    # `runs` the last of all of them: see cohorts/runs.py
     Column("last_run", Json, nullable=True),
     Column("version", BigInteger, nullable=False),
     Column("requested", BigInteger, nullable=False),

@@ -68,7 +68,7 @@ def _members(target: Target, cohort_id: int) -> set[UUID]:
 def _waiting(target: Target, cohort_id: int) -> set[UUID]:
     """Handed in by an import before this one, and not added yet."""
     found = waiting_ids(target.connection, cohort_id, "person_id")
-    return set(person_ids(found))
+    return set(person_ids(found).values())
 
 
 def _hand_in(target: Target, cohort_id: int, people: Sequence[UUID]) -> None:

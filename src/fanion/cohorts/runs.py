@@ -1,0 +1,99 @@
+"""The last calculations and imports of a cohort, as they are stored with it.
+
+source: cohorts.md section 17, `calculation_history`
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+# Of one cohort: five hours of one that is calculated every 15 minutes.
+RUNS_KEPT_MAX = 20
+# Of the newest import; of all others it is only known how many there were.
+UNMATCHED_KEPT_MAX = 1_000
+UNMATCHED_CHARS_MAX = 200
+
+
+class Rows(Struct, kw_only=True):
+    """Of files that were imported. matched: that named somebody
+
+    unmatched: what the others hold, each once, UNMATCHED_KEPT_MAX of it
+    """
+
+    rows: int
+    matched: int
+    unmatched: list[str]
+
+
+class Run(Struct, kw_only=True, omit_defaults=True):
+    """number: of the version that was calculated; error: why it failed; members: after it"""
+
+    number: int = 0
+    started_at: datetime
+    seconds: float
+    rows_read: int = 0
+    members: int | None = None
+    error: str | None = None
+    imported: Rows | None = None
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts the rows of an import. is_file: whether there were some to be counted"""
+
+    rows: int = 0
+    matched: int = 0
+    is_file: bool = False
+    _unmatched: dict[str, None] = field(default_factory=dict)
+
+    def count(self, ids: Iterable[str], unmatched: Collection[str]) -> None:
+        """ids: of some rows; unmatched: those among them that are nobody's"""
+        self.is_file = True
+        for one in ids:
+            self.rows += 1
+            if one not in unmatched:
+                self.matched += 1
+            elif len(self._unmatched) < UNMATCHED_KEPT_MAX:
+                self._unmatched[one[:UNMATCHED_CHARS_MAX]] = None
+
+    def told(self) -> Rows | None:
+        if not self.is_file:
+            return None
+        return Rows(rows=self.rows, matched=self.matched, unmatched=list(self._unmatched))
+
+
+# As the column holds it: of the last run that succeeded its own fields, and all runs as `runs`.
+StoredRuns = Mapping[str, Any] | None
+
+
+def noted(stored: StoredRuns, run: Run) -> dict[str, Any]:
+    """What is stored after one more run."""
+    earlier = runs_of(stored)[: RUNS_KEPT_MAX - 1]
+    if run.imported is not None:
+        for one in earlier:
+            if one.imported is not None:
+                one.imported.unmatched = []
+    succeeded = run if run.error is None else last_success(stored)
+    own: dict[str, Any] = {} if succeeded is None else msgspec.to_builtins(succeeded)
+    own.pop("imported", None)
+    return {**own, "runs": msgspec.to_builtins([run, *earlier])}
+
+
+def runs_of(stored: StoredRuns) -> list[Run]:
+    """The newest first. Older versions have stored the last one that succeeded alone."""
+    if stored is None:
+        return []
+    if "runs" in stored:
+        return msgspec.convert(stored["runs"], list[Run])
+    return [msgspec.convert(dict(stored), Run)]
+
+
+def last_success(stored: StoredRuns) -> Run | None:
+    if stored is None or "started_at" not in stored:
+        return None
+    own = {name: value for name, value in stored.items() if name != "runs"}
+    return msgspec.convert(own, Run)
