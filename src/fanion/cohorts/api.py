@@ -36,12 +36,13 @@ from fanion.cohorts.changes import (
     check_created,
     copy_name,
     created_values,
+    is_asked_once,
     require_cohorts,
 )
 from fanion.cohorts.definition import UNSAVED, Criteria, Standing, nested_ids
 from fanion.cohorts.member_changes_store import MemberChanges
 from fanion.cohorts.query import read_cohort_query
-from fanion.cohorts.questions import check_sources, read_query
+from fanion.cohorts.questions import check_sources, filters_question, read_query
 from fanion.cohorts.store import CohortStore, Import, Question, StoredCohort
 from fanion.cohorts.uploads_store import UploadStore
 from fanion.errors import Invalid, NotFound
@@ -124,7 +125,8 @@ class CohortsApi(Controller):
         cohorts: NamedDependency[Cohorts],
     ) -> CohortBody:
         """Members are found in the background. A static cohort may bring a file as `csv`, or a
-        `query` for those who match its properties. With `insight` they are the people behind a
+        `query` for those who match its properties, or `filters`, which are asked once. With
+        `insight` they are the people behind a
         point of an insight, which the query string describes; lists in it are JSON."""
         sent, author = _sent(data), author_of(request)
         file = await _file(request)
@@ -133,7 +135,7 @@ class CohortsApi(Controller):
         question = await _question(request, sent, with_file, cohorts)
         imports = with_file or question is not None
         values = created_values(sent, author.now, imports=imports, with_file=with_file)
-        await _require_nested(request.project.id, values, cohorts)
+        await _require_nested(request.project.id, values, question, cohorts)
         async with cohorts.uploads.stored(request.project.id, file) as uploaded:
             members = uploaded if question is None else Import(question=question)
             created = await cohorts.store.create(author, values, members)
@@ -255,7 +257,9 @@ async def _question(
         now = request.app.state.now()
         return Question("insight", cohorts.insight_of(request.project, asked, now))
     if sent.get("query") is None:
-        return None
+        if file or not is_asked_once(sent):
+            return None
+        return Question("query", filters_question(sent["filters"]))
     others = await cohorts.store.criteria(request.project.id)
     return Question("query", read_query(sent["query"], others))
 
@@ -270,10 +274,13 @@ def _check_asked(asked: Mapping[str, str]) -> None:
             raise Invalid("Not supported for the people behind an insight.", attr=name)
 
 
-async def _require_nested(project_id: int, values: Mapping[str, Any], cohorts: Cohorts) -> None:
+async def _require_nested(
+    project_id: int, values: Mapping[str, Any], question: Question | None, cohorts: Cohorts
+) -> None:
     """raises: Invalid for cohorts in the criteria of a new one that are not in the project"""
     criteria = Criteria(UNSAVED, None, values["is_static"], values["filters"], values["groups"])
-    nested = [] if criteria.is_static else nested_ids(criteria.shown)
+    is_asked = question is not None and question.kind == "query"
+    nested = nested_ids(criteria.shown) if is_asked or not criteria.is_static else []
     if nested:
         require_cohorts(nested, await cohorts.store.criteria(project_id))
 

@@ -14,6 +14,7 @@ from fanion.cohorts.definition import (
     Standing,
     check_filters,
     filters_of_groups,
+    leaves_of,
     nested_ids,
     normal_groups,
 )
@@ -27,12 +28,26 @@ def copy_name(name: str | None) -> str:
     return ((name or "")[: NAME_CHARS_MAX - len(_COPY)] + _COPY).strip()
 
 
+def is_asked_once(sent: Mapping[str, Any]) -> bool:
+    """Whether a new static cohort says by criteria who its members are, if nothing else does.
+
+    source: cohorts.md section 17
+    """
+    filters = sent.get("filters")
+    if not sent.get("is_static") or not isinstance(filters, dict):
+        return False
+    return any(leaves_of(filters.get("properties")))
+
+
 def check_created(sent: Mapping[str, Any], *, with_file: bool) -> None:
-    """Names and values in the criteria of a new cohort; those of a static one are not looked at.
+    """Names and values in the criteria of a new cohort; those of a static one are not looked at,
+    unless they are asked.
 
     raises: Invalid
     """
     if sent.get("is_static"):
+        if not with_file and is_asked_once(sent):
+            check_criteria(sent["filters"])
         return
     if with_file:
         raise _takes_no_file()
@@ -106,6 +121,8 @@ def changed_values(
         values["groups"] = _as_list(sent["groups"])
     if _says_what_it_has(values, known):
         values.pop("filters")
+    if known.is_static and sent.get("is_static", True):
+        _keep_criteria(values, known)
     if not sent.get("is_static", known.is_static):
         if imports:
             raise _takes_no_file()
@@ -141,6 +158,29 @@ def require_cohorts(nested: Iterable[int], others: Container[int]) -> None:
     """raises: Invalid for those that are not in the project"""
     if any(one not in others for one in nested):
         raise Invalid("Invalid Cohort ID in filter")
+
+
+def _keep_criteria(values: dict[str, Any], before: Criteria) -> None:
+    """Nobody would ever be asked by the new ones. What is without conditions is the same.
+
+    values: without those that are
+    raises: Invalid
+    """
+    for name, stored in (("filters", before.shown), ("groups", list(before.groups))):
+        if name not in values:
+            continue
+        sent = values[name]
+        is_empty = not stored or (name == "filters" and not _has_conditions(stored))
+        if sent != stored and not (is_empty and not _has_conditions(sent)):
+            raise Invalid("The criteria of a static cohort cannot be changed.", attr=name)
+        del values[name]
+
+
+def _has_conditions(criteria: object) -> bool:
+    """criteria: `filters` or `groups`"""
+    if isinstance(criteria, Mapping):
+        return any(leaves_of(criteria.get("properties")))
+    return bool(criteria)
 
 
 def _takes_no_file() -> Invalid:

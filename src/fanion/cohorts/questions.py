@@ -9,9 +9,10 @@ from typing import Any
 import msgspec
 
 from fanion.cohorts.behaviour import CriteriaError
+from fanion.cohorts.changes import require_cohorts
 from fanion.cohorts.criteria import resolve
 from fanion.cohorts.criteria_rules import check_conditions
-from fanion.cohorts.definition import UNSAVED, Criteria
+from fanion.cohorts.definition import UNSAVED, Criteria, nested_ids
 from fanion.cohorts.known_names import OF_QUERY, UNSUPPORTED_OF_QUERY
 from fanion.errors import Invalid
 from fanion.rest.names import require_known, shortened
@@ -53,6 +54,7 @@ def read_query(query: object, others: Mapping[int, Criteria]) -> str:
     if not isinstance(leaves, list) or not leaves:
         raise Invalid("An ActorsQuery must have a list of properties.", attr="query")
     check_conditions(leaves, "query")
+    require_cohorts(nested_ids({"properties": leaves}), others)
     text = msgspec.json.encode(leaves).decode()
     try:
         resolve(query_criteria(text), others)
@@ -61,7 +63,11 @@ def read_query(query: object, others: Mapping[int, Criteria]) -> str:
     return text
 
 
+def filters_question(filters: Mapping[str, Any]) -> str:
+    """The same of the criteria of a static cohort, which are asked once."""
+    return msgspec.json.encode(filters["properties"]).decode()
+
+
 def query_criteria(text: str) -> Criteria:
-    """All leaves have to match."""
-    leaves = msgspec.json.decode(text)
-    return Criteria(UNSAVED, None, False, {"properties": {"type": "AND", "values": leaves}}, ())
+    """Of a list of leaves all have to match."""
+    return Criteria(UNSAVED, None, False, {"properties": msgspec.json.decode(text)}, ())
