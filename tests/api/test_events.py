@@ -253,7 +253,6 @@ PROPERTIES: dict[str, tuple[list[Json], list[int]]] = {
     "a key of NUL": ([leaf("pl\0an", "pro")], []),
     "an empty key": ([leaf("", "pro")], []),
     "null": ([leaf("plan")], []),
-    "an unknown operator is exact": ([leaf("plan", "pro", "resembles")], [1]),
     "a huge number": ([leaf("price", 10**400, "lt")], []),
     "a huge text": ([leaf("plan", "x" * 50_000)], []),
     "many values": ([leaf("plan", [*map(str, range(2_000)), "pro"])], [1]),
@@ -342,6 +341,14 @@ UNREADABLE: dict[str, tuple[str, str]] = {
     "a cohort": ('[{"key": "id", "type": "cohort", "value": 1}]', ONLY),
     "a flag": ('[{"key": "f", "type": "flag", "value": true}]', ONLY),
     "behaviour": ('[{"key": "f", "type": "behavioral"}]', ONLY),
+    "an unknown operator": (
+        json.dumps([leaf("plan", "pro", "resembles")]),
+        'Unknown operator "resembles". The nearest known name is "regex".',
+    ),
+    "an unknown field": (
+        json.dumps([{**leaf("plan"), "operater": "gt"}]),
+        'Unknown field "operater". Did you mean "operator"?',
+    ),
     "too many": (json.dumps([leaf("a", 1)] * 101), "There are more than 100 properties."),
 }
 
