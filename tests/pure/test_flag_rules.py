@@ -138,6 +138,7 @@ MISTAKES: dict[str, tuple[Json, str, str]] = {
     "equals": (leaf(operator="equals"), f"{PROPERTY}__operator", '"equals"'),
     "contains": (leaf(operator="contains"), f"{PROPERTY}__operator", '"icontains"'),
     "Exact": (leaf(operator="Exact"), f"{PROPERTY}__operator", '"exact"'),
+    "an empty operator": (leaf(operator=""), f"{PROPERTY}__operator", 'Unknown operator ""'),
     "semver": (leaf(operator="semver_gt"), f"{PROPERTY}__operator", "not supported"),
     "a person in": (leaf(operator="in"), f"{PROPERTY}__operator", "cohorts"),
     "a cohort by is_not": (

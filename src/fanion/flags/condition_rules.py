@@ -73,11 +73,11 @@ def _value_kind(leaf: Mapping[str, Any], at: str) -> ValueKind:
         detail = f'Operator "{operator}" can only be used with cohorts.'
     elif operator is not None and operator.startswith("semver_"):
         detail = f'Operator "{shortened(operator)}" is not supported.'
-    elif (operator or "exact") not in known:
+    elif (name := "exact" if operator is None else operator) not in known:
         told = f'Unknown operator "{shortened(operator)}" for type "{leaf["type"]}".'
-        detail = f"{told} {suggestion(str(operator), known)}"
+        detail = f"{told} {suggestion(name, known)}"
     else:
-        return known[operator or "exact"]
+        return known[name]
     raise Invalid(detail, code="invalid_operator", attr=f"{at}__operator")
 
 
