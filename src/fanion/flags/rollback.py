@@ -19,6 +19,8 @@ from fanion.rest.names import require_known, shortened
 _FIELD = "rollback_conditions"
 # Of one flag; each is a question to the event store.
 CONDITIONS_MAX = 20
+THRESHOLD_TYPES = ("insight",)
+OPERATORS = ("lt", "gt")
 AVERAGED = timedelta(days=7)
 
 
@@ -98,9 +100,10 @@ def _check_condition(raw: object, at: str) -> None:
     for name in ("threshold_type", "operator", "threshold", "threshold_metric"):
         if raw.get(name) is None:
             raise Invalid("This field is required.", code="required", attr=f"{at}__{name}")
-    for name, allowed in (("threshold_type", "insight"), ("operator", "lt, gt")):
-        if raw[name] not in allowed.split(", "):
-            told = f'"{shortened(raw[name])}" is not a valid choice. Allowed are: {allowed}.'
+    for name, allowed in (("threshold_type", THRESHOLD_TYPES), ("operator", OPERATORS)):
+        if raw[name] not in allowed:
+            choices = ", ".join(allowed)
+            told = f'"{shortened(raw[name])}" is not a valid choice. Allowed are: {choices}.'
             raise Invalid(told, code="invalid_choice", attr=f"{at}__{name}")
     threshold, metric = raw["threshold"], raw["threshold_metric"]
     if isinstance(threshold, bool) or not isinstance(threshold, int | float):

@@ -39,7 +39,7 @@ VALUES_MAX = 25  # of a breakdown; the rest is one entry
 _TRUE, _FALSE = (True, "true", "True", "1", 1), (None, "", False, "false", "False", "0", 0)
 # Options that are not calculated, with the values by which they ask for nothing. What is passed
 # over shows a number that was not asked for.
-_OFF: Mapping[str, tuple[object, ...]] = {
+OFF: Mapping[str, tuple[object, ...]] = {
     "smoothing_intervals": (0, 1, "0", "1"),
     "breakdown_limit": (VALUES_MAX, str(VALUES_MAX)),
     "breakdown_hide_other_aggregation": _FALSE[2:],
@@ -129,7 +129,7 @@ def parse_trends(filters: Mapping[str, Any]) -> TrendsQuery:
     for unsupported in ("actions", "formula"):
         if filters.get(unsupported):
             raise Invalid(f"Trends with {unsupported} are not supported.", attr=unsupported)
-    for option, off in _OFF.items():
+    for option, off in OFF.items():
         _check_off(filters.get(option), option, off)
     display = filters.get("display")
     if isinstance(display, str) and display in _UNSUPPORTED_DISPLAYS:

@@ -18,12 +18,10 @@ from fanion.properties.values import range_of, spaceless_number
 # `day`:      a date, which may have a time
 # `none`:     whatever is sent is not looked at
 # `flag`:     true, false or a variant
-# fmt: off
-ValueKind = Literal[
-    "any", "one", "text", "texts", "pattern", "number", "range", "date", "day", "none", "cohort",
-    "flag",
-]
-# fmt: on
+ValueKind = (
+    Literal["any", "one", "text", "texts", "pattern", "number", "range"]
+    | Literal["date", "day", "none", "cohort", "flag"]
+)
 
 COMPARISONS: Mapping[str, ValueKind] = {
     "exact": "any",
@@ -76,6 +74,21 @@ CRITERIA_OPERATORS: Mapping[str, Mapping[str, ValueKind]] = {
     "cohort": MEMBERSHIP,
 }
 VALUES_MAX = 1000  # of one condition. source: flags.md section 12
+GROUP_TYPE_INDEX_MAX = 4
+# Where lists and insights compare: as the calculation of cohorts does, and dates may count back.
+ASKED: Mapping[str, ValueKind] = {
+    **CALCULATED,
+    **dict.fromkeys(("is_date_exact", "is_date_before", "is_date_after"), "date"),
+}
+
+# What PostHog's API, its clients and its interface write into a condition on a property, a cohort
+# or a flag.
+CONDITION_NAMES = frozenset(
+    {
+        *("key", "value", "operator", "type", "group_type_index", "negation"),
+        *("label", "cohort_name", "group_key_names", "dependency_chain"),
+    }
+)
 
 
 def is_value_of(kind: ValueKind, value: Any) -> bool:

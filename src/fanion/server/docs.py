@@ -9,6 +9,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from fanion.server.examples import example_of, request_example, written
+from fanion.server.filter_language import LANGUAGE
 from fanion.server.html import content_security_policy, html_document
 from fanion.server.openapi import operations, resolve
 
@@ -30,10 +32,11 @@ th { background: var(--soft); }
 pre { background: var(--soft); padding: .75rem; overflow-x: auto; }
 """
 
+_LANGUAGE_TITLE = "Filter language"
 _INTRODUCTION = """
-<p>Send a personal API key with every request. A failure of any kind has one shape.
-The machine-readable description is at <a href="{base_url}/api/schema/">{base_url}/api/schema/</a>.
-</p>
+<p>Send a personal API key with every request, and the project API key with captures and
+evaluations. A failure of any kind has one shape. The machine-readable description is at
+<a href="{base_url}/api/schema/">{base_url}/api/schema/</a>.</p>
 <pre>curl -H 'Authorization: Bearer &lt;personal API key&gt;' {base_url}/api/projects/
 
 {"type": "validation_error", "code": "required",
@@ -116,6 +119,8 @@ def documentation_page(schema: dict[str, Any]) -> str:
     for path, method, operation in operations(schema):
         tag = (operation.get("tags") or ["Other"])[0]
         groups.setdefault(tag, []).append(_operation(path, method, operation, schemas))
+    if language := _language(schemas):
+        groups[_LANGUAGE_TITLE] = language
     title = f"{schema['info']['title']} API {schema['info']['version']}"
     links = "".join(f'<a href="#{_anchor(tag)}">{escape(tag)}</a>' for tag in groups)
     sections = "".join(
@@ -138,14 +143,52 @@ def _operation(path: str, method: str, operation: dict[str, Any], schemas: dict[
         parts.append(_table("Parameters", [_parameter(one, schemas) for one in parameters]))
     if body := operation.get("requestBody"):
         parts.append(_table("Request body", _fields(body, schemas)))
+    if command := request_example(path, method, operation, schemas):
+        parts.append(f'<h3>Example</h3><pre class="request">{escape(command, quote=False)}</pre>')
     for status, response in operation["responses"].items():
         if status != "default":
             parts.append(_table(f"Answer {status}", _fields(response, schemas)))
+            if (told := example_of(response, schemas)) is not None:
+                parts.append(_preformatted(written(told)))
     return (
         f'<details><summary><code class="method">{method.upper()}</code> '
         f'<code class="path">{escape(path)}</code> {escape(operation.get("summary", ""))}'
         f"</summary><div>{''.join(parts)}</div></details>"
     )
+
+
+def _preformatted(text: str) -> str:
+    return f"<pre>{escape(text, quote=False)}</pre>"
+
+
+def _language(schemas: dict[str, Any]) -> list[str]:
+    """What bodies take where they ask for conditions, one entry for each component."""
+    return [_component(name, schemas) for name in LANGUAGE if name in schemas]
+
+
+def _component(name: str, schemas: dict[str, Any]) -> str:
+    component = schemas[name]
+    parts = [f"<p>{escape(component.get('description', ''))}</p>"]
+    if "properties" in component:
+        parts.append(_table("Fields", _rows(component, schemas)))
+    for form in component.get("anyOf", ()):
+        if "properties" in form:
+            parts.append(_table(_form_title(form), _rows(form, schemas)))
+        else:
+            parts.append(f"<p>{escape(_type(form, schemas))}</p>")
+    parts += [_preformatted(written(one)) for one in component.get("examples", ())]
+    return (
+        f'<details id="{name}"><summary><code>{name}</code></summary>'
+        f"<div>{''.join(parts)}</div></details>"
+    )
+
+
+def _form_title(form: dict[str, Any]) -> str:
+    """What tells this form of a condition from the others."""
+    fields = form["properties"]
+    told = [fields[name].get("const", "") for name in ("type",) if name in fields]
+    told += fields.get("operator", {}).get("enum", ())
+    return " ".join(str(one) for one in told if one)
 
 
 Row = tuple[str, str, str]
@@ -164,16 +207,21 @@ def _fields(message: dict[str, Any], schemas: dict[str, Any]) -> list[Row]:
     if node is None:
         return []
     shape = resolve(node, schemas)
+    rows = _rows(shape, schemas)
+    return rows or [("", _type(node, schemas), shape.get("description") or "")]
+
+
+def _rows(shape: dict[str, Any], schemas: dict[str, Any]) -> list[Row]:
+    """The fields of an object."""
     required = set(shape.get("required", ()))
-    rows = [
+    return [
         (
             name,
             _type(field, schemas) + (", required" if name in required else ""),
-            resolve(field, schemas).get("description") or "",
+            field.get("description") or resolve(field, schemas).get("description") or "",
         )
         for name, field in shape.get("properties", {}).items()
     ]
-    return rows or [("", _type(node, schemas), shape.get("description") or "")]
 
 
 def _table(title: str, rows: list[Row]) -> str:
@@ -195,14 +243,21 @@ def _type(node: dict[str, Any], schemas: dict[str, Any]) -> str:
     for choice in ("oneOf", "anyOf", "allOf"):
         if choice in node:
             return " or ".join(dict.fromkeys(_type(one, schemas) for one in node[choice]))
+    if "const" in node:
+        return _json(node["const"])
     if "enum" in node:
-        return " or ".join(map(str, node["enum"]))
+        words = [one if isinstance(one, str) else _json(one) for one in node["enum"]]
+        return " or ".join(words)
     kind = node.get("type", "anything")
     if isinstance(kind, list):
         kind = " or ".join(kind)
     if kind == "array":
         return f"array of {_type(node.get('items', {}), schemas)}"
     return f"{kind} ({node['format']})" if "format" in node else str(kind)
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
 
 
 def _name(reference: str, schemas: dict[str, Any]) -> str:

@@ -1,7 +1,8 @@
-"""The OpenAPI 3.1 document of the management API.
+"""The OpenAPI 3.1 document of the management API and of public endpoints.
 
-The framework writes it from handlers and structs; here it is brought in line with what is
-really answered: trailing slashes, one error shape, paging parameters, bodies that may be absent.
+The framework writes the former from handlers and structs; here it is brought in line with what is
+really answered: trailing slashes, one error shape, paging parameters, bodies that may be absent,
+names that are refused.
 """
 
 import re
@@ -18,6 +19,7 @@ from fanion import __version__
 from fanion.activity.api import ENTRIES, ENTRIES_MAX
 from fanion.rest.fields import INTEGER_MAX
 from fanion.rest.page import ROWS, ROWS_MAX
+from fanion.server.filter_language import add_language
 
 _GENERIC = re.compile(rb"\b([A-Z]\w*)_fanion\.[\w.]*?(\w+)_(?=\")")
 _METHODS = frozenset({"get", "post", "put", "patch", "delete"})
@@ -80,7 +82,11 @@ def openapi_config() -> OpenAPIConfig:
     return OpenAPIConfig(
         title="Fanion",
         version=__version__,
-        description="Product analytics and feature flags: the management API.",
+        description=(
+            "Product analytics and feature flags: the management API, and what applications and "
+            "SDKs send. A name that is not described is refused by the former and taken by the "
+            "latter. What is stored already is accepted again as it is."
+        ),
         use_handler_docstrings=True,
         servers=[Server(url="/")],
         security=[{"bearer": []}],
@@ -88,7 +94,10 @@ def openapi_config() -> OpenAPIConfig:
             security_schemes={
                 "bearer": SecurityScheme(
                     type="http", scheme="bearer", description="A personal API key, `phx_…`."
-                )
+                ),
+                "project": SecurityScheme(
+                    type="http", scheme="bearer", description="The project API key, `phc_…`."
+                ),
             }
         ),
     )
@@ -99,6 +108,7 @@ def document(app: Litestar, others: Mapping[str, Any]) -> dict[str, Any]:
     schema: dict[str, Any] = _plain(_renamed(app.openapi_schema.to_schema()))
     schema["paths"] |= deepcopy(dict(others))
     schemas = schema["components"].setdefault("schemas", {})
+    add_language(schema, app)
     for _, _, operation in operations(schema):
         _tell_errors(operation["responses"])
         for parameter in operation.get("parameters", ()):

@@ -1,0 +1,153 @@
+"""JSON Schema of conditions, made of the table of operators that validation reads.
+
+A schema cannot say everything: whether a text is a regular expression or a date, and whether a
+range ascends, is told in words.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from fanion.properties.filters import ID_MAX
+from fanion.properties.operators import VALUES_MAX, ValueKind
+from fanion.properties.values import NUMBER
+
+JsonSchema = dict[str, Any]
+
+_SCALAR: JsonSchema = {"type": ["string", "number", "boolean"]}
+# Without an operator, and with null for one, a condition is `exact`.
+DEFAULT_OPERATOR = "exact"
+
+VALUE_SCHEMAS: Mapping[ValueKind, JsonSchema] = {
+    "any": {
+        "description": "One value, or a list of which one is enough.",
+        "anyOf": [
+            _SCALAR,
+            {"type": "array", "items": _SCALAR, "minItems": 1, "maxItems": VALUES_MAX},
+        ],
+    },
+    "one": _SCALAR,
+    "text": {"type": "string"},
+    "texts": {
+        "description": "Texts of which one is enough.",
+        "type": "array",
+        "items": {"type": "string"},
+        "maxItems": VALUES_MAX,
+    },
+    "pattern": {
+        "description": "A regular expression in RE2 syntax: no look-around, no back-references.",
+        "type": "string",
+        "format": "regex",
+    },
+    "number": {
+        "description": "A number, or the text of one.",
+        "type": ["number", "string"],
+        "pattern": f"^ *{NUMBER} *$",
+    },
+    "range": {
+        "description": "Two numbers, the lesser first; both belong to the range.",
+        "type": "array",
+        "items": {"type": ["number", "string"], "pattern": f"^{NUMBER}$"},
+        "minItems": 2,
+        "maxItems": 2,
+    },
+    "date": {
+        "description": "A date, a date with a time, or so long ago: `-7d`, in h, d, w, m or y.",
+        "type": "string",
+    },
+    "day": {"description": "A date, or a date with a time.", "type": "string"},
+    "none": {"description": "Not looked at; leave it out.", "maxItems": VALUES_MAX},
+    "cohort": {
+        "description": "The id of a cohort of the project.",
+        "type": ["integer", "string"],
+        "minimum": 1,
+        "maximum": ID_MAX,
+        "pattern": "^0*[1-9][0-9]*$",
+    },
+    "flag": {
+        "description": "true: it is on; false: it is off; a text: it has this variant.",
+        "type": ["boolean", "string"],
+    },
+}
+# In words, for the table of operators in the documentation.
+VALUE_WORDS: Mapping[ValueKind, str] = {
+    "any": "text, number, boolean, or a list of them",
+    "one": "text, number or boolean",
+    "text": "text",
+    "texts": "list of texts",
+    "pattern": "regular expression (RE2)",
+    "number": "number",
+    "range": "list of two numbers",
+    "date": "date, or so long ago: `-7d`",
+    "day": "date",
+    "none": "none",
+    "cohort": "id of a cohort",
+    "flag": "true, false or a variant",
+}
+
+
+def object_of(
+    fields: Mapping[str, JsonSchema], known: Collection[str] = (), required: Sequence[str] = ()
+) -> JsonSchema:
+    """An object with no other names than these.
+
+    known: further names, which clients send and on which nothing depends; they have any value
+    """
+    schema: JsonSchema = {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": dict(fields),
+    }
+    if required:
+        schema["required"] = list(required)
+    if others := sorted(set(known) - fields.keys()):
+        schema["patternProperties"] = {f"^({'|'.join(others)})$": {}}
+    return schema
+
+
+def condition_forms(
+    values: Mapping[str, JsonSchema],
+    fields: Mapping[str, JsonSchema],
+    known: Collection[str],
+    required: Sequence[str],
+) -> list[JsonSchema]:
+    """One schema for all operators that take the same values.
+
+    values:   what each operator compares with
+    fields:   beside `operator` and `value`; known, required: as in `object_of`
+    """
+    operators: dict[int, list[str]] = {}
+    for name, value in values.items():
+        operators.setdefault(id(value), []).append(name)
+    return [_form(names, values[names[0]], fields, known, required) for names in operators.values()]
+
+
+def _form(
+    operators: Sequence[str],
+    value: JsonSchema,
+    fields: Mapping[str, JsonSchema],
+    known: Collection[str],
+    required: Sequence[str],
+) -> JsonSchema:
+    needed, operator = list(required), JsonSchema(enum=list(operators))
+    if DEFAULT_OPERATOR in operators:
+        operator = {"enum": [*operators, None], "default": DEFAULT_OPERATOR}
+    else:
+        needed.append("operator")
+    if value is not VALUE_SCHEMAS["none"]:
+        needed.append("value")
+    return object_of({**fields, "operator": operator, "value": value}, known, needed)
+
+
+def values_of(operators: Mapping[str, ValueKind]) -> dict[str, JsonSchema]:
+    """What each operator compares with."""
+    return {name: VALUE_SCHEMAS[kind] for name, kind in operators.items()}
+
+
+def listed(items: JsonSchema, **more: Any) -> JsonSchema:
+    """A list, for which null stands as well."""
+    return {"type": ["array", "null"], "items": items, **more}
+
+
+def reference(name: str) -> JsonSchema:
+    """To a component of the OpenAPI document."""
+    return {"$ref": f"#/components/schemas/{name}"}

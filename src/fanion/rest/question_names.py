@@ -1,0 +1,151 @@
+"""Every name that PostHog's API, of any version, its clients and its interface write into an
+insight's `filters`, and the words that some of them are given.
+
+source: PostHog's published schema, interface and clients, 2021 to 2026; insights.md sections 1 to 9
+"""
+
+from collections.abc import Mapping
+
+KINDS = frozenset(
+    {"TRENDS", "STICKINESS", "LIFECYCLE", "FUNNELS", "RETENTION", "PATHS", "SESSIONS"}
+)
+INTERVALS = frozenset({"minute", "hour", "day", "week", "month"})
+# Of trends: one number for each interval, and one for the whole range.
+DISPLAYS_OF_SERIES = frozenset(
+    {
+        *("ActionsLineGraph", "ActionsAreaGraph", "ActionsBar"),
+        *("ActionsStackedBar", "ActionsUnstackedBar"),
+    }
+)
+DISPLAYS_OF_TOTALS = frozenset(
+    {"ActionsTable", "ActionsPie", "ActionsBarValue", "BoldNumber", "WorldMap"}
+)
+# Known to PostHog, and not calculated.
+DISPLAYS_UNSUPPORTED = frozenset(
+    {
+        *("ActionsLineGraphCumulative", "ActionsDonut", "BoxPlot", "CalendarHeatmap", "Metric"),
+        "SlopeGraph",
+    }
+)
+# What other kinds are shown as, and tables of any kind.
+_DISPLAYS_OF_OTHERS = frozenset({"FunnelViz", "PathsViz"})
+DISPLAYS = DISPLAYS_OF_SERIES | DISPLAYS_OF_TOTALS | DISPLAYS_UNSUPPORTED | _DISPLAYS_OF_OTHERS
+
+_ASKED = frozenset(
+    {
+        *("insight", "events", "actions", "data_warehouse", "data_warehouse_entities", "entities"),
+        *("new_entity", "properties", "filter_test_accounts", "sampling_factor"),
+        *("date_from", "date_to", "explicit_date", "interval", "display", "shown_as", "session"),
+        *("breakdown", "breakdown_type", "breakdown_value", "breakdown_group_type_index"),
+        *("breakdowns", "breakdown_limit", "breakdown_hide_other_aggregation"),
+        *("breakdown_histogram_bin_count", "breakdown_normalize_url", "breakdown_path_cleaning"),
+        *("aggregation_group_type_index", "compare", "compare_to", "smoothing_intervals"),
+        *("formula", "formulas", "formulaNodes", "custom_name"),
+    }
+)
+# With which a question is sent, and which are no part of it.
+_ACCOMPANYING = frozenset(
+    {
+        *("refresh", "client_query_id", "session_id", "from_dashboard", "limit", "offset"),
+        *("entity_id", "entity_type", "entity_math", "entity_order", "type", "people_day"),
+        *("people_action", "id", "name", "short_id", "user_id", "search", "distinct_id"),
+    }
+)
+# What concerns drawing alone: kept, and passed over.
+DRAWN = frozenset(
+    {
+        *("show_legend", "hidden_legend_keys", "hidden_legend_indexes", "hiddenLegendIndexes"),
+        *("show_values_on_series", "show_labels_on_series", "show_percent_stack_view"),
+        *("show_multiple_y_axes", "show_alert_threshold_lines", "show_annotations"),
+        *("y_axis_scale_type", "min_decimal_places", "decimal_places", "result_customizations"),
+        *("result_customization_by", "aggregation_axis_format", "aggregation_axis_prefix"),
+        *("aggregation_axis_postfix", "detailed_results_aggregation_type", "goal_lines"),
+        *("legend_hidden", "toggledLifecycles", "toggled_lifecycles", "layout", "show_mean"),
+        *("mean_retention_calculation", "dashboard_display", "retention_reference"),
+        *("funnel_step_reference", "funnel_advanced", "useSmartUnits"),
+    }
+)
+_OF_FUNNELS = frozenset(
+    {
+        *("funnel_viz_type", "funnel_order_type", "funnel_window_days", "funnel_window_interval"),
+        *("funnel_window_interval_unit", "funnel_from_step", "funnel_to_step", "bin_count"),
+        *("exclusions", "breakdown_attribution_type", "breakdown_attribution_value"),
+        *("funnel_aggregate_by_hogql", "funnel_step", "funnel_step_breakdown"),
+        *("funnel_custom_steps", "entrance_period_start", "drop_off"),
+        *("funnel_correlation_type", "funnel_correlation_names"),
+        *("funnel_correlation_exclude_names", "funnel_correlation_event_names"),
+        *("funnel_correlation_exclude_event_names", "funnel_correlation_person_entity"),
+        *("funnel_correlation_event_exclude_property_names",),
+        *("funnel_correlation_person_converted", "funnel_correlation_person_limit"),
+        *("funnel_correlation_person_offset", "funnel_correlation_property_values"),
+    }
+)
+_OF_RETENTION = frozenset(
+    {
+        *("retention_type", "total_intervals", "period", "target_entity", "returning_entity"),
+        *("selected_interval", "cumulative", "minimum_occurrences", "retention_custom_brackets"),
+    }
+)
+_OF_OTHERS = frozenset(
+    {
+        *("stickiness_days", "target_date", "lifecycle_type", "stickiness_criteria"),
+        *("path_type", "paths_hogql_expression", "include_event_types", "start_point"),
+        *("include_custom_events", "end_point", "path_groupings", "funnel_paths"),
+        *("funnel_filter", "exclude_events", "step_limit", "path_replacements"),
+        *("local_path_cleaning_filters", "edge_limit", "min_edge_weight", "max_edge_weight"),
+        *("path_start_key", "path_end_key", "path_dropoff_key"),
+    }
+)
+OF_FILTERS = _ASKED | _ACCOMPANYING | DRAWN | _OF_FUNNELS | _OF_RETENTION | _OF_OTHERS
+
+# Of an event in `events`, `exclusions` and the like.
+OF_ENTITY = frozenset(
+    {
+        *("id", "event", "type", "kind", "name", "custom_name", "order", "index", "uuid"),
+        *("math", "math_property", "math_property_type", "math_group_type_index", "math_hogql"),
+        *("math_multiplier", "math_property_revenue_currency", "properties", "fixedProperties"),
+        *("funnel_from_step", "funnel_to_step", "optionalInFunnel", "custom_event"),
+        *("table_name", "id_field", "timestamp_field", "distinct_id_field", "days"),
+        *("selector", "href", "text", "url", "url_matching", "tag_name"),
+    }
+)
+OF_BREAKDOWN = frozenset(
+    {"property", "value", "type", "group_type_index", "histogram_bin_count", "normalize_url"}
+)
+
+# Of the filters of a dashboard, of which Fanion applies the range. Each of the others must ask
+# for nothing.
+OF_DASHBOARD_FILTERS = frozenset({"date_from", "date_to"})
+UNSUPPORTED_OF_DASHBOARD_FILTERS: Mapping[str, str] = dict.fromkeys(
+    (
+        *("properties", "breakdown_filter", "filter_test_accounts", "filterTestAccounts"),
+        *("explicitDate", "explicit_date", "interval", "test_account_filters"),
+    ),
+    "Set it in the filters of each insight.",
+)
+
+# The words that a name may be given, letter for letter.
+WORDS: Mapping[str, frozenset[str]] = {
+    "interval": INTERVALS,
+    "display": DISPLAYS,
+    "breakdown_type": frozenset(
+        {"event", "person", "cohort", "group", "session", "hogql", "event_metadata"}
+        | {"data_warehouse", "data_warehouse_person_property"}
+    ),
+    "shown_as": frozenset({"Volume", "Stickiness", "Lifecycle"}),
+    "entity_type": frozenset({"events", "actions", "data_warehouse", "new_entity"}),
+    "funnel_viz_type": frozenset({"steps", "trends", "time_to_convert", "flow"}),
+    "funnel_order_type": frozenset({"ordered", "strict", "unordered"}),
+    "funnel_window_interval_unit": frozenset({"second", "minute", "hour", "day", "week", "month"}),
+    "breakdown_attribution_type": frozenset({"first_touch", "last_touch", "all_events", "step"}),
+    "retention_type": frozenset(
+        {"retention_recurring", "retention_first_time", "retention_first_ever_occurrence"}
+    ),
+    "period": frozenset({"Hour", "Day", "Week", "Month"}),
+    "lifecycle_type": frozenset({"new", "returning", "resurrecting", "dormant"}),
+}
+INDEXES = ("aggregation_group_type_index", "breakdown_group_type_index")
+BOOLEANS = ("compare", "explicit_date", "filter_test_accounts")
+# Lists of events, and single ones.
+ENTITY_LISTS = ("events", "actions", "exclusions", "new_entity", "data_warehouse")
+ENTITIES = ("target_entity", "returning_entity")
