@@ -38,6 +38,7 @@ from fanion.projects.secret_keys_api import SecretKeysApi
 from fanion.public_parts import management_base_url
 from fanion.server.hot_operations import HOT_OPERATIONS
 from fanion.server.management import Management
+from fanion.server.public_operations import PUBLIC_OPERATIONS
 from fanion.webhook_parts import WEBHOOK_CONTROLLERS, WebhookParts
 
 CONTROLLERS = (
@@ -94,7 +95,7 @@ def build_management(parts: ManagementParts) -> Management:
         upload_bytes_max=settings.upload_bytes_max,
         base_url=management_base_url(settings, flags.proxies),
         decoding=flags.decoding,
-        answered_elsewhere=HOT_OPERATIONS,
+        answered_elsewhere={**HOT_OPERATIONS, **PUBLIC_OPERATIONS},
     )
 
 

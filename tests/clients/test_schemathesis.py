@@ -60,6 +60,7 @@ def known(server: tuple[RealServer, Keys]) -> dict[str, str]:
     found = {
         "KEY": keys.personal_api_key,
         "PROJECT": str(keys.project_id),
+        "PROJECT_KEY": keys.project_api_key,
         "FLAG": "beta",
         "KEY_ID": spare["id"],
         "EVENT": api.await_events(PEOPLE)[0]["id"],
