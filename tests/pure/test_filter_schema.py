@@ -238,6 +238,11 @@ REFUSED_CRITERIA: dict[str, Json] = {
     "no value": criteria(without(PAYS, "value")),
     "no key": criteria(without(PAYS, "key")),
     "order of a word": criteria({**PAYS, "operator": "gt", "value": "high"}),
+    "no operator": criteria(without(PAYS, "operator")),
+    "times where they do not count": criteria({**DID, "operator_value": 2}),
+    "a date where none is read": criteria(
+        {**DID, "value": "performed_event_first_time", "explicit_datetime": "-7d"}
+    ),
     "did": criteria({**DID, "value": "did"}),
     "times of a single one": criteria({**DID, "operator_value": 0, "value": TIMES["value"]}),
     "fortnights": criteria({**DID, "time_interval": "fortnight"}),
@@ -270,7 +275,6 @@ def test_examples_of_criteria_can_be_calculated() -> None:
     for groups in criteria_schema.EXAMPLES["CohortGroups"]:
         shown = Criteria(1, "c", False, None, normal_groups(groups))
         resolve(shown, {})
-        CRITERIA.validate(shown.shown)
 
 
 # ── Insights ─────────────────────────────────────────────────────────────────────────────

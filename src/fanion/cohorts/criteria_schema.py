@@ -111,6 +111,9 @@ _FIELDS: Mapping[str, Mapping[str, JsonSchema]] = {
     "stopped_performing_event": _RECENT,
     "restarted_performing_event": _RECENT,
 }
+# Refused where they would not be read, but for what asks for nothing.
+_READ_BY_SOME = ("operator_value", "event_filters", "explicit_datetime")
+_NOTHING: JsonSchema = {"enum": [None, "", 0, []]}
 _BOUNDED = ("performed_event", "performed_event_multiple")
 _OPTIONAL = frozenset({"operator", "event_filters"})
 
@@ -181,7 +184,7 @@ def _person_forms() -> list[JsonSchema]:
         values_of(CRITERIA_OPERATORS["person"]),
         {"type": {"const": "person"}, "key": _name(), "negation": _NEGATION},
         known_names.OF_PERSON - {"group_type_index"},
-        ["type", "key"],
+        ["type", "key", "operator"],
     )
 
 
@@ -210,6 +213,7 @@ def _event_forms() -> list[JsonSchema]:
 def _event_form(kind: str, window: Mapping[str, JsonSchema]) -> JsonSchema:
     own = {**window, **_FIELDS[kind]}
     fields: dict[str, JsonSchema] = {
+        **dict.fromkeys(_READ_BY_SOME, _NOTHING),
         "type": {"const": "behavioral"},
         "key": _EVENT,
         "event_type": _KIND,

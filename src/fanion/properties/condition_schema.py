@@ -128,14 +128,14 @@ def _form(
     known: Collection[str],
     required: Sequence[str],
 ) -> JsonSchema:
-    needed, operator = list(required), JsonSchema(enum=list(operators))
-    if DEFAULT_OPERATOR in operators:
+    needed, operator = set(required), JsonSchema(enum=list(operators))
+    if "operator" not in needed and DEFAULT_OPERATOR in operators:
         operator = {"enum": [*operators, None], "default": DEFAULT_OPERATOR}
     else:
-        needed.append("operator")
+        needed.add("operator")
     if value is not VALUE_SCHEMAS["none"]:
-        needed.append("value")
-    return object_of({**fields, "operator": operator, "value": value}, known, needed)
+        needed.add("value")
+    return object_of({**fields, "operator": operator, "value": value}, known, sorted(needed))
 
 
 def values_of(operators: Mapping[str, ValueKind]) -> dict[str, JsonSchema]:
