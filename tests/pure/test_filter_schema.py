@@ -131,7 +131,7 @@ def require_agreement(filters: Json) -> None:
         assert not FILTERS.is_valid(filters), problem.detail
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=500, deadline=None)
 @given(leaves, st.sampled_from([None, 0]))
 def test_schema_and_validation_agree_on_conditions(leaf: Json, index: int | None) -> None:
     filters: Json = {"groups": [{"properties": [leaf]}]}

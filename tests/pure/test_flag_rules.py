@@ -78,6 +78,11 @@ MISTAKES: dict[str, tuple[Json, str, str]] = {
         "filters__super_groups__0__propertys",
         "properties",
     ),
+    "conditions that are an object": (
+        {"groups": [{}], "super_groups": [{}, {"properties": {}}]},
+        "filters",
+        "a list of conditions",
+    ),
     "a holdout": (
         {"groups": [{}], "holdout_groups": [{"rollout": 5}]},
         "filters__holdout_groups__0__rollout",

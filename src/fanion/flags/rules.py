@@ -210,7 +210,9 @@ def _check_set(group: Mapping[str, Any], index: object, at: str) -> None:
 
 
 def _properties(group: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    properties = group.get("properties") or []
+    properties = group.get("properties")
+    if properties is None:
+        return []
     if not isinstance(properties, list) or not all(isinstance(p, dict) for p in properties):
         raise _invalid("Filters are not valid (properties must be a list of conditions)")
     return properties
