@@ -442,7 +442,11 @@ BAD: list[tuple[dict[str, str], Json]] = [
     ({**LIVED, "target_date": "2024-02-28"}, wrong(REQUIRED, "lifecycle_type", "required")),
     (
         {**LIVED, "target_date": "2024-02-28", "lifecycle_type": "old"},
-        wrong('"old" is not a valid choice.', "lifecycle_type", "invalid_choice"),
+        wrong(
+            '"old" is not a valid choice. Allowed are: dormant, new, resurrecting, returning.',
+            "lifecycle_type",
+            "invalid_choice",
+        ),
     ),
     (FUNNEL, wrong(REQUIRED, "funnel_step", "required")),
     ({**FUNNEL, "funnel_step": "3"}, wrong("This must lie between -2 and 2.", "funnel_step")),

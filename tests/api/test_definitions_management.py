@@ -104,7 +104,10 @@ BAD_QUERIES = {
     "event_type": (
         "action",
         error(
-            "validation_error", "invalid_choice", '"action" is not a valid choice.', "event_type"
+            "validation_error",
+            "invalid_choice",
+            '"action" is not a valid choice. Allowed are: event, event_custom, event_posthog.',
+            "event_type",
         ),
     ),
 }
@@ -134,7 +137,6 @@ async def test_a_change_is_shown_at_once(home: Home) -> None:
         post_to_chat=True,
         id="x",
         is_action=True,
-        unknown=1,
     )
 
     assert changed == before | {
@@ -277,7 +279,8 @@ async def test_definitions_of_other_projects_are_not_found(
     async with open_home(home.site, home.project_id + 7_000_001) as neighbour:
         for definition_id in (found["id"], str(uuid4())):
             path = f"/event_definitions/{definition_id}/{part}"
-            body = None if method in {"GET", "DELETE"} else {"name": "x"}
+            sent = {"hidden": True} if part == "marks/" else {"name": "x"}
+            body = None if method in {"GET", "DELETE"} else sent
             answer = await neighbour.api.request(method, path, json=body)
             assert answer.status_code == 404
             assert answer.json() == error("invalid_request", "not_found", "Not found.")

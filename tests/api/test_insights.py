@@ -238,7 +238,7 @@ async def test_an_insight_of_before_is_renamed_though_its_options_are_refused_no
         "validation_error",
         "invalid_input",
         "Trends with smoothing_intervals are not supported. Leave it out.",
-        "smoothing_intervals",
+        "filters__smoothing_intervals",
     )
 
 

@@ -72,7 +72,11 @@ REFUSED: dict[str, tuple[Json, Json]] = {
     ),
     "another level": (
         {"name": "n", "feature_flags_access_level": 22},
-        invalid("invalid_choice", '"22" is not a valid choice.', "feature_flags_access_level"),
+        invalid(
+            "invalid_choice",
+            '"22" is not a valid choice. Did you mean "21"?',
+            "feature_flags_access_level",
+        ),
     ),
     "the name of another": ({"name": "Taken"}, NAME_TAKEN),
     "a name that differs in case": ({"name": " tAKEN"}, NAME_TAKEN),
@@ -200,11 +204,15 @@ NO_SETTING: list[tuple[Any, Json]] = [
     ({"access_level": 21}, invalid("required", "This field is required.", "resource")),
     (
         {"resource": "cohorts", "access_level": 21},
-        invalid("invalid_choice", '"cohorts" is not a valid choice.', "resource"),
+        invalid(
+            "invalid_choice",
+            '"cohorts" is not a valid choice. Allowed are: feature flags.',
+            "resource",
+        ),
     ),
     (
         {"resource": "feature flags", "access_level": 1},
-        invalid("invalid_choice", '"1" is not a valid choice.', "access_level"),
+        invalid("invalid_choice", '"1" is not a valid choice. Did you mean "21"?', "access_level"),
     ),
     (
         {"resource": "feature flags", "access_level": 37},

@@ -134,7 +134,11 @@ REFUSED: dict[str, tuple[Json, Json]] = {
     ),
     "an unknown event": (
         {"url": "https://a.example/", "events": ["all"]},
-        invalid("invalid_choice", '"all" is not a valid choice.', "events__0"),
+        invalid(
+            "invalid_choice",
+            f'"all" is not a valid choice. Allowed are: {", ".join(sorted(EVENT_TYPES))}.',
+            "events__0",
+        ),
     ),
     "no event": (
         {"url": "https://a.example/", "events": []},

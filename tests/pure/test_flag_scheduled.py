@@ -114,7 +114,12 @@ REFUSED: dict[str, tuple[Json, tuple[str, str, str | None]]] = {
     ),
     "an unknown operation": (
         {"scheduled_at": SOON, "payload": {"operation": "explode", "value": 1}},
-        ("invalid_choice", '"explode" is not a valid choice.', "payload__operation"),
+        (
+            "invalid_choice",
+            '"explode" is not a valid choice. Allowed are: update_rollout_percentage, '
+            "update_status.",
+            "payload__operation",
+        ),
     ),
     "no time": ({"payload": STATUS}, ("required", REQUIRED, "scheduled_at")),
     "no value": (

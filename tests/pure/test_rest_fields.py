@@ -116,10 +116,10 @@ def test_a_value_is_read_as_its_fields_kind(field: str, sent: object, read: obje
             5,
             ("invalid_input", "Invalid data. Expected a dictionary, but got int."),
         ),
-        ("kind", "c", ("invalid_choice", '"c" is not a valid choice.')),
+        ("kind", "c", ("invalid_choice", '"c" is not a valid choice. Allowed are: a, b.')),
         ("inner", None, NULL),
         ("inner", [], ("invalid_input", "Invalid data. Expected a dictionary, but got list.")),
-        ("kind", ["a"], ("invalid_choice", "\"['a']\" is not a valid choice.")),
+        ("kind", ["a"], ("invalid_choice", "\"['a']\" is not a valid choice. Allowed are: a, b.")),
     ],
 )
 def test_a_wrong_value_is_refused_with_its_fields_name(

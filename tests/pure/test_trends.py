@@ -264,7 +264,11 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "another insight": ({"insight": "FUNNELS"}, "insight", "Only trends can be calculated."),
     "actions": ({"actions": [{}]}, "actions", "Trends with actions are not supported."),
     "a formula": ({"formula": "A/B"}, "formula", "Trends with formula are not supported."),
-    "an interval": ({"interval": "minute"}, "interval", '"minute" is not a valid choice.'),
+    "an interval": (
+        {"interval": "minute"},
+        "interval",
+        '"minute" is not a valid choice. Did you mean "month"?',
+    ),
     "events": ({"events": {}}, "events", "Events must be a list."),
     "an event": ({"events": ["a"]}, "events", "An event must be an object."),
     "an id": ({"events": [{"id": 1}]}, "events", "The id of an event must be text."),

@@ -16,6 +16,8 @@ from fanion.activity.changes import Change, Trigger
 from fanion.activity.store import Author, Recorded, page
 from fanion.db.engine import Records
 from fanion.projects.request import ManagementRequest, scoped
+from fanion.rest.known_names import ACTIVITY_SCOPES
+from fanion.rest.names import no_choice
 from fanion.rest.page import NUMBER_CHARS_MAX
 
 ENTRIES = 10
@@ -104,6 +106,8 @@ class ActivityApi(Controller):
         item_id: FromQuery[str | None] = None,
     ) -> ActivityPage:
         """Newest first, `page` from 1, `limit` 10 unless given. `scope` and `item_id` choose."""
+        if kind and kind not in ACTIVITY_SCOPES:
+            raise no_choice(kind, ACTIVITY_SCOPES, "scope")
         return await activity_page(request, records, kind, item_id)
 
 

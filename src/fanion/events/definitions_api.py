@@ -3,9 +3,10 @@
 source: api.md, "Event definitions"; capture.md section 7
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 from uuid import UUID
 
 from litestar import Controller, delete, get, patch, put
@@ -15,7 +16,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from fanion.activity.api import ActivityPage, activity_page, author_of
 from fanion.db.engine import Records
-from fanion.errors import Invalid, NotFound, Unavailable
+from fanion.errors import NotFound, Unavailable
 from fanion.events.definitions import (
     EVENT_TYPES,
     DefinitionQuery,
@@ -38,6 +39,11 @@ from fanion.events.store import EventStore
 from fanion.events.volume import last_days
 from fanion.projects.model import UserSummary
 from fanion.projects.request import ManagementRequest, scoped
+from fanion.rest.known_names import (
+    MAINTAINED_OF_DEFINITION,
+    UNSUPPORTED_OF_DEFINITION,
+)
+from fanion.rest.names import no_choice
 from fanion.rest.page import Paged
 from fanion.rest.tags import normal_tags
 
@@ -46,7 +52,10 @@ NAME_CHARS_MAX = 400
 DefinitionName = Annotated[str, Meta(min_length=1, max_length=NAME_CHARS_MAX)]
 
 
-class DefinitionChanges(Struct, kw_only=True, omit_defaults=True):
+class DefinitionChanges(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    also_known: ClassVar[frozenset[str]] = MAINTAINED_OF_DEFINITION
+    unsupported: ClassVar[Mapping[str, str]] = UNSUPPORTED_OF_DEFINITION
+
     name: DefinitionName | UnsetType = UNSET
     created_at: datetime | UnsetType | None = UNSET
     last_seen_at: datetime | UnsetType | None = UNSET
@@ -54,7 +63,10 @@ class DefinitionChanges(Struct, kw_only=True, omit_defaults=True):
     post_to_chat: bool | UnsetType = UNSET
 
 
-class DefinitionReplacement(Struct, kw_only=True, omit_defaults=True):
+class DefinitionReplacement(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    also_known: ClassVar[frozenset[str]] = MAINTAINED_OF_DEFINITION
+    unsupported: ClassVar[Mapping[str, str]] = UNSUPPORTED_OF_DEFINITION
+
     name: DefinitionName
     created_at: datetime | UnsetType | None = UNSET
     last_seen_at: datetime | UnsetType | None = UNSET
@@ -77,7 +89,7 @@ class EventDefinitionBody(Struct, kw_only=True):
     post_to_chat: bool
 
 
-class MarkChanges(Struct, kw_only=True, omit_defaults=True):
+class MarkChanges(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     hidden: bool | UnsetType = UNSET
     verified: bool | UnsetType = UNSET
 
@@ -277,7 +289,7 @@ def _event_type(text: str | None) -> str:
     if not text:
         return "event"
     if text not in EVENT_TYPES:
-        raise Invalid(f'"{text}" is not a valid choice.', code="invalid_choice", attr="event_type")
+        raise no_choice(text, EVENT_TYPES, "event_type")
     return text
 
 

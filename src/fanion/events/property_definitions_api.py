@@ -8,7 +8,7 @@ from uuid import UUID
 
 from litestar import Controller, get
 from litestar.di import NamedDependency
-from litestar.params import FromPath, FromQuery
+from litestar.params import FromPath, FromQuery, QueryParameter
 from msgspec import Meta, Struct
 
 from fanion.db.engine import Records
@@ -22,6 +22,7 @@ from fanion.events.property_definitions_store import (
     get_property,
 )
 from fanion.projects.request import ManagementRequest, scoped
+from fanion.rest.names import no_choice
 from fanion.rest.page import Paged
 
 
@@ -50,9 +51,12 @@ class PropertyDefinitionsApi(Controller):
         event_names: FromQuery[str | None] = None,
         excluded_properties: FromQuery[str | None] = None,
         is_numerical: FromQuery[bool | None] = None,
+        kind: Annotated[str | None, QueryParameter(name="type")] = None,
     ) -> Paged[PropertyDefinitionBody]:
         """By name. `properties` is a list of names with commas between them; `event_names` and
-        `excluded_properties` are JSON lists."""
+        `excluded_properties` are JSON lists. The only `type` is `event`."""
+        if kind not in (None, "", "event"):
+            raise no_choice(kind, ("event",), "type")
         page = request.page
         query = PropertyQuery(
             words=read_words(search),

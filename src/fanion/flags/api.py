@@ -178,7 +178,7 @@ class Flags:
 class FlagsApi(Controller):
     path = "/api/projects/{project_id:str}/feature_flags"
     tags = ("Feature flags",)
-    opt = scoped("feature_flag", strict_query=True)
+    opt = scoped("feature_flag")
 
     @get("/", summary="List feature flags")
     async def flags(

@@ -9,12 +9,12 @@ from itertools import chain
 from typing import Any
 
 from fanion.errors import Invalid
-from fanion.flags.definition import GROUP_TYPE_INDEX_MAX
-from fanion.flags.known_names import OF_GROUP, OF_PROPERTY
+from fanion.flags.known_names import OF_FLAG, OF_GROUP, OF_PROPERTY
 from fanion.flags.stored_parts import conditions
 from fanion.properties.filters import Behavioral, FlagIs, InCohort, Leaf, Property, parse_leaf
 from fanion.properties.match import PropertyTest, all_of, always, any_of, never, property_test
-from fanion.rest.names import require_known
+from fanion.properties.operators import GROUP_TYPE_INDEX_MAX
+from fanion.rest.names import CREDENTIAL_NAMES, require_known
 
 LEAVES_MAX = 200
 
@@ -53,6 +53,8 @@ def read_reach(body: object, flag_fields: Sequence[str]) -> Reach:
     """
     if not isinstance(body, dict):
         raise _missing()
+    known = {"condition", "group_type_index"}.union(flag_fields, OF_FLAG)
+    require_known((name for name in body if name not in CREDENTIAL_NAMES), known)
     if "condition" in body:
         if "filters" in body:
             raise Invalid("Send either condition or filters, not both.", attr="filters")

@@ -14,8 +14,8 @@ from fanion.errors import Invalid
 from fanion.flags.api import FlagChanges
 from fanion.flags.blast_radius import read_reach
 from fanion.flags.blast_radius_store import BlastRadius
-from fanion.flags.definition import GROUP_TYPE_INDEX_MAX
 from fanion.projects.request import ManagementRequest, scoped
+from fanion.properties.operators import GROUP_TYPE_INDEX_MAX
 from fanion.rest.operations import takes
 
 _CONDITION = Schema(
@@ -52,13 +52,14 @@ class BlastRadiusBody(Struct, kw_only=True):
 class BlastRadiusApi(Controller):
     path = "/api/projects/{project_id:str}/feature_flags"
     tags = ("Feature flags",)
-    opt = scoped("feature_flag", strict_query=True)
+    opt = scoped("feature_flag")
 
     @post(
         "/user_blast_radius",
         status_code=200,
         summary="Count whom a release condition would reach",
         scope="feature_flag:read",
+        reads_body=True,
         operation_class=takes("application/json", _CONDITION),
     )
     async def reach(

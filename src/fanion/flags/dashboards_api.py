@@ -13,12 +13,16 @@ from litestar.params import FromPath
 from msgspec import Struct, structs
 
 from fanion.errors import AppError
-from fanion.flags.api import Flags
+from fanion.flags.api import FlagChanges, Flags
 from fanion.flags.dashboards_store import enrich_dashboard, ensure_dashboard
+from fanion.flags.known_names import OF_FLAG
 from fanion.flags.shown import FlagBody, shown
 from fanion.insights.dashboards_store import Maker
 from fanion.projects.request import ManagementRequest, scoped
 from fanion.rest.ids import ObjectId
+
+# As the published table says: the writable fields of a flag.
+_OF_BODY = OF_FLAG.union(FlagChanges.__struct_fields__)
 
 
 class Done(Struct, kw_only=True):
@@ -57,9 +61,14 @@ class NotEnriched(AppError):
 class FlagDashboardsApi(Controller):
     path = "/api/projects/{project_id:str}/feature_flags/{flag_id:str}"
     tags = ("Feature flags",)
-    opt = scoped("feature_flag", strict_query=True)
+    opt = scoped("feature_flag")
 
-    @post("/dashboard", status_code=200, summary="Make the usage dashboard of a flag")
+    @post(
+        "/dashboard",
+        status_code=200,
+        summary="Make the usage dashboard of a flag",
+        body_names=_OF_BODY,
+    )
     async def ensure(
         self,
         request: ManagementRequest,
@@ -67,7 +76,7 @@ class FlagDashboardsApi(Controller):
         flags: NamedDependency[Flags],
     ) -> FlagWithDashboard:
         """The flag, with the `usage_dashboard` that it has already, or else with a new one. The
-        body is not looked at."""
+        body may hold fields of a flag; they change nothing."""
         await flags.editable(request, flag_id)
         async with flags.store.records.write() as connection:
             await connection.run_sync(ensure_dashboard, _maker(request), flag_id)
@@ -79,6 +88,7 @@ class FlagDashboardsApi(Controller):
         "/enrich_usage_dashboard",
         status_code=200,
         summary="Show on the usage dashboard how the feature is seen and used",
+        body_names=_OF_BODY,
         responses={400: ResponseSpec(NotDone, description="Nothing was added, and why")},
     )
     async def enrich(

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from fanion.properties.filters import Behavioral, FlagIs, InCohort, Leaf, parse_leaves
+from fanion.properties.operators import GROUP_TYPE_INDEX_MAX
 
-GROUP_TYPE_INDEX_MAX = 4
 BucketingIdentifier = Literal["distinct_id", "device_id"]
 EvaluationRuntime = Literal["all", "client", "server"]
 DEVICE_ID: BucketingIdentifier = "device_id"

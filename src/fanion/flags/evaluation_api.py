@@ -61,7 +61,7 @@ class FlagEvaluation:
 class FlagEvaluationApi(Controller):
     path = "/api/projects/{project_id:str}/feature_flags"
     tags = ("Feature flags",)
-    opt = scoped("feature_flag", strict_query=True)
+    opt = scoped("feature_flag")
 
     @get("/evaluation_reasons", summary="Say what each flag answers for a distinct id, and why")
     async def reasons(

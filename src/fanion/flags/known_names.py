@@ -4,7 +4,7 @@ Names of fields that Fanion stores stand in the structs of `flags.api`; here is 
 source: PostHog's published schema and clients, 2021 to 2026
 """
 
-from typing import Any
+from fanion.properties.operators import CONDITION_NAMES
 
 # Shown with a flag and sent back with it: ids, authors, times, counts and states.
 MAINTAINED = frozenset(
@@ -38,12 +38,7 @@ OF_GROUP = frozenset(
         *("sort_key", "description", "users_affected"),
     }
 )
-OF_PROPERTY = frozenset(
-    {
-        *("key", "value", "operator", "type", "group_type_index", "negation"),
-        *("label", "cohort_name", "group_key_names", "dependency_chain"),
-    }
-)
+OF_PROPERTY = CONDITION_NAMES
 OF_MULTIVARIATE = frozenset({"variants", "override_property_values"})
 OF_VARIANT = frozenset({"key", "name", "rollout_percentage"})
 OF_HOLDOUT = frozenset({"id", "exclusion_percentage"})
@@ -67,8 +62,3 @@ UNSUPPORTED_OF_FILTERS: dict[str, str] = {
     "feature_enrollment": "Use super_groups.",
     "holdout": "Use holdout_groups.",
 }
-
-
-def is_idle(value: Any) -> bool:
-    """Null, false, or empty: it asks for nothing."""
-    return value is None or value is False or value == [] or value == {}

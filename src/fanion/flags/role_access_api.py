@@ -44,7 +44,7 @@ class RoleAccessApi(Controller):
 
     path = "/api/projects/{project_id:str}/feature_flags/{flag_id:str}/role_access"
     tags = ("Feature flags",)
-    opt = scoped("feature_flag", strict_query=True)
+    opt = scoped("feature_flag")
 
     @get("/", summary="List the roles that may edit a flag")
     async def records(

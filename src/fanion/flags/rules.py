@@ -20,7 +20,7 @@ from fanion.flags.stored_parts import (
     same,
 )
 from fanion.flags.variant_rules import check_payloads, check_share, check_variants
-from fanion.rest.names import require_known
+from fanion.rest.names import is_idle, require_known
 
 KEY_CHARS_MAX = 400
 _KEY = re.compile(r"[a-zA-Z0-9_-]+")
@@ -149,7 +149,7 @@ def _check_unsupported(filters: Mapping[str, Any], before: StoredParts) -> None:
     """What asks for something that would silently not happen."""
     for name, instead in known_names.UNSUPPORTED_OF_FILTERS.items():
         value = filters.get(name)
-        if not known_names.is_idle(value) and not before.has_entry(name, value):
+        if not is_idle(value) and not before.has_entry(name, value):
             raise Invalid(f'"{name}" is not supported. {instead}', attr=f"filters__{name}")
     if filters.get("properties") and not before.has_entry("properties", filters["properties"]):
         raise Invalid(

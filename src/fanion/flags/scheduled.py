@@ -13,7 +13,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fanion.errors import Invalid
 from fanion.flags.definition import FlagRow, grouped_filters
-from fanion.flags.known_names import OF_SCHEDULED_CHANGE, is_idle
+from fanion.flags.known_names import OF_SCHEDULED_CHANGE
+from fanion.rest.names import is_idle
 
 STEPS_MAX = 50
 AHEAD_MAX = timedelta(days=5 * 366)

@@ -41,7 +41,7 @@ class ScheduledChangesApi(Controller):
 
     path = "/api/projects/{project_id:str}/feature_flags/{flag_id:str}/scheduled_changes"
     tags = ("Feature flags",)
-    opt = scoped("feature_flag", strict_query=True)
+    opt = scoped("feature_flag")
 
     @get("/", summary="List the scheduled changes of a flag")
     async def changes(

@@ -37,7 +37,7 @@ class MadeCohort(Struct, kw_only=True):
 class FlagCohortsApi(Controller):
     path = "/api/projects/{project_id:str}/feature_flags/{flag_id:str}"
     tags = ("Feature flags",)
-    opt = scoped("feature_flag", strict_query=True)
+    opt = scoped("feature_flag")
 
     @post("/create_static_cohort_for_flag", summary="Keep whom a flag is on for as a cohort")
     async def keep(

@@ -73,7 +73,7 @@ class FlagUsage:
 class FlagUsageApi(Controller):
     path = "/api/projects/{project_id:str}/feature_flags"
     tags = ("Feature flags",)
-    opt = scoped("feature_flag", strict_query=True)
+    opt = scoped("feature_flag")
 
     @get("/{flag_id:str}/usage", summary="How often a flag was evaluated, by day and value")
     async def usage(

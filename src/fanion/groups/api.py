@@ -14,6 +14,7 @@ from fanion.errors import Invalid, NotFound
 from fanion.groups.store import Group, GroupQuery, find_group, find_groups, types_of
 from fanion.groups.types import GROUP_TYPES_MAX
 from fanion.projects.request import ManagementRequest, scoped
+from fanion.properties.condition_rules import check_index
 from fanion.rest.page import Paged
 
 
@@ -91,6 +92,7 @@ def _index(text: str | None) -> int:
         raise _missing("group_type_index")
     if not (text.isascii() and text.isdigit() and len(text) < 10):
         raise Invalid("A valid integer is required.", attr="group_type_index")
+    check_index(int(text), "group_type_index")
     return int(text)
 
 

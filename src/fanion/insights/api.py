@@ -5,7 +5,7 @@ source: cohorts.md sections 22 and 23
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 from litestar import Controller, delete, get, patch, post
@@ -30,26 +30,56 @@ from fanion.insights.calculate import Results
 from fanion.insights.changes_store import change_insight, create_insight
 from fanion.insights.dashboards_store import DashboardStore
 from fanion.insights.model import Answer, on_dashboard
+from fanion.insights.question_rules import (
+    check_question,
+    cohorts_of,
+    is_trends,
+    no_such_cohort,
+)
 from fanion.insights.store import InsightQuery, InsightStore
-from fanion.insights.trends import parse_trends
 from fanion.insights.usage import NAME_CHARS_MAX
 from fanion.projects.model import Level, Project
 from fanion.projects.request import ManagementRequest, scoped
 from fanion.rest.empty import refused
 from fanion.rest.fields import INTEGER_MAX
 from fanion.rest.ids import ObjectId
+from fanion.rest.known_names import (
+    MAINTAINED_OF_INSIGHT,
+    UNSUPPORTED_OF_INSIGHT,
+)
+from fanion.rest.names import QUERY_NAMES, no_choice
 from fanion.rest.operations import takes
 from fanion.rest.page import Paged
+from fanion.rest.question_names import OF_FILTERS
 from fanion.rest.tags import normal_tags
 
 Name = Annotated[str, Meta(max_length=NAME_CHARS_MAX)]
 Refresh = Annotated[bool, Meta(description="Calculate now, whatever was calculated before.")]
 DashboardId = Annotated[int | None, QueryParameter(ge=1, le=INTEGER_MAX)]
-# What a query string can only carry as text.
-_JSON_FIELDS = ("events", "actions", "properties")
+# What a query string can only carry as text. source: insights.md section 1a
+_JSON_FIELDS = (
+    *("events", "actions", "properties", "exclusions", "breakdowns", "formulas", "formulaNodes"),
+    *("target_entity", "returning_entity", "path_groupings", "exclude_events"),
+    "include_event_types",
+)
+# They choose what else an answer holds, or when it is calculated, and change no result.
+_LIST_NAMES = frozenset({"basic", "refresh", "include_query_insights", "session_id"})
+_DETAIL_NAMES = frozenset({"session_id", "client_query_id"})
+_REFRESH_NAMES = _DETAIL_NAMES | {"refresh"}
+# Of a request that asks for a trend, and no part of what is asked.
+_BESIDE = QUERY_NAMES | {"refresh"}
+_REFRESH = frozenset({"true", "1", "force_blocking", "force_async"})
+_NO_REFRESH = frozenset(
+    {"", "false", "0", "blocking", "async", "async_except_on_cache_miss", "lazy_async"}
+    | {"force_cache"}
+)
+NOT_YET = "Set it once it is created."
 
 
-class NewInsight(Struct, kw_only=True):
+class NewInsight(Struct, kw_only=True, forbid_unknown_fields=True):
+    also_known: ClassVar[frozenset[str]] = MAINTAINED_OF_INSIGHT
+    unsupported: ClassVar[Mapping[str, str]] = {**UNSUPPORTED_OF_INSIGHT, "deleted": NOT_YET}
+
     name: Name | None = None
     derived_name: Name | None = None
     description: str | None = ""
@@ -60,7 +90,10 @@ class NewInsight(Struct, kw_only=True):
     saved: bool = False
 
 
-class InsightChanges(Struct, kw_only=True, omit_defaults=True):
+class InsightChanges(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    also_known: ClassVar[frozenset[str]] = MAINTAINED_OF_INSIGHT
+    unsupported: ClassVar[Mapping[str, str]] = UNSUPPORTED_OF_INSIGHT
+
     name: Name | UnsetType | None = UNSET
     derived_name: Name | UnsetType | None = UNSET
     description: str | UnsetType | None = UNSET
@@ -78,13 +111,20 @@ class Insights:
     dashboards: DashboardStore
     results: Results
 
+    async def check(self, project_id: int, filters: Mapping[str, Any], at: str = "") -> None:
+        """raises: Invalid"""
+        check_question(filters, at)
+        named = cohorts_of(filters, at) if is_trends(filters) else {}
+        for cohort_id in await self.store.missing_cohorts(project_id, named):
+            raise no_such_cohort(cohort_id, named[cohort_id])
+
     async def check_change(self, project_id: int, insight_id: int, filters: dict[str, Any]) -> None:
         """Filters that equal the stored ones pass, so that an old insight can still be renamed.
 
         raises: Invalid
         """
         try:
-            _checked(filters)
+            await self.check(project_id, filters, "filters")
         except Invalid:
             stored = await self.store.get(project_id, insight_id)
             if stored is None or stored.filters != filters:
@@ -117,7 +157,7 @@ class InsightsApi(Controller):
     tags = ("Insights",)
     opt = scoped("insight")
 
-    @get("/", summary="List insights")
+    @get("/", summary="List insights", query_names=_LIST_NAMES)
     async def insights(
         self,
         request: ManagementRequest,
@@ -147,11 +187,12 @@ class InsightsApi(Controller):
         insights: NamedDependency[Insights],
     ) -> InsightBody:
         viewer = viewer_of(request)
+        await insights.check(request.project.id, data.filters or {}, "filters")
         values = {
             "name": data.name,
             "derived_name": data.derived_name,
             "description": data.description or "",
-            "filters": _checked(data.filters or {}),
+            "filters": data.filters or {},
             "tags": normal_tags(data.tags or []),
             "favorited": data.favorited,
             "saved": data.saved,
@@ -164,7 +205,7 @@ class InsightsApi(Controller):
             )
         return insight_body(created, viewer)
 
-    @get("/trend", summary="Calculate a trend")
+    @get("/trend", summary="Calculate a trend", query_names=OF_FILTERS)
     async def trend(
         self, request: ManagementRequest, insights: NamedDependency[Insights]
     ) -> TrendBody:
@@ -176,6 +217,8 @@ class InsightsApi(Controller):
         "/trend",
         status_code=200,
         summary="Calculate a trend",
+        query_names=_REFRESH_NAMES,
+        reads_body=True,
         operation_class=takes("application/json", Schema(type=OpenAPIType.OBJECT)),
     )
     async def trend_of_body(
@@ -187,7 +230,7 @@ class InsightsApi(Controller):
             raise Invalid("A trend is asked for by a JSON object.")
         return await _trend(request, insights, body.values)
 
-    @get("/{insight_id:str}", summary="Retrieve an insight")
+    @get("/{insight_id:str}", summary="Retrieve an insight", query_names=_DETAIL_NAMES)
     async def insight(
         self,
         request: ManagementRequest,
@@ -266,14 +309,25 @@ def viewer_of(request: ManagementRequest) -> Viewer:
 async def _trend(
     request: ManagementRequest, insights: Insights, asked: Mapping[str, Any]
 ) -> TrendBody:
-    filters = {name: value for name, value in asked.items() if name != "refresh"}
+    filters = {name: value for name, value in asked.items() if name not in _BESIDE}
     project, now = request.project, request.app.state.now()
-    query = dict(request.page.query)
-    if str(asked.get("refresh", query.get("refresh", ""))).lower() in ("true", "1"):
+    await insights.check(project.id, filters)
+    if _is_refresh(asked.get("refresh", dict(request.page.query).get("refresh"))):
         answer = await insights.results.anew(project, filters, now)
     else:
         answer = await insights.results.fresh(project, filters, now)
     return trend_body(answer, project.timezone)
+
+
+def _is_refresh(wanted: object) -> bool:
+    """Whether to calculate now; the words are those of newer clients. raises: Invalid
+
+    source: insights.md section 1b
+    """
+    word = "" if wanted is None else str(wanted).lower()
+    if word not in _REFRESH | _NO_REFRESH:
+        raise no_choice(word, _REFRESH | _NO_REFRESH, "refresh")
+    return word in _REFRESH
 
 
 def _from_query(request: ManagementRequest) -> dict[str, Any]:
@@ -287,11 +341,3 @@ def _from_query(request: ManagementRequest) -> dict[str, Any]:
         except (msgspec.DecodeError, RecursionError):
             raise Invalid("This must be JSON.", attr=name) from None
     return asked
-
-
-def _checked(filters: dict[str, Any]) -> dict[str, Any]:
-    """Trends that can never be calculated are refused; other kinds of insights are only kept."""
-    kind = filters.get("insight")
-    if isinstance(kind, str) and kind.upper() == "TRENDS":
-        parse_trends(filters)
-    return filters

@@ -3,9 +3,9 @@
 source: cohorts.md section 21
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from litestar import Controller, delete, get, patch, post
 from litestar.di import NamedDependency
@@ -16,7 +16,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, structs
 from fanion.activity.api import ActivityPage, activity_page, author_of
 from fanion.errors import Invalid, NotFound
 from fanion.insights.access import ANYBODY_EDITS, RESTRICTION_LEVELS
-from fanion.insights.api import Name, Refresh, viewer_of
+from fanion.insights.api import NOT_YET, Name, Refresh, viewer_of
 from fanion.insights.bodies import (
     DashboardBody,
     DashboardSummary,
@@ -27,18 +27,28 @@ from fanion.insights.bodies import (
 from fanion.insights.calculate import Results
 from fanion.insights.dashboards_store import DashboardStore, TileChange
 from fanion.insights.model import NO_ANSWER, Answer, StoredDashboard, on_dashboard
-from fanion.insights.ranges import parse_bound
+from fanion.insights.question_rules import check_dashboard_filters
 from fanion.projects.request import ManagementRequest, scoped
 from fanion.rest.empty import refused
 from fanion.rest.ids import ObjectId
+from fanion.rest.known_names import (
+    MAINTAINED_OF_DASHBOARD,
+    MAINTAINED_OF_TILE,
+    UNSUPPORTED_OF_DASHBOARD,
+    UNSUPPORTED_OF_TILE,
+)
+from fanion.rest.names import no_choice
 from fanion.rest.page import Paged
 from fanion.rest.tags import normal_tags
 
 Color = Annotated[str, Meta(max_length=400)]
 
 
-class TileFields(Struct, kw_only=True, omit_defaults=True):
+class TileFields(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """id: of a tile that the dashboard has"""
+
+    also_known: ClassVar[frozenset[str]] = MAINTAINED_OF_TILE
+    unsupported: ClassVar[Mapping[str, str]] = UNSUPPORTED_OF_TILE
 
     id: int
     layouts: dict[str, Any] | UnsetType = UNSET
@@ -46,7 +56,14 @@ class TileFields(Struct, kw_only=True, omit_defaults=True):
     deleted: bool | UnsetType = UNSET
 
 
-class NewDashboard(Struct, kw_only=True):
+class NewDashboard(Struct, kw_only=True, forbid_unknown_fields=True):
+    also_known: ClassVar[frozenset[str]] = MAINTAINED_OF_DASHBOARD
+    unsupported: ClassVar[Mapping[str, str]] = {
+        **UNSUPPORTED_OF_DASHBOARD,
+        "deleted": NOT_YET,
+        "tiles": "Create insights with dashboards.",
+    }
+
     name: Name = ""
     description: str = ""
     pinned: bool = False
@@ -55,7 +72,10 @@ class NewDashboard(Struct, kw_only=True):
     restriction_level: int = ANYBODY_EDITS
 
 
-class DashboardChanges(Struct, kw_only=True, omit_defaults=True):
+class DashboardChanges(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    also_known: ClassVar[frozenset[str]] = MAINTAINED_OF_DASHBOARD
+    unsupported: ClassVar[Mapping[str, str]] = UNSUPPORTED_OF_DASHBOARD
+
     name: Name | UnsetType = UNSET
     description: str | UnsetType = UNSET
     pinned: bool | UnsetType = UNSET
@@ -83,6 +103,16 @@ class Dashboards:
         else:
             answers = await self.results.known(project, asked, now)
         return dashboard_body(dashboard, viewer_of(request), answers)
+
+    async def check_change(self, project_id: int, dashboard_id: int, values: Filters) -> None:
+        """Filters that equal the stored ones pass. raises: Invalid"""
+        try:
+            _check(values)
+        except Invalid as error:
+            stored = await self.store.get(project_id, dashboard_id)
+            of_filters = str(error.attr).startswith("filters")
+            if stored is None or not of_filters or stored.filters != values["filters"]:
+                raise
 
     async def _anew(self, request: ManagementRequest, filters: dict[str, Any]) -> Answer:
         """One tile that cannot be calculated leaves the others as they are."""
@@ -148,7 +178,7 @@ class DashboardsApi(Controller):
         A deleted dashboard is only ever changed by `deleted: false`."""
         values = _given(data)
         tiles = values.pop("tiles", None) or []
-        _check(values)
+        await dashboards.check_change(request.project.id, dashboard_id, values)
         if "tags" in values:
             values["tags"] = normal_tags(values["tags"] or [])
         changes = [change for change in map(_tile_change, tiles) if change.values]
@@ -201,8 +231,5 @@ def _check(values: dict[str, Any]) -> None:
     """raises: Invalid"""
     level = values.get("restriction_level", ANYBODY_EDITS)
     if level not in RESTRICTION_LEVELS:
-        raise Invalid(
-            f'"{level}" is not a valid choice.', code="invalid_choice", attr="restriction_level"
-        )
-    for name in ("date_from", "date_to"):
-        parse_bound((values.get("filters") or {}).get(name), name)
+        raise no_choice(level, [str(one) for one in RESTRICTION_LEVELS], "restriction_level")
+    check_dashboard_filters(values.get("filters") or {})

@@ -12,6 +12,7 @@ from fanion.errors import Invalid
 from fanion.insights.conditions_sql import OTHER
 from fanion.insights.ranges import Bound, Clock, Interval, Span, cut, parse_bound, resolve
 from fanion.insights.trends import Series, TrendsQuery, parse_trends
+from fanion.rest.names import no_choice
 
 Status = Literal["new", "returning", "resurrecting", "dormant"]
 STATUSES: tuple[Status, ...] = get_args(Status)
@@ -154,7 +155,7 @@ def _lived(asked: Mapping[str, Any], trends: TrendsQuery) -> PeopleQuery:
             return PeopleQuery(trends, _entity(asked, trends), Lived(status, target))
     if not given:
         raise _required("lifecycle_type")
-    raise Invalid(f'"{given}" is not a valid choice.', code="invalid_choice", attr="lifecycle_type")
+    raise no_choice(given, STATUSES, "lifecycle_type")
 
 
 def _reached(asked: Mapping[str, Any], trends: TrendsQuery) -> PeopleQuery:

@@ -29,10 +29,13 @@ from fanion.insights.people_sql import (
     people_who_lived,
     people_who_reached,
 )
+from fanion.insights.question_rules import check_question
 from fanion.insights.ranges import Clock
+from fanion.insights.trends import parse_trends
 from fanion.insights.trends_store import Trends
 from fanion.projects.model import Project
 from fanion.rest.body import is_deep
+from fanion.rest.names import QUERY_NAMES
 
 
 class _Kept(msgspec.Struct):
@@ -50,6 +53,7 @@ def insight_of(project: Project, query: Mapping[str, str], now: datetime) -> str
         if query.get(name)
     }
     people = parse_people(asked)
+    _check(query)
     if not people.trends.since.is_all:
         period(people, Clock(now, ZoneInfo(project.timezone)))
     return msgspec.json.encode(_Kept(asked, now)).decode()
@@ -86,6 +90,21 @@ class People:
         run = await self.trends.handed_in(project_id, query.cohort_ids())
         asked = Asked(project_id, query, people.series, span, starts, kept.now, run)
         return _compiled(people, asked)
+
+
+def _check(query: Mapping[str, str]) -> None:
+    """The whole question, though only PARAMETERS of it count: no option is passed over.
+
+    raises: Invalid
+    """
+    asked = {
+        name: _decoded(name, value) if name in LISTS and value else value
+        for name, value in query.items()
+        if name not in QUERY_NAMES
+    }
+    check_question(asked)
+    # Clients name stickiness and life cycles twice.
+    parse_trends({**asked, "insight": "TRENDS", "shown_as": None})
 
 
 def _compiled(people: PeopleQuery, asked: Asked) -> Statement:

@@ -1,12 +1,13 @@
 """Insights in the records store."""
 
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, func, insert, or_, select
 
+from fanion.db.cohort_tables import cohorts
 from fanion.db.engine import Records
 from fanion.db.insight_tables import dashboard_tiles, dashboards, insights
 from fanion.db.tables import users
@@ -55,6 +56,18 @@ class InsightStore:
             )
             found = (await connection.execute(rows)).all()
             return await connection.run_sync(read_insights, found), total or 0
+
+    async def missing_cohorts(self, project_id: int, ids: Collection[int]) -> Sequence[int]:
+        """Those that the project does not have, or has deleted, in the order given."""
+        if not ids:
+            return ()
+        known = select(cohorts.c.id).where(
+            cohorts.c.project_id == project_id,
+            cohorts.c.deleted.is_(False),
+            cohorts.c.id.in_(ids),
+        )
+        found = {row.id for row in await self.records.fetch(known)}
+        return [one for one in ids if one not in found]
 
     async def get(self, project_id: int, insight_id: int) -> StoredInsight | None:
         """Not a deleted one."""

@@ -30,6 +30,8 @@ from fanion.properties.filters import (
     parse_tree,
 )
 from fanion.properties.sql import OPERATORS
+from fanion.rest.names import no_choice
+from fanion.rest.question_names import DISPLAYS, DISPLAYS_OF_SERIES, DISPLAYS_OF_TOTALS
 
 SERIES_MAX = 10
 # Of all filters of one series; a statement's text grows with each.
@@ -51,15 +53,15 @@ OFF: Mapping[str, tuple[object, ...]] = {
     "compare_to": (),
     "aggregation_group_type_index": (),
     "shown_as": ("Volume",),
+    # The values beyond the largest are one entry, and have no pages.
+    "offset": (0, "0"),
 }
-_UNSUPPORTED_DISPLAYS = frozenset({"ActionsLineGraphCumulative"})
+_UNSUPPORTED_DISPLAYS = DISPLAYS - DISPLAYS_OF_SERIES - DISPLAYS_OF_TOTALS
 
 # `exact` is how older clients write `in`.
 _COHORT_OPERATORS = ("exact", "in", "not_in")
 
 Math = Literal["total", "dau"]
-# Shown as one number for the whole range.
-_TOTALS = frozenset({"ActionsTable", "ActionsPie", "ActionsBarValue", "BoldNumber", "WorldMap"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +143,7 @@ def parse_trends(filters: Mapping[str, Any]) -> TrendsQuery:
         until=parse_bound(filters.get("date_to"), "date_to"),
         interval=_interval(filters.get("interval")),
         breakdown=_breakdown(filters),
-        totals=isinstance(display, str) and display in _TOTALS,
+        totals=isinstance(display, str) and display in DISPLAYS_OF_TOTALS,
         compare=_is_true(filters, "compare"),
         is_explicit=_is_true(filters, "explicit_date"),
     )
@@ -175,7 +177,7 @@ def parse_filter(raw: object, attr: str) -> Node | None:
             raise Invalid(f"There are more than {LEAVES_MAX} filters.", attr=attr)
         _check_leaf(leaf, attr)
     for condition in _conditions(raw):
-        if condition.get("type") in COHORT_TYPES:
+        if str(condition.get("type")) in COHORT_TYPES:
             _check_operator(condition.get("operator"), _COHORT_OPERATORS, attr)
     return _without_empty(tree)
 
@@ -253,7 +255,7 @@ def _interval(raw: object) -> Interval:
     for interval in INTERVALS:
         if raw == interval or (raw in (None, "") and interval == "day"):
             return interval
-    raise Invalid(f'"{raw}" is not a valid choice.', code="invalid_choice", attr="interval")
+    raise no_choice(raw, INTERVALS, "interval")
 
 
 def _breakdown(filters: Mapping[str, Any]) -> Breakdown | None:

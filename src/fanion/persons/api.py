@@ -5,7 +5,7 @@ source: capture.md section 8
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -29,6 +29,9 @@ from fanion.projects.request import ManagementRequest, scoped
 from fanion.properties.query import read_conditions
 from fanion.rest.empty import empty
 from fanion.rest.ids import object_id
+from fanion.rest.known_names import (
+    MAINTAINED_OF_PERSON,
+)
 
 # What a person is called by, the first that is set. source: capture.md section 8
 _SHOWN = ("email", "name", "username")
@@ -55,18 +58,20 @@ class PersonPage(Struct, kw_only=True):
     results: list[PersonBody]
 
 
-class PersonProperties(Struct, kw_only=True):
+class PersonProperties(Struct, kw_only=True, forbid_unknown_fields=True):
+    also_known: ClassVar[frozenset[str]] = MAINTAINED_OF_PERSON
+
     properties: Annotated[
         dict[str, Any], Meta(description="These are set, null included; others stay as they are.")
     ]
 
 
-class OneProperty(Struct, kw_only=True):
+class OneProperty(Struct, kw_only=True, forbid_unknown_fields=True):
     key: Annotated[str, Meta(min_length=1)]
     value: Any
 
 
-class UnsetProperty(Struct, kw_only=True):
+class UnsetProperty(Struct, kw_only=True, forbid_unknown_fields=True):
     unset: Annotated[str, Meta(min_length=1, description="The name of the property.")] = field(
         name="$unset"
     )

@@ -3,9 +3,10 @@
 source: capture.md section 9; api.md, "Authentication"
 """
 
+from collections.abc import Mapping
 from datetime import datetime
 from functools import cache
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 from uuid import UUID
 from zoneinfo import available_timezones
 
@@ -28,6 +29,13 @@ from fanion.projects.model import (
     is_scope,
 )
 from fanion.projects.request import ManagementRequest, scoped
+from fanion.rest.known_names import (
+    MAINTAINED_OF_KEY,
+    MAINTAINED_OF_PROJECT,
+    UNSUPPORTED_OF_KEY,
+    UNSUPPORTED_OF_PROJECT,
+)
+from fanion.rest.names import no_choice
 from fanion.rest.page import Paged
 
 ProjectName = Annotated[str, Meta(min_length=1, max_length=200)]
@@ -58,7 +66,7 @@ class IngestionBody(Struct, kw_only=True):
     ]
 
 
-class IngestionChanges(Struct, kw_only=True, omit_defaults=True):
+class IngestionChanges(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     anonymize_ips: bool | UnsetType = UNSET
     dropped_user_agents: Words | UnsetType = UNSET
     removed_properties: Words | UnsetType = UNSET
@@ -67,12 +75,21 @@ class IngestionChanges(Struct, kw_only=True, omit_defaults=True):
     burst_seconds: Annotated[float, Meta(ge=1, le=3600)] | UnsetType = UNSET
 
 
-class NewProject(Struct, kw_only=True):
+class NewProject(Struct, kw_only=True, forbid_unknown_fields=True):
+    also_known: ClassVar[frozenset[str]] = MAINTAINED_OF_PROJECT
+    unsupported: ClassVar[Mapping[str, str]] = {
+        **UNSUPPORTED_OF_PROJECT,
+        "ingestion": "Change it once the project is created.",
+    }
+
     name: ProjectName
     timezone: Timezone = "UTC"
 
 
-class ProjectChanges(Struct, kw_only=True, omit_defaults=True):
+class ProjectChanges(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    also_known: ClassVar[frozenset[str]] = MAINTAINED_OF_PROJECT
+    unsupported: ClassVar[Mapping[str, str]] = UNSUPPORTED_OF_PROJECT
+
     name: ProjectName | UnsetType = UNSET
     timezone: Timezone | UnsetType = UNSET
     ingestion: IngestionChanges | UnsetType = UNSET
@@ -89,7 +106,7 @@ FormerValidS = Annotated[
 ]
 
 
-class TokenReset(Struct, kw_only=True):
+class TokenReset(Struct, kw_only=True, forbid_unknown_fields=True):
     former_valid_s: FormerValidS = FORMER_VALID_S
 
 
@@ -179,7 +196,10 @@ class ProjectsApi(Controller):
         return _project(changed, now)
 
 
-class NewKey(Struct, kw_only=True):
+class NewKey(Struct, kw_only=True, forbid_unknown_fields=True):
+    also_known: ClassVar[frozenset[str]] = MAINTAINED_OF_KEY
+    unsupported: ClassVar[Mapping[str, str]] = UNSUPPORTED_OF_KEY
+
     label: Annotated[str, Meta(min_length=1, max_length=KEY_LABEL_CHARS_MAX)]
     scopes: Annotated[
         list[str] | None,
@@ -319,7 +339,7 @@ def _timezones() -> frozenset[str]:
 
 def _require_timezone(name: str) -> None:
     if name not in _timezones():
-        raise Invalid(f'"{name}" is not a valid choice.', code="invalid_choice", attr="timezone")
+        raise no_choice(name, _timezones(), "timezone")
 
 
 def _given(changes: Struct) -> dict[str, Any]:

@@ -4,13 +4,13 @@ source: flags.md section 16
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 from uuid import UUID
 
 from litestar import Controller, delete, get, patch, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, RequestBody
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fanion.db.engine import Records
 from fanion.errors import NotFound
@@ -23,6 +23,9 @@ from fanion.projects.resource_access_store import ResourceAccessStore
 from fanion.projects.roles import ResourceAccess
 from fanion.projects.roles_store import RoleStore
 from fanion.rest.ids import ObjectId
+from fanion.rest.known_names import (
+    MAINTAINED_OF_RESOURCE_ACCESS,
+)
 from fanion.rest.page import Paged
 
 CURRENT = "@current"
@@ -76,12 +79,17 @@ class OrganizationSummary(Struct, kw_only=True):
     membership_level: Annotated[int, Meta(description="1 member, 8 administrator, 15 owner.")]
 
 
-class NewResourceAccess(Struct, kw_only=True):
+class NewResourceAccess(Struct, kw_only=True, forbid_unknown_fields=True):
+    also_known: ClassVar[frozenset[str]] = MAINTAINED_OF_RESOURCE_ACCESS
+
     resource: Literal["feature flags"]
     access_level: Access
 
 
-class ResourceAccessChange(Struct, kw_only=True):
+class ResourceAccessChange(Struct, kw_only=True, forbid_unknown_fields=True):
+    also_known: ClassVar[frozenset[str]] = MAINTAINED_OF_RESOURCE_ACCESS
+
+    resource: Literal["feature flags"] | UnsetType = UNSET
     access_level: Access
 
 

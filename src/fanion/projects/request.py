@@ -24,12 +24,9 @@ from fanion.wire import READ_ON_LOOP_BYTES_MAX
 KEY_NAMES = frozenset({"personal_api_key"})
 
 
-def scoped(name: str, *, strict_query: bool = False) -> dict[str, Any]:
-    """A controller's `opt`: keys need the scope `<name>:read` or `<name>:write`.
-
-    strict_query: query parameters that the operation does not take are refused
-    """
-    return {"scope": name, "strict_query": strict_query}
+def scoped(name: str) -> dict[str, Any]:
+    """A controller's `opt`: keys need the scope `<name>:read` or `<name>:write`."""
+    return {"scope": name}
 
 
 class ManagementRequest(Request[User, Principal, State]):

@@ -3,7 +3,7 @@
 source: flags.md section 16
 """
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 from uuid import UUID
 
 from litestar import Controller, delete, get, patch, post
@@ -16,6 +16,10 @@ from fanion.errors import NotFound
 from fanion.projects.organizations_api import Access, OrganizationName, Organizations
 from fanion.projects.request import ManagementRequest, scoped
 from fanion.projects.roles import AccessLevel, Role, RoleMember
+from fanion.rest.known_names import (
+    MAINTAINED_OF_ROLE,
+    MAINTAINED_OF_ROLE_MEMBER,
+)
 from fanion.rest.page import Paged
 
 RoleName = Annotated[
@@ -28,17 +32,23 @@ RoleName = Annotated[
 ]
 
 
-class NewRole(Struct, kw_only=True):
+class NewRole(Struct, kw_only=True, forbid_unknown_fields=True):
+    also_known: ClassVar[frozenset[str]] = MAINTAINED_OF_ROLE
+
     name: RoleName
     feature_flags_access_level: Access | UnsetType = UNSET
 
 
-class RoleChanges(Struct, kw_only=True, omit_defaults=True):
+class RoleChanges(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    also_known: ClassVar[frozenset[str]] = MAINTAINED_OF_ROLE
+
     name: RoleName | UnsetType = UNSET
     feature_flags_access_level: Access | UnsetType = UNSET
 
 
-class NewRoleMember(Struct, kw_only=True):
+class NewRoleMember(Struct, kw_only=True, forbid_unknown_fields=True):
+    also_known: ClassVar[frozenset[str]] = MAINTAINED_OF_ROLE_MEMBER
+
     user_uuid: Annotated[UUID, Meta(description="Of a user of the organization.")]
 
 

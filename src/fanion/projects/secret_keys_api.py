@@ -14,7 +14,7 @@ from fanion.projects.request import ManagementRequest, scoped
 from fanion.projects.secret_keys import SecretKeys
 
 
-class NewSecretKey(Struct, kw_only=True):
+class NewSecretKey(Struct, kw_only=True, forbid_unknown_fields=True):
     former_valid_s: FormerValidS = 0
 
 

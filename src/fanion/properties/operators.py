@@ -18,12 +18,10 @@ from fanion.properties.values import range_of, spaceless_number
 # `day`:      a date, which may have a time
 # `none`:     whatever is sent is not looked at
 # `flag`:     true, false or a variant
-# fmt: off
-ValueKind = Literal[
-    "any", "one", "text", "texts", "pattern", "number", "range", "date", "day", "none", "cohort",
-    "flag",
-]
-# fmt: on
+ValueKind = (
+    Literal["any", "one", "text", "texts", "pattern", "number", "range"]
+    | Literal["date", "day", "none", "cohort", "flag"]
+)
 
 COMPARISONS: Mapping[str, ValueKind] = {
     "exact": "any",

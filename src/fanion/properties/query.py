@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from fanion.errors import Invalid
+from fanion.properties.condition_rules import check_comparison, check_names
 from fanion.properties.filters import Property, parse_leaves
 from fanion.properties.operators import COMPARISONS
 from fanion.rest.body import is_deep
@@ -50,6 +51,9 @@ def read_conditions(text: str | None, of: str) -> tuple[Property, ...]:
     found = tuple(leaf for leaf in leaves if isinstance(leaf, Property) and leaf.type != "group")
     if len(found) < len(leaves):
         raise Invalid(f"Only properties of {of} can be asked for.", attr=_NAME)
+    for place, leaf in enumerate(raw or ()):
+        check_names(leaf, f"{_NAME}__{place}")
+        check_comparison(leaf, f"{_NAME}__{place}")
     return found
 
 

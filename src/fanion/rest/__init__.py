@@ -40,6 +40,13 @@ and a struct whose fields have the right kinds; it raises AppErrors for the rest
   may say another one whole: `@get("/activity", scope="activity_log:read")`. Without a scope only
   keys without restriction may call. `public=True` in `opt` switches the gate off;
   `project=True` finds the caller's current project where the path names none.
+- Query parameters that the operation does not take are refused, by name. Those are the handler's
+  `FromQuery` ones, `limit` and `offset` or `page` where its answer is a page, what `query_names`
+  lists for a handler that reads the query by itself, and a few that every operation takes
+  (`rest.names`). Known to PostHog and without effect here: `rest.known_names`.
+- A body struct says `forbid_unknown_fields=True`; its `also_known` are names that are passed over,
+  its `unsupported` those that must ask for nothing. Without `data` a body must be empty, but for
+  the names in `body_names`; `reads_body=True` is for handlers that read it by themselves.
 - Path parameters are written `{name:str}` and typed in the handler: `ObjectId` or
   `FromPath[UUID]`; what does not fit is 404. Query parameters are `FromQuery[...]` with a default.
 - One `NamedDependency` in a handler is free. Litestar resolves two or more in a task group,

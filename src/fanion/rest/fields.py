@@ -5,7 +5,7 @@ source: capture.md section 10; flags.md section 12
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any, TypeVar
@@ -15,7 +15,7 @@ import msgspec
 from msgspec import inspect
 
 from fanion.errors import Invalid
-from fanion.rest.names import CREDENTIAL_NAMES, require_known
+from fanion.rest.names import CREDENTIAL_NAMES, no_choice, require_known, require_supported
 
 S = TypeVar("S", bound=msgspec.Struct)
 Convert = Callable[[Any], Any]
@@ -32,14 +32,15 @@ def read_struct(kind: type[S], values: object, *, form: bool = False) -> S:
     """values: decoded JSON, or for a form each name with the list of its texts
     raises: Invalid, whose `attr` names the field, nested ones joined by `__`
 
-    A struct that forbids unknown fields refuses names that are neither its own nor in its
-    `also_known`, a class variable with the names that are passed over.
+    A struct that forbids unknown fields refuses names that are neither its own nor in its class
+    variables: `also_known` holds names that are passed over, `unsupported` those that must ask for
+    nothing, each with what to do instead.
     """
     if not isinstance(values, dict):
         found = type(values).__name__
         raise Invalid(f"Invalid data. Expected a dictionary, but got {found}.")
     read = _struct(kind)
-    read.refuse_unknown(values, CREDENTIAL_NAMES)
+    read.refuse_unknown(values, CREDENTIAL_NAMES, form=form)
     struct: S = read.from_form(values) if form else read(values)
     return struct
 
@@ -54,9 +55,11 @@ class _StructReader:
             (f.encode_name, f.name, f.required, _bare(f.type), _converter(f.type))
             for f in info.fields
         ]
+        self._unsupported: Mapping[str, str] = getattr(kind, "unsupported", {})
         if info.forbid_unknown_fields:
             also_known: frozenset[str] = getattr(kind, "also_known", frozenset())
-            self._known = also_known.union(f.encode_name for f in info.fields)
+            own = {f.encode_name for f in info.fields}
+            self._known = also_known.union(own, self._unsupported)
 
     def __call__(self, values: object) -> Any:
         if not isinstance(values, dict):
@@ -81,11 +84,19 @@ class _StructReader:
         )
 
     def refuse_unknown(
-        self, names: Iterable[str], passed_over: frozenset[str] = frozenset()
+        self,
+        values: Mapping[str, Any],
+        passed_over: frozenset[str] = frozenset(),
+        *,
+        form: bool = False,
     ) -> None:
         """raises: Invalid"""
         if self._known is not None:
-            require_known((name for name in names if name not in passed_over), self._known)
+            require_known((name for name in values if name not in passed_over), self._known)
+        asked = {name: values[name] for name in self._unsupported if name in values}
+        if form:
+            asked = {name: _plain_value(texts) for name, texts in asked.items()}
+        require_supported(asked, self._unsupported)
 
     def nested(self, values: object) -> Any:
         if isinstance(values, dict):
@@ -125,6 +136,14 @@ def _from_texts(kind: inspect.Type, texts: list[str]) -> Any:
         return msgspec.json.decode(texts[-1])
     except (msgspec.DecodeError, RecursionError):
         return texts if isinstance(kind, inspect.ListType) else texts[-1]
+
+
+def _plain_value(texts: list[str]) -> Any:
+    """Of a form's field, where JSON or a boolean may be meant."""
+    try:
+        return msgspec.json.decode(texts[-1].lower())
+    except (msgspec.DecodeError, RecursionError):
+        return texts[-1]
 
 
 def _converter(kind: inspect.Type) -> Convert:
@@ -291,10 +310,12 @@ def _list(item: Convert) -> Convert:
 
 
 def _choice(choices: tuple[object, ...]) -> Convert:
+    allowed = [str(choice) for choice in choices]
+
     def convert(value: object) -> object:
         if isinstance(value, str | int) and value in choices:
             return value
-        raise Invalid(f'"{value}" is not a valid choice.', code="invalid_choice")
+        raise no_choice(value, allowed, None)
 
     return convert
 

@@ -3,6 +3,7 @@
 source: api.md, "Paginated list envelope"; capture.md section 11
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Annotated, Generic, TypeVar
 from urllib.parse import parse_qsl, urlencode
@@ -53,6 +54,13 @@ class Page:
         kept = [(name, value) for name, value in self.query if name not in {"limit", "offset"}]
         ordered = sorted(kept + places, key=lambda pair: pair[0])
         return f"{self.address}?{urlencode(ordered)}"
+
+
+def paging_names(fields: Collection[str]) -> frozenset[str]:
+    """The query parameters that page an answer with these fields; none for one that is no page."""
+    if not {"next", "previous", "results"} <= set(fields):
+        return frozenset()
+    return frozenset({"page", "limit"} if "total_count" in fields else {"limit", "offset"})
 
 
 def read_page(address: str, query: str) -> Page:

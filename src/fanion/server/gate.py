@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
 
+from litestar import Response
 from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler
 from litestar.params import QueryParameter
@@ -21,11 +22,14 @@ from fanion.projects.keys import bearer_key
 from fanion.projects.model import Principal, Project
 from fanion.projects.request import ManagementRequest
 from fanion.rest.ids import object_id
-from fanion.rest.names import require_known_query
+from fanion.rest.names import require_known_query, require_only
+from fanion.rest.page import paging_names
 from fanion.server.request_head import Headers
 
 BODY_KEY = "personal_api_key"
 CURRENT = "@current"
+# Where a handler's `opt` holds what is read of its signature once.
+_PARAMETERS = "known_query_parameters"
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -56,8 +60,9 @@ def gate(authentication: Authentication, projects: Projects) -> Guard:
                 principal.require_member(project)
                 connection.scope["state"]["project"] = project
             principal.require_scope(_scope(handler.opt.get("scope"), connection.method))
-        if handler.opt.get("strict_query"):
-            require_known_query(_names(connection), _parameters_of(handler))
+        require_known_query(_sent_query(connection), _parameters_of(handler))
+        if connection.method not in _READING and not _reads_body(handler):
+            require_only((await connection.values()).values, handler.opt.get("body_names", ()))
 
     return let_in
 
@@ -110,21 +115,37 @@ async def _project(named: str, principal: Principal, projects: Projects) -> Proj
     return project
 
 
-def _names(connection: ASGIConnection[Any, Any, Any, Any]) -> list[str]:
-    """Of the query, those without a value too."""
+def _sent_query(connection: ASGIConnection[Any, Any, Any, Any]) -> list[tuple[str, str]]:
+    """Those without a value too."""
     text = connection.scope["query_string"].decode("latin-1")
-    return [name for name, _ in parse_qsl(text, keep_blank_values=True)]
+    return parse_qsl(text, keep_blank_values=True)
 
 
-def _parameters_of(handler: BaseRouteHandler) -> set[str]:
-    """The query parameters that a handler names, and those in `query_names`, which it reads by
-    itself."""
+def _parameters_of(handler: BaseRouteHandler) -> frozenset[str]:
+    """The query parameters that a handler names, reads by itself, or pages by."""
+    known: frozenset[str] | None = handler.opt.get(_PARAMETERS)
+    if known is None:
+        known = handler.opt[_PARAMETERS] = _read_parameters(handler)
+    return known
+
+
+def _read_parameters(handler: BaseRouteHandler) -> frozenset[str]:
+    signature = handler.parsed_fn_signature
     named = {
         field.kwarg_definition.name or name
-        for name, field in handler.parsed_fn_signature.parameters.items()
+        for name, field in signature.parameters.items()
         if isinstance(field.kwarg_definition, QueryParameter)
     }
-    return named.union(handler.opt.get("query_names", ()))
+    answer = signature.return_type
+    while answer.inner_types and answer.is_subclass_of(Response):
+        answer = answer.inner_types[0]
+    kind = answer.origin or answer.annotation
+    fields = getattr(kind, "__struct_fields__", ())
+    return frozenset(named) | paging_names(fields) | frozenset(handler.opt.get("query_names", ()))
+
+
+def _reads_body(handler: BaseRouteHandler) -> bool:
+    return handler.parsed_data_field is not None or bool(handler.opt.get("reads_body"))
 
 
 def _token(query: Mapping[str, str]) -> str | None:

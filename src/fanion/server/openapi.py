@@ -18,7 +18,7 @@ from litestar.openapi.spec import Components, SecurityScheme, Server
 from fanion import __version__
 from fanion.activity.api import ENTRIES, ENTRIES_MAX
 from fanion.rest.fields import INTEGER_MAX
-from fanion.rest.page import ROWS, ROWS_MAX
+from fanion.rest.page import ROWS, ROWS_MAX, paging_names
 from fanion.server.filter_language import add_language
 
 _GENERIC = re.compile(rb"\b([A-Z]\w*)_fanion\.[\w.]*?(\w+)_(?=\")")
@@ -201,6 +201,7 @@ def _paging_of(operation: dict[str, Any], schemas: dict[str, Any]) -> tuple[dict
     """How the answer is paged, by its fields."""
     answer = operation["responses"].get("200", {}).get("content", {}).get("application/json", {})
     fields: dict[str, Any] = resolve(answer.get("schema", {}), schemas).get("properties", {})
-    if not {"next", "previous", "results"} <= fields.keys():
+    names = paging_names(fields)
+    if not names:
         return ()
-    return _BY_NUMBER if "total_count" in fields else _BY_OFFSET
+    return _BY_NUMBER if "page" in names else _BY_OFFSET

@@ -1,8 +1,9 @@
 """Webhooks of a project over HTTP."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 from uuid import UUID
 
 from litestar import Controller, delete, get, patch, post
@@ -16,6 +17,10 @@ from fanion.projects.api import FormerValidS
 from fanion.projects.model import FORMER_VALID_S, Level, UserSummary
 from fanion.projects.request import ManagementRequest, scoped
 from fanion.rest.ids import ObjectId
+from fanion.rest.known_names import (
+    MAINTAINED_OF_WEBHOOK,
+    UNSUPPORTED_OF_WEBHOOK,
+)
 from fanion.rest.page import Paged
 from fanion.webhooks.addresses import refusal
 from fanion.webhooks.messages import EVENT_TYPES, EventType
@@ -29,13 +34,19 @@ Url = Annotated[
 Events = Annotated[list[EventType], Meta(description="What it is sent; one type at least.")]
 
 
-class NewWebhook(Struct, kw_only=True):
+class NewWebhook(Struct, kw_only=True, forbid_unknown_fields=True):
+    also_known: ClassVar[frozenset[str]] = MAINTAINED_OF_WEBHOOK
+    unsupported: ClassVar[Mapping[str, str]] = UNSUPPORTED_OF_WEBHOOK
+
     url: Url
     events: Events | UnsetType = UNSET
     active: bool = True
 
 
-class WebhookChanges(Struct, kw_only=True, omit_defaults=True):
+class WebhookChanges(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    also_known: ClassVar[frozenset[str]] = MAINTAINED_OF_WEBHOOK
+    unsupported: ClassVar[Mapping[str, str]] = UNSUPPORTED_OF_WEBHOOK
+
     url: Url | UnsetType = UNSET
     events: Events | UnsetType = UNSET
     active: bool | UnsetType = UNSET
@@ -58,7 +69,7 @@ class WebhookBody(Struct, kw_only=True):
     updated_at: datetime
 
 
-class SecretRotation(Struct, kw_only=True):
+class SecretRotation(Struct, kw_only=True, forbid_unknown_fields=True):
     former_valid_s: FormerValidS = FORMER_VALID_S
 
 
