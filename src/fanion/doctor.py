@@ -25,6 +25,7 @@ from fanion.events.event import EventStoreUnavailable
 from fanion.events.store import open_events
 from fanion.flags.refused_store import Refused, refused_flags
 from fanion.forwarded import TrustedProxies, shown
+from fanion.insights.refused_store import refused_insights
 from fanion.proxies import ignored_headers
 from fanion.running_server import RunningServer, find_server
 from fanion.server.probes import State
@@ -32,7 +33,7 @@ from fanion.server.probes import State
 DISK_FREE_BYTES_MIN = 2 * 1024**3
 # A clock before this version was made is wrong, and would misplace every event.
 CLOCK_MIN = datetime(2026, 1, 1, tzinfo=UTC)
-REFUSED_TOLD_MAX = 20  # of stored flags, and of cohorts
+REFUSED_TOLD_MAX = 20  # of stored flags, cohorts, and insights
 _LIBRARIES = ("chdb-core", "httptools", "litestar", "sqlalchemy")
 
 
@@ -61,6 +62,7 @@ async def examine(settings: Settings, now: datetime) -> list[Finding]:
         await _checked("records store", _records, settings),
         await _checked("flags", _flags, settings),
         await _checked("cohorts", _cohorts, settings),
+        await _checked("insights", _insights, settings),
         await _checked("event store", partial(_events, server), settings),
     ]
 
@@ -223,6 +225,11 @@ async def _of_current(
         await records.close()
 
 
+async def _insights(settings: Settings) -> Finding:
+    """With dashboards."""
+    return await _of_current(settings, "insights", _refused_insights)
+
+
 async def _refused_flags(records: Records) -> Finding:
     return flags_finding(await refused_flags(records))
 
@@ -239,6 +246,12 @@ def flags_finding(refused: Sequence[Refused]) -> Finding:
 def cohorts_finding(refused: Sequence[RefusedCohort]) -> Finding:
     told = [f"project {one.project_id}, {one.id} ({one.name}): {one.why}" for one in refused]
     return _refused("cohorts", told)
+
+
+async def _refused_insights(records: Records) -> Finding:
+    found = await refused_insights(records)
+    told = [f"project {one.project_id}, {one.what} {one.id}: {one.why}" for one in found]
+    return _refused("insights", told)
 
 
 def _refused(what: str, told: Sequence[str]) -> Finding:

@@ -248,7 +248,7 @@ FAULTS: list[tuple[Json, str]] = [
     ),
     (
         {"insights": [{"short_id": "x", "filters": {"insight": "TRENDS", "interval": "aeon"}}]},
-        'insight x: interval: "aeon" is not a valid choice.',
+        'insight x: interval: "aeon" is not a valid choice. Allowed are: day, hour, month, week.',
     ),
     (
         {"dashboards": [{"key": "d", "tiles": [{"insight": "x"}]}]},
@@ -267,7 +267,7 @@ FAULTS: list[tuple[Json, str]] = [
     ),
     (
         {"dashboards": [{"key": "d", "filters": {"date_from": "never"}}]},
-        "dashboard d: date_from: Invalid date: never",
+        "dashboard d: filters__date_from: Invalid date: never",
     ),
     (
         {"event_definitions": [{"name": "e", "hidden": True, "verified": True}]},
@@ -301,7 +301,7 @@ def test_criteria_are_checked_as_the_api_does() -> None:
 def test_what_the_project_has_is_not_checked_again() -> None:
     odd = {"key": "vip", "filters": all_of({"type": "odd"}), "groups": [{"odd": 1}]}
     document = normalised(read(cohorts=[odd]))
-    kept = Kept({}, {"vip": document.cohorts[0]})
+    kept = Kept({}, {"vip": document.cohorts[0]}, {}, {})
 
     assert list(faults(document, kept)) == []
     assert len(list(faults(document))) == 1

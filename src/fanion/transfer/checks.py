@@ -16,9 +16,8 @@ from fanion.flags.rollback import check_conditions
 from fanion.flags.rules import check_filters, check_key
 from fanion.flags.stored_parts import same
 from fanion.insights.access import RESTRICTION_LEVELS
-from fanion.insights.ranges import parse_bound
+from fanion.insights.question_rules import check_dashboard_filters, check_question
 from fanion.insights.store import TILES_MAX
-from fanion.insights.trends import parse_trends
 from fanion.projects.roles import folded
 from fanion.rest.tags import normal_tags
 from fanion.transfer.document import (
@@ -48,13 +47,20 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """By key what the project has: what a document has in common with it is not checked again."""
+    """What the project has: what a document has in common with it is not checked again.
+
+    flags, cohorts: by key
+    insights:       their filters, by short id
+    dashboards:     their filters, by key
+    """
 
     flags: Mapping[str, FlagEntry]
     cohorts: Mapping[str, CohortEntry]
+    insights: Mapping[str, Mapping[str, Any]]
+    dashboards: Mapping[str, Mapping[str, Any]]
 
 
-NOTHING_KEPT = Kept({}, {})
+NOTHING_KEPT = Kept({}, {}, {}, {})
 
 
 def normalised(document: Document) -> Document:
@@ -94,10 +100,11 @@ def faults(document: Document, kept: Kept = NOTHING_KEPT) -> Iterator[Fault]:
         )
         yield from _fault("cohorts", place, cohort, check)
     for place, insight in enumerate(document.insights):
-        yield from _fault("insights", place, insight, lambda one: _check_insight(one, ids))
+        yield from _fault("insights", place, insight, lambda one: _check_insight(one, ids, kept))
     shown = {one.short_id for one in document.insights}
     for place, dashboard in enumerate(document.dashboards):
-        yield from _fault("dashboards", place, dashboard, lambda one: _check_dashboard(one, shown))
+        check = partial(_check_dashboard, insights=shown, kept=kept)
+        yield from _fault("dashboards", place, dashboard, check)
     known = {one.key for one in document.dashboards}
     rounds = looping_flags(document.flags, ids)
     for place, flag in enumerate(document.flags):
@@ -244,19 +251,18 @@ def _check_cohort(
         check_groups(groups)
 
 
-def _check_insight(insight: InsightEntry, ids: Ids) -> None:
+def _check_insight(insight: InsightEntry, ids: Ids, kept: Kept) -> None:
     """As the API does: trends that can never be calculated are refused, other kinds are kept."""
     filters = with_field("filters", lambda: numbered(insight.filters, ids))
-    kind = filters.get("insight")
-    if isinstance(kind, str) and kind.upper() == "TRENDS":
-        parse_trends(filters)
+    if not same(kept.insights.get(insight.short_id), insight.filters):
+        check_question(filters)
 
 
-def _check_dashboard(dashboard: DashboardEntry, insights: set[str]) -> None:
+def _check_dashboard(dashboard: DashboardEntry, insights: set[str], kept: Kept) -> None:
     if dashboard.restriction_level not in RESTRICTION_LEVELS:
         raise ValueError(f"restriction_level: must be one of {RESTRICTION_LEVELS}")
-    for name in ("date_from", "date_to"):
-        parse_bound(dashboard.filters.get(name), name)
+    if not same(kept.dashboards.get(dashboard.key), dashboard.filters):
+        check_dashboard_filters(dashboard.filters)
     shown = [tile.insight for tile in dashboard.tiles]
     if len(shown) > TILES_MAX:
         raise ValueError(f"tiles: a dashboard has {TILES_MAX} at most")

@@ -29,7 +29,7 @@ from fanion.transfer.matching import matched_keys
 from fanion.transfer.outcome import Outcome, Report, untold
 from fanion.transfer.reading_store import read_project
 from fanion.transfer.roles_import_store import import_roles
-from fanion.transfer.stored import cohort_entry, flag_entry, names_of
+from fanion.transfer.stored import cohort_entry, flag_entry, insight_entry, names_of
 from fanion.transfer.target import Target
 
 # A document of another installation may hold one fault a thousand times.
@@ -94,6 +94,12 @@ def _kept(connection: Connection, author: Author, document: Document) -> Kept:
     return Kept(
         {one.key: flag_entry(one, names, keys) for one in stored.flags},
         {one.key: one for one in cohorts},
+        {one.short_id: insight_entry(one, names).filters for one in stored.insights},
+        {
+            keys.dashboards[one.id]: one.filters
+            for one in stored.own_dashboards
+            if one.id in keys.dashboards
+        },
     )
 
 
