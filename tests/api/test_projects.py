@@ -222,7 +222,7 @@ LONG = invalid("max_length", "Ensure this field has no more than 200 characters.
             {"name": "x", "timezone": "Mars/Base"},
             invalid(
                 "invalid_choice",
-                '"Mars/Base" is not a valid choice. Did you mean "Antarctica/Casey"?',
+                '"Mars/Base" is not a valid choice. The nearest known name is "Mexico/BajaNorte".',
                 "timezone",
             ),
         ),

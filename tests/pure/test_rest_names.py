@@ -6,11 +6,13 @@ import pytest
 
 from fanion.errors import Invalid
 from fanion.rest.names import (
+    COMPARED_MAX,
     NAME_CHARS_MAX,
     require_known,
     require_known_query,
     require_only,
     require_supported,
+    suggestion,
 )
 
 FEW = {"groups", "payloads"}
@@ -37,6 +39,13 @@ def test_a_long_name_is_cut_before_it_is_compared() -> None:
         require_known(["x" * 1_000_000], FEW)
 
     assert refused.value.attr == "x" * NAME_CHARS_MAX + "…"
+
+
+def test_of_many_names_those_with_the_same_first_letter_are_compared() -> None:
+    many = {f"{letter}_{number}" for letter in "ab" for number in range(COMPARED_MAX)}
+
+    assert suggestion("a-77", many) == 'Did you mean "a_77"?'
+    assert suggestion("zzz", many) == 'The nearest known name is "a_99".'
 
 
 def test_some_query_parameters_are_known_everywhere() -> None:
