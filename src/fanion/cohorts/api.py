@@ -85,7 +85,7 @@ class Cohorts:
 class CohortsApi(Controller):
     path = "/api/projects/{project_id:str}/cohorts"
     tags = ("Cohorts",)
-    opt = scoped("cohort", strict_query=True)
+    opt = scoped("cohort")
 
     @get("/", summary="List cohorts")
     async def cohorts(

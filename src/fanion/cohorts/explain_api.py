@@ -43,7 +43,7 @@ PREVIEW_SECONDS_MAX = 20
 class CohortExplanationsApi(Controller):
     path = "/api/projects/{project_id:str}/cohorts"
     tags = ("Cohorts",)
-    opt = scoped("cohort", strict_query=True)
+    opt = scoped("cohort")
 
     @get("/{cohort_id:str}/explain", summary="How a cohort is calculated")
     async def explain(

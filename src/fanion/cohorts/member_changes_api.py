@@ -41,7 +41,7 @@ class Removed(Struct, kw_only=True):
 class CohortMemberChangesApi(Controller):
     path = "/api/projects/{project_id:str}/cohorts/{cohort_id:str}"
     tags = ("Cohorts",)
-    opt = scoped("cohort", strict_query=True)
+    opt = scoped("cohort")
 
     @patch("/add_persons_to_static_cohort", summary="Add persons to a static cohort")
     async def add(

@@ -46,7 +46,7 @@ CSV = "text/csv"
 class CohortMembersApi(Controller):
     path = "/api/projects/{project_id:str}/cohorts/{cohort_id:str}/persons"
     tags = ("Cohorts",)
-    opt = scoped("cohort", strict_query=True)
+    opt = scoped("cohort")
 
     @get("/", summary="List the members of a cohort", operation_class=answers("text/csv"))
     async def persons(
