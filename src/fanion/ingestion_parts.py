@@ -15,7 +15,7 @@ from fanion.ingest.consumer import Consumer
 from fanion.ingest.people import RecentPersons
 from fanion.ingest.prepared import ProjectRules, rules_of
 from fanion.ingest.preparer_process import Preparer
-from fanion.ingest.store import HISTORICAL, IngestStore
+from fanion.ingest.store import HISTORICAL, LIVE, IngestStore
 from fanion.log.port import AcceptLog, Backlog
 from fanion.metrics import Metrics
 from fanion.projects.directory import Projects
@@ -51,7 +51,7 @@ class Ingestion:
                 self.log,
                 IngestStore(
                     self.records,
-                    HISTORICAL if historical else "live",
+                    HISTORICAL if historical else LIVE,
                     holder,
                     self.recent,
                     self.properties,

@@ -113,3 +113,40 @@ def test_forgetting_leaves_nothing() -> None:
 
     assert recent.find(1, ["ann"]) == ({}, ["ann"])
     assert recent.same({"ann": (again := person(1))}) == {"ann": again}
+
+
+def test_one_that_another_server_has_changed_is_let_go_and_the_others_stay() -> None:
+    recent = RecentPersons()
+    ann, bob = person(1), person(2)
+    recent.keep(1, {"ann": ann, "ann@example.com": ann, "bob": bob})
+
+    recent.let_go(1, {"ann": ann, "bob": bob}, {(1, 1)})
+
+    assert recent.find(1, ["ann", "bob"]) == ({"bob": bob}, ["ann"])
+    assert recent.same({"ann": (again := person(1))}) == {"ann": again}
+
+
+def test_one_that_was_let_go_by_one_id_does_not_come_back_by_another() -> None:
+    recent = RecentPersons()
+    ann, changed = person(1), person(1, plan="pro")
+    changed.version = 3
+    recent.keep(1, {"ann": ann, "ann@example.com": ann})
+    recent.let_go(1, {"ann": ann}, {(1, 1)})
+    recent.keep(1, recent.same({"ann": changed}))
+
+    # As met by the other id, and then found to be changed too.
+    recent.let_go(1, {"ann@example.com": ann}, {(1, 1)})
+    again = person(1, plan="pro")
+    again.version = 3
+
+    assert recent.find(1, ["ann", "ann@example.com"]) == ({"ann": changed}, ["ann@example.com"])
+    assert recent.same({"ann@example.com": again})["ann@example.com"] is changed
+
+
+def test_a_newer_version_that_was_read_is_not_replaced_by_what_is_known() -> None:
+    recent = RecentPersons()
+    recent.keep(1, {"ann": person(1)})
+    changed = person(1, plan="pro")
+    changed.version = 3
+
+    assert recent.same({"ann@example.com": changed})["ann@example.com"] is changed

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from itertools import chain, islice, zip_longest
@@ -27,15 +28,23 @@ from fanion.ingest.repetitions_store import Repetitions
 from fanion.ingest.resolve import Known, Resolution
 from fanion.ingest.retry_consumer import LOOK_EVERY_S, Retries, error_text, first_error
 from fanion.ingest.run import PreparedRun, count_items, without_duplicates
-from fanion.ingest.store import Begun, IngestStore, NotOurs, Written
+from fanion.ingest.store import RENEW_EVERY, Begun, IngestStore, NotOurs, Written
 from fanion.log.port import AcceptLog, Entry
 from fanion.metrics import Metrics
+from fanion.persons.store import PersonsChanged
 
 # How often a server that does not ingest looks whether it should.
 STAND_BY_S = 1.0
+# So often persons of a run may be changed by other servers while it is stored; then it is taken in
+# halves, each of which has fewer persons and ends sooner.
+CONFLICTS_MAX = 3
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)  # when nothing was accepted
 
 _T = TypeVar("_T")
+
+
+class Contended(Exception):
+    """Other servers change persons of a run again and again while it is stored."""
 
 
 class Consumer:
@@ -94,6 +103,7 @@ class Consumer:
         self._stopping = asyncio.Event()
         self.position = 0
         self._begun: Begun | None = None
+        self._renew_at = LONG_AGO
 
     async def run(self) -> None:
         """Until `stop`; the run in hand is finished then."""
@@ -124,6 +134,7 @@ class Consumer:
                 if stopping.done():
                     return
                 if not self.historical:
+                    await self._renew()
                     await self._retries.look()
                 if not coming.done():
                     continue
@@ -134,6 +145,13 @@ class Consumer:
                 await self._rest(stopping, started, entries[0].envelope.received_at)
         finally:
             self.intake.end()
+
+    async def _renew(self) -> None:
+        """Where another server would take over from one that is silent. raises: NotOurs"""
+        now = self._now()
+        if self._store.is_shared and now >= self._renew_at:
+            await self._patience.until_done(lambda: self._store.renew(now))
+            self._renew_at = now + RENEW_EVERY
 
     async def _rest(self, stopping: asyncio.Task[bool], started: float, oldest: datetime) -> None:
         ended = monotonic()
@@ -166,9 +184,8 @@ class Consumer:
             return
         try:
             run = await self._without_repetitions(entries, prepared)
-            stored = await self._patience.until_done(
-                lambda: self._in_turn(lambda: self._store_run(run))
-            )
+            store = self._attempts(partial(self._store_run, run, None), divisible=len(entries) > 1)
+            stored = await self._patience.until_done(store)
         except NotOurs:
             raise
         except Exception as error:
@@ -206,8 +223,8 @@ class Consumer:
             after = None if following is None else Begun(entry.id, following.start)
             try:
                 run = await self._new_in_piece(piece, earlier)
-                store = partial(self._store_run, run, after)
-                await self._patience.until_done(partial(self._in_turn, store))
+                store = self._attempts(partial(self._store_run, run, after))
+                await self._patience.until_done(store)
                 await self._repetitions.remember(run)
             except NotOurs:
                 raise
@@ -237,6 +254,28 @@ class Consumer:
                 return run
         return await self._repetitions.left_out(await self.intake.prepared(entries))
 
+    def _attempts(
+        self, store: Callable[[int], Awaitable[_T]], *, divisible: bool = False
+    ) -> Callable[[], Awaitable[_T]]:
+        """To be called until it is done. raises: Contended when halves of it may be easier to store
+
+        store: is given how often persons were changed under it: its events may be of other persons
+               now, so that its blocks must not pass for those that are stored
+        """
+        conflicts = 0
+
+        async def attempt() -> _T:
+            nonlocal conflicts
+            try:
+                return await self._in_turn(partial(store, conflicts))
+            except PersonsChanged:
+                conflicts += 1
+                if divisible and conflicts >= CONFLICTS_MAX:
+                    raise Contended from None
+                raise
+
+        return attempt
+
     async def _in_turn(self, store: Callable[[], Awaitable[_T]]) -> _T:
         async with self._turn:
             try:
@@ -246,17 +285,18 @@ class Consumer:
                 self._store.recent.forget()
                 raise
 
-    async def _store_run(self, run: PreparedRun, begun: Begun | None = None) -> bool:
+    async def _store_run(self, run: PreparedRun, begun: Begun | None, conflicts: int) -> bool:
         """False when it has to be prepared again, now that the stores were read.
 
-        begun: as of `IngestStore.writing`
+        begun:     as of `IngestStore.writing`
+        conflicts: as of `_attempts`
         """
         started = perf_counter()
         await self._store.claim(self.position, run.last, self._now())
         resolutions = await self._resolutions(run)
         if not all(one.is_as_brought for one in resolutions):
             return False
-        token = _token(self._store.consumer, run, resolutions)
+        token = _token(self._store.consumer, run, resolutions, conflicts)
         async with insertion(self._events, token) as inserting:
             blocks = _blocks(run, resolutions)
             while block := await asyncio.to_thread(next, blocks, None):
@@ -281,13 +321,19 @@ class Consumer:
         named = run.named.items()
         stored = {key: await self._events.existing(key, uuids) for key, uuids in named if uuids}
         fresh = without_duplicates(run, stored)
-        await self._in_turn(lambda: self._settle(letter, fresh))
+        settle = self._attempts(partial(self._settle, letter, fresh))
+        for _ in range(CONFLICTS_MAX - 1):
+            with suppress(PersonsChanged):
+                await settle()
+                break
+        else:  # if it is in vain again, the letter waits for the next look
+            await settle()
         await self._repetitions.remember(fresh)
 
-    async def _settle(self, letter: MarkedLetter, run: PreparedRun) -> None:
+    async def _settle(self, letter: MarkedLetter, run: PreparedRun, conflicts: int) -> None:
         started = perf_counter()
         resolutions = await self._resolutions(run)
-        token = _token(self._store.consumer, run, resolutions)
+        token = _token(self._store.consumer, run, resolutions, conflicts)
         blocks = await asyncio.to_thread(tuple, _blocks(run, resolutions))
         written = await self._written(resolutions)
         version = max(self.position, run.last)
@@ -354,17 +400,20 @@ class Consumer:
         )
 
 
-def _token(consumer: str, run: PreparedRun, resolutions: Sequence[Resolution]) -> str:
+def _token(
+    consumer: str, run: PreparedRun, resolutions: Sequence[Resolution], conflicts: int
+) -> str:
     """The same for the same run. Its places in the log alone would not do: a log that was
     begun anew counts from 1 again, and its first events would pass for repetitions. Nor must
     fewer events, because a person was deleted meanwhile, pass for a repetition of all. What was
-    made ahead comes to other blocks."""
+    made ahead comes to other blocks; so does what is resolved anew after a conflict."""
     events = sum(len(one.arrived) for one in resolutions)
     first = next((one for one in resolutions if one.arrived), None)
     place = f"{first.project_id}-{first.arrived[0].prepared.uuid}" if first is not None else ""
     made = BLOCKS_VERSION if run.ahead is None else f"{BLOCKS_VERSION}a"
     last = f"{run.last}+{run.start}" if run.start else f"{run.last}"
-    return f"{consumer}-{run.first}-{last}-{place}-{events}-{made}"
+    anew = f"-{conflicts}" if conflicts else ""
+    return f"{consumer}-{run.first}-{last}-{place}-{events}-{made}{anew}"
 
 
 def _resolutions(run: PreparedRun, known: Mapping[int, Known]) -> list[Resolution]:

@@ -1,6 +1,6 @@
 """The persons of recent runs, so that a run reads only those that it meets for the first time."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from weakref import WeakValueDictionary
 
@@ -13,8 +13,8 @@ BYTES_MAX = 128 * 2**20
 
 
 class RecentPersons:
-    """True as long as nobody else changes persons: whoever does, or fails to write what was
-    applied to them, must forget them."""
+    """What this process changes of persons it drops here, and it forgets all of them when what was
+    applied to them could not be written. What another server changes shows in the version."""
 
     def __init__(
         self, distinct_ids_max: int = DISTINCT_IDS_MAX, bytes_max: int = BYTES_MAX
@@ -38,12 +38,14 @@ class RecentPersons:
         return known, [name for name in distinct_ids if name not in known]
 
     def same(self, read: Mapping[str, PersonState]) -> dict[str, PersonState]:
-        """The states just read, those of persons that are known replaced by what is known."""
-        by_id = self._by_id
-        return {
-            name: person if person.id is None else by_id.get(person.id, person)
-            for name, person in read.items()
-        }
+        """The states just read, those of persons that are known replaced by what is known, unless
+        that is of another version: then another server has changed the person."""
+        found: dict[str, PersonState] = {}
+        for name, person in read.items():
+            known = None if person.id is None else self._by_id.get(person.id)
+            is_same = known is not None and known.version == person.version
+            found[name] = known if known is not None and is_same else person
+        return found
 
     def keep(self, project_id: int, owners: Mapping[str, PersonState]) -> None:
         """owners: by distinct id, as they were written"""
@@ -81,6 +83,24 @@ class RecentPersons:
             if distinct_id in persons:
                 self._remove(persons, distinct_id)
         self._by_id.pop(person_id, None)
+
+    def let_go(
+        self,
+        project_id: int,
+        persons: Mapping[str, PersonState],
+        changed: Collection[tuple[int | None, int]],
+    ) -> None:
+        """Persons that another server has changed. One that is remembered by a further distinct id
+        is found to be changed when it is met by that.
+
+        persons: as `find` gave them; changed: number and version of what is true no more
+        """
+        remembered = self._persons.get(project_id, {})
+        for name, person in persons.items():
+            if (person.id, person.version) in changed:
+                self._remove(remembered, name)
+                if person.id is not None and self._by_id.get(person.id) is person:
+                    del self._by_id[person.id]
 
     def heed_deletions(self, floors: Mapping[int, int]) -> None:
         """floors: by project, a number that moves when a person is deleted, whoever does it"""

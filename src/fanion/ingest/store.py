@@ -28,7 +28,13 @@ from fanion.ingest.prepared import Arrived
 from fanion.ingest.resolve import Known, Resolved, distinct_ids, identified_groups
 from fanion.log.port import Entry
 from fanion.persons.erasure_store import load_erasures, load_floors
-from fanion.persons.store import load_states, overridden, write_changes
+from fanion.persons.store import (
+    changed_persons,
+    load_states,
+    overridden,
+    require_current,
+    write_changes,
+)
 from fanion.persons.waiting_identities_store import adopt_waiting
 from fanion.projects.flag_version_store import move_flag_version
 from fanion.properties.size import Allowance
@@ -36,10 +42,12 @@ from fanion.webhooks.announcements_store import count_captured
 
 # A server that is silent for so long has died; another one goes on with its log.
 HELD = timedelta(seconds=15)
+RENEW_EVERY = HELD / 3  # while nothing comes; each run renews it too
 # Of the properties of persons and groups that a run reads. Small events can name large persons:
 # 2,000 of half a MB in one request would be read, changed and written at once.
 READ_BYTES_MAX = 256 * 2**20
-HISTORICAL = "historical"  # the consumer of imports
+LIVE, HISTORICAL = "live", "historical"  # the consumers of live events and of imports
+LANES = (HISTORICAL, LIVE)  # in the order in which their rows are locked
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -105,13 +113,24 @@ class IngestStore:
     read_bytes_max: int = READ_BYTES_MAX
 
     @property
+    def is_shared(self) -> bool:
+        """Whether other servers change persons too, of which the memory here is not told."""
+        return self.records.dialect == "postgresql"
+
+    @property
     def letters(self) -> DeadLetters:
         return DeadLetters(self.records)
 
     async def take(self, now: datetime) -> Position:
-        """Become the one that ingests, and learn where to go on. raises: NotOurs"""
+        """Become the one that ingests, of all lanes: a merge in one changes whose the events of the
+        other are. Learn where to go on with this one. raises: NotOurs"""
         async with self.records.write() as connection:
             return await connection.run_sync(_take, self.consumer, self.holder, now)
+
+    async def renew(self, now: datetime) -> None:
+        """Go on to be the one that ingests, although nothing comes. raises: NotOurs"""
+        async with self.records.write() as connection:
+            await connection.run_sync(_hold, self._at(0, now))
 
     async def release(self, now: datetime) -> None:
         """Let another server go on at once."""
@@ -132,10 +151,13 @@ class IngestStore:
         raises: TooMuchAtOnce, when a run must be taken in parts
         """
         self.properties.refresh(now)
+        names = {project_id: distinct_ids(events) for project_id, events in arrived.items()}
         async with self.records.read() as connection:
+            if self.is_shared:
+                await connection.run_sync(_let_go_of_changed, self.recent, names)
             allowance = Allowance(self.read_bytes_max)
             return await connection.run_sync(
-                _known, arrived, self.recent, self.properties, allowance
+                _known, arrived, names, self.recent, self.properties, allowance
             )
 
     async def overrides(self, resolved: Resolved) -> dict[UUID, UUID]:
@@ -163,12 +185,14 @@ class IngestStore:
         tally:          of all items of the run, for the ledger
         position, done: the last ids of the run before and of this one
         begun:          after a piece that is not the last of its envelope: the position stays
-        raises:         NotOurs
+        raises:         NotOurs, PersonsChanged
         """
         async with self.records.write() as connection:
             stand = self._at(position, now)
-            write = partial(_write, stand=stand, written=written, tally=tally, begun=begun)
-            async with _beside(connection, partial(write, done=done)) as statements:
+            write = partial(
+                _write, stand=stand, written=written, tally=tally, done=done, begun=begun
+            )
+            async with _beside(connection, self._checked(written, write)) as statements:
                 yield statements
         self._keep(written)
 
@@ -183,14 +207,14 @@ class IngestStore:
     ) -> AsyncGenerator[None]:
         """The same for a dead letter, whose row goes; the position stays.
 
-        raises: NotOurs, LetterGone, both before the body begins
+        raises: NotOurs, LetterGone, both before the body begins; PersonsChanged
         """
         async with self.records.write() as connection:
             await connection.run_sync(_hold, self._at(position, now))
             tally = joined(tally, await connection.run_sync(take_out, letter))
             version = max(position, letter.entry.id)
             write = partial(_write_parts, written=written, tally=tally, version=version, now=now)
-            async with _beside(connection, write):
+            async with _beside(connection, self._checked(written, write)):
                 yield
         self._keep(written)
 
@@ -210,6 +234,17 @@ class IngestStore:
         """
         async with self.records.write() as connection:
             await connection.run_sync(_bury, self._at(position, now), entry, items, error, begun)
+
+    def _checked(
+        self, written: Sequence[Written], write: Callable[[Connection], None]
+    ) -> Callable[[Connection], None]:
+        """First, whether the persons that were used are still as they were read."""
+
+        def checked(connection: Connection) -> None:
+            require_current(connection, _only_used(written))
+            write(connection)
+
+        return checked if self.is_shared else write
 
     def _keep(self, written: Sequence[Written]) -> None:
         for part in written:
@@ -231,12 +266,19 @@ class _Stand:
 
 
 def _take(connection: Connection, consumer: str, holder: str, now: datetime) -> Position:
-    row = _locked(connection, consumer)
-    if row is None:
-        row = _begin(connection, consumer)
-    if row.holder != holder and row.held_until > now:
-        raise NotOurs(f"{row.holder} ingests until {row.held_until.isoformat()}")
-    connection.execute(_of(consumer).values(holder=holder, held_until=now + HELD))
+    """The lease is held for as long as it is held for any lane: one of them may be idle."""
+    rows = _locked(connection)
+    if len(rows) < len(LANES):
+        rows = _begin(connection)
+    for row in rows.values():
+        if row.holder != holder and row.held_until > now:
+            raise NotOurs(f"{row.holder} ingests until {row.held_until.isoformat()}")
+    connection.execute(
+        update(log_positions)
+        .where(log_positions.c.consumer.in_(LANES))
+        .values(holder=holder, held_until=now + HELD)
+    )
+    row = rows[consumer]
     begun = connection.execute(
         select(log_positions).where(log_positions.c.consumer == consumer + BEGUN)
     ).first()
@@ -245,20 +287,32 @@ def _take(connection: Connection, consumer: str, holder: str, now: datetime) -> 
     return Position(row.position, row.claimed, Begun(begun.position, begun.claimed))
 
 
-def _begin(connection: Connection, consumer: str) -> Row[Any]:
+def _begin(connection: Connection) -> dict[str, Row[Any]]:
     statement = upsert(connection.dialect, log_positions).values(
-        consumer=consumer, position=0, claimed=0, holder="", held_until=_LONG_AGO
+        [
+            {
+                "consumer": consumer,
+                "position": 0,
+                "claimed": 0,
+                "holder": "",
+                "held_until": _LONG_AGO,
+            }
+            for consumer in LANES
+        ]
     )
     connection.execute(statement.on_conflict_do_nothing())
-    row = _locked(connection, consumer)
-    assert row is not None
-    return row
+    return _locked(connection)
 
 
-def _locked(connection: Connection, consumer: str) -> Row[Any] | None:
-    """The row, which nobody else may change before this transaction ends."""
-    wanted = select(log_positions).where(log_positions.c.consumer == consumer).with_for_update()
-    return connection.execute(wanted).first()
+def _locked(connection: Connection) -> dict[str, Row[Any]]:
+    """The rows of the lanes, which no other server may change before this transaction ends."""
+    wanted = (
+        select(log_positions)
+        .where(log_positions.c.consumer.in_(LANES))
+        .order_by(log_positions.c.consumer)
+        .with_for_update()
+    )
+    return {row.consumer: row for row in connection.execute(wanted)}
 
 
 def _of(consumer: str) -> Update:
@@ -277,9 +331,39 @@ def _move(connection: Connection, stand: _Stand, position: int, claimed: int) ->
         raise NotOurs(f"the position is no longer {stand.position}")
 
 
+def _let_go_of_changed(
+    connection: Connection, recent: RecentPersons, names: Mapping[int, Sequence[str]]
+) -> None:
+    """What is remembered under these distinct ids, and has been changed by another server."""
+    remembered = {project_id: recent.find(project_id, ids)[0] for project_id, ids in names.items()}
+    used = {
+        (person.id, person.version)
+        for persons in remembered.values()
+        for person in persons.values()
+        if person.id is not None
+    }
+    changed = changed_persons(connection, used)
+    if changed:
+        for project_id, persons in remembered.items():
+            recent.let_go(project_id, persons, changed)
+
+
+def _only_used(written: Sequence[Written]) -> dict[int, int]:
+    """Number → version of the stored persons whose events are in a run that does not change them;
+    the others are looked at when they are locked."""
+    found: dict[int, int] = {}
+    for part in written:
+        changed = part.resolved.persons.expected
+        for person in part.resolved.owners.values():
+            if person.id is not None and person.id not in changed:
+                found[person.id] = person.version
+    return found
+
+
 def _known(
     connection: Connection,
     arrived: Mapping[int, Sequence[Arrived]],
+    names: Mapping[int, Sequence[str]],
     recent: RecentPersons,
     properties: KnownProperties,
     allowance: Allowance,
@@ -289,7 +373,7 @@ def _known(
     erasures = load_erasures(connection, list(floors)) if floors else {}
     found: dict[int, Known] = {}
     for project_id, events in arrived.items():
-        persons, unread = recent.find(project_id, distinct_ids(events))
+        persons, unread = recent.find(project_id, names[project_id])
         read = load_states(connection, project_id, unread, allowance)
         types = load_types(connection, project_id)
         found[project_id] = Known(
@@ -320,7 +404,7 @@ async def _beside(
 
 
 def _hold(connection: Connection, stand: _Stand) -> None:
-    """Only the holder may change persons, whichever entry it is about."""
+    """Only the holder may change persons, whichever entry it is about; wherever it stands."""
     mine = _of(stand.consumer).where(log_positions.c.holder == stand.holder)
     if connection.execute(mine.values(held_until=stand.now + HELD)).rowcount != 1:
         raise NotOurs("another server ingests")

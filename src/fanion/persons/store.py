@@ -17,6 +17,7 @@ from sqlalchemy import (
     delete,
     func,
     select,
+    text,
     type_coerce,
 )
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -115,6 +116,16 @@ _VERSIONS = (
     .where(_person.id.in_(bindparam("persons", expanding=True)))
     .order_by(_person.id)
     .with_for_update()
+)
+# One round trip and an index, whatever the number: 20 ms for 25,000 persons. PostgreSQL alone has
+# several servers.
+_CHANGED = text(
+    """
+  SELECT used.id, used.version
+    FROM UNNEST(CAST(:ids AS bigint[]), CAST(:versions AS bigint[])) AS used (id, version)
+    LEFT JOIN persons ON persons.id = used.id
+   WHERE persons.version IS DISTINCT FROM used.version
+"""
 )
 _CREATED = ("project_id", "uuid", "properties", "is_identified", "created_at", "version", "email")
 _UPDATED = ("id", "properties", "is_identified", "created_at", "version", "email")
@@ -223,6 +234,29 @@ def require_unchanged(connection: Connection, expected: Mapping[int, int]) -> No
         versions = connection.execute(_VERSIONS, {"persons": ids})
         if {row.id: row.version for row in versions} != {one: expected[one] for one in ids}:
             raise PersonsChanged("persons were changed since they were read")
+
+
+def require_current(connection: Connection, used: Mapping[int, int]) -> None:
+    """Look, without a lock, whether these persons still have the versions: nothing is written of
+    them, and what another server changes from now on comes after. PostgreSQL only.
+
+    used:   number → version
+    raises: PersonsChanged
+    """
+    if changed_persons(connection, used.items()):
+        raise PersonsChanged("persons were changed since they were read")
+
+
+def changed_persons(
+    connection: Connection, used: Collection[tuple[int, int]]
+) -> set[tuple[int, int]]:
+    """Those of (number, version) of which there is another version, or no person any more.
+    PostgreSQL only."""
+    if not used:
+        return set()
+    ids, versions = map(list, zip(*used, strict=True))
+    rows = connection.execute(_CHANGED, {"ids": ids, "versions": versions})
+    return {(row.id, row.version) for row in rows}
 
 
 def _row(project_id: int, person: PersonState) -> tuple[Any, ...]:
