@@ -31,7 +31,8 @@ BEGIN
   FOR found IN
     SELECT oid FROM pg_class
      WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace
-       AND relname <> 'alembic_version' AND pg_relation_size(oid) > 0
+       AND relname NOT IN ('alembic_version', 'schema_compatibility')
+       AND pg_relation_size(oid) > 0
   LOOP
     EXECUTE format('DELETE FROM %s', found);
   END LOOP;

@@ -21,6 +21,7 @@ from fanion.data_folder import (
 )
 from fanion.db.engine import Records, RecordsUnavailable, open_records
 from fanion.db.migrate import schema_is_current
+from fanion.errors import SchemaTooNew
 from fanion.events.event import EventStoreUnavailable
 from fanion.events.store import open_events
 from fanion.flags.refused_store import Refused, refused_flags
@@ -177,6 +178,8 @@ async def _checked(
 ) -> Finding:
     try:
         return await check(settings)
+    except SchemaTooNew as error:
+        return Finding(what, False, str(error))
     except (RecordsUnavailable, EventStoreUnavailable, OSError, ValueError) as error:
         advice = "Check that it runs, its URL, and that no other process holds the data folder."
         return Finding(what, False, str(error), advice)

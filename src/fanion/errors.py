@@ -1,4 +1,5 @@
-"""Everything a client can be told, with its status, type and code."""
+"""Everything a client can be told, with its status, type and code, and what an operator is told at
+the start, whichever store it is about."""
 
 from collections.abc import Iterable
 from typing import ClassVar
@@ -222,3 +223,21 @@ class Unavailable(AppError):
 
     def headers(self) -> tuple[tuple[str, str], ...]:
         return (("retry-after", str(self.retry_after_s)),)
+
+
+class SchemaTooNew(Exception):
+    """A store was changed by a newer version of this program, in a way that this one does not
+    understand.
+
+    store:   "records" or "events"
+    found:   the schema that the store has
+    oldest:  the oldest schema whose program may still use it; None when none but its own may
+    known:   this program's
+    """
+
+    def __init__(self, store: str, found: str, oldest: str | None, known: str) -> None:
+        super().__init__(
+            f"the {store} have schema {found}, for programs of schema {oldest or found} and newer; "
+            f"this program knows {known}. Start the newer version, or restore what was backed up "
+            "before the upgrade."
+        )

@@ -19,7 +19,7 @@ from fanion.config import Settings, SettingsError, read_settings
 from fanion.data_folder import DataFolderTaken, NoDataFolder, require_records
 from fanion.db.engine import Records, RecordsUnavailable, open_records
 from fanion.db.migrate import migrate as migrate_records
-from fanion.errors import AppError
+from fanion.errors import AppError, SchemaTooNew
 from fanion.events.event import EventStoreUnavailable
 from fanion.geoip import GeoIpUnreadable
 from fanion.server.serve import PortTaken
@@ -65,7 +65,7 @@ def with_records(
 def run(work: Coroutine[Any, Any, T]) -> T:
     try:
         return uvloop.run(work)
-    except (PortTaken, DataFolderTaken, NoDataFolder, GeoIpUnreadable) as error:
+    except (PortTaken, DataFolderTaken, NoDataFolder, GeoIpUnreadable, SchemaTooNew) as error:
         refuse(str(error))
     except AppError as error:
         refuse(error.detail)

@@ -3,24 +3,27 @@
 import asyncio
 import sqlite3
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 
+import asyncpg
 import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from alembic.util import CommandError
-from sqlalchemy import Connection, select, text
+from sqlalchemy import Connection, delete, insert, select, text
 
 from fanion.db.connect import parse_url
 from fanion.db.engine import open_records
 from fanion.db.migrate import FOLDER, NEWEST, _engine, migrate, schema_is_current
-from fanion.db.tables import metadata, personal_api_keys
-from fanion.db.upgrade import config_of
+from fanion.db.tables import metadata, personal_api_keys, schema_compatibility
+from fanion.db.upgrade import config_of, oldest_program
 from fanion.db.webhook_tables import webhooks
+from fanion.errors import SchemaTooNew
 from fanion.projects.secret_key_store import SecretKeyOwner, SecretKeyStore
 from fanion.projects.store import ProjectStore
+from tests.awaited import until_soon
 from tests.conftest import ENGINES
 from tests.postgres import Postgres
 
@@ -63,25 +66,110 @@ async def test_the_schema_is_current_only_after_migrating(empty_url: str) -> Non
     assert (before, after) == (False, True)
 
 
-async def test_a_schema_of_a_later_version_is_not_current(empty_url: str) -> None:
-    await migrate(empty_url)
-    records = await open_records(empty_url)
+async def bring_to_a_later_schema(url: str, oldest_program: str | None) -> None:
+    """As a later version would. oldest_program: None when it does not say which goes on with it"""
+    await migrate(url)
+    records = await open_records(url)
     async with records.write() as connection:
         await connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+        if oldest_program is not None:
+            mark = insert(schema_compatibility).values(
+                revision="9999", oldest_program=oldest_program
+            )
+            await connection.execute(delete(schema_compatibility))
+            await connection.execute(mark)
     await records.close()
+
+
+@pytest.mark.parametrize("oldest_program", ["0001", NEWEST])
+async def test_a_later_schema_that_is_marked_as_compatible_is_left_as_it_is(
+    empty_url: str, oldest_program: str
+) -> None:
+    await bring_to_a_later_schema(empty_url, oldest_program)
+
+    await migrate(empty_url)
+
+    assert await schema_is_current(empty_url)
+    records = await open_records(empty_url)
+    [version] = await records.fetch(text("SELECT version_num FROM alembic_version"))
+    await records.close()
+    assert version.version_num == "9999"
+
+
+@pytest.mark.parametrize(
+    ("oldest_program", "told"), [(None, "9999"), ("9999", "9999"), ("9990", "9990")]
+)
+async def test_a_later_schema_of_which_nothing_else_is_said_is_refused(
+    empty_url: str, oldest_program: str | None, told: str
+) -> None:
+    await bring_to_a_later_schema(empty_url, oldest_program)
 
     assert not await schema_is_current(empty_url)
-
-
-async def test_a_schema_of_a_later_version_is_refused(empty_url: str) -> None:
-    await migrate(empty_url)
-    records = await open_records(empty_url)
-    async with records.write() as connection:
-        await connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
-    await records.close()
-
-    with pytest.raises(CommandError, match="9999"):
+    with pytest.raises(SchemaTooNew) as refused:
         await migrate(empty_url)
+    assert str(refused.value) == (
+        f"the records have schema 9999, for programs of schema {told} and newer; this program "
+        f"knows {NEWEST}. Start the newer version, or restore what was backed up before the "
+        "upgrade."
+    )
+
+
+async def test_a_server_that_waits_for_another_one_to_migrate_sees_what_that_has_done(
+    postgres: Postgres,
+) -> None:
+    """The other one is of a later version, with which this one may go on."""
+    name = await postgres.create_database()
+    url = postgres.url(name)
+    other = await asyncpg.connect(url)
+    transaction = other.transaction()
+    await transaction.start()
+    await other.execute("SELECT pg_advisory_xact_lock(7238414921)")
+
+    migrating = asyncio.create_task(migrate(url))
+    await until_soon(partial(_is_waiting, postgres, name), "it does not wait")
+    await other.execute("CREATE TABLE alembic_version (version_num VARCHAR(32))")
+    await other.execute("INSERT INTO alembic_version VALUES ('9999')")
+    await other.execute("CREATE TABLE schema_compatibility (revision TEXT, oldest_program TEXT)")
+    await other.execute(f"INSERT INTO schema_compatibility VALUES ('9999', '{NEWEST}')")
+    await transaction.commit()
+    await migrating
+
+    tables = await other.fetchval("SELECT COUNT(*) FROM pg_tables WHERE schemaname = 'public'")
+    await other.close()
+    await postgres.drop_database(name)
+    assert tables == 2
+
+
+async def _is_waiting(postgres: Postgres, database: str) -> bool:
+    connection = await asyncpg.connect(postgres.url("postgres"))
+    try:
+        waiting: bool = await connection.fetchval(
+            "SELECT COUNT(*) > 0 FROM pg_stat_activity "
+            "WHERE datname = $1 AND wait_event = 'advisory'",
+            database,
+        )
+    finally:
+        await connection.close()
+    return waiting
+
+
+async def test_migrating_notes_which_programs_may_use_the_schema(empty_url: str) -> None:
+    await migrate(empty_url)
+
+    records = await open_records(empty_url)
+    marks = await records.fetch(select(schema_compatibility))
+    await records.close()
+    assert [(mark.revision, mark.oldest_program) for mark in marks] == [(NEWEST, oldest_program())]
+
+
+def test_each_migration_since_then_says_which_programs_go_on() -> None:
+    revisions = list(ScriptDirectory(str(FOLDER)).walk_revisions())
+    known = {one.revision for one in revisions}
+
+    for one in revisions:
+        if one.revision >= "0005":
+            assert one.module.oldest_program in known
+            assert "0005" <= one.module.oldest_program <= one.revision
 
 
 async def test_servers_that_start_together_migrate_once(empty_url: str) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from sqlalchemy import URL, Connection, inspect, text
+from sqlalchemy import URL, Connection, inspect, select, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from fanion.db.connect import (
@@ -14,6 +14,8 @@ from fanion.db.connect import (
     postgres_engine,
     sqlite_engine,
 )
+from fanion.db.tables import schema_compatibility
+from fanion.errors import SchemaTooNew
 
 FOLDER = Path(__file__).parent / "migrations"
 # Revisions are numbered, and so are the names of their files.
@@ -27,32 +29,63 @@ Told = Callable[[int, int], None]
 
 
 async def migrate(url: str, told: Told | None = None) -> None:
-    """Apply what is missing, in one transaction; servers that start together wait in line.
+    """Apply what is missing, in one transaction; servers that start together wait in line. A newer
+    schema that is marked as compatible with this program stays as it is.
 
     told:   is told after each migration how many have been applied, of how many that were missing
-    raises: RecordsUnavailable; ValueError as open_records does
+    raises: RecordsUnavailable, SchemaTooNew; ValueError as open_records does
     """
     engine = _engine(parse_url(url))
     try:
         async with connected(engine) as connection, connection.begin():
-            if await connection.run_sync(_applied) == {NEWEST}:
+            if await connection.run_sync(_is_current):
                 return
             if engine.dialect.name == "postgresql":
                 await connection.execute(text("SET LOCAL statement_timeout = 0"))
                 await connection.execute(_LOCK)
+                if await connection.run_sync(_is_current):  # another one has done it meanwhile
+                    return
             await connection.run_sync(partial(_upgrade, told=told))
     finally:
         await engine.dispose()
 
 
 async def schema_is_current(url: str) -> bool:
-    """Whether every migration of this version, and none of a later one, has been applied."""
+    """Whether every migration of this version has been applied, and none of a later one unless that
+    is marked as compatible with it."""
     engine = _engine(parse_url(url))
     try:
         async with connected(engine) as connection:
-            return await connection.run_sync(_applied) == {NEWEST}
+            return await connection.run_sync(_is_current)
+    except SchemaTooNew:
+        return False
     finally:
         await engine.dispose()
+
+
+def _is_current(connection: Connection) -> bool:
+    """False for one that is to be brought up to date. raises: SchemaTooNew"""
+    applied = _applied(connection)
+    if applied == {NEWEST}:
+        return True
+    newer = max(applied, default="")
+    if newer <= NEWEST:
+        return False
+    oldest = _oldest_program(connection, newer)
+    if oldest is None or oldest > NEWEST:
+        raise SchemaTooNew("records", newer, oldest, NEWEST)
+    return True
+
+
+def _oldest_program(connection: Connection, revision: str) -> str | None:
+    """None when nobody has said so of this revision."""
+    if not inspect(connection).has_table(schema_compatibility.name):
+        return None
+    marks = schema_compatibility.c
+    oldest: str | None = connection.scalar(
+        select(marks.oldest_program).where(marks.revision == revision)
+    )
+    return oldest
 
 
 def _engine(url: URL) -> AsyncEngine:

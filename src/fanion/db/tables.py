@@ -218,6 +218,15 @@ flag_versions = Table(
     Column("version", BigInteger, nullable=False),
 )
 
+# Of the revision to which the schema was brought last: the program that knows the fewest revisions
+# and works with it all the same. What an older program goes by when it meets a newer schema.
+schema_compatibility = Table(
+    "schema_compatibility",
+    metadata,
+    Column("revision", String(32), primary_key=True),
+    Column("oldest_program", String(32), nullable=False),
+)
+
 # How far ingestion has come in the accept log, written with what it made of the entries.
 # `claimed` is the last id of the run in hand: a repeat after a crash takes the same run.
 # Of several servers the `holder` ingests; another may take over at `held_until`.

@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 from time import perf_counter
@@ -14,8 +15,15 @@ from clickhouse_connect import get_client
 from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.exceptions import ClickHouseError
 
+from fanion.errors import SchemaTooNew
 from fanion.events.event import EventRejected, EventStoreUnavailable, StatementFailed
-from fanion.events.schema import MIGRATIONS, SCHEMA_VERSIONS, SESSION_SETTINGS
+from fanion.events.schema import (
+    MIGRATIONS,
+    OLDEST_PROGRAM,
+    SCHEMA_COMPATIBILITY,
+    SCHEMA_VERSIONS,
+    SESSION_SETTINGS,
+)
 
 INSERT_LANES = 1  # two shared the same cores and merged more parts: no gain on 2 cores
 READ_LANES = 2
@@ -24,6 +32,7 @@ READ_SPILL_BYTES = READ_MEMORY_BYTES_MAX // 4
 READ_SECONDS_MAX = 30
 CONNECT_SECONDS_MAX = 5
 ANSWER_SECONDS_MAX = 120
+PROBE_SECONDS_MAX = 5  # for the first answer, without which no more is asked
 
 # The engine's own caches are meant for a machine of its own (5 GB each).
 EMBEDDED_OPTIONS: Final = {
@@ -62,28 +71,75 @@ READ_VERSION = "SELECT max(version) FROM schema_version"
 
 WRITE_VERSION = "INSERT INTO schema_version (version) SELECT {version:UInt32}"
 
+# 0 when nobody has said so of this version.
+READ_OLDEST_PROGRAM = """
+  SELECT max(oldest_program)
+    FROM schema_compatibility
+   WHERE version = {version:UInt32}
+"""
 
-def open_lanes(url: str) -> "tuple[Lanes, Lanes]":
-    """Connect, migrate, and return the lanes for inserts and for reads.
+WRITE_OLDEST_PROGRAM = """
+  INSERT INTO schema_compatibility (version, oldest_program)
+  SELECT {version:UInt32}, {oldest:UInt32}
+"""
 
-    raises: EventStoreUnavailable, in one line
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """Where the events are.
+
+    connect: makes a client
+    where:   for messages
+    probe:   fails soon when nothing answers; None where that needs no time of its own
     """
+
+    connect: Callable[[], Client]
+    where: str
+    probe: Callable[[], None] | None = None
+
+
+def engine_at(url: str) -> Engine:
+    """raises: EventStoreUnavailable, in one line"""
     try:
-        connect, where = _connector(url)
+        return _engine(url)
     except ValueError as error:
         raise EventStoreUnavailable(f"the events URL is not usable: {error}") from None
+
+
+def open_clients(engine: Engine) -> "tuple[list[Client], list[Client]]":
+    """Connect, migrate, and return the clients for inserts and for reads.
+
+    raises: EventStoreUnavailable, in one line; SchemaTooNew
+    """
     clients: list[Client] = []
     try:
-        clients.append(connect())
+        if engine.probe is not None:
+            engine.probe()
+        clients.append(engine.connect())
         _migrate(clients[0])
-        clients.extend(connect() for _ in range(INSERT_LANES + READ_LANES - 1))
+        clients.extend(engine.connect() for _ in range(INSERT_LANES + READ_LANES - 1))
         for client in clients[INSERT_LANES:]:
             _limit(client, READ_SETTINGS)
-    except (ClickHouseError, OSError, EventStoreUnavailable) as error:
-        for client in clients:
-            client.close()
-        raise EventStoreUnavailable(f"{where} cannot be opened: {_line(error)}") from None
-    return Lanes("insert", clients[:INSERT_LANES]), Lanes("read", clients[INSERT_LANES:])
+    except (ClickHouseError, OSError) as error:
+        _close(clients)
+        raise EventStoreUnavailable(f"{engine.where} cannot be opened: {_line(error)}") from None
+    except SchemaTooNew:
+        _close(clients)
+        raise
+    return clients[:INSERT_LANES], clients[INSERT_LANES:]
+
+
+def open_lanes(url: str) -> "tuple[Lanes, Lanes]":
+    """For inserts and for reads. raises: as `open_clients`"""
+    inserts, reads = Lanes("insert"), Lanes("read")
+    for lanes, clients in zip((inserts, reads), open_clients(engine_at(url)), strict=True):
+        lanes.open(clients)
+    return inserts, reads
+
+
+def _close(clients: Sequence[Client]) -> None:
+    for client in clients:
+        client.close()
 
 
 def read_rows(client: Client, statement: str, parameters: Mapping[str, Any]) -> Rows:
@@ -101,15 +157,22 @@ def _limit(client: Client, settings: Mapping[str, int]) -> None:
 class Lanes:
     """Threads of their own, each call with a client that no other call is using."""
 
-    def __init__(self, name: str, clients: Sequence[Client]) -> None:
-        self._clients = clients
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._clients: Sequence[Client] = ()
         self._free: SimpleQueue[Client] = SimpleQueue()
-        for client in clients:
-            self._free.put(client)
-        self._threads = ThreadPoolExecutor(len(clients), thread_name_prefix=f"events-{name}")
+        self._threads: ThreadPoolExecutor | None = None
         self.took: Callable[[float], None] | None = None
 
+    def open(self, clients: Sequence[Client]) -> None:
+        self._clients = clients
+        for client in clients:
+            self._free.put(client)
+        self._threads = ThreadPoolExecutor(len(clients), thread_name_prefix=f"events-{self._name}")
+
     async def run(self, work: Callable[..., _T], *arguments: Any) -> _T:
+        if self._threads is None:
+            raise EventStoreUnavailable("the event store is not open yet")
         try:
             running = self._threads.submit(self._with_client, work, arguments)
         except RuntimeError:
@@ -133,9 +196,9 @@ class Lanes:
             self._free.put(client)
 
     def close(self) -> None:
-        self._threads.shutdown(wait=True)
-        for client in self._clients:
-            client.close()
+        if self._threads is not None:
+            self._threads.shutdown(wait=True)
+        _close(self._clients)
 
 
 def _told(error: ClickHouseError) -> EventRejected | EventStoreUnavailable:
@@ -151,7 +214,7 @@ def _line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
 
 
-def _connector(url: str) -> tuple[Callable[[], Client], str]:
+def _engine(url: str) -> Engine:
     parts = urlsplit(url)
     if parts.scheme == "chdb":
         return _embedded(parts)
@@ -160,7 +223,7 @@ def _connector(url: str) -> tuple[Callable[[], Client], str]:
     raise ValueError("it must begin with chdb:/// or clickhouse://")
 
 
-def _embedded(parts: SplitResult) -> tuple[Callable[[], Client], str]:
+def _embedded(parts: SplitResult) -> Engine:
     if parts.netloc or not parts.path.startswith("/"):
         raise ValueError("chdb:// needs an absolute folder, as in chdb:///var/lib/fanion/events")
     folder = Path(unquote(parts.path))
@@ -179,15 +242,15 @@ def _embedded(parts: SplitResult) -> tuple[Callable[[], Client], str]:
         client.database = database
         return client
 
-    return connect, f"the event store in {folder} (one process at a time)"
+    return Engine(connect, f"the event store in {folder} (one process at a time)")
 
 
-def _server(parts: SplitResult, *, secure: bool) -> tuple[Callable[[], Client], str]:
+def _server(parts: SplitResult, *, secure: bool) -> Engine:
     if not parts.hostname:
         raise ValueError("clickhouse:// needs a host")
     database = unquote(parts.path.strip("/")) or "default"
 
-    def connect() -> Client:
+    def connect(answer_s: int = ANSWER_SECONDS_MAX) -> Client:
         return get_client(
             host=parts.hostname,
             port=parts.port or (8443 if secure else 8123),
@@ -197,21 +260,35 @@ def _server(parts: SplitResult, *, secure: bool) -> tuple[Callable[[], Client], 
             secure=secure,
             settings=dict(SESSION_SETTINGS),
             connect_timeout=CONNECT_SECONDS_MAX,
-            send_receive_timeout=ANSWER_SECONDS_MAX,
+            send_receive_timeout=answer_s,
             autogenerate_session_id=False,
             form_encode_query_params=True,
         )
 
-    return connect, f"the event store at {parts.hostname}, database {database},"
+    def probe() -> None:
+        connect(PROBE_SECONDS_MAX).close()
+
+    return Engine(connect, f"the event store at {parts.hostname}, database {database},", probe)
 
 
 def _migrate(client: Client) -> None:
+    """raises: SchemaTooNew"""
+    known = len(MIGRATIONS)
     client.command(SCHEMA_VERSIONS)
+    client.command(SCHEMA_COMPATIBILITY)
     [(done,)] = client.query(READ_VERSION).result_rows
-    if done > len(MIGRATIONS):
-        raise EventStoreUnavailable(
-            f"the event store has schema version {done}, this program knows {len(MIGRATIONS)}"
-        )
+    if done > known:
+        _require_compatible(client, done)
+    if done < known:
+        client.command(WRITE_OLDEST_PROGRAM, {"version": known, "oldest": OLDEST_PROGRAM})
     for version, statement in enumerate(MIGRATIONS[done:], start=done + 1):
         client.command(statement)
         client.command(WRITE_VERSION, {"version": version})
+
+
+def _require_compatible(client: Client, found: int) -> None:
+    """raises: SchemaTooNew"""
+    known = len(MIGRATIONS)
+    [(oldest,)] = client.query(READ_OLDEST_PROGRAM, {"version": found}).result_rows
+    if not 0 < oldest <= known:
+        raise SchemaTooNew("events", str(found), str(oldest or found), str(known))

@@ -29,6 +29,16 @@ SCHEMA_VERSIONS = """
   ORDER BY version
 """
 
+# Of each version to which a store was brought: the oldest one whose program goes on with it.
+SCHEMA_COMPATIBILITY = """
+  CREATE TABLE IF NOT EXISTS schema_compatibility (
+    version        UInt32,
+    oldest_program UInt32
+  )
+  ENGINE = MergeTree
+  ORDER BY version
+"""
+
 _EVENT_COLUMNS = """project_id  UInt64,
     uuid        UUID,
     event       LowCardinality(String),
@@ -167,6 +177,10 @@ MIGRATIONS: Final[tuple[str, ...]] = (
     COPY,
     _COPY_STORED,
 )
+
+# The oldest version of the schema whose program works with this one too. With a migration that does
+# more than add what older programs leave alone, raise it to the number of that migration.
+OLDEST_PROGRAM: Final = 7
 
 # The tables that hold events.
 EVENT_TABLES: Final = ("events", "events_by_distinct_id")

@@ -9,7 +9,7 @@ from uuid import UUID
 from clickhouse_connect.driver.client import Client
 
 from fanion.events.blocks import Batch, Block, encode
-from fanion.events.engine_store import Lanes, Rows, open_lanes, read_rows
+from fanion.events.engine_store import Lanes, Rows, engine_at, open_clients, read_rows
 from fanion.events.erasing_store import erase
 from fanion.events.erasure import Erasure
 from fanion.events.event import Event, EventQuery, Override, PersonRow
@@ -65,23 +65,40 @@ ORDER BY day
 async def open_events(url: str) -> "EventStore":
     """Open the store that the URL names and bring its tables up to date.
 
-    url:    chdb:///absolute/folder[?database=name], which one process at a time may open;
-            clickhouse://user:password@host:8123/database, or clickhouses:// (also
-            clickhouse+https://) for TLS; the port is the one of the HTTP interface
-    raises: EventStoreUnavailable, in one line
+    url:    as of `EventStore`
+    raises: as `EventStore.open`
     """
-    inserts, reads = await asyncio.to_thread(open_lanes, url)
-    return EventStore(inserts, reads)
+    store = EventStore(url)
+    await store.open()
+    return store
 
 
 class EventStore:
     """Every call is one question about one project. Threads are its own: inserts never wait
-    for reads. A call that is cancelled still ends in its thread."""
+    for reads. A call that is cancelled still ends in its thread.
 
-    def __init__(self, inserts: Lanes, reads: Lanes) -> None:
-        self._inserts = inserts
-        self._reads = reads
-        self._listing = Listing(reads)
+    url:    chdb:///absolute/folder[?database=name], which one process at a time may open;
+            clickhouse://user:password@host:8123/database, or clickhouses:// (also
+            clickhouse+https://) for TLS; the port is the one of the HTTP interface
+    opened: set once it was opened; until then every call raises EventStoreUnavailable
+    raises: EventStoreUnavailable, in one line, when the URL is none of these
+    """
+
+    def __init__(self, url: str) -> None:
+        self._engine = engine_at(url)
+        self._inserts, self._reads = Lanes("insert"), Lanes("read")
+        self._listing = Listing(self._reads)
+        self.opened = asyncio.Event()
+
+    async def open(self) -> None:
+        """Bring the tables up to date. May be tried again until it succeeds.
+
+        raises: EventStoreUnavailable, in one line; SchemaTooNew
+        """
+        inserts, reads = await asyncio.to_thread(open_clients, self._engine)
+        self._inserts.open(inserts)
+        self._reads.open(reads)
+        self.opened.set()
 
     def observe(self, took: Callable[[float], None]) -> None:
         """took: is told the seconds of each insert and each read from now on"""
