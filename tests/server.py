@@ -133,7 +133,9 @@ class RealServer:
             while time.monotonic() < give_up:
                 assert self.process.poll() is None, self.log_path.read_text()[-4000:]
                 try:
-                    if client.get(f"{self.url}/_ready").status_code == 200:
+                    answer = client.get(f"{self.url}/_ready")
+                    # It may be ready before the event store is open.
+                    if answer.is_success and set(answer.json()["checks"].values()) == {"ok"}:
                         return
                 except httpx.TransportError:
                     pass

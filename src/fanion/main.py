@@ -130,7 +130,8 @@ def _checks(
         try:
             await events.ping()
         except EventStoreUnavailable as error:
-            return Checked(State.UNREACHABLE, str(error))
+            # Capture and flags go on without it, on every server alike: none is better to ask.
+            return Checked(State.UNREACHABLE, str(error), is_needed=False)
         return OK
 
     async def accept_log() -> Checked:

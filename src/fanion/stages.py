@@ -15,6 +15,7 @@ from fanion.clock import utc_now
 from fanion.config import Settings
 from fanion.db.answering import until_records_answer
 from fanion.db.engine import RecordsUnavailable
+from fanion.events.event import EventStoreUnavailable
 from fanion.first_start import announcement, first_start
 from fanion.flag_parts import kept_flags
 from fanion.interpreter import collect_garbage
@@ -38,6 +39,14 @@ if TYPE_CHECKING:  # loaded while capture and flags are served
 # A store that needs longer, once all else is there, counts as down when flags were kept: they are
 # to be served two seconds after the start.
 ANSWER_S = 0.1
+# What the embedded engine takes in a large folder; a server that is silent for longer is served
+# without, until it answers.
+OPENING_S = 5.0
+OPEN_AGAIN_FIRST_S, OPEN_AGAIN_MAX_S = 0.5, 10.0
+WITHOUT_EVENTS = (
+    "The event store does not answer yet. Capture and flags are served; "
+    "events can be read, and are ingested, as soon as it does."
+)
 # Requests that the standby application has begun are answered by then.
 STANDBY_LINGER_S = 5.0
 
@@ -73,7 +82,7 @@ async def run_stages(start: Start, answering: "asyncio.Task[bool]") -> None:
             try:
                 opening = opening_application(start.settings, public, start.lines)
                 await start.http.show(opening)
-                async with _event_store(start.settings) as events:
+                async with _event_store(start) as events:
                     await _serve_everything(start, public, events)
             finally:
                 start.stop.set()
@@ -112,17 +121,61 @@ async def _stores_at_last(start: Start, opened: AsyncExitStack) -> PublicStores 
 
 
 @asynccontextmanager
-async def _event_store(settings: Settings) -> "AsyncGenerator[EventStore]":
-    """The embedded engine takes a second to open, without the interpreter: the rest of the
-    server is loaded meanwhile."""
-    await loaded("fanion.events.store")
-    from fanion.events.store import open_events
+async def _event_store(start: Start) -> "AsyncGenerator[EventStore]":
+    """Open, or soon: capture and flags, and the management of flags, are served without it.
 
-    events, _ = await asyncio.gather(open_events(settings.event_store_url), loaded("fanion.main"))
+    The embedded engine takes a second to open, without the interpreter: the rest of the server is
+    loaded meanwhile.
+
+    raises: EventStoreUnavailable when there can be none; SchemaTooNew
+    """
+    await loaded("fanion.events.store")
+    from fanion.events.store import EventStore
+
+    events, tried = EventStore(start.settings.event_store_url), asyncio.Event()
+    opening = asyncio.create_task(_open_at_last(events, tried))
+
+    def ended(_: "asyncio.Task[None]") -> None:
+        if not events.opened.is_set():
+            start.stop.set()
+
+    opening.add_done_callback(ended)
     try:
+        await asyncio.gather(loaded("fanion.main"), _tried(tried, start.stop))
+        if opening.done():
+            opening.result()
         yield events
+        if opening.done():
+            opening.result()
     finally:
+        opening.cancel()
+        await asyncio.gather(opening, return_exceptions=True)
         await events.close()
+
+
+async def _open_at_last(events: "EventStore", tried: asyncio.Event) -> None:
+    """tried: is set when it has been tried once. raises: SchemaTooNew"""
+    wait_s = OPEN_AGAIN_FIRST_S
+    while True:
+        try:
+            await events.open()
+            return
+        except EventStoreUnavailable as error:
+            structlog.get_logger().warning(
+                "event_store_not_open", reason=str(error), retry_s=wait_s
+            )
+        finally:
+            tried.set()
+        await asyncio.sleep(wait_s)
+        wait_s = min(wait_s * 2, OPEN_AGAIN_MAX_S)
+
+
+async def _tried(tried: asyncio.Event, stop: asyncio.Event) -> None:
+    """For OPENING_S at most."""
+    waiting = [asyncio.create_task(event.wait()) for event in (tried, stop)]
+    await asyncio.wait(waiting, timeout=OPENING_S, return_when=asyncio.FIRST_COMPLETED)
+    for one in waiting:
+        one.cancel()
 
 
 async def _serve_everything(start: Start, public: PublicParts, events: "EventStore") -> None:
@@ -132,13 +185,15 @@ async def _serve_everything(start: Start, public: PublicParts, events: "EventSto
     running = await asyncio.to_thread(build, start.settings, public, events, start.lines)
     collect_garbage()
     made = await first_start(public.records, public.flags.projects)
-    ingesting = asyncio.gather(*(consumer.run() for consumer in running.consumers))
+    ingesting = asyncio.create_task(_ingest(running, events))
     ingesting.add_done_callback(lambda _: start.stop.set())
     async with beside(*running.followers):
         try:
             await start.http.show(running.application)
             to_terminal = start.to_terminal
             start.announce(announcement(start.settings, made, to_terminal=to_terminal))
+            if not events.opened.is_set():
+                start.announce(WITHOUT_EVENTS)
             await loaded("fanion.fronts.running")
             from fanion.fronts.running import fronts
 
@@ -146,7 +201,15 @@ async def _serve_everything(start: Start, public: PublicParts, events: "EventSto
                 await start.http.ended()
         finally:
             start.stop.set()
+            if not events.opened.is_set():
+                ingesting.cancel()
             await _finish(start.settings, running, ingesting)
+
+
+async def _ingest(running: "Running", events: "EventStore") -> None:
+    """Another server goes on with the log, if it has the event store."""
+    await events.opened.wait()
+    await asyncio.gather(*(consumer.run() for consumer in running.consumers))
 
 
 async def _end_streams(stop: asyncio.Event, public: PublicParts) -> None:
@@ -160,9 +223,7 @@ async def _leave(standing_by: AsyncExitStack) -> None:
     await standing_by.aclose()
 
 
-async def _finish(
-    settings: Settings, running: "Running", ingesting: "asyncio.Future[list[None]]"
-) -> None:
+async def _finish(settings: Settings, running: "Running", ingesting: "asyncio.Task[None]") -> None:
     """Let the runs in hand end. What is not ingested lies in the log for the next start."""
     for consumer in running.consumers:
         consumer.stop()
@@ -170,5 +231,8 @@ async def _finish(
         await asyncio.wait_for(ingesting, settings.shutdown_s)
     except TimeoutError:
         structlog.get_logger().warning("ingestion_interrupted", after_s=settings.shutdown_s)
+    except asyncio.CancelledError:
+        if not ingesting.cancelled():  # but this one
+            raise
     if running.preparer is not None:
         await running.preparer.close()

@@ -24,10 +24,13 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """reason: for the operator alone"""
+    """reason: for the operator alone
+    is_needed: whether the server is not ready for requests unless the state is OK
+    """
 
     state: State
     reason: str = ""
+    is_needed: bool = True
 
 
 OK = Checked(State.OK)
@@ -47,9 +50,9 @@ class Probes:
         return json_response({"status": "ok"})
 
     async def ready(self, _: Request) -> Response:
-        """503 with the states while a store is out of reach or the log is full."""
+        """The states; 503 while a store is out of reach that is needed, or the log is full."""
         found = await self.check()
-        failing = any(checked.state != State.OK for checked in found.values())
+        failing = any(one.state != State.OK and one.is_needed for one in found.values())
         checks = {name: checked.state for name, checked in found.items()}
         status = "not ready" if failing else "ready"
         return json_response({"status": status, "checks": checks}, 503 if failing else 200)
