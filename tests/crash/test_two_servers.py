@@ -36,6 +36,7 @@ INGESTED = """
     FROM log_positions
    WHERE consumer = 'live'
 """
+IMPORTED = "SELECT position > 0 FROM log_positions WHERE consumer = 'historical'"
 
 
 @dataclass
@@ -116,11 +117,16 @@ def two(tmp_path: Path, postgres_url: str) -> Iterator[Two]:
 
 async def test_a_merge_of_an_import_counts_for_live_events(two: Two) -> None:
     """Live events go to one server and the import to the other one, which stood by."""
+    await two.capture(two.first, {"event": "early", "distinct_id": "y"})
+    await two.stored("early")
+    await two.let_imports_rest()
+    # If there is a server for live events and another one for imports, each knows by now.
+    await two.capture(two.second, {"event": "old", "distinct_id": "x"}, historical_migration=True)
+    await until_soon(lambda: two.shown(IMPORTED), "the import is not ingested")
     await two.capture(two.first, {"event": "seen p", "distinct_id": "p"})
     await two.capture(two.first, {"event": "seen q", "distinct_id": "q"})
     await two.stored("seen p")
     await two.stored("seen q")
-    await two.let_imports_rest()
 
     merge = {"event": "$identify", "distinct_id": "q", "properties": {"$anon_distinct_id": "p"}}
     await two.capture(two.second, merge, historical_migration=True)
