@@ -4,11 +4,11 @@ import re
 from typing import Any
 
 import pytest
-from fanion.cohorts.criteria_rules import check_criteria
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fanion.cohorts.behaviour import BEHAVIOURS
+from fanion.cohorts.criteria_rules import check_criteria
 from fanion.errors import Invalid
 from fanion.properties.filters import COHORT_TYPES
 from fanion.properties.operators import CRITERIA_OPERATORS

@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
-from fanion.insights.question_rules import check_question
 
 from fanion.errors import Invalid
+from fanion.insights.question_rules import check_question
 from fanion.insights.question_schema import EXAMPLES
 from fanion.properties.operators import ASKED, MEMBERSHIP
 from tests.pure.test_filter_schema import (
