@@ -217,6 +217,7 @@ async def endpoints(home: Home) -> list[Endpoint]:
     return [
         Endpoint(method.upper(), path, _address(home, path, operation))
         for path, item in schema["paths"].items()
+        if path.startswith("/api/")
         for method, operation in item.items()
     ]
 
@@ -342,7 +343,8 @@ async def test_everybody_does_with_what_is_there_as_they_may(
         Endpoint(method.upper(), path, path.format(**fixed, **things))
         for path, item in schema["paths"].items()
         for method in item
-        if _names(path) <= things.keys() | fixed.keys()
+        if path.startswith("/api/")
+        and _names(path) <= things.keys() | fixed.keys()
         and f"{method.upper()} {path}" not in LEFT_OUT
     ]
     known.sort(key=lambda endpoint: endpoint.method == "DELETE")

@@ -90,7 +90,7 @@ async def run(home: Home, command: str, places: dict[str, str]) -> httpx.Respons
             body = next(words)
         else:
             address = word
-    url = address.replace("{base_url}", BASE_URL).replace("@current", places["project_id"])
+    url = address.replace("@current", places["project_id"])
     for name, value in places.items():
         url = url.replace(f"{{{name}}}", value)
     assert "{" not in url
@@ -100,7 +100,7 @@ async def run(home: Home, command: str, places: dict[str, str]) -> httpx.Respons
 async def test_the_page_shows_a_command_for_every_public_endpoint(page: str) -> None:
     commands = [unescape(one) for one in _COMMAND.findall(page)]
 
-    shown = {one.rpartition("{base_url}")[2].partition("?")[0].rstrip("'") for one in commands}
+    shown = {one.rpartition(BASE_URL)[2].partition("?")[0].rstrip("'") for one in commands}
     wanted = {f"{path}/".replace("{key}", "new-checkout") for path in PUBLIC_OPERATIONS}
     assert wanted <= shown
     assert any("/feature_flags/" in path for path in shown)
@@ -143,7 +143,7 @@ async def test_a_public_endpoint_answers_as_it_is_shown(
     [command] = [
         one
         for one in map(unescape, _COMMAND.findall(page))
-        if re.search(rf"{{base_url}}{path.replace('{key}', 'new-checkout')}/['?]", one)
+        if re.search(rf"{BASE_URL}{path.replace('{key}', 'new-checkout')}/['?]", one)
     ]
 
     answer = await run(home, command, places)
@@ -174,7 +174,7 @@ async def test_a_public_endpoint_fails_in_the_common_shape(
 async def test_the_captured_examples_are_stored(home: Home, page: str) -> None:
     places = await objects(home)
     for command in map(unescape, _COMMAND.findall(page)):
-        if re.search(r"\{base_url\}/(capture|batch|engage|i)/", command):
+        if re.search(rf"{BASE_URL}/(capture|batch|engage|i)/", command):
             await run(home, command, places)
     await home.site.ingested()
 

@@ -63,7 +63,8 @@ async def organizations(home: Home, number: int) -> None:
 
 
 async def cohort(home: Home, *leaves: Json) -> int:
-    filters = {"properties": {"type": "AND", "values": [{"type": "AND", "values": list(leaves)}]}}
+    named = [{"operator": "exact", **leaf} for leaf in leaves]
+    filters = {"properties": {"type": "AND", "values": [{"type": "AND", "values": named}]}}
     answer = await home.api.post("/cohorts/", json={"name": "c", "filters": filters})
     assert answer.status_code == 201, answer.text
     cohort_id: int = answer.json()["id"]

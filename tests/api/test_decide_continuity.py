@@ -7,6 +7,7 @@ import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from sqlalchemy import select
 from fanion.db.engine import RecordsUnavailable
 from fanion.db.flag_tables import flag_continuity, waiting_identities
 from fanion.db.lookup import Lookup, LookupLimits
+from fanion.flags.breaker import Breaker
 from fanion.flags.continuity_store import IdentityKeeper, Keep
 from fanion.flags.request import FlagRequest
 from fanion.flags.subject import Subject
@@ -249,7 +251,10 @@ async def test_what_cannot_be_written_decides_the_one_answer(home: Home, flags: 
     evaluator = home.site.running.public.flags.evaluator
     limits = LookupLimits(timeout_s=5)
     readings = replace(
-        evaluator.readings, kept=Lookup(nothing_kept, limits), keeping=Lookup(fails, limits)
+        evaluator.readings,
+        kept=Lookup(nothing_kept, limits),
+        keeping=Lookup(fails, limits),
+        breaker=Breaker(monotonic),  # the server's own must not learn of this failure
     )
     asked = FlagRequest(Subject("other_id"), anon_distinct_id="example_id")
 

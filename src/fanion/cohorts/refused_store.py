@@ -29,11 +29,11 @@ class RefusedCohort:
 
 
 async def refused_cohorts(records: Records) -> Sequence[RefusedCohort]:
-    """Of every project, without deleted ones."""
+    """Of every project, without deleted ones and static ones, whose criteria nothing reads."""
     known: dict[int, set[int]] = {}
     statement = (
         select(_cohort.project_id, *CRITERIA)
-        .where(_cohort.deleted.is_(False))
+        .where(_cohort.deleted.is_(False), _cohort.is_static.is_(False))
         .order_by(_cohort.project_id, _cohort.id)
     )
     found: list[RefusedCohort] = []
@@ -54,12 +54,10 @@ def _why_refused(criteria: Criteria, known: Container[int]) -> str | None:
     sent = {
         "filters": criteria.filters or None,
         "groups": list(criteria.groups),
-        "is_static": criteria.is_static,
     }
     try:
         check_created(sent, with_file=False)
-        if not criteria.is_static:
-            require_cohorts(nested_ids(criteria.shown), known)
+        require_cohorts(nested_ids(criteria.shown), known)
     except Invalid as error:
         return f"{error.attr}: {error.detail}" if error.attr else error.detail
     return None

@@ -82,9 +82,14 @@ class Source:
                 raise SourceError(f"{problem}; given up after {TRIES_MAX} tries")
             await self.sleep(wait_s)
 
-    async def rows(self, path: str, query: Query = ()) -> AsyncIterator[Any]:
-        """The items of all pages of a list. raises: SourceError"""
-        asked, seen = (("limit", str(PAGE_ROWS)), *query), set[Query]()
+    async def rows(
+        self, path: str, query: Query = (), *, is_paged: bool = True
+    ) -> AsyncIterator[Any]:
+        """The items of all pages of a list. raises: SourceError
+
+        is_paged: the list takes `limit`
+        """
+        asked, seen = (("limit", str(PAGE_ROWS)), *query) if is_paged else query, set[Query]()
         for _ in range(PAGES_MAX):
             seen.add(asked)
             page = await self.get(path, asked)

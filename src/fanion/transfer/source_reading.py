@@ -88,7 +88,7 @@ class _Reading:
         return sorted(map(stored_cohort, found), key=lambda one: one.id)
 
     async def _group_types(self) -> Mapping[str, int]:
-        rows = await self._rows("/groups_types/")
+        rows = await self._rows("/groups_types/", is_paged=False)
         return group_types(read_each(GroupTypeBody, "group type", rows, self.report))
 
     async def _event_definitions(self) -> Any:
@@ -172,22 +172,23 @@ class _Reading:
     async def _required(self, path: str) -> list[Any]:
         return await self._all(self.source.of_project(path))
 
-    async def _rows(self, path: str) -> list[Any]:
-        return await self._tolerant(path.strip("/"), self.source.of_project(path))
+    async def _rows(self, path: str, *, is_paged: bool = True) -> list[Any]:
+        place = self.source.of_project(path)
+        return await self._tolerant(path.strip("/"), place, is_paged=is_paged)
 
-    async def _tolerant(self, what: str, path: str) -> list[Any]:
+    async def _tolerant(self, what: str, path: str, *, is_paged: bool = True) -> list[Any]:
         """Nothing, and said so, where the source does not tell it."""
         try:
-            return await self._all(path)
+            return await self._all(path, is_paged=is_paged)
         except SourceRefused as refusal:
             if refusal.status not in _WITHOUT:
                 raise
             self.report.skipped(what, "all of them", str(refusal))
             return []
 
-    async def _all(self, path: str) -> list[Any]:
+    async def _all(self, path: str, *, is_paged: bool = True) -> list[Any]:
         found = []
-        async for one in self.source.rows(path):
+        async for one in self.source.rows(path, is_paged=is_paged):
             found.append(one)
             self.told()
         return found
