@@ -63,12 +63,22 @@ async def organizations(home: Home, number: int) -> None:
 
 
 async def cohort(home: Home, *leaves: Json) -> int:
-    named = [{"operator": "exact", **leaf} for leaf in leaves]
-    filters = {"properties": {"type": "AND", "values": [{"type": "AND", "values": named}]}}
-    answer = await home.api.post("/cohorts/", json={"name": "c", "filters": filters})
+    answer = await home.api.post("/cohorts/", json={"name": "c", "filters": all_of(*leaves)})
     assert answer.status_code == 201, answer.text
     cohort_id: int = answer.json()["id"]
     return cohort_id
+
+
+async def older_cohort(home: Home, *leaves: Json) -> int:
+    """With what the API refuses today: comparisons with texts, conditions without an operator."""
+    answer = await home.api.post("/cohorts/", json={"name": "c"})
+    await home.store_cohort(answer.json(), filters=all_of(*leaves))
+    cohort_id: int = answer.json()["id"]
+    return cohort_id
+
+
+def all_of(*leaves: Json) -> Json:
+    return {"properties": {"type": "AND", "values": [{"type": "AND", "values": list(leaves)}]}}
 
 
 def in_cohort(cohort_id: int, **more: Any) -> Json:
@@ -320,7 +330,7 @@ async def test_persons_are_counted_as_flags_are_evaluated(home: Home) -> None:
     await varied(home)
 
     for number, leaf in enumerate(AS_FLAGS):
-        nested = in_cohort(await cohort(home, leaf))
+        nested = in_cohort(await older_cohort(home, leaf))
         for wanted in (leaf, nested):
             filters = {"groups": [{"properties": [wanted]}]}
             key = f"f{number}-{wanted['type']}"
