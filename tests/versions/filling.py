@@ -195,7 +195,7 @@ class Filling:
         self.send("PATCH", f"/feature_flags/{gone['id']}/", json={"name": "Half of them"})
         [seen] = self.send("GET", "/event_definitions/?search=seen")["results"]
         place = f"/event_definitions/{seen['id']}/"
-        self.send("PATCH", place, json={"tags": ["core"], "description": "A page was seen."})
+        self.send("PATCH", place, json={"tags": ["core"]})
         self.send("PATCH", f"{place}marks/", json={"verified": True})
 
     def _await_events(self, count: int) -> None:
