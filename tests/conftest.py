@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Generator, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from fanion.db.engine import Records, open_records
 from fanion.db.migrate import migrate
@@ -15,6 +16,10 @@ from tests.postgres import TEMPLATE, NoPostgres, Postgres, private_postgres
 
 # Fixtures of the whole session: the embedded event engine has one folder a process.
 __all__ = ["events", "project_id"]
+
+# How long an example takes says more of the machine than of the program.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 ENGINES = ("sqlite", "postgresql")
 # Folders of files that take long for their few tests.

@@ -125,7 +125,7 @@ TIMES = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     TIMES,
     st.integers(1, 7),
@@ -154,7 +154,7 @@ def test_every_event_is_handed_in_once_in_the_order_of_time(
     assert source.asked < 100 + 40 * len(events)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(TIMES, st.integers(0, 60))
 def test_a_copy_that_broke_off_goes_on_without_losing_any(micros: list[int], at: int) -> None:
     events = [event(n, FIRST + timedelta(microseconds=one)) for n, one in enumerate(micros)]

@@ -88,7 +88,7 @@ ITEMS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.lists(ITEMS, min_size=1, max_size=4), min_size=1, max_size=4))
 def test_what_comes_back_is_what_would_have_been_made_here(batches: list[list[Item]]) -> None:
     entries = [entry(number, *batch) for number, batch in enumerate(batches, 1)]

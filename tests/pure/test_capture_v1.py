@@ -171,6 +171,7 @@ def test_an_error_has_the_fields_of_the_protocol_beside_the_common_ones() -> Non
         ("BEARER   phc_1 ", "phc_1"),
         ("Bearer", ""),
         ("Basic phc_1", ""),
+        ("phc_1", "phc_1"),
         ("", ""),
     ],
 )

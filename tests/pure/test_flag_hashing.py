@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fanion.flags.definition import FlagRow, compile_flag
@@ -69,7 +69,6 @@ def test_a_bound_splits_digests_where_the_fraction_crosses_the_share(share: floa
             assert (digest < below(share)) == (fraction(digest) < share)
 
 
-@settings(deadline=None)
 @given(st.text(st.characters(codec=None)), st.floats(0, 1))
 def test_any_text_has_a_place_and_a_side_of_every_share(text: str, share: float) -> None:
     digest = sha1(text.encode("utf-8", "replace")).digest()

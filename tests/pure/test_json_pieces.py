@@ -42,7 +42,7 @@ def outcome(read: Any, text: bytes) -> Any:
         return error.status, error.code
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.sampled_from([16, 17, 31, 64, 500]), CLEAN | SPACED | ESCAPED | damaged() | RAW)
 @example(16, b'{"a":1,"a":[2],"b":{"a":NaN}}')
 @example(16, b'["\\ud83d\\ude00\\ud83d","\\\\ud83d\\\\","\\u00e9"]')

@@ -163,7 +163,7 @@ def test_a_body_in_any_encoding_is_read(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ENCODED)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(damage=damages())
 def test_a_damaged_body_is_ingested_or_refused(name: str, damage: Callable[[bytes], bytes]) -> None:
     body, headers, query = ENCODED[name]
@@ -177,7 +177,7 @@ def test_a_damaged_body_is_ingested_or_refused(name: str, damage: Callable[[byte
         ingested(capture)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(BATCHES)
 def test_any_items_are_ingested_dropped_or_refused(batch: list[Mapping[str, Any]]) -> None:
     raw = as_json({"api_key": "k", "batch": batch})
@@ -189,7 +189,7 @@ def test_any_items_are_ingested_dropped_or_refused(batch: list[Mapping[str, Any]
         assert run.events + sum(run.dropped.values()) == len(batch) == capture.items
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(BATCHES, HEADERS, HEADERS)
 def test_any_items_of_capture_v1_are_answered(
     batch: list[Mapping[str, Any]], sdk_info: str, sent_at: str

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fanion.properties.dates import Ago, parse_date, parse_date_value, parse_relative
@@ -88,7 +88,6 @@ def test_what_names_no_certain_day_is_not_a_date(text: str) -> None:
     assert parse_date(text) is None
 
 
-@settings(deadline=None)
 @given(st.text(max_size=80) | st.from_regex(r"[0-9]{1,14}[-/: TZ+0-9a-z]{0,20}"))
 def test_any_text_is_a_date_or_is_not(text: str) -> None:
     date = parse_date(text)
@@ -96,7 +95,6 @@ def test_any_text_is_a_date_or_is_not(text: str) -> None:
     assert date is None or date.tzinfo is not None
 
 
-@settings(deadline=None)
 @given(st.integers(0, 9_999), st.sampled_from("hdwmy"), st.datetimes(timezones=st.just(UTC)))
 def test_a_relative_date_never_lies_after_now(count: int, unit: str, now: datetime) -> None:
     ago = parse_relative(f"{count}{unit}")

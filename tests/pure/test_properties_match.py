@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fanion.properties.filters import Property, parse_leaf
@@ -79,7 +79,6 @@ def test_a_condition_matches_as_the_table_says(row: dict[str, Any]) -> None:
     assert matches(condition, properties) is row["matches"]
 
 
-@settings(deadline=None)
 @given(st.sampled_from(OPERATORS), JSON, JSON, st.booleans())
 def test_any_condition_answers_yes_or_no_for_any_property(
     operator: str, value: Any, held: Any, negation: bool
@@ -89,7 +88,6 @@ def test_any_condition_answers_yes_or_no_for_any_property(
     assert answer is True or answer is False
 
 
-@settings(deadline=None)
 @given(st.sampled_from(list(OPPOSITES)), JSON, JSON)
 def test_the_negative_operator_is_the_opposite(operator: str, value: Any, held: Any) -> None:
     assert matches(leaf(operator, value), {"p": held}) is not matches(
@@ -97,7 +95,6 @@ def test_the_negative_operator_is_the_opposite(operator: str, value: Any, held: 
     )
 
 
-@settings(deadline=None)
 @given(st.sampled_from(OPERATORS), JSON, JSON)
 def test_negation_inverts_the_result(operator: str, value: Any, held: Any) -> None:
     for properties in ({"p": held}, {}):

@@ -54,7 +54,7 @@ ENCODINGS = st.sampled_from(["", "gzip", "deflate", "zstd", "br", "lz64", "ident
 QUERIES = st.sampled_from(["", "compression=gzip", "compression=lz64", "_=17", "_=x", "%%%=%f"])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(WRAPPED, TYPES, ENCODINGS, QUERIES)
 def test_no_body_can_crash_the_reading(
     body: bytes, content_type: str, encoding: str, query: str
@@ -67,7 +67,7 @@ def test_no_body_can_crash_the_reading(
     assert 0 < len(form.json) <= BYTES_MAX
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(WRAPPED, TYPES, ENCODINGS, QUERIES)
 @example(b'{"api_key":"k","batch":[{"properties":{"a":1e999}}]}', "", "", "")
 def test_what_a_capture_keeps_can_be_read_again(
@@ -87,7 +87,6 @@ def test_what_a_capture_keeps_can_be_read_again(
         msgspec.json.encode(items)
 
 
-@settings(deadline=None)
 @given(st.binary() | JSON)
 def test_parsed_json_can_always_be_written_again(raw: bytes) -> None:
     try:
@@ -98,7 +97,6 @@ def test_parsed_json_can_always_be_written_again(raw: bytes) -> None:
     assert loads(msgspec.json.encode(value)) == value
 
 
-@settings(deadline=None)
 @given(st.text("ABCDEFGHabcdefgh0123456789+/ =", max_size=400))
 def test_lz64_never_outgrows_its_limit(text: str) -> None:
     try:

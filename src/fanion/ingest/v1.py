@@ -157,8 +157,9 @@ def _capture(request: Request, is_historical: bool, items_json: bytes, items: in
 
 def bearer_token(request: Request) -> str:
     """ "" when there is none; one without a scheme counts too"""
-    given: str = request.headers.get("authorization") or ""
-    return bearer_key(given) or given.strip()
+    given: str = (request.headers.get("authorization") or "").strip()
+    names_a_scheme = " " in given or given.lower() == "bearer"
+    return bearer_key(given) or ("" if names_a_scheme else given)
 
 
 def v1_answer(results: Mapping[str, Result]) -> bytes:
