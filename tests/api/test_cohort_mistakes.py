@@ -170,8 +170,14 @@ async def test_known_query_parameters_are_taken_everywhere(home: Home) -> None:
     ("query", "attr"),
     [
         ({"format": "xml"}, "format"),
-        ({"properties": '[{"key": "plan", "value": 1, "operater": "gt"}]'}, "properties"),
-        ({"properties": '[{"key": "plan", "value": 1, "operator": "less"}]'}, "properties"),
+        (
+            {"properties": '[{"key": "plan", "value": 1, "operater": "gt"}]'},
+            "properties__0__operater",
+        ),
+        (
+            {"properties": '[{"key": "plan", "value": 1, "operator": "less"}]'},
+            "properties__0__operator",
+        ),
     ],
 )
 async def test_members_are_asked_for_by_known_values(

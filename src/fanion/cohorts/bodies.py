@@ -18,6 +18,7 @@ from fanion.persons.api import PersonBody, shown
 from fanion.persons.store import Person
 from fanion.projects.model import UserSummary
 from fanion.rest.operations import FILE, TEXT, asks, takes
+from fanion.rest.question_names import OF_FILTERS
 
 DESCRIPTION_CHARS_MAX = 1000
 DISTINCT_IDS_MAX = 10
@@ -99,12 +100,8 @@ _PEOPLE = {
     "funnel_window_days": "From the first step to the last; 14 unless given.",
 }
 MADE_OF_PEOPLE = asks(_PEOPLE, _with_file(NewCohort))
-# Those that are known besides: whoever answers the question refuses what it cannot use of them.
-PARAMETERS_OF_PEOPLE = UNUSED_OF_PEOPLE.union(
-    _PEOPLE,
-    ("actions", "formula", "explicit_date", "exclusions", "display", "funnel_viz_type"),
-    ("funnel_order_type", "funnel_window_interval"),
-)
+# Those that are known besides: what answers the question refuses what it cannot use of them.
+PARAMETERS_OF_PEOPLE = OF_FILTERS.union(UNUSED_OF_PEOPLE, _PEOPLE)
 
 
 class CohortBody(Struct, kw_only=True):

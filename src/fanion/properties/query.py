@@ -3,27 +3,18 @@
 source: capture.md section 8
 """
 
-from collections.abc import Collection, Mapping
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from fanion.errors import Invalid
 from fanion.properties.condition_rules import check_comparison, check_names
 from fanion.properties.filters import Property, parse_leaves
-from fanion.properties.operators import COMPARISONS
 from fanion.rest.body import is_deep
-from fanion.rest.names import shortened, suggestion
 
 # Of one list; the statement's text grows with each.
 CONDITIONS_MAX: Final = 100
 _NAME: Final = "properties"
-_FIELDS: Final = frozenset(
-    {
-        *("key", "value", "operator", "type", "group_type_index", "negation"),
-        *("label", "cohort_name", "group_key_names"),
-    }
-)
 
 
 def read_conditions(text: str | None, of: str) -> tuple[Property, ...]:
@@ -42,8 +33,6 @@ def read_conditions(text: str | None, of: str) -> tuple[Property, ...]:
         if is_deep(raw):
             raise ValueError("nested too deeply")
         leaves = parse_leaves(raw)
-        for leaf in raw or ():
-            _check_words(leaf)
     except ValueError as error:
         raise Invalid(f"Properties cannot be read: {error}.", attr=_NAME) from None
     if len(leaves) > CONDITIONS_MAX:
@@ -55,17 +44,3 @@ def read_conditions(text: str | None, of: str) -> tuple[Property, ...]:
         check_names(leaf, f"{_NAME}__{place}")
         check_comparison(leaf, f"{_NAME}__{place}")
     return found
-
-
-def _check_words(leaf: Mapping[str, Any]) -> None:
-    """Names of fields, and the operator. raises: Invalid"""
-    for name in leaf:
-        _require_known("field", name, _FIELDS)
-    if leaf.get("operator") is not None:
-        _require_known("operator", leaf["operator"], COMPARISONS)
-
-
-def _require_known(what: str, word: str, known: Collection[str]) -> None:
-    if word not in known:
-        told = f'Unknown {what} "{shortened(word)}". {suggestion(word, known)}'
-        raise Invalid(told, attr=_NAME)
