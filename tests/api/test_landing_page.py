@@ -170,6 +170,19 @@ async def test_the_page_says_what_is_not_well(state: State, told: str) -> None:
     assert "healthy" not in texts(answer)
 
 
+async def test_the_page_is_as_ready_as_the_probe_without_the_event_store() -> None:
+    async def away() -> Checked:
+        return Checked(State.UNREACHABLE, is_needed=False)
+
+    page = LandingPage(Probes({"events": away}, Metrics(), refresh), BaseUrl(TrustedProxies()))
+
+    answer = await page.get(asked())
+    told = await page.get(asked(accept="application/json"))
+
+    assert "Ready for captures and flags: event store cannot be reached." in texts(answer)
+    assert b'"status":"ready","checks":{"events":"unreachable"}' in told.body
+
+
 async def test_a_store_that_hangs_does_not_hold_up_the_page() -> None:
     hanging = asyncio.Event()
 

@@ -4,7 +4,7 @@ management API manages, beside the fields of Fanion's own structs.
 `MAINTAINED_…` are ids, authors, times, counts and states: shown with a thing, sent back with it,
 and passed over. `UNSUPPORTED_…` would do something there and nothing here: they must ask for
 nothing (null, false or empty), and each is told with what to do instead. The names of flags stand
-in `flags.known_names`, those of an insight's question in `insights.known_names`.
+in `flags.known_names`, those of an insight's question in `rest.question_names`.
 
 source: PostHog's published schema, interface and clients, 2021 to 2026
 """

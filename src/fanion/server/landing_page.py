@@ -16,7 +16,7 @@ from fanion import __version__
 from fanion.forwarded import BaseUrl
 from fanion.http import Request, Response
 from fanion.server.html import content_security_policy, html_document
-from fanion.server.probes import Probes, State
+from fanion.server.probes import Checked, Probes, State
 
 # A store that hangs must not hold up the page that tells of it.
 CHECKS_S_MAX = 2.0
@@ -61,7 +61,7 @@ _STATES: Mapping[State, str] = {
 }
 _QUALITY = re.compile(r"\s*q\s*=\s*([01](?:\.\d{0,3})?)\s*")
 
-States = Mapping[str, State]
+States = Mapping[str, Checked]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +89,9 @@ class LandingPage:
     async def _states(self) -> States | None:
         """None when the stores take too long to answer."""
         try:
-            found = await asyncio.wait_for(self.probes.check(), self.wait_s)
+            return await asyncio.wait_for(self.probes.check(), self.wait_s)
         except TimeoutError:
             return None
-        return {name: checked.state for name, checked in found.items()}
 
 
 def prefers_html(accept: str) -> bool:
@@ -114,7 +113,10 @@ def _quality(parameters: list[str]) -> float:
 
 
 def _is_ready(states: States | None) -> bool:
-    return states is not None and all(state == State.OK for state in states.values())
+    """As `/_ready` says it."""
+    return states is not None and not any(
+        one.is_needed and one.state != State.OK for one in states.values()
+    )
 
 
 def _summary(states: States | None, base_url: str) -> dict[str, object]:
@@ -122,7 +124,7 @@ def _summary(states: States | None, base_url: str) -> dict[str, object]:
         "name": "Fanion",
         "version": __version__,
         "status": "ready" if _is_ready(states) else "not ready",
-        "checks": states,
+        "checks": states and {name: one.state for name, one in states.items()},
         "documentation": f"{base_url}/api/docs/",
         "schema": f"{base_url}/api/schema/",
     }
@@ -169,13 +171,15 @@ def _status(states: States | None) -> str:
     if states is None:
         told = "<strong>Not ready.</strong> Its stores do not answer in time."
         return f'<p class="status bad" role="status">{told}</p>'
-    named = [
-        f"{_STORES.get(name, name)} {_STATES.get(state, state)}" for name, state in states.items()
-    ]
-    if _is_ready(states):
-        told = "<strong>Ready.</strong> This server is healthy"
-        return f'<p class="status" role="status">{told}: {", ".join(named)}.</p>'
-    told = f"<strong>Not ready:</strong> {', '.join(named)}. The server's log tells why."
+    named = ", ".join(
+        f"{_STORES.get(name, name)} {_STATES.get(one.state, one.state)}"
+        for name, one in states.items()
+    )
+    if all(one.state == State.OK for one in states.values()):
+        told = f"<strong>Ready.</strong> This server is healthy: {named}."
+        return f'<p class="status" role="status">{told}</p>'
+    ready = "Ready for captures and flags" if _is_ready(states) else "Not ready"
+    told = f"<strong>{ready}:</strong> {named}. The server's log tells why."
     return f'<p class="status bad" role="status">{told}</p>'
 
 
