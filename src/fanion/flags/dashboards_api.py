@@ -89,7 +89,11 @@ class FlagDashboardsApi(Controller):
         status_code=200,
         summary="Show on the usage dashboard how the feature is seen and used",
         body_names=_OF_BODY,
-        responses={400: ResponseSpec(NotDone, description="Nothing was added, and why")},
+        responses={
+            400: ResponseSpec(
+                NotDone, generate_examples=False, description="Nothing was added, and why"
+            )
+        },
     )
     async def enrich(
         self,

@@ -192,7 +192,9 @@ class PersonsApi(Controller):
         "/{person_id:str}",
         status_code=202,
         summary="Delete a person",
-        responses={204: ResponseSpec(None, description="No trace is left")},
+        responses={
+            204: ResponseSpec(None, generate_examples=False, description="No trace is left")
+        },
     )
     async def remove(
         self,
