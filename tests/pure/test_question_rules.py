@@ -7,6 +7,7 @@ import pytest
 from fanion.errors import Invalid
 from fanion.insights.question_rules import check_dashboard_filters, check_question, cohorts_of
 from fanion.insights.ranges import INTERVALS
+from fanion.properties.operators import VALUES_MAX
 from fanion.rest import question_names
 from tests.odd_values import ODD
 
@@ -80,6 +81,20 @@ def test_a_word_that_is_none_is_refused(name: str) -> None:
             check_question({"insight": "PATHS", name: word or {"a": 1}})
 
         assert (refused.value.code, refused.value.attr) == ("invalid_choice", name)
+
+
+@pytest.mark.parametrize(("values", "is_taken"), [(VALUES_MAX, True), (VALUES_MAX + 1, False)])
+def test_a_condition_has_as_many_values_as_the_schema_says(values: int, is_taken: bool) -> None:
+    condition = {"key": "a", "type": "event", "operator": "exact", "value": ["x"] * values}
+    asked = {"insight": "TRENDS", "events": [{"id": "a"}], "properties": [condition]}
+
+    try:
+        check_question(asked)
+        refused = None
+    except Invalid as error:
+        refused = error.attr
+
+    assert refused == (None if is_taken else "properties__0__value")
 
 
 NESTED: dict[str, Any] = {

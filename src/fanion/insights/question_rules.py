@@ -12,6 +12,7 @@ from fanion.insights.ranges import parse_bound
 from fanion.insights.trends import parse_trends
 from fanion.properties.condition_rules import check_comparison, check_index, check_names
 from fanion.properties.filters import COHORT_TYPES, PROPERTY_TYPES, InCohort, parse_leaf
+from fanion.properties.operators import VALUES_MAX
 from fanion.rest import question_names as names
 from fanion.rest.names import no_choice, require_known, require_supported
 
@@ -188,6 +189,10 @@ def _check_condition(raw: Mapping[str, Any], at: str) -> None:
     kind = raw.get("type") or "event"
     if isinstance(kind, str) and kind in _COMPARED:
         check_comparison(raw, at)
+    value = raw.get("value")
+    if isinstance(value, list) and len(value) > VALUES_MAX:
+        told = f"A condition cannot have more than {VALUES_MAX} values."
+        raise Invalid(told, attr=f"{at}__value")
 
 
 def _place(at: str, name: str) -> str:
