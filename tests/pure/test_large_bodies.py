@@ -95,6 +95,7 @@ def told(read: Any, body: bytes, people: bool) -> Any:
 @example({"token": "k", "batch": []}, 1, False)
 @example({"token": "k", "event": "e"}, 1, True)
 @example([{}, None], 1, True)
+@example({"batch": [{"event": "a"}], "token": "phx_k", "properties": True}, 0, False)
 def test_a_large_body_says_what_it_says_at_once(body: Any, seed: int, people: bool) -> None:
     text = stretched(body, seed)
 

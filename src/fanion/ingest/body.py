@@ -299,7 +299,7 @@ def _remove_key(places: list[dict[str, Any]], token: str) -> None:
         for name in _TOKEN_KEYS:
             place.pop(name, None)
         properties = place.get("properties")
-        if properties and properties.get("token") == token:
+        if isinstance(properties, dict) and properties.get("token") == token:
             del properties["token"]
 
 
