@@ -14,7 +14,7 @@ READY_S_MAX = 5.0  # a server that takes longer to say whether it is ready is no
 
 @dataclass(frozen=True, slots=True)
 class RunningServer:
-    """holder:  who holds the folder; None when nobody does
+    """holder:  who holds the folder; None when no process does
     checks:  the state of each store, as the server tells; empty when it told nothing
     failure: why it told nothing
     """

@@ -281,7 +281,7 @@ class Calculator:
     async def _add_some(
         self, claim: Claim, kind: str | None, ids: Sequence[str]
     ) -> Collection[str]:
-        """Some rows of a file. Returns the ids of nobody."""
+        """Some rows of a file. Returns the ids without a person."""
         if kind == "distinct_id":
             return await self._work.add_distinct_ids(claim, list(dict.fromkeys(ids)), self._now())
         if kind == "email":

@@ -103,7 +103,7 @@ def _check_entry(entry: object, at: str) -> None:
 
 
 def _check_tree(rules: "_Rules", raw: object, attr: str, at: str) -> None:
-    """raw: a group, a list of conditions that all have to hold, or {} for nobody"""
+    """raw: a group, a list of conditions that all have to hold, or {} for no person"""
     count = sum(1 for _ in _conditions(raw))
     if count > LEAVES_MAX:
         raise Invalid(f"There are more than {LEAVES_MAX} conditions.", attr=attr)

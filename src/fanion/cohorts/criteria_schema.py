@@ -130,7 +130,7 @@ def cohort_schemas() -> dict[str, JsonSchema]:
                         "anyOf": [
                             reference(GROUP),
                             {**conditions, "description": "Conditions that must all hold."},
-                            {"type": "object", "maxProperties": 0, "description": "Nobody."},
+                            {"type": "object", "maxProperties": 0, "description": "No person."},
                         ]
                     }
                 },
@@ -155,7 +155,7 @@ def cohort_schemas() -> dict[str, JsonSchema]:
                 known_names.OF_GROUP,
                 ["type", "values"],
             ),
-            "description": "An empty one is nobody.",
+            "description": "An empty one matches no person.",
         },
         CONDITION: {
             "description": "On a property of the person, another cohort, or what the person did.",

@@ -39,7 +39,7 @@ _member = cohort_people.c
 _person = persons.c
 _override = person_overrides.c
 
-# From UUIDs, as somebody wrote them down, to the numbers of the persons that they are now.
+# From UUIDs, as a file lists them, to the numbers of the persons that they are now.
 Persons = Mapping[UUID, int]
 
 
@@ -52,7 +52,7 @@ class MemberChanges:
     guard: Guard = unguarded
 
     async def add(self, author: Author, cohort_id: int, people: Sequence[UUID]) -> Sequence[UUID]:
-        """Those that are nobody in this project. raises: Invalid when all are"""
+        """Those without a person in this project. raises: Invalid when all are"""
         async with self.records.write() as connection:
             return await connection.run_sync(self._add, author, cohort_id, people)
 

@@ -19,7 +19,7 @@ UNMATCHED_CHARS_MAX = 200
 
 
 class Rows(Struct, kw_only=True):
-    """Of files that were imported. matched: that named somebody
+    """Of files that were imported. matched: that named a person
 
     unmatched: what the others hold, each once, UNMATCHED_KEPT_MAX of it
     """
@@ -51,7 +51,7 @@ class Tally:
     _unmatched: dict[str, None] = field(default_factory=dict)
 
     def count(self, ids: Iterable[str], unmatched: Collection[str]) -> None:
-        """ids: of some rows; unmatched: those among them that are nobody's"""
+        """ids: of some rows; unmatched: those among them without a person"""
         self.is_file = True
         for one in ids:
             self.rows += 1

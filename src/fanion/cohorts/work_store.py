@@ -108,7 +108,7 @@ class WorkStore:
         self, claim: Claim, ids: Sequence[UUID], now: datetime
     ) -> Collection[UUID]:
         """As `add`; of persons that were merged since somebody wrote their ids down, those that
-        they became. Returns the ids of nobody. raises: LeaseLost"""
+        they became. Returns the ids without a person. raises: LeaseLost"""
         mine = _override.project_id == claim.cohort.project_id
         became = select(_override.new_person).where(mine, _override.old_person.in_(ids))
         own = _person.project_id == claim.cohort.project_id
@@ -125,7 +125,7 @@ class WorkStore:
     async def add_distinct_ids(
         self, claim: Claim, ids: Sequence[str], now: datetime
     ) -> Collection[str]:
-        """At most MEMBERS_MAX, each once. Returns those of nobody. raises: LeaseLost"""
+        """At most MEMBERS_MAX, each once. Returns those without a person. raises: LeaseLost"""
         theirs = (_link.project_id == claim.cohort.project_id) & _link.distinct_id.in_(ids)
         who = select(_link.person_id).where(theirs).distinct()
         known = (select(_link.distinct_id).where(theirs),)
@@ -134,7 +134,7 @@ class WorkStore:
     async def add_emails(
         self, claim: Claim, emails: Sequence[str], now: datetime
     ) -> Collection[str]:
-        """At most MEMBERS_MAX, in lower case, each once. Returns those of nobody.
+        """At most MEMBERS_MAX, in lower case, each once. Returns those without a person.
 
         raises: LeaseLost
         """
@@ -237,9 +237,9 @@ class WorkStore:
         known: Sequence[Select[Any]],
         now: datetime,
     ) -> Collection[T]:
-        """who: persons, each once, and one at most for each id; known: the ids of somebody
+        """who: persons, each once, and one at most for each id; known: the ids with a person
 
-        Returns the ids of nobody. As many persons as ids: there is none, and nothing to be read.
+        Returns the ids without one. As many persons as ids: there is none, and nothing to be read.
         """
         async with self._holding(claim, now) as connection:
             if await connection.run_sync(add_persons, claim, who) == len(ids):

@@ -78,7 +78,7 @@ def _is_current(connection: Connection) -> bool:
 
 
 def _oldest_program(connection: Connection, revision: str) -> str | None:
-    """None when nobody has said so of this revision."""
+    """None when this revision has no mark."""
     if not inspect(connection).has_table(schema_compatibility.name):
         return None
     marks = schema_compatibility.c

@@ -71,7 +71,7 @@ READ_VERSION = "SELECT max(version) FROM schema_version"
 
 WRITE_VERSION = "INSERT INTO schema_version (version) SELECT {version:UInt32}"
 
-# 0 when nobody has said so of this version.
+# 0 when this version has no mark.
 READ_OLDEST_PROGRAM = """
   SELECT max(oldest_program)
     FROM schema_compatibility

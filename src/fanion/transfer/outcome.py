@@ -30,7 +30,7 @@ def untold(_: Outcome) -> None:
 
 @dataclass
 class Report:
-    """told: is told of each outcome at once, for whoever waits"""
+    """told: is told of each outcome at once, to show progress"""
 
     outcomes: list[Outcome] = field(default_factory=list)
     told: Callable[[Outcome], None] = untold

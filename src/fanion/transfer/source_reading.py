@@ -44,7 +44,7 @@ async def read_source(
     source: Source, report: Report, told: Callable[[], None] = _untold
 ) -> Document:
     """report: is told what is left out, and why
-    told:   is called for each thing that was read, for whoever waits
+    told:   is called for each thing that was read, to show progress
 
     raises: SourceError when the project, its flags or its cohorts cannot be read
     """
