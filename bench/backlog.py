@@ -16,7 +16,7 @@ from bench.capture import BATCH, event
 from bench.ingestion import LOOK_S, wait_until_ingested
 from bench.report import Row
 from bench.servers import resident_mb, whole
-from tests.server import Keys, RealServer
+from tests.support.server import Keys, RealServer
 
 SIZES = tuple(int(n) for n in os.environ.get("BENCH_BACKLOG", "1000000,10000000").split(","))
 SERVING_S = 3.0

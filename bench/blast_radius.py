@@ -16,7 +16,7 @@ from bench import cohorts
 from bench.cohort_service import add_persons, calculated, client_of
 from bench.report import Row
 from bench.servers import whole
-from fanion.events.engine_store import open_lanes
+from fanion.events.storage.client import open_lanes
 
 PERSONS = int(os.environ.get("BENCH_RADIUS_PERSONS", "200000"))
 MEMBERS = PERSONS // 2

@@ -21,8 +21,8 @@ from bench.servers import resident_mb, whole
 from fanion.db.engine import open_records
 from fanion.persons.merge import Changes, PersonState
 from fanion.persons.store import write_changes
-from tests.awaited import until
-from tests.server import Keys, RealServer
+from tests.support.awaited import until
+from tests.support.server import Keys, RealServer
 
 UPLOADED = int(os.environ.get("BENCH_COHORT_UPLOAD", "1000000"))
 UPLOAD_S = 60.0

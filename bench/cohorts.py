@@ -18,11 +18,11 @@ from zoneinfo import ZoneInfo
 from clickhouse_connect.driver.client import Client
 
 from bench.report import Row
-from fanion.cohorts.criteria import resolve
-from fanion.cohorts.definition import Criteria
-from fanion.cohorts.plan import Moment, Plan, compile_plan
-from fanion.events.engine_store import open_lanes
-from fanion.events.store import EventStore, open_events
+from fanion.cohorts.calculation.query_plan import Moment, Plan, compile_plan
+from fanion.cohorts.criteria.definition import Criteria
+from fanion.cohorts.criteria.resolve import resolve
+from fanion.events.storage.client import open_lanes
+from fanion.events.storage.store import EventStore, open_events
 
 EVENTS = int(os.environ.get("BENCH_COHORT_EVENTS", "10000000"))
 PERSONS = 200_000

@@ -8,7 +8,7 @@ import msgspec
 from bench import load, servers
 from bench.ingestion import wait_until_ingested
 from bench.report import Row
-from tests.server import Keys, RealServer
+from tests.support.server import Keys, RealServer
 
 CASES = ((1, 0.35), (50, 0.15), (500, 0.04))
 

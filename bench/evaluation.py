@@ -11,12 +11,12 @@ from typing import Any
 from posthog.feature_flags import match_feature_flag_properties
 
 from bench.report import Row, best_ns, show
-from fanion.flags.conditions import CohortDefinition
-from fanion.flags.definition import FlagRow, compile_flag
-from fanion.flags.evaluate import evaluate
-from fanion.flags.flag_set import FlagSet, build_flag_set
-from fanion.flags.needs import needs
-from fanion.flags.subject import Subject
+from fanion.flags.engine.conditions import CohortDefinition
+from fanion.flags.engine.definition import FlagRow, compile_flag
+from fanion.flags.engine.evaluate import evaluate
+from fanion.flags.engine.flag_set import FlagSet, build_flag_set
+from fanion.flags.engine.needs import needs
+from fanion.flags.engine.subject import Subject
 from fanion.properties.filters import parse_tree
 
 NOW = datetime(2024, 4, 2, 8, 30, tzinfo=UTC)

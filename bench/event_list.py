@@ -12,7 +12,7 @@ from time import perf_counter
 from bench import cohorts
 from bench.report import Row
 from fanion.events.event import EventQuery
-from fanion.events.store import open_events
+from fanion.events.storage.store import open_events
 
 WANTED_MS = 50.0
 ASKED = 30

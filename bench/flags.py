@@ -19,10 +19,10 @@ import msgspec
 
 from bench import decide, load, paced, servers
 from bench.report import Row
-from tests.awaited import until
-from tests.frozen import frozen
-from tests.postgres import private_postgres
-from tests.server import Keys, RealServer
+from tests.support.awaited import until
+from tests.support.frozen import frozen
+from tests.support.postgres import private_postgres
+from tests.support.server import Keys, RealServer
 
 ROUNDS, P99_MS_MAX = 7, 10.0
 PROJECTS, FLAGS = 1_000, 100

@@ -10,7 +10,7 @@ import uvloop
 from granian.constants import Interfaces, TaskImpl
 from granian.server.embed import Server
 
-from fanion.server.serve import BACKLOG
+from fanion.server.server import BACKLOG
 
 HEADERS = [("content-type", "application/json")]
 

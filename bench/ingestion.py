@@ -10,9 +10,9 @@ import msgspec
 from bench import servers
 from bench.capture import event
 from bench.report import Row
-from tests import plain_http
-from tests.awaited import until
-from tests.server import Keys, RealServer
+from tests.support import plain_http
+from tests.support.awaited import until
+from tests.support.server import Keys, RealServer
 
 EVENTS = 500_000
 PERSONS = 20_000

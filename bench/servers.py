@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.server import Keys, RealServer, free_port
+from tests.support.server import Keys, RealServer, free_port
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from bench import paced, servers
 from bench.capture import event
 from bench.ingestion import batches, send, wait_until_ingested
 from bench.report import Row
-from tests.server import Keys
+from tests.support.server import Keys
 
 EVENTS = int(os.environ.get("BENCH_SUSTAINED", "1000000"))
 PERSONS = EVENTS // 10

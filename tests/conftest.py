@@ -10,25 +10,53 @@ from hypothesis import HealthCheck, settings
 
 from fanion.db.engine import Records, open_records
 from fanion.db.migrate import migrate
-from tests.events_engine import events, project_id
-from tests.lending import Lending
-from tests.postgres import TEMPLATE, NoPostgres, Postgres, private_postgres
+from tests.support.events_engine import events, project_id
+from tests.support.lending import Lending
+from tests.support.postgres import ENGINES, TEMPLATE, NoPostgres, Postgres, private_postgres
+from tests.support.sites import (
+    home,
+    office,
+    postgres_office,
+    postgres_site,
+    postgres_workspace,
+    shared_workspace,
+    site,
+    sqlite_office,
+    sqlite_site,
+    sqlite_workspace,
+    team,
+)
 
 # Fixtures of the whole session: the embedded event engine has one folder a process.
-__all__ = ["events", "project_id"]
+__all__ = [
+    "events",
+    "home",
+    "office",
+    "postgres_office",
+    "postgres_site",
+    "postgres_workspace",
+    "project_id",
+    "shared_workspace",
+    "site",
+    "sqlite_office",
+    "sqlite_site",
+    "sqlite_workspace",
+    "team",
+]
 
 # How long an example takes says more of the machine than of the program.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
 
-ENGINES = ("sqlite", "postgresql")
-# Folders of files that take long for their few tests.
-LONG = {"crash", "clients"}
+
+def is_long(path: Path) -> bool:
+    """Tests of real processes and clients take long, and are few in a file."""
+    return path.stem.endswith("_crash") or path.parent.name == "clients"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes long begins first, so that in the end no worker is left alone with it."""
-    items.sort(key=lambda item: LONG.isdisjoint(item.path.parts))
+    items.sort(key=lambda item: not is_long(item.path))
 
 
 @pytest.hookimpl(wrapper=True)

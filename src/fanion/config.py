@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from fanion.forwarded import EVERYONE, Network, is_base_url, read_networks
+from fanion.server.forwarded import EVERYONE, Network, is_base_url, read_networks
 
 PREFIX = "FANION_"
 # Variables with the prefix that are not settings: what the test suite is told.

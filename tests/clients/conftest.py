@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.clients.management import Api
-from tests.preloaded import PreloadedServer
-from tests.server import Keys, RealServer
+from tests.support.preloaded import PreloadedServer
+from tests.support.server import Keys, RealServer
 
 
 @pytest.fixture(scope="session")

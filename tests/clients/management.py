@@ -5,8 +5,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from tests import plain_http
-from tests.server import Keys, RealServer
+from tests.support import plain_http
+from tests.support.server import Keys, RealServer
 
 VISIBLE_S = 30
 POLL_S = 0.05

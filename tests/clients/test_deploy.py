@@ -16,9 +16,9 @@ import httpx
 import pytest
 
 from fanion.config import PREFIX, Settings
-from tests.awaited import until
-from tests.preloaded import PreloadedServer
-from tests.server import Keys, free_port
+from tests.support.awaited import until
+from tests.support.preloaded import PreloadedServer
+from tests.support.server import Keys, free_port
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 PUBLIC, MANAGEMENT = "fanion.example.com", "manage.fanion.example.com"

@@ -27,19 +27,19 @@ from typer.testing import CliRunner
 
 from fanion import __version__
 from fanion.__main__ import UMASK
-from fanion.cli import app
-from fanion.cli_serve import app as serve_app
+from fanion.app.first_run import announcement
+from fanion.cli.app import app
+from fanion.cli.serve import app as serve_app
 from fanion.config import Settings
 from fanion.db.engine import open_records
-from fanion.db.tables import users
-from fanion.first_start import announcement
+from fanion.db.schema.tables import users
+from fanion.projects.auth.passwords import password_matches
 from fanion.projects.model import Project, User
-from fanion.projects.passwords import password_matches
 from fanion.projects.store import SetUp
-from tests import plain_http
-from tests.awaited import until
-from tests.preloaded import run_fanion
-from tests.server import RealServer, free_port
+from tests.support import plain_http
+from tests.support.awaited import until
+from tests.support.preloaded import run_fanion
+from tests.support.server import RealServer, free_port
 
 GREETED_S = 30
 NOW = datetime(2024, 3, 1, tzinfo=UTC)

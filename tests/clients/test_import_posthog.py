@@ -14,14 +14,14 @@ import httpx
 import pytest
 from msgspec import json, structs
 
-from fanion.cohorts.definition import filters_of_groups
+from fanion.cohorts.criteria.definition import filters_of_groups
 from fanion.transfer.document import SECTIONS, Document, read_document
-from tests import plain_http
-from tests.awaited import until
-from tests.command import fanion
-from tests.preloaded import PreloadedServer
-from tests.rich_project import PEOPLE, Site, make_rich_project
-from tests.server import Keys
+from tests.support import plain_http
+from tests.support.awaited import until
+from tests.support.command import fanion
+from tests.support.preloaded import PreloadedServer
+from tests.support.rich_project import PEOPLE, Site, make_rich_project
+from tests.support.server import Keys
 
 Json = dict[str, Any]
 

@@ -23,7 +23,7 @@ from tests.clients.journey import (
     create_kept_flags,
 )
 from tests.clients.management import Api, Json
-from tests.server import Keys, RealServer
+from tests.support.server import Keys, RealServer
 
 # Some clients send the time of sending: what passes until receipt moves the event's own time.
 TRANSPORT = timedelta(seconds=5)

@@ -9,9 +9,9 @@ import httpx
 import pytest
 from posthog import Posthog
 
-from tests import plain_http
-from tests.preloaded import PreloadedServer
-from tests.server import Keys, RealServer
+from tests.support import plain_http
+from tests.support.preloaded import PreloadedServer
+from tests.support.server import Keys, RealServer
 
 USERS = 2_000
 GROUP = "organization"

@@ -13,9 +13,9 @@ from openfeature.evaluation_context import EvaluationContext
 from openfeature.exception import ErrorCode
 from openfeature.flag_evaluation import FlagEvaluationDetails, Reason
 
-from tests import plain_http
-from tests.preloaded import PreloadedServer
-from tests.server import Keys, RealServer
+from tests.support import plain_http
+from tests.support.preloaded import PreloadedServer
+from tests.support.server import Keys, RealServer
 
 VARIANTS = {"variants": [{"key": "blue", "rollout_percentage": 100}]}
 PRO = {"key": "plan", "type": "person", "operator": "exact", "value": "pro"}

@@ -7,7 +7,7 @@ import pytest
 from posthog import Posthog
 
 from tests.clients.management import Api
-from tests.server import Keys, RealServer
+from tests.support.server import Keys, RealServer
 
 # The package announces a newer way to read flags; both ask the same of the server.
 pytestmark = pytest.mark.filterwarnings("ignore:.*is deprecated:DeprecationWarning")

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tests import plain_http
 from tests.clients.management import Api
-from tests.preloaded import PreloadedServer
-from tests.server import Keys, RealServer
+from tests.support import plain_http
+from tests.support.preloaded import PreloadedServer
+from tests.support.server import Keys, RealServer
 
 ROOT = Path(__file__).parents[2]
 CONFIG = Path(__file__).with_name("schemathesis.toml")

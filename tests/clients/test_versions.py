@@ -9,8 +9,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.awaited import until
-from tests.preloaded import PreloadedServer
+from tests.support.awaited import until
+from tests.support.preloaded import PreloadedServer
 from tests.versions.answers import FOLDER, Record, missing, read_record
 from tests.versions.record import unpack
 

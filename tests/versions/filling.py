@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 
-from tests.awaited import until
+from tests.support.awaited import until
 
 Json = dict[str, Any]
 

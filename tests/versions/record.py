@@ -15,11 +15,11 @@ from tempfile import TemporaryDirectory
 import httpx
 
 from fanion import __version__
+from fanion.accept_log.port import Entry, Envelope
 from fanion.db.engine import open_records
-from fanion.ingest.dead_letters_store import put_aside
-from fanion.log.port import Entry, Envelope
-from tests.awaited import until
-from tests.server import Keys, RealServer
+from fanion.ingest.ledger.dead_letters_store import put_aside
+from tests.support.awaited import until
+from tests.support.server import Keys, RealServer
 from tests.versions.answers import FOLDER, Asked, Record, questions, write_record
 from tests.versions.filling import WAITING, Filling
 

@@ -12,13 +12,13 @@ from litestar.di import NamedDependency
 from litestar.params import FromQuery, QueryParameter
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from fanion.activity.changes import Change, Trigger
+from fanion.activity.diff import Change, Trigger
 from fanion.activity.store import Author, Recorded, page
 from fanion.db.engine import Records
 from fanion.projects.request import ManagementRequest, scoped
-from fanion.rest.known_names import ACTIVITY_SCOPES
-from fanion.rest.names import no_choice
-from fanion.rest.page import NUMBER_CHARS_MAX
+from fanion.rest.pagination import NUMBER_CHARS_MAX
+from fanion.rest.posthog_fields import ACTIVITY_SCOPES
+from fanion.rest.unknown_fields import no_choice
 
 ENTRIES = 10
 ENTRIES_MAX = 1_000  # each with what was changed; a larger limit is served as this one

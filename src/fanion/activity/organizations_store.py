@@ -2,7 +2,7 @@
 
 from sqlalchemy import Connection
 
-from fanion.activity.changes import Change, changes
+from fanion.activity.diff import Change, changes
 from fanion.activity.store import Author, Entry, record
 from fanion.projects.changes import OrganizationChange
 from fanion.projects.store import projects_of

@@ -8,10 +8,10 @@ from typing import Any, Literal
 import msgspec
 from sqlalchemy import ColumnElement, Connection, Row, Select, func, insert, select
 
-from fanion.activity.changes import Change, Trigger
-from fanion.db.activity_tables import activity_log
+from fanion.activity.diff import Change, Trigger
 from fanion.db.engine import Records
-from fanion.db.tables import users
+from fanion.db.schema.activity import activity_log
+from fanion.db.schema.tables import users
 from fanion.projects.model import Project
 
 Scope = Literal[

@@ -16,7 +16,11 @@ from litestar.response.base import ASGIResponse
 from msgspec import UNSET, structs
 
 from fanion.activity.api import ActivityPage, activity_page, author_of
-from fanion.cohorts.bodies import (
+from fanion.cohorts.calculation.worker import Calculator
+from fanion.cohorts.criteria.definition import UNSAVED, Criteria, Standing, nested_ids
+from fanion.cohorts.list_query import read_cohort_query
+from fanion.cohorts.member_changes_store import MemberChanges
+from fanion.cohorts.schemas import (
     FILE_FIELD,
     FORM_FIELDS,
     IDLE_TEXTS,
@@ -29,8 +33,10 @@ from fanion.cohorts.bodies import (
     NewCohort,
     cohort_body,
 )
-from fanion.cohorts.calculate import Calculator
-from fanion.cohorts.changes import (
+from fanion.cohorts.sources import check_sources, filters_question, read_query
+from fanion.cohorts.store import CohortStore, Import, Question, StoredCohort
+from fanion.cohorts.upload_store import UploadStore
+from fanion.cohorts.validation import (
     changed_values,
     check_changed,
     check_created,
@@ -39,20 +45,14 @@ from fanion.cohorts.changes import (
     is_asked_once,
     require_cohorts,
 )
-from fanion.cohorts.definition import UNSAVED, Criteria, Standing, nested_ids
-from fanion.cohorts.member_changes_store import MemberChanges
-from fanion.cohorts.query import read_cohort_query
-from fanion.cohorts.questions import check_sources, filters_question, read_query
-from fanion.cohorts.store import CohortStore, Import, Question, StoredCohort
-from fanion.cohorts.uploads_store import UploadStore
 from fanion.errors import Invalid, NotFound
-from fanion.events.store import EventStore
+from fanion.events.storage.store import EventStore
 from fanion.projects.model import Project
 from fanion.projects.request import ManagementRequest, scoped
-from fanion.rest.empty import refused
 from fanion.rest.ids import ObjectId
-from fanion.rest.names import CREDENTIAL_NAMES, require_known
-from fanion.rest.page import Paged
+from fanion.rest.pagination import Paged
+from fanion.rest.types import refused
+from fanion.rest.unknown_fields import CREDENTIAL_NAMES, require_known
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,14 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, RequestBody
 
 from fanion.cohorts.api import Cohorts
-from fanion.cohorts.behaviour import CriteriaError
-from fanion.cohorts.bodies import (
+from fanion.cohorts.calculation.history import last_success, runs_of
+from fanion.cohorts.calculation.query_plan import Moment, Plan, compile_plan
+from fanion.cohorts.criteria.behaviour import CriteriaError
+from fanion.cohorts.criteria.definition import UNSAVED, Criteria, nested_ids
+from fanion.cohorts.criteria.describe import sentence
+from fanion.cohorts.criteria.resolve import Tree, resolve
+from fanion.cohorts.criteria.validation import check_criteria
+from fanion.cohorts.schemas import (
     Calculation,
     Explanation,
     LastRun,
@@ -22,18 +28,12 @@ from fanion.cohorts.bodies import (
     Previewed,
     calculation_body,
 )
-from fanion.cohorts.changes import require_cohorts
-from fanion.cohorts.criteria import Tree, resolve
-from fanion.cohorts.criteria_rules import check_criteria
-from fanion.cohorts.definition import UNSAVED, Criteria, nested_ids
-from fanion.cohorts.plan import Moment, Plan, compile_plan
-from fanion.cohorts.runs import last_success, runs_of
-from fanion.cohorts.sentence import sentence
+from fanion.cohorts.validation import require_cohorts
 from fanion.errors import Invalid
 from fanion.events.event import EventRejected
 from fanion.projects.request import ManagementRequest, scoped
 from fanion.rest.ids import ObjectId
-from fanion.rest.page import Paged
+from fanion.rest.pagination import Paged
 
 SAMPLE_MAX = 10
 # Somebody waits for a preview; a calculation may take longer.

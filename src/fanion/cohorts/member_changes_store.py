@@ -12,22 +12,22 @@ from uuid import UUID
 
 from sqlalchemy import Connection, func, select, update
 
-from fanion.activity.changes import Change
+from fanion.activity.diff import Change
 from fanion.activity.store import Author, Entry
-from fanion.cohorts.store import Guard, get_cohort, unguarded
-from fanion.cohorts.work_store import (
+from fanion.cohorts.calculation.lease_store import (
     Claim,
     add_persons,
     forget_unfinished,
     is_seen,
     remove_persons,
 )
-from fanion.db.cohort_tables import cohort_people, cohorts
+from fanion.cohorts.store import Guard, get_cohort, unguarded
 from fanion.db.engine import Records
-from fanion.db.tables import person_overrides, persons
+from fanion.db.schema.cohorts import cohort_people, cohorts
+from fanion.db.schema.tables import person_overrides, persons
 from fanion.errors import Invalid, NotFound, Unavailable
-from fanion.projects.flag_version_store import move_flag_version
-from fanion.webhooks.outbox_store import tell
+from fanion.projects.flag_version import move_flag_version
+from fanion.webhooks.outbox import tell
 
 # Of one request, in one transaction.
 PERSONS_MAX = 1_000

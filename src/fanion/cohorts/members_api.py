@@ -17,26 +17,26 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, FromQuery
 
 from fanion.cohorts.api import Cohorts
-from fanion.cohorts.bodies import MemberPage, member_body
 from fanion.cohorts.members_store import (
     DISTINCT_IDS_READ_MAX,
     MemberQuery,
     find_keys,
     find_members,
 )
+from fanion.cohorts.schemas import MemberPage, member_body
 from fanion.cohorts.store import StoredCohort
 from fanion.cohorts.table import Columns, header, rows
 from fanion.db.engine import Records
 from fanion.errors import Invalid
-from fanion.persons.listing_store import Key, having, in_portions
+from fanion.persons.list_store import Key, having, in_portions
 from fanion.persons.store import Person
 from fanion.projects.request import ManagementRequest, scoped
-from fanion.properties.query import read_conditions
+from fanion.properties.query_param import read_conditions
 from fanion.rest.ids import ObjectId
-from fanion.rest.names import shortened
-from fanion.rest.operations import answers
-from fanion.rest.page import ROWS_MAX
-from fanion.rest.streamed import Streamed
+from fanion.rest.openapi import answers
+from fanion.rest.pagination import ROWS_MAX
+from fanion.rest.streaming import Streamed
+from fanion.rest.unknown_fields import shortened
 
 _PLACES = frozenset({"limit", "offset", "after"})
 _FORMATS = frozenset({"csv", "json"})

@@ -6,12 +6,12 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, or_
 
+from fanion.cohorts.calculation.lease_store import is_seen
 from fanion.cohorts.store import StoredCohort
-from fanion.cohorts.work_store import is_seen
-from fanion.db.cohort_tables import cohort_people
 from fanion.db.engine import Records
-from fanion.db.tables import persons
-from fanion.persons.listing_store import (
+from fanion.db.schema.cohorts import cohort_people
+from fanion.db.schema.tables import persons
+from fanion.persons.list_store import (
     Choose,
     Key,
     PersonsPage,

@@ -18,25 +18,25 @@ from sqlalchemy import (
     update,
 )
 
-from fanion.activity.changes import changes
+from fanion.activity.diff import changes
 from fanion.activity.store import Author, Entry
-from fanion.cohorts.changes import changes_audience
-from fanion.cohorts.definition import Criteria, Standing
-from fanion.cohorts.query import CohortQuery, behavioral
-from fanion.cohorts.runs import StoredRuns
-from fanion.db.cohort_tables import (
+from fanion.cohorts.calculation.history import StoredRuns
+from fanion.cohorts.criteria.definition import Criteria, Standing
+from fanion.cohorts.list_query import CohortQuery, behavioral
+from fanion.cohorts.validation import changes_audience
+from fanion.db.engine import Records
+from fanion.db.schema.cohorts import (
     cohort_import_parts,
     cohort_imports,
     cohort_people,
     cohorts,
 )
-from fanion.db.engine import Records
-from fanion.db.tables import users
+from fanion.db.schema.tables import users
 from fanion.errors import Invalid, Unavailable
-from fanion.projects.flag_version_store import move_flag_version
+from fanion.projects.flag_version import move_flag_version
 from fanion.projects.model import UserSummary
 from fanion.projects.summary_store import USER_SUMMARY, user_summary
-from fanion.webhooks.outbox_store import tell
+from fanion.webhooks.outbox import tell
 
 # What the activity tells of; the outcome of calculations is not among it.
 COMPARED = ("name", "description", "filters", "groups", "is_static", "deleted")

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from sqlalchemy import URL, Executable, Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from fanion.db.connect import (
+from fanion.db.drivers import (
     CONNECTIONS_MAX,
     READERS_MAX,
     Fetch,
@@ -21,7 +21,7 @@ from fanion.db.connect import (
     postgres_engine,
     sqlite_engine,
 )
-from fanion.db.failures import RecordsUnavailable
+from fanion.db.errors import RecordsUnavailable
 
 __all__ = ["Records", "RecordsUnavailable", "open_records"]
 

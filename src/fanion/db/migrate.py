@@ -7,14 +7,14 @@ from pathlib import Path
 from sqlalchemy import URL, Connection, inspect, select, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from fanion.db.connect import (
+from fanion.db.drivers import (
     connected,
     make_parent_folder,
     parse_url,
     postgres_engine,
     sqlite_engine,
 )
-from fanion.db.tables import schema_compatibility
+from fanion.db.schema.tables import schema_compatibility
 from fanion.errors import SchemaTooNew
 
 FOLDER = Path(__file__).parent / "migrations"

@@ -10,7 +10,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, delete, insert
 
 from fanion.db.migrate import FOLDER, NEWEST
-from fanion.db.tables import schema_compatibility
+from fanion.db.schema.tables import schema_compatibility
 
 
 def upgrade(connection: Connection, told: Callable[[int, int], None] | None) -> None:

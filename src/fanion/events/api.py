@@ -18,13 +18,13 @@ from litestar.params import FromPath, FromQuery, QueryParameter
 from msgspec import Meta, Struct
 
 from fanion.errors import Invalid, NotFound
-from fanion.events.conditions_sql import absolute
 from fanion.events.event import Event, EventQuery, EventRejected
-from fanion.events.store import EventStore
+from fanion.events.storage.filters_sql import absolute
+from fanion.events.storage.store import EventStore
 from fanion.projects.request import ManagementRequest, scoped
 from fanion.properties.dates import parse_date_value
-from fanion.properties.query import read_conditions
-from fanion.rest.page import read_limit
+from fanion.properties.query_param import read_conditions
+from fanion.rest.pagination import read_limit
 
 # Decoding more than this takes more than a millisecond or two, which the event loop has not.
 DECODED_ON_LOOP_BYTES_MAX = 256 * 1024

@@ -11,11 +11,11 @@ from msgspec import Meta, Struct
 
 from fanion.db.engine import Records
 from fanion.errors import Invalid, NotFound
+from fanion.groups.model import GROUP_TYPES_MAX
 from fanion.groups.store import Group, GroupQuery, find_group, find_groups, types_of
-from fanion.groups.types import GROUP_TYPES_MAX
 from fanion.projects.request import ManagementRequest, scoped
-from fanion.properties.condition_rules import check_index
-from fanion.rest.page import Paged
+from fanion.properties.validation import check_index
+from fanion.rest.pagination import Paged
 
 
 class GroupBody(Struct, kw_only=True):

@@ -23,9 +23,9 @@ from sqlalchemy import (
 )
 
 from fanion.db.engine import Records
-from fanion.db.tables import group_types, groups
+from fanion.db.schema.tables import group_types, groups
 from fanion.db.upsert import upsert
-from fanion.groups.types import GroupState
+from fanion.groups.model import GroupState
 from fanion.properties.size import Allowance, text_bytes
 
 PORTION_KEYS = 128  # read at a time; of the largest groups these are 64 MB

@@ -7,7 +7,8 @@ from uuid import UUID
 
 from msgspec import ValidationError, convert
 
-from fanion.json_pieces import (
+from fanion.wire.decoding import loads
+from fanion.wire.incremental_json import (
     DECODED_BYTES_MAX,
     WINDOW_BYTES,
     Kind,
@@ -19,7 +20,6 @@ from fanion.json_pieces import (
     outlined,
     outlined_object,
 )
-from fanion.wire import loads
 
 INVALID = "Invalid payload: "
 NOT_A_BODY = INVALID + "the body is neither an object nor an array"

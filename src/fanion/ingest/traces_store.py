@@ -8,13 +8,13 @@ from msgspec import convert, to_builtins
 from sqlalchemy import Connection, Row, delete, select, update
 
 from fanion.db.engine import Records
-from fanion.db.ingestion_tables import ingestion_examples
-from fanion.db.tables import dead_letters
+from fanion.db.schema.ingestion_tables import ingestion_examples
+from fanion.db.schema.tables import dead_letters
 from fanion.events.erasure import Erasure
-from fanion.ingest.ledger import Example, moved
-from fanion.ingest.ledger_store import write_tally
-from fanion.ingest.prepared import Drop
-from fanion.ingest.traces import Scrubbed, scrubbed, without_examples
+from fanion.ingest.erasure_traces import Scrubbed, scrubbed, without_examples
+from fanion.ingest.ledger.model import Example, moved
+from fanion.ingest.ledger.store import write_tally
+from fanion.ingest.pipeline.types import Drop
 
 LETTERS_MAX = 20  # in memory at a time; each may be as large as a request
 

@@ -17,8 +17,13 @@ from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from fanion.activity.api import ActivityPage, activity_page, author_of
 from fanion.errors import Invalid, NotFound
-from fanion.insights.access import DashboardAccess
-from fanion.insights.bodies import (
+from fanion.insights.calculate import Results
+from fanion.insights.changes import change_insight, create_insight
+from fanion.insights.dashboards_store import DashboardStore
+from fanion.insights.flag_usage_template import NAME_CHARS_MAX
+from fanion.insights.model import Answer, on_dashboard
+from fanion.insights.permissions import DashboardAccess
+from fanion.insights.schemas import (
     Filters,
     InsightBody,
     TrendBody,
@@ -26,32 +31,27 @@ from fanion.insights.bodies import (
     insight_body,
     trend_body,
 )
-from fanion.insights.calculate import Results
-from fanion.insights.changes_store import change_insight, create_insight
-from fanion.insights.dashboards_store import DashboardStore
-from fanion.insights.model import Answer, on_dashboard
-from fanion.insights.question_rules import (
+from fanion.insights.store import InsightQuery, InsightStore
+from fanion.insights.validation import (
     check_question,
     cohorts_of,
     is_trends,
     no_such_cohort,
 )
-from fanion.insights.store import InsightQuery, InsightStore
-from fanion.insights.usage import NAME_CHARS_MAX
 from fanion.projects.model import Level, Project
 from fanion.projects.request import ManagementRequest, scoped
-from fanion.rest.empty import refused
-from fanion.rest.fields import INTEGER_MAX
 from fanion.rest.ids import ObjectId
-from fanion.rest.known_names import (
+from fanion.rest.openapi import takes
+from fanion.rest.pagination import Paged
+from fanion.rest.posthog_fields import (
     MAINTAINED_OF_INSIGHT,
     UNSUPPORTED_OF_INSIGHT,
 )
-from fanion.rest.names import QUERY_NAMES, no_choice
-from fanion.rest.operations import takes
-from fanion.rest.page import Paged
-from fanion.rest.question_names import OF_FILTERS
+from fanion.rest.posthog_insight_fields import OF_FILTERS
 from fanion.rest.tags import normal_tags
+from fanion.rest.types import refused
+from fanion.rest.unknown_fields import QUERY_NAMES, no_choice
+from fanion.rest.validation import INTEGER_MAX
 
 Name = Annotated[str, Meta(max_length=NAME_CHARS_MAX)]
 Refresh = Annotated[bool, Meta(description="Calculate now, whatever was calculated before.")]

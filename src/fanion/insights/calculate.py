@@ -7,9 +7,9 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from fanion.insights.model import NO_ANSWER, Answer, filters_hash, is_fresh
-from fanion.insights.results_store import ResultStore
-from fanion.insights.trends import TrendsQuery, parse_trends
-from fanion.insights.trends_store import Trends
+from fanion.insights.result_cache import ResultStore
+from fanion.insights.trends.query import TrendsQuery, parse_trends
+from fanion.insights.trends.store import Trends
 from fanion.projects.model import Project
 
 Filters = Mapping[str, Any]

@@ -15,31 +15,31 @@ from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from fanion.activity.api import ActivityPage, activity_page, author_of
 from fanion.errors import Invalid, NotFound
-from fanion.insights.access import ANYBODY_EDITS, RESTRICTION_LEVELS
 from fanion.insights.api import NOT_YET, Name, Refresh, viewer_of
-from fanion.insights.bodies import (
+from fanion.insights.calculate import Results
+from fanion.insights.dashboards_store import DashboardStore, TileChange
+from fanion.insights.model import NO_ANSWER, Answer, StoredDashboard, on_dashboard
+from fanion.insights.permissions import ANYBODY_EDITS, RESTRICTION_LEVELS
+from fanion.insights.schemas import (
     DashboardBody,
     DashboardSummary,
     Filters,
     dashboard_body,
     dashboard_summary,
 )
-from fanion.insights.calculate import Results
-from fanion.insights.dashboards_store import DashboardStore, TileChange
-from fanion.insights.model import NO_ANSWER, Answer, StoredDashboard, on_dashboard
-from fanion.insights.question_rules import check_dashboard_filters
+from fanion.insights.validation import check_dashboard_filters
 from fanion.projects.request import ManagementRequest, scoped
-from fanion.rest.empty import refused
 from fanion.rest.ids import ObjectId
-from fanion.rest.known_names import (
+from fanion.rest.pagination import Paged
+from fanion.rest.posthog_fields import (
     MAINTAINED_OF_DASHBOARD,
     MAINTAINED_OF_TILE,
     UNSUPPORTED_OF_DASHBOARD,
     UNSUPPORTED_OF_TILE,
 )
-from fanion.rest.names import no_choice
-from fanion.rest.page import Paged
 from fanion.rest.tags import normal_tags
+from fanion.rest.types import refused
+from fanion.rest.unknown_fields import no_choice
 
 Color = Annotated[str, Meta(max_length=400)]
 

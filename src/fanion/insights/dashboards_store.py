@@ -7,14 +7,14 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, func, insert, select, update
 
-from fanion.activity.changes import changes
+from fanion.activity.diff import changes
 from fanion.activity.store import Author, Entry, record
 from fanion.db.engine import Records
-from fanion.db.insight_tables import dashboard_tiles, dashboards, insights
-from fanion.insights.access import ANYBODY_EDITS, DashboardAccess
+from fanion.db.schema.insights import dashboard_tiles, dashboards, insights
+from fanion.insights.flag_usage_template import ENRICHED_NAME, DashboardDraft, TileDraft
 from fanion.insights.model import StoredDashboard, StoredTile
+from fanion.insights.permissions import ANYBODY_EDITS, DashboardAccess
 from fanion.insights.store import add_insight, add_tile, read_insights, summaries
-from fanion.insights.usage import ENRICHED_NAME, DashboardDraft, TileDraft
 from fanion.projects.model import UserSummary
 
 # What the activity tells of.

@@ -12,8 +12,8 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from fanion.insights.ranges import Clock
-from fanion.insights.trends import TrendsQuery
+from fanion.insights.trends.date_range import Clock
+from fanion.insights.trends.query import TrendsQuery
 from fanion.projects.model import UserSummary
 
 # Shown, though somebody asked for it so long ago.

@@ -7,10 +7,10 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, func, insert, or_, select
 
-from fanion.db.cohort_tables import cohorts
 from fanion.db.engine import Records
-from fanion.db.insight_tables import dashboard_tiles, dashboards, insights
-from fanion.db.tables import users
+from fanion.db.schema.cohorts import cohorts
+from fanion.db.schema.insights import dashboard_tiles, dashboards, insights
+from fanion.db.schema.tables import users
 from fanion.errors import Invalid
 from fanion.insights.model import StoredInsight, TilePlace
 from fanion.projects.model import UserSummary

@@ -20,18 +20,18 @@ from fanion.activity.api import ActivityPage, activity_page, author_of
 from fanion.db.engine import Records
 from fanion.errors import Invalid, NotFound
 from fanion.events.api import PersonOfEvent
-from fanion.events.conditions_sql import absolute
-from fanion.persons.changes_store import PersonChanges, PersonTooLarge
-from fanion.persons.listing_store import PersonQuery, find_persons, having
+from fanion.events.storage.filters_sql import absolute
+from fanion.persons.edits_store import PersonChanges, PersonTooLarge
+from fanion.persons.list_store import PersonQuery, find_persons, having
 from fanion.persons.merge import PersonUpdate
 from fanion.persons.store import Person, get_person, persons_of
 from fanion.projects.request import ManagementRequest, scoped
-from fanion.properties.query import read_conditions
-from fanion.rest.empty import empty
+from fanion.properties.query_param import read_conditions
 from fanion.rest.ids import object_id
-from fanion.rest.known_names import (
+from fanion.rest.posthog_fields import (
     MAINTAINED_OF_PERSON,
 )
+from fanion.rest.types import empty
 
 # What a person is called by, the first that is set. source: capture.md section 8
 _SHOWN = ("email", "name", "username")

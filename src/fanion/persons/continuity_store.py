@@ -5,7 +5,7 @@ source: flags.md section 9, "Merging persons"
 
 from sqlalchemy import Connection, bindparam, exists, update
 
-from fanion.db.flag_tables import flag_continuity
+from fanion.db.schema.flags import flag_continuity
 from fanion.persons.moves_store import Moves, concerning
 
 _kept = flag_continuity.c

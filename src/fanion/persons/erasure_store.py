@@ -9,13 +9,13 @@ from uuid import UUID
 from sqlalchemy import Connection, Row, Select, delete, insert, or_, select, update
 
 from fanion.activity.store import Author, Entry, record
-from fanion.db.erasure_tables import person_erasures, person_floors
-from fanion.db.insight_tables import insight_results
-from fanion.db.tables import person_distinct_ids, person_overrides, persons
+from fanion.db.schema.insights import insight_results
+from fanion.db.schema.persons import person_erasures, person_floors
+from fanion.db.schema.tables import person_distinct_ids, person_overrides, persons
 from fanion.db.upsert import upsert
 from fanion.events.erasure import Erasure
 from fanion.events.event import Override
-from fanion.persons.waiting_identities_store import forget_waiting
+from fanion.persons.pending_identities_store import forget_waiting
 
 UUIDS_MAX = 1_000  # of one statement
 

@@ -29,7 +29,7 @@ from fanion.properties.size import (
     json_bytes,
     may_become,
 )
-from fanion.uuids import uuid_of
+from fanion.runtime.uuids import uuid_of
 
 _PERSON_NAMESPACE = UUID("932979b4-65c3-4424-8467-0b66ec27bc22").bytes
 # Version 5 and the variant. source: RFC 9562 section 5.5

@@ -17,9 +17,9 @@ from litestar.params import FromPath, RequestBody
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from fanion.errors import Invalid
-from fanion.projects.auth import Authentication
-from fanion.projects.directory import Projects
-from fanion.projects.keys import KEY_LABEL_CHARS_MAX, check_expiry
+from fanion.projects.auth.authentication import Authentication
+from fanion.projects.auth.keys import KEY_LABEL_CHARS_MAX, check_expiry
+from fanion.projects.cache import Projects
 from fanion.projects.model import (
     FORMER_VALID_S,
     FORMER_VALID_S_MAX,
@@ -29,14 +29,14 @@ from fanion.projects.model import (
     is_scope,
 )
 from fanion.projects.request import ManagementRequest, scoped
-from fanion.rest.known_names import (
+from fanion.rest.pagination import Paged
+from fanion.rest.posthog_fields import (
     MAINTAINED_OF_KEY,
     MAINTAINED_OF_PROJECT,
     UNSUPPORTED_OF_KEY,
     UNSUPPORTED_OF_PROJECT,
 )
-from fanion.rest.names import no_choice
-from fanion.rest.page import Paged
+from fanion.rest.unknown_fields import no_choice
 
 ProjectName = Annotated[str, Meta(min_length=1, max_length=200)]
 Timezone = Annotated[str, Meta(description="IANA name, for example `Europe/Berlin`.")]

@@ -14,11 +14,11 @@ from sqlalchemy import Connection, Row, Select, delete, func, insert, select, up
 from sqlalchemy.exc import IntegrityError
 
 from fanion.db.engine import Records
-from fanion.db.tables import memberships, organizations, personal_api_keys, users
+from fanion.db.schema.tables import memberships, organizations, personal_api_keys, users
 from fanion.errors import Invalid, NotFound
+from fanion.projects.auth.keys import KEY_BYTES
+from fanion.projects.auth.personal_keys_store import NewKey, create_key, revoke_keys_of
 from fanion.projects.changes import OrganizationChange, TellOrganization, nobody
-from fanion.projects.key_store import NewKey, create_key, revoke_keys_of
-from fanion.projects.keys import KEY_BYTES
 from fanion.projects.model import Level, PersonalKey
 from fanion.projects.roles_store import leave_roles
 

@@ -14,19 +14,19 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fanion.db.engine import Records
 from fanion.errors import NotFound
+from fanion.projects.cache import Projects
 from fanion.projects.changes import TakeBack, TellOrganization, nobody
-from fanion.projects.directory import Projects
 from fanion.projects.model import Level, Organization, Principal
+from fanion.projects.organization_access_store import ResourceAccessStore
 from fanion.projects.organizations_store import OrganizationMember, members_page
 from fanion.projects.request import ManagementRequest, scoped
-from fanion.projects.resource_access_store import ResourceAccessStore
 from fanion.projects.roles import ResourceAccess
 from fanion.projects.roles_store import RoleStore
 from fanion.rest.ids import ObjectId
-from fanion.rest.known_names import (
+from fanion.rest.pagination import Paged
+from fanion.rest.posthog_fields import (
     MAINTAINED_OF_RESOURCE_ACCESS,
 )
-from fanion.rest.page import Paged
 
 CURRENT = "@current"
 OrganizationName = Annotated[

@@ -8,7 +8,7 @@ from msgspec import Struct
 from sqlalchemy import func, select
 
 from fanion.db.engine import Records
-from fanion.db.tables import memberships, users
+from fanion.db.schema.tables import memberships, users
 from fanion.projects.model import UserSummary
 from fanion.projects.summary_store import USER_SUMMARY
 

@@ -9,16 +9,16 @@ from litestar import Request
 from litestar.datastructures import State
 from msgspec import Struct
 
-from fanion.decoding import Decoding
 from fanion.errors import BodyTooLarge, ParseError
-from fanion.forwarded import BaseUrl
-from fanion.json_pieces import DECODED_BYTES_MAX
 from fanion.projects.model import Principal, Project, User
 from fanion.rest.body import Body, read_body, read_texts
-from fanion.rest.fields import read_struct
-from fanion.rest.form import MULTIPART, read_form
-from fanion.rest.page import Page, read_page
-from fanion.wire import READ_ON_LOOP_BYTES_MAX
+from fanion.rest.multipart_form import MULTIPART, read_form
+from fanion.rest.pagination import Page, read_page
+from fanion.rest.validation import read_struct
+from fanion.server.forwarded import BaseUrl
+from fanion.wire.decoding import READ_ON_LOOP_BYTES_MAX
+from fanion.wire.incremental_json import DECODED_BYTES_MAX
+from fanion.wire.offload import Decoding
 
 # Where a body may hold the key of who asks.
 KEY_NAMES = frozenset({"personal_api_key"})
@@ -63,7 +63,7 @@ class ManagementRequest(Request[User, Principal, State]):
 
     async def values(self) -> Body:
         """The decoded body; while it is not known who asks, of a large one what may say so. Raises
-        what `rest.body.read_body` and `rest.form.read_form` do."""
+        what `rest.body.read_body` and `rest.multipart_form.read_form` do."""
         known: Body | None = self.scope["state"].get("body")
         if known is None:
             kind = self.headers.get("content-type", "")

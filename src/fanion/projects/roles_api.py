@@ -11,16 +11,16 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, RequestBody
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
-from fanion.db.role_tables import ROLE_NAME_CHARS_MAX
+from fanion.db.schema.organizations import ROLE_NAME_CHARS_MAX
 from fanion.errors import NotFound
 from fanion.projects.organizations_api import Access, OrganizationName, Organizations
 from fanion.projects.request import ManagementRequest, scoped
 from fanion.projects.roles import AccessLevel, Role, RoleMember
-from fanion.rest.known_names import (
+from fanion.rest.pagination import Paged
+from fanion.rest.posthog_fields import (
     MAINTAINED_OF_ROLE,
     MAINTAINED_OF_ROLE_MEMBER,
 )
-from fanion.rest.page import Paged
 
 RoleName = Annotated[
     str,

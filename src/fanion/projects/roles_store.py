@@ -12,8 +12,8 @@ from sqlalchemy import ColumnElement, Connection, Select, delete, func, insert, 
 from sqlalchemy.exc import IntegrityError
 
 from fanion.db.engine import Records
-from fanion.db.role_tables import flag_role_access, role_memberships, roles
-from fanion.db.tables import feature_flags, memberships, users
+from fanion.db.schema.organizations import flag_role_access, role_memberships, roles
+from fanion.db.schema.tables import feature_flags, memberships, users
 from fanion.errors import Invalid, NotFound
 from fanion.projects.changes import (
     RoleRemoval,
@@ -23,7 +23,7 @@ from fanion.projects.changes import (
     role_changed,
 )
 from fanion.projects.model import UserSummary
-from fanion.projects.resource_access_store import setting_of
+from fanion.projects.organization_access_store import setting_of
 from fanion.projects.roles import AccessLevel, Role, RoleFlag, RoleMember, folded
 from fanion.projects.summary_store import USER_SUMMARY
 

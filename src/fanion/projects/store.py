@@ -23,7 +23,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fanion.db.engine import Records
-from fanion.db.tables import (
+from fanion.db.schema.tables import (
     former_project_tokens,
     memberships,
     organizations,
@@ -32,7 +32,8 @@ from fanion.db.tables import (
     users,
 )
 from fanion.errors import Invalid
-from fanion.projects.keys import KEY_BYTES, hash_key, mask, personal_key, project_token
+from fanion.projects.auth.keys import KEY_BYTES, hash_key, mask, personal_key, project_token
+from fanion.projects.auth.passwords import NO_PASSWORD, hash_password
 from fanion.projects.model import (
     DEFAULT_INGESTION,
     FORMER_KEYS_MAX,
@@ -43,7 +44,6 @@ from fanion.projects.model import (
     Project,
     User,
 )
-from fanion.projects.passwords import NO_PASSWORD, hash_password
 
 # One id for the first organization of every installation: of two servers that set the same
 # store up at the same time, its primary key lets one win.

@@ -4,7 +4,7 @@ from typing import Any
 
 from sqlalchemy import Row
 
-from fanion.db.tables import users
+from fanion.db.schema.tables import users
 from fanion.projects.model import UserSummary
 
 _NAMES = ("id", "uuid", "distinct_id", "first_name", "email", "is_email_verified")

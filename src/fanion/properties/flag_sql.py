@@ -11,11 +11,7 @@ from collections.abc import Callable
 from datetime import datetime
 from math import isnan
 
-from fanion.properties.dates import Ago, parse_date_value
-from fanion.properties.filters import Property
-from fanion.properties.match import wanted_texts
-from fanion.properties.regex import search
-from fanion.properties.sql import (
+from fanion.properties.cohort_sql import (
     COLUMN,
     NEGATIVE,
     OPPOSITES,
@@ -26,6 +22,10 @@ from fanion.properties.sql import (
     range_condition,
     text_condition,
 )
+from fanion.properties.dates import Ago, parse_date_value
+from fanion.properties.filters import Property
+from fanion.properties.match import wanted_texts
+from fanion.properties.regex import search
 from fanion.properties.values import number_of, text_of
 
 _NEVER = "0"

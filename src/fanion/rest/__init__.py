@@ -31,9 +31,9 @@ An endpoint group is a Litestar `Controller` in the `api.py` of its package:
             store: NamedDependency[CohortStore],
         ) -> CohortBody: ...
 
-Before the handler runs, in this order, the gate (server/gate.py) has authenticated the key,
+Before the handler runs, in this order, the gate (web/guard.py) has authenticated the key,
 found the project of `{project_id}` and checked the scope; then `data` has been read with
-`rest.fields` from JSON or a form. So a handler meets `request.principal`, `request.project`
+`rest.validation` from JSON or a form. So a handler meets `request.principal`, `request.project`
 and a struct whose fields have the right kinds; it raises AppErrors for the rest.
 
 - `scope` in `opt` is an object name: `:read` is needed for GET, `:write` otherwise. A handler
@@ -43,7 +43,7 @@ and a struct whose fields have the right kinds; it raises AppErrors for the rest
 - Query parameters that the operation does not take are refused, by name. Those are the handler's
   `FromQuery` ones, `limit` and `offset` or `page` where its answer is a page, what `query_names`
   lists for a handler that reads the query by itself, and a few that every operation takes
-  (`rest.names`). Known to PostHog and without effect here: `rest.known_names`.
+  (`rest.unknown_fields`). Known to PostHog and without effect here: `rest.posthog_fields`.
 - A body struct says `forbid_unknown_fields=True`; its `also_known` are names that are passed over,
   its `unsupported` those that must ask for nothing. Without `data` a body must be empty, but for
   the names in `body_names`; `reads_body=True` is for handlers that read it by themselves.

@@ -7,8 +7,8 @@ from typing import IO, Any
 import msgspec
 
 from fanion.errors import InvalidPayload, ParseError, UnsupportedMediaType
-from fanion.json_pieces import load, outline_of
-from fanion.wire import MALFORMED, READ_ON_LOOP_BYTES_MAX, split_urlencoded
+from fanion.wire.decoding import MALFORMED, READ_ON_LOOP_BYTES_MAX, split_urlencoded
+from fanion.wire.incremental_json import load, outline_of
 
 # Filters of flags and cohorts nest about ten levels; past this nothing sensible is meant, and
 # far past it encoders run out of stack.
@@ -43,7 +43,7 @@ NOTHING = Body({})
 
 def read_body(content_type: str, raw: bytes) -> Body:
     """An empty body counts as an empty object; without a content type it is taken as JSON.
-    A form in several parts is read by `rest.form`.
+    A form in several parts is read by `rest.multipart_form`.
 
     raises: ParseError, UnsupportedMediaType
     """

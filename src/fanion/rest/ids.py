@@ -4,7 +4,7 @@ from typing import Annotated
 
 from litestar.params import PathParameter
 
-from fanion.rest.fields import INTEGER_CHARS_MAX, INTEGER_MAX
+from fanion.rest.validation import INTEGER_CHARS_MAX, INTEGER_MAX
 
 # A handler's path parameter: `flag_id: ObjectId`.
 ObjectId = Annotated[int, PathParameter(ge=1, le=INTEGER_MAX)]

@@ -1,7 +1,7 @@
 """Which bodies are read while they come in."""
 
-from fanion.http import Headers
-from fanion.rest.form import MULTIPART
+from fanion.rest.multipart_form import MULTIPART
+from fanion.wire.endpoint import Headers
 
 
 def comes_in_pieces(headers: Headers, bytes_max: int) -> bool:

@@ -9,12 +9,12 @@ from fanion.errors import AppError, RequestTimeout, Unavailable
 from fanion.server.buffers import STALLED_S_MAX, BufferBudget, Pace, Sending
 from fanion.server.exchange import ClientGone, Exchange, Scope
 from fanion.server.first_line import path_of
-from fanion.server.head import response_head
-from fanion.server.incoming import Incoming
-from fanion.server.known_heads import KnownHead, KnownHeads
-from fanion.server.prompt import PromptAnswer
+from fanion.server.head_cache import KnownHead, KnownHeads
+from fanion.server.parser import RequestReader
+from fanion.server.request import Incoming
 from fanion.server.request_head import RequestHead
-from fanion.server.request_reader import RequestReader
+from fanion.server.response import response_head
+from fanion.web.fast_path import PromptAnswer
 
 IDLE_S_MAX = 75.0  # between two requests; browsers and SDKs keep theirs for a minute at most
 HEAD_S_MAX = 30.0

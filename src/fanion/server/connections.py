@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from fanion.errors import AppError, Unavailable
-from fanion.forwarded import network_of, read_address
+from fanion.server.forwarded import network_of, read_address
 
 # Each takes a file descriptor and a few kilobytes, idle ones between two requests included.
 CONNECTIONS_MAX = 16_384

@@ -12,9 +12,9 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from fanion.events.detect import PropertyType
-from fanion.flags.definition import BucketingIdentifier, EvaluationRuntime
-from fanion.groups.types import GROUP_TEXT_MAX, GROUP_TYPES_MAX
+from fanion.events.definitions.detect import PropertyType
+from fanion.flags.engine.definition import BucketingIdentifier, EvaluationRuntime
+from fanion.groups.model import GROUP_TEXT_MAX, GROUP_TYPES_MAX
 from fanion.projects.roles import AccessLevel
 from fanion.rest.body import is_deep
 

@@ -17,16 +17,16 @@ from fanion.projects.api import FormerValidS
 from fanion.projects.model import FORMER_VALID_S, Level, UserSummary
 from fanion.projects.request import ManagementRequest, scoped
 from fanion.rest.ids import ObjectId
-from fanion.rest.known_names import (
+from fanion.rest.pagination import Paged
+from fanion.rest.posthog_fields import (
     MAINTAINED_OF_WEBHOOK,
     UNSUPPORTED_OF_WEBHOOK,
 )
-from fanion.rest.page import Paged
 from fanion.webhooks.addresses import refusal
-from fanion.webhooks.messages import EVENT_TYPES, EventType
+from fanion.webhooks.destination import URL_CHARS_MAX, read_target
 from fanion.webhooks.model import Delivery, Status, Webhook
+from fanion.webhooks.payloads import EVENT_TYPES, EventType
 from fanion.webhooks.store import WebhookStore
-from fanion.webhooks.target import URL_CHARS_MAX, read_target
 
 Url = Annotated[
     str, Meta(min_length=1, max_length=URL_CHARS_MAX, description="`https://` or `http://`.")

@@ -7,7 +7,7 @@ from typing import Literal
 from uuid import UUID
 
 from fanion.projects.model import UserSummary
-from fanion.webhooks.messages import EventType
+from fanion.webhooks.payloads import EventType
 
 Status = Literal["pending", "delivered", "failed"]
 

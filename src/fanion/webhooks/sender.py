@@ -14,8 +14,8 @@ import httpx
 
 from fanion import __version__
 from fanion.webhooks.addresses import refusal
+from fanion.webhooks.destination import Target, read_target
 from fanion.webhooks.model import Outcome
-from fanion.webhooks.target import Target, read_target
 
 TIMEOUT_S = 10.0  # of the whole attempt
 # Of one name; the others would hardly be better.

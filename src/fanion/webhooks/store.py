@@ -19,13 +19,13 @@ from sqlalchemy import (
     update,
 )
 
-from fanion.activity.changes import Change, changes
+from fanion.activity.diff import Change, changes
 from fanion.activity.store import Author, Entry, record
 from fanion.db.engine import Records
-from fanion.db.tables import projects, users
-from fanion.db.webhook_tables import webhook_deliveries, webhooks
+from fanion.db.schema.tables import projects, users
+from fanion.db.schema.webhooks import webhook_deliveries, webhooks
 from fanion.errors import Invalid, NotFound
-from fanion.projects.keys import mask
+from fanion.projects.auth.keys import mask
 from fanion.projects.model import FORMER_KEYS_MAX
 from fanion.projects.store import too_many_former
 from fanion.projects.summary_store import USER_SUMMARY, user_summary

@@ -1,6 +1,6 @@
 """Alembic runs this file for every command.
 
-How a new revision is made: change db/tables.py, then run
+How a new revision is made: change db/schema/tables.py, then run
 
     python -m fanion.db.migrations "add a note to projects"
 
@@ -16,32 +16,32 @@ from typing import Any, Literal
 from alembic import context
 from sqlalchemy import Connection, TypeDecorator
 
-from fanion.db import (
-    activity_tables,
-    cohort_tables,
-    definition_tables,
-    erasure_tables,
-    flag_tables,
+from fanion.db.schema import (
+    activity,
+    cohorts,
+    events,
+    flags,
     ingestion_tables,
-    insight_tables,
-    role_tables,
+    insights,
+    organizations,
+    persons,
     transfer_tables,
-    webhook_tables,
+    webhooks,
 )
-from fanion.db.tables import ID, metadata
+from fanion.db.schema.tables import ID, metadata
 
 # Modules with tables of their own: `metadata` is complete once they are imported.
 TABLES = (
-    activity_tables,
-    cohort_tables,
-    definition_tables,
-    erasure_tables,
-    flag_tables,
+    activity,
+    cohorts,
+    events,
+    persons,
+    flags,
     ingestion_tables,
-    insight_tables,
-    role_tables,
+    insights,
+    organizations,
     transfer_tables,
-    webhook_tables,
+    webhooks,
 )
 
 

@@ -1,0 +1,272 @@
+"""The file of the embedded accept log: one connection writes, one reads, each in its thread."""
+
+import fcntl
+import sqlite3
+from contextlib import closing, suppress
+from pathlib import Path
+from shutil import disk_usage
+from time import monotonic, sleep
+from typing import IO
+
+from fanion.accept_log.codec import Group, Packer, arrival, unpack
+from fanion.accept_log.port import Backlog, Entry, LogFull
+
+# The writer of a server that was killed writes what it holds, and ends.
+HELD_S_MAX = 10.0
+BUSY_S = 5.0  # an operator's sqlite3 shell, for example
+TRIM_GROUPS = 64  # a transaction; appends wait for one of them at most
+FREE_PAGES_MAX = 16_384  # 64 MB kept for the next backlog; more goes back to the disk
+# Without any room not even trimming works, since it too goes through the write-ahead log.
+DISK_FREE_BYTES_MIN = 64 * 1024**2
+DISK_LOOK_S = 0.05  # at 4 MB a group and 30 ms each, some 8 MB are written meanwhile
+WAL_BYTES_KEPT = 64 * 1024**2
+ROW_BYTES = 32  # what a group takes beside its content
+
+_SETTINGS = (
+    "journal_mode = WAL",
+    "synchronous = FULL",
+    f"journal_size_limit = {WAL_BYTES_KEPT}",
+)
+# A row is a group: what one commit brought. Its ids have no gaps, so the last and the number
+# say them all. AUTOINCREMENT keeps an id from coming back when the table was emptied.
+_CREATE = """
+CREATE TABLE IF NOT EXISTS {lane} (
+  last_id   INTEGER PRIMARY KEY AUTOINCREMENT,
+  envelopes INTEGER NOT NULL,
+  bytes     INTEGER NOT NULL,
+  oldest    INTEGER NOT NULL,
+  content   BLOB NOT NULL
+)
+"""
+# No BEGIN and COMMIT around it: one statement asks for the interpreter's lock a few times,
+# and on a busy loop each time costs up to sys.getswitchinterval().
+_INSERT = """
+INSERT INTO {lane} (last_id, envelopes, bytes, oldest, content) VALUES (?, ?, ?, ?, ?)
+"""
+_READ = """
+  SELECT last_id, envelopes, content
+    FROM {lane}
+   WHERE last_id > ?
+ORDER BY last_id
+"""
+_FIRST = """
+  SELECT last_id, envelopes, bytes, oldest
+    FROM {lane}
+   WHERE last_id > ?
+ORDER BY last_id
+   LIMIT 1
+"""
+_SIZE_UPTO = """
+SELECT COALESCE(SUM(envelopes), 0), COALESCE(SUM(bytes), 0) FROM {lane} WHERE last_id <= ?
+"""
+_TRIM = """
+DELETE FROM {lane}
+      WHERE last_id IN (SELECT last_id FROM {lane} WHERE last_id <= ? ORDER BY last_id LIMIT ?)
+  RETURNING envelopes, bytes
+"""
+_NEWEST = "SELECT COALESCE(MAX(seq), 0) FROM sqlite_sequence"
+
+_EVERY_ID = 2**63 - 1
+
+
+def lane_name(historical: bool) -> str:
+    return "historical" if historical else "live"
+
+
+class LogFile:
+    """For the one writer. Opens itself, and again after a failure."""
+
+    def __init__(
+        self, path: Path, bytes_max: int, disk_free_bytes_min: int, after: int = 0
+    ) -> None:
+        """after: ids up to here have been used, whatever the file knows"""
+        self._path = path
+        self._disk_free_bytes_min = disk_free_bytes_min
+        self._limits = {"live": bytes_max, "historical": bytes_max // 2}
+        self._packer = Packer()
+        self._db: sqlite3.Connection | None = None
+        self._held: IO[bytes] | None = None
+        self._newest = self._used = after
+        self._disk_looked_at = -DISK_LOOK_S
+        self._envelopes = {"live": 0, "historical": 0}
+        self._bytes = {"live": 0, "historical": 0}
+
+    def open(self) -> sqlite3.Connection:
+        """raises: OSError"""
+        if self._db is not None:
+            return self._db
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._held = self._held or _hold(self._path.with_suffix(".lock"))
+        db = None
+        try:
+            db = sqlite3.connect(
+                self._path, timeout=BUSY_S, isolation_level=None, check_same_thread=False
+            )
+            # Only in an empty file: setting it writes, which a full disk refuses.
+            if db.execute("PRAGMA page_count").fetchone() == (0,):
+                db.execute("PRAGMA auto_vacuum = INCREMENTAL")
+            for setting in _SETTINGS:
+                db.execute(f"PRAGMA {setting}")
+            self._count(db)
+        except sqlite3.Error as error:
+            if db is not None:
+                db.close()
+            raise OSError(f"accept log: {error}") from error
+        self._db = db
+        return db
+
+    def write(self, group: Group, *, historical: bool) -> int:
+        """Return the last id once the group is on disk; the ids have no gap.
+
+        An import may fill half of the log: the rest stays free for live events.
+        raises: LogFull, OSError
+        """
+        lane = lane_name(historical)
+        self._require_room(lane)
+        db = self.open()
+        content = self._packer.pack(group.rows)
+        size = len(content) + ROW_BYTES
+        last = self._newest + group.envelopes
+        row = (last, group.envelopes, size, group.oldest, content)
+        try:
+            db.execute(_INSERT.format(lane=lane), row)
+        except sqlite3.Error as error:
+            raise self._failure(error) from error
+        self._newest = last
+        self._envelopes[lane] += group.envelopes
+        self._bytes[lane] += size
+        return last
+
+    def _require_room(self, lane: str) -> None:
+        used = sum(self._bytes.values())
+        if used >= self._limits["live"] or self._bytes[lane] >= self._limits[lane]:
+            raise LogFull(f"the accept log holds {used} bytes")
+        if self._is_disk_short():
+            raise LogFull(f"the disk has less than {self._disk_free_bytes_min} bytes left")
+
+    def _is_disk_short(self) -> bool:
+        """Asked now and then, and while the answer is yes at every group."""
+        if monotonic() >= self._disk_looked_at + DISK_LOOK_S:
+            free = disk_usage(self._path.parent).free
+            if free < self._disk_free_bytes_min:
+                return True
+            self._disk_looked_at = monotonic()
+        return False
+
+    def trim_some(self, upto: int, *, historical: bool) -> bool:
+        """Forget the oldest groups that end at `upto` or before; whether more may be left."""
+        lane = lane_name(historical)
+        try:
+            db = self.open()
+            gone = db.execute(_TRIM.format(lane=lane), (upto, TRIM_GROUPS)).fetchall()
+            self._envelopes[lane] -= sum(row[0] for row in gone)
+            self._bytes[lane] -= sum(row[1] for row in gone)
+            [free] = db.execute("PRAGMA freelist_count").fetchone()
+            if free > FREE_PAGES_MAX:
+                db.execute(f"PRAGMA incremental_vacuum({free - FREE_PAGES_MAX})").fetchall()
+        except sqlite3.Error as error:
+            raise self._failure(error) from error
+        return len(gone) == TRIM_GROUPS
+
+    def backlog(self, after: int, *, historical: bool) -> Backlog:
+        """Counted from memory; only what is read and not trimmed yet is looked at."""
+        lane = lane_name(historical)
+        try:
+            db = self.open()
+            first = db.execute(_FIRST.format(lane=lane), (after,)).fetchone()
+            if first is None:
+                return Backlog(0, 0, None)
+            passed = db.execute(_SIZE_UPTO.format(lane=lane), (after,)).fetchone()
+        except sqlite3.Error as error:
+            raise self._failure(error) from error
+        last_id, envelopes, group_bytes, oldest = first
+        # The consumer may stand within a group.
+        passed_here = max(0, after - (last_id - envelopes))
+        return Backlog(
+            self._envelopes[lane] - passed[0] - passed_here,
+            self._bytes[lane] - passed[1] - group_bytes * passed_here // envelopes,
+            arrival(oldest),
+        )
+
+    def close(self) -> None:
+        self._let_go()
+        if self._held is not None:
+            self._held.close()
+            self._held = None
+
+    def _let_go(self) -> None:
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+
+    def _count(self, db: sqlite3.Connection) -> None:
+        for lane in self._envelopes:
+            db.execute(_CREATE.format(lane=lane))
+            size = db.execute(_SIZE_UPTO.format(lane=lane), (_EVERY_ID,)).fetchone()
+            self._envelopes[lane], self._bytes[lane] = size
+        [newest] = db.execute(_NEWEST).fetchone()
+        self._newest = max(newest, self._used)
+
+    def _failure(self, error: sqlite3.Error) -> OSError:
+        """Start over with a new connection: what a failed one believes of the file is unsure.
+
+        A write-ahead log that could not grow is emptied into the file, if there is room, and
+        then written from its beginning.
+        """
+        with suppress(sqlite3.Error):
+            if self._db is not None:
+                self._db.execute("PRAGMA wal_checkpoint(RESTART)").fetchone()
+        self._let_go()
+        return OSError(f"accept log: {error}")
+
+
+def _hold(path: Path) -> IO[bytes]:
+    """One writer at a time: the counts of the file are in its memory. raises: OSError"""
+    lock = path.open("ab")
+    give_up = monotonic() + HELD_S_MAX
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return lock
+        except BlockingIOError:
+            if monotonic() >= give_up:
+                lock.close()
+                raise OSError(f"another process writes the accept log, and holds {path}") from None
+            sleep(0.02)
+
+
+class LogReader:
+    """For the one thread that reads."""
+
+    def __init__(self, path: Path) -> None:
+        self._db = sqlite3.connect(
+            path, timeout=BUSY_S, isolation_level=None, check_same_thread=False
+        )
+        self._db.execute("PRAGMA query_only = ON")
+
+    def read(
+        self, after: int, envelopes_max: int, bytes_max: int, *, historical: bool
+    ) -> list[Entry]:
+        """raises: OSError"""
+        entries: list[Entry] = []
+        body_bytes = 0
+        statement = _READ.format(lane=lane_name(historical))
+        try:
+            with closing(self._db.execute(statement, (after,))) as rows:
+                for last_id, count, content in rows:
+                    group = unpack(content, historical=historical)
+                    for entry_id, envelope in enumerate(group, last_id - count + 1):
+                        if entry_id <= after:
+                            continue
+                        body_bytes += len(envelope.body)
+                        if entries and body_bytes > bytes_max:
+                            return entries
+                        entries.append(Entry(entry_id, envelope))
+                        if len(entries) >= envelopes_max:
+                            return entries
+        except sqlite3.Error as error:
+            raise OSError(f"accept log: {error}") from error
+        return entries
+
+    def close(self) -> None:
+        self._db.close()

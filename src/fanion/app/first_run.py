@@ -1,0 +1,72 @@
+"""The first start makes an organization with its owner, project and keys, and tells these once."""
+
+import os
+from pathlib import Path
+
+import structlog
+
+from fanion.config import Settings
+from fanion.db.engine import Records
+from fanion.projects.admin_store import is_set_up
+from fanion.projects.cache import Projects
+from fanion.projects.store import AlreadySetUp, Installation, SetUp
+from fanion.runtime.clock import utc_now
+from fanion.runtime.data_dir import FIRST_START_FILE
+
+
+async def first_start(records: Records, projects: Projects) -> SetUp | None:
+    """On an empty store: an organization with its owner, project and keys. The owner has no
+    password: there is nothing to sign in to."""
+    if await is_set_up(records):
+        return None
+    wanted = Installation(email="admin@fanion.local", first_name="Admin")
+    try:
+        return await projects.setup(wanted, utc_now())
+    except AlreadySetUp:  # by another server, at the same moment
+        return None
+
+
+def announcement(settings: Settings, made: SetUp | None, *, to_terminal: bool) -> str:
+    """What is printed once everything is served. Keys go to a terminal; what else standard output
+    may be, a journal or a log that others read, only hears where they are."""
+    serves = f"Fanion serves on {settings.address}"
+    if made is None or to_terminal:
+        return serves if made is None else f"\n{serves}\n{_secrets(settings, made)}"
+    path = settings.data.resolve() / FIRST_START_FILE
+    try:
+        _write_private(path, f"{serves}\n{_secrets(settings, made)}")
+    except OSError as error:
+        structlog.get_logger().error("first_start_not_written", path=str(path), reason=str(error))
+        return f"{serves}\nThe keys could not be kept; `fanion keys create` makes another one."
+    return f"{serves}\nThis is the first start. The keys: {path} (delete it once you have them)"
+
+
+def _write_private(path: Path, text: str) -> None:
+    """A file of the owner's alone from its first moment; O_EXCL follows no link. raises: OSError"""
+    path.unlink(missing_ok=True)
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(file, "w") as written:
+        written.write(text)
+        written.flush()
+        os.fsync(file)
+
+
+def _secrets(settings: Settings, made: SetUp) -> str:
+    address = settings.address
+    token = made.project.api_token
+    events = f"{settings.management_url}/api/projects/@current/events/"
+    return f"""
+This is the first start. Keep what follows, it is not shown again:
+
+  owner             {made.user.email}
+  project API key   {token}
+  personal API key  {made.personal_key}
+
+Capture a first event:
+
+  curl -d '{{"api_key": "{token}", "event": "hello", "distinct_id": "me"}}' {address}/capture/
+
+and see it:
+
+  curl -H 'Authorization: Bearer {made.personal_key}' {events}
+"""

@@ -1,0 +1,155 @@
+"""Builds everything once: settings → stores → domains → application. With `public_parts`, which
+is served before, the only file that names concrete classes of stores and servers together."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from fanion.app.change_parts import ChangeParts, build_change_parts
+from fanion.app.cohort_parts import build_cohort_parts
+from fanion.app.controllers import ManagementParts, build_management
+from fanion.app.insight_parts import build_insight_parts
+from fanion.app.services import PublicParts, check_records, landing_page, telemetry
+from fanion.app.services_background import Ingestion, backlogs
+from fanion.app.webhook_parts import WebhookParts, build_webhook_parts
+from fanion.config import Settings
+from fanion.events.event import EventStoreUnavailable
+from fanion.events.storage.store import EventStore
+from fanion.flags.usage.enrichment import Enrichment
+from fanion.flags.usage.enrichment_consumer import enrich_for_ever
+from fanion.ingest.erasure_worker import Erasing
+from fanion.ingest.ledger.store import Ledger
+from fanion.ingest.person_squash_worker import squash_for_ever
+from fanion.ingest.pipeline.consumer import Consumer
+from fanion.ingest.pipeline.preparer_client import Preparer
+from fanion.observability.logging import LineWriter
+from fanion.persons.pending_identities_store import sweep_for_ever
+from fanion.runtime.background import Follower
+from fanion.web.application import Application
+from fanion.web.management import management_app
+from fanion.web.probes import OK, Check, Checked, Probes, State
+from fanion.web.public_routes import public_routes
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """The application, and what runs beside it for as long as it serves, beyond what runs beside
+    its public parts."""
+
+    application: Application
+    public: PublicParts
+    consumers: tuple[Consumer, ...]
+    preparer: Preparer | None
+    followers: tuple[Follower, ...]
+    erasing: Erasing
+    changes: ChangeParts
+    webhooks: WebhookParts
+
+
+def build(
+    settings: Settings, public: PublicParts, events: EventStore, lines: LineWriter
+) -> Running:
+    records, metrics, now = public.records, public.metrics, public.now
+    projects, changed = public.flags.projects, public.flags.flag_sets.changed
+    events.observe(metrics.store_seconds.labels("events").observe)
+    preparer = Preparer(settings.geoip_db) if settings.answering > 1 else None
+    ingestion = Ingestion(
+        records=records,
+        events=events,
+        log=public.log,
+        metrics=metrics,
+        now=now,
+        geoip=public.geoip,
+        preparer=preparer,
+    )
+    cohorts = build_cohort_parts(settings, records, events, projects, changed, now)
+    insights = build_insight_parts(records, events)
+    changes = build_change_parts(settings, records, insights.trends, projects, changed, now)
+    webhooks = build_webhook_parts(settings, records, metrics, now)
+    consumers = ingestion.consumers(projects, changed)
+    ledger = Ledger(records, now)
+    erasing = Erasing(records, events, public.log, now)
+    management = ManagementParts(
+        settings=settings,
+        flags=public.flags,
+        ingestion=ingestion,
+        consumers=consumers,
+        ledger=ledger,
+        erasing=erasing,
+        cohorts=cohorts,
+        insights=insights,
+        webhooks=webhooks,
+    )
+    application = _application(settings, public, lines, management)
+    return Running(
+        application,
+        public,
+        consumers,
+        preparer,
+        (
+            erasing.follow,
+            partial(squash_for_ever, events),
+            partial(sweep_for_ever, records, now),
+            partial(enrich_for_ever, Enrichment(records, events, now)),
+            ledger.follow,
+            cohorts.calculator.run,
+            *changes.followers,
+            webhooks.deliverer.run,
+        ),
+        erasing,
+        changes,
+        webhooks,
+    )
+
+
+def _application(
+    settings: Settings, public: PublicParts, lines: LineWriter, management: ManagementParts
+) -> Application:
+    events, consumers = management.ingestion.events, management.consumers
+    probes = Probes(
+        _checks(settings, public, events, consumers),
+        public.metrics,
+        partial(_measure, public, consumers),
+    )
+    return Application(
+        public_routes(
+            public.capture,
+            public.flags.endpoints,
+            landing_page(settings, probes, public.flags.proxies),
+        ),
+        management_app(build_management(management)),
+        telemetry(settings, public.metrics, lines, public.flags.proxies),
+        settings.body_bytes_max,
+    )
+
+
+def _checks(
+    settings: Settings, public: PublicParts, events: EventStore, consumers: tuple[Consumer, ...]
+) -> Mapping[str, Check]:
+    async def event_store() -> Checked:
+        try:
+            await events.ping()
+        except EventStoreUnavailable as error:
+            # Capture and flags go on without it, on every server alike: none is better to ask.
+            return Checked(State.UNREACHABLE, str(error), is_needed=False)
+        return OK
+
+    async def accept_log() -> Checked:
+        try:
+            waiting = sum(lane.bytes for lane in await backlogs(public.log, consumers))
+        except OSError as error:
+            return Checked(State.UNREACHABLE, str(error))
+        return Checked(State.FULL) if waiting >= settings.accept_log_bytes_max else OK
+
+    records = partial(check_records, public.records)
+    return {"records": records, "events": event_store, "accept_log": accept_log}
+
+
+async def _measure(public: PublicParts, consumers: tuple[Consumer, ...]) -> None:
+    """What is only worth counting when somebody looks."""
+    metrics = public.metrics
+    lanes = await backlogs(public.log, consumers)
+    oldest = min((lane.oldest for lane in lanes if lane.oldest is not None), default=None)
+    metrics.log_events.set(sum(lane.envelopes for lane in lanes))
+    metrics.log_bytes.set(sum(lane.bytes for lane in lanes))
+    metrics.log_seconds.set((public.now() - oldest).total_seconds() if oldest else 0)

@@ -1,0 +1,170 @@
+"""Builds what answers flags: on the records store, and while it is down on what was kept."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from random import random
+
+from fanion.activity.organizations_store import tell_of_organization
+from fanion.activity.recorders import tell_of_project, tell_of_secret_key
+from fanion.cohorts.membership_lookup import memberships
+from fanion.config import Settings
+from fanion.db.batching import Lookup, LookupLimits
+from fanion.db.engine import Records
+from fanion.flags.evaluation.browser_config import BrowserConfig
+from fanion.flags.evaluation.cache import FlagSets, NoSource
+from fanion.flags.evaluation.continuity_store import IdentityKeeper, kept_identities
+from fanion.flags.evaluation.counters import EvaluationCounts
+from fanion.flags.evaluation.counters_store import CountKeeper
+from fanion.flags.evaluation.endpoints import Decide, nowhere
+from fanion.flags.evaluation.loader import Readings
+from fanion.flags.evaluation.offline_store import KeptFlags
+from fanion.flags.evaluation.rate_limit import EvaluationLimit
+from fanion.flags.evaluation.service import Evaluator
+from fanion.flags.sdk.definitions_api import DefinitionEndpoints
+from fanion.flags.sdk.endpoints import DefinitionReaders
+from fanion.flags.sdk.ofrep_endpoints import Ofrep
+from fanion.flags.sdk.sse import Broadcaster
+from fanion.flags.storage.store import FlagStore
+from fanion.groups.store import stored_group_properties
+from fanion.observability.metrics import Metrics
+from fanion.persons.store import stored_properties
+from fanion.projects.auth.authentication import Authentication
+from fanion.projects.auth.failed_attempts import KeyFailures
+from fanion.projects.auth.personal_keys_store import KeyStore
+from fanion.projects.auth.secret_key_store import SecretKeyStore
+from fanion.projects.auth.secret_keys import SecretKeys
+from fanion.projects.cache import Projects
+from fanion.projects.store import ProjectStore
+from fanion.runtime.background import Follower
+from fanion.runtime.geoip import GeoIp, open_geoip
+from fanion.server.connections import allow_connections
+from fanion.server.forwarded import TrustedProxies
+from fanion.web.proxy_warning import trusted_proxies
+from fanion.web.public_routes import FlagEndpoints
+from fanion.wire.client_address import Clients
+from fanion.wire.offload import Decoding
+
+
+@dataclass(frozen=True, slots=True)
+class FlagParts:
+    """proxies:   one for this process, for capture and management too
+    decoding:  of all large bodies of this process
+    followers: run beside the server for as long as it serves"""
+
+    proxies: TrustedProxies
+    projects: Projects
+    authentication: Authentication
+    secret_keys: SecretKeys
+    store: FlagStore
+    flag_sets: FlagSets
+    evaluator: Evaluator
+    broadcaster: Broadcaster
+    decoding: Decoding
+    endpoints: FlagEndpoints
+    followers: tuple[Follower, ...]
+
+
+def kept_flags(settings: Settings) -> KeptFlags:
+    return KeptFlags(settings.data.resolve() / "kept-flags.db")
+
+
+def located(settings: Settings) -> GeoIp | None:
+    """None without a location database. raises: GeoIpUnreadable"""
+    return open_geoip(Path(settings.geoip_db)) if settings.geoip_db else None
+
+
+def build_flag_parts(
+    settings: Settings,
+    records: Records,
+    metrics: Metrics,
+    kept: KeptFlags,
+    now: Callable[[], datetime],
+    locate: GeoIp = nowhere,
+    *,
+    records_answer: bool = True,
+) -> FlagParts:
+    """records_answer: False when they are known not to, so that no request waits for them"""
+    proxies = trusted_proxies(settings)
+    clock, failures = time.monotonic, _key_failures(Clients(proxies), metrics)
+    project_store = ProjectStore(records, tell_of_project)
+    projects = Projects(project_store, clock, kept.project, failures, now)
+    projects.on_replaced = kept.put_project
+    keys = KeyStore(records, tell_of_organization)
+    authentication = Authentication(keys, now, clock, failures)
+    secret_keys = SecretKeys(SecretKeyStore(records, tell_of_secret_key), now, clock, failures)
+    store = FlagStore(records)
+    flag_sets = FlagSets(store if records_answer else NoSource(), kept)
+    reads = readings(settings, records, now)
+    if not records_answer:
+        reads.breaker.failed(reads.breaker.answers)
+    counts = EvaluationCounts(random)
+    evaluator = Evaluator(flag_sets, reads, now, metrics.hot.evaluation_seconds, counts.add)
+    # The other connections are for those who do not listen but ask.
+    broadcaster = Broadcaster(flag_sets, listeners_max=allow_connections() // 2)
+    metrics.flag_listeners.set_function(lambda: broadcaster.listeners)
+    readers = DefinitionReaders(projects, authentication, secret_keys)
+    authentication.listen(broadcaster.ask_for_grants)
+    secret_keys.listen(broadcaster.ask_for_grants)
+    bytes_max, decoding = settings.body_bytes_max, Decoding()
+    endpoints = FlagEndpoints(
+        Decide(
+            projects,
+            authentication,
+            evaluator,
+            bytes_max,
+            proxies,
+            locate,
+            EvaluationLimit(settings.decide_per_s, settings.decide_burst),
+            decoding=decoding,
+        ),
+        DefinitionEndpoints(readers, evaluator, broadcaster),
+        Ofrep(projects, evaluator, bytes_max, decoding),
+        BrowserConfig(projects),
+    )
+    followers: tuple[Follower, ...] = (
+        projects.follow,
+        authentication.follow,
+        flag_sets.watch,
+        broadcaster.beat,
+        partial(broadcaster.follow_grants, readers.holds),
+        partial(kept.follow, projects.by_id),
+        CountKeeper(records, counts, projects.by_id, now).follow,
+    )
+    return FlagParts(
+        proxies,
+        projects,
+        authentication,
+        secret_keys,
+        store,
+        flag_sets,
+        evaluator,
+        broadcaster,
+        decoding,
+        endpoints,
+        followers,
+    )
+
+
+def _key_failures(clients: Clients, metrics: Metrics) -> KeyFailures:
+    def count(kind: str, reason: str) -> None:
+        metrics.key_failures.labels(kind, reason).inc()
+
+    return KeyFailures(clients, count=count)
+
+
+def readings(settings: Settings, records: Records, now: Callable[[], datetime]) -> Readings:
+    limits = LookupLimits(timeout_s=settings.decide_store_timeout_s)
+    one_write = LookupLimits(timeout_s=settings.decide_store_timeout_s, reads_max=1)
+    # In PostgreSQL other servers write the persons.
+    writes = records.writes if records.dialect == "sqlite" else None
+    return Readings(
+        Lookup(partial(stored_properties, records), limits, writes),
+        Lookup(partial(stored_group_properties, records), limits, writes),
+        Lookup(partial(kept_identities, records), limits),
+        Lookup(IdentityKeeper(records, now).keep, one_write),
+        Lookup(partial(memberships, records), limits, writes),
+    )

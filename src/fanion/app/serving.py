@@ -1,0 +1,88 @@
+"""Serves until told to stop: holds the data folder, and asks the records store whether it answers
+while what serves is loaded."""
+
+import asyncio
+import signal
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import structlog
+
+from fanion.config import Settings
+from fanion.db.answering import records_answer
+from fanion.observability.logging import LineWriter, open_logs
+from fanion.runtime.data_dir import data_folder
+from fanion.runtime.interpreter import hand_over_often
+from fanion.runtime.loading import loaded
+from fanion.server.connections import allow_connections
+from fanion.server.forwarded import TrustedProxies
+from fanion.server.server import HttpServer, check_port
+from fanion.web.proxy_warning import forget_ignored_headers
+
+if TYPE_CHECKING:
+    from fanion.web.listeners import Listeners
+
+# Of a listener for management alone: an organization's people and programs, and what they stream.
+MANAGEMENT_CONNECTIONS_MAX = 512
+
+
+async def run_server(
+    settings: Settings, announce: Callable[[str], None], *, to_terminal: bool
+) -> None:
+    """Serve until SIGTERM or SIGINT, then finish what was begun.
+
+    announce: is told the address, and on the first start, when that goes to a terminal, the keys
+    raises:   PortTaken, DataFolderTaken, RecordsUnavailable, EventStoreUnavailable, OSError
+    """
+    for address in (settings.listen, settings.management_address):
+        if address is not None:
+            check_port(*address)
+    hand_over_often()
+    lines = open_logs(settings.log_level)
+    try:
+        with data_folder(settings, settings.local_address):
+            forget_ignored_headers(settings.data)
+            for setting, successor, advice in settings.replaced:
+                structlog.get_logger().warning(
+                    "setting_replaced", setting=setting, successor=successor, advice=advice
+                )
+            await _serve(settings, announce, to_terminal, lines)
+    finally:
+        lines.close()
+
+
+async def _serve(
+    settings: Settings, announce: Callable[[str], None], to_terminal: bool, lines: LineWriter
+) -> None:
+    answering = asyncio.create_task(records_answer(settings.records_url))
+    await loaded("fanion.app.startup")
+    from fanion.app.startup import Start, run_stages
+
+    stop = _stop_signal()
+    http = _listeners(settings, stop)
+    try:
+        await run_stages(Start(settings, announce, to_terminal, lines, stop, http), answering)
+    finally:
+        stop.set()
+        await http.ended()
+
+
+def _listeners(settings: Settings, stop: asyncio.Event) -> "Listeners":
+    from fanion.web.listeners import Listeners
+
+    is_proxy = TrustedProxies(settings.trusted_networks).is_trusted
+    if settings.management_address is None:
+        return Listeners(HttpServer(settings.listen, stop, is_proxy=is_proxy))
+    allowed = allow_connections()
+    apart = min(MANAGEMENT_CONNECTIONS_MAX, allowed // 2)
+    public = HttpServer(settings.listen, stop, allowed - apart, is_proxy=is_proxy)
+    management = HttpServer(settings.management_address, stop, apart, is_proxy=is_proxy)
+    return Listeners(public, management)
+
+
+def _stop_signal() -> asyncio.Event:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    return stop

@@ -1,0 +1,337 @@
+"""The command `fanion`: reads flags and settings, calls, prints. Exit code 2 is a refusal."""
+
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+from uuid import UUID
+from zoneinfo import available_timezones
+
+import typer
+
+from fanion import __version__
+from fanion.activity.organizations_store import tell_of_organization
+from fanion.activity.recorders import tell_of_project, tell_of_secret_key
+from fanion.cli.cli_doctor import doctor
+from fanion.cli.import_posthog import import_posthog
+from fanion.cli.ingestion import dead_letters, ingestion
+from fanion.cli.output import (
+    NOT_SET_UP,
+    AsJson,
+    Data,
+    given_password,
+    no_user,
+    refuse,
+    run,
+    settings_of,
+    show,
+    time_text,
+    with_records,
+)
+from fanion.cli.progress import Bar, progress_bar
+from fanion.cli.serve import HELP, HELP_OPTIONS, serve
+from fanion.cli.transfer import export_project, import_project
+from fanion.cli.users import roles, users
+from fanion.db.engine import Records
+from fanion.db.migrate import migrate as migrate_records
+from fanion.observability.logging import open_command_logs
+from fanion.projects.admin_store import (
+    all_keys,
+    all_projects,
+    organization_of,
+    user_id_of,
+)
+from fanion.projects.auth.keys import KEY_LABEL_CHARS_MAX, read_expiry
+from fanion.projects.auth.personal_keys_store import KeyStore
+from fanion.projects.auth.secret_key_store import SecretKeyStore
+from fanion.projects.auth.secret_keys import SecretKeys
+from fanion.projects.cache import Projects
+from fanion.projects.model import FORMER_VALID_S, FORMER_VALID_S_MAX, is_scope
+from fanion.projects.store import AlreadySetUp, Installation, ProjectStore
+from fanion.runtime.clock import utc_now
+from fanion.runtime.data_dir import make_data_folder, require_records
+
+NAME_CHARS_MAX = 200  # as the API has it
+
+app = typer.Typer(
+    help=HELP,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    context_settings=HELP_OPTIONS,
+)
+app.command()(serve)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def fanion(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", is_eager=True, callback=_print_version, help="Print the version."
+        ),
+    ] = False,
+) -> None:
+    """Options of the command itself, before the name of what is to be done."""
+    open_command_logs()
+
+
+keys = typer.Typer(help="Personal API keys.", no_args_is_help=True)
+projects = typer.Typer(help="Projects.", no_args_is_help=True)
+app.add_typer(keys, name="keys")
+app.add_typer(projects, name="projects")
+app.add_typer(users, name="users")
+app.add_typer(roles, name="roles")
+app.add_typer(dead_letters, name="dead-letters")
+
+Email = Annotated[str | None, typer.Option(help="Whose; the first user's by default.")]
+
+
+@app.command()
+def setup(
+    data: Data = None,
+    email: Annotated[str, typer.Option(help="The owner's e-mail address.")] = "admin@fanion.local",
+    password: Annotated[
+        str | None,
+        typer.Option(help="Shown by the process list; `-` is standard input. None by default."),
+    ] = None,
+    password_file: Annotated[
+        Path | None, typer.Option(help="A file with the password; `-` is standard input.")
+    ] = None,
+    password_stdin: Annotated[
+        bool, typer.Option("--password-stdin", help="Read the password from standard input.")
+    ] = False,
+    project: Annotated[str, typer.Option(help="The project's name.")] = "Default project",
+    as_json: AsJson = False,
+) -> None:
+    """Do what the first start does, and print the keys. Refuses when that has been done. A password
+    is kept as a hash for a later version; this one has no sign-in."""
+    if not 1 <= len(project) <= NAME_CHARS_MAX:
+        refuse(f"--project: the name must have 1 to {NAME_CHARS_MAX} characters.")
+    given = given_password(password, password_file, from_stdin=password_stdin)
+    wanted = Installation(email=email, first_name="Admin", password=given, project=project)
+
+    async def work(records: Records) -> dict[str, Any]:
+        made = await Projects(ProjectStore(records)).setup(wanted, utc_now())
+        return {
+            "organization_id": str(made.project.organization_id),
+            "project_id": made.project.id,
+            "project_api_key": made.project.api_token,
+            "personal_api_key": made.personal_key,
+            "email": made.user.email,
+        }
+
+    try:
+        made = with_records(settings_of(data=data), work, make_data_folder)
+    except AlreadySetUp:
+        refuse("Already set up. `fanion keys create` makes another key.")
+    show(made, as_json)
+
+
+@app.command()
+def migrate(data: Data = None) -> None:
+    """Bring the records store to this version's schema; `serve` does it too."""
+
+    async def work() -> None:
+        require_records(settings)
+        with progress_bar("Migrating", "migrations") as bar:
+            await migrate_records(settings.records_url, partial(_reach, bar))
+
+    settings = settings_of(data=data)
+    run(work())
+    print("The records store is up to date.")
+
+
+def _reach(bar: Bar, applied: int, missing: int) -> None:
+    bar.expect(missing)
+    bar.reach(applied, applied)
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    print(__version__)
+
+
+app.command()(doctor)
+app.command()(ingestion)
+app.command("export")(export_project)
+app.command("import")(import_project)
+app.command("import-posthog")(import_posthog)
+
+
+@keys.command("create")
+def create_key(
+    label: Annotated[str, typer.Option(help="What the key is for.")] = "Command line",
+    email: Email = None,
+    scope: Annotated[list[str] | None, typer.Option(help="Repeat; all by default.")] = None,
+    expires: Annotated[
+        str | None, typer.Option(help="In `90d` or `12h`, or at a date or time; never by default.")
+    ] = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a personal API key and print it, this once."""
+    now = utc_now()
+    try:
+        expires_at = None if expires is None else read_expiry(expires, now)
+    except ValueError as error:
+        refuse(f"--expires: {error}")
+    if not 1 <= len(label) <= KEY_LABEL_CHARS_MAX:
+        refuse(f"--label: a label has 1 to {KEY_LABEL_CHARS_MAX} characters.")
+    for one in scope or ():
+        if not is_scope(one):
+            refuse(f"--scope: {one} is none; use *, <object>:read or <object>:write.")
+
+    async def work(records: Records) -> dict[str, Any]:
+        user_id = await user_id_of(records, email)
+        if user_id is None:
+            refuse(no_user(email) if email else NOT_SET_UP)
+        key, text = await _keys(records).create(
+            user_id, label, scope, now, expires_at, by_operator=True
+        )
+        return {
+            "id": str(key.id),
+            "label": key.label,
+            "personal_api_key": text,
+            "expires_at": time_text(key.expires_at),
+        }
+
+    show(with_records(settings_of(data=data), work), as_json)
+
+
+@keys.command("list")
+def list_keys(data: Data = None, as_json: AsJson = False) -> None:
+    """List all personal API keys, without the keys themselves."""
+
+    async def work(records: Records) -> list[dict[str, Any]]:
+        return [
+            {
+                "id": str(key.id),
+                "email": key.email,
+                "label": key.label,
+                "mask_value": key.mask_value,
+                "created_at": time_text(key.created_at),
+                "last_used_at": time_text(key.last_used_at),
+                "expires_at": time_text(key.expires_at),
+            }
+            for key in await all_keys(records)
+        ]
+
+    show(with_records(settings_of(data=data), work), as_json)
+
+
+@keys.command("revoke")
+def revoke(key_id: str, data: Data = None) -> None:
+    """Delete a key by its id. Running servers stop accepting it within seconds."""
+    try:
+        wanted = UUID(key_id)
+    except ValueError:
+        refuse(f"{key_id} is no key id; `fanion keys list` shows them.")
+
+    async def work(records: Records) -> bool:
+        return await _keys(records).revoke(wanted, utc_now())
+
+    if not with_records(settings_of(data=data), work):
+        refuse(f"There is no key {key_id}; `fanion keys list` shows them.")
+    print("Revoked.")
+
+
+def _keys(records: Records) -> KeyStore:
+    return KeyStore(records, tell_of_organization)
+
+
+@projects.command("create")
+def create_project(
+    name: str,
+    timezone: Annotated[str, typer.Option(help="IANA name.")] = "UTC",
+    email: Email = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a project in the organization of a user."""
+    if not 1 <= len(name) <= NAME_CHARS_MAX:
+        refuse(f"The name must have 1 to {NAME_CHARS_MAX} characters.")
+    if timezone not in available_timezones():
+        refuse(f"--timezone: {timezone} is no IANA name, such as Europe/Berlin.")
+
+    async def work(records: Records) -> dict[str, Any]:
+        user_id = await user_id_of(records, email)
+        organization = await organization_of(records, user_id) if user_id is not None else None
+        if organization is None:
+            refuse(no_user(email) if email else NOT_SET_UP)
+        store = ProjectStore(records, tell_of_project)
+        made = await store.create(organization, name, timezone, utc_now())
+        return {"project_id": made.id, "name": made.name, "project_api_key": made.api_token}
+
+    show(with_records(settings_of(data=data), work), as_json)
+
+
+FormerValidS = Annotated[
+    int,
+    typer.Option(
+        min=0,
+        max=FORMER_VALID_S_MAX,
+        help="Seconds for which the present key is taken beside the new one; 0 ends it at once, "
+        "and all former ones.",
+    ),
+]
+
+
+@projects.command("reset-key")
+def reset_project_key(
+    project_id: int,
+    former_valid_s: FormerValidS = FORMER_VALID_S,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Give a project another key, and print it. Running servers follow within seconds."""
+
+    async def work(records: Records) -> dict[str, Any]:
+        store, now = ProjectStore(records, tell_of_project), utc_now()
+        made = await store.reset_token(project_id, former_valid_s, now)
+        if made is None:
+            refuse(f"There is no project {project_id}; `fanion projects list` shows them.")
+        return {
+            "project_id": made.id,
+            "project_api_key": made.api_token,
+            "former_key_valid_until": time_text(now + timedelta(seconds=former_valid_s)),
+        }
+
+    show(with_records(settings_of(data=data), work), as_json)
+
+
+@projects.command("secret-key")
+def make_secret_key(
+    project_id: int, former_valid_s: FormerValidS = 0, data: Data = None, as_json: AsJson = False
+) -> None:
+    """Make a key that reads flag definitions, and print it, this once. All former ones end,
+    unless the present one is to go on."""
+
+    async def work(records: Records) -> dict[str, Any]:
+        if project_id not in await ProjectStore(records).by_ids([project_id]):
+            refuse(f"There is no project {project_id}; `fanion projects list` shows them.")
+        store = SecretKeyStore(records, tell_of_secret_key)
+        key = await SecretKeys(store, utc_now).rotate(project_id, None, former_valid_s)
+        return {"project_id": project_id, "secret_api_key": key}
+
+    show(with_records(settings_of(data=data), work), as_json)
+
+
+@projects.command("list")
+def list_projects(data: Data = None, as_json: AsJson = False) -> None:
+    """List all projects with their keys."""
+
+    async def work(records: Records) -> list[dict[str, Any]]:
+        return [
+            {"project_id": one.id, "name": one.name, "project_api_key": one.api_token}
+            for one in await all_projects(records)
+        ]
+
+    show(with_records(settings_of(data=data), work), as_json)

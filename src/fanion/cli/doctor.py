@@ -1,0 +1,289 @@
+"""`fanion doctor`: what an operator would check by hand, checked."""
+
+import shutil
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+
+from fanion import __version__
+from fanion.cohorts.invalid_store import RefusedCohort, refused_cohorts
+from fanion.config import PREFIX, Settings
+from fanion.db.engine import Records, RecordsUnavailable, open_records
+from fanion.db.migrate import schema_is_current
+from fanion.errors import SchemaTooNew
+from fanion.events.event import EventStoreUnavailable
+from fanion.events.storage.store import open_events
+from fanion.flags.management.invalid_store import Refused, refused_flags
+from fanion.insights.invalid_store import refused_insights
+from fanion.runtime.data_dir import (
+    FIRST_START_FILE,
+    events_folder,
+    open_to_others,
+    records_file,
+    require_data_folder,
+)
+from fanion.runtime.server_status import RunningServer, find_server
+from fanion.server.forwarded import TrustedProxies, shown
+from fanion.web.probes import State
+from fanion.web.proxy_warning import ignored_headers
+
+DISK_FREE_BYTES_MIN = 2 * 1024**3
+# A clock before this version was made is wrong, and would misplace every event.
+CLOCK_MIN = datetime(2026, 1, 1, tzinfo=UTC)
+REFUSED_TOLD_MAX = 20  # of stored flags, cohorts, and insights
+_LIBRARIES = ("chdb-core", "httptools", "litestar", "sqlalchemy")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    what: str
+    ok: bool
+    found: str
+    advice: str = ""
+
+
+async def examine(settings: Settings, now: datetime) -> list[Finding]:
+    """raises: NoDataFolder, unless both stores lie elsewhere"""
+    if not (settings.database_url and settings.events_url):
+        require_data_folder(settings)
+    server, told = await _look_for_server(settings)
+    return [
+        _settings(settings),
+        _addresses(settings),
+        _versions(),
+        told,
+        _disk(settings),
+        _permissions(settings),
+        _clock(now),
+        _proxies(settings),
+        await _checked("records store", _records, settings),
+        await _checked("flags", _flags, settings),
+        await _checked("cohorts", _cohorts, settings),
+        await _checked("insights", _insights, settings),
+        await _checked("event store", partial(_events, server), settings),
+    ]
+
+
+async def _look_for_server(settings: Settings) -> tuple[RunningServer, Finding]:
+    try:
+        found = await find_server(settings)
+    except OSError as error:
+        advice = "Run it as the user that the server runs as."
+        told = f"it is not known whether one runs: {error}"
+        return RunningServer(), Finding("server", False, told, advice)
+    return found, _server(found, settings)
+
+
+def _server(found: RunningServer, settings: Settings) -> Finding:
+    holder = found.holder
+    if holder is None:
+        return Finding("server", True, "none runs on this folder")
+    process = "a process" if holder.pid is None else f"process {holder.pid}"
+    if not holder.address:
+        told = f"none runs on this folder; {process} holds it, to copy events into it"
+        return Finding("server", True, told)
+    runs = f"runs on this folder: {process}, {holder.address}"
+    if found.failure:
+        advice = "Look at its log. One that hangs has to be stopped and started again."
+        return Finding("server", False, f"{runs}; does not answer: {found.failure}", advice)
+    states = ", ".join(f"{name} {state}" for name, state in found.checks.items())
+    if not found.is_ready:
+        advice = "Its log tells why (store_not_ready); one that starts needs some seconds."
+        return Finding("server", False, f"{runs}; not ready: {states}", advice)
+    is_other = holder.address != settings.local_address
+    advice = "It was started with another address than these settings have." if is_other else ""
+    return Finding("server", True, f"{runs}; ready: {states}", advice)
+
+
+def _settings(settings: Settings) -> Finding:
+    """Those that were chosen. URLs of stores may hold passwords."""
+    defaults = Settings()
+    chosen = {
+        name: getattr(settings, name)
+        for name in settings.__struct_fields__
+        if getattr(settings, name) != getattr(defaults, name)
+    }
+    for name in chosen.keys() & {"database_url", "events_url"}:
+        chosen[name] = f"{chosen[name].partition('://')[0]}://…"
+    told = " ".join(f"{PREFIX}{name.upper()}={value}" for name, value in chosen.items())
+    return Finding("settings", True, told or "all have their defaults")
+
+
+def _addresses(settings: Settings) -> Finding:
+    host, port = settings.listen
+    listens = f"listens on {host} port {port}"
+    if settings.management_listen:
+        listens += f", for management on {settings.management_listen}"
+    if settings.public_url:
+        return Finding("addresses", True, f"{listens}; public URL {settings.address}")
+    links = "links begin with the address that is asked (FANION_PUBLIC_URL is not set)"
+    return Finding("addresses", True, f"{listens}; {links}")
+
+
+def _versions() -> Finding:
+    python = ".".join(map(str, sys.version_info[:3]))
+    libraries = ", ".join(f"{name} {version(name)}" for name in _LIBRARIES)
+    return Finding("versions", True, f"Fanion {__version__}, Python {python}, {libraries}")
+
+
+def _disk(settings: Settings) -> Finding:
+    folder = settings.data.resolve()
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    free = shutil.disk_usage(existing).free
+    return Finding(
+        "disk",
+        free >= DISK_FREE_BYTES_MIN,
+        f"{free / 1024**3:.1f} GiB free at {folder}",
+        "" if free >= DISK_FREE_BYTES_MIN else "Make room: a full disk stops capture.",
+    )
+
+
+def _permissions(settings: Settings) -> Finding:
+    found = open_to_others(settings)
+    if not found:
+        secrets = settings.data.resolve() / FIRST_START_FILE
+        advice = f"The first keys lie in {secrets}; delete it." if secrets.exists() else ""
+        return Finding("permissions", True, "only this user may read the data", advice)
+    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+    advice = "A start closes them; those of another user: chown, then chmod go= them."
+    return Finding("permissions", False, f"others may read {found[0]}{more}", advice)
+
+
+def _clock(now: datetime) -> Finding:
+    ok = now >= CLOCK_MIN
+    advice = "" if ok else "Set the clock, for example with an NTP client."
+    return Finding("clock", ok, now.isoformat(timespec="seconds"), advice)
+
+
+def _proxies(settings: Settings) -> Finding:
+    """Never a failure: a stranger can send such headers too, straight to the server."""
+    found = f"trusted: {shown(settings.trusted_networks)}"
+    advice = " ".join(f"{old}: use {new}. {what}" for old, new, what in settings.replaced)
+    ignored = ignored_headers(settings.data)
+    if ignored is not None and not TrustedProxies(settings.trusted_networks).is_trusted(
+        ignored.peer
+    ):
+        at = ignored.at.isoformat(timespec="seconds")
+        found += f"; forwarded headers from {ignored.peer} were ignored at {at}"
+        advice = f"{advice} If {ignored.peer} is your proxy, add it to FANION_TRUSTED_PROXIES."
+    return Finding("proxies", True, found, advice.strip())
+
+
+async def _checked(
+    what: str, check: Callable[[Settings], Awaitable[Finding]], settings: Settings
+) -> Finding:
+    try:
+        return await check(settings)
+    except SchemaTooNew as error:
+        return Finding(what, False, str(error))
+    except (RecordsUnavailable, EventStoreUnavailable, OSError, ValueError) as error:
+        advice = "Check that it runs, its URL, and that no other process holds the data folder."
+        return Finding(what, False, str(error), advice)
+
+
+async def _records(settings: Settings) -> Finding:
+    if _is_missing(records_file(settings)):
+        advice = "`fanion serve` or `fanion setup` makes it. If there should be one: --data."
+        return Finding("records store", False, f"{records_file(settings)} does not exist", advice)
+    records = await open_records(settings.records_url)
+    try:
+        await records.ping()
+        current = await schema_is_current(settings.records_url)
+    finally:
+        await records.close()
+    if current:
+        return Finding("records store", True, f"{records.dialect}, schema up to date")
+    return Finding("records store", False, "its schema is another version's", "Run fanion migrate.")
+
+
+def _is_missing(path: Path | None) -> bool:
+    """To open an embedded store would make it."""
+    return path is not None and not path.exists()
+
+
+async def _flags(settings: Settings) -> Finding:
+    return await _of_current(settings, "flags", _refused_flags)
+
+
+async def _cohorts(settings: Settings) -> Finding:
+    return await _of_current(settings, "cohorts", _refused_cohorts)
+
+
+async def _of_current(
+    settings: Settings, what: str, look: Callable[[Records], Awaitable[Finding]]
+) -> Finding:
+    """look: reads tables as this version has them"""
+    if _is_missing(records_file(settings)):
+        return Finding(what, True, "not looked at: there is no records store")
+    if not await schema_is_current(settings.records_url):
+        return Finding(what, True, "not looked at: the schema is another version's")
+    records = await open_records(settings.records_url)
+    try:
+        return await look(records)
+    finally:
+        await records.close()
+
+
+async def _insights(settings: Settings) -> Finding:
+    """With dashboards."""
+    return await _of_current(settings, "insights", _refused_insights)
+
+
+async def _refused_flags(records: Records) -> Finding:
+    return flags_finding(await refused_flags(records))
+
+
+async def _refused_cohorts(records: Records) -> Finding:
+    return cohorts_finding(await refused_cohorts(records))
+
+
+def flags_finding(refused: Sequence[Refused]) -> Finding:
+    told = [f"project {one.project_id}, {one.key}: {one.why}" for one in refused]
+    return _refused("flags", told)
+
+
+def cohorts_finding(refused: Sequence[RefusedCohort]) -> Finding:
+    told = [f"project {one.project_id}, {one.id} ({one.name}): {one.why}" for one in refused]
+    return _refused("cohorts", told)
+
+
+async def _refused_insights(records: Records) -> Finding:
+    found = await refused_insights(records)
+    told = [f"project {one.project_id}, {one.what} {one.id}: {one.why}" for one in found]
+    return _refused("insights", told)
+
+
+def _refused(what: str, told: Sequence[str]) -> Finding:
+    """What the rules would refuse today is no fault: it works as it is."""
+    if not told:
+        return Finding(what, True, "all follow the rules")
+    more = len(told) - REFUSED_TOLD_MAX
+    listed = [*told[:REFUSED_TOLD_MAX], *([f"and {more} more"] if more > 0 else [])]
+    advice = "They work as they are. What is changed in them has to follow the rules."
+    return Finding(what, True, "; ".join(listed), advice)
+
+
+async def _events(server: RunningServer, settings: Settings) -> Finding:
+    folder = events_folder(settings)
+    if folder is not None and server.holder is not None:
+        return _events_in_use(server)
+    if _is_missing(folder):
+        return Finding("event store", True, "not made yet; the first `fanion serve` makes it")
+    events = await open_events(settings.event_store_url)
+    try:
+        await events.ping()
+    finally:
+        await events.close()
+    return Finding("event store", True, "answers")
+
+
+def _events_in_use(server: RunningServer) -> Finding:
+    """The embedded engine is one process's."""
+    state = server.checks.get("events")
+    if state is None:
+        return Finding("event store", True, "not looked at: another process uses it")
+    return Finding("event store", state == State.OK, f"{state}, as the server says that uses it")

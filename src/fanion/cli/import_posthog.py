@@ -1,0 +1,249 @@
+"""`fanion import-posthog`: a project of a server that speaks PostHog's API, taken over."""
+
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import Annotated
+
+import httpx
+import msgspec
+import typer
+
+from fanion import __version__
+from fanion.activity.store import Author
+from fanion.app.services import open_log
+from fanion.cli.output import AsJson, Data, printable, refuse, settings_of, with_records, write_out
+from fanion.cli.progress import Bar, progress_bar
+from fanion.cli.transfer import (
+    COHORT_MEMBER,
+    DryRun,
+    Email,
+    author_of,
+    import_into,
+    report_as_json,
+    show_report,
+)
+from fanion.config import Settings
+from fanion.db.engine import Records, RecordsUnavailable
+from fanion.projects.model import Project
+from fanion.runtime.clock import utc_now
+from fanion.runtime.data_dir import DataFolderTaken, data_folder, require_data_folder
+from fanion.transfer.document import Document
+from fanion.transfer.posthog.client import Source, SourceError, open_source
+from fanion.transfer.posthog.copy_events import Copied, EventCopy
+from fanion.transfer.posthog.progress_store import ProgressStore, ingested_upto
+from fanion.transfer.posthog.reader import read_source
+from fanion.transfer.posthog.sinks import HttpSink, LogSink, Sink, SinkError
+from fanion.transfer.result import Report
+from fanion.wire.endpoint import ADDRESS_HEADER, NO_ADDRESS
+
+SEND_S = 60.0
+
+Time = Annotated[str | None, typer.Option(help="ISO 8601; of events, their own time.")]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the command line asks for. since, until: only with events"""
+
+    project_id: int
+    email: str | None
+    dry_run: bool
+    events: bool
+    since: datetime | None
+    until: datetime
+
+
+@dataclass
+class Done:
+    """problem: why the events could not be copied to their end"""
+
+    report: Report
+    copied: Copied | None = None
+    problem: str = ""
+
+
+def import_posthog(
+    host: Annotated[str, typer.Option(help="Its address, such as https://eu.posthog.com.")],
+    personal_key: Annotated[
+        str,
+        typer.Option(envvar="POSTHOG_PERSONAL_API_KEY", help="Of a user who may read it all."),
+    ],
+    project: Annotated[str, typer.Option(help="Its id there.")],
+    into: Annotated[int, typer.Option(help="The id of the project here.")],
+    events: Annotated[bool, typer.Option("--events", help="Copy its events, too.")] = False,
+    since: Time = None,
+    until: Time = None,
+    dry_run: DryRun = False,
+    email: Email = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Take over a project's definitions from PostHog, or from another Fanion.
+
+    As `fanion import` does; what cannot be used here is left out, and told with the reason.
+    Events keep their ids and times: copying them again adds nothing, and goes on where it was.
+    """
+    wanted = _wanted(into, email, dry_run, events, since, until)
+    settings = settings_of(data=data)
+
+    async def work(records: Records) -> Done:
+        async with open_source(host, personal_key, project) as source:
+            return await _TakeOver(settings, records, source, wanted).run()
+
+    try:
+        done = with_records(settings, work)
+    except SourceError as error:
+        refuse(printable(str(error)))
+    _show(done, wanted, as_json)
+
+
+@dataclass(frozen=True)
+class _TakeOver:
+    settings: Settings
+    records: Records
+    source: Source
+    wanted: Wanted
+
+    async def run(self) -> Done:
+        """raises: SourceError before anything is written"""
+        author = await author_of(self.records, self.wanted.project_id, self.wanted.email)
+        report = Report()
+        with progress_bar("Reading the source", "objects") as bar:
+            document = await read_source(self.source, report, bar.advance)
+        left_out = list(report.outcomes)
+        imported = await import_into(self.records, author, document, self.wanted.dry_run)
+        done = Done(Report([*left_out, *imported.outcomes]))
+        if self.wanted.events and not self.wanted.dry_run:
+            try:
+                await self._copy_events(author, document, done)
+            except (SourceError, SinkError, RecordsUnavailable) as error:
+                done.problem = str(error)
+        return done
+
+    async def _copy_events(self, author: Author, document: Document, done: Done) -> None:
+        """Members of static cohorts may be known only once their events are here."""
+        wanted, source = self.wanted, self.source
+        progress = ProgressStore(self.records, wanted.project_id, source.name)
+        async with self._sink(author.project) as sink:
+            with progress_bar("Copying events", "events") as bar:
+                tell = partial(_reach, bar, wanted.until)
+                copy = EventCopy(source, sink, progress, utc_now, wanted.since, wanted.until, tell)
+                done.copied = copy.copied
+                await copy.run()
+            if _misses_members(done.report) and await sink.ingested():
+                again = await import_into(self.records, author, document, dry_run=False)
+                done.report = _with_members_of(done.report, again)
+
+    @asynccontextmanager
+    async def _sink(self, project: Project) -> AsyncGenerator[Sink]:
+        """A log in PostgreSQL is shared, a file belongs to whoever holds the folder."""
+        bytes_max = self.settings.body_bytes_max
+        is_shared = self.records.dialect == "postgresql"
+        async with AsyncExitStack() as stack:
+            serving = None if is_shared else _hold(stack, self.settings)
+            if serving is not None:
+                yield await http_sink(stack, serving, project, bytes_max)
+                return
+            log = await open_log(self.settings, self.records)
+            stack.push_async_callback(log.close)
+            upto = partial(ingested_upto, self.records) if is_shared else None
+            yield LogSink(log, project, utc_now, bytes_max, upto)
+
+
+def _hold(stack: AsyncExitStack, settings: Settings) -> str | None:
+    """The folder is held from now on, or somebody else serves from it: the address."""
+    require_data_folder(settings)
+    try:
+        stack.enter_context(data_folder(settings))
+    except DataFolderTaken as taken:
+        if not taken.address:
+            refuse(str(taken))
+        return taken.address
+    return None
+
+
+async def http_sink(stack: AsyncExitStack, address: str, project: Project, bytes_max: int) -> Sink:
+    headers = {
+        "content-type": "application/json",
+        "user-agent": f"fanion/{__version__}",
+        # Events without an address of their own are not given ours.
+        ADDRESS_HEADER: NO_ADDRESS,
+    }
+    client = httpx.AsyncClient(base_url=address, headers=headers, timeout=SEND_S, trust_env=False)
+    return HttpSink(await stack.enter_async_context(client), project, bytes_max)
+
+
+def _misses_members(report: Report) -> bool:
+    return any(one.kind == COHORT_MEMBER and one.result == "skipped" for one in report.outcomes)
+
+
+def _with_members_of(report: Report, again: Report) -> Report:
+    others = [one for one in report.outcomes if one.kind != COHORT_MEMBER]
+    return Report([*others, *(one for one in again.outcomes if one.kind == COHORT_MEMBER)])
+
+
+def _wanted(
+    into: int,
+    email: str | None,
+    dry_run: bool,
+    events: bool,
+    since: str | None,
+    until: str | None,
+) -> Wanted:
+    if (since or until) and not events:
+        refuse("--since and --until are about events: add --events.")
+    now = utc_now()
+    start, end = _time("since", since), _time("until", until) or now
+    if start is not None and start >= end:
+        refuse("--since must be before --until, and before now.")
+    return Wanted(into, email, dry_run, events, start, min(end, now))
+
+
+def _time(name: str, text: str | None) -> datetime | None:
+    """Without a zone it is UTC."""
+    if text is None:
+        return None
+    try:
+        time = datetime.fromisoformat(text)
+        return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    except (ValueError, OverflowError):
+        refuse(f"--{name}: {text!r} is no time such as 2024-01-31 or 2024-01-31T12:00:00Z.")
+
+
+def _reach(bar: Bar, until: datetime, copied: Copied, at: datetime) -> None:
+    """How many events there are is not known: the bar goes through their time."""
+    if copied.start is not None:
+        bar.expect((until - copied.start).total_seconds())
+        bar.reach((at - copied.start).total_seconds(), copied.events)
+
+
+def _show(done: Done, wanted: Wanted, as_json: bool) -> None:
+    if as_json:
+        told = report_as_json(done.report, wanted.dry_run)
+        told["events"] = None if done.copied is None else asdict(done.copied)
+        write_out(msgspec.json.encode(told) + b"\n")
+    else:
+        show_report(done.report, wanted.dry_run)
+        if done.copied is not None:
+            _show_copied(done.copied)
+    if done.problem:
+        problem = done.problem.removesuffix(".")
+        refuse(printable(f"{problem}. Run it again: it goes on from there"))
+    if done.copied is not None and done.copied.incomplete:
+        raise typer.Exit(1)
+
+
+def _show_copied(copied: Copied) -> None:
+    if copied.start is None:
+        print("The source has no events.")
+        return
+    print(f"{copied.events} events were handed in to be ingested in the background.")
+    if copied.unreadable:
+        print(f"{copied.unreadable} events were left out: the source tells them oddly.")
+    if copied.too_large:
+        print(f"{copied.too_large} events were left out: they are larger than a request may be.")
+    for one in copied.incomplete:
+        print(printable(f"incomplete {one}: the source cannot list all events of that time"))

@@ -1,0 +1,143 @@
+"""`fanion ingestion` and `fanion dead-letters`: what became of accepted events. They work on
+the records store, whether a server runs or not."""
+
+from dataclasses import asdict
+from datetime import timedelta
+from typing import Annotated, Any
+
+import typer
+
+from fanion.cli.output import AsJson, Data, refuse, settings_of, show, time_text, with_records
+from fanion.db.engine import Records
+from fanion.ingest.ledger.dead_letters_store import Chosen, DeadLetter, DeadLetters
+from fanion.ingest.ledger.report import not_made_of, reasons_of, totals_of
+from fanion.ingest.ledger.store import Ledger
+from fanion.runtime.clock import utc_now
+
+ERROR_CHARS = 80
+
+dead_letters = typer.Typer(
+    help="Requests that were accepted and could not be ingested.", no_args_is_help=True
+)
+
+Project = Annotated[int | None, typer.Option(help="Its id; all projects by default.")]
+Ids = Annotated[list[int] | None, typer.Argument(help="`fanion dead-letters list` shows them.")]
+All = Annotated[bool, typer.Option("--all", help="All of them, or all of --project.")]
+
+
+def ingestion(
+    project: Project = None,
+    minutes: Annotated[int, typer.Option(min=1, help="How far to look back.")] = 60,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Tell what became of the items that were accepted lately, and why some are not stored.
+
+    What still waits in the accept log is not among them.
+    """
+
+    async def work(records: Records) -> list[dict[str, Any]]:
+        now = utc_now()
+        ledger = Ledger(records, utc_now)
+        counts = await ledger.counts(now - timedelta(minutes=minutes), now, project)
+        rows = []
+        for project_id in sorted({one.project_id for one in counts}):
+            own = [one for one in counts if one.project_id == project_id]
+            totals = totals_of(own)
+            why = ", ".join(f"{one.reason} {one.items}" for one in reasons_of(own))
+            rows.append(
+                {
+                    "project": project_id,
+                    "accepted": totals.accepted,
+                    "stored": totals.stored,
+                    "duplicates": totals.duplicates,
+                    "dropped": totals.dropped,
+                    "dead_lettered": totals.dead_lettered,
+                    "reasons": why,
+                    "changes_not_made": ", ".join(
+                        f"{one.reason} {one.items}" for one in not_made_of(own)
+                    ),
+                }
+            )
+        return rows
+
+    show(with_records(settings_of(data=data), work), as_json)
+
+
+@dead_letters.command("list")
+def list_letters(
+    project: Project = None,
+    limit: Annotated[int, typer.Option(min=1, help="The newest so many.")] = 100,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """List dead letters, the newest first."""
+
+    async def work(records: Records) -> list[dict[str, Any]]:
+        found, _ = await DeadLetters(records).page(Chosen(project), limit, 0)
+        return [_row(one, ERROR_CHARS) for one in found]
+
+    show(with_records(settings_of(data=data), work), as_json)
+
+
+@dead_letters.command("show")
+def show_letter(letter_id: int, data: Data = None, as_json: AsJson = False) -> None:
+    """Print one dead letter with its whole error and the body of the request."""
+
+    async def work(records: Records) -> dict[str, Any]:
+        letters, chosen = DeadLetters(records), Chosen(ids=[letter_id])
+        found, _ = await letters.page(chosen, 1, 0)
+        body = await letters.body(chosen)
+        if not found or body is None:
+            refuse(f"There is no dead letter {letter_id}; `fanion dead-letters list` shows them.")
+        return {**_row(found[0], None), "body": body.decode(errors="replace")}
+
+    show(with_records(settings_of(data=data), work), as_json)
+
+
+@dead_letters.command("retry")
+def retry_letters(
+    ids: Ids = None, every: All = False, project: Project = None, data: Data = None
+) -> None:
+    """Have the running server try dead letters again, or the next one that is started.
+
+    Their events get the ids that they would have had the first time: nothing is stored twice.
+    """
+    chosen = _chosen(ids, every, project)
+
+    async def work(records: Records) -> int:
+        return await DeadLetters(records).mark(chosen, utc_now())
+
+    _tell(with_records(settings_of(data=data), work), chosen, "will be tried again")
+
+
+@dead_letters.command("drop")
+def drop_letters(
+    ids: Ids = None, every: All = False, project: Project = None, data: Data = None
+) -> None:
+    """Delete dead letters. Their events are lost."""
+    chosen = _chosen(ids, every, project)
+
+    async def work(records: Records) -> int:
+        return await DeadLetters(records).drop(chosen)
+
+    _tell(with_records(settings_of(data=data), work), chosen, "dropped")
+
+
+def _chosen(ids: list[int] | None, every: bool, project: int | None) -> Chosen:
+    if bool(ids) == every:
+        refuse("Say which: their ids, or --all.")
+    return Chosen(project, ids or None)
+
+
+def _tell(count: int, chosen: Chosen, done: str) -> None:
+    if chosen.ids is not None and count < len(set(chosen.ids)):
+        missing = len(set(chosen.ids)) - count
+        refuse(f"{count} {done}; {missing} of them are no dead letters.")
+    print(f"{count} {done}.")
+
+
+def _row(letter: DeadLetter, error_chars: int | None) -> dict[str, Any]:
+    times = ("received_at", "failed_at", "retry_requested_at")
+    shown = {name: time_text(getattr(letter, name)) for name in times}
+    return {**asdict(letter), **shown, "error": letter.error[:error_chars]}

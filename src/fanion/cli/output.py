@@ -1,0 +1,181 @@
+"""What every command shares: settings, an open records store, printing and refusing."""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Callable, Coroutine
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any, NoReturn, TypeVar
+
+import typer
+import uvloop
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from fanion.config import Settings, SettingsError, read_settings
+from fanion.db.engine import Records, RecordsUnavailable, open_records
+from fanion.db.migrate import migrate as migrate_records
+from fanion.errors import AppError, SchemaTooNew
+from fanion.events.event import EventStoreUnavailable
+from fanion.runtime.data_dir import DataFolderTaken, NoDataFolder, require_records
+from fanion.runtime.geoip import GeoIpUnreadable
+from fanion.server.server import PortTaken
+
+T = TypeVar("T")
+
+REFUSED = 2
+_COLUMNS_MAX = 10_000  # of a table that is no terminal's
+PASSWORD_BYTES_MAX = 4096  # longer than any password, and a wrong file is not read to its end
+
+NOT_SET_UP = "Run `fanion setup` first."
+
+Data = Annotated[Path | None, typer.Option(help="The folder that holds everything.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def settings_of(**flags: Any) -> Settings:
+    try:
+        return read_settings(os.environ, flags)
+    except SettingsError as error:
+        refuse(str(error))
+
+
+def with_records(
+    settings: Settings,
+    work: Callable[[Records], Coroutine[Any, Any, T]],
+    prepare: Callable[[Settings], None] = require_records,
+) -> T:
+    """prepare: what is done about the data folder before the records are opened"""
+
+    async def opened() -> T:
+        prepare(settings)
+        await migrate_records(settings.records_url)
+        records = await open_records(settings.records_url)
+        try:
+            return await work(records)
+        finally:
+            await records.close()
+
+    return run(opened())
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    try:
+        return uvloop.run(work)
+    except (PortTaken, DataFolderTaken, NoDataFolder, GeoIpUnreadable, SchemaTooNew) as error:
+        refuse(str(error))
+    except AppError as error:
+        refuse(error.detail)
+    except RecordsUnavailable as error:
+        refuse(f"the records store cannot be used: {error}")
+    except EventStoreUnavailable as error:
+        refuse(f"the event store cannot be used: {error}")
+    except OSError as error:
+        refuse(f"a file cannot be used: {error}")
+    except asyncio.CancelledError:
+        raise typer.Exit(1) from None
+
+
+def given_password(typed: str | None, file: Path | None, *, from_stdin: bool) -> str | None:
+    """None when none was given; a wrong one is refused, and one that others could read is told."""
+    if sum((typed is not None, file is not None, from_stdin)) > 1:
+        refuse("Give one of --password, --password-file and --password-stdin.")
+    if from_stdin or typed == "-":
+        file = Path("-")
+    if file is not None:
+        typed = _read_password(file)
+    elif typed:
+        warn("a password on the command line is seen in the process list; use --password-stdin.")
+    if typed is not None and not typed:
+        refuse("The password is empty.")
+    return typed
+
+
+def _read_password(file: Path) -> str:
+    """Its only line."""
+    try:
+        if str(file) == "-":
+            raw = sys.stdin.buffer.read(PASSWORD_BYTES_MAX + 1)
+        else:
+            with file.open("rb") as source:
+                raw = source.read(PASSWORD_BYTES_MAX + 1)
+    except OSError as error:
+        refuse(f"{file} cannot be read: {error.strerror}")
+    if len(raw) > PASSWORD_BYTES_MAX:
+        refuse(f"The password is longer than {PASSWORD_BYTES_MAX} bytes, which is the most.")
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError:
+        refuse("The password is not UTF-8.")
+    password = text.removesuffix("\n").removesuffix("\r")
+    if not password.isprintable():
+        refuse("The password is not one line of text.")
+    return password
+
+
+def no_user(email: str) -> str:
+    return f"There is no active user {email}; `fanion users list` shows them."
+
+
+def warn(text: str) -> None:
+    typer.echo(f"fanion: {text}", err=True)
+
+
+def refuse(text: str) -> NoReturn:
+    typer.echo(f"fanion: {text}", err=True)
+    raise typer.Exit(REFUSED)
+
+
+def show(found: dict[str, Any] | list[dict[str, Any]], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(found))
+    elif isinstance(found, dict):
+        _show_one(found)
+    elif found:
+        _show_rows(found)
+    else:
+        print("None.")
+
+
+def _show_one(found: dict[str, Any]) -> None:
+    for name, value in found.items():
+        print(f"{name:18} {printable(value)}")
+
+
+def _show_rows(found: list[dict[str, Any]]) -> None:
+    """No value is cut: what a terminal is too narrow for is shown one row below another, and a
+    pipe has any width."""
+    table = Table(*found[0], box=None)
+    for row in found:
+        table.add_row(*(Text(printable(value)) for value in row.values()))
+    width = Console(width=_COLUMNS_MAX).measure(table).maximum
+    terminal = Console()
+    if not terminal.is_terminal:
+        Console(width=width).print(table)
+    elif width <= terminal.width:
+        terminal.print(table)
+    else:
+        for number, row in enumerate(found):
+            if number:
+                print()
+            _show_one(row)
+
+
+def write_out(text: bytes) -> None:
+    """All of it: an unbuffered standard output takes of a long text what fits into the pipe."""
+    rest = memoryview(text)
+    while rest:
+        rest = rest[sys.stdout.buffer.write(rest) :]
+    sys.stdout.flush()
+
+
+def printable(value: object) -> str:
+    """What clients sent must not steer the operator's terminal."""
+    return "".join(c if c.isprintable() else "\ufffd" for c in str(value))
+
+
+def time_text(value: datetime | None) -> str | None:
+    return None if value is None else value.isoformat(timespec="seconds")

@@ -1,0 +1,189 @@
+"""`fanion export` and `fanion import`: a project's definitions as one document. They work on
+the records store, whether a server runs or not."""
+
+import sys
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from fanion.activity.store import Author
+from fanion.cli.output import (
+    AsJson,
+    Data,
+    no_user,
+    printable,
+    refuse,
+    settings_of,
+    show,
+    with_records,
+    write_out,
+)
+from fanion.cli.progress import Bar, progress_bar
+from fanion.db.engine import Records
+from fanion.projects.admin_store import user_id_of
+from fanion.projects.model import Project
+from fanion.projects.store import ProjectStore
+from fanion.runtime.clock import utc_now
+from fanion.transfer.document import (
+    SECTIONS,
+    Document,
+    DocumentError,
+    read_document,
+    write_document,
+)
+from fanion.transfer.export_store import export_project as read_export
+from fanion.transfer.importing.importer import import_document
+from fanion.transfer.result import RESULTS, Outcome, Report
+
+# Three million distinct ids of cohort members; decoded it takes up to eight times as much.
+DOCUMENT_BYTES_MAX = 128 * 1024**2
+LINES_SHOWN = 200
+COHORT_MEMBER = "cohort member"
+# Kinds whose outcomes are counted by the progress bar: tiles and members of roles are part of
+# another object.
+_COUNTED = {COHORT_MEMBER, *(word for _, word, _ in SECTIONS.values())}
+
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Tell what would be done, do nothing.")]
+Email = Annotated[str | None, typer.Option(help="Whom the activity names; nobody by default.")]
+
+
+def export_project(
+    project: Annotated[int, typer.Option(help="Its id.")],
+    output: Annotated[Path | None, typer.Option(help="A file; else it is printed.")] = None,
+    data: Data = None,
+) -> None:
+    """Write a project's flags, cohorts, definitions, roles and dashboards as one document.
+
+    The same project gives the same text. Events and persons are not in it.
+    """
+
+    async def work(records: Records) -> Document:
+        wanted = await project_of(records, project)
+        with progress_bar("Reading the project", "rows") as bar:
+            return await read_export(records, wanted, bar if bar.is_shown else None)
+
+    text = write_document(with_records(settings_of(data=data), work))
+    if output is None:
+        write_out(text)
+    else:
+        _write(output, text)
+
+
+def import_project(
+    file: Annotated[Path, typer.Argument(help="What `fanion export` wrote; - is standard input.")],
+    project: Annotated[int, typer.Option(help="The id of the project to import into.")],
+    dry_run: DryRun = False,
+    email: Email = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make and change what a document tells; nothing is removed, and twice is as good as once.
+
+    All of it is checked first and written in one transaction.
+    """
+    try:
+        document = read_document(_read(file))
+    except DocumentError as error:
+        refuse(printable(str(error)))
+
+    async def work(records: Records) -> Report:
+        author = await author_of(records, project, email)
+        return await import_into(records, author, document, dry_run)
+
+    report = with_records(settings_of(data=data), work)
+    if as_json:
+        write_out(msgspec.json.encode(report_as_json(report, dry_run)) + b"\n")
+    else:
+        show_report(report, dry_run)
+
+
+async def import_into(
+    records: Records, author: Author, document: Document, dry_run: bool
+) -> Report:
+    try:
+        with progress_bar("Importing", "objects") as bar:
+            bar.expect(_objects(document))
+            return await import_document(
+                records, author, document, dry_run=dry_run, told=partial(_advance, bar)
+            )
+    except DocumentError as error:
+        refuse("\n".join(printable(line) for line in str(error).split("\n")))
+
+
+def _objects(document: Document) -> int:
+    """Of which an outcome is told."""
+    members = sum(len(one.members) for one in document.cohorts if not one.deleted)
+    return members + sum(len(getattr(document, name)) for name in SECTIONS)
+
+
+def _advance(bar: Bar, outcome: Outcome) -> None:
+    if outcome.kind in _COUNTED:
+        bar.advance(outcome.count)
+
+
+async def project_of(records: Records, project_id: int) -> Project:
+    found = await ProjectStore(records).by_ids([project_id])
+    if project_id not in found:
+        refuse(f"There is no project {project_id}; `fanion projects list` shows them.")
+    return found[project_id]
+
+
+async def author_of(records: Records, project_id: int, email: str | None) -> Author:
+    project = await project_of(records, project_id)
+    user_id = None if email is None else await user_id_of(records, email)
+    if email is not None and user_id is None:
+        refuse(no_user(email))
+    return Author(project=project, user_id=user_id, now=utc_now())
+
+
+def report_as_json(report: Report, dry_run: bool) -> dict[str, Any]:
+    outcomes = [asdict(one) for one in report.outcomes]
+    return {"dry_run": dry_run, "counts": report.counts(), "outcomes": outcomes}
+
+
+def show_report(report: Report, dry_run: bool) -> None:
+    counts = report.counts()
+    show([_row(kind, of) for kind, of in counts.items()], as_json=False)
+    told_lines = [one for one in report.outcomes if one.result != "unchanged"]
+    for one in told_lines[:LINES_SHOWN]:
+        number = f"{one.count} " if one.count > 1 else ""
+        why = f": {one.why}" if one.why else ""
+        print(printable(f"{one.result:8} {number}{one.kind} {one.name}{why}"))
+    if len(told_lines) > LINES_SHOWN:
+        print(f"and {len(told_lines) - LINES_SHOWN} more; --json tells all of them")
+    if dry_run:
+        print("This was a trial: nothing was changed.")
+
+
+def _row(kind: str, counts: Any) -> dict[str, Any]:
+    return {"": kind, **{result: counts[result] for result in RESULTS}}
+
+
+def _read(file: Path) -> bytes:
+    """At most one byte more than may be; what a device sends endlessly is not read to its end."""
+    try:
+        if str(file) == "-":
+            raw = sys.stdin.buffer.read(DOCUMENT_BYTES_MAX + 1)
+        else:
+            with file.open("rb") as source:
+                raw = source.read(DOCUMENT_BYTES_MAX + 1)
+    except OSError as error:
+        refuse(f"{file} cannot be read: {error.strerror}")
+    if len(raw) > DOCUMENT_BYTES_MAX:
+        refuse(f"{file} is larger than {DOCUMENT_BYTES_MAX} bytes, which is the most")
+    return raw
+
+
+def _write(output: Path, text: bytes) -> None:
+    """Whole or not at all: a file that was there stays until the new one is complete."""
+    beside = output.with_name(f".{output.name}.new")
+    try:
+        beside.write_bytes(text)
+        beside.replace(output)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        refuse(f"{output} cannot be written: {error.strerror}")

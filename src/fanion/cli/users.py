@@ -1,0 +1,316 @@
+"""`fanion users` and `fanion roles`: who may use the management API, and what for. They work on
+the records store, whether a server runs or not."""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Annotated, Any, TypeVar
+from uuid import UUID
+
+import typer
+
+from fanion.activity.organizations_store import tell_of_organization
+from fanion.cli.output import (
+    NOT_SET_UP,
+    AsJson,
+    Data,
+    printable,
+    refuse,
+    settings_of,
+    show,
+    time_text,
+    with_records,
+)
+from fanion.db.engine import Records
+from fanion.db.schema.organizations import ROLE_NAME_CHARS_MAX
+from fanion.errors import NotFound
+from fanion.flags.management.role_access_store import take_back_flags
+from fanion.projects.auth.keys import KEY_LABEL_CHARS_MAX, read_expiry
+from fanion.projects.members import read_email, read_first_name, read_level
+from fanion.projects.members_store import Member, MemberStore, NewMember, first_organization
+from fanion.projects.roles import AccessLevel, Role
+from fanion.projects.roles_store import RoleStore
+from fanion.runtime.clock import utc_now
+
+T = TypeVar("T")
+
+# As many as one page of the API has at most.
+ROLES_LISTED_MAX = 10_000
+
+users = typer.Typer(help="Users: who may call the management API.", no_args_is_help=True)
+roles = typer.Typer(help="Roles: which members may edit which feature flags.", no_args_is_help=True)
+
+Email = Annotated[str, typer.Argument(help="The user's e-mail address.")]
+RoleName = Annotated[str, typer.Argument(help="The role's name, in any case.")]
+
+
+@users.command("add")
+def add_user(
+    email: Annotated[str, typer.Argument(help="What they are known by, in any case.")],
+    level: Annotated[str, typer.Option(help="member, admin or owner.")] = "member",
+    name: Annotated[
+        str | None, typer.Option(help="First name; what stands before the @ by default.")
+    ] = None,
+    label: Annotated[str, typer.Option(help="What the key is for.")] = "Command line",
+    expires: Annotated[
+        str | None, typer.Option(help="Of the key: as of `fanion keys create`.")
+    ] = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Add a user to the organization, and print a personal API key for them, this once."""
+    now = utc_now()
+    expiry = partial(read_expiry, now=now)
+    new = NewMember(
+        email=_read("the address", read_email, email),
+        first_name=_read("--name", read_first_name, email.split("@")[0] if name is None else name),
+        level=_read("--level", read_level, level),
+        key_label=_read("--label", _label, label),
+        key_expires_at=None if expires is None else _read("--expires", expiry, expires),
+    )
+
+    async def work(records: Records, organization_id: UUID) -> dict[str, Any]:
+        made, key, text = await _members(records).add(organization_id, new, now)
+        return {
+            "id": made.user_id,
+            "uuid": str(made.uuid),
+            "email": made.email,
+            "first_name": made.first_name,
+            "level": made.level.name.lower(),
+            "key_id": str(key.id),
+            "personal_api_key": text,
+            "expires_at": time_text(key.expires_at),
+        }
+
+    show(_in_organization(data, work), as_json)
+
+
+@users.command("list")
+def list_users(data: Data = None, as_json: AsJson = False) -> None:
+    """List the users of the organization, the first to join first."""
+
+    async def work(records: Records, organization_id: UUID) -> list[dict[str, Any]]:
+        return [_user_row(one) for one in await _members(records).all(organization_id)]
+
+    show(_in_organization(data, work), as_json)
+
+
+@users.command("set-level")
+def set_level(
+    email: Email,
+    level: Annotated[str, typer.Argument(help="member, admin or owner.")],
+    data: Data = None,
+) -> None:
+    """Make a user a member, an administrator or an owner."""
+    wanted = _read("the level", read_level, level)
+
+    async def work(records: Records, organization_id: UUID) -> Member:
+        return await _members(records).set_level(organization_id, _stored(email), wanted, utc_now())
+
+    changed = _of_user(data, email, work)
+    print(f"{printable(changed.email)} has the level {changed.level.name.lower()}.")
+
+
+@users.command("disable")
+def disable_user(email: Email, data: Data = None) -> None:
+    """Let a user's keys in no more, until `fanion users enable`. Running servers follow within
+    seconds."""
+    print(f"{printable(_set_active(data, email, is_active=False).email)} is disabled.")
+
+
+@users.command("enable")
+def enable_user(email: Email, data: Data = None) -> None:
+    """Let the keys of a user who was disabled in again."""
+    print(f"{printable(_set_active(data, email, is_active=True).email)} is active.")
+
+
+@users.command("remove")
+def remove_user(email: Email, data: Data = None) -> None:
+    """Take a user out of the organization and its roles, and delete their keys. What they made
+    stays, and goes on naming them."""
+
+    async def work(records: Records, organization_id: UUID) -> None:
+        await _members(records).remove(organization_id, _stored(email), utc_now())
+
+    _of_user(data, email, work)
+    print("Removed.")
+
+
+@roles.command("list")
+def list_roles(data: Data = None, as_json: AsJson = False) -> None:
+    """List roles by name, with who is in them and the flags that they may edit."""
+
+    async def work(records: Records, organization_id: UUID) -> list[dict[str, Any]]:
+        found, _ = await _roles(records).page(organization_id, ROLES_LISTED_MAX, 0)
+        return [_role_row(one, as_json) for one in found]
+
+    show(_in_organization(data, work), as_json)
+
+
+@roles.command("add")
+def add_role(
+    name: Annotated[str, typer.Argument(help="Unique, in any case.")],
+    access: Annotated[
+        str | None,
+        typer.Option(
+            help="edit: all flags; view: only those given to the role. By default what the "
+            "organization allows everybody."
+        ),
+    ] = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a role, without members."""
+    if not 1 <= len(name) <= ROLE_NAME_CHARS_MAX:
+        refuse(f"The name must have 1 to {ROLE_NAME_CHARS_MAX} characters.")
+    level = None if access is None else _read("--access", _access_level, access)
+
+    async def work(records: Records, organization_id: UUID) -> dict[str, Any]:
+        made = await _roles(records).create(organization_id, None, name, level, utc_now())
+        return _role_row(made, as_json)
+
+    show(_in_organization(data, work), as_json)
+
+
+@roles.command("remove")
+def remove_role(name: RoleName, data: Data = None) -> None:
+    """Delete a role, with its memberships and the flags that it was given."""
+
+    async def work(records: Records, organization_id: UUID) -> None:
+        store = _roles(records)
+        role = await _role(store, organization_id, name)
+        await store.remove(organization_id, role.id, None, utc_now())
+
+    _in_organization(data, work)
+    print("Removed.")
+
+
+@roles.command("add-member")
+def add_role_member(name: RoleName, email: Email, data: Data = None) -> None:
+    """Put a user of the organization into a role."""
+
+    async def work(records: Records, organization_id: UUID) -> None:
+        store, wanted = _roles(records), _stored(email)
+        role = await _role(store, organization_id, name)
+        members = await _members(records).all(organization_id)
+        uuid = next((one.uuid for one in members if one.email == wanted), None)
+        if uuid is None:
+            raise NotFound
+        await store.add_member(organization_id, role.id, uuid, None, utc_now())
+
+    _of_user(data, email, work)
+    print("Added.")
+
+
+@roles.command("remove-member")
+def remove_role_member(name: RoleName, email: Email, data: Data = None) -> None:
+    """Take a user out of a role."""
+
+    async def work(records: Records, organization_id: UUID) -> None:
+        store, wanted = _roles(records), _stored(email)
+        role = await _role(store, organization_id, name)
+        for one in role.members:
+            if one.user.email == wanted:
+                await store.remove_member(organization_id, role.id, one.id, None, utc_now())
+                return
+        refuse(printable(f"{wanted} is not in the role {role.name}."))
+
+    _in_organization(data, work)
+    print("Removed.")
+
+
+def _set_active(data: Data, email: str, *, is_active: bool) -> Member:
+    async def work(records: Records, organization_id: UUID) -> Member:
+        store = _members(records)
+        return await store.set_active(organization_id, _stored(email), is_active, utc_now())
+
+    return _of_user(data, email, work)
+
+
+def _members(records: Records) -> MemberStore:
+    return MemberStore(records, tell_of_organization)
+
+
+def _roles(records: Records) -> RoleStore:
+    return RoleStore(records, tell_of_organization, take_back_flags)
+
+
+async def _role(store: RoleStore, organization_id: UUID, name: str) -> Role:
+    try:
+        return await store.named(organization_id, name)
+    except NotFound:
+        refuse(printable(f"There is no role {name}; `fanion roles list` shows them."))
+
+
+def _of_user(data: Data, email: str, work: Callable[[Records, UUID], Awaitable[T]]) -> T:
+    """work: raises NotFound when there is no such user"""
+
+    async def found(records: Records, organization_id: UUID) -> T:
+        try:
+            return await work(records, organization_id)
+        except NotFound:
+            refuse(printable(f"There is no user {email}; `fanion users list` shows them."))
+
+    return _in_organization(data, found)
+
+
+def _in_organization(data: Data, work: Callable[[Records, UUID], Awaitable[T]]) -> T:
+    """In the first organization, which is the only one that setup makes."""
+
+    async def found(records: Records) -> T:
+        organization_id = await first_organization(records)
+        if organization_id is None:
+            refuse(NOT_SET_UP)
+        return await work(records, organization_id)
+
+    return with_records(settings_of(data=data), found)
+
+
+def _read(what: str, read: Callable[[str], T], text: str) -> T:
+    try:
+        return read(text)
+    except ValueError as error:
+        refuse(printable(f"{what}: {error}"))
+
+
+def _stored(email: str) -> str:
+    return email.strip().lower()
+
+
+def _label(text: str) -> str:
+    if not 1 <= len(text) <= KEY_LABEL_CHARS_MAX:
+        raise ValueError(f"a label has 1 to {KEY_LABEL_CHARS_MAX} characters.")
+    return text
+
+
+def _access_level(text: str) -> AccessLevel:
+    try:
+        return AccessLevel[text.strip().upper()]
+    except KeyError:
+        raise ValueError(f"{text!r} is no access level; use view or edit.") from None
+
+
+def _user_row(member: Member) -> dict[str, Any]:
+    return {
+        "id": member.user_id,
+        "uuid": str(member.uuid),
+        "email": member.email,
+        "first_name": member.first_name,
+        "level": member.level.name.lower(),
+        "active": member.is_active,
+        "keys": member.keys,
+        "joined_at": time_text(member.joined_at),
+        "last_used_at": time_text(member.last_used_at),
+    }
+
+
+def _role_row(role: Role, as_json: bool) -> dict[str, Any]:
+    """Lists as such in JSON, as a line of text else."""
+    members = [one.user.email for one in role.members]
+    flags = [one.key for one in role.associated_flags]
+    return {
+        "id": str(role.id),
+        "name": role.name,
+        "access": AccessLevel(role.feature_flags_access_level).name.lower(),
+        "members": members if as_json else ", ".join(members),
+        "flags": flags if as_json else ", ".join(flags),
+    }

@@ -1,0 +1,241 @@
+"""One condition on events as a ClickHouse query for the persons who meet it.
+
+Events may be stored more than once, under one uuid: only where a number of events matters are
+they counted by uuid, and no further than the number asks (`uniqUpTo`); elsewhere a copy changes
+nothing. Events are gathered for each person first and moved to the person that it was merged
+into after that: so the join meets persons, not events.
+
+source: cohorts.md section 6
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from fanion.cohorts.criteria.behaviour import (
+    COMPARISONS,
+    Behaviour,
+    FirstTime,
+    Performed,
+    PerformedTimes,
+    Regularly,
+    Restarted,
+    Sequence,
+    Stopped,
+)
+from fanion.cohorts.criteria.time_window import Since, Span
+from fanion.properties.cohort_sql import MICROSECOND, Bindings, micros, property_condition
+from fanion.properties.filters import Property
+
+# What `uniqUpTo` can count to; larger numbers are counted exactly, which takes more memory.
+UNIQUE_MAX = 100
+_NO_PERSON = "toUUID('00000000-0000-0000-0000-000000000000')"
+_MICROS = "toUnixTimestamp64Micro(timestamp)"
+_SURVIVOR = f"if(moved.new_person = {_NO_PERSON}, found.person_id, moved.new_person)"
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """where: which events; gather: what is kept of each person's; passes: the condition on that,
+    put together for each surviving person
+
+    period: a further key to gather by; then `passes` is about one period, and `periods_pass`
+            about how many `passed`
+    """
+
+    where: tuple[str, ...]
+    gather: str = ""
+    passes: str = ""
+    period: str = ""
+    periods_pass: str = ""
+
+
+def behaviour_query(
+    behaviour: Behaviour, bindings: Bindings, now: datetime, zone: ZoneInfo, project: str, bits: str
+) -> str:
+    """A SELECT of `person`, each once, and `bits`.
+
+    now:     aware, UTC
+    zone:    for bounds that are written without one
+    project: the condition on the project
+    bits:    the second column
+    """
+    asked = _BUILDERS[type(behaviour)](behaviour, _Builder(bindings, now, zone))
+    if asked.period:
+        return _by_period(asked, project, bits)
+    having = f"\nHAVING {asked.passes}" if asked.passes else ""
+    source = _survivors(_gathered(asked, project), project)
+    return f"SELECT {_SURVIVOR} AS person, {bits}\n{source}\nGROUP BY person{having}"
+
+
+def _by_period(asked: _Asked, project: str, bits: str) -> str:
+    source = _survivors(_gathered(asked, project), project)
+    tested = (
+        f"SELECT {_SURVIVOR} AS person, period, {asked.passes} AS passed\n{source}\n"
+        "GROUP BY person, period"
+    )
+    return (
+        f"SELECT person, {bits}\nFROM (\n{indented(tested)}\n)\n"
+        f"GROUP BY person\nHAVING {asked.periods_pass}"
+    )
+
+
+def _gathered(asked: _Asked, project: str) -> str:
+    columns = [f"{asked.period} AS period"] if asked.period else []
+    columns += [asked.gather] if asked.gather else []
+    conditions = "\n  AND ".join((project, f"person_id != {_NO_PERSON}", *asked.where))
+    return (
+        f"SELECT {', '.join(['person_id', *columns])}\nFROM events\nWHERE {conditions}\n"
+        f"GROUP BY person_id{', period' if asked.period else ''}"
+    )
+
+
+def _survivors(gathered: str, project: str) -> str:
+    moved = f"SELECT old_person, new_person FROM person_overrides FINAL WHERE {project}"
+    return (
+        f"FROM (\n{indented(gathered)}\n) AS found\n"
+        f"LEFT ANY JOIN (\n  {moved}\n) AS moved ON moved.old_person = found.person_id"
+    )
+
+
+def indented(text: str) -> str:
+    return "\n".join(f"  {line}" for line in text.splitlines())
+
+
+@dataclass(frozen=True, slots=True)
+class _Builder:
+    bindings: Bindings
+    now: datetime
+    zone: ZoneInfo
+
+    def event(self, name: str) -> str:
+        return f"event = {self.bindings.text(name)}"
+
+    def after(self, moment: datetime) -> str:
+        return f"timestamp > {self.bindings.time(moment)}"
+
+    def upto(self, moment: datetime) -> str:
+        return f"timestamp <= {self.bindings.time(moment)}"
+
+    def time(self, moment: datetime) -> str:
+        return self.bindings.time(moment)
+
+    @property
+    def past(self) -> str:
+        return f"timestamp < {self.bindings.time(self.now)}"
+
+    def start(self, window: Span | Since) -> datetime:
+        if isinstance(window, Since):
+            return window.moment(self.now, self.zone)
+        return window.before(self.now)
+
+    def filters(self, filters: tuple[Property, ...]) -> tuple[str, ...]:
+        return tuple(property_condition(leaf, self.bindings) for leaf in filters)
+
+    def number(self, number: int) -> str:
+        return self.bindings.add(number, "UInt64")
+
+
+def _performed(one: Performed, b: _Builder) -> _Asked:
+    return _Asked(_within(one, b))
+
+
+def _times(one: PerformedTimes, b: _Builder) -> _Asked:
+    if one.times == 1 and one.comparison == "gte":
+        return _Asked(_within(one, b))
+    state, merge = _counter(one.times)
+    passes = f"{merge}(uuids) {COMPARISONS[one.comparison]} {b.number(one.times)}"
+    return _Asked(_within(one, b), f"{state}(uuid) AS uuids", passes)
+
+
+def _within(one: Performed | PerformedTimes, b: _Builder) -> tuple[str, ...]:
+    return (b.event(one.event), b.after(b.start(one.window)), b.past, *b.filters(one.filters))
+
+
+def _first_time(one: FirstTime, b: _Builder) -> _Asked:
+    passes = f"min(first) >= {b.time(b.start(one.window))}"
+    return _Asked((b.event(one.event), b.past), "min(timestamp) AS first", passes)
+
+
+def _stopped(one: Stopped, b: _Builder) -> _Asked:
+    where = (b.event(one.event), b.after(b.start(one.window)), b.upto(b.now))
+    passes = f"max(last) <= {b.time(one.silent.before(b.now))}"
+    return _Asked(where, "max(timestamp) AS last", passes)
+
+
+def _restarted(one: Restarted, b: _Builder) -> _Asked:
+    start, recent = b.start(one.window), one.recent.before(b.now)
+    gather = (
+        "min(timestamp) AS first, max(timestamp) AS last, "
+        f"max({b.after(start)} AND {b.upto(recent)}) AS paused_not"
+    )
+    passes = (
+        f"min(first) <= {b.time(start)} AND max(last) > {b.time(recent)} AND max(paused_not) = 0"
+    )
+    return _Asked((b.event(one.event), b.upto(b.now)), gather, passes)
+
+
+def _regularly(one: Regularly, b: _Builder) -> _Asked:
+    start = one.period.before(b.now, one.periods)
+    where = (b.event(one.event), b.after(start), b.upto(b.now))
+    wanted = b.number(one.periods_min)
+    if one.times == 1 and one.comparison == "gte":
+        state, merge = _counter(one.periods_min)
+        gather = f"{state}({_period(one, b)}) AS periods"
+        return _Asked(where, gather, f"{merge}(periods) >= {wanted}")
+    state, merge = _counter(one.times)
+    passes = f"{merge}(uuids) {COMPARISONS[one.comparison]} {b.number(one.times)}"
+    # Periods without an event are not seen here; with `lt` and `lte` they pass.
+    empty = f"{b.number(one.periods)} - count()" if one.comparison in ("lt", "lte") else "0"
+    enough = f"countIf(passed) + {empty} >= {wanted}"
+    return _Asked(where, f"{state}(uuid) AS uuids", passes, _period(one, b), enough)
+
+
+def _period(one: Regularly, b: _Builder) -> str:
+    """The number of the period that an event lies in, the newest being 0."""
+    add = b.bindings.add
+    if not one.period.is_calendar:
+        now, length = add(micros(b.now), "Int64"), add(one.period.length // MICROSECOND, "Int64")
+        return f"intDiv({now} - {_MICROS}, {length})"
+    ends = [micros(one.period.before(b.now, k)) for k in range(1, one.periods)]
+    return f"arrayCount(end -> {_MICROS} <= end, {add(ends, 'Array(Int64)')})"
+
+
+def _sequence(one: Sequence, b: _Builder) -> _Asked:
+    """Each event is its time, doubled, plus 1 when it may begin the sequence. Sorted, an end
+    follows its nearest beginning at once, and one of the same instant comes before it."""
+    names = b.bindings.texts(sorted({one.event, one.then}))
+    where = (f"event IN {names}", b.after(b.start(one.window)), b.upto(b.now))
+    if one.event == one.then:
+        gather = f"groupArrayArray([2 * {_MICROS}, 2 * {_MICROS} + 1]) AS marks"
+    else:
+        gather = f"groupArray(2 * {_MICROS} + ({b.event(one.event)})) AS marks"
+    gap = b.bindings.add(2 * (one.gap.length // MICROSECOND) - 1, "Int64")
+    passes = (
+        "arrayExists((a, b) -> bitAnd(a, 1) = 1 AND bitAnd(b, 1) = 0 AND b - a <= "
+        f"{gap}, arrayPopBack(arraySort(groupArrayArray(marks)) AS sorted), arrayPopFront(sorted))"
+    )
+    return _Asked(where, gather, passes)
+
+
+_BUILDERS: dict[type, Callable[[Any, _Builder], _Asked]] = {
+    Performed: _performed,
+    PerformedTimes: _times,
+    FirstTime: _first_time,
+    Sequence: _sequence,
+    Regularly: _regularly,
+    Stopped: _stopped,
+    Restarted: _restarted,
+}
+
+
+def _counter(number: int) -> tuple[str, str]:
+    """Count different values, as far as the number asks: what gathers, and what merges that.
+
+    A parameter of a function cannot be bound; it is a number that we read ourselves.
+    """
+    if number <= UNIQUE_MAX:
+        return f"uniqUpToState({number:d})", f"uniqUpToMerge({number:d})"
+    return "uniqExactState", "uniqExactMerge"

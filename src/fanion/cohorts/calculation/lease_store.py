@@ -1,0 +1,460 @@
+"""Calculations and imports in the records store: who does which, and what comes of it.
+
+Work is claimed by a lease, so that of several servers one does it; whoever dies holds it no
+longer than the lease lasts. New members are written in small transactions under the number of
+the next version and are seen by nobody until one last transaction makes that the version to be
+seen. Each of them first renews the lease: whoever lost it writes nothing any more.
+"""
+
+from collections.abc import AsyncGenerator, Collection, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+from uuid import UUID
+
+from msgspec import structs
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Exists,
+    Select,
+    case,
+    delete,
+    func,
+    literal,
+    or_,
+    select,
+    update,
+)
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from fanion.cohorts.calculation.history import Run, noted
+from fanion.cohorts.csv_import import Kind
+from fanion.cohorts.store import QuestionKind, StoredCohort, drop_imports, get_cohort
+from fanion.db.engine import Records
+from fanion.db.schema.cohorts import AWAITED, NEVER, cohort_imports, cohort_people, cohorts
+from fanion.db.schema.tables import ID, person_distinct_ids, person_overrides, persons
+from fanion.db.upsert import upsert
+
+_cohort = cohorts.c
+_import = cohort_imports.c
+_member = cohort_people.c
+_person = persons.c
+_link = person_distinct_ids.c
+_override = person_overrides.c
+
+T = TypeVar("T")
+
+# Members in one transaction: SQLite writes them in 20 ms, for which ingestion has to wait.
+MEMBERS_MAX = 2_000
+ERROR_CHARS_MAX = 1_000
+
+
+class LeaseLost(Exception):
+    """Somebody else does this work now, or nobody has to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """version: under which new members are written; lease: names the holder"""
+
+    cohort: StoredCohort
+    version: int
+    lease: str
+
+    @property
+    def id(self) -> int:
+        return self.cohort.id
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What a cohort is to be given: a file of this kind of ids, those that this kind of question
+    finds, or the members that another cohort had in a version."""
+
+    id: int
+    kind: Kind | QuestionKind | None
+    source_id: int | None
+    source_version: int | None
+
+
+def is_seen(version: ColumnElement[int] | int) -> ColumnElement[bool]:
+    """Of rows of `cohort_people`: whether the member belongs to this version."""
+    return (_member.added <= version) & (_member.removed > version)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkStore:
+    records: Records
+    lease_s: float
+
+    async def claim(self, now: datetime, lease: str) -> Claim | None:
+        """The work that is due longest and that nobody does; its remains are cleared away."""
+        if not await self.records.fetch(_due(now)):
+            return None  # without taking the place of somebody who writes
+        async with self.records.write() as connection:
+            return await connection.run_sync(_claim, now, lease, self._until(now))
+
+    async def add(self, claim: Claim, members: Sequence[UUID], now: datetime) -> None:
+        """Persons who do not exist are left out. At most MEMBERS_MAX. raises: LeaseLost"""
+        who = select(_person.id).where(
+            _person.project_id == claim.cohort.project_id, _person.uuid.in_(members)
+        )
+        async with self._holding(claim, now) as connection:
+            await connection.run_sync(add_persons, claim, who)
+
+    async def add_person_ids(
+        self, claim: Claim, ids: Sequence[UUID], now: datetime
+    ) -> Collection[UUID]:
+        """As `add`; of persons that were merged since somebody wrote their ids down, those that
+        they became. Returns the ids without a person. raises: LeaseLost"""
+        mine = _override.project_id == claim.cohort.project_id
+        became = select(_override.new_person).where(mine, _override.old_person.in_(ids))
+        own = _person.project_id == claim.cohort.project_id
+        who = select(_person.id).where(own, or_(_person.uuid.in_(ids), _person.uuid.in_(became)))
+        merged = select(_override.old_person).join(
+            persons, (_person.uuid == _override.new_person) & own
+        )
+        known = (
+            select(_person.uuid).where(own, _person.uuid.in_(ids)),
+            merged.where(mine, _override.old_person.in_(ids)),
+        )
+        return await self._add_known(claim, who, ids, known, now)
+
+    async def add_distinct_ids(
+        self, claim: Claim, ids: Sequence[str], now: datetime
+    ) -> Collection[str]:
+        """At most MEMBERS_MAX, each once. Returns those without a person. raises: LeaseLost"""
+        theirs = (_link.project_id == claim.cohort.project_id) & _link.distinct_id.in_(ids)
+        who = select(_link.person_id).where(theirs).distinct()
+        known = (select(_link.distinct_id).where(theirs),)
+        return await self._add_known(claim, who, ids, known, now)
+
+    async def add_emails(
+        self, claim: Claim, emails: Sequence[str], now: datetime
+    ) -> Collection[str]:
+        """At most MEMBERS_MAX, in lower case, each once. Returns those without a person.
+
+        raises: LeaseLost
+        """
+        theirs = (_person.project_id == claim.cohort.project_id) & _person.email.in_(emails)
+        known = select(_person.email).where(theirs).distinct()
+        async with self._holding(claim, now) as connection:
+            await connection.run_sync(add_persons, claim, select(_person.id).where(theirs))
+            # Several persons may have one address: their number says nothing.
+            return set(emails).difference(await connection.scalars(known))
+
+    async def copy(self, claim: Claim, source: Waiting, after: int, now: datetime) -> int | None:
+        """Members of another cohort behind the person `after`; returns the last one copied,
+        None when there are no more. raises: LeaseLost"""
+        async with self._holding(claim, now) as connection:
+            return await connection.run_sync(_copy, claim, source, after)
+
+    async def remove(self, claim: Claim, people: Sequence[int], now: datetime) -> None:
+        """people: numbers of persons, at most MEMBERS_MAX. raises: LeaseLost"""
+        async with self._holding(claim, now) as connection:
+            await connection.run_sync(remove_persons, claim, people)
+
+    async def renew(self, claim: Claim, now: datetime) -> None:
+        """raises: LeaseLost"""
+        async with self._holding(claim, now):
+            pass
+
+    async def finish(
+        self,
+        claim: Claim,
+        now: datetime,
+        again_at: datetime | None,
+        run: Run,
+        imports: Sequence[int] = (),
+    ) -> int:
+        """Show the version; returns its number of members. imports: those that are done with
+
+        run:      what is told of it, but for the number of members
+        again_at: when the work is due again, unless it was asked for meanwhile
+        raises:   LeaseLost
+        """
+        async with self._holding(claim, now) as connection:
+            return await connection.run_sync(_finish, claim, now, again_at, run, imports)
+
+    async def fail(self, claim: Claim, message: str, again_at: datetime | None, run: Run) -> None:
+        """Count the failure, and keep the members of before and what waits to be imported."""
+        async with self.records.write() as connection:
+            await connection.run_sync(_fail, claim, message, again_at, run)
+
+    async def release(self, claim: Claim) -> None:
+        """Let somebody else do it, at once."""
+        async with self.records.write() as connection:
+            await connection.execute(
+                update(cohorts).where(_holds(claim)).values(lease=None, lease_until=None)
+            )
+
+    async def put_off(self, claim: Claim, until: datetime) -> None:
+        """Let go of what nobody can do now, so that others have their turn; it is no failure."""
+        due_at = case((_cohort.requested == claim.version, until), else_=_cohort.due_at)
+        async with self.records.write() as connection:
+            await connection.execute(
+                update(cohorts)
+                .where(_holds(claim))
+                .values(lease=None, lease_until=None, due_at=due_at)
+            )
+
+    async def sweep(self, cohort_id: int) -> bool:
+        """Remove some rows that no version shows any more, and that no copy waits for; whether
+        there may be more."""
+        gone = (
+            select(_member.person_id)
+            .join(cohorts, _cohort.id == _member.cohort_id)
+            .where(_member.cohort_id == cohort_id, _member.removed <= _cohort.version)
+            .where(~_waiting_copies(_import.source_version < _member.removed))
+            .limit(MEMBERS_MAX)
+        )
+        async with self.records.write() as connection:
+            done = await connection.execute(
+                delete(cohort_people).where(
+                    _member.cohort_id == cohort_id, _member.person_id.in_(gone)
+                )
+            )
+            return done.rowcount == MEMBERS_MAX
+
+    async def imports(self, cohort_id: int) -> Sequence[Waiting]:
+        """The oldest first."""
+        row = cohort_imports.c
+        statement = (
+            select(row.id, row.kind, row.source_id, row.source_version)
+            .where(row.cohort_id == cohort_id)
+            .order_by(row.id)
+        )
+        async with self.records.read() as connection:
+            return [Waiting(*one) for one in await connection.execute(statement)]
+
+    async def _add_known(
+        self,
+        claim: Claim,
+        who: Select[Any],
+        ids: Sequence[T],
+        known: Sequence[Select[Any]],
+        now: datetime,
+    ) -> Collection[T]:
+        """who: persons, each once, and one at most for each id; known: the ids with a person
+
+        Returns the ids without one. As many persons as ids: there is none, and nothing to be read.
+        """
+        async with self._holding(claim, now) as connection:
+            if await connection.run_sync(add_persons, claim, who) == len(ids):
+                return ()
+            unmatched = set(ids)
+            for statement in known:
+                unmatched.difference_update(await connection.scalars(statement))
+            return unmatched
+
+    @asynccontextmanager
+    async def members(
+        self, project_id: int, cohort_id: int, version: int
+    ) -> AsyncGenerator[AsyncGenerator[Sequence[tuple[bytes, int]]]]:
+        """Batches of (UUID as bytes, number of the person), in the order of the bytes."""
+        statement = (
+            select(_person.uuid, _person.id)
+            .join(cohort_people, _member.person_id == _person.id)
+            .where(_member.cohort_id == cohort_id, _person.project_id == project_id)
+            .where(is_seen(version))
+            .order_by(_person.uuid)
+        )
+        async with self.records.read() as connection:
+            yield _batches(connection, statement)
+
+    @asynccontextmanager
+    async def _holding(self, claim: Claim, now: datetime) -> AsyncGenerator[AsyncConnection]:
+        """A transaction that has renewed the lease. raises: LeaseLost"""
+        renewed = update(cohorts).where(_holds(claim)).values(lease_until=self._until(now))
+        async with self.records.write() as connection:
+            done = await connection.execute(renewed)
+            if done.rowcount != 1:
+                raise LeaseLost
+            yield connection
+
+    def _until(self, now: datetime) -> datetime:
+        return now + timedelta(seconds=self.lease_s)
+
+
+async def _batches(
+    connection: AsyncConnection, statement: Select[Any]
+) -> AsyncGenerator[Sequence[tuple[bytes, int]]]:
+    rows = await connection.stream(statement)
+    async for some in rows.partitions(MEMBERS_MAX):
+        yield [(uuid.bytes, number) for uuid, number in some]
+
+
+def _waiting_copies(*conditions: ColumnElement[bool]) -> Exists:
+    """Whether another cohort is still to be given members of this one."""
+    copies = select(_import.id).where(_import.source_id == _cohort.id)
+    return copies.where(_import.cohort_id.is_not(None), *conditions).exists()
+
+
+def _holds(claim: Claim) -> ColumnElement[bool]:
+    return (_cohort.id == claim.id) & (_cohort.lease == claim.lease)
+
+
+def _due(now: datetime) -> Select[Any]:
+    free = or_(_cohort.lease_until.is_(None), _cohort.lease_until <= now)
+    copy = cohorts.alias("copy")
+    # Before the next calculation: that one may change the rows of the version to be copied.
+    copied_first = (copy.c.id == _import.cohort_id) & copy.c.due_at.is_not(None)
+    return (
+        select(_cohort.id, _cohort.project_id)
+        .where(_cohort.due_at <= now, free)
+        .where(~_waiting_copies(copied_first, copy.c.errors_calculating == 0))
+        .order_by(_cohort.due_at, _cohort.id)
+        .limit(1)
+    )
+
+
+def _claim(connection: Connection, now: datetime, lease: str, until: datetime) -> Claim | None:
+    row = connection.execute(_due(now).with_for_update(skip_locked=True)).first()
+    if row is None:
+        return None
+    requested = connection.execute(
+        update(cohorts)
+        .where(_cohort.id == row.id)
+        .values(lease=lease, lease_until=until, requested=_cohort.requested + 1)
+        .returning(_cohort.requested)
+    ).scalar_one()
+    cohort = get_cohort(connection, row.project_id, row.id)
+    assert cohort is not None
+    forget_unfinished(connection, cohort)
+    return Claim(cohort, requested, lease)
+
+
+def forget_unfinished(connection: Connection, cohort: StoredCohort) -> None:
+    """What a calculation that did not end has written under a number nobody saw."""
+    mine = _member.cohort_id == cohort.id
+    unseen = (_member.added > cohort.version) & (_member.added < AWAITED)
+    connection.execute(delete(cohort_people).where(mine, unseen))
+    connection.execute(
+        update(cohort_people)
+        .where(mine, _member.removed > cohort.version, _member.removed < NEVER)
+        .values(removed=NEVER)
+    )
+
+
+def add_persons(connection: Connection, claim: Claim, who: Select[Any]) -> int:
+    """Who is a member already stays one as he is; who was one before becomes one again.
+
+    who: each once; returns how many they are
+    """
+    chosen = who.subquery()
+    rows = select(
+        literal(claim.id, ID),
+        chosen.c[0],
+        literal(claim.cohort.project_id, ID),
+        literal(claim.version, ID),
+        literal(NEVER, ID),
+    ).where(literal(True))  # SQLite needs a condition before ON CONFLICT
+    statement = upsert(connection.dialect, cohort_people).from_select(
+        ["cohort_id", "person_id", "project_id", "added", "removed"], rows
+    )
+    added = case((is_seen(claim.cohort.version), _member.added), else_=claim.version)
+    done = connection.execute(
+        statement.on_conflict_do_update(
+            index_elements=["cohort_id", "person_id"], set_={"added": added, "removed": NEVER}
+        )
+    )
+    return done.rowcount
+
+
+def remove_persons(connection: Connection, claim: Claim, people: Sequence[int]) -> int:
+    """people: numbers of persons; returns how many of them were members"""
+    gone = connection.execute(
+        update(cohort_people)
+        .where(_member.cohort_id == claim.id, _member.person_id.in_(people))
+        .where(is_seen(claim.cohort.version))
+        .values(removed=claim.version)
+    )
+    return gone.rowcount
+
+
+def _copy(connection: Connection, claim: Claim, source: Waiting, after: int) -> int | None:
+    people = connection.scalars(
+        select(_member.person_id)
+        .where(_member.cohort_id == source.source_id, _member.person_id > after)
+        .where(is_seen(source.source_version or 0))
+        .order_by(_member.person_id)
+        .limit(MEMBERS_MAX)
+    ).all()
+    if not people:
+        return None
+    add_persons(connection, claim, select(_person.id).where(_person.id.in_(people)))
+    last: int = people[-1]
+    return last
+
+
+def _finish(
+    connection: Connection,
+    claim: Claim,
+    now: datetime,
+    again_at: datetime | None,
+    run: Run,
+    imports: Sequence[int],
+) -> int:
+    awaited = (_member.cohort_id == claim.id) & (_member.added == AWAITED)
+    connection.execute(update(cohort_people).where(awaited).values(added=claim.version))
+    members = connection.scalar(
+        select(func.count())
+        .select_from(cohort_people)
+        .where(_member.cohort_id == claim.id, is_seen(claim.version))
+    )
+    connection.execute(
+        update(cohorts)
+        .where(_holds(claim))
+        .values(
+            version=claim.version,
+            count=members,
+            last_calculation=now,
+            errors_calculating=0,
+            last_error_message=None,
+            last_run=_noted(connection, claim, structs.replace(run, members=members)),
+            **_let_go(claim, again_at),
+        )
+    )
+    drop_imports(connection, cohort_imports.c.id.in_(imports))
+    return members or 0
+
+
+def _fail(
+    connection: Connection, claim: Claim, message: str, again_at: datetime | None, run: Run
+) -> None:
+    told = _storable(message)[:ERROR_CHARS_MAX]
+    connection.execute(
+        update(cohorts)
+        .where(_holds(claim))
+        .values(
+            errors_calculating=_cohort.errors_calculating + 1,
+            last_error_message=told,
+            last_run=_noted(connection, claim, structs.replace(run, error=told)),
+            **_let_go(claim, again_at),
+        )
+    )
+
+
+def _noted(connection: Connection, claim: Claim, run: Run) -> dict[str, Any]:
+    stored = connection.scalar(select(_cohort.last_run).where(_cohort.id == claim.id))
+    return noted(stored, structs.replace(run, number=claim.version))
+
+
+def _storable(message: str) -> str:
+    """Whatever somebody wrote into criteria: PostgreSQL takes no NUL, and no lone surrogates."""
+    return message.replace("\0", "").encode("utf-8", "replace").decode()
+
+
+def _let_go(claim: Claim, again_at: datetime | None) -> dict[str, Any]:
+    """Of a cohort that was changed meanwhile, the work that the change asked for stays due."""
+    unchanged = _cohort.requested == claim.version
+    return {
+        "lease": None,
+        "lease_until": None,
+        "is_calculating": case(
+            (unchanged | _cohort.due_at.is_(None), False), else_=_cohort.is_calculating
+        ),
+        "due_at": case((unchanged, again_at), else_=_cohort.due_at),
+    }

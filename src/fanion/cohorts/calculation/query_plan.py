@@ -1,0 +1,177 @@
+"""Criteria as one ClickHouse statement that lists the members.
+
+Every condition on events is one pass over that event's part of the time it asks about; all
+conditions on properties together are one pass over the persons. Each pass says "this person,
+this bit"; the bits of one person are put together and the tree is tested once for each.
+
+source: cohorts.md sections 5 to 8
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from fanion.cohorts.calculation.behaviour_sql import behaviour_query, indented
+from fanion.cohorts.criteria.behaviour import CriteriaError
+from fanion.cohorts.criteria.resolve import Did, Every, MemberOf, Nobody, Tree, leaves
+from fanion.properties.cohort_sql import Bindings, property_condition
+from fanion.properties.filters import Property
+
+# One bit each in a 64-bit number.
+BITS_MAX = 64
+
+_PERSONS = "  SELECT person_id AS person, {bits} AS bits\n  FROM persons FINAL\n  WHERE {project}"
+_MEMBERS = (
+    "  SELECT person_id AS person, toUInt64({bit}) AS bits\n"
+    "  FROM cohort_inputs\n"
+    "  WHERE run = {run} AND cohort_id = {cohort}"
+)
+# Members as their sixteen bytes, in order, so that they can be compared in one walk.
+_LIST = "SELECT UUIDStringToNum(toString(person)) AS member\nFROM (\n{found}\n)\nORDER BY member"
+# Events outlive a person that was deleted without them.
+_EXISTING = "person IN (SELECT person_id FROM persons FINAL WHERE {project})"
+_COUNT = "SELECT count(), groupArray({sample})(person)\nFROM (\n{found}\n)\nWHERE {existing}"
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What a calculation takes for given. now: aware, UTC; zone: the project's
+
+    run: names this calculation, under which members of static cohorts are handed in
+    """
+
+    project_id: int
+    now: datetime
+    zone: ZoneInfo
+    run: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """found: a SELECT of the members as `person`, each once; parameters: what it binds
+
+    project: the condition that names the project
+    inputs: static cohorts whose members must lie in `cohort_inputs` when it runs
+    """
+
+    found: str
+    parameters: Mapping[str, Any]
+    project: str
+    inputs: tuple[int, ...] = ()
+
+    @property
+    def members(self) -> str:
+        """One row for each: sixteen bytes, ascending. Some may be of persons that no longer
+        exist, whom the records store knows."""
+        return _LIST.format(found=indented(self.found))
+
+    def count(self, sample: int) -> str:
+        """One row: how many that exist, and some of them."""
+        existing = _EXISTING.format(project=self.project)
+        return _COUNT.format(sample=sample, found=indented(self.found), existing=existing)
+
+
+def compile_plan(tree: Tree, moment: Moment) -> Plan:
+    """raises: CriteriaError for more conditions than one statement can hold"""
+    compiler = _Compiler(moment)
+    found = compiler.persons_where(tree) if _is_on_properties(tree) else compiler.combined(tree)
+    return Plan(found, compiler.bindings.values, compiler.project, tuple(compiler.inputs))
+
+
+class _Compiler:
+    def __init__(self, moment: Moment) -> None:
+        self.bindings = Bindings()
+        self.inputs: list[int] = []
+        self._moment = moment
+        self.project = f"project_id = {self.bindings.add(moment.project_id, 'UInt64')}"
+        self._bits: dict[str, int] = {}
+        self._on_persons: list[tuple[Tree, int]] = []
+        self._passes: list[str] = []
+
+    def persons_where(self, tree: Tree) -> str:
+        condition = self._property_tree(tree)
+        return (
+            f"SELECT person_id AS person\nFROM persons FINAL\nWHERE {self.project}"
+            f"\n  AND {condition}"
+        )
+
+    def combined(self, tree: Tree) -> str:
+        test = self._test(tree)
+        if self._on_persons or any(leaf.negation for leaf in leaves(tree)):
+            # Everybody: who did nothing may be a member too.
+            self._passes.insert(0, self._persons_pass())
+        passes = "\n  UNION ALL\n".join(self._passes)
+        return f"SELECT person\nFROM (\n{passes}\n)\nGROUP BY person\nHAVING {test}"
+
+    def _test(self, tree: Tree) -> str:
+        if _is_on_properties(tree):
+            if self._is_new(tree):
+                self._on_persons.append((tree, self._new_bit(tree)))
+            return self._bit_test(tree)
+        if isinstance(tree, Every):
+            return _joined(tree.type, [self._test(child) for child in tree.children])
+        if isinstance(tree, Did):
+            return self._did(tree)
+        assert isinstance(tree, MemberOf)
+        return self._member_of(tree)
+
+    def _did(self, leaf: Did) -> str:
+        if self._is_new(leaf.behaviour):
+            bit = self._new_bit(leaf.behaviour)
+            query = behaviour_query(
+                leaf.behaviour,
+                self.bindings,
+                self._moment.now,
+                self._moment.zone,
+                self.project,
+                f"toUInt64({1 << bit}) AS bits",
+            )
+            self._passes.append(indented(query))
+        test = self._bit_test(leaf.behaviour)
+        return f"NOT {test}" if leaf.negation else test
+
+    def _member_of(self, leaf: MemberOf) -> str:
+        if self._is_new(leaf.cohort_id):
+            bit = self._new_bit(leaf.cohort_id)
+            self.inputs.append(leaf.cohort_id)
+            add = self.bindings.add
+            run, cohort = add(self._moment.run, "UUID"), add(leaf.cohort_id, "UInt64")
+            self._passes.append(_MEMBERS.format(bit=1 << bit, run=run, cohort=cohort))
+        test = self._bit_test(leaf.cohort_id)
+        return f"NOT {test}" if leaf.negation else test
+
+    def _persons_pass(self) -> str:
+        bits = [f"if({self._property_tree(tree)}, {1 << bit}, 0)" for tree, bit in self._on_persons]
+        total = bits[0] if bits else "0"
+        for one in bits[1:]:
+            total = f"bitOr({total}, {one})"
+        return _PERSONS.format(bits=f"toUInt64({total})", project=self.project)
+
+    def _property_tree(self, tree: Tree) -> str:
+        if isinstance(tree, Every):
+            return _joined(tree.type, [self._property_tree(child) for child in tree.children])
+        if isinstance(tree, Property):
+            return property_condition(tree, self.bindings)
+        return "0"
+
+    def _is_new(self, condition: object) -> bool:
+        return repr(condition) not in self._bits
+
+    def _new_bit(self, condition: object) -> int:
+        if len(self._bits) >= BITS_MAX:
+            raise CriteriaError(f"There are more than {BITS_MAX} conditions on events and cohorts.")
+        return self._bits.setdefault(repr(condition), len(self._bits))
+
+    def _bit_test(self, condition: object) -> str:
+        return f"bitTest(groupBitOr(bits), {self._bits[repr(condition)]})"
+
+
+def _is_on_properties(tree: Tree) -> bool:
+    return all(isinstance(leaf, Property | Nobody) for leaf in leaves(tree))
+
+
+def _joined(kind: str, parts: list[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"({f' {kind} '.join(parts)})"

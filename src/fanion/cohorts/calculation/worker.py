@@ -1,0 +1,344 @@
+"""Cohorts are calculated here, one after another, beside everything else.
+
+A loop takes the work that is due: dynamic cohorts that were changed or have become old, static
+ones that were given a file. The event engine finds the members in a thread of its own; what
+differs from before is written in small transactions and shown in one step. When nothing is due,
+what deleted cohorts leave behind is cleared away.
+
+source: cohorts.md section 11
+"""
+
+import asyncio
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from time import perf_counter
+from typing import Never, TypeVar
+from uuid import UUID, uuid4
+from zoneinfo import ZoneInfo
+
+import structlog
+
+from fanion.cohorts.calculation.history import Run, Tally
+from fanion.cohorts.calculation.lease_store import MEMBERS_MAX, Claim, LeaseLost, Waiting, WorkStore
+from fanion.cohorts.calculation.member_diff import Differences
+from fanion.cohorts.calculation.query_plan import Moment, Plan, compile_plan
+from fanion.cohorts.criteria.behaviour import CriteriaError
+from fanion.cohorts.criteria.definition import Criteria
+from fanion.cohorts.criteria.resolve import resolve
+from fanion.cohorts.csv_import import person_ids
+from fanion.cohorts.sources import query_criteria
+from fanion.cohorts.store import CohortStore, QuestionKind
+from fanion.cohorts.trash_store import DeletedCohorts
+from fanion.cohorts.upload_store import UploadStore
+from fanion.db.engine import RecordsUnavailable
+from fanion.events.event import EventRejected, EventStoreUnavailable, StatementFailed
+from fanion.events.storage.cohort_query import INPUTS_MAX
+from fanion.events.storage.store import EventStore
+
+T = TypeVar("T")
+
+# How often other servers' work is looked for; this server's own is begun at once.
+LOOK_S = 5.0
+# After so many failures in a row a cohort is left alone until somebody changes it.
+ERRORS_MAX = 20
+# Wait after the first failure; doubled with each further one.
+FIRST_WAIT_S = 60.0
+WAIT_MAX_S = 24 * 3600.0
+# Wait for a store that did not answer, which is no failure of the cohort.
+OUTAGE_WAIT_S = 30.0
+# A statement may take minutes: the lease is renewed meanwhile.
+RENEWALS_A_LEASE = 3
+
+_INTERNAL = "The calculation failed on the server's side; it will be tried again."
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """found: UUIDs as bytes, ascending"""
+
+    found: Sequence[bytes]
+    rows_read: int
+
+
+# From a project and a question's text to persons: at most MEMBERS_MAX in a page. It raises
+# CriteriaError for what has no answer.
+Find = Callable[[int, str], AsyncGenerator[Sequence[UUID]]]
+NOTHING_FOUND: Mapping[QuestionKind, Find] = {}
+
+
+class Calculator:
+    """zone_of: the time zone of a project, by its id
+    finders: who answers which questions, beside the queries that are answered here
+    """
+
+    def __init__(
+        self,
+        cohorts: CohortStore,
+        work: WorkStore,
+        deleted: DeletedCohorts,
+        uploads: UploadStore,
+        events: EventStore,
+        zone_of: Callable[[int], Awaitable[ZoneInfo]],
+        now: Callable[[], datetime],
+        every_s: float,
+        finders: Mapping[QuestionKind, Find] = NOTHING_FOUND,
+    ) -> None:
+        self._cohorts = cohorts
+        self._work = work
+        self._deleted = deleted
+        self._uploads = uploads
+        self._events = events
+        self.zone_of = zone_of
+        self._now = now
+        self._every_s = every_s
+        self._finders: dict[str, Find] = {"query": self._matching}
+        self._finders.update(finders.items())
+        self._lease = uuid4().hex
+        self._wake = asyncio.Event()
+        self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+    def wake(self) -> None:
+        """There is new work."""
+        self._wake.set()
+
+    async def run(self) -> Never:
+        """Do what is due, until cancelled."""
+        while True:
+            self._wake.clear()
+            try:
+                if await self.work_once():
+                    continue
+            except (RecordsUnavailable, EventStoreUnavailable) as error:
+                self._log.warning("cohorts_wait", reason=str(error))
+            except Exception as error:
+                self._log.error("cohorts_wait", exc_info=error)
+            try:
+                await asyncio.wait_for(self._wake.wait(), LOOK_S)
+            except TimeoutError:
+                continue
+
+    async def work_once(self) -> bool:
+        """The one thing that is due longest, else some clearing up; False when nothing is left.
+
+        raises: RecordsUnavailable, EventStoreUnavailable
+        """
+        claim = await self._work.claim(self._now(), self._lease)
+        if claim is None:
+            return await self._uploads.clear() or await self._deleted.purge(self._now())
+        over = asyncio.Event()
+        renewing = asyncio.create_task(self._keep(claim, over))
+        try:
+            await self._do(claim)
+        except LeaseLost:
+            self._log.warning("cohort_lease_lost", cohort=claim.id)
+        except (RecordsUnavailable, EventStoreUnavailable):
+            await self._work.put_off(claim, self._now() + timedelta(seconds=OUTAGE_WAIT_S))
+            raise
+        except asyncio.CancelledError:
+            await asyncio.shield(self._work.release(claim))
+            raise
+        finally:
+            over.set()
+            await renewing
+        return True
+
+    async def members(self, plan: Plan, moment: Moment) -> Members:
+        """raises: EventStoreUnavailable, EventRejected, RecordsUnavailable"""
+        await self.hand_in(plan, moment)
+        answer = await self._events.ask(plan.members, plan.parameters)
+        found = answer.columns[0] if answer.columns else ()
+        return Members(found, answer.rows_read)
+
+    async def hand_in(self, plan: Plan, moment: Moment) -> None:
+        """Members of the static cohorts inside, to where the statement finds them."""
+        for cohort_id in plan.inputs:
+            cohort = await self._cohorts.get(moment.project_id, cohort_id)
+            version = 0 if cohort is None else cohort.version
+            waiting: list[str] = []
+            async with self._work.members(moment.project_id, cohort_id, version) as batches:
+                async for batch in batches:
+                    waiting += [member.hex() for member, _ in batch]
+                    if len(waiting) >= INPUTS_MAX:
+                        await self._events.put_inputs(moment.run, cohort_id, waiting)
+                        waiting = []
+            if waiting:
+                await self._events.put_inputs(moment.run, cohort_id, waiting)
+
+    async def _do(self, claim: Claim) -> None:
+        """A failure of the cohort's own is noted there, and the next cohort's turn comes.
+
+        raises: LeaseLost, RecordsUnavailable, EventStoreUnavailable
+        """
+        started, began = self._now(), perf_counter()
+        imports: list[Waiting] = []
+        tally = Tally()
+
+        def run(rows_read: int = 0) -> Run:
+            seconds = round(perf_counter() - began, 3)
+            return Run(
+                started_at=started, seconds=seconds, rows_read=rows_read, imported=tally.told()
+            )
+
+        try:
+            if claim.cohort.criteria.is_static:
+                rows_read = await self._import(claim, imports, tally)
+            else:
+                rows_read = await self._calculate(claim, started)
+        except (LeaseLost, RecordsUnavailable):
+            raise
+        except (CriteriaError, EventRejected, StatementFailed) as error:
+            # The text of a CriteriaError may hold what is nobody's business.
+            reason = "criteria" if isinstance(error, CriteriaError) else str(error)
+            self._log.warning("cohort_failed", reason=reason, cohort=claim.id)
+            await self._fail(claim, _told(error), run())
+            return
+        except EventStoreUnavailable:
+            raise
+        except Exception as error:
+            self._log.error("cohort_failed", exc_info=error, cohort=claim.id)
+            await self._fail(claim, _INTERNAL, run())
+            return
+        succeeded = run(rows_read)
+        again = self._again(claim, failed=False)
+        done = [one.id for one in imports]
+        count = await self._work.finish(claim, self._now(), again, succeeded, done)
+        for cohort_id in (claim.id, *(one.source_id for one in imports if one.source_id)):
+            while await self._work.sweep(cohort_id):
+                pass
+        shown = {"seconds": succeeded.seconds, "rows_read": rows_read}
+        if tally.is_file:
+            shown |= {"rows": tally.rows, "matched": tally.matched}
+        self._log.info(
+            "cohort_calculated", cohort=claim.id, members=count, started_at=started, **shown
+        )
+
+    async def _fail(self, claim: Claim, message: str, run: Run) -> None:
+        await self._work.fail(claim, message, self._again(claim, failed=True), run)
+
+    async def _calculate(self, claim: Claim, now: datetime) -> int:
+        """raises: CriteriaError, LeaseLost, whatever the stores raise"""
+        members = await self._found(claim.cohort.criteria, claim.cohort.project_id, now)
+        await self._replace(claim, members.found)
+        return members.rows_read
+
+    async def _found(self, criteria: Criteria, project_id: int, now: datetime) -> Members:
+        """raises: CriteriaError, whatever the stores raise"""
+        tree = resolve(criteria, await self._cohorts.criteria(project_id))
+        moment = Moment(project_id, now, await self.zone_of(project_id), uuid4())
+        return await self.members(compile_plan(tree, moment), moment)
+
+    async def _replace(self, claim: Claim, members: Sequence[bytes]) -> None:
+        """Write what differs, under a version that nobody sees yet."""
+        differences = Differences(members)
+        cohort = claim.cohort
+        async with self._work.members(cohort.project_id, cohort.id, cohort.version) as held:
+            async for batch in held:
+                gone = differences.walk(batch)
+                if gone:
+                    await self._work.remove(claim, gone, self._now())
+        differences.rest()
+        for some in _chunks(differences.added):
+            uuids = [UUID(bytes=member) for member in some]
+            await self._work.add(claim, uuids, self._now())
+
+    async def _import(self, claim: Claim, imports: list[Waiting], tally: Tally) -> int:
+        """Add what was uploaded; members of before stay.
+
+        imports: gets those that are read
+        tally:   counts the rows of files
+        """
+        for one in await self._work.imports(claim.id):
+            imports.append(one)
+            if one.source_id is not None:
+                await self._copy(claim, one)
+            else:
+                await self._read(claim, one, tally)
+        return 0
+
+    async def _copy(self, claim: Claim, one: Waiting) -> None:
+        last: int | None = 0
+        while last is not None:
+            last = await self._work.copy(claim, one, last, self._now())
+
+    async def _read(self, claim: Claim, one: Waiting, tally: Tally) -> None:
+        """raises: CriteriaError for a question that has no answer"""
+        async for some in self._uploads.ids(one.id):
+            if find := self._finders.get(one.kind or ""):
+                async for found in find(claim.cohort.project_id, some[0]):
+                    await self._work.add_person_ids(claim, found, self._now())
+            else:
+                tally.count(some, await self._add_some(claim, one.kind, some))
+
+    async def _add_some(
+        self, claim: Claim, kind: str | None, ids: Sequence[str]
+    ) -> Collection[str]:
+        """Some rows of a file. Returns the ids without a person."""
+        if kind == "distinct_id":
+            return await self._work.add_distinct_ids(claim, list(dict.fromkeys(ids)), self._now())
+        if kind == "email":
+            emails = {one: one.lower() for one in ids}
+            wanted = list(dict.fromkeys(emails.values()))
+            unknown = await self._work.add_emails(claim, wanted, self._now())
+            return {one for one, email in emails.items() if email in unknown}
+        people = person_ids(ids)
+        uuids = list(dict.fromkeys(people.values()))
+        nobody = await self._work.add_person_ids(claim, uuids, self._now()) if uuids else ()
+        return {one for one in ids if one not in people or people[one] in nobody}
+
+    async def _matching(self, project_id: int, text: str) -> AsyncGenerator[Sequence[UUID]]:
+        """Those who match the leaves of a query as they are now. raises: CriteriaError"""
+        members = await self._found(query_criteria(text), project_id, self._now())
+        for some in _chunks(members.found):
+            yield [UUID(bytes=member) for member in some]
+
+    def _again(self, claim: Claim, *, failed: bool) -> datetime | None:
+        """When the cohort is due next if nobody changes it."""
+        cohort = claim.cohort
+        wait_s = self._every_s
+        if cohort.deleted:
+            return None
+        if failed:
+            if cohort.errors_calculating + 1 > ERRORS_MAX:
+                return None
+            wait_s = min(FIRST_WAIT_S * 2.0**cohort.errors_calculating, WAIT_MAX_S)
+            wait_s = wait_s if cohort.criteria.is_static else max(wait_s, self._every_s)
+        elif cohort.criteria.is_static:
+            return None
+        return self._now() + timedelta(seconds=wait_s)
+
+    async def _keep(self, claim: Claim, over: asyncio.Event) -> None:
+        """Renew the lease for as long as the work takes."""
+        while True:
+            try:
+                await asyncio.wait_for(over.wait(), self._work.lease_s / RENEWALS_A_LEASE)
+                return
+            except TimeoutError:
+                pass
+            try:
+                await self._work.renew(claim, self._now())
+            except RecordsUnavailable as error:
+                self._log.warning("cohort_lease_not_renewed", reason=str(error))
+            except LeaseLost:
+                return
+
+
+def _told(error: CriteriaError | EventRejected | StatementFailed) -> str:
+    """What people are told of a failure of the criteria's own."""
+    if isinstance(error, EventRejected):
+        return f"The criteria compare values that cannot be compared: {error}"
+    if isinstance(error, StatementFailed):
+        return f"The event store could not work the criteria out: {error}"
+    return str(error)
+
+
+def _chunks(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    return (items[start : start + MEMBERS_MAX] for start in range(0, len(items), MEMBERS_MAX))

@@ -1,0 +1,201 @@
+"""What a cohort is made of, as clients write it: `filters`, and the older `groups`.
+
+source: cohorts.md sections 2, 3 and 9
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fanion.errors import Invalid
+from fanion.properties.filters import COHORT_TYPES, Group, parse_tree
+from fanion.rest.unknown_fields import shortened, suggestion
+
+# What an entry of `groups` may say; on create all of them are stored, missing ones as null.
+GROUP_KEYS = (
+    "properties",
+    "action_id",
+    "event_id",
+    "label",
+    "days",
+    "count",
+    "count_operator",
+    "start_date",
+    "end_date",
+)
+DAYS_DEFAULT = 365
+MIXED = "Property list cannot contain both PropertyGroup and Property objects"
+NAME_CHARS_MAX = 400
+UNSAVED = 0  # no stored cohort has this id
+
+
+@dataclass(frozen=True, slots=True)
+class Criteria:
+    """The criteria of one cohort as stored. filters: null when the cohort has only `groups`."""
+
+    id: int
+    name: str | None
+    is_static: bool
+    filters: Mapping[str, Any] | None
+    groups: Sequence[Mapping[str, Any]]
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """`filters` as sent, or what `groups` mean."""
+        return dict(self.filters) if self.filters else filters_of_groups(self.groups)
+
+    def tree(self) -> Group:
+        """raises: ValueError naming what cannot be read"""
+        return parse_tree(self.shown.get("properties"))
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What counts of a cohort that is about to be changed.
+
+    requested: its newest calculation
+    waits:     whether it was given members that are still to be imported
+    """
+
+    criteria: Criteria
+    deleted: bool
+    requested: int
+    waits: bool
+
+
+def check_filters(filters: object) -> None:
+    """source: cohorts.md section 12"""
+    if not isinstance(filters, dict) or "properties" not in filters:
+        raise Invalid("Filters must be a dictionary with a 'properties' key.", attr="filters")
+
+
+def nested_ids(filters: Mapping[str, Any]) -> list[int]:
+    """The cohorts that the criteria name directly, each once, in order; what is no number names
+    none."""
+    found: dict[int, None] = {}
+    for leaf in leaves_of(filters.get("properties")):
+        kind = leaf.get("type")
+        if isinstance(kind, str) and kind in COHORT_TYPES:
+            number = _cohort_id(leaf.get("value"))
+            if number is not None:
+                found[number] = None
+    return list(found)
+
+
+def leaves_of(raw: object) -> Iterator[Mapping[str, Any]]:
+    """Every condition of a tree, from the outside in."""
+    for values in _lists(raw):
+        for leaf in values:
+            if isinstance(leaf, dict) and "values" not in leaf:
+                yield leaf
+
+
+def normal_groups(groups: object) -> list[dict[str, Any]]:
+    """`groups` of a new cohort with all their keys. raises: Invalid"""
+    if not isinstance(groups, list):
+        raise Invalid("Groups must be a list.", attr="groups")
+    return [_normal_group(entry) for entry in groups]
+
+
+def filters_of_groups(groups: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """source: cohorts.md section 9, "Mapping to filters" """
+    if not groups:
+        return {"properties": {}}
+    return {"properties": {"type": "OR", "values": [_group_of(entry) for entry in groups]}}
+
+
+def _lists(raw: object) -> Iterator[list[Any]]:
+    """Every list of values, from the outside in."""
+    if isinstance(raw, dict):
+        raw = raw.get("values")
+    if isinstance(raw, list):
+        yield raw
+        for inner in raw:
+            if isinstance(inner, dict) and "values" in inner:
+                yield from _lists(inner)
+
+
+def _cohort_id(value: object) -> int | None:
+    try:
+        if isinstance(value, int | str) and not isinstance(value, bool):
+            return int(value)
+    except ValueError:
+        pass
+    return None
+
+
+def _normal_group(entry: object) -> dict[str, Any]:
+    if not isinstance(entry, dict):
+        raise Invalid("A group must be an object.", attr="groups")
+    for key in entry:
+        if key not in GROUP_KEYS:
+            told = f'Unknown field "{shortened(key)}". {suggestion(key, GROUP_KEYS)}'
+            raise Invalid(told, attr="groups")
+    if not any(entry.get(key) for key in ("properties", "event_id", "action_id")):
+        raise Invalid("A group must have properties, event_id or action_id.", attr="groups")
+    normal = {key: entry.get(key) for key in GROUP_KEYS}
+    properties = normal["properties"]
+    if not isinstance(properties, list | dict | None):
+        raise Invalid("The properties of a group must be a list.", attr="groups")
+    if isinstance(properties, dict) and "values" not in properties:
+        normal["properties"] = _exact_leaves(properties)
+    return normal
+
+
+def _group_of(entry: Mapping[str, Any]) -> dict[str, Any]:
+    properties = entry.get("properties")
+    if properties:
+        return _property_group(properties)
+    return {"type": "AND", "values": [_behavioral(entry)]}
+
+
+def _property_group(properties: object) -> dict[str, Any]:
+    if isinstance(properties, dict):
+        if "values" in properties:
+            values = properties["values"]
+            if isinstance(values, list):  # else it is refused where the criteria are read
+                values = [_as_person(one) for one in values]
+            return {"type": properties.get("type") or "AND", "values": values}
+        properties = _exact_leaves(properties)
+    leaves = properties if isinstance(properties, list) else []
+    return {"type": "AND", "values": [_as_person(leaf) for leaf in leaves]}
+
+
+def _exact_leaves(properties: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [{"key": key, "type": "person", "value": value} for key, value in properties.items()]
+
+
+def _as_person(leaf: object) -> object:
+    """Without a type, or of type `event`, an old property means the person's."""
+    if not isinstance(leaf, dict):
+        return leaf
+    if "values" in leaf:
+        return _property_group(leaf)
+    return {**leaf, "type": "person"} if leaf.get("type") in (None, "", "event") else leaf
+
+
+def _behavioral(entry: Mapping[str, Any]) -> dict[str, Any]:
+    event, action = entry.get("event_id"), entry.get("action_id")
+    count = _whole(entry.get("count"))
+    leaf: dict[str, Any] = {
+        "key": event or action,
+        "type": "behavioral",
+        "event_type": "events" if event else "actions",
+        "time_value": entry.get("days") or DAYS_DEFAULT,
+        "time_interval": "day",
+    }
+    if count > 0:
+        leaf["value"] = "performed_event_multiple"
+        leaf["operator"] = entry.get("count_operator") or "eq"
+        leaf["operator_value"] = count
+    else:
+        leaf["value"] = "performed_event"
+        leaf["operator_value"] = 0
+    return leaf
+
+
+def _whole(value: object) -> int:
+    try:
+        return int(value) if isinstance(value, int | float | str) else 0
+    except (ValueError, OverflowError):
+        return 0

@@ -1,0 +1,168 @@
+"""Criteria as an English sentence, for the people who have to check what they wrote."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from fanion.cohorts.criteria.behaviour import (
+    Behaviour,
+    FirstTime,
+    Performed,
+    PerformedTimes,
+    Regularly,
+    Restarted,
+    Sequence,
+    Stopped,
+)
+from fanion.cohorts.criteria.resolve import Did, Every, MemberOf, Nobody, Tree
+from fanion.cohorts.criteria.time_window import Since, Span
+from fanion.properties.cohort_sql import OPPOSITES
+from fanion.properties.filters import Property
+
+_OPERATORS = {
+    "exact": "is",
+    "is_not": "is not",
+    "icontains": "contains",
+    "not_icontains": "does not contain",
+    "regex": "matches",
+    "not_regex": "does not match",
+    "gt": "is greater than",
+    "gte": "is at least",
+    "lt": "is less than",
+    "lte": "is at most",
+    "is_set": "is set",
+    "is_not_set": "is not set",
+    "is_date_before": "is a date before",
+    "is_date_after": "is a date after",
+    "is_date_exact": "is the date",
+    "starts_with": "starts with",
+    "not_starts_with": "does not start with",
+    "ends_with": "ends with",
+    "not_ends_with": "does not end with",
+    "icontains_multi": "contains",
+    "not_icontains_multi": "does not contain",
+    "between": "is in the range",
+    "not_between": "is a number outside the range",
+}
+_COUNTS = {
+    "gte": "at least",
+    "lte": "at most",
+    "gt": "more than",
+    "lt": "fewer than",
+    "eq": "exactly",
+    "exact": "exactly",
+}
+
+
+def sentence(tree: Tree, names: Mapping[int, str | None]) -> str:
+    """names: of cohorts, by id"""
+    return f"Persons {_Words(names).of(tree, outermost=True)}."
+
+
+class _Words:
+    def __init__(self, names: Mapping[int, str | None]) -> None:
+        self._names = names
+
+    def of(self, tree: Tree, *, outermost: bool = False) -> str:
+        if isinstance(tree, Every):
+            parts = [self.of(child, outermost=len(tree.children) == 1) for child in tree.children]
+            joined = f" {tree.type.lower()} ".join(parts)
+            return joined if outermost or len(parts) == 1 else f"({joined})"
+        if isinstance(tree, Property):
+            return f"whose {property_words(tree)}"
+        if isinstance(tree, Did):
+            words = behaviour_words(tree.behaviour)
+            return f"for whom it is not true that they {words}" if tree.negation else f"who {words}"
+        if isinstance(tree, MemberOf):
+            name = self._names.get(tree.cohort_id) or f"cohort {tree.cohort_id}"
+            return f"who are{' not' if tree.negation else ''} in “{name}”"
+        assert isinstance(tree, Nobody)
+        return "in no cohort (there is nothing to match)"
+
+
+def property_words(leaf: Property) -> str:
+    operator = leaf.operator if leaf.operator in _OPERATORS else "exact"
+    if leaf.negation:
+        operator = OPPOSITES.get(operator, operator)
+    words = f"“{leaf.key}” {_OPERATORS[operator]}"
+    return words if operator in ("is_set", "is_not_set") else f"{words} {_value(leaf.value)}"
+
+
+def behaviour_words(behaviour: Behaviour) -> str:
+    words: str = _BEHAVIOURS[type(behaviour)](behaviour)
+    return words
+
+
+def _performed(one: Performed) -> str:
+    return f"did “{one.event}”{_where(one.filters)} {_window(one.window)}"
+
+
+def _times(one: PerformedTimes) -> str:
+    often = f"{_COUNTS[one.comparison]} {_times_of(one.times)}"
+    return f"did “{one.event}”{_where(one.filters)} {often} {_window(one.window)}"
+
+
+def _first_time(one: FirstTime) -> str:
+    return f"did “{one.event}” for the first time ever {_window(one.window)}"
+
+
+def _sequence(one: Sequence) -> str:
+    return (
+        f"did “{one.event}” and after it “{one.then}” within {_span(one.gap)}, "
+        f"both {_window(one.window)}"
+    )
+
+
+def _regularly(one: Regularly) -> str:
+    often = f"{_COUNTS[one.comparison]} {_times_of(one.times)}"
+    return (
+        f"did “{one.event}” {often} in at least {one.periods_min} of the last "
+        f"{one.periods} periods of {_span(one.period)}"
+    )
+
+
+def _stopped(one: Stopped) -> str:
+    return f"did “{one.event}” {_window(one.window)}, but not in the last {_span(one.silent)}"
+
+
+def _restarted(one: Restarted) -> str:
+    return (
+        f"did “{one.event}” more than {_span(one.window)} ago, paused, and did it again "
+        f"in the last {_span(one.recent)}"
+    )
+
+
+_BEHAVIOURS: dict[type, Callable[[Any], str]] = {
+    Performed: _performed,
+    PerformedTimes: _times,
+    FirstTime: _first_time,
+    Sequence: _sequence,
+    Regularly: _regularly,
+    Stopped: _stopped,
+    Restarted: _restarted,
+}
+
+
+def _where(filters: tuple[Property, ...]) -> str:
+    if not filters:
+        return ""
+    return f" where {' and '.join(property_words(leaf) for leaf in filters)}"
+
+
+def _window(window: Span | Since) -> str:
+    if isinstance(window, Since):
+        return f"since {window.text}"
+    return f"in the last {_span(window)}"
+
+
+def _span(span: Span) -> str:
+    return f"{span.count} {span.unit}{'' if span.count == 1 else 's'}"
+
+
+def _times_of(times: int) -> str:
+    return "once" if times == 1 else f"{times} times"
+
+
+def _value(value: object) -> str:
+    if isinstance(value, tuple | list):
+        return " or ".join(_value(one) for one in value) or "nothing"
+    return f"“{value}”" if isinstance(value, str) else str(value).lower()

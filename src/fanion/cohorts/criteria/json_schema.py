@@ -1,0 +1,259 @@
+"""JSON Schema of a cohort's criteria, made of the tables that validation reads.
+
+What it cannot say is refused all the same: cohorts that do not exist or refer to each other in a
+loop, texts that are no date or regular expression, and recent windows that are longer than the
+whole one.
+
+source: cohorts.md sections 3 to 6 and 9
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from fanion.cohorts.criteria import posthog_fields
+from fanion.cohorts.criteria.behaviour import BEHAVIOURS, COMPARISONS, NUMBER_MAX, PERIODS_MAX
+from fanion.cohorts.criteria.definition import GROUP_KEYS
+from fanion.cohorts.criteria.time_window import UNITS
+from fanion.properties.filters import COHORT_TYPES
+from fanion.properties.json_schema import (
+    JsonSchema,
+    condition_forms,
+    object_of,
+    reference,
+    values_of,
+)
+from fanion.properties.operators import CRITERIA_OPERATORS
+
+CRITERIA, GROUP, CONDITION = "CohortFilters", "CohortGroup", "CohortCondition"
+EVENT_FILTER, OLDER_GROUPS, QUERY = "CohortEventFilter", "CohortGroups", "CohortQuery"
+
+_PAYS: JsonSchema = {"type": "person", "key": "plan", "operator": "exact", "value": ["pro", "team"]}
+_ACTIVE: JsonSchema = {
+    "type": "behavioral",
+    "key": "signed in",
+    "event_type": "events",
+    "value": "performed_event",
+    "time_value": 30,
+    "time_interval": "day",
+}
+EXAMPLES: Mapping[str, list[Any]] = {
+    CRITERIA: [
+        {"properties": {"type": "AND", "values": [_PAYS]}},
+        {
+            "properties": {
+                "type": "OR",
+                "values": [
+                    {"type": "AND", "values": [_PAYS, _ACTIVE]},
+                    {
+                        "type": "AND",
+                        "values": [
+                            {
+                                "type": "behavioral",
+                                "key": "order placed",
+                                "event_type": "events",
+                                "value": "performed_event_multiple",
+                                "operator": "gte",
+                                "operator_value": 2,
+                                "time_value": 4,
+                                "time_interval": "week",
+                                "event_filters": [
+                                    {"type": "event", "key": "total", "operator": "gt", "value": 50}
+                                ],
+                            },
+                            {**_ACTIVE, "key": "complained", "negation": True},
+                        ],
+                    },
+                ],
+            }
+        },
+    ],
+    OLDER_GROUPS: [[{"properties": {"plan": "pro"}}, {"event_id": "signed in", "days": 30}]],
+    QUERY: [{"kind": "ActorsQuery", "properties": [_PAYS]}],
+}
+
+_COUNT: JsonSchema = {
+    "type": ["integer", "string"],
+    "minimum": 1,
+    "maximum": NUMBER_MAX,
+    "pattern": "^0*[1-9][0-9]*$",
+}
+_NEGATION: JsonSchema = {"type": ["boolean", "null"], "description": "Turns the condition round."}
+_EVENT: JsonSchema = {"type": "string", "minLength": 1, "description": "The name of an event."}
+_KIND: JsonSchema = {"const": "events"}
+_UNIT: JsonSchema = {"enum": list(UNITS)}
+_COMPARISON: JsonSchema = {"enum": [*COMPARISONS, None], "default": "eq"}
+_WINDOW = {"time_value": _COUNT, "time_interval": _UNIT}
+_SINCE = {
+    "explicit_datetime": {
+        "type": "string",
+        "minLength": 1,
+        "description": "A date, `-7d`, `-1mStart` or `dStart`, in place of `time_value`.",
+    }
+}
+_TIMES = {"operator": _COMPARISON, "operator_value": _COUNT}
+_RECENT = {"seq_time_value": _COUNT, "seq_time_interval": _UNIT}
+_FOLLOWED = {"seq_event": _EVENT, "seq_event_type": _KIND, **_RECENT}
+_PERIODS = {"min_periods": _COUNT, "total_periods": {**_COUNT, "maximum": PERIODS_MAX}}
+_FILTERED = {
+    "event_filters": {
+        "type": ["array", "null"],
+        "items": reference(EVENT_FILTER),
+        "description": "Conditions on the event, which must all hold.",
+    }
+}
+# What each kind of condition on events reads beside its window.
+_FIELDS: Mapping[str, Mapping[str, JsonSchema]] = {
+    "performed_event": _FILTERED,
+    "performed_event_multiple": {**_TIMES, **_FILTERED},
+    "performed_event_first_time": {},
+    "performed_event_sequence": _FOLLOWED,
+    "performed_event_regularly": {**_TIMES, **_PERIODS},
+    "stopped_performing_event": _RECENT,
+    "restarted_performing_event": _RECENT,
+}
+# Refused where they would not be read, but for what asks for nothing.
+_READ_BY_SOME = ("operator_value", "event_filters", "explicit_datetime")
+_NOTHING: JsonSchema = {"enum": [None, "", 0, []]}
+_BOUNDED = ("performed_event", "performed_event_multiple")
+_OPTIONAL = frozenset({"operator", "event_filters"})
+
+
+def cohort_schemas() -> dict[str, JsonSchema]:
+    """Components by name."""
+    groups = {"type": "array", "items": reference(GROUP)}
+    conditions = {"type": "array", "items": reference(CONDITION)}
+    return {
+        CRITERIA: {
+            **object_of(
+                {
+                    "properties": {
+                        "anyOf": [
+                            reference(GROUP),
+                            {**conditions, "description": "Conditions that must all hold."},
+                            {"type": "object", "maxProperties": 0, "description": "No person."},
+                        ]
+                    }
+                },
+                posthog_fields.OF_FILTERS,
+                ["properties"],
+            ),
+            "description": "Who is a member: a tree of conditions.",
+            "examples": EXAMPLES[CRITERIA],
+        },
+        GROUP: {
+            **object_of(
+                {
+                    "type": {
+                        "enum": ["AND", "OR"],
+                        "description": "Whether all must hold, or one is enough.",
+                    },
+                    "values": {
+                        "anyOf": [groups, conditions],
+                        "description": "Groups or conditions, never both.",
+                    },
+                },
+                posthog_fields.OF_GROUP,
+                ["type", "values"],
+            ),
+            "description": "An empty one matches no person.",
+        },
+        CONDITION: {
+            "description": "On a property of the person, another cohort, or what the person did.",
+            "anyOf": [*_person_forms(), *_cohort_forms(), *_event_forms()],
+        },
+        EVENT_FILTER: {
+            "description": "On a property of the event.",
+            "anyOf": condition_forms(
+                values_of(CRITERIA_OPERATORS["event"]),
+                {"type": {"const": "event"}, "key": _name(), "negation": _NEGATION},
+                posthog_fields.OF_EVENT_FILTER - {"group_type_index"},
+                ["key"],
+            ),
+        },
+        OLDER_GROUPS: _older_groups(),
+        QUERY: _query(),
+    }
+
+
+def _name() -> JsonSchema:
+    return {"type": "string", "minLength": 1, "description": "Name of the property."}
+
+
+def _person_forms() -> list[JsonSchema]:
+    return condition_forms(
+        values_of(CRITERIA_OPERATORS["person"]),
+        {"type": {"const": "person"}, "key": _name(), "negation": _NEGATION},
+        posthog_fields.OF_PERSON - {"group_type_index"},
+        ["type", "key", "operator"],
+    )
+
+
+def _cohort_forms() -> list[JsonSchema]:
+    return condition_forms(
+        values_of(CRITERIA_OPERATORS["cohort"]),
+        {
+            "type": {"enum": sorted(COHORT_TYPES)},
+            "key": {"const": "id"},
+            "negation": _NEGATION,
+        },
+        posthog_fields.OF_NESTED,
+        ["type", "key"],
+    )
+
+
+def _event_forms() -> list[JsonSchema]:
+    forms = []
+    for kind in sorted(BEHAVIOURS, key=list(_FIELDS).index):
+        forms.append(_event_form(kind, _WINDOW))
+        if kind in _BOUNDED:
+            forms.append(_event_form(kind, _SINCE))
+    return forms
+
+
+def _event_form(kind: str, window: Mapping[str, JsonSchema]) -> JsonSchema:
+    own = {**window, **_FIELDS[kind]}
+    fields: dict[str, JsonSchema] = {
+        **dict.fromkeys(_READ_BY_SOME, _NOTHING),
+        "type": {"const": "behavioral"},
+        "key": _EVENT,
+        "event_type": _KIND,
+        "value": {"const": kind},
+        "negation": _NEGATION,
+        **own,
+    }
+    required = ["type", "key", "event_type", "value", *(own.keys() - _OPTIONAL)]
+    return object_of(fields, posthog_fields.OF_BEHAVIORAL, sorted(required))
+
+
+def _older_groups() -> JsonSchema:
+    named: JsonSchema = {"type": ["string", "null"]}
+    number: JsonSchema = {"type": ["integer", "string", "null"]}
+    fields: dict[str, JsonSchema] = {
+        "properties": {
+            "type": ["object", "array", "null"],
+            "description": "Property → value, or conditions on the person.",
+        },
+        "event_id": {**named, "description": "The event that was done."},
+        "days": {**number, "description": "Within so many days; 365 when it is left out."},
+        "count": {**number, "description": "So often."},
+        "count_operator": {"enum": [*COMPARISONS, None]},
+        "label": named,
+    }
+    return {
+        "description": "The older form of criteria: one entry is enough.",
+        "type": ["array", "null"],
+        "items": object_of(fields, GROUP_KEYS),
+        "examples": EXAMPLES[OLDER_GROUPS],
+    }
+
+
+def _query() -> JsonSchema:
+    fields: dict[str, JsonSchema] = {
+        "kind": {"const": "ActorsQuery"},
+        "properties": {"type": "array", "items": reference(CONDITION), "minItems": 1},
+    }
+    return {
+        **object_of(fields, posthog_fields.OF_QUERY, ["kind", "properties"]),
+        "description": "Who matches now becomes a member of a static cohort.",
+        "examples": EXAMPLES[QUERY],
+    }

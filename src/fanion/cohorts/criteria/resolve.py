@@ -1,0 +1,140 @@
+"""A cohort's criteria with every nested cohort written out, checked and ready to be compiled.
+
+source: cohorts.md sections 3, 4, 7 and 8
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from fanion.cohorts.criteria.behaviour import Behaviour, CriteriaError, parse_behaviour
+from fanion.cohorts.criteria.definition import MIXED, Criteria
+from fanion.properties.filters import Behavioral, FlagIs, Group, InCohort, Node, Property
+
+# Cohorts inside cohorts, as for flags; deeper chains can only be made by hand.
+COHORT_DEPTH_MAX = 50
+# Two paths to one cohort write it out twice: this bounds what many diamonds may grow to.
+LEAVES_MAX = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Did:
+    behaviour: Behaviour
+    negation: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MemberOf:
+    """In a static cohort."""
+
+    cohort_id: int
+    negation: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Nobody:
+    """A cohort that does not exist, or criteria that are empty: negated as well."""
+
+    negation: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """AND or OR of at least one child."""
+
+    type: Literal["AND", "OR"]
+    children: "tuple[Tree, ...]"
+
+
+Leaf = Property | Did | MemberOf | Nobody
+Tree = Every | Leaf
+
+
+def resolve(criteria: Criteria, others: Mapping[int, Criteria]) -> Tree:
+    """others: the cohorts of the project by id, deleted ones included
+
+    raises: CriteriaError when there is no way to calculate the cohort
+    """
+    writer = _Writer(others)
+    tree = writer.cohort(criteria, negated=False, path=())
+    if _pending(tree)[0]:
+        raise CriteriaError(
+            "Negated conditions must be combined with a condition that is not negated, by AND."
+        )
+    return tree
+
+
+def leaves(tree: Tree) -> Iterator[Leaf]:
+    if isinstance(tree, Every):
+        for child in tree.children:
+            yield from leaves(child)
+    else:
+        yield tree
+
+
+class _Writer:
+    def __init__(self, others: Mapping[int, Criteria]) -> None:
+        self._others = others
+        self._leaves = 0
+
+    def cohort(self, criteria: Criteria, *, negated: bool, path: tuple[int, ...]) -> Tree:
+        if criteria.id in path:
+            raise CriteriaError("Cohorts cannot reference other cohorts in a loop.")
+        if len(path) >= COHORT_DEPTH_MAX:
+            raise CriteriaError(f"Cohorts are nested deeper than {COHORT_DEPTH_MAX}.")
+        try:
+            tree = criteria.tree()
+        except ValueError as error:
+            raise CriteriaError(f"The criteria cannot be read: {error}.") from None
+        return self._node(tree, negated, (*path, criteria.id))
+
+    def _node(self, node: Node, negated: bool, path: tuple[int, ...]) -> Tree:
+        if isinstance(node, Group):
+            return self._group(node, negated, path)
+        self._leaves += 1
+        if self._leaves > LEAVES_MAX:
+            raise CriteriaError(f"There are more than {LEAVES_MAX} conditions.")
+        if isinstance(node, InCohort):
+            return self._nested(node, negated, path)
+        if isinstance(node, Behavioral):
+            return Did(parse_behaviour(node.spec), node.negation is not negated)
+        if isinstance(node, FlagIs):
+            raise CriteriaError("A cohort cannot depend on a flag.")
+        if node.type != "person":
+            raise CriteriaError(f"A condition of type {node.type} cannot be used in a cohort.")
+        return replace(node, negation=node.negation is not negated)
+
+    def _group(self, group: Group, negated: bool, path: tuple[int, ...]) -> Tree:
+        """De Morgan: a negated group has the other type and every child flipped."""
+        if not group.children:
+            return Nobody()
+        inner = [isinstance(child, Group) for child in group.children]
+        if any(inner) and not all(inner):
+            raise CriteriaError(MIXED)
+        flipped: Literal["AND", "OR"] = "OR" if group.type == "AND" else "AND"
+        children = tuple(self._node(child, negated, path) for child in group.children)
+        return Every(flipped if negated else group.type, children)
+
+    def _nested(self, leaf: InCohort, negated: bool, path: tuple[int, ...]) -> Tree:
+        negation = leaf.negation is not negated
+        nested = self._others.get(leaf.cohort_id)
+        if nested is None:
+            return Nobody(negation)
+        if nested.is_static:
+            return MemberOf(nested.id, negation)
+        return self.cohort(nested, negated=negation, path=path)
+
+
+def _pending(tree: Tree) -> tuple[bool, bool]:
+    """Whether a negation waits for its positive, and whether there is a positive.
+
+    source: cohorts.md section 7, "Pairing rule"
+    """
+    if not isinstance(tree, Every):
+        return tree.negation, not tree.negation
+    children = [_pending(child) for child in tree.children]
+    negation = any(waits for waits, _ in children)
+    positive = any(has for _, has in children)
+    if tree.type == "AND" and negation and positive:
+        return False, True
+    return negation, positive

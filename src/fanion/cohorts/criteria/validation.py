@@ -1,0 +1,328 @@
+"""What the criteria of a cohort may say when they are written.
+
+What only a calculation can find, as negations without a positive condition, is told by the cohort.
+
+source: cohorts.md sections 3 to 6 and 17, "Strictness"
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+
+from fanion.cohorts.criteria import posthog_fields
+from fanion.cohorts.criteria.behaviour import (
+    BEHAVIOURS,
+    COMPARISONS,
+    CriteriaError,
+    parse_behaviour,
+    whole_number,
+)
+from fanion.cohorts.criteria.definition import (
+    MIXED,
+    check_filters,
+    filters_of_groups,
+    normal_groups,
+)
+from fanion.cohorts.criteria.resolve import LEAVES_MAX
+from fanion.errors import Invalid
+from fanion.properties.filters import COHORT_TYPES, GROUP_DEPTH_MAX
+from fanion.properties.operators import CRITERIA_OPERATORS, VALUES_MAX, ValueKind, is_value_of
+from fanion.rest.unknown_fields import require_known, shortened, suggestion
+
+_TYPES = sorted({"person", "behavioral", *COHORT_TYPES})
+# Fields of a condition on events that change whom it finds, and the kinds that read them.
+_COUNTED = frozenset({"performed_event_multiple", "performed_event_regularly"})
+_BOUNDED = frozenset({"performed_event", "performed_event_multiple"})
+_READ_BY: Mapping[str, frozenset[str]] = {
+    "operator_value": _COUNTED,
+    "event_filters": _BOUNDED,
+    "explicit_datetime": _BOUNDED,
+}
+_ALLOWED: Mapping[ValueKind, str] = {
+    "any": "a text, a number, a boolean, or a list of at least one of these",
+    "one": "a text, a number or a boolean",
+    "number": "a number",
+    "pattern": "a regular expression in the RE2 syntax, without look-around and back-references",
+    "texts": "a list of texts",
+    "range": "two numbers, the lesser first",
+    "day": "a date, as 2024-04-02 or 2024-04-02T08:30:00Z",
+    "cohort": "the id of a cohort",
+}
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+def check_criteria(
+    filters: object, stored: Mapping[str, Any] | None = None, *, complete: bool = True
+) -> None:
+    """What equals a part of what is stored is accepted unchecked.
+
+    stored:   the criteria that the cohort shows as its own
+    complete: whether conditions have to name their operator, and those on cohorts their key, which
+              older clients left out
+
+    raises: Invalid; its detail names the place where there are several conditions
+    """
+    check_filters(filters)
+    assert isinstance(filters, dict)
+    if stored is not None and _encode(filters) == _encode(stored):
+        return
+    with _told_of("filters"):
+        require_known(filters, posthog_fields.OF_FILTERS)
+    known = _StoredNodes(None if stored is None else stored.get("properties"))
+    rules = _Rules(known, complete)
+    _check_tree(rules, filters["properties"], "filters", "properties")
+
+
+def check_conditions(leaves: Sequence[object], attr: str) -> None:
+    """Conditions that all have to hold, as older clients write them. raises: Invalid"""
+    _check_tree(_Rules(_StoredNodes(None), False), leaves, attr, "properties")
+
+
+def check_groups(groups: Sequence[object], stored: Sequence[object] = ()) -> None:
+    """The older criteria. What equals a stored entry is accepted unchecked. raises: Invalid"""
+    known = {_encode(entry) for entry in stored}
+    for place, entry in enumerate(groups):
+        if _encode(entry) not in known:
+            _check_entry(entry, f"groups[{place}]")
+
+
+def _check_entry(entry: object, at: str) -> None:
+    [normal] = normal_groups([entry])
+    if normal["properties"] and (normal["event_id"] or normal["action_id"]):
+        told = f"A group has either properties, or event_id or action_id (at {at})."
+        raise Invalid(told, attr="groups")
+    try:
+        if normal["days"] not in (None, ""):
+            whole_number(normal, "days")
+    except CriteriaError as error:
+        raise Invalid(f"{error} (at {at})", attr="groups") from None
+    operator = normal["count_operator"]
+    if operator is not None and (not isinstance(operator, str) or operator not in COMPARISONS):
+        told = f'Unknown count_operator "{shortened(operator)}" (at {at}).'
+        raise Invalid(f"{told} {suggestion(str(operator), COMPARISONS)}", attr="groups")
+    [group] = filters_of_groups([normal])["properties"]["values"]
+    _check_tree(_Rules(_StoredNodes(None), False), group, "groups", at)
+
+
+def _check_tree(rules: "_Rules", raw: object, attr: str, at: str) -> None:
+    """raw: a group, a list of conditions that all have to hold, or {} for no person"""
+    count = sum(1 for _ in _conditions(raw))
+    if count > LEAVES_MAX:
+        raise Invalid(f"There are more than {LEAVES_MAX} conditions.", attr=attr)
+    if raw == {}:
+        return
+    with _told_of(attr, places=count > 1 or attr == "groups"):
+        rules.check_root(raw, at)
+
+
+class _StoredNodes:
+    """The groups and conditions that are stored, wherever they stand.
+
+    Each is known by a number, and a group by its own fields and the numbers of what it holds, so
+    that nothing is compared twice.
+    """
+
+    def __init__(self, properties: object) -> None:
+        self._numbers: dict[tuple[object, ...], int] = {}
+        if properties is not None:
+            self._add(properties)
+
+    def has(self, node: object) -> bool:
+        return bool(self._numbers) and self._number(node) is not None
+
+    def _add(self, node: object) -> int:
+        inner = tuple(self._add(one) for one in _inside(node))
+        return self._numbers.setdefault(_key(node, inner), len(self._numbers))
+
+    def _number(self, node: object) -> int | None:
+        inner = []
+        for one in _inside(node):
+            number = self._number(one)
+            if number is None:
+                return None
+            inner.append(number)
+        return self._numbers.get(_key(node, tuple(inner)))
+
+
+def _key(node: object, inner: tuple[int, ...]) -> tuple[object, ...]:
+    if isinstance(node, dict) and isinstance(node.get("values"), list):
+        node = {name: value for name, value in node.items() if name != "values"}
+    elif isinstance(node, list):
+        node = []
+    return (_encode(node), inner)
+
+
+def _inside(node: object) -> list[Any]:
+    values = node.get("values") if isinstance(node, dict) else node
+    return values if isinstance(values, list) else []
+
+
+def _conditions(raw: object) -> Iterator[object]:
+    """Those in `event_filters` too."""
+    inner = _inside(raw)
+    if not inner and isinstance(raw, dict) and raw and "values" not in raw:
+        yield raw
+        filters = raw.get("event_filters")
+        yield from filters if isinstance(filters, list) else ()
+    for one in inner:
+        yield from _conditions(one)
+
+
+class _Rules:
+    """raises (every check): Invalid whose `attr` is the place"""
+
+    def __init__(self, stored: _StoredNodes, complete: bool) -> None:
+        self._stored = stored
+        self._complete = complete
+
+    def check_root(self, raw: object, at: str) -> None:
+        if isinstance(raw, list):
+            raw = {"type": "AND", "values": raw}
+        if not isinstance(raw, dict):
+            raise Invalid("Criteria must be a group, or a list of conditions.", attr=at)
+        self._check_group(raw, at, 0)
+
+    def _check_node(self, raw: object, at: str, depth: int) -> None:
+        if self._stored.has(raw):
+            return
+        if not isinstance(raw, dict):
+            raise Invalid("A condition must be an object.", attr=at)
+        if _is_group(raw):
+            self._check_group(raw, at, depth)
+        else:
+            self._check_condition(raw, at)
+
+    def _check_group(self, raw: Mapping[str, Any], at: str, depth: int) -> None:
+        require_known(raw, posthog_fields.OF_GROUP, at)
+        kind, values = raw.get("type"), raw.get("values")
+        if not isinstance(kind, str) or kind.upper() not in ("AND", "OR"):
+            told = f'Invalid type "{shortened(kind)}" of a group. Allowed are: AND, OR.'
+            raise Invalid(told, attr=at)
+        if not isinstance(values, list):
+            raise Invalid("A group must have a list of values.", attr=at)
+        if depth >= GROUP_DEPTH_MAX:
+            raise Invalid(f"Groups are nested deeper than {GROUP_DEPTH_MAX}.", attr=at)
+        groups = sum(_is_group(one) for one in values)
+        if 0 < groups < len(values):
+            raise Invalid(MIXED)  # word for word, without the place
+        for place, one in enumerate(values):
+            self._check_node(one, f"{at}.values[{place}]", depth + 1)
+
+    def _check_condition(self, raw: Mapping[str, Any], at: str) -> None:
+        kind = raw.get("type")
+        if kind == "person":
+            self._check_property(raw, "person", at)
+        elif kind == "behavioral":
+            self._check_behavioral(raw, at)
+        elif isinstance(kind, str) and kind in COHORT_TYPES:
+            self._check_nested(raw, at)
+        elif kind is None:
+            raise Invalid(f"A condition needs a type. Allowed are: {', '.join(_TYPES)}.", attr=at)
+        else:
+            told = f'A condition of type "{shortened(kind)}" cannot be used in a cohort.'
+            raise Invalid(f"{told} {suggestion(str(kind), _TYPES)}", attr=at)
+
+    def _check_property(self, raw: Mapping[str, Any], kind: str, at: str) -> None:
+        require_known(raw, posthog_fields.OF_PERSON, at)
+        required = ["key"]
+        if raw.get("operator") not in ("is_set", "is_not_set"):
+            required.append("value")
+        if kind == "person" and self._complete:
+            required.append("operator")
+        _require(raw, kind, required, at)
+        _check_comparison(raw, kind, at)
+
+    def _check_nested(self, raw: Mapping[str, Any], at: str) -> None:
+        require_known(raw, posthog_fields.OF_NESTED, at)
+        _require(raw, "cohort", ("key", "value") if self._complete else ("value",), at)
+        key = raw.get("key", "id")
+        if key != "id":
+            told = f'The key of a condition on a cohort must be "id", not "{shortened(key)}".'
+            raise Invalid(told, attr=at)
+        _check_comparison(raw, "cohort", at)
+
+    def _check_behavioral(self, raw: Mapping[str, Any], at: str) -> None:
+        require_known(raw, posthog_fields.OF_BEHAVIORAL, at)
+        _require(raw, "behavioral", ("key", "value", "event_type"), at)
+        kind = raw["value"]
+        if not isinstance(kind, str) or kind not in BEHAVIOURS:
+            told = f'Unknown value "{shortened(kind)}" for type "behavioral".'
+            raise Invalid(f"{told} {suggestion(str(kind), BEHAVIOURS)}", attr=at)
+        for name, kinds in _READ_BY.items():
+            if raw.get(name) and kind not in kinds:
+                told = f"{name} cannot be used with {kind}, but with {', '.join(sorted(kinds))}."
+                raise Invalid(told, attr=at)
+        _check_negation(raw, at)
+        try:
+            parse_behaviour(raw)
+        except CriteriaError as error:
+            raise Invalid(str(error), attr=at) from None
+        for place, leaf in enumerate(raw.get("event_filters") or ()):
+            self._check_property(leaf, "event", f"{at}.event_filters[{place}]")
+
+
+def _is_group(raw: object) -> bool:
+    """As the criteria are read."""
+    return isinstance(raw, dict) and (
+        "values" in raw or str(raw.get("type")).upper() in ("AND", "OR")
+    )
+
+
+def _check_comparison(raw: Mapping[str, Any], kind: str, at: str) -> None:
+    """kind: a key of CRITERIA_OPERATORS"""
+    _check_negation(raw, at)
+    if not isinstance(raw.get("key", ""), str):
+        raise Invalid("A condition needs the name of a property as its key.", attr=at)
+    if raw.get("group_type_index") is not None:
+        raise Invalid("Properties of groups cannot be used in a cohort.", attr=at)
+    operators = CRITERIA_OPERATORS[kind]
+    operator = raw.get("operator")
+    operator = "exact" if operator is None else operator
+    if operator in ("in", "not_in") and kind != "cohort":
+        instead = "exact" if operator == "in" else "is_not"
+        told = f'Operator "{operator}" can only be used with cohorts.'
+        raise Invalid(f'{told} Use "{instead}" with a list of values.', attr=at)
+    if not isinstance(operator, str) or operator not in operators:
+        told = f'Unknown operator "{shortened(operator)}" for type "{kind}".'
+        raise Invalid(f"{told} {suggestion(str(operator), operators)}", attr=at)
+    value, wanted = raw.get("value"), operators[operator]
+    if isinstance(value, list) and len(value) > VALUES_MAX:
+        raise Invalid(f"A condition cannot have more than {VALUES_MAX} values.", attr=at)
+    if not is_value_of(wanted, value) or (wanted == "cohort" and not _is_id(value)):
+        told = f'Invalid value "{shortened(value)}" for operator {operator}.'
+        raise Invalid(f"{told} It must be {_ALLOWED[wanted]}.", attr=at)
+
+
+def _check_negation(raw: Mapping[str, Any], at: str) -> None:
+    negation = raw.get("negation")
+    if negation is not None and not isinstance(negation, bool):
+        told = f'Invalid negation "{shortened(negation)}". It must be a valid boolean.'
+        raise Invalid(told, attr=at)
+
+
+def _is_id(value: object) -> bool:
+    return not isinstance(value, str) or (value.strip().isascii() and value.strip().isdigit())
+
+
+def _require(raw: Mapping[str, Any], kind: str, names: Collection[str], at: str) -> None:
+    missing = [name for name in names if raw.get(name) is None or raw[name] == ""]
+    # An empty text is a value like any other to compare with.
+    if kind != "behavioral" and raw.get("value") == "" and "value" in missing:
+        missing.remove("value")
+    if missing:
+        told = f"Missing required keys for {kind} filter: {', '.join(missing)}"
+        raise Invalid(told, attr=at)
+
+
+@contextmanager
+def _told_of(attr: str, *, places: bool = False) -> Iterator[None]:
+    """A problem is told of this field; the place is part of its detail."""
+    try:
+        yield
+    except Invalid as problem:
+        place = (problem.attr or "").partition("__")[0]
+        where = f" (at {place})" if places and place else ""
+        raise Invalid(f"{problem.detail}{where}", code=problem.code, attr=attr) from None

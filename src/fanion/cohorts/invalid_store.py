@@ -1,0 +1,63 @@
+"""Stored cohorts that the rules of today refuse: they go on working, and an operator may want to
+know of them."""
+
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import select
+
+from fanion.cohorts.criteria.definition import Criteria, nested_ids
+from fanion.cohorts.store import CRITERIA
+from fanion.cohorts.validation import check_created, require_cohorts
+from fanion.db.engine import Records
+from fanion.db.schema.cohorts import cohorts
+from fanion.errors import Invalid
+
+READ_ROWS = 100  # criteria are long
+
+_cohort = cohorts.c
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedCohort:
+    """why: the first rule that a cohort breaks, with the place"""
+
+    project_id: int
+    id: int
+    name: str
+    why: str
+
+
+async def refused_cohorts(records: Records) -> Sequence[RefusedCohort]:
+    """Of every project, without deleted ones and static ones, whose criteria nothing reads."""
+    known: dict[int, set[int]] = {}
+    statement = (
+        select(_cohort.project_id, *CRITERIA)
+        .where(_cohort.deleted.is_(False), _cohort.is_static.is_(False))
+        .order_by(_cohort.project_id, _cohort.id)
+    )
+    found: list[RefusedCohort] = []
+    async with records.read() as connection:
+        for row in await connection.execute(select(_cohort.project_id, _cohort.id)):
+            known.setdefault(row.project_id, set()).add(row.id)
+        for part in (await connection.execute(statement)).partitions(READ_ROWS):
+            for project_id, *columns in part:
+                criteria = Criteria(*columns)
+                why = _why_refused(criteria, known[project_id])
+                if why is not None:
+                    name = criteria.name or ""
+                    found.append(RefusedCohort(project_id, criteria.id, name, why))
+    return found
+
+
+def _why_refused(criteria: Criteria, known: Container[int]) -> str | None:
+    sent = {
+        "filters": criteria.filters or None,
+        "groups": list(criteria.groups),
+    }
+    try:
+        check_created(sent, with_file=False)
+        require_cohorts(nested_ids(criteria.shown), known)
+    except Invalid as error:
+        return f"{error.attr}: {error.detail}" if error.attr else error.detail
+    return None

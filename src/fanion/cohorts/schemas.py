@@ -1,0 +1,241 @@
+"""What the cohort endpoints take and give.
+
+source: api.md, "Cohort"; cohorts.md sections 2 and 14
+"""
+
+from datetime import datetime, timedelta
+from typing import Annotated, Any, ClassVar
+from uuid import UUID
+
+from litestar.openapi.spec import OpenAPIType, Operation, Schema
+from msgspec import UNSET, Meta, Struct, UnsetType, field
+
+from fanion.cohorts.calculation.history import UNMATCHED_KEPT_MAX, Rows, Run
+from fanion.cohorts.criteria.definition import NAME_CHARS_MAX
+from fanion.cohorts.criteria.posthog_fields import OF_COHORT
+from fanion.cohorts.store import StoredCohort
+from fanion.persons.api import PersonBody, shown
+from fanion.persons.store import Person
+from fanion.projects.model import UserSummary
+from fanion.rest.openapi import FILE, TEXT, asks, takes
+from fanion.rest.posthog_insight_fields import OF_FILTERS
+
+DESCRIPTION_CHARS_MAX = 1000
+DISTINCT_IDS_MAX = 10
+FILE_FIELD = "csv"  # of a form, with members
+
+Name = Annotated[str, Meta(max_length=NAME_CHARS_MAX)]
+Description = Annotated[str, Meta(max_length=DESCRIPTION_CHARS_MAX)]
+Criteria = Annotated[
+    Any, Meta(description="`{properties: …}`: a tree of conditions, kept as sent.")
+]
+Query = Annotated[
+    Any,
+    Meta(
+        description="`{kind: ActorsQuery, properties: […]}`: who matches now becomes a member of a "
+        "static cohort."
+    ),
+]
+PersonIds = Annotated[
+    Any, Meta(description="Not supported: empty or absent. Use `add_persons_to_static_cohort`.")
+]
+Shown = Annotated[dict[str, Any], Meta(description="As sent, or what `groups` mean.")]
+Groups = Annotated[Any, Meta(description="The older form of the criteria, a list.")]
+
+
+class CohortFields(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """To create and to update; everything may be left out."""
+
+    also_known: ClassVar[frozenset[str]] = OF_COHORT | {FILE_FIELD}
+
+    name: Name | UnsetType | None = UNSET
+    description: Description | UnsetType = UNSET
+    groups: Groups = UNSET
+    deleted: bool | UnsetType = UNSET
+    filters: Criteria = UNSET
+    is_static: bool | UnsetType = UNSET
+    query: Annotated[Any, Meta(description="Only taken when a cohort is created.")] = UNSET
+    static_person_ids: PersonIds = field(name="_create_static_person_ids", default=UNSET)
+
+
+class NewCohort(CohortFields, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    query: Query = UNSET
+
+
+def _with_file(fields: type[Struct]) -> type[Operation]:
+    """The same fields as texts of a form, structured ones as JSON, and the members."""
+    texts = dict.fromkeys(fields.__struct_encode_fields__, TEXT)
+    schema = Schema(type=OpenAPIType.OBJECT, properties={**texts, FILE_FIELD: FILE})
+    return takes("multipart/form-data", schema)
+
+
+# Of a form, where large fields are in no struct.
+FORM_FIELDS = CohortFields.also_known.union(CohortFields.__struct_encode_fields__)
+WITH_FILE = _with_file(CohortFields)
+# Known to insights, and of no use here: they have to ask for nothing.
+UNUSED_OF_PEOPLE = frozenset(
+    {
+        *("filter_test_accounts", "new_entity", "entity_math", "entity_order", "compare"),
+        *("aggregation_group_type_index", "smoothing_intervals", "sampling_factor"),
+    }
+)
+IDLE_TEXTS = frozenset({"", "false", "0", "null", "[]", "{}"})
+# Of the people behind an insight, which tells them apart by these. source: cohorts.md section 10
+_PEOPLE = {
+    "insight": "`TRENDS`, `STICKINESS`, `LIFECYCLE` or `FUNNELS`: whose people are meant.",
+    "events": "The insight's events, as JSON.",
+    "properties": "Conditions on all events, as JSON.",
+    "entity_id": "The event that is meant; the first of `events` unless given.",
+    "entity_type": "`events`.",
+    "date_from": "As `-7d`, a date or a time.",
+    "date_to": "As `-1d`, a date or a time.",
+    "interval": "`hour`, `day`, `week` or `month`.",
+    "breakdown": "Of trends: a property.",
+    "breakdown_type": "`event` or `person`.",
+    "breakdown_value": "The value that the property has.",
+    "stickiness_days": "Of stickiness: in how many intervals exactly.",
+    "target_date": "Of a life cycle: a date within the interval that is meant.",
+    "lifecycle_type": "`new`, `returning`, `resurrecting` or `dormant`.",
+    "funnel_step": "Who reached this step, from 1; negative: who left just before it.",
+    "funnel_window_days": "From the first step to the last; 14 unless given.",
+}
+MADE_OF_PEOPLE = asks(_PEOPLE, _with_file(NewCohort))
+# Those that are known besides: what answers the question refuses what it cannot use of them.
+PARAMETERS_OF_PEOPLE = OF_FILTERS.union(UNUSED_OF_PEOPLE, _PEOPLE)
+
+
+class CohortBody(Struct, kw_only=True):
+    id: int
+    name: str | None
+    description: str
+    groups: list[Any] | UnsetType
+    deleted: bool
+    filters: Shown | UnsetType
+    is_calculating: bool
+    created_by: UserSummary | None
+    created_at: datetime
+    last_calculation: datetime | None
+    errors_calculating: int
+    last_error_message: Annotated[
+        str | None, Meta(description="Why the last calculation failed, until one succeeds.")
+    ]
+    count: Annotated[int | None, Meta(description="Members after the last calculation.")]
+    is_static: bool
+
+
+class MemberPage(Struct, kw_only=True):
+    results: list[PersonBody]
+    next: str | None
+    previous: str | None
+
+
+class LastRun(Struct, kw_only=True):
+    started_at: datetime
+    seconds: float
+    rows_read: int
+    members: int
+
+
+class UploadedRows(Struct, kw_only=True):
+    rows: Annotated[int, Meta(description="That hold an id.")]
+    matched: Annotated[int, Meta(description="Whose id is that of a person.")]
+    unmatched_count: int
+    unmatched: Annotated[
+        list[str],
+        Meta(
+            description=f"What the others hold, each once, at most {UNMATCHED_KEPT_MAX:,} of it; "
+            "of the newest import alone."
+        ),
+    ]
+
+
+class Calculation(Struct, kw_only=True):
+    id: Annotated[int, Meta(description="Of the cohort's calculations; it only grows.")]
+    started_at: datetime
+    finished_at: datetime
+    count: Annotated[int | None, Meta(description="Members after it; null when it failed.")]
+    error: str | None
+    is_completed: bool
+    is_successful: bool
+    total_query_ms: int
+    total_read_rows: int
+    uploaded: Annotated[UploadedRows | None, Meta(description="Of the imported files.")]
+
+
+class Explanation(Struct, kw_only=True):
+    """problem: why there is neither sentence nor SQL, or what the last calculation met"""
+
+    sentence: Annotated[str | None, Meta(description="The criteria in plain English.")]
+    sql: Annotated[str | None, Meta(description="The statement that finds the members.")]
+    parameters: Annotated[dict[str, Any], Meta(description="The values that it binds.")]
+    last_run: LastRun | None
+    problem: str | None
+
+
+class Previewed(Struct, kw_only=True, forbid_unknown_fields=True):
+    filters: Criteria
+
+
+class Preview(Struct, kw_only=True):
+    """What the criteria would find now; nothing is stored."""
+
+    count: int
+    sample: Annotated[list[UUID], Meta(description="Some of the members, at most ten.")]
+    sentence: str
+    sql: str
+    parameters: dict[str, Any]
+    seconds: float
+    rows_read: int
+
+
+def cohort_body(cohort: StoredCohort, *, basic: bool = False) -> CohortBody:
+    """basic: without the criteria"""
+    return CohortBody(
+        id=cohort.id,
+        name=cohort.criteria.name,
+        description=cohort.description,
+        groups=UNSET if basic else list(cohort.criteria.groups),
+        deleted=cohort.deleted,
+        filters=UNSET if basic else cohort.criteria.shown,
+        is_calculating=cohort.is_calculating,
+        created_by=cohort.created_by,
+        created_at=cohort.created_at,
+        last_calculation=cohort.last_calculation,
+        errors_calculating=cohort.errors_calculating,
+        last_error_message=cohort.last_error_message,
+        count=cohort.count,
+        is_static=cohort.criteria.is_static,
+    )
+
+
+def calculation_body(run: Run) -> Calculation:
+    rows, is_successful = run.imported, run.error is None
+    return Calculation(
+        id=run.number,
+        started_at=run.started_at,
+        finished_at=run.started_at + timedelta(seconds=run.seconds),
+        count=run.members,
+        error=run.error,
+        is_completed=True,
+        is_successful=is_successful,
+        total_query_ms=round(run.seconds * 1000),
+        total_read_rows=run.rows_read,
+        uploaded=None if rows is None else _uploaded(rows),
+    )
+
+
+def _uploaded(rows: Rows) -> UploadedRows:
+    return UploadedRows(
+        rows=rows.rows,
+        matched=rows.matched,
+        unmatched_count=rows.rows - rows.matched,
+        unmatched=rows.unmatched,
+    )
+
+
+def member_body(person: Person) -> PersonBody:
+    """At most ten distinct ids; a person without any name is called by its UUID."""
+    body = shown(person)
+    body.name = body.name or str(person.uuid)
+    body.distinct_ids = body.distinct_ids[:DISTINCT_IDS_MAX]
+    return body

@@ -1,0 +1,73 @@
+"""Where the members of a new static cohort come from, when neither file nor cohort names them.
+
+source: cohorts.md section 10, "Other ways"
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from fanion.cohorts.criteria.behaviour import CriteriaError
+from fanion.cohorts.criteria.definition import UNSAVED, Criteria, nested_ids
+from fanion.cohorts.criteria.posthog_fields import OF_QUERY, UNSUPPORTED_OF_QUERY
+from fanion.cohorts.criteria.resolve import resolve
+from fanion.cohorts.criteria.validation import check_conditions
+from fanion.cohorts.validation import require_cohorts
+from fanion.errors import Invalid
+from fanion.rest.unknown_fields import require_known, shortened
+
+
+def check_sources(sent: Mapping[str, Any], *, insight: bool, file: bool) -> None:
+    """raises: Invalid unless one thing at most tells the members, and of a static cohort"""
+    query = sent.get("query") is not None
+    attr = "query" if query else "insight"
+    if not insight and not query:
+        return
+    if not sent.get("is_static"):
+        raise Invalid("Only a static cohort can be made of this.", attr="is_static")
+    if insight + query + file > 1:
+        raise Invalid("Members come from one of a file, an insight and a query.", attr=attr)
+    if query and sent.get("filters") is not None:
+        raise Invalid("Cannot set both 'query' and 'filters' at the same time.", attr=attr)
+
+
+def read_query(query: object, others: Mapping[int, Criteria]) -> str:
+    """The text that `query_criteria` reads.
+
+    others: the cohorts of the project by id
+    raises: Invalid
+    """
+    if not isinstance(query, dict):
+        raise Invalid("A query must be an object.", attr="query")
+    kind = query.get("kind")
+    if kind == "HogQLQuery":
+        raise Invalid('HogQLQuery is not supported. Use kind "ActorsQuery".', attr="query")
+    if kind != "ActorsQuery":
+        told = f'The kind of a query must be ActorsQuery, not "{shortened(kind)}".'
+        raise Invalid(told, attr="query")
+    require_known(query, OF_QUERY | UNSUPPORTED_OF_QUERY, "query")
+    for name in UNSUPPORTED_OF_QUERY:
+        if query.get(name):
+            raise Invalid("Not supported in a query for a cohort.", attr=f"query__{name}")
+    leaves = query.get("properties")
+    if not isinstance(leaves, list) or not leaves:
+        raise Invalid("An ActorsQuery must have a list of properties.", attr="query")
+    check_conditions(leaves, "query")
+    require_cohorts(nested_ids({"properties": leaves}), others)
+    text = msgspec.json.encode(leaves).decode()
+    try:
+        resolve(query_criteria(text), others)
+    except CriteriaError as error:
+        raise Invalid(str(error), attr="query") from None
+    return text
+
+
+def filters_question(filters: Mapping[str, Any]) -> str:
+    """The same of the criteria of a static cohort, which are asked once."""
+    return msgspec.json.encode(filters["properties"]).decode()
+
+
+def query_criteria(text: str) -> Criteria:
+    """Of a list of leaves all have to match."""
+    return Criteria(UNSAVED, None, False, {"properties": msgspec.json.decode(text)}, ())

@@ -1,0 +1,65 @@
+"""What deleted cohorts leave behind, removed once nobody is expected to restore them.
+
+source: cohorts.md section 13, "Soft delete"
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, Select, delete, or_, select, update
+
+from fanion.cohorts.calculation.lease_store import MEMBERS_MAX
+from fanion.cohorts.store import drop_imports
+from fanion.db.engine import Records
+from fanion.db.schema.cohorts import cohort_imports, cohort_people, cohorts
+
+_cohort = cohorts.c
+_member = cohort_people.c
+_import = cohort_imports.c
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedCohorts:
+    """kept: how long after its deletion a cohort keeps members and waiting files
+
+    members_max: removed in one transaction
+    """
+
+    records: Records
+    kept: timedelta
+    members_max: int = MEMBERS_MAX
+
+    async def purge(self, now: datetime) -> bool:
+        """Remove some members of one cohort; whether there may be more."""
+        if not await self.records.fetch(_purgeable(now - self.kept, now)):
+            return False  # without taking the place of somebody who writes
+        async with self.records.write() as connection:
+            return await connection.run_sync(_purge, now - self.kept, now, self.members_max)
+
+
+def _purgeable(until: datetime, now: datetime) -> Select[Any]:
+    """One that was deleted by `until`, still has something, and is nobody's work."""
+    left = or_(
+        select(_member.person_id).where(_member.cohort_id == _cohort.id).exists(),
+        select(_import.id).where(_import.cohort_id == _cohort.id).exists(),
+    )
+    idle = _cohort.due_at.is_(None) & (_cohort.lease_until.is_(None) | (_cohort.lease_until <= now))
+    return select(_cohort.id).where(_cohort.deleted_at <= until, idle, left).limit(1)
+
+
+def _purge(connection: Connection, until: datetime, now: datetime, members_max: int) -> bool:
+    chosen = _purgeable(until, now).with_for_update(skip_locked=True)
+    cohort_id = connection.scalar(chosen)
+    if cohort_id is None:
+        return False
+    # Nobody sees half of the members, should the cohort be restored before the last ones go.
+    connection.execute(
+        update(cohorts).where(_cohort.id == cohort_id).values(version=0, count=None, lease=None)
+    )
+    drop_imports(connection, _import.cohort_id == cohort_id)
+    some = select(_member.person_id).where(_member.cohort_id == cohort_id).limit(members_max)
+    connection.execute(
+        delete(cohort_people).where(_member.cohort_id == cohort_id, _member.person_id.in_(some))
+    )
+    return True

@@ -1,0 +1,149 @@
+"""Uploaded files of members in the records store, until they have become members.
+
+A file is stored in parts of some ids each, in small transactions. Nobody sees it before it is
+complete and a last transaction gives it to its cohort. What belongs to no cohort, because its
+upload failed, or its server died, or because it is done with, is cleared away in steps.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import IO, Any
+
+from sqlalchemy import Connection, Select, delete, insert, select, update
+
+from fanion.cohorts.csv_import import Kind, no_ids, read_csv
+from fanion.cohorts.store import LONG_AGO, Import
+from fanion.db.engine import Records
+from fanion.db.schema.cohorts import cohort_import_parts, cohort_imports
+
+_import = cohort_imports.c
+_part = cohort_import_parts.c
+
+# Ids in one part, written in one transaction: 75 kB of UUIDs.
+IDS_MAX = 2_000
+# Parts removed in one transaction.
+PARTS_MAX = 50
+# An upload that has written nothing for so long does not go on.
+SILENCE = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class UploadStore:
+    records: Records
+    now: Callable[[], datetime]
+
+    @asynccontextmanager
+    async def stored(
+        self, project_id: int, file: IO[bytes] | None
+    ) -> AsyncGenerator[Import | None]:
+        """The file's ids, for a cohort to be given before the end; what none was given goes.
+
+        raises: Invalid for a file that cannot be read
+        """
+        if file is None:
+            yield None
+            return
+        members = await asyncio.to_thread(read_csv, file)
+        upload_id = await self._begin(project_id, members.kind)
+        try:
+            number = 0
+            while some := await asyncio.to_thread(members.take, IDS_MAX):
+                await self._add(upload_id, number, some)
+                number += 1
+            if not number:
+                raise no_ids()
+            yield Import(upload_id)
+        finally:
+            await self._forget(upload_id)
+
+    async def ids(self, upload_id: int) -> AsyncGenerator[Sequence[str]]:
+        """Part after part."""
+        statement = select(_part.number, _part.ids).where(_part.import_id == upload_id)
+        number = -1
+        while True:
+            following = statement.where(_part.number > number).order_by(_part.number).limit(1)
+            async with self.records.read() as connection:
+                row = (await connection.execute(following)).first()
+            if row is None:
+                return
+            number = row.number
+            yield row.ids
+
+    async def clear(self) -> bool:
+        """Remove some of what belongs to no cohort; whether there may be more."""
+        until = self.now() - SILENCE
+        if not await self.records.fetch(_left(until)):
+            return False  # without taking the place of somebody who writes
+        async with self.records.write() as connection:
+            return await connection.run_sync(_clear, until)
+
+    async def _begin(self, project_id: int, kind: Kind) -> int:
+        async with self.records.write() as connection:
+            return await connection.run_sync(_insert, project_id, kind, self.now())
+
+    async def _add(self, upload_id: int, number: int, ids: Sequence[str]) -> None:
+        async with self.records.write() as connection:
+            await connection.execute(
+                update(cohort_imports).where(_import.id == upload_id).values(written_at=self.now())
+            )
+            await connection.execute(
+                insert(cohort_import_parts).values(import_id=upload_id, number=number, ids=ids)
+            )
+
+    async def _forget(self, upload_id: int) -> None:
+        async with self.records.write() as connection:
+            await connection.execute(
+                update(cohort_imports)
+                .where(_import.id == upload_id, _import.cohort_id.is_(None))
+                .values(written_at=LONG_AGO)
+            )
+
+
+def store_ids(
+    connection: Connection, project_id: int, kind: Kind, ids: Sequence[str], now: datetime
+) -> Import:
+    """As UploadStore.stored, in the caller's transaction."""
+    upload_id = _insert(connection, project_id, kind, now)
+    for number, start in enumerate(range(0, len(ids), IDS_MAX)):
+        some = ids[start : start + IDS_MAX]
+        connection.execute(
+            insert(cohort_import_parts).values(import_id=upload_id, number=number, ids=some)
+        )
+    return Import(upload_id)
+
+
+def waiting_ids(connection: Connection, cohort_id: int, kind: Kind) -> Iterable[str]:
+    """Of this kind, of all files that the cohort is still to be given."""
+    parts = connection.scalars(
+        select(_part.ids)
+        .join(cohort_imports, _import.id == _part.import_id)
+        .where(_import.cohort_id == cohort_id, _import.kind == kind)
+    )
+    return [one for ids in parts for one in ids]
+
+
+def _insert(connection: Connection, project_id: int, kind: Kind, now: datetime) -> int:
+    statement = insert(cohort_imports).values(project_id=project_id, kind=kind, written_at=now)
+    upload_id: int = connection.execute(statement.returning(_import.id)).scalar_one()
+    return upload_id
+
+
+def _left(until: datetime) -> Select[Any]:
+    nobodys = _import.cohort_id.is_(None) & (_import.written_at <= until)
+    return select(_import.id).where(nobodys).order_by(_import.id).limit(1)
+
+
+def _clear(connection: Connection, until: datetime) -> bool:
+    upload_id = connection.scalar(_left(until).with_for_update(skip_locked=True))
+    if upload_id is None:
+        return False
+    some = select(_part.number).where(_part.import_id == upload_id).limit(PARTS_MAX)
+    gone = connection.execute(
+        delete(cohort_import_parts).where(_part.import_id == upload_id, _part.number.in_(some))
+    )
+    if gone.rowcount < PARTS_MAX:
+        connection.execute(delete(cohort_imports).where(_import.id == upload_id))
+    return True

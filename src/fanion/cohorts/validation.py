@@ -1,0 +1,291 @@
+"""What creating or updating a cohort sets, and what it refuses.
+
+source: cohorts.md sections 11 and 12
+"""
+
+from collections.abc import Container, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from fanion.cohorts.criteria.definition import (
+    NAME_CHARS_MAX,
+    Criteria,
+    Standing,
+    check_filters,
+    filters_of_groups,
+    leaves_of,
+    nested_ids,
+    normal_groups,
+)
+from fanion.cohorts.criteria.validation import check_criteria, check_groups
+from fanion.errors import Invalid
+
+_COPY = " (static copy)"
+
+
+def copy_name(name: str | None) -> str:
+    """Of a static copy, no longer than a name may be. source: cohorts.md section 15"""
+    return ((name or "")[: NAME_CHARS_MAX - len(_COPY)] + _COPY).strip()
+
+
+def is_asked_once(sent: Mapping[str, Any]) -> bool:
+    """Whether a new static cohort says by criteria who its members are, if nothing else does.
+
+    source: cohorts.md section 17
+    """
+    filters = sent.get("filters")
+    if not sent.get("is_static") or not isinstance(filters, dict):
+        return False
+    return any(leaves_of(filters.get("properties")))
+
+
+def check_created(sent: Mapping[str, Any], *, with_file: bool) -> None:
+    """Names and values in the criteria of a new cohort; those of a static one are not looked at,
+    unless they are asked.
+
+    raises: Invalid
+    """
+    if sent.get("is_static"):
+        if not with_file and is_asked_once(sent):
+            check_criteria(sent["filters"])
+        return
+    if with_file:
+        raise _takes_no_file()
+    if sent.get("filters") is not None:
+        check_criteria(sent["filters"])
+    check_groups(_as_list(sent.get("groups")))
+
+
+def check_changed(sent: Mapping[str, Any], before: Criteria) -> None:
+    """The same for a change. raises: Invalid"""
+    if sent.get("is_static", before.is_static):
+        return
+    # Of a cohort that was static nothing has been checked.
+    filters = sent.get("filters", before.filters if before.is_static else None)
+    groups = _as_list(sent.get("groups", before.groups if before.is_static else None))
+    if filters is not None:
+        check_criteria(filters, None if before.is_static else before.shown)
+    check_groups(groups, () if before.is_static else before.groups)
+
+
+def created_values(
+    sent: Mapping[str, Any], now: datetime, *, imports: bool, with_file: bool = False
+) -> dict[str, Any]:
+    """Columns of a new cohort.
+
+    sent:      name, description, groups, filters, deleted, is_static; what is absent was not sent
+    imports:   whether members come along
+    with_file: in a file, whose import is announced as a calculation
+    raises:    Invalid
+    """
+    filters = sent.get("filters")
+    if filters is not None:
+        check_filters(filters)
+    is_static = sent.get("is_static", False)
+    begins = not is_static or imports
+    return {
+        "name": sent.get("name"),
+        "description": sent.get("description", ""),
+        "groups": normal_groups(_as_list(sent.get("groups"))),
+        "filters": filters,
+        **_deletion(sent.get("deleted", False), False, now),
+        "is_static": is_static,
+        "is_calculating": not is_static or with_file,
+        "count": None,
+        "last_calculation": None,
+        "errors_calculating": 0,
+        "version": 0,
+        "requested": int(begins),
+        "due_at": now if begins else None,
+    }
+
+
+def changed_values(
+    sent: Mapping[str, Any],
+    before: Standing,
+    others: Mapping[int, Criteria],
+    now: datetime,
+    *,
+    imports: bool,
+) -> dict[str, Any]:
+    """Columns to set.
+
+    others: all cohorts of the project by id, deleted ones included
+    raises: Invalid
+    """
+    known = before.criteria
+    values = dict(sent)
+    if sent.get("filters") is not None:
+        check_filters(sent["filters"])
+    if "groups" in sent:
+        values["groups"] = _as_list(sent["groups"])
+    if _says_what_it_has(values, known):
+        values.pop("filters")
+    if known.is_static and sent.get("is_static", True):
+        _keep_criteria(values, known)
+    if not sent.get("is_static", known.is_static):
+        if imports:
+            raise _takes_no_file()
+        check_nested(known, _shown(values, known), others)
+        check_nested(known, filters_of_groups(_objects(values.get("groups", ()))), others)
+    if "deleted" in sent:
+        values |= _deletion(sent["deleted"], before.deleted, now)
+    return values | begun_work(sent, before, now, imports=imports)
+
+
+def begun_work(
+    sent: Mapping[str, Any], before: Standing, now: datetime, *, imports: bool
+) -> dict[str, Any]:
+    """Columns that tell what is to be done after such a change."""
+    work = _work(sent, before, now, imports)
+    if "due_at" in work:
+        work["requested"] = before.requested + 1
+    return work
+
+
+def check_nested(
+    before: Criteria, filters: Mapping[str, Any], others: Mapping[int, Criteria]
+) -> None:
+    """raises: Invalid for cohorts that do not exist and for loops, unless they are stored"""
+    kept = () if before.is_static else nested_ids(before.shown)
+    nested = [one for one in nested_ids(filters) if one not in kept]
+    if before.id in nested or _reaches(nested, before.id, others):
+        raise Invalid("Cohorts cannot reference other cohorts in a loop.")
+    require_cohorts(nested, others)
+
+
+def require_cohorts(nested: Iterable[int], others: Container[int]) -> None:
+    """raises: Invalid for those that are not in the project"""
+    if any(one not in others for one in nested):
+        raise Invalid("Invalid Cohort ID in filter")
+
+
+def _keep_criteria(values: dict[str, Any], before: Criteria) -> None:
+    """Nobody would ever be asked by the new ones. What is without conditions is the same.
+
+    values: without those that are
+    raises: Invalid
+    """
+    for name, stored in (("filters", before.shown), ("groups", list(before.groups))):
+        if name not in values:
+            continue
+        sent = values[name]
+        is_empty = not stored or (name == "filters" and not _has_conditions(stored))
+        if sent != stored and not (is_empty and not _has_conditions(sent)):
+            raise Invalid("The criteria of a static cohort cannot be changed.", attr=name)
+        del values[name]
+
+
+def _has_conditions(criteria: object) -> bool:
+    """criteria: `filters` or `groups`"""
+    if isinstance(criteria, Mapping):
+        return any(leaves_of(criteria.get("properties")))
+    return bool(criteria)
+
+
+def _takes_no_file() -> Invalid:
+    return Invalid("Only a static cohort takes a file of members.", attr="csv")
+
+
+def _says_what_it_has(values: Mapping[str, Any], before: Criteria) -> bool:
+    """Whether a cohort with `groups` is sent the `filters` that it shows for them."""
+    if "filters" not in values or before.filters:
+        return False
+    groups = values.get("groups", before.groups)
+    return bool(values["filters"] == before.shown and list(groups) == list(before.groups))
+
+
+def _reaches(nested: Sequence[int], cohort_id: int, others: Mapping[int, Criteria]) -> bool:
+    seen: set[int] = set()
+    waiting = list(nested)
+    while waiting:
+        one = waiting.pop()
+        if one == cohort_id:
+            return True
+        if one not in seen and one in others and not others[one].is_static:
+            seen.add(one)
+            waiting += nested_ids(others[one].shown)
+    return False
+
+
+def containing(cohort_id: int, cohorts: Iterable[Criteria]) -> set[int]:
+    """The cohort and those whose members depend on it, at any depth.
+
+    cohorts: of the project that are not deleted
+    """
+    inside = {one.id: nested_ids(one.shown) for one in cohorts if not one.is_static}
+    found, waiting = {cohort_id}, [cohort_id]
+    while waiting:
+        inner = waiting.pop()
+        outer = {one for one, nested in inside.items() if inner in nested} - found
+        found |= outer
+        waiting += outer
+    return found
+
+
+def changes_audience(values: Mapping[str, Any], before: Standing, *, imports: bool) -> bool:
+    """Whether such a change may change who is in the cohort.
+
+    values:  the columns to set
+    imports: whether members come along
+    """
+    known = before.criteria
+    is_static = values.get("is_static", known.is_static)
+    was: dict[str, Any] = {
+        "filters": known.filters,
+        "groups": list(known.groups),
+        "is_static": known.is_static,
+        "deleted": before.deleted,
+    }
+    return (imports and is_static) or any(
+        name in values and values[name] != value for name, value in was.items()
+    )
+
+
+def _shown(values: Mapping[str, Any], before: Criteria) -> dict[str, Any]:
+    """The criteria that will count, as `filters`."""
+    filters = values.get("filters", before.filters)
+    return filters or filters_of_groups(_objects(values.get("groups", before.groups)))
+
+
+def _objects(groups: Sequence[object]) -> list[Mapping[str, Any]]:
+    if not all(isinstance(group, dict) for group in groups):
+        raise Invalid("A group must be an object.", attr="groups")
+    return [group for group in groups if isinstance(group, dict)]
+
+
+def _work(
+    sent: Mapping[str, Any], before: Standing, now: datetime, imports: bool
+) -> dict[str, Any]:
+    """What the change gives to do: a calculation, an import, or nothing any more."""
+    if sent.get("deleted") is True:
+        return {} if before.deleted else {"due_at": None, "is_calculating": False}
+    if sent.get("is_static", before.criteria.is_static):
+        # What waits since before a deletion, or was given up, is imported after all.
+        waits = before.waits and not sent.get("deleted", before.deleted)
+        begins = imports or waits
+        values: dict[str, Any] = {"due_at": now} if begins else {}
+        if not before.criteria.is_static:
+            values = {"due_at": None, "count": None} | values
+        return values | {"is_calculating": begins}
+    if sent.keys() == {"deleted"}:  # restored: the calculation is not announced
+        return {"due_at": now} if before.deleted else {}
+    return {"due_at": now, "is_calculating": True}
+
+
+def _deletion(deleted: bool, before: bool, now: datetime) -> dict[str, Any]:
+    """Deleted again, it counts from the first time."""
+    if deleted and before:
+        return {"deleted": True}
+    return {"deleted": deleted, "deleted_at": now if deleted else None}
+
+
+def _as_list(groups: object) -> list[Any]:
+    if groups is None or groups == {}:
+        return []
+    if not isinstance(groups, list):
+        found = type(groups).__name__
+        raise Invalid(
+            f'Expected a list of items but got type "{found}".', code="not_a_list", attr="groups"
+        )
+    return groups

@@ -1,0 +1,25 @@
+"""The table of who changed what."""
+
+from sqlalchemy import Column, ForeignKey, Index, String, Table, Uuid
+
+from fanion.db.columns import Json, UtcDateTime
+from fanion.db.schema.tables import ID, metadata
+
+# Written in the transaction of the change that it tells of.
+activity_log = Table(
+    "activity_log",
+    metadata,
+    Column("id", ID, primary_key=True, autoincrement=True),
+    Column("project_id", ID, nullable=False),
+    Column("organization_id", Uuid, nullable=False),
+    Column("user_id", ID, ForeignKey("users.id"), nullable=True),
+    Column("scope", String(40), nullable=False),
+    Column("item_id", String(72), nullable=False),
+    Column("activity", String(40), nullable=False),
+    # {name, changes, short_id, trigger}
+    Column("detail", Json, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Index(None, "project_id", "scope", "item_id", "created_at"),
+    Index("ix_activity_log_project_id_created_at", "project_id", "created_at"),
+    sqlite_autoincrement=True,
+)

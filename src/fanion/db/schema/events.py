@@ -1,0 +1,54 @@
+"""Tables of what is known about events and their properties, beside `event_definitions`."""
+
+from sqlalchemy import (
+    Boolean,
+    Column,
+    ForeignKey,
+    Index,
+    PrimaryKeyConstraint,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    Uuid,
+)
+
+from fanion.db.columns import UtcDateTime
+from fanion.db.schema.tables import ID, metadata
+
+# What people think of an event; without a row it is neither.
+event_marks = Table(
+    "event_marks",
+    metadata,
+    Column(
+        "definition_id",
+        Uuid,
+        ForeignKey("event_definitions.id", ondelete="CASCADE"),
+        primary_key=True,
+    ),
+    Column("hidden", Boolean, nullable=False),
+    Column("verified", Boolean, nullable=False),
+)
+
+property_definitions = Table(
+    "property_definitions",
+    metadata,
+    Column("id", Uuid, primary_key=True),
+    Column("project_id", ID, nullable=False),
+    Column("name", Text, nullable=False),
+    # Null until a value has told it; never changed afterwards.
+    Column("property_type", String(20), nullable=True),
+    Column("created_at", UtcDateTime, nullable=False),
+    UniqueConstraint("project_id", "name"),
+)
+
+# Which events carry which property. Kept when a definition is deleted: its events are too.
+event_properties = Table(
+    "event_properties",
+    metadata,
+    Column("project_id", ID, nullable=False),
+    Column("event", Text, nullable=False),
+    Column("property", Text, nullable=False),
+    PrimaryKeyConstraint("project_id", "event", "property"),
+    Index(None, "project_id", "property"),
+)

@@ -1,0 +1,104 @@
+"""Tables of insights and dashboards, of results that were calculated, and of flags' evaluations."""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Date,
+    ForeignKey,
+    Index,
+    Integer,
+    PrimaryKeyConstraint,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+from fanion.db.columns import Json, UtcDateTime
+from fanion.db.schema.tables import ID, metadata
+
+dashboards = Table(
+    "dashboards",
+    metadata,
+    Column("id", ID, primary_key=True, autoincrement=True),
+    Column("project_id", ID, nullable=False),
+    Column("name", String(400), nullable=False),
+    Column("description", Text, nullable=False),
+    Column("pinned", Boolean, nullable=False),
+    Column("filters", Json, nullable=False),
+    Column("tags", Json, nullable=False),
+    Column("deleted", Boolean, nullable=False),
+    Column("restriction_level", Integer, nullable=False),
+    Column("created_by_id", ID, ForeignKey("users.id"), nullable=True),
+    Column("created_at", UtcDateTime, nullable=False),
+    Index(None, "project_id", "name"),
+    sqlite_autoincrement=True,
+)
+
+insights = Table(
+    "insights",
+    metadata,
+    Column("id", ID, primary_key=True, autoincrement=True),
+    Column("project_id", ID, nullable=False),
+    Column("short_id", String(12), nullable=False),
+    Column("name", String(400), nullable=True),
+    Column("derived_name", String(400), nullable=True),
+    Column("description", Text, nullable=False),
+    # Exactly as sent.
+    Column("filters", Json, nullable=False),
+    Column("tags", Json, nullable=False),
+    Column("favorited", Boolean, nullable=False),
+    Column("saved", Boolean, nullable=False),
+    Column("is_sample", Boolean, nullable=False),
+    Column("deleted", Boolean, nullable=False),
+    Column("created_by_id", ID, ForeignKey("users.id"), nullable=True),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("last_modified_by_id", ID, ForeignKey("users.id"), nullable=True),
+    Column("last_modified_at", UtcDateTime, nullable=False),
+    UniqueConstraint("project_id", "short_id"),
+    Index(None, "project_id", "created_at"),
+    sqlite_autoincrement=True,
+)
+
+dashboard_tiles = Table(
+    "dashboard_tiles",
+    metadata,
+    Column("id", ID, primary_key=True, autoincrement=True),
+    Column("project_id", ID, nullable=False),
+    Column("dashboard_id", ID, ForeignKey("dashboards.id", ondelete="CASCADE"), nullable=False),
+    Column("insight_id", ID, ForeignKey("insights.id", ondelete="CASCADE"), nullable=False),
+    Column("layouts", Json, nullable=False),
+    Column("color", String(400), nullable=True),
+    Column("deleted", Boolean, nullable=False),
+    UniqueConstraint("dashboard_id", "insight_id"),
+    Index(None, "insight_id"),
+    sqlite_autoincrement=True,
+)
+
+# What was calculated last, by what was asked; the oldest make room.
+insight_results = Table(
+    "insight_results",
+    metadata,
+    Column("project_id", ID, nullable=False),
+    Column("filters_hash", String(64), nullable=False),
+    Column("result", Json, nullable=False),
+    Column("calculated_at", UtcDateTime, nullable=False),
+    PrimaryKeyConstraint("project_id", "filters_hash"),
+    Index(None, "calculated_at"),
+    Index(None, "project_id", "calculated_at"),
+)
+
+# How often servers answered a flag with a value, by day of the project's time zone.
+flag_evaluations = Table(
+    "flag_evaluations",
+    metadata,
+    Column("project_id", ID, nullable=False),
+    Column("flag_key", String(400), nullable=False),
+    Column("day", Date, nullable=False),
+    Column("value", String(400), nullable=False),
+    Column("evaluations", BigInteger, nullable=False),
+    Column("last_at", UtcDateTime, nullable=False),
+    PrimaryKeyConstraint("project_id", "flag_key", "day", "value"),
+    Index(None, "day"),
+)

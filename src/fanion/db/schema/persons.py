@@ -1,0 +1,33 @@
+"""Tables of persons that were deleted."""
+
+from sqlalchemy import BigInteger, Boolean, Column, Index, Table
+
+from fanion.db.columns import Json, UtcDateTime
+from fanion.db.schema.tables import ID, metadata
+
+# The highest version that a deleted person of the project has had. Who is new, or comes back,
+# starts above it, so that nothing older can pass for newer in the event store.
+person_floors = Table(
+    "person_floors",
+    metadata,
+    Column("project_id", ID, primary_key=True, autoincrement=False),
+    Column("version", BigInteger, nullable=False),
+)
+
+# Deletions that are not finished everywhere. The row goes with the last trace of the person.
+person_erasures = Table(
+    "person_erasures",
+    metadata,
+    Column("id", ID, primary_key=True, autoincrement=True),
+    Column("project_id", ID, nullable=False),
+    # The person and those merged into it, as text.
+    Column("persons", Json, nullable=False),
+    Column("distinct_ids", Json, nullable=False),
+    Column("version", BigInteger, nullable=False),
+    Column("with_events", Boolean, nullable=False),
+    # What was accepted up to here is meant.
+    Column("requested_at", UtcDateTime, nullable=False),
+    Column("finished_at", UtcDateTime, nullable=True),
+    Index(None, "project_id"),
+    sqlite_autoincrement=True,
+)

@@ -1,0 +1,80 @@
+"""Tables of webhooks, of what they are to be sent, and of events that they are told of."""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    String,
+    Table,
+    Text,
+    Uuid,
+)
+
+from fanion.db.columns import Json, UtcDateTime
+from fanion.db.schema.tables import ID, metadata
+
+webhooks = Table(
+    "webhooks",
+    metadata,
+    Column("id", ID, primary_key=True, autoincrement=True),
+    Column("project_id", ID, nullable=False, index=True),
+    Column("url", Text, nullable=False),
+    # Signing needs it as it is; it is shown once.
+    Column("secret", String(100), nullable=False),
+    # [{secret, valid_until}]: secrets that were replaced, and sign beside it until then.
+    Column("former_secrets", Json, nullable=True),
+    # The types of events that it is sent.
+    Column("events", Json, nullable=False),
+    Column("active", Boolean, nullable=False),
+    Column("created_by_id", ID, ForeignKey("users.id"), nullable=True),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+# Written in the transaction of the change that it tells of. Whoever sends one moves `due_at` to
+# when another server may take it over; it is null when nothing is left to be done.
+webhook_deliveries = Table(
+    "webhook_deliveries",
+    metadata,
+    Column("id", ID, primary_key=True, autoincrement=True),
+    Column("project_id", ID, nullable=False),
+    Column("webhook_id", ID, ForeignKey("webhooks.id", ondelete="CASCADE"), nullable=False),
+    Column("uuid", Uuid, nullable=False),
+    Column("event", String(40), nullable=False),
+    # Empty once it is delivered or given up.
+    Column("body", LargeBinary, nullable=False),
+    Column("status", String(20), nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("response_code", Integer, nullable=True),
+    Column("error", Text, nullable=True),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("due_at", UtcDateTime, nullable=True),
+    Column("finished_at", UtcDateTime, nullable=True),
+    Index(None, "due_at"),
+    Index(None, "webhook_id", "id"),
+    sqlite_autoincrement=True,
+)
+
+# Events of definitions with `post_to_chat` that are still to be told of, in one message at
+# `due_at`. A row goes when nothing more came since the last message.
+event_announcements = Table(
+    "event_announcements",
+    metadata,
+    Column(
+        "definition_id",
+        Uuid,
+        ForeignKey("event_definitions.id", ondelete="CASCADE"),
+        primary_key=True,
+    ),
+    Column("project_id", ID, nullable=False),
+    Column("count", BigInteger, nullable=False),
+    # When the first and the last of them were stored.
+    Column("since", UtcDateTime, nullable=False),
+    Column("until", UtcDateTime, nullable=False),
+    Column("due_at", UtcDateTime, nullable=False, index=True),
+)

@@ -1,0 +1,322 @@
+"""Event definitions over HTTP.
+
+source: api.md, "Event definitions"; capture.md section 7
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Annotated, Any, ClassVar
+from uuid import UUID
+
+from litestar import Controller, delete, get, patch, put
+from litestar.di import NamedDependency
+from litestar.params import FromPath, FromQuery, RequestBody
+from msgspec import UNSET, Meta, Struct, UnsetType, structs
+
+from fanion.activity.api import ActivityPage, activity_page, author_of
+from fanion.db.engine import Records
+from fanion.errors import NotFound, Unavailable
+from fanion.events.definitions.model import (
+    EVENT_TYPES,
+    DefinitionQuery,
+    EventDefinition,
+    read_names,
+    read_order,
+    read_words,
+)
+from fanion.events.definitions.store import (
+    Marks,
+    change_definition,
+    change_marks,
+    find_definitions,
+    get_definition,
+    get_marks,
+    remove_definition,
+)
+from fanion.events.event import EventStoreUnavailable
+from fanion.events.storage.store import EventStore
+from fanion.events.volume import last_days
+from fanion.projects.model import UserSummary
+from fanion.projects.request import ManagementRequest, scoped
+from fanion.rest.pagination import Paged
+from fanion.rest.posthog_fields import (
+    MAINTAINED_OF_DEFINITION,
+    UNSUPPORTED_OF_DEFINITION,
+)
+from fanion.rest.tags import normal_tags
+from fanion.rest.unknown_fields import no_choice
+
+NAME_CHARS_MAX = 400
+
+DefinitionName = Annotated[str, Meta(min_length=1, max_length=NAME_CHARS_MAX)]
+
+
+class DefinitionChanges(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    also_known: ClassVar[frozenset[str]] = MAINTAINED_OF_DEFINITION
+    unsupported: ClassVar[Mapping[str, str]] = UNSUPPORTED_OF_DEFINITION
+
+    name: DefinitionName | UnsetType = UNSET
+    created_at: datetime | UnsetType | None = UNSET
+    last_seen_at: datetime | UnsetType | None = UNSET
+    tags: list[str] | UnsetType | None = UNSET
+    post_to_chat: bool | UnsetType = UNSET
+
+
+class DefinitionReplacement(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    also_known: ClassVar[frozenset[str]] = MAINTAINED_OF_DEFINITION
+    unsupported: ClassVar[Mapping[str, str]] = UNSUPPORTED_OF_DEFINITION
+
+    name: DefinitionName
+    created_at: datetime | UnsetType | None = UNSET
+    last_seen_at: datetime | UnsetType | None = UNSET
+    tags: list[str] | UnsetType | None = UNSET
+    post_to_chat: bool | UnsetType = UNSET
+
+
+class EventDefinitionBody(Struct, kw_only=True):
+    id: UUID
+    name: str
+    created_at: datetime | None
+    last_seen_at: datetime | None
+    last_updated_at: datetime | None
+    tags: list[str]
+    is_action: bool
+    action_id: int | None
+    is_calculating: bool
+    last_calculated_at: datetime | None
+    created_by: UserSummary | None
+    post_to_chat: bool
+
+
+class MarkChanges(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    hidden: bool | UnsetType = UNSET
+    verified: bool | UnsetType = UNSET
+
+
+class MarksBody(Struct, kw_only=True):
+    hidden: Annotated[bool, Meta(description="Not worth offering in lists.")]
+    verified: Annotated[bool, Meta(description="Known to be sent rightly. Never both.")]
+
+
+class DayVolume(Struct, kw_only=True):
+    day: date
+    count: int
+
+
+class VolumeBody(Struct, kw_only=True):
+    timezone: Annotated[str, Meta(description="The project's; days begin at its midnight.")]
+    total: int
+    days: Annotated[list[DayVolume], Meta(description="The last 30, the oldest first.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Definitions:
+    """What is on record of events, and the events themselves."""
+
+    records: Records
+    events: EventStore
+
+    async def get(self, project_id: int, definition_id: UUID) -> EventDefinition:
+        """raises: NotFound"""
+        return _found(await get_definition(self.records, project_id, definition_id))
+
+    async def volume(self, definition: EventDefinition, zone: str, now: datetime) -> VolumeBody:
+        """raises: Unavailable when the event store cannot say"""
+        days = last_days(now, zone)
+        try:
+            counts = await self.events.daily(definition.project_id, definition.name, days)
+        except EventStoreUnavailable as error:
+            raise Unavailable from error
+        counted = days.counted(counts)
+        return VolumeBody(
+            timezone=zone,
+            total=sum(count for _, count in counted),
+            days=[DayVolume(day=day, count=count) for day, count in counted],
+        )
+
+
+class EventDefinitionsApi(Controller):
+    path = "/api/projects/{project_id:str}/event_definitions"
+    tags = ("Event definitions",)
+    opt = scoped("event_definition")
+
+    @get("/", summary="List event definitions")
+    async def definitions(
+        self,
+        request: ManagementRequest,
+        definitions: NamedDependency[Definitions],
+        search: FromQuery[str | None] = None,
+        ordering: FromQuery[list[str] | None] = None,
+        event_type: FromQuery[str | None] = None,
+        excluded_properties: FromQuery[str | None] = None,
+        hidden: FromQuery[bool | None] = None,
+    ) -> Paged[EventDefinitionBody]:
+        """Those seen on the latest day first, then by name.
+
+        `ordering` may be repeated: `name`, `last_seen_at` or `last_seen_at::date`, with `-` for
+        descending. `event_type` is `event`, `event_custom` or `event_posthog` (its name starts
+        with `$`). `excluded_properties` is a JSON list of names to leave out. Every word of
+        `search` must occur in the name.
+        """
+        page = request.page
+        query = DefinitionQuery(
+            words=read_words(search),
+            order=read_order(ordering or ()),
+            event_type=_event_type(event_type),
+            excluded=read_names(excluded_properties, "excluded_properties"),
+            hidden=hidden,
+            limit=page.limit,
+            offset=page.offset,
+        )
+        found, count = await find_definitions(definitions.records, request.project.id, query)
+        return page.of([_shown(one) for one in found], count)
+
+    @get("/{definition_id:str}", summary="Retrieve an event definition")
+    async def definition(
+        self,
+        request: ManagementRequest,
+        definition_id: FromPath[UUID],
+        definitions: NamedDependency[Definitions],
+    ) -> EventDefinitionBody:
+        return _shown(await definitions.get(request.project.id, definition_id))
+
+    @patch("/{definition_id:str}", summary="Update an event definition")
+    async def change(
+        self,
+        request: ManagementRequest,
+        definition_id: FromPath[UUID],
+        data: RequestBody[DefinitionChanges],
+        definitions: NamedDependency[Definitions],
+    ) -> EventDefinitionBody:
+        """`tags` replace those it had. A new name is not given to the events already stored."""
+        return await _changed(request, definition_id, data, definitions)
+
+    @put("/{definition_id:str}", summary="Update an event definition, its name given")
+    async def replace(
+        self,
+        request: ManagementRequest,
+        definition_id: FromPath[UUID],
+        data: RequestBody[DefinitionReplacement],
+        definitions: NamedDependency[Definitions],
+    ) -> EventDefinitionBody:
+        """As PATCH, but `name` is required. What is left out stays as it is."""
+        return await _changed(request, definition_id, data, definitions)
+
+    @delete("/{definition_id:str}", summary="Delete an event definition")
+    async def remove(
+        self,
+        request: ManagementRequest,
+        definition_id: FromPath[UUID],
+        definitions: NamedDependency[Definitions],
+    ) -> None:
+        """Its events stay. The next event of its name makes a new definition."""
+        if not await remove_definition(definitions.records, author_of(request), definition_id):
+            raise NotFound
+
+    @get("/{definition_id:str}/marks", summary="Retrieve the marks of an event definition")
+    async def marks(
+        self,
+        request: ManagementRequest,
+        definition_id: FromPath[UUID],
+        definitions: NamedDependency[Definitions],
+    ) -> MarksBody:
+        project_id = request.project.id
+        return _marks(await get_marks(definitions.records, project_id, definition_id))
+
+    @patch("/{definition_id:str}/marks", summary="Mark an event as hidden or verified")
+    async def mark(
+        self,
+        request: ManagementRequest,
+        definition_id: FromPath[UUID],
+        data: RequestBody[MarkChanges],
+        definitions: NamedDependency[Definitions],
+    ) -> MarksBody:
+        """What is left out stays as it is."""
+        given = _given(data)
+        author = author_of(request)
+        return _marks(await change_marks(definitions.records, author, definition_id, given))
+
+    @get("/{definition_id:str}/volume", summary="How often the event happened lately")
+    async def volume(
+        self,
+        request: ManagementRequest,
+        definition_id: FromPath[UUID],
+        definitions: NamedDependency[Definitions],
+    ) -> VolumeBody:
+        """Day by day for the last 30, today included, in the project's time zone."""
+        found = await definitions.get(request.project.id, definition_id)
+        return await definitions.volume(found, request.project.timezone, request.app.state.now())
+
+    @get(
+        "/{definition_id:str}/activity",
+        summary="Who changed an event definition",
+        scope="activity_log:read",
+    )
+    async def activity(
+        self,
+        request: ManagementRequest,
+        definition_id: FromPath[UUID],
+        definitions: NamedDependency[Definitions],
+    ) -> ActivityPage:
+        await definitions.get(request.project.id, definition_id)
+        records, scope = definitions.records, "EventDefinition"
+        return await activity_page(request, records, scope, str(definition_id))
+
+
+async def _changed(
+    request: ManagementRequest,
+    definition_id: UUID,
+    data: DefinitionChanges | DefinitionReplacement,
+    definitions: Definitions,
+) -> EventDefinitionBody:
+    await definitions.get(request.project.id, definition_id)
+    values = _given(data)
+    tags = values.pop("tags", None)
+    if tags is not None:
+        values["tags"] = normal_tags(tags)
+    author = author_of(request)
+    return _shown(
+        _found(await change_definition(definitions.records, author, definition_id, values))
+    )
+
+
+def _given(data: Struct) -> dict[str, Any]:
+    return {name: value for name, value in structs.asdict(data).items() if value is not UNSET}
+
+
+def _event_type(text: str | None) -> str:
+    if not text:
+        return "event"
+    if text not in EVENT_TYPES:
+        raise no_choice(text, EVENT_TYPES, "event_type")
+    return text
+
+
+def _found(definition: EventDefinition | None) -> EventDefinition:
+    if definition is None:
+        raise NotFound
+    return definition
+
+
+def _marks(marks: Marks | None) -> MarksBody:
+    if marks is None:
+        raise NotFound
+    return MarksBody(hidden=marks.hidden, verified=marks.verified)
+
+
+def _shown(found: EventDefinition) -> EventDefinitionBody:
+    return EventDefinitionBody(
+        id=found.id,
+        name=found.name,
+        created_at=found.created_at,
+        last_seen_at=found.last_seen_at,
+        last_updated_at=found.last_updated_at,
+        tags=found.tags,
+        is_action=False,
+        action_id=None,
+        is_calculating=False,
+        last_calculated_at=None,
+        created_by=None,
+        post_to_chat=found.post_to_chat,
+    )

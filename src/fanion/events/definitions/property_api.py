@@ -1,0 +1,93 @@
+"""Property definitions over HTTP: which properties events carry, and of which type they seem.
+
+source: capture.md section 6; the paths and names are PostHog's, `event_names` is Fanion's own
+"""
+
+from typing import Annotated
+from uuid import UUID
+
+from litestar import Controller, get
+from litestar.di import NamedDependency
+from litestar.params import FromPath, FromQuery, QueryParameter
+from msgspec import Meta, Struct
+
+from fanion.db.engine import Records
+from fanion.errors import NotFound
+from fanion.events.definitions.detect import PropertyType
+from fanion.events.definitions.model import read_names, read_words
+from fanion.events.definitions.property_store import (
+    PropertyDefinition,
+    PropertyQuery,
+    find_properties,
+    get_property,
+)
+from fanion.projects.request import ManagementRequest, scoped
+from fanion.rest.pagination import Paged
+from fanion.rest.unknown_fields import no_choice
+
+
+class PropertyDefinitionBody(Struct, kw_only=True):
+    id: UUID
+    name: str
+    is_numerical: bool
+    property_type: Annotated[
+        PropertyType | None, Meta(description="Of the first value that told one.")
+    ]
+    event_names: Annotated[list[str], Meta(description="Events that carry it, the first 100.")]
+
+
+class PropertyDefinitionsApi(Controller):
+    path = "/api/projects/{project_id:str}/property_definitions"
+    tags = ("Property definitions",)
+    opt = scoped("property_definition")
+
+    @get("/", summary="List property definitions")
+    async def properties(
+        self,
+        request: ManagementRequest,
+        records: NamedDependency[Records],
+        search: FromQuery[str | None] = None,
+        properties: FromQuery[str | None] = None,
+        event_names: FromQuery[str | None] = None,
+        excluded_properties: FromQuery[str | None] = None,
+        is_numerical: FromQuery[bool | None] = None,
+        kind: Annotated[str | None, QueryParameter(name="type")] = None,
+    ) -> Paged[PropertyDefinitionBody]:
+        """By name. `properties` is a list of names with commas between them; `event_names` and
+        `excluded_properties` are JSON lists. The only `type` is `event`."""
+        if kind not in (None, "", "event"):
+            raise no_choice(kind, ("event",), "type")
+        page = request.page
+        query = PropertyQuery(
+            words=read_words(search),
+            names=properties.split(",") if properties else (),
+            excluded=read_names(excluded_properties, "excluded_properties"),
+            events=read_names(event_names, "event_names"),
+            is_numeric=is_numerical,
+            limit=page.limit,
+            offset=page.offset,
+        )
+        found, count = await find_properties(records, request.project.id, query)
+        return page.of([_shown(one) for one in found], count)
+
+    @get("/{definition_id:str}", summary="Retrieve a property definition")
+    async def property_definition(
+        self,
+        request: ManagementRequest,
+        definition_id: FromPath[UUID],
+        records: NamedDependency[Records],
+    ) -> PropertyDefinitionBody:
+        found = await get_property(records, request.project.id, definition_id)
+        if found is None:
+            raise NotFound
+        return _shown(found)
+
+
+def _shown(found: PropertyDefinition) -> PropertyDefinitionBody:
+    return PropertyDefinitionBody(
+        id=found.id,
+        name=found.name,
+        is_numerical=found.property_type is PropertyType.NUMERIC,
+        property_type=found.property_type,
+        event_names=found.events,
+    )

@@ -1,0 +1,293 @@
+"""Event definitions in the records store: one for each event name that a project has stored."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Dialect,
+    Row,
+    Select,
+    delete,
+    func,
+    or_,
+    select,
+    update,
+)
+from sqlalchemy.exc import IntegrityError
+
+from fanion.activity.diff import changes
+from fanion.activity.store import Author, Entry, record
+from fanion.db.engine import Records
+from fanion.db.schema.events import event_marks
+from fanion.db.schema.tables import event_definitions
+from fanion.db.upsert import upsert
+from fanion.errors import Invalid
+from fanion.events.definitions.model import TOLD, DefinitionQuery, EventDefinition, Ordering
+
+_definition = event_definitions.c
+_mark = event_marks.c
+_with_marks = event_definitions.outerjoin(event_marks, _mark.definition_id == _definition.id)
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """What people think of an event; never both."""
+
+    hidden: bool = False
+    verified: bool = False
+
+
+# ── For ingestion ────────────────────────────────────────────────────────────────────────
+
+
+def record_seen(connection: Connection, names: Iterable[tuple[int, str]], now: datetime) -> None:
+    """Make a definition for each new (project id, name) and refresh the others' last_seen_at.
+
+    now:    the server's clock, not the events' own times
+    source: capture.md section 6
+    """
+    rows: list[dict[str, Any]] = [
+        {
+            "id": uuid4(),
+            "project_id": project_id,
+            "name": name,
+            "created_at": now,
+            "last_seen_at": now,
+            "last_updated_at": None,
+            "tags": [],
+            "post_to_chat": False,
+        }
+        # Always in one order, so that two consumers cannot wait for each other's rows.
+        for project_id, name in sorted(set(names))
+    ]
+    if rows:
+        connection.execute(_upsert(connection.dialect), rows)
+
+
+def _upsert(dialect: Dialect) -> Any:
+    statement = upsert(dialect, event_definitions)
+    return statement.on_conflict_do_update(
+        index_elements=["project_id", "name"],
+        set_={"last_seen_at": statement.excluded.last_seen_at},
+    )
+
+
+# ── For people ───────────────────────────────────────────────────────────────────────────
+
+
+async def find_definitions(
+    records: Records, project_id: int, query: DefinitionQuery
+) -> tuple[list[EventDefinition], int]:
+    """One page, and how many there are in all."""
+    wanted = [_definition.project_id == project_id, *_conditions(query)]
+    page = (
+        _rows()
+        .where(*wanted)
+        .order_by(*map(_ordered, query.order))
+        .limit(query.limit)
+        .offset(query.offset)
+    )
+    count = select(func.count()).select_from(_with_marks).where(*wanted)
+    async with records.read() as connection:
+        total = await connection.scalar(count)
+        return [_read(row) for row in await connection.execute(page)], total or 0
+
+
+async def get_definition(
+    records: Records, project_id: int, definition_id: UUID
+) -> EventDefinition | None:
+    async with records.read() as connection:
+        return await connection.run_sync(_get, project_id, definition_id)
+
+
+async def change_definition(
+    records: Records, author: Author, definition_id: UUID, values: Mapping[str, Any]
+) -> EventDefinition | None:
+    """values: the columns to set; None when there is no such definition
+
+    raises: Invalid for the name of another definition
+    """
+    try:
+        async with records.write() as connection:
+            return await connection.run_sync(update_definition, author, definition_id, values)
+    except IntegrityError:
+        raise Invalid(
+            "There is already an event definition with this name.", code="unique", attr="name"
+        ) from None
+
+
+async def remove_definition(records: Records, author: Author, definition_id: UUID) -> bool:
+    """Whether there was one. Its events stay; the next one of its name makes a new one."""
+    async with records.write() as connection:
+        return await connection.run_sync(_remove, author, definition_id)
+
+
+async def get_marks(records: Records, project_id: int, definition_id: UUID) -> Marks | None:
+    """None when there is no such definition."""
+    async with records.read() as connection:
+        return await connection.run_sync(_get_marks, project_id, definition_id)
+
+
+async def change_marks(
+    records: Records, author: Author, definition_id: UUID, given: Mapping[str, bool]
+) -> Marks | None:
+    """None when there is no such definition. raises: Invalid for both marks at once"""
+    async with records.write() as connection:
+        return await connection.run_sync(update_marks, author, definition_id, given)
+
+
+def update_definition(
+    connection: Connection, author: Author, definition_id: UUID, values: Mapping[str, Any]
+) -> EventDefinition | None:
+    """As change_definition, in the caller's transaction."""
+    before = _get(connection, author.project.id, definition_id, for_update=True)
+    if before is None or not values:
+        return before
+    connection.execute(
+        update(event_definitions)
+        .where(_definition.project_id == author.project.id, _definition.id == definition_id)
+        .values(**values, last_updated_at=author.now)
+    )
+    after = _get(connection, author.project.id, definition_id)
+    assert after is not None
+    _tell(connection, author, after, before.told(), after.told(), TOLD)
+    return after
+
+
+def _remove(connection: Connection, author: Author, definition_id: UUID) -> bool:
+    before = _get(connection, author.project.id, definition_id, for_update=True)
+    if before is None:
+        return False
+    connection.execute(delete(event_definitions).where(_definition.id == definition_id))
+    record(
+        connection,
+        Entry(
+            author=author,
+            scope="EventDefinition",
+            item_id=str(definition_id),
+            activity="deleted",
+            name=before.name,
+        ),
+    )
+    return True
+
+
+def update_marks(
+    connection: Connection, author: Author, definition_id: UUID, given: Mapping[str, bool]
+) -> Marks | None:
+    """As change_marks, in the caller's transaction."""
+    found = _get(connection, author.project.id, definition_id, for_update=True)
+    before = _get_marks(connection, author.project.id, definition_id)
+    if found is None or before is None:
+        return None
+    old = {"hidden": before.hidden, "verified": before.verified}
+    new = {**old, **given}
+    if new["hidden"] and new["verified"]:
+        raise Invalid("An event cannot be both hidden and verified.")
+    statement = upsert(connection.dialect, event_marks).values(definition_id=definition_id, **new)
+    connection.execute(statement.on_conflict_do_update(index_elements=["definition_id"], set_=new))
+    _tell(connection, author, found, old, new, ("hidden", "verified"))
+    return Marks(**new)
+
+
+def _tell(
+    connection: Connection,
+    author: Author,
+    definition: EventDefinition,
+    before: Mapping[str, Any],
+    after: Mapping[str, Any],
+    fields: Sequence[str],
+) -> None:
+    record(
+        connection,
+        Entry(
+            author=author,
+            scope="EventDefinition",
+            item_id=str(definition.id),
+            activity="updated",
+            name=definition.name,
+            changes=changes("EventDefinition", before, after, fields),
+        ),
+    )
+
+
+def _conditions(query: DefinitionQuery) -> Iterable[ColumnElement[bool]]:
+    yield from (_contains(word) for word in query.words)
+    if query.event_type != "event":
+        is_default = _definition.name.startswith("$", autoescape=True)
+        yield is_default if query.event_type == "event_posthog" else ~is_default
+    if query.excluded:
+        yield _definition.name.not_in(query.excluded)
+    if query.hidden is not None:
+        yield func.coalesce(_mark.hidden, False).is_(query.hidden)
+
+
+def _contains(word: str) -> ColumnElement[bool]:
+    """SQLite knows upper and lower case of ASCII letters only: other words are also looked for
+    as written in capitals, and with a capital first."""
+    spellings = {word.lower(), _lower_ascii(word.upper()), _lower_ascii(word.capitalize())}
+    name = func.lower(_definition.name)
+    return or_(*(name.contains(spelling, autoescape=True) for spelling in sorted(spellings)))
+
+
+def _lower_ascii(word: str) -> str:
+    """As SQLite's `lower`."""
+    return "".join(letter.lower() if letter.isascii() else letter for letter in word)
+
+
+def _ordered(ordering: Ordering) -> ColumnElement[Any]:
+    column: ColumnElement[Any] = _definition[ordering.field]
+    if ordering.by_day:
+        column = func.date(column)
+    return column.desc().nulls_last() if ordering.descending else column.asc().nulls_first()
+
+
+def _get(
+    connection: Connection, project_id: int, definition_id: UUID, *, for_update: bool = False
+) -> EventDefinition | None:
+    statement = _rows().where(_definition.project_id == project_id, _definition.id == definition_id)
+    if for_update:
+        statement = statement.with_for_update(of=event_definitions)
+    row = connection.execute(statement).first()
+    return None if row is None else _read(row)
+
+
+def _get_marks(connection: Connection, project_id: int, definition_id: UUID) -> Marks | None:
+    statement = (
+        select(_mark.hidden, _mark.verified)
+        .select_from(_with_marks)
+        .where(_definition.project_id == project_id, _definition.id == definition_id)
+    )
+    row = connection.execute(statement).first()
+    return None if row is None else Marks(bool(row.hidden), bool(row.verified))
+
+
+def _rows() -> Select[Any]:
+    return select(
+        _definition.id,
+        _definition.project_id,
+        _definition.name,
+        _definition.created_at,
+        _definition.last_seen_at,
+        _definition.last_updated_at,
+        _definition.tags,
+        _definition.post_to_chat,
+    ).select_from(_with_marks)
+
+
+def _read(row: Row[Any]) -> EventDefinition:
+    return EventDefinition(
+        row.id,
+        row.project_id,
+        row.name,
+        row.created_at,
+        row.last_seen_at,
+        row.last_updated_at,
+        row.tags,
+        row.post_to_chat,
+    )

@@ -1,0 +1,294 @@
+"""Clients of the event engine: opened and migrated, each used by one thread at a time."""
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+from time import perf_counter
+from typing import Any, Final, TypeVar
+from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
+
+from clickhouse_connect import get_client
+from clickhouse_connect.driver.client import Client
+from clickhouse_connect.driver.exceptions import ClickHouseError
+
+from fanion.errors import SchemaTooNew
+from fanion.events.event import EventRejected, EventStoreUnavailable, StatementFailed
+from fanion.events.storage.schema import (
+    MIGRATIONS,
+    OLDEST_PROGRAM,
+    SCHEMA_COMPATIBILITY,
+    SCHEMA_VERSIONS,
+    SESSION_SETTINGS,
+)
+
+INSERT_LANES = 1  # two shared the same cores and merged more parts: no gain on 2 cores
+READ_LANES = 2
+READ_MEMORY_BYTES_MAX = 2 * 2**30
+READ_SPILL_BYTES = READ_MEMORY_BYTES_MAX // 4
+READ_SECONDS_MAX = 30
+CONNECT_SECONDS_MAX = 5
+ANSWER_SECONDS_MAX = 120
+PROBE_SECONDS_MAX = 5  # for the first answer, without which no more is asked
+
+# The engine's own caches are meant for a machine of its own (5 GB each).
+EMBEDDED_OPTIONS: Final = {
+    "mark_cache_size": 128 * 2**20,
+    "index_mark_cache_size": 64 * 2**20,
+    "primary_index_cache_size": 64 * 2**20,
+    "max_thread_pool_size": 500,
+    # Merges and mutations that take turns on the two threads of the engine, which looks for more
+    # four times a second. With its usual four, a deletion passed ten parts a second.
+    "background_merges_mutations_concurrency_ratio": 16,
+}
+
+READ_SETTINGS: Final = {
+    "max_memory_usage": READ_MEMORY_BYTES_MAX,
+    "max_bytes_before_external_group_by": READ_SPILL_BYTES,
+    "max_bytes_before_external_sort": READ_SPILL_BYTES,
+    "max_execution_time": READ_SECONDS_MAX,
+    "optimize_read_in_order": 1,
+}
+
+# Codes by which the engine says that a value, not the store, is at fault.
+_POISON: Final = frozenset(
+    (6, 26, 27, 33, 38, 41, 53, 69, 70, 72, 117, 128, 131, 306, 321, 349, 376, 407)
+)
+
+# Codes by which it says that the store as a whole does not answer now: it is shut down, full,
+# read-only, overrun, cut off from its own parts, lets nobody in, or cancels what runs.
+_AWAY: Final = frozenset(
+    (60, 81, 202, 209, 210, 225, 236, 242, 243, 252, 279, 394, 425, 439, 497, 516, 999)
+)
+
+_T = TypeVar("_T")
+Rows = Sequence[Sequence[Any]]
+
+READ_VERSION = "SELECT max(version) FROM schema_version"
+
+WRITE_VERSION = "INSERT INTO schema_version (version) SELECT {version:UInt32}"
+
+# 0 when this version has no mark.
+READ_OLDEST_PROGRAM = """
+  SELECT max(oldest_program)
+    FROM schema_compatibility
+   WHERE version = {version:UInt32}
+"""
+
+WRITE_OLDEST_PROGRAM = """
+  INSERT INTO schema_compatibility (version, oldest_program)
+  SELECT {version:UInt32}, {oldest:UInt32}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """Where the events are.
+
+    connect: makes a client
+    where:   for messages
+    probe:   fails soon when nothing answers; None where that needs no time of its own
+    """
+
+    connect: Callable[[], Client]
+    where: str
+    probe: Callable[[], None] | None = None
+
+
+def engine_at(url: str) -> Engine:
+    """raises: EventStoreUnavailable, in one line"""
+    try:
+        return _engine(url)
+    except ValueError as error:
+        raise EventStoreUnavailable(f"the events URL is not usable: {error}") from None
+
+
+def open_clients(engine: Engine) -> "tuple[list[Client], list[Client]]":
+    """Connect, migrate, and return the clients for inserts and for reads.
+
+    raises: EventStoreUnavailable, in one line; SchemaTooNew
+    """
+    clients: list[Client] = []
+    try:
+        if engine.probe is not None:
+            engine.probe()
+        clients.append(engine.connect())
+        _migrate(clients[0])
+        clients.extend(engine.connect() for _ in range(INSERT_LANES + READ_LANES - 1))
+        for client in clients[INSERT_LANES:]:
+            _limit(client, READ_SETTINGS)
+    except (ClickHouseError, OSError) as error:
+        _close(clients)
+        raise EventStoreUnavailable(f"{engine.where} cannot be opened: {_line(error)}") from None
+    except SchemaTooNew:
+        _close(clients)
+        raise
+    return clients[:INSERT_LANES], clients[INSERT_LANES:]
+
+
+def open_lanes(url: str) -> "tuple[Lanes, Lanes]":
+    """For inserts and for reads. raises: as `open_clients`"""
+    inserts, reads = Lanes("insert"), Lanes("read")
+    for lanes, clients in zip((inserts, reads), open_clients(engine_at(url)), strict=True):
+        lanes.open(clients)
+    return inserts, reads
+
+
+def _close(clients: Sequence[Client]) -> None:
+    for client in clients:
+        client.close()
+
+
+def read_rows(client: Client, statement: str, parameters: Mapping[str, Any]) -> Rows:
+    answer = client.query(
+        statement, dict(parameters), column_formats={"properties": "bytes"}, tz_mode="aware"
+    )
+    return answer.result_rows
+
+
+def _limit(client: Client, settings: Mapping[str, int]) -> None:
+    for name, value in settings.items():
+        client.set_client_setting(name, value)
+
+
+class Lanes:
+    """Threads of their own, each call with a client that no other call is using."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._clients: Sequence[Client] = ()
+        self._free: SimpleQueue[Client] = SimpleQueue()
+        self._threads: ThreadPoolExecutor | None = None
+        self.took: Callable[[float], None] | None = None
+
+    def open(self, clients: Sequence[Client]) -> None:
+        self._clients = clients
+        for client in clients:
+            self._free.put(client)
+        self._threads = ThreadPoolExecutor(len(clients), thread_name_prefix=f"events-{self._name}")
+
+    async def run(self, work: Callable[..., _T], *arguments: Any) -> _T:
+        if self._threads is None:
+            raise EventStoreUnavailable("the event store is not open yet")
+        try:
+            running = self._threads.submit(self._with_client, work, arguments)
+        except RuntimeError:
+            raise EventStoreUnavailable("the event store is closed") from None
+        started = perf_counter()
+        try:
+            return await asyncio.wrap_future(running)
+        finally:
+            if self.took is not None:
+                self.took(perf_counter() - started)
+
+    def _with_client(self, work: Callable[..., _T], arguments: tuple[Any, ...]) -> _T:
+        client = self._free.get()
+        try:
+            return work(client, *arguments)
+        except ClickHouseError as error:
+            raise _told(error) from None
+        except OSError as error:
+            raise EventStoreUnavailable(f"{type(error).__name__}: {error}") from None
+        finally:
+            self._free.put(client)
+
+    def close(self) -> None:
+        if self._threads is not None:
+            self._threads.shutdown(wait=True)
+        _close(self._clients)
+
+
+def _told(error: ClickHouseError) -> EventRejected | EventStoreUnavailable:
+    """The engine quotes statements and rows, hence users' data: only its name for it goes on."""
+    code, name = getattr(error, "code", None), getattr(error, "name", None)
+    reason = f"{name or type(error).__name__} ({code})" if code else _line(error)
+    if code in _POISON:
+        return EventRejected(reason)
+    return StatementFailed(reason) if code and code not in _AWAY else EventStoreUnavailable(reason)
+
+
+def _line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
+
+
+def _engine(url: str) -> Engine:
+    parts = urlsplit(url)
+    if parts.scheme == "chdb":
+        return _embedded(parts)
+    if parts.scheme in ("clickhouse", "clickhouses", "clickhouse+https"):
+        return _server(parts, secure=parts.scheme != "clickhouse")
+    raise ValueError("it must begin with chdb:/// or clickhouse://")
+
+
+def _embedded(parts: SplitResult) -> Engine:
+    if parts.netloc or not parts.path.startswith("/"):
+        raise ValueError("chdb:// needs an absolute folder, as in chdb:///var/lib/fanion/events")
+    folder = Path(unquote(parts.path))
+    database = parse_qs(parts.query).get("database", ["default"])[0]
+    threads = max(1, (os.cpu_count() or 1) // 2)
+
+    def connect() -> Client:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        client = get_client(
+            interface="chdb",
+            path=str(folder),
+            settings={**SESSION_SETTINGS, "max_threads": threads},
+            chdb_options=EMBEDDED_OPTIONS,
+        )
+        client.command("CREATE DATABASE IF NOT EXISTS {name:Identifier}", {"name": database})
+        client.database = database
+        return client
+
+    return Engine(connect, f"the event store in {folder} (one process at a time)")
+
+
+def _server(parts: SplitResult, *, secure: bool) -> Engine:
+    if not parts.hostname:
+        raise ValueError("clickhouse:// needs a host")
+    database = unquote(parts.path.strip("/")) or "default"
+
+    def connect(answer_s: int = ANSWER_SECONDS_MAX) -> Client:
+        return get_client(
+            host=parts.hostname,
+            port=parts.port or (8443 if secure else 8123),
+            username=unquote(parts.username or "default"),
+            password=unquote(parts.password or ""),
+            database=database,
+            secure=secure,
+            settings=dict(SESSION_SETTINGS),
+            connect_timeout=CONNECT_SECONDS_MAX,
+            send_receive_timeout=answer_s,
+            autogenerate_session_id=False,
+            form_encode_query_params=True,
+        )
+
+    def probe() -> None:
+        connect(PROBE_SECONDS_MAX).close()
+
+    return Engine(connect, f"the event store at {parts.hostname}, database {database},", probe)
+
+
+def _migrate(client: Client) -> None:
+    """raises: SchemaTooNew"""
+    known = len(MIGRATIONS)
+    client.command(SCHEMA_VERSIONS)
+    client.command(SCHEMA_COMPATIBILITY)
+    [(done,)] = client.query(READ_VERSION).result_rows
+    if done > known:
+        _require_compatible(client, done)
+    if done < known:
+        client.command(WRITE_OLDEST_PROGRAM, {"version": known, "oldest": OLDEST_PROGRAM})
+    for version, statement in enumerate(MIGRATIONS[done:], start=done + 1):
+        client.command(statement)
+        client.command(WRITE_VERSION, {"version": version})
+
+
+def _require_compatible(client: Client, found: int) -> None:
+    """raises: SchemaTooNew"""
+    known = len(MIGRATIONS)
+    [(oldest,)] = client.query(READ_OLDEST_PROGRAM, {"version": found}).result_rows
+    if not 0 < oldest <= known:
+        raise SchemaTooNew("events", str(found), str(oldest or found), str(known))

@@ -1,0 +1,64 @@
+"""Filters on events as ClickHouse conditions, for statements that read the table `events`.
+
+A condition on a person is one on those who have the property now, and on everybody who was merged
+into one of them.
+"""
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+
+from fanion.properties.cohort_sql import NEGATIVE, OPPOSITES, Bindings, property_condition
+from fanion.properties.dates import parse_relative
+from fanion.properties.filters import Property
+
+NOBODY: Final = "toUUID('00000000-0000-0000-0000-000000000000')"
+
+# A person that is wanted, and all that were merged into it.
+_WITH_MERGED = """
+  SELECT arrayJoin(if(moved.old_person = {nobody}, [kept.person_id],
+                      [kept.person_id, moved.old_person]))
+    FROM (SELECT person_id FROM {source} WHERE {where}) AS kept
+    LEFT JOIN (SELECT old_person, new_person
+                 FROM person_overrides FINAL
+                WHERE {project}) AS moved ON moved.new_person = kept.person_id
+"""
+
+_DATED = frozenset({"is_date_before", "is_date_after", "is_date_exact"})
+
+
+def event_condition(leaf: Property, bindings: Bindings, project: str) -> str:
+    """One comparison with a property of the event, or of its person.
+
+    project: the condition that a row of any table is of the project
+    """
+    if leaf.type == "event":
+        return property_condition(leaf, bindings)
+    return _of_person(leaf, bindings, project)
+
+
+def _of_person(leaf: Property, bindings: Bindings, project: str) -> str:
+    """A person without a row has no properties: where that is enough, who fails is asked."""
+    operator = OPPOSITES.get(leaf.operator, leaf.operator) if leaf.negation else leaf.operator
+    condition = property_condition(leaf, bindings)
+    if operator in NEGATIVE:
+        failing = with_merged("persons FINAL", f"{project} AND NOT ({condition})", project)
+        return f"person_id NOT IN ({failing})"
+    wanted = with_merged("persons FINAL", f"{project} AND {condition}", project)
+    return f"person_id IN ({wanted})"
+
+
+def with_merged(source: str, where: str, project: str) -> str:
+    """The ids under which events of some persons are stored.
+
+    source: a table that has `person_id`; where: which of its rows
+    """
+    return _WITH_MERGED.format(nobody=NOBODY, source=source, where=where, project=project)
+
+
+def absolute(leaf: Property, now: datetime) -> Property:
+    """A date that counts back from now, written out."""
+    if leaf.operator not in _DATED or not isinstance(leaf.value, str):
+        return leaf
+    ago = parse_relative(leaf.value)
+    return leaf if ago is None else replace(leaf, value=ago.before(now).isoformat())

@@ -1,0 +1,230 @@
+"""Events in chDB or on a ClickHouse server: one dialect, one adapter."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime
+from typing import Any
+from uuid import UUID
+
+from clickhouse_connect.driver.client import Client
+
+from fanion.events.erasure import Erasure
+from fanion.events.event import Event, EventQuery, Override, PersonRow
+from fanion.events.storage.blocks import Batch, Block, encode
+from fanion.events.storage.client import Lanes, Rows, engine_at, open_clients, read_rows
+from fanion.events.storage.cohort_query import SECONDS_MAX, Found, ask, put_inputs
+from fanion.events.storage.deletion import erase
+from fanion.events.storage.list_query import Listing
+from fanion.events.storage.person_squash import squash
+from fanion.events.times import micros
+from fanion.events.volume import Days
+
+# The copy of the events remembers the token for itself: when only the first of both inserts came
+# to its end, a repetition makes good the other. Copies of one event are left to the merges; to look
+# for them in each insert as well costs a fifth of it.
+EVENT_SETTINGS = {"deduplicate_blocks_in_dependent_materialized_views": 1, "optimize_on_insert": 0}
+
+_EXISTING = """
+  SELECT uuid, min(received_at)
+    FROM events
+   WHERE project_id = {project_id:UInt64}
+     AND uuid IN {uuids:Array(UUID)}
+"""
+EXISTING = _EXISTING + "GROUP BY uuid\n"
+
+# The key leads to the days: 5,000 ids of one day are looked up without reading the others.
+EXISTING_ON = f"{_EXISTING}     AND toDate32(timestamp) IN {{days:Array(Date32)}}\nGROUP BY uuid\n"
+
+# Of any age: a client that was offline sends what happened days ago.
+RECENT_IDS = """
+  SELECT uuid
+    FROM events
+   WHERE received_at >= fromUnixTimestamp64Micro({since:Int64})
+ORDER BY received_at DESC
+   LIMIT {limit:UInt64}
+"""
+
+COUNT = """
+  SELECT count()
+    FROM (SELECT uuid FROM events WHERE project_id = {project_id:UInt64} GROUP BY uuid)
+"""
+
+
+DAILY = """
+  SELECT toDate(toTimeZone(timestamp, {zone:String})) AS day, uniqExact(uuid)
+    FROM events
+   WHERE project_id = {project_id:UInt64}
+     AND event = {event:String}
+     AND timestamp >= fromUnixTimestamp64Micro({start:Int64})
+     AND timestamp < fromUnixTimestamp64Micro({end:Int64})
+GROUP BY day
+ORDER BY day
+"""
+
+
+async def open_events(url: str) -> "EventStore":
+    """Open the store that the URL names and bring its tables up to date.
+
+    url:    as of `EventStore`
+    raises: as `EventStore.open`
+    """
+    store = EventStore(url)
+    await store.open()
+    return store
+
+
+class EventStore:
+    """Every call is one question about one project. Threads are its own: inserts never wait
+    for reads. A call that is cancelled still ends in its thread.
+
+    url:    chdb:///absolute/folder[?database=name], which one process at a time may open;
+            clickhouse://user:password@host:8123/database, or clickhouses:// (also
+            clickhouse+https://) for TLS; the port is the one of the HTTP interface
+    opened: set once it was opened; until then every call raises EventStoreUnavailable
+    raises: EventStoreUnavailable, in one line, when the URL is none of these
+    """
+
+    def __init__(self, url: str) -> None:
+        self._engine = engine_at(url)
+        self._inserts, self._reads = Lanes("insert"), Lanes("read")
+        self._listing = Listing(self._reads)
+        self.opened = asyncio.Event()
+
+    async def open(self) -> None:
+        """Bring the tables up to date. May be tried again until it succeeds.
+
+        raises: EventStoreUnavailable, in one line; SchemaTooNew
+        """
+        inserts, reads = await asyncio.to_thread(open_clients, self._engine)
+        self._inserts.open(inserts)
+        self._reads.open(reads)
+        self.opened.set()
+
+    def observe(self, took: Callable[[float], None]) -> None:
+        """took: is told the seconds of each insert and each read from now on"""
+        self._inserts.took = self._reads.took = took
+
+    async def close(self) -> None:
+        """Wait for what is running, then let go of the folder or the server."""
+        await asyncio.to_thread(self._inserts.close)
+        await asyncio.to_thread(self._reads.close)
+
+    async def ping(self) -> None:
+        """raises: EventStoreUnavailable"""
+        await self._read("SELECT 1", {})
+
+    async def insert(self, batch: Batch, token: str) -> None:
+        """Store a batch, of any projects; when it returns, it is on disk.
+
+        token:  names its events in the whole store: sent again under it, they are stored
+                once; under another one they are stored again, but every answer still shows one
+                event per project and uuid. Of persons and overrides the highest version wins.
+        raises: EventRejected, EventStoreUnavailable; part of the batch may then be stored
+        note:   times outside the years 1900–2299 are moved to the nearest end
+        """
+        await self._inserts.run(_insert_batch, batch, token)
+
+    async def mirror_persons(self, persons: Sequence[PersonRow]) -> None:
+        """raises: as insert; rows may be sent again at will, the highest version wins"""
+        if persons:
+            await self._inserts.run(_insert_batch, encode((), persons), "")
+
+    async def override_persons(self, overrides: Sequence[Override]) -> None:
+        """raises: as insert; rows may be sent again at will, the highest version wins"""
+        if overrides:
+            await self._inserts.run(_insert_batch, encode((), (), overrides), "")
+
+    async def list(self, project_id: int, query: EventQuery) -> Sequence[Event]:
+        """The page that the query asks for; `person_id` of each event is the survivor.
+
+        raises: EventStoreUnavailable; EventRejected when a property cannot be compared
+        """
+        return await self._listing.page(project_id, query)
+
+    async def get(self, project_id: int, uuid: UUID) -> Event | None:
+        return await self._listing.get(project_id, uuid)
+
+    async def existing(self, project_id: int, uuids: Sequence[UUID]) -> dict[UUID, datetime]:
+        """Those of the ids that are stored, with the time at which they were accepted."""
+        found = await self._read(EXISTING, {"project_id": project_id, "uuids": uuids})
+        return {row[0]: row[1] for row in found}
+
+    async def existing_on(
+        self, project_id: int, uuids: Sequence[UUID], days: Sequence[date]
+    ) -> dict[UUID, datetime]:
+        """The same, of those that are stored with a time of one of these days, in UTC."""
+        asked = {"project_id": project_id, "uuids": uuids, "days": days}
+        return {row[0]: row[1] for row in await self._read(EXISTING_ON, asked)}
+
+    async def recent_ids(self, since: datetime, limit: int) -> Sequence[UUID]:
+        """Ids of events of all projects that were accepted from `since` on, the newest first."""
+        found = await self._read(RECENT_IDS, {"since": micros(since), "limit": limit})
+        return [row[0] for row in found]
+
+    async def count(self, project_id: int) -> int:
+        """How many different uuids; reads all of them, for checks rather than requests."""
+        [(events,)] = await self._read(COUNT, {"project_id": project_id})
+        return int(events)
+
+    async def daily(self, project_id: int, event: str, days: Days) -> Mapping[date, int]:
+        """How many different uuids each of these days has; days without any are absent."""
+        asked = {
+            "project_id": project_id,
+            "event": event,
+            "zone": days.zone,
+            "start": micros(days.start),
+            "end": micros(days.end),
+        }
+        return {day: int(events) for day, events in await self._read(DAILY, asked)}
+
+    async def ask(
+        self,
+        statement: str,
+        parameters: Mapping[str, Any],
+        seconds_max: int = SECONDS_MAX,
+        *,
+        estimated: bool = True,
+    ) -> Found:
+        """A statement that was compiled from the conditions of a cohort.
+
+        estimated: whether to tell how many rows were read, which costs a question of its own
+        raises: EventStoreUnavailable, of which StatementFailed is for what this statement alone
+                asks too much; EventRejected when a value cannot be compared
+        """
+        return await self._reads.run(ask, statement, parameters, seconds_max, estimated)
+
+    async def put_inputs(self, run: UUID, cohort_id: int, members: Sequence[str]) -> None:
+        """Members of a static cohort for the statements of one calculation.
+
+        members: UUIDs in hexadecimal digits, one at least
+        """
+        await self._inserts.run(put_inputs, run, cohort_id, members)
+
+    async def squash(self, overrides_min: int) -> int:
+        """Write merged persons into their events, of projects with at least so many merges.
+
+        returns: how many merges need no override any more
+        """
+        return await squash(self._reads, overrides_min)
+
+    async def erase(self, erasure: Erasure) -> None:
+        """Remove a deleted person, and its events when they are meant too; returns when no row
+        is left in any part. May be repeated. raises: EventStoreUnavailable"""
+        await erase(self._reads, erasure)
+
+    async def _read(self, statement: str, parameters: Mapping[str, Any]) -> Rows:
+        return await self._reads.run(read_rows, statement, parameters)
+
+
+def _insert_batch(client: Client, batch: Batch, token: str) -> None:
+    for number, block in enumerate(batch.events):
+        settings = {**EVENT_SETTINGS, "insert_deduplication_token": f"{token}/{number}"}
+        _insert(client, "events", block, settings)
+    for block in batch.persons:
+        _insert(client, "persons", block, {})
+    for block in batch.overrides:
+        _insert(client, "person_overrides", block, {})
+
+
+def _insert(client: Client, table: str, block: Block, settings: dict[str, Any]) -> None:
+    client.raw_insert(table, block.columns, block.data, settings, fmt="Native")

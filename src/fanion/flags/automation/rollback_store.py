@@ -1,0 +1,109 @@
+"""Which flags' rollback conditions are to be checked, by which server, and what comes of it.
+
+A flag is watched from the moment when it is switched on or given conditions. A check is claimed
+by a lease, so that of several servers one does it, and whoever dies holds it no longer than the
+lease lasts.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, or_, select, update
+
+from fanion.activity.diff import Trigger
+from fanion.activity.store import Author
+from fanion.db.engine import Records
+from fanion.db.schema.flags import flag_rollback_checks
+from fanion.flags.storage.changes import change_flag
+from fanion.flags.storage.rows import StoredFlag, get_flag, lock_flag
+from fanion.projects.model import Project
+
+# A check takes seconds. One that the event store did not answer is repeated after this.
+LEASE = timedelta(minutes=5)
+# Of one look; the next one follows at once when there were so many.
+DUE_MAX = 100
+
+_check = flag_rollback_checks.c
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A flag whose conditions were checked last, or began to be watched, long enough ago."""
+
+    flag_id: int
+    project_id: int
+    checked_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Met:
+    """condition: as it is stored; average: what was found"""
+
+    condition: Any
+    average: float
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackStore:
+    """every: how much later the next check is due"""
+
+    records: Records
+    every: timedelta
+
+    async def due(self, now: datetime) -> Sequence[Due]:
+        """DUE_MAX at most, those checked longest ago first."""
+        statement = (
+            select(_check.flag_id, _check.project_id, _check.checked_at)
+            .where(self._is_due(now))
+            .order_by(_check.checked_at, _check.flag_id)
+            .limit(DUE_MAX)
+        )
+        rows: Sequence[Any] = await self.records.fetch(statement)
+        return [Due(*row) for row in rows]
+
+    async def claim(self, due: Due, now: datetime) -> StoredFlag | None:
+        """The flag, for whoever comes first; None for the others."""
+        claimed = (
+            update(flag_rollback_checks)
+            .where(_is_same(due), self._is_due(now))
+            .values(lease_until=now + LEASE)
+        )
+        async with self.records.write() as connection:
+            if (await connection.execute(claimed)).rowcount != 1:
+                return None
+            return await connection.run_sync(get_flag, due.project_id, due.flag_id)
+
+    async def passed(self, due: Due, now: datetime) -> None:
+        """No condition holds."""
+        done = update(flag_rollback_checks).where(_is_same(due))
+        async with self.records.write() as connection:
+            await connection.execute(done.values(checked_at=now, lease_until=None))
+
+    async def roll_back(self, due: Due, project: Project, met: Met, now: datetime) -> bool:
+        """Switch the flag off; False when meanwhile it was switched, or given other conditions,
+        or somebody else has finished the check."""
+        async with self.records.write() as connection:
+            return await connection.run_sync(_roll_back, due, project, met, now)
+
+    def _is_due(self, now: datetime) -> ColumnElement[bool]:
+        free = or_(_check.lease_until.is_(None), _check.lease_until <= now)
+        return (_check.checked_at <= now - self.every) & free
+
+
+def _roll_back(connection: Connection, due: Due, project: Project, met: Met, now: datetime) -> bool:
+    lock_flag(connection, due.project_id, due.flag_id)
+    stands = select(_check.flag_id).where(_is_same(due)).with_for_update()
+    if connection.execute(stands).first() is None:
+        return False
+    payload = {"condition": met.condition, "average": met.average}
+    trigger = Trigger(job_type="auto_rollback", job_id=str(due.flag_id), payload=payload)
+    author = Author(project=project, user_id=None, now=now, trigger=trigger)
+    off = {"active": False, "performed_rollback": True}
+    return change_flag(connection, author, due.flag_id, lambda _: off) is not None
+
+
+def _is_same(due: Due) -> ColumnElement[bool]:
+    """A flag that was switched off and on again meanwhile is another matter."""
+    return (_check.flag_id == due.flag_id) & (_check.checked_at == due.checked_at)

@@ -1,0 +1,113 @@
+"""Changes of a flag that are made later, over HTTP."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from litestar import Controller, delete, get, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath, RequestBody
+from msgspec import Meta, Struct
+
+from fanion.activity.api import author_of
+from fanion.flags.automation.scheduled_store import ScheduledChanges
+from fanion.flags.management.api import Flags
+from fanion.flags.storage.schedule import NewScheduledChange, Step
+from fanion.flags.storage.schedule_rows import ScheduledChange
+from fanion.projects.model import UserSummary
+from fanion.projects.request import ManagementRequest, scoped
+from fanion.rest.ids import ObjectId
+from fanion.rest.pagination import Paged
+
+
+class ScheduledChangeBody(Struct, kw_only=True):
+    id: int
+    feature_flag: int
+    payload: Annotated[
+        dict[str, Any],
+        Meta(description="`operation`, `value` or `steps`, and `condition_index` if given."),
+    ]
+    scheduled_at: Annotated[datetime, Meta(description="Of the next step, or of the last one.")]
+    steps: Annotated[list[Step], Meta(description="In the order of their times; one at least.")]
+    executed_at: Annotated[datetime | None, Meta(description="When the last step was made.")]
+    failure_reason: Annotated[
+        str | None, Meta(description="Why the change was given up; further steps are not made.")
+    ]
+    created_by: UserSummary | None
+    created_at: datetime
+
+
+class ScheduledChangesApi(Controller):
+    """Members of the organization read; whoever may edit the flag writes."""
+
+    path = "/api/projects/{project_id:str}/feature_flags/{flag_id:str}/scheduled_changes"
+    tags = ("Feature flags",)
+    opt = scoped("feature_flag")
+
+    @get("/", summary="List the scheduled changes of a flag")
+    async def changes(
+        self,
+        request: ManagementRequest,
+        flag_id: FromPath[ObjectId],
+        flags: NamedDependency[Flags],
+    ) -> Paged[ScheduledChangeBody]:
+        """The newest first, also those that were executed or failed, up to 100 of these."""
+        page, project_id = request.page, request.project.id
+        await flags.get(project_id, flag_id)
+        found, count = await _store(flags).page(project_id, flag_id, page.limit, page.offset)
+        return page.of([_body(one) for one in found], count)
+
+    @post("/", summary="Schedule a change of a flag")
+    async def create(
+        self,
+        request: ManagementRequest,
+        flag_id: FromPath[ObjectId],
+        data: RequestBody[NewScheduledChange],
+        flags: NamedDependency[Flags],
+    ) -> ScheduledChangeBody:
+        """`update_status` switches the flag on or off, `update_rollout_percentage` sets the
+        rollout of a condition set. Either at `scheduled_at`, or in `steps` with a time each; then
+        `scheduled_at` is left out. It is made in the name of the caller, and no longer when the
+        flag has been deleted.
+        """
+        await flags.editable(request, flag_id)
+        return _body(await _store(flags).create(author_of(request), flag_id, data))
+
+    @get("/{change_id:str}", summary="Retrieve a scheduled change")
+    async def change(
+        self,
+        request: ManagementRequest,
+        flag_id: FromPath[ObjectId],
+        change_id: FromPath[ObjectId],
+        flags: NamedDependency[Flags],
+    ) -> ScheduledChangeBody:
+        return _body(await _store(flags).get(request.project.id, flag_id, change_id))
+
+    @delete("/{change_id:str}", summary="Take back a scheduled change")
+    async def remove(
+        self,
+        request: ManagementRequest,
+        flag_id: FromPath[ObjectId],
+        change_id: FromPath[ObjectId],
+        flags: NamedDependency[Flags],
+    ) -> None:
+        """What is left of it is not made. One that is over cannot be taken back."""
+        await flags.editable(request, flag_id)
+        await _store(flags).remove(author_of(request), flag_id, change_id)
+
+
+def _store(flags: Flags) -> ScheduledChanges:
+    return ScheduledChanges(flags.store.records)
+
+
+def _body(change: ScheduledChange) -> ScheduledChangeBody:
+    return ScheduledChangeBody(
+        id=change.id,
+        feature_flag=change.flag_id,
+        payload=dict(change.payload),
+        scheduled_at=change.scheduled_at,
+        steps=list(change.steps),
+        executed_at=change.executed_at,
+        failure_reason=change.failure_reason,
+        created_by=change.created_by,
+        created_at=change.created_at,
+    )

@@ -1,0 +1,59 @@
+"""Executes scheduled changes of flags when their time has come."""
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+
+import structlog
+
+from fanion.flags.automation.scheduled_store import Due, ScheduledChanges
+from fanion.flags.automation.worker import DueWork
+from fanion.projects.model import Project
+
+LOOK_S = 1.0  # one read through an index
+
+
+class Scheduler:
+    """Of several servers the first executes a change; the others find it done.
+
+    project_of: a project by its id
+    changed:    is told the project whose flags have to be read again
+    """
+
+    def __init__(
+        self,
+        changes: ScheduledChanges,
+        project_of: Callable[[int], Awaitable[Project | None]],
+        changed: Callable[[int], None],
+        now: Callable[[], datetime],
+    ) -> None:
+        self._changes = changes
+        self._project_of = project_of
+        self._changed = changed
+        self._now = now
+        self._work = DueWork(
+            "scheduled_change",
+            lambda: changes.due(now()),
+            self._execute,
+            lambda due: {"change": due.id},
+            LOOK_S,
+        )
+        self.run, self.work_once = self._work.run, self._work.work_once
+        self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+    async def _execute(self, due: Due) -> bool:
+        project = await self._project_of(due.project_id)
+        if project is None:
+            return False
+        outcome = await self._changes.execute(due, project, self._now())
+        if outcome is None:
+            return False
+        self._changed(due.project_id)
+        told = {"project": due.project_id, "flag": due.flag_id, "change": due.id}
+        if outcome.failure_reason is None:
+            self._log.info("scheduled_change_executed", **told)
+        else:
+            reason = outcome.failure_reason
+            self._log.error(
+                "scheduled_change_failed", reason=reason, exc_info=outcome.error, **told
+            )
+        return True

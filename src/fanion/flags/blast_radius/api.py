@@ -1,0 +1,78 @@
+"""How many a release condition would reach, over HTTP.
+
+source: flags.md section 15
+"""
+
+from typing import Annotated, Any
+
+from litestar import Controller, post
+from litestar.di import NamedDependency
+from litestar.openapi.spec import OpenAPIType, Schema
+from msgspec import Meta, Struct
+
+from fanion.errors import Invalid
+from fanion.flags.blast_radius.model import read_reach
+from fanion.flags.blast_radius.store import BlastRadius
+from fanion.flags.management.api import FlagChanges
+from fanion.projects.request import ManagementRequest, scoped
+from fanion.properties.operators import GROUP_TYPE_INDEX_MAX
+from fanion.rest.openapi import takes
+
+_CONDITION = Schema(
+    type=OpenAPIType.OBJECT,
+    description="One condition, or the writable fields of a flag, of which `filters` count.",
+    any_of=[Schema(required=["condition"]), Schema(required=["filters"])],
+    properties={
+        "condition": Schema(
+            type=[OpenAPIType.OBJECT, OpenAPIType.NULL],
+            properties={
+                "properties": Schema(
+                    type=[OpenAPIType.ARRAY, OpenAPIType.NULL],
+                    items=Schema(type=OpenAPIType.OBJECT),
+                )
+            },
+            description="As in `filters.groups` of a flag.",
+        ),
+        "group_type_index": Schema(
+            type=[OpenAPIType.INTEGER, OpenAPIType.NULL], minimum=0, maximum=GROUP_TYPE_INDEX_MAX
+        ),
+        "filters": Schema(
+            type=[OpenAPIType.OBJECT, OpenAPIType.NULL],
+            description="As of a flag: one of its `groups` must hold. In place of `condition`.",
+        ),
+    },
+)
+
+
+class BlastRadiusBody(Struct, kw_only=True):
+    users_affected: Annotated[int, Meta(description="How many match the properties.")]
+    total_users: Annotated[int, Meta(description="Persons of the project, or groups of the type.")]
+
+
+class BlastRadiusApi(Controller):
+    path = "/api/projects/{project_id:str}/feature_flags"
+    tags = ("Feature flags",)
+    opt = scoped("feature_flag")
+
+    @post(
+        "/user_blast_radius",
+        status_code=200,
+        summary="Count whom a release condition would reach",
+        scope="feature_flag:read",
+        reads_body=True,
+        operation_class=takes("application/json", _CONDITION),
+    )
+    async def reach(
+        self, request: ManagementRequest, blast_radius: NamedDependency[BlastRadius]
+    ) -> BlastRadiusBody:
+        """The body holds the `condition`, whose `properties` count and whose rollout does not,
+        and for groups their `group_type_index`. `condition: null` is everybody. Or it holds the
+        writable fields of a flag: then all `groups` of its `filters` count, and their
+        `aggregation_group_type_index`."""
+        body = await request.values()
+        if body.form:
+            raise Invalid("A condition is sent as JSON.")
+        values: Any = body.values
+        reach = read_reach(values, FlagChanges.__struct_fields__)
+        found = await blast_radius.of(request.project, reach, request.app.state.now())
+        return BlastRadiusBody(users_affected=found.affected, total_users=found.total)

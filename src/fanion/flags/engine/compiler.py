@@ -1,0 +1,291 @@
+"""A flag as one Python function that picks among decisions made beforehand.
+
+Evaluation allocates nothing: every answer a flag can give exists before the first request,
+and a hash is computed only where it can change the answer.
+
+source: flags.md section 4
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fanion.flags.engine.conditions import RunTest
+from fanion.flags.engine.decision import NO_GROUP_TYPE, CannotCompute, Decision, Reason
+from fanion.flags.engine.definition import Condition, Flag, Rules, Variant
+from fanion.flags.engine.hashing import (
+    HOLDOUT_PREFIX,
+    VARIANT_SALT,
+    at_most,
+    below,
+    key_prefix,
+    sha1,
+    utf8,
+)
+from fanion.flags.engine.subject import Run
+from fanion.properties.filters import Leaf, Property
+from fanion.properties.match import Properties, all_of
+from fanion.properties.values import MISSING
+
+# identity: the bytes that are hashed, of a person or of a group
+Program = Callable[[Properties, bytes, Run], Decision]
+# A step before the conditions; None lets the next one decide.
+_Step = Callable[[Properties, bytes, Run], Decision | None]
+# Lowest digest inside, lowest digest above, and the decision for a variant hash in between.
+_Shares = tuple[tuple[bytes, bytes, Decision], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Compiled:
+    """One condition.
+
+    limit:  the lowest digest that is left out; None lets everybody in
+    shares: empty without variants
+    """
+
+    test: RunTest | None
+    limit: bytes | None
+    shares: _Shares
+    hit: Decision
+    unmatched: Decision
+    outside: Decision
+
+
+def compile_program(
+    flag: Flag,
+    rules: Rules,
+    leaf_test: Callable[[Leaf], RunTest],
+    group_types: Mapping[int, str],
+) -> Program:
+    """leaf_test: how a leaf of this project's flags is tested; its ValueError passes through."""
+    choose = _conditions_program(flag, rules, leaf_test)
+    steps = _steps(flag, rules, leaf_test)
+    program = _after(steps, choose) if steps else choose
+    if rules.group_type_index is not None:
+        return _for_group(group_types.get(rules.group_type_index), program)
+    if flag.keeps_experience and hashes(rules):
+        return _with_kept_identity(flag.key, program)
+    return program
+
+
+def hashes(rules: Rules) -> bool:
+    """Whether the identifier can change the answer at all."""
+    conditions = (*rules.conditions, rules.super_condition, rules.holdout)
+    partial = any(c is not None and _is_partial(c) for c in conditions)
+    return partial or bool(rules.variants)
+
+
+def _conditions_program(flag: Flag, rules: Rules, leaf_test: Callable[[Leaf], RunTest]) -> Program:
+    compiled = [
+        (condition.variant is None, _compiled(index, condition, rules, leaf_test))
+        for index, condition in enumerate(rules.conditions)
+    ]
+    # Conditions that force a variant go first; otherwise the stored order counts.
+    ordered = [condition for _, condition in sorted(compiled, key=lambda pair: pair[0])]
+    if not ordered:
+        nothing = Decision(False, Reason.NO_CONDITION_MATCH, 0)
+        return lambda properties, identity, run: nothing
+    prefix = key_prefix(flag.key)
+    if len(ordered) == 1:
+        return _single(prefix, ordered[0])
+    return _double(prefix, *ordered) if len(ordered) == 2 else _several(prefix, ordered)
+
+
+def _single(prefix: bytes, condition: _Compiled) -> Program:
+    """Most flags have one condition: the general loop without the loop."""
+    test, limit, shares = condition.test, condition.limit, condition.shares
+    hit, unmatched, outside = condition.hit, condition.unmatched, condition.outside
+
+    def choose(properties: Properties, identity: bytes, run: Run) -> Decision:
+        if test is not None and not test(properties, run):
+            return unmatched
+        if limit is not None and sha1(prefix + identity).digest() >= limit:
+            return outside
+        return _pick(prefix + identity, shares, hit) if shares else hit
+
+    return choose
+
+
+def _double(prefix: bytes, first: _Compiled, second: _Compiled) -> Program:
+    """As `_several`, without the loop: a rule and what holds for everybody else."""
+    test, limit, shares = first.test, first.limit, first.shares
+    hit, outside = first.hit, first.outside
+    test_2, limit_2, shares_2 = second.test, second.limit, second.shares
+    hit_2, unmatched_2, outside_2 = second.hit, second.unmatched, second.outside
+
+    def choose(properties: Properties, identity: bytes, run: Run) -> Decision:
+        miss = unmatched_2
+        if test is None or test(properties, run):
+            if limit is None or sha1(prefix + identity).digest() < limit:
+                return _pick(prefix + identity, shares, hit) if shares else hit
+            miss = outside
+        if test_2 is not None and not test_2(properties, run):
+            return miss
+        if limit_2 is not None and sha1(prefix + identity).digest() >= limit_2:
+            return outside_2
+        return _pick(prefix + identity, shares_2, hit_2) if shares_2 else hit_2
+
+    return choose
+
+
+def _several(prefix: bytes, conditions: Sequence[_Compiled]) -> Program:
+    """The first that matches wins; being outside a rollout outweighs not matching at all."""
+    listed = tuple((c.test, c.limit, c.shares, c.hit, c.unmatched, c.outside) for c in conditions)
+
+    def choose(properties: Properties, identity: bytes, run: Run) -> Decision:
+        digest = b""
+        miss = last_outside = None
+        for test, limit, shares, hit, unmatched, outside in listed:
+            if test is not None and not test(properties, run):
+                miss = unmatched
+                continue
+            if limit is not None:
+                digest = digest or sha1(prefix + identity).digest()
+                if digest >= limit:
+                    last_outside = outside
+                    continue
+            return _pick(prefix + identity, shares, hit) if shares else hit
+        return last_outside or miss or conditions[-1].unmatched
+
+    return choose
+
+
+def _pick(text: bytes, shares: _Shares, hit: Decision) -> Decision:
+    digest = sha1(text + VARIANT_SALT).digest()
+    for low, high, decision in shares:
+        if low <= digest < high:
+            return decision
+    return hit
+
+
+def _compiled(
+    index: int, condition: Condition, rules: Rules, leaf_test: Callable[[Leaf], RunTest]
+) -> _Compiled:
+    tests = [leaf_test(leaf) for leaf in condition.leaves]
+    forced = condition.variant in {variant.key for variant in rules.variants}
+    match = Reason.CONDITION_MATCH
+    hit = _on(condition.variant if forced else None, match, index, rules.payloads)
+    return _Compiled(
+        test=all_of(tests) if tests else None,
+        limit=_limit(condition),
+        shares=() if forced else _shares(rules.variants, match, index, rules.payloads),
+        hit=hit,
+        unmatched=Decision(False, Reason.NO_CONDITION_MATCH, index),
+        outside=Decision(False, Reason.OUT_OF_ROLLOUT_BOUND, index),
+    )
+
+
+def _limit(condition: Condition) -> bytes | None:
+    share = condition.rollout_percentage
+    return None if share is None or not _is_partial(condition) else at_most(share / 100)
+
+
+def _is_partial(condition: Condition) -> bool:
+    """A hash never exceeds 1, so from 100 % on nobody needs one."""
+    return condition.rollout_percentage is not None and condition.rollout_percentage < 100
+
+
+def _shares(
+    variants: Sequence[Variant], reason: Reason, index: int, payloads: Mapping[str, Any]
+) -> _Shares:
+    """Running bounds in stored order, added up as every SDK does, rounding included."""
+    shares: list[tuple[bytes, bytes, Decision]] = []
+    low = 0.0
+    for variant in variants:
+        high = low + variant.rollout_percentage / 100
+        decision = _on(variant.key, reason, index, payloads)
+        shares.append((below(low), below(high), decision))
+        low = high
+    return tuple(shares)
+
+
+def _on(variant: str | None, reason: Reason, index: int, payloads: Mapping[str, Any]) -> Decision:
+    """An empty payload (null, 0, "", false, {}) counts as none."""
+    payload = payloads.get(variant or "true") or None
+    return Decision(variant or True, reason, index, payload)
+
+
+def _steps(flag: Flag, rules: Rules, leaf_test: Callable[[Leaf], RunTest]) -> list[_Step]:
+    steps: list[_Step] = []
+    if rules.super_condition is not None:
+        steps.append(_super_step(flag, rules.super_condition, rules, leaf_test))
+    if rules.holdout is not None and not rules.holdout.leaves:
+        steps.append(_holdout_step(flag, rules.holdout, rules))
+    return steps
+
+
+def _after(steps: Sequence[_Step], program: Program) -> Program:
+    listed = tuple(steps)
+
+    def choose(properties: Properties, identity: bytes, run: Run) -> Decision:
+        for step in listed:
+            decision = step(properties, identity, run)
+            if decision is not None:
+                return decision
+        return program(properties, identity, run)
+
+    return choose
+
+
+def _super_step(
+    flag: Flag, condition: Condition, rules: Rules, leaf_test: Callable[[Leaf], RunTest]
+) -> _Step:
+    """Early access: a property that is set decides alone, without one the percentage does."""
+    on = _on(None, Reason.SUPER_CONDITION_VALUE, 0, rules.payloads)
+    off = Decision(False, Reason.SUPER_CONDITION_VALUE, 0)
+    if not condition.leaves:
+        prefix, limit = key_prefix(flag.key), _limit(condition)
+        outside = Decision(False, Reason.OUT_OF_ROLLOUT_BOUND, 0)
+        return lambda properties, identity, run: (
+            on if limit is None or sha1(prefix + identity).digest() < limit else outside
+        )
+    first = condition.leaves[0]
+    if not isinstance(first, Property):
+        return lambda properties, identity, run: None
+    key, test = first.key, all_of([leaf_test(leaf) for leaf in condition.leaves])
+
+    def step(properties: Properties, identity: bytes, run: Run) -> Decision | None:
+        if properties.get(key, MISSING) is MISSING:
+            return None
+        return on if test(properties, run) else off
+
+    return step
+
+
+def _holdout_step(flag: Flag, holdout: Condition, rules: Rules) -> _Step:
+    """Who is held out is the same for every flag: the hash leaves the flag's key out."""
+    limit, prefix = _limit(holdout), key_prefix(flag.key)
+    reason = Reason.HOLDOUT_CONDITION_VALUE
+    held = _on(holdout.variant, reason, 0, rules.payloads)
+    shares = () if holdout.variant else _shares(rules.variants, reason, 0, rules.payloads)
+
+    def step(properties: Properties, identity: bytes, run: Run) -> Decision | None:
+        if limit is not None and sha1(HOLDOUT_PREFIX + identity).digest() >= limit:
+            return None
+        return _pick(prefix + identity, shares, held) if shares else held
+
+    return step
+
+
+def _for_group(type_name: str | None, program: Program) -> Program:
+    """The request's group takes the person's place, or the flag is off."""
+    if type_name is None:
+        return lambda properties, identity, run: NO_GROUP_TYPE
+
+    def choose(properties: Properties, identity: bytes, run: Run) -> Decision:
+        group = run.group(type_name)
+        return NO_GROUP_TYPE if group is None else program(group[0], group[1], run)
+
+    return choose
+
+
+def _with_kept_identity(key: str, program: Program) -> Program:
+    """The distinct id of before the login is hashed; conditions still see the present one."""
+
+    def choose(properties: Properties, identity: bytes, run: Run) -> Decision:
+        if run.hash_keys is None:
+            raise CannotCompute(key)
+        kept = run.hash_keys.get(key)
+        return program(properties, identity if kept is None else utf8(kept), run)
+
+    return choose

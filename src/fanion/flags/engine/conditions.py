@@ -1,0 +1,186 @@
+"""Conditions on cohorts and on other flags, compiled next to those on properties."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from fanion.flags.engine.decision import CannotCompute
+from fanion.flags.engine.definition import CohortRow, Flag
+from fanion.flags.engine.subject import Run
+from fanion.properties.filters import (
+    Behavioral,
+    FlagIs,
+    Group,
+    InCohort,
+    Leaf,
+    Node,
+    leaves,
+    parse_tree,
+)
+from fanion.properties.match import (
+    Properties,
+    Test,
+    all_of,
+    always,
+    any_of,
+    inverted,
+    never,
+    property_test,
+)
+
+# Cohorts inside cohorts; deeper chains can only be made by hand.
+COHORT_DEPTH_MAX = 50
+
+RunTest = Test[Run]
+
+
+@dataclass(frozen=True, slots=True)
+class CohortDefinition:
+    """tree: the criteria of a dynamic cohort; None for a static one.
+
+    problem: why the criteria cannot be read; flags that use the cohort cannot be computed
+    """
+
+    id: int
+    tree: Group | None = None
+    is_static: bool = False
+    deleted: bool = False
+    problem: str | None = None
+
+
+def compile_cohort(row: CohortRow) -> CohortDefinition:
+    """Never fails: criteria that cannot be read are kept as the problem that they are."""
+    if row.is_static:
+        return CohortDefinition(row.id, is_static=True)
+    try:
+        return CohortDefinition(row.id, parse_tree(row.criteria))
+    except ValueError as error:
+        return CohortDefinition(row.id, problem=str(error))
+
+
+class Cohorts:
+    """All cohorts of a project, as conditions of flags see them.
+
+    A cohort on properties is tested live. A static one, and one that asks for events at any
+    depth, is answered from its stored members. A deleted or unknown one has no members, and
+    nobody counts as outside it either.
+
+    source: flags.md sections 1 and 7, cohorts.md sections 8 and 16
+    """
+
+    def __init__(self, definitions: Mapping[int, CohortDefinition]) -> None:
+        self._definitions = definitions
+        self._tests: dict[int, RunTest] = {}
+        self._compiling: list[int] = []
+
+    def test(self, leaf: InCohort) -> RunTest:
+        """raises: ValueError when the criteria are unreadable, endless or too deep"""
+        definition = self.existing(leaf.cohort_id)
+        if definition is None:
+            return never
+        test = self._tests.get(leaf.cohort_id)
+        if test is None:
+            test = self._tests[leaf.cohort_id] = self._compiled(definition)
+        return inverted(test) if leaf.negation else test
+
+    def existing(self, cohort_id: int) -> CohortDefinition | None:
+        definition = self._definitions.get(cohort_id)
+        return None if definition is None or definition.deleted else definition
+
+    def is_stored(self, definition: CohortDefinition) -> bool:
+        """Whether membership is looked up: static, or on events here or in a nested cohort."""
+        if definition.is_static:
+            return True
+        return any(
+            isinstance(leaf, Behavioral)
+            for nested in self._reachable(definition)
+            for leaf in leaves(nested)
+        )
+
+    def _reachable(self, definition: CohortDefinition) -> list[Group]:
+        """Criteria of the cohort and of every dynamic one inside, each once."""
+        trees: list[Group] = []
+        seen, waiting = {definition.id}, [definition]
+        while waiting:
+            tree = waiting.pop().tree
+            if tree is None:
+                continue
+            trees.append(tree)
+            for leaf in leaves(tree):
+                if isinstance(leaf, InCohort) and leaf.cohort_id not in seen:
+                    seen.add(leaf.cohort_id)
+                    nested = self.existing(leaf.cohort_id)
+                    waiting.extend([] if nested is None else [nested])
+        return trees
+
+    def _compiled(self, definition: CohortDefinition) -> RunTest:
+        if definition.problem is not None:
+            raise ValueError(f"cohort {definition.id}: {definition.problem}")
+        if self.is_stored(definition):
+            return _member_test(definition.id)
+        if definition.id in self._compiling:
+            raise ValueError(f"cohort {definition.id} contains itself")
+        if len(self._compiling) >= COHORT_DEPTH_MAX:
+            raise ValueError(f"cohorts are nested deeper than {COHORT_DEPTH_MAX}")
+        self._compiling.append(definition.id)
+        try:
+            return self._tree_test(definition.tree or Group("OR", ()))
+        finally:
+            self._compiling.pop()
+
+    def _tree_test(self, node: Node) -> RunTest:
+        if isinstance(node, Group):
+            if not node.children:
+                return never
+            tests = [self._tree_test(child) for child in node.children]
+            return all_of(tests) if node.type == "AND" else any_of(tests)
+        return leaf_test(node, self, no_flags)
+
+
+def leaf_test(leaf: Leaf, cohorts: Cohorts, find_flag: Callable[[str], Flag]) -> RunTest:
+    """find_flag: from the name in a condition to the flag it means.
+
+    raises: ValueError when the leaf cannot be tested
+    """
+    if isinstance(leaf, InCohort):
+        return cohorts.test(leaf)
+    if isinstance(leaf, FlagIs):
+        test = _flag_test(find_flag(leaf.flag), leaf)
+        return inverted(test) if leaf.negation else test
+    if isinstance(leaf, Behavioral):
+        raise ValueError("a condition on events has no live answer")
+    return property_test(leaf)
+
+
+def no_flags(name: str) -> Flag:
+    raise ValueError("a cohort cannot depend on a flag")
+
+
+def _member_test(cohort_id: int) -> RunTest:
+    def test(properties: Properties, run: Run) -> bool:
+        if run.cohorts is None:
+            raise CannotCompute(cohort_id)
+        return cohort_id in run.cohorts
+
+    return test
+
+
+def _flag_test(flag: Flag, leaf: FlagIs) -> RunTest:
+    """A variant equals itself or true; case counts. A flag that is switched off is false.
+
+    source: flags.md section 19
+    """
+    key, expected = flag.key, leaf.value
+    if leaf.operator != "flag_evaluates_to" or not isinstance(expected, bool | str):
+        return never
+    if not flag.active:
+        return always if expected is False else never
+
+    def test(properties: Properties, run: Run) -> bool:
+        decision = run.decisions.get(key)
+        if decision is None:
+            raise CannotCompute(key)
+        if isinstance(expected, bool):
+            return decision.enabled is expected
+        return decision.value == expected
+
+    return test

@@ -1,0 +1,215 @@
+"""All flags of a project, ready to be evaluated: built when a flag, cohort or group type changes.
+
+A set is immutable, so that requests share it without a lock.
+"""
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+
+from fanion.flags.engine.compiler import Program, compile_program
+from fanion.flags.engine.conditions import CohortDefinition, Cohorts, RunTest, leaf_test
+from fanion.flags.engine.decision import Decision
+from fanion.flags.engine.definition import ANYWHERE, Flag, Rules
+from fanion.flags.engine.reads import Reads, flag_reads, union
+from fanion.flags.engine.subject import Run
+from fanion.properties.filters import Leaf, Property
+from fanion.properties.match import Properties
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One active flag that can be computed.
+
+    depends_on: keys of all flags that must be decided before, in an order that works
+    reads:      those of the flags it depends on included
+    """
+
+    key: str
+    program: Program
+    depends_on: tuple[str, ...]
+    reads: Reads
+
+
+@dataclass(frozen=True, slots=True)
+class FlagSet:
+    """flags:         key → flag, for all that are not deleted, in the order given
+    by_key:        key → entry of each active computable flag, after those it depends on
+    programs:      the same, as evaluation walks through them
+    problems:      key → why, for active flags that cannot be computed
+    broken:        the keys of `problems`
+    inactive:      keys of flags that are switched off
+    group_types:   index → name
+    group_indexes: name → index
+    cohorts:       all that conditions may ask for
+    keys_by_id:    flag id in decimal → key, as conditions on flags name them
+    continuity:    keys of active flags that keep the experience of before the login
+    limited:       whether some flag is meant for certain runtimes or contexts only
+    reads:         of all entries together
+    """
+
+    flags: Mapping[str, Flag]
+    by_key: Mapping[str, Entry]
+    programs: tuple[tuple[str, Program], ...]
+    problems: Mapping[str, str]
+    broken: frozenset[str]
+    inactive: tuple[str, ...]
+    group_types: Mapping[int, str]
+    group_indexes: Mapping[str, int]
+    cohorts: Cohorts
+    keys_by_id: Mapping[str, str]
+    continuity: frozenset[str]
+    limited: bool
+    reads: Reads
+
+    def find(self, name: str) -> Flag | None:
+        """Conditions name a flag by its id; what SDKs are sent names it by its key."""
+        return self.flags.get(self.keys_by_id.get(name, name))
+
+
+def build_flag_set(
+    flags: Iterable[Flag],
+    group_types: Mapping[int, str],
+    cohorts: Iterable[CohortDefinition] = (),
+    former: FlagSet | None = None,
+) -> FlagSet:
+    """Never fails: what cannot be computed is set aside with its problem.
+
+    flags:       of one project, in the order in which answers shall list them
+    group_types: index → name
+    former:      a set with the same group types and cohorts; what it has compiled of flags
+                 that are the very same objects here is taken over
+    """
+    kept = {flag.key: flag for flag in flags if not flag.deleted}
+    all_cohorts = Cohorts({cohort.id: cohort for cohort in cohorts})
+    builder = _Builder(kept, group_types, all_cohorts, former)
+    builder.add_all()
+    return FlagSet(
+        flags=kept,
+        by_key=builder.entries,
+        programs=tuple((entry.key, entry.program) for entry in builder.entries.values()),
+        problems=builder.problems,
+        broken=frozenset(builder.problems),
+        inactive=tuple(key for key, flag in kept.items() if not flag.active),
+        group_types=dict(group_types),
+        group_indexes={name: index for index, name in group_types.items()},
+        cohorts=builder.cohorts,
+        keys_by_id=builder.keys_by_id,
+        continuity=frozenset(k for k, f in kept.items() if f.active and f.keeps_experience),
+        limited=any(f.contexts or f.runtime != ANYWHERE for f in kept.values()),
+        reads=union(entry.reads for entry in builder.entries.values()),
+    )
+
+
+def by_device(program: Program) -> Program:
+    """The device's id is hashed; the distinct id where the request tells no device."""
+
+    def choose(properties: Properties, identity: bytes, run: Run) -> Decision:
+        return program(properties, run.device or identity, run)
+
+    return choose
+
+
+class _Builder:
+    def __init__(
+        self,
+        flags: Mapping[str, Flag],
+        group_types: Mapping[int, str],
+        cohorts: Cohorts,
+        former: FlagSet | None,
+    ) -> None:
+        self.entries: dict[str, Entry] = {}
+        self.problems: dict[str, str] = {}
+        self._reads: dict[tuple[object, ...], Reads] = {}
+        self._tests: dict[Leaf, RunTest] = {}
+        self._flags = flags
+        self._group_types = group_types
+        self._former = former
+        self.cohorts = cohorts
+        self.keys_by_id = {str(flag.id): key for key, flag in flags.items()}
+
+    def add_all(self) -> None:
+        active = [key for key, flag in self._flags.items() if flag.active]
+        sorter = TopologicalSorter({key: self._dependencies(key) for key in active})
+        with suppress(CycleError):  # what no cycle holds back is still handed out
+            sorter.prepare()
+        while ready := sorter.get_ready():
+            for key in ready:
+                self._add(key)
+            sorter.done(*ready)
+        for key in active:
+            if key not in self.entries and key not in self.problems:
+                self.problems[key] = "depends on itself, or on a flag that does"
+
+    def _add(self, key: str) -> None:
+        flag = self._flags[key]
+        try:
+            if flag.rules is None:
+                raise ValueError(flag.problem or "the filters cannot be read")
+            self.entries[key] = self._former_entry(flag) or self._entry(flag, flag.rules)
+        except ValueError as error:
+            self.problems[key] = str(error)
+
+    def _former_entry(self, flag: Flag) -> Entry | None:
+        """Unless it depends on other flags: what those are may have changed."""
+        if self._former is None or self._former.flags.get(flag.key) is not flag:
+            return None
+        entry = self._former.by_key.get(flag.key)
+        return None if flag.rules is None or flag.rules.flags_named() else entry
+
+    def _entry(self, flag: Flag, rules: Rules) -> Entry:
+        before = []
+        for key in self._dependencies(flag.key):
+            if key in self.problems:
+                raise ValueError(f"depends on flag {key}, which cannot be computed")
+            before.append(self.entries[key])
+        program = compile_program(flag, rules, self._leaf_test, self._group_types)
+        if flag.by_device:
+            program = by_device(program)
+        depends_on = dict.fromkeys(k for entry in before for k in (*entry.depends_on, entry.key))
+        index = rules.group_type_index
+        type_name = None if index is None else self._group_types.get(index)
+        own = flag_reads(
+            flag.key, rules, self.cohorts, type_name, keeps_experience=flag.keeps_experience
+        )
+        reads = union([own, *(e.reads for e in before)])
+        return Entry(flag.key, program, tuple(depends_on), self._shared(reads))
+
+    def _shared(self, reads: Reads) -> Reads:
+        """The flags of a project look at the same few properties."""
+        named = (reads.person, reads.cohorts, *reads.groups.items(), reads.continuity)
+        return self._reads.setdefault(named, reads)
+
+    def _leaf_test(self, leaf: Leaf) -> RunTest:
+        """Equal leaves that compare with texts share a test. Others do not: 1, 1.0 and true,
+        which conditions tell apart, are equal in Python."""
+        if not _compares_texts(leaf):
+            return leaf_test(leaf, self.cohorts, self._flag)
+        test = self._tests.get(leaf)
+        if test is None:
+            test = self._tests[leaf] = leaf_test(leaf, self.cohorts, self._flag)
+        return test
+
+    def _dependencies(self, key: str) -> list[str]:
+        """Active flags that the conditions name; unknown ones show when they are compiled."""
+        rules = self._flags[key].rules
+        named = () if rules is None else rules.flags_named()
+        found = (self._find(name) for name in named)
+        return list(dict.fromkeys(f.key for f in found if f is not None and f.active))
+
+    def _find(self, name: str) -> Flag | None:
+        return self._flags.get(self.keys_by_id.get(name, name))
+
+    def _flag(self, name: str) -> Flag:
+        flag = self._find(name)
+        if flag is None:
+            raise ValueError(f"depends on flag {name}, which does not exist")
+        return flag
+
+
+def _compares_texts(leaf: Leaf) -> bool:
+    if not isinstance(leaf, Property):
+        return False
+    values = leaf.value if isinstance(leaf.value, tuple) else (leaf.value,)
+    return all(isinstance(value, str) for value in values)

@@ -1,0 +1,101 @@
+"""Whom flags are evaluated for: what the request says and what the stores know."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from msgspec import Struct
+
+from fanion.flags.engine.decision import CannotCompute, Decision
+from fanion.flags.engine.hashing import utf8
+from fanion.properties.match import Properties
+
+Stored = Mapping[str, Any]
+
+
+class Subject(Struct, frozen=True, gc=False):
+    """None stands for "could not be read", an empty value for "nothing there".
+
+    sent, geoip:      person properties of the request, and of the caller's address
+    stored:           of the person that owns the distinct id; {} when it belongs to nobody
+    cohorts:          ids of the cohorts that count the person as a member, of those asked for
+    groups:           group type name → key, both as text
+    group_properties: group type name → properties of the request
+    stored_groups:    group type name → stored properties of that group
+    hash_keys:        flag key → distinct id kept for experience continuity
+    device_id:        of the request; flags that go by device hash it
+
+    source: flags.md section 6
+    """
+
+    distinct_id: str
+    sent: Mapping[str, Any] = {}
+    geoip: Mapping[str, Any] = {}
+    stored: Stored | None = {}
+    cohorts: frozenset[int] | None = frozenset()
+    groups: Mapping[str, str] = {}
+    group_properties: Mapping[str, Mapping[str, Any]] = {}
+    stored_groups: Mapping[str, Stored] | None = {}
+    hash_keys: Mapping[str, str] | None = {}
+    device_id: str | None = None
+
+
+class OnlyKnown(dict[str, Any]):
+    """Properties of which the stored part could not be read: asking for that part has no answer."""
+
+    def get(self, key: str, default: Any = None) -> Any:
+        try:
+            return self[key]
+        except KeyError:
+            raise CannotCompute(key) from None
+
+    def __contains__(self, key: object) -> bool:
+        if super().__contains__(key):
+            return True
+        raise CannotCompute(key)
+
+
+class Run:
+    """One evaluation: the subject's properties merged, and the decisions made so far."""
+
+    __slots__ = ("_groups", "_subject", "cohorts", "decisions", "device", "hash_keys", "identity",
+                 "now", "properties")  # fmt: skip
+
+    def __init__(self, subject: Subject, now: datetime) -> None:
+        self.now = now
+        self.identity = utf8(subject.distinct_id)
+        self.properties = person_properties(subject)
+        self.cohorts = subject.cohorts
+        self.hash_keys = subject.hash_keys
+        self.device = utf8(subject.device_id) if subject.device_id else None
+        self.decisions: dict[str, Decision] = {}
+        self._subject = subject
+        self._groups: dict[str, tuple[Properties, bytes] | None] = {}
+
+    def group(self, type_name: str) -> tuple[Properties, bytes] | None:
+        """Properties and hashed key of the request's group of a type; None without one."""
+        try:
+            return self._groups[type_name]
+        except KeyError:
+            key = self._subject.groups.get(type_name)
+            found = None if key is None else (self._properties_of(type_name, key), utf8(key))
+            self._groups[type_name] = found
+            return found
+
+    def _properties_of(self, type_name: str, key: str) -> Properties:
+        sent = self._subject.group_properties.get(type_name) or {}
+        stored_groups = self._subject.stored_groups
+        stored = None if stored_groups is None else stored_groups.get(type_name, {})
+        return _merged(stored, {"$group_key": key, **sent})
+
+
+def person_properties(subject: Subject) -> Properties:
+    """Sent hides geographical hides the implied `distinct_id` hides stored, name by name."""
+    known = {"distinct_id": subject.distinct_id, **subject.geoip, **subject.sent}
+    return _merged(subject.stored, known)
+
+
+def _merged(stored: Stored | None, known: dict[str, Any]) -> Properties:
+    if stored is None:
+        return OnlyKnown(known)
+    return {**stored, **known} if stored else known

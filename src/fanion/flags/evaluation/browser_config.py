@@ -1,0 +1,82 @@
+"""What browser and mobile SDKs read when they start, beside flags.
+
+Products beside feature flags are switched off, and their lists are empty.
+
+source: sdk-wire.md section 7
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from fanion.errors import InvalidApiKey, NotFound
+from fanion.flags.evaluation.request import NoApiKey
+from fanion.flags.evaluation.responses import CONFIGURATION
+from fanion.projects.cache import Projects
+from fanion.wire.decoding import parse_query
+from fanion.wire.endpoint import Request, Response, json_response
+
+EMPTY_LISTS: Mapping[str, str] = {
+    "/api/surveys": "surveys",
+    "/api/early_access_features": "earlyAccessFeatures",
+    "/api/web_experiments": "experiments",
+    "/api/product_tours": "product_tours",
+}
+_ADDED: Mapping[str, Any] = {
+    "captureDeadClicks": False,
+    "productTours": False,
+    "errorTracking": {"autocaptureExceptions": False, "suppressionRules": []},
+    "logs": {"captureConsoleLogs": False},
+    "conversations": False,
+}
+_TOKEN = re.compile(r"/array/([^/]+)/")
+
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True, slots=True)
+class BrowserConfig:
+    projects: Projects
+
+    async def json(self, request: Request) -> Response:
+        """GET /array/{token}/config"""
+        return json_response(_configuration(await self._token(request)))
+
+    async def script(self, request: Request) -> Response:
+        """GET /array/{token}/config.js: the same, for a script tag."""
+        token = await self._token(request)
+        found = {"config": _configuration(token), "siteApps": []}
+        script = (
+            b"(function() {\n"
+            b"  window._POSTHOG_REMOTE_CONFIG = window._POSTHOG_REMOTE_CONFIG || {};\n"
+            b"  window._POSTHOG_REMOTE_CONFIG[%b] = %b;\n"
+            b"})();\n"
+        ) % (_encode(token), _encode(found))
+        return Response(200, script, content_type="application/javascript; charset=utf-8")
+
+    async def empty_list(self, request: Request) -> Response:
+        """raises: NoApiKey, InvalidApiKey"""
+        token = parse_query(request.query).get("token")
+        if not token:
+            raise NoApiKey
+        await self.projects.by_token(token, request)
+        name = EMPTY_LISTS[request.path.rstrip("/")]
+        return json_response({name: []})
+
+    async def _token(self, request: Request) -> str:
+        """raises: NotFound for a token that is none, after which clients use their defaults"""
+        found = _TOKEN.match(request.path)
+        try:
+            if found is None:
+                raise NotFound
+            await self.projects.by_token(found[1], request)
+            return found[1]  # the client looks its configuration up by the token that it has
+        except InvalidApiKey:
+            raise NotFound from None
+
+
+def _configuration(token: str) -> dict[str, Any]:
+    return {"token": token, **CONFIGURATION, **_ADDED}

@@ -1,0 +1,234 @@
+"""The compiled flags of each project, in memory, rebuilt when they change."""
+
+import asyncio
+import gc
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Never, Protocol
+
+import structlog
+
+from fanion.db.engine import RecordsUnavailable
+from fanion.flags.engine.definition import Definitions
+from fanion.flags.engine.flag_set import FlagSet
+from fanion.flags.evaluation.compiled import Built, build
+from fanion.flags.evaluation.offload import ANSWERED_ON_LOOP_MAX, COMPILED_ON_LOOP_MAX, beside
+
+__all__ = ["Built", "FlagSets"]
+
+# Projects whose flags are kept; the one that was asked for longest ago makes room.
+PROJECTS_MAX = 20_000
+# How often other servers' changes are looked for: they are seen within twice this time.
+WATCH_S = 0.4
+# Projects in one statement.
+WATCH_PROJECTS_MAX = 1_000
+# How long a request waits for flags that must be read first. Past it the former ones answer.
+BUILD_WAIT_S = 0.5
+# Without former ones: 20,000 flags are read and compiled in three seconds.
+FIRST_BUILD_WAIT_S = 10.0
+
+
+class Source(Protocol):
+    """The store of flags. Both raise RecordsUnavailable."""
+
+    async def definitions(self, project_id: int) -> Definitions: ...
+
+    async def versions(self, project_ids: Sequence[int]) -> Mapping[int, int]: ...
+
+
+class NoSource:
+    """A store that is known not to answer, so that nobody waits for it."""
+
+    async def definitions(self, project_id: int) -> Definitions:
+        raise RecordsUnavailable("the records store cannot be opened")
+
+    async def versions(self, project_ids: Sequence[int]) -> Mapping[int, int]:
+        raise RecordsUnavailable("the records store cannot be opened")
+
+
+class Keeper(Protocol):
+    """Where definitions survive this process, for when the records store does not answer."""
+
+    def put(self, project_id: int, definitions: Definitions) -> None: ...
+
+    async def get(self, project_id: int) -> Definitions | None: ...
+
+
+class NoKeeper:
+    def put(self, project_id: int, definitions: Definitions) -> None:
+        """Nothing survives."""
+
+    async def get(self, project_id: int) -> Definitions | None:
+        return None
+
+
+class FlagSets:
+    """A change by this server is seen by the next request, another's within a second.
+
+    While the records store is down the flags that were built last keep answering, and after a
+    restart those that the keeper has.
+    """
+
+    def __init__(self, store: Source, keeper: Keeper | None = None) -> None:
+        self._store = store
+        self._keeper = keeper or NoKeeper()
+        self._built: OrderedDict[int, Built] = OrderedDict()
+        self._building: dict[int, asyncio.Task[Built]] = {}
+        self._changes: dict[int, int] = {}
+        # Changed here: requests wait for these. Out of date: they answer until read anew.
+        self._stale: set[int] = set()
+        self._behind: set[int] = set()
+        self._listener: Callable[[int, Built], None] | None = None
+        # Of changes made here, and before very many flags are compiled.
+        self.on_changed: Callable[[int], None] = _told_nobody
+        self.on_large: Callable[[], None] = _nothing
+        self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+    async def of(self, project_id: int) -> FlagSet:
+        """raises: RecordsUnavailable when nothing is known and the store does not answer"""
+        return (await self.built(project_id)).flag_set
+
+    async def built(self, project_id: int) -> Built:
+        """raises: RecordsUnavailable when nothing is known and the store does not answer"""
+        built = self._built.get(project_id)
+        if built is None or project_id in self._stale:
+            return await self._read(project_id, built)
+        self._built.move_to_end(project_id)
+        return built
+
+    def changed(self, project_id: int) -> None:
+        """The next request sees what is stored now, not what is being read."""
+        self._changes[project_id] = self._changes.get(project_id, 0) + 1
+        self._building.pop(project_id, None)
+        if project_id in self._built:
+            self._stale.add(project_id)
+        self.on_changed(project_id)
+
+    def listen(self, listener: Callable[[int, Built], None]) -> None:
+        """Be told of each project whose flags are others than before; one listener."""
+        self._listener = listener
+
+    async def watch(self) -> Never:
+        """Follow changes, other servers' too, until cancelled."""
+        while True:
+            await asyncio.sleep(WATCH_S)
+            try:
+                await self.catch_up()
+            except RecordsUnavailable as error:
+                self._log.warning("flag_versions_unread", error=str(error))
+
+    async def catch_up(self) -> None:
+        """Read what is out of date, while the former flags go on answering.
+
+        raises: RecordsUnavailable
+        """
+        known = list(self._built)
+        for start in range(0, len(known), WATCH_PROJECTS_MAX):
+            some = known[start : start + WATCH_PROJECTS_MAX]
+            versions = await self._store.versions(some)
+            for project_id in some:
+                built = self._built.get(project_id)
+                if built is None:
+                    continue
+                moved = built.definitions.version != versions.get(project_id, 0)
+                if moved or project_id in self._behind or project_id in self._stale:
+                    await self._build_once(project_id)
+
+    async def _read(self, project_id: int, former: Built | None) -> Built:
+        building = self._build_once(project_id)
+        try:
+            return await asyncio.wait_for(asyncio.shield(building), BUILD_WAIT_S)
+        except (RecordsUnavailable, TimeoutError) as error:
+            former = former or await self._kept(project_id)
+            if former is None:
+                return await _at_last(building, error)
+            self._stale.discard(project_id)
+            self._behind.add(project_id)
+            return former
+
+    async def _kept(self, project_id: int) -> Built | None:
+        definitions = await self._keeper.get(project_id)
+        if definitions is None:
+            return None
+        compiled = await _compiled(definitions)
+        # Meanwhile another request may have come this far, or the store may have answered.
+        built = self._built.get(project_id)
+        if built is None:
+            built = compiled
+            self._put(project_id, built)
+            self._log.warning("flags_from_snapshot", project_id=project_id)
+        return built
+
+    def _build_once(self, project_id: int) -> "asyncio.Task[Built]":
+        """Requests that come while the flags are read wait for the same read."""
+        task = self._building.get(project_id)
+        if task is None:
+            task = asyncio.create_task(self._build(project_id))
+            # Whoever waited may be gone: the error is taken off the task in any case.
+            task.add_done_callback(lambda done: done.cancelled() or done.exception())
+            self._building[project_id] = task
+        return task
+
+    async def _build(self, project_id: int) -> Built:
+        changes = self._changes.get(project_id, 0)
+        try:
+            definitions = await self._store.definitions(project_id)
+            if len(definitions.flags) > ANSWERED_ON_LOOP_MAX:
+                self.on_large()
+            built = await _compiled(definitions, self._built.get(project_id))
+        finally:
+            if changes == self._changes.get(project_id, 0):
+                self._building.pop(project_id, None)
+        if changes == self._changes.get(project_id, 0):
+            self._stale.discard(project_id)
+            self._behind.discard(project_id)
+            self._put(project_id, built)
+            self._keeper.put(project_id, built.definitions)
+        return built
+
+    def _put(self, project_id: int, built: Built) -> None:
+        self._built[project_id] = built
+        self._built.move_to_end(project_id)
+        if len(self._built) > PROJECTS_MAX:
+            gone, _ = self._built.popitem(last=False)
+            self._stale.discard(gone)
+            self._behind.discard(gone)
+        if self._listener is not None:
+            self._listener(project_id, built)
+
+
+def _told_nobody(_: int) -> None:
+    pass
+
+
+def _nothing() -> None:
+    pass
+
+
+async def _at_last(building: "asyncio.Task[Built]", error: Exception) -> Built:
+    """With nothing to answer instead, there is more time. raises: RecordsUnavailable"""
+    if isinstance(error, TimeoutError):
+        with suppress(TimeoutError):
+            return await asyncio.wait_for(asyncio.shield(building), FIRST_BUILD_WAIT_S)
+    raise RecordsUnavailable(str(error) or "the flags were not read in time") from error
+
+
+async def _compiled(definitions: Definitions, former: Built | None = None) -> Built:
+    work = partial(build, definitions, former)
+    flags = len(definitions.flags)
+    large = flags > ANSWERED_ON_LOOP_MAX
+    return await beside(flags, COMPILED_ON_LOOP_MAX, partial(_uncollected, work) if large else work)
+
+
+def _uncollected(work: Callable[[], Built]) -> Built:
+    """A large set is a million objects without cycles, through which the collector of garbage
+    would look for half a second, with everybody waiting."""
+    gc.disable()
+    try:
+        built = work()
+        gc.freeze()
+    finally:
+        gc.enable()
+    return built

@@ -1,0 +1,182 @@
+"""Identities that flags keep over a login, in the records store.
+
+source: flags.md section 9
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Dialect, Insert, Row, Text, bindparam, null, or_, select
+from sqlalchemy.exc import IntegrityError
+
+from fanion.db.engine import Records, RecordsUnavailable
+from fanion.db.schema.flags import flag_continuity
+from fanion.db.schema.tables import person_distinct_ids
+from fanion.db.upsert import upsert
+from fanion.persons.pending_identities_store import (
+    PROJECT_BYTES_MAX,
+    TRIM_AFTER_BYTES,
+    HashKeys,
+    Waiting,
+    put_waiting,
+    read_waiting,
+    trim_waiting,
+    waiting_rows,
+)
+
+_kept = flag_continuity.c
+_link = person_distinct_ids.c
+
+_OF_PERSONS = (
+    select(_link.distinct_id, _kept.flag_key, _kept.hash_key, null().cast(Text).label("waiting"))
+    .select_from(person_distinct_ids.outerjoin(flag_continuity, _kept.person_id == _link.person_id))
+    .where(_link.project_id == bindparam("in_project"))
+    .where(_link.distinct_id.in_(bindparam("distinct_ids", expanding=True)))
+)
+_waiting = waiting_rows().subquery().c
+_OF_IDS = _OF_PERSONS.union_all(
+    select(_waiting.distinct_id, null().cast(Text), null().cast(Text), _waiting.text)
+)
+_OWNED = (
+    select(_link.distinct_id)
+    .where(_link.project_id == bindparam("in_project"))
+    .where(_link.distinct_id.in_(bindparam("distinct_ids", expanding=True)))
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """Keep `anon_distinct_id` for these flags: with the persons of both distinct ids, and under
+    each of the two that has no person yet."""
+
+    project_id: int
+    distinct_id: str
+    anon_distinct_id: str
+    flags: tuple[str, ...]
+
+
+async def kept_identities(
+    records: Records, keys: Sequence[tuple[int, str]]
+) -> Mapping[tuple[int, str], HashKeys]:
+    """(project id, distinct id) → what is kept for its person, or for the id without one."""
+    by_project: dict[int, list[str]] = {}
+    for project_id, distinct_id in keys:
+        by_project.setdefault(project_id, []).append(distinct_id)
+    found: dict[tuple[int, str], HashKeys] = {}
+    for project_id, ids in by_project.items():
+        rows = await records.fetch(_OF_IDS, {"in_project": project_id, "distinct_ids": ids})
+        found.update({(project_id, name): kept for name, kept in _by_id(rows).items()})
+    return found
+
+
+def _by_id(rows: Iterable[Row[Any]]) -> dict[str, dict[str, str]]:
+    """What a person keeps hides what was kept for the id before the person was created."""
+    found: dict[str, dict[str, str]] = {}
+    for row in rows:
+        kept = found.setdefault(row.distinct_id, {})
+        if row.waiting is not None:
+            found[row.distinct_id] = {**read_waiting(row.waiting), **kept}
+        elif row.flag_key is not None:
+            kept[row.flag_key] = row.hash_key
+    return found
+
+
+@dataclass(slots=True)
+class IdentityKeeper:
+    """Writes identities that nothing was kept for before.
+
+    project_bytes_max, trim_after_bytes: of identities that wait for a person
+    """
+
+    records: Records
+    now: Callable[[], datetime]
+    project_bytes_max: int = PROJECT_BYTES_MAX
+    trim_after_bytes: int = TRIM_AFTER_BYTES
+    # By project, since its size was last looked at.
+    _written_bytes: dict[int, int] = field(default_factory=dict)
+
+    async def keep(self, keeps: Sequence[Keep]) -> Mapping[Keep, HashKeys]:
+        """In one transaction; says what counts now.
+
+        raises: RecordsUnavailable, also when a person vanished at the same moment
+        """
+        try:
+            async with self.records.write() as connection:
+                return await connection.run_sync(self._keep, keeps)
+        except IntegrityError as error:
+            raise RecordsUnavailable("a person was merged away meanwhile") from error
+
+    def _keep(self, connection: Connection, keeps: Sequence[Keep]) -> Mapping[Keep, HashKeys]:
+        _put_records(connection, keeps)
+        # After the records, whose foreign key waits for ingestion: as ingestion does it.
+        if waiting := _without_person(connection, keeps):
+            for project_id, size in put_waiting(connection, waiting, self.now()).items():
+                self._trim(connection, project_id, size)
+        return {keep: _of_both(connection, keep) for keep in keeps}
+
+    def _trim(self, connection: Connection, project_id: int, size: int) -> None:
+        # A process that has just begun does not know what was written before.
+        written = self._written_bytes.get(project_id, self.trim_after_bytes) + size
+        if written > self.trim_after_bytes:
+            trim_waiting(connection, project_id, self.project_bytes_max)
+            written = 0
+        self._written_bytes[project_id] = written
+
+
+def _put_records(connection: Connection, keeps: Sequence[Keep]) -> None:
+    rows = [
+        {
+            "in_project": keep.project_id,
+            "one": keep.distinct_id,
+            "other": keep.anon_distinct_id,
+            "flag": flag,
+        }
+        for keep in keeps
+        for flag in keep.flags
+    ]
+    # In one order for all servers, so that two of them wait for each other in line.
+    rows.sort(key=lambda row: (row["in_project"], row["other"], row["one"], row["flag"]))
+    connection.execute(_first_wins(connection.dialect), rows)
+
+
+def _without_person(connection: Connection, keeps: Sequence[Keep]) -> list[Waiting]:
+    named: dict[int, dict[str, dict[str, str]]] = {}
+    for keep in keeps:
+        of_project = named.setdefault(keep.project_id, {})
+        for distinct_id in (keep.distinct_id, keep.anon_distinct_id):
+            first = of_project.setdefault(distinct_id, {})
+            of_project[distinct_id] = dict.fromkeys(keep.flags, keep.anon_distinct_id) | first
+    found: list[Waiting] = []
+    for project_id, by_id in named.items():
+        asked = {"in_project": project_id, "distinct_ids": list(by_id)}
+        owned = set(connection.scalars(_OWNED, asked))
+        found += [Waiting(project_id, one, by_id[one]) for one in by_id if one not in owned]
+    return found
+
+
+def _first_wins(dialect: Dialect) -> Insert:
+    """One row for each person that owns one of the two ids: none for ids of nobody."""
+    owners = (
+        select(
+            _link.project_id,
+            _link.person_id,
+            bindparam("flag", type_=_kept.flag_key.type),
+            bindparam("other", type_=_kept.hash_key.type),
+        )
+        .where(_link.project_id == bindparam("in_project"))
+        .where(or_(_link.distinct_id == bindparam("one"), _link.distinct_id == bindparam("other")))
+    )
+    statement = upsert(dialect, flag_continuity).from_select(
+        ["project_id", "person_id", "flag_key", "hash_key"], owners
+    )
+    return statement.on_conflict_do_nothing()
+
+
+def _of_both(connection: Connection, keep: Keep) -> HashKeys:
+    """What is kept for the present id hides what is kept for the former one."""
+    ids = (keep.distinct_id, keep.anon_distinct_id)
+    rows = connection.execute(_OF_IDS, {"in_project": keep.project_id, "distinct_ids": ids})
+    kept = _by_id(rows)
+    return {**kept.get(keep.anon_distinct_id, {}), **kept.get(keep.distinct_id, {})}

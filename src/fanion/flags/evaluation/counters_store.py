@@ -1,0 +1,127 @@
+"""How often flags were answered, written down by day."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from datetime import date, datetime, timedelta
+from typing import Any, Never
+from zoneinfo import ZoneInfo
+
+import structlog
+from sqlalchemy import Connection, case, delete
+
+from fanion.db.engine import Records, RecordsUnavailable
+from fanion.db.schema.insights import flag_evaluations
+from fanion.db.upsert import upsert
+from fanion.flags.evaluation.counters import ByAnswer, EvaluationCounts
+from fanion.projects.model import Project
+
+FLUSH_S = 60.0
+FLUSH_AT_END_S = 2.0
+KEPT_DAYS = 90
+VALUE_CHARS_MAX = 400
+
+_row = flag_evaluations.c
+
+
+class CountKeeper:
+    """Writes the counts down once a minute; a server that is killed loses that minute's."""
+
+    def __init__(
+        self,
+        records: Records,
+        counts: EvaluationCounts,
+        project_of: Callable[[int], Awaitable[Project | None]],
+        now: Callable[[], datetime],
+    ) -> None:
+        self._records = records
+        self._counts = counts
+        self._project_of = project_of
+        self._now = now
+        self._swept: date | None = None
+        self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+    async def follow(self) -> Never:
+        """Until cancelled; then once more."""
+        try:
+            while True:
+                await asyncio.sleep(FLUSH_S)
+                await self._flush()
+        except asyncio.CancelledError:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._flush(), FLUSH_AT_END_S)
+            raise
+
+    async def flush(self) -> None:
+        """raises: RecordsUnavailable; what was counted then waits for the next time"""
+        taken, now = self._counts.take(), self._now()
+        try:
+            rows = [
+                row
+                for project_id, counts in taken.items()
+                for row in _rows(await self._project_of(project_id), counts, now)
+            ]
+            await self._write(rows, now)
+        except BaseException:
+            self._counts.put_back(taken)
+            raise
+
+    async def _flush(self) -> None:
+        try:
+            await self.flush()
+        except RecordsUnavailable as error:
+            self._log.warning("flag_evaluations_unwritten", reason=str(error))
+
+    async def _write(self, rows: Sequence[Mapping[str, Any]], now: datetime) -> None:
+        today = now.date()
+        if not rows and self._swept == today:
+            return
+        async with self._records.write() as connection:
+            if rows:
+                await connection.run_sync(_add, rows)
+            if self._swept != today:
+                old = today - timedelta(days=KEPT_DAYS)
+                await connection.execute(delete(flag_evaluations).where(_row.day < old))
+        self._swept = today
+
+
+def _rows(project: Project | None, counts: ByAnswer, now: datetime) -> list[dict[str, Any]]:
+    if project is None:
+        return []
+    day = now.astimezone(ZoneInfo(project.timezone)).date()
+    found: dict[tuple[str, str], int] = {}
+    for (key, value), times in counts.items():
+        answer = key, value_text(value)
+        found[answer] = found.get(answer, 0) + times
+    return [
+        {
+            "project_id": project.id,
+            "flag_key": key,
+            "day": day,
+            "value": value,
+            "evaluations": times,
+            "last_at": now,
+        }
+        for (key, value), times in found.items()
+    ]
+
+
+def value_text(value: bool | str) -> str:
+    """As breakdowns tell it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value.replace("\0", "")[:VALUE_CHARS_MAX]
+
+
+def _add(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+    """In one order, so that two servers do not wait for each other."""
+    statement = upsert(connection.dialect, flag_evaluations)
+    new = statement.excluded
+    later = case((new.last_at > _row.last_at, new.last_at), else_=_row.last_at)
+    connection.execute(
+        statement.on_conflict_do_update(
+            index_elements=["project_id", "flag_key", "day", "value"],
+            set_={"evaluations": _row.evaluations + new.evaluations, "last_at": later},
+        ),
+        sorted(rows, key=lambda row: (row["project_id"], row["flag_key"], row["value"])),
+    )

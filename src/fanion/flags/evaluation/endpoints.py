@@ -1,0 +1,216 @@
+"""POST /decide and POST /flags: a person's or group's flags. Nothing is written but the
+identities that flags keep over a login.
+
+The answer is always 200 once the key and the body are right: what cannot be computed is left
+out and marked.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+from uuid import uuid4
+
+from msgspec.structs import replace
+
+from fanion.errors import AppError, InvalidPayload, NoData
+from fanion.flags.engine.decision import Evaluation
+from fanion.flags.evaluation.cache import Built
+from fanion.flags.evaluation.offload import ANSWERED_ON_LOOP_MAX, beside
+from fanion.flags.evaluation.rate_limit import EvaluationLimit
+from fanion.flags.evaluation.request import (
+    KEYS_OF_PROJECT,
+    FlagRequest,
+    flags_disabled,
+    is_truthy,
+    project_token,
+    read_request,
+    read_version,
+)
+from fanion.flags.evaluation.responses import (
+    configured,
+    decide_answer,
+    plain,
+    records,
+    values_and_payloads,
+)
+from fanion.flags.evaluation.service import Evaluator
+from fanion.projects.auth.authentication import Authentication
+from fanion.projects.auth.keys import KEY_CHARS_MAX
+from fanion.projects.auth.project_key import EVALUATION_SCOPE, project_of_key
+from fanion.projects.cache import Projects
+from fanion.projects.model import Project
+from fanion.server.forwarded import TrustedProxies
+from fanion.wire.decoding import DecodedForm, decode_body, decode_small, loads, parse_query
+from fanion.wire.endpoint import Request, Response
+from fanion.wire.incremental_json import Outline, load, outline_of
+from fanion.wire.offload import Decoding
+
+_EMPTY = "Malformed request data: the body is empty."
+
+
+async def _response(flags: int, body: Callable[[], bytes]) -> Response:
+    costly = flags > ANSWERED_ON_LOOP_MAX
+    return Response(200, await beside(flags, ANSWERED_ON_LOOP_MAX, body), costly=costly)
+
+
+def nowhere(address: str) -> Mapping[str, Any]:
+    """Without a location database nothing is known of an address."""
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Decide:
+    """locate: `$geoip_…` properties of an address
+    limit:  how often one key may ask
+    steady: seconds of a clock that only goes forward
+    """
+
+    projects: Projects
+    authentication: Authentication
+    evaluator: Evaluator
+    body_bytes_max: int
+    proxies: TrustedProxies = field(default_factory=TrustedProxies)
+    locate: Callable[[str], Mapping[str, Any]] = nowhere
+    limit: EvaluationLimit = field(default_factory=EvaluationLimit)
+    steady: Callable[[], float] = time.monotonic
+    decoding: Decoding = field(default_factory=Decoding)
+
+    async def decide(self, request: Request) -> Response:
+        """source: api.md, "Public flag evaluation endpoint"; flags.md section 10"""
+        query = parse_query(request.query)
+        evaluated = await self._evaluated(request, query)
+        if evaluated is None:
+            return Response(200, configured({"featureFlags": {}}))
+        built, evaluation = evaluated
+        version = read_version(query.get("v"))
+
+        def body() -> bytes:
+            answer = decide_answer(version, built.flag_set, evaluation)
+            if version >= 4:
+                answer["requestId"] = str(uuid4())
+            return configured(answer)
+
+        return await _response(len(evaluation.decisions), body)
+
+    async def flags(self, request: Request) -> Response:
+        """source: sdk-wire.md section 4.2"""
+        query = parse_query(request.query)
+        evaluated = await self._evaluated(request, query)
+        written = configured if is_truthy(query.get("config")) else plain
+        if evaluated is None:
+            return Response(200, written({"flags": {}, "featureFlags": {}}))
+        built, evaluation = evaluated
+        version = read_version(query.get("v"))
+
+        def body() -> bytes:
+            if version == 1:
+                answer = values_and_payloads(evaluation)
+            else:
+                answer = records(built.flag_set, evaluation, with_value=version >= 4)
+            answer["requestId"] = str(uuid4())
+            answer["evaluatedAt"] = int(self.evaluator.now().timestamp() * 1000)
+            return written(answer)
+
+        return await _response(len(evaluation.decisions), body)
+
+    async def _evaluated(
+        self, request: Request, query: Mapping[str, str]
+    ) -> tuple[Built, Evaluation] | None:
+        """None for a client that wants no flags. raises: InvalidPayload, errors of the key"""
+        try:
+            form = self._decode_small(request, query)
+            if form is not None:
+                values = _object_of(loads(form.json))
+                token = project_token(values, form.fields)
+        except AppError:  # all that name no key count together
+            self._limit("")
+            raise
+        if form is None:
+            return await self._evaluated_large(request, query)
+        project = await self._project(request, token, values.get("project_id"))
+        if flags_disabled(values):
+            return None
+        asked = self._located(request, read_request(values))
+        return await self.evaluator.answer(project.id, asked)
+
+    async def _evaluated_large(
+        self, request: Request, query: Mapping[str, str]
+    ) -> tuple[Built, Evaluation] | None:
+        """As `_evaluated`; the key is looked at before more than an outline is made."""
+        async with self.decoding.room(len(request.body), self.body_bytes_max) as room:
+            try:
+                form, outline = await room.run(partial(self._outline, request, query))
+                token = project_token(_object_of(outline.value), form.fields)
+            except AppError:
+                self._limit("")
+                raise
+            project = await self._project(request, token, outline.value.get("project_id"))
+            room.shrink(len(form.json))
+            await room.grow(outline.bytes)
+            asked = await room.run(partial(_read_large, form.json))
+            if asked is None:
+                return None
+            return await self.evaluator.answer(project.id, self._located(request, asked))
+
+    async def _project(self, request: Request, token: str, project_id: Any) -> Project:
+        self._limit(token)
+        known = self.projects.known(token)
+        if known is not None:
+            return known
+        return await project_of_key(
+            self.projects, self.authentication, request, token, project_id, EVALUATION_SCOPE
+        )
+
+    def _limit(self, token: str) -> None:
+        """raises: TooManyEvaluations"""
+        if self.limit.per_s:
+            # Cut: what is remembered of a key must not grow with the body that it came in.
+            self.limit.take(token[:KEY_CHARS_MAX], self.steady())
+
+    def _decode_small(self, request: Request, query: Mapping[str, str]) -> DecodedForm | None:
+        headers = request.headers
+        try:
+            return decode_small(
+                request.body,
+                headers.get("content-type") or "",
+                headers.get("content-encoding") or "",
+                query,
+                self.body_bytes_max,
+            )
+        except NoData:
+            raise InvalidPayload(_EMPTY) from None
+
+    def _outline(self, request: Request, query: Mapping[str, str]) -> tuple[DecodedForm, Outline]:
+        headers = request.headers
+        try:
+            form = decode_body(
+                request.body,
+                headers.get("content-type") or "",
+                headers.get("content-encoding") or "",
+                query,
+                self.body_bytes_max,
+            )
+        except NoData:
+            raise InvalidPayload(_EMPTY) from None
+        return form, outline_of(form.json, KEYS_OF_PROJECT)
+
+    def _located(self, request: Request, asked: FlagRequest) -> FlagRequest:
+        if self.locate is nowhere or asked.geoip_disable:
+            return asked
+        geoip = self.locate(self.proxies.client_address(request.peer, request.headers))
+        return replace(asked, subject=replace(asked.subject, geoip=geoip)) if geoip else asked
+
+
+def _object_of(values: Any) -> dict[str, Any]:
+    if not isinstance(values, dict):
+        raise InvalidPayload("Malformed request data: an object was expected.")
+    return values
+
+
+def _read_large(raw: bytes) -> FlagRequest | None:
+    values = _object_of(load(raw))
+    if flags_disabled(values):
+        return None
+    return replace(read_request(values), is_large=True)

@@ -1,0 +1,162 @@
+"""What evaluation reads from the stores: at most one read for each kind of thing."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fanion.db.batching import UNKNOWN, K, Lookup, V
+from fanion.db.engine import RecordsUnavailable
+from fanion.flags.engine.flag_set import FlagSet
+from fanion.flags.engine.needs import Needs
+from fanion.flags.engine.subject import Subject
+from fanion.flags.evaluation.circuit_breaker import Breaker
+from fanion.flags.evaluation.continuity_store import Keep
+from fanion.persons.pending_identities_store import HashKeys
+
+Stored = Mapping[str, Any]
+
+# Of a distinct id or the key of a group. Captured ones are cut to 200 and 400; what is longer
+# names nothing, and must not be remembered at its length.
+ID_CHARS_MAX = 500
+
+
+def _breaker() -> Breaker:
+    return Breaker(time.monotonic)
+
+
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """persons:     (project id, distinct id) → stored properties of the person that owns it
+    groups:      (project id, group type index, group key) → stored properties
+    kept:        (project id, distinct id) → identities kept for its person, or for the id
+                 itself as long as it has none
+    keeping:     what to keep → what is kept after it was written
+    memberships: (project id, distinct id) → ids of the cohorts with stored members that count
+                 the person among them
+    """
+
+    persons: Lookup[tuple[int, str], Stored]
+    groups: Lookup[tuple[int, int, str], Stored]
+    kept: Lookup[tuple[int, str], HashKeys]
+    keeping: Lookup[Keep, HashKeys]
+    memberships: Lookup[tuple[int, str], frozenset[int]]
+    breaker: Breaker = field(default_factory=_breaker)
+
+    async def read(
+        self,
+        project_id: int,
+        flag_set: FlagSet,
+        subject: Subject,
+        missing: Needs,
+        anon_distinct_id: str | None = None,
+    ) -> dict[str, Any]:
+        """Fields of the subject to replace; None stands for "could not be read".
+
+        anon_distinct_id: of before the login; flags with continuity go on with it
+        """
+        person = project_id, _storable(subject.distinct_id)
+        known: dict[str, Any] = {}
+        reads: dict[str, Awaitable[Any]] = {}
+        if missing.person:
+            stored = self.persons.recent(person)
+            if stored is UNKNOWN:
+                reads["stored"] = self._or_none(self.persons, person, {})
+            else:
+                known["stored"] = stored or {}
+        if missing.groups:
+            reads["stored_groups"] = self._groups(project_id, flag_set, missing)
+        if missing.cohorts:
+            cohorts = self.memberships.recent(person)
+            if cohorts is UNKNOWN:
+                reads["cohorts"] = self._or_none(self.memberships, person, frozenset())
+            else:
+                known["cohorts"] = cohorts or frozenset()
+        if anon_distinct_id is not None and flag_set.continuity:
+            anon = _storable(anon_distinct_id)
+            reads["hash_keys"] = self._keep(person, anon, flag_set.continuity)
+        elif missing.continuity:
+            reads["hash_keys"] = self._or_none(self.kept, person, {})
+        if len(reads) == 1:
+            ((name, read),) = reads.items()
+            known[name] = await read
+        elif reads:
+            found = await asyncio.gather(*reads.values())
+            known.update(zip(reads, found, strict=True))
+        return known
+
+    async def _or_none(self, lookup: Lookup[K, V], key: K, absent: V) -> V | None:
+        try:
+            found = await self._ask(lookup, key)
+        except RecordsUnavailable:
+            return None
+        return absent if found is None else found
+
+    async def _ask(self, lookup: Lookup[K, V], key: K) -> V | None:
+        """raises: RecordsUnavailable, at once while the store does not answer anybody"""
+        breaker = self.breaker
+        if not breaker.lets_through():
+            raise RecordsUnavailable("the store does not answer")
+        answers = breaker.answers
+        try:
+            found = await lookup.get(key)
+        except RecordsUnavailable:
+            breaker.failed(answers)
+            raise
+        breaker.answered()
+        return found
+
+    async def _groups(
+        self, project_id: int, flag_set: FlagSet, missing: Needs
+    ) -> Mapping[str, Stored] | None:
+        wanted: Sequence[tuple[int, str]] = sorted(missing.groups)
+        found = await asyncio.gather(
+            *(self._group((project_id, index, _storable(key))) for index, key in wanted)
+        )
+        names = flag_set.group_types
+        known = {
+            names[index]: properties
+            for (index, _), properties in zip(wanted, found, strict=True)
+            if properties is not None
+        }
+        return known if len(known) == len(wanted) else None
+
+    async def _group(self, key: tuple[int, int, str]) -> Stored | None:
+        return await self._or_none(self.groups, key, {})
+
+    async def _identities(self, person: tuple[int, str]) -> HashKeys | None:
+        """raises: RecordsUnavailable"""
+        return await self._ask(self.kept, person)
+
+    async def _keep(
+        self, person: tuple[int, str], anon: str, flags: frozenset[str]
+    ) -> HashKeys | None:
+        """Read what is kept for both ids, and write what is missing. Where it cannot be written,
+        the former id decides this one answer.
+
+        source: flags.md section 9
+        """
+        project_id, distinct_id = person
+        try:
+            own, former = await asyncio.gather(
+                self._identities(person), self._identities((project_id, anon))
+            )
+        except RecordsUnavailable:
+            return None
+        known = {**(former or {}), **(own or {})}
+        new = flags - known.keys()
+        if not new:
+            return known
+        unwritten = {**dict.fromkeys(new, anon), **known}
+        try:
+            keep = Keep(project_id, distinct_id, anon, tuple(sorted(new)))
+            return await self._ask(self.keeping, keep) or unwritten
+        except RecordsUnavailable:
+            return unwritten
+
+
+def _storable(text: str) -> str:
+    """As ids are stored: cut, and PostgreSQL keeps no NUL."""
+    text = text[:ID_CHARS_MAX]
+    return text.replace("\0", "\ufffd") if "\0" in text else text

@@ -1,0 +1,170 @@
+"""What a client asks of /decide and /flags, read from the decoded body and the query.
+
+source: flags.md section 10; sdk-wire.md section 4.1
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from fanion.errors import AppError, InvalidApiKey, InvalidPayload, MissingApiKey
+from fanion.flags.engine.subject import Subject
+from fanion.rest.tags import normal_tags
+
+VERSION_DEFAULT = 1
+VERSION_MAX = 4
+# What a client that sends something else than a number was made for.
+VERSION_UNREADABLE = 2
+
+# What `project_token` and the project's choice look at.
+KEYS_OF_PROJECT = frozenset({"$token", "token", "api_key", "project_id", "properties"})
+
+RUNTIMES = ("client", "server")
+
+_TRUE_WORDS = frozenset({"y", "yes", "t", "true", "on", "1"})
+
+
+class MissingDistinctId(AppError):
+    status, type, default_code = 400, "validation_error", "missing_distinct_id"
+    default_detail = "Decide requires a distinct_id."
+
+
+class FlagRequest(Struct, frozen=True, gc=False):
+    """subject:          as the request describes it, nothing read yet
+    anon_distinct_id: the id before the login, for experience continuity
+    keys:             the flags asked for; None for all
+    contexts:         of the client; flags that are meant for others only are left out
+    runtime:          `client` or `server`, where the client says so; flags that are meant for
+                      the other one are left out
+    is_large:         whether looking through it takes more than a few milliseconds
+    """
+
+    subject: Subject
+    anon_distinct_id: str | None = None
+    keys: tuple[str, ...] | None = None
+    geoip_disable: bool = False
+    contexts: frozenset[str] = frozenset()
+    runtime: str = ""
+    is_large: bool = False
+
+
+class NoApiKey(AppError):
+    status, type, default_code = 401, "authentication_error", "no_api_key"
+    default_detail = MissingApiKey.default_detail
+
+
+def project_token(values: Mapping[str, Any], fields: Mapping[str, str]) -> str:
+    """fields: of a form, beside its data; they win
+
+    raises: NoApiKey; InvalidApiKey for something that is no text
+    source: capture.md section 1.4
+    """
+    token = (
+        fields.get("api_key")
+        or fields.get("token")
+        or values.get("$token")
+        or values.get("token")
+        or values.get("api_key")
+        or _token_within(values.get("properties"))
+    )
+    if not token:
+        raise NoApiKey
+    if not isinstance(token, str):
+        raise InvalidApiKey
+    return token
+
+
+def flags_disabled(values: Mapping[str, Any]) -> bool:
+    return is_truthy(values.get("disable_flags"))
+
+
+def read_request(values: Mapping[str, Any]) -> FlagRequest:
+    """raises: MissingDistinctId; InvalidPayload for a field of the wrong kind"""
+    distinct_id = values.get("distinct_id")
+    if distinct_id is None:
+        distinct_id = values.get("$distinct_id")
+    if distinct_id is None:
+        raise MissingDistinctId
+    anon = values.get("$anon_distinct_id")
+    groups = _object(values, "groups")
+    group_properties = _object(values, "group_properties")
+    return FlagRequest(
+        Subject(
+            text(distinct_id),
+            sent=_object(values, "person_properties"),
+            groups={k: text(v) for k, v in groups.items() if v is not None} if groups else {},
+            group_properties={k: v for k, v in group_properties.items() if isinstance(v, dict)}
+            if group_properties
+            else {},
+            device_id=_device_id(values),
+        ),
+        anon_distinct_id=None if anon is None else text(anon),
+        keys=_keys(values),
+        geoip_disable=is_truthy(values.get("geoip_disable", values.get("disable_geoip"))),
+        contexts=_contexts(values),
+        runtime=_runtime(values.get("evaluation_runtime")),
+    )
+
+
+def read_version(value: str | None) -> int:
+    if value is None or value == "":
+        return VERSION_DEFAULT
+    try:
+        version = int(value)
+    except ValueError:
+        return VERSION_UNREADABLE
+    return min(max(version, VERSION_DEFAULT), VERSION_MAX)
+
+
+def is_truthy(value: object) -> bool:
+    """JSON true, or one of a few words; everything else is false. source: flags.md section 6"""
+    return value is True or (isinstance(value, str) and value.lower() in _TRUE_WORDS)
+
+
+def text(value: object) -> str:
+    """An id as text: a number in decimal."""
+    return value if isinstance(value, str) else str(value)
+
+
+def _token_within(properties: object) -> Any:
+    return properties.get("token") if isinstance(properties, dict) else None
+
+
+def _object(values: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = values.get(name)
+    if found is None:
+        return {}
+    if not isinstance(found, dict):
+        raise InvalidPayload(f"Malformed request data: {name} must be an object.")
+    return found
+
+
+def _device_id(values: Mapping[str, Any]) -> str | None:
+    """Browsers and servers spell it differently; servers also send null."""
+    found = values.get("$device_id")
+    if found is None:
+        found = values.get("device_id")
+    return text(found) or None if isinstance(found, str | int | float) else None
+
+
+def _contexts(values: Mapping[str, Any]) -> frozenset[str]:
+    found = values.get("evaluation_contexts")
+    if found is None:
+        found = values.get("evaluation_environments")
+    if not isinstance(found, list):
+        return frozenset()
+    return frozenset(normal_tags([each for each in found if isinstance(each, str)]))
+
+
+def _runtime(value: object) -> str:
+    return value if isinstance(value, str) and value in RUNTIMES else ""
+
+
+def _keys(values: Mapping[str, Any]) -> tuple[str, ...] | None:
+    found = values.get("flag_keys_to_evaluate")
+    if found is None:
+        found = values.get("flag_keys")
+    if not isinstance(found, list):
+        return None
+    return tuple(dict.fromkeys(key for key in found if isinstance(key, str)))

@@ -1,0 +1,114 @@
+"""The shapes in which the versions of /decide and /flags answer.
+
+source: flags.md sections 10 and 19; sdk-wire.md section 4.2
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from fanion.flags.engine.decision import Decision, Evaluation
+from fanion.flags.engine.flag_set import FlagSet
+
+# What belongs to products beside feature flags is switched off; old browser clients read it.
+CONFIGURATION: Mapping[str, Any] = {
+    "config": {"enable_collect_everything": True},
+    "editorParams": {},
+    "toolbarParams": {},
+    "isAuthenticated": False,
+    "supportedCompression": ["gzip", "gzip-js", "lz64"],
+    "analytics": {"endpoint": "/i/v0/e/"},
+    "elementsChainAsString": True,
+    "sessionRecording": False,
+    "capturePerformance": False,
+    "autocapture_opt_out": False,
+    "autocaptureExceptions": False,
+    "surveys": False,
+    "heatmaps": False,
+    "hasFeatureFlags": True,
+    "defaultIdentifiedOnly": True,
+    "siteApps": [],
+}
+
+_encode = msgspec.json.Encoder().encode
+# The same for everybody, so it is encoded once: an object that is left open.
+_CONFIGURATION_BEGUN = _encode(CONFIGURATION)[:-1] + b","
+
+
+def configured(answer: Mapping[str, Any]) -> bytes:
+    """JSON of the configuration and the answer in one object. answer: not empty"""
+    return _CONFIGURATION_BEGUN + _encode(answer)[1:]
+
+
+def plain(answer: Mapping[str, Any]) -> bytes:
+    """JSON of the answer alone."""
+    return _encode(answer)
+
+
+def decide_answer(version: int, flag_set: FlagSet, evaluation: Evaluation) -> dict[str, Any]:
+    """What /decide adds to the configuration. version: 1 to 4"""
+    decisions = evaluation.decisions
+    if version == 1:
+        return {"featureFlags": [key for key, found in decisions.items() if found.enabled]}
+    if version == 2:
+        return {"featureFlags": {k: d.value for k, d in decisions.items() if d.enabled}}
+    if version == 3:
+        return values_and_payloads(evaluation)
+    return records(flag_set, evaluation)
+
+
+def values_and_payloads(evaluation: Evaluation) -> dict[str, Any]:
+    """Every flag's value, and the payloads of those that are on."""
+    decisions = evaluation.decisions
+    values = {key: found.value for key, found in decisions.items()}
+    payloads = {k: found.payload for k, found in decisions.items() if found.payload is not None}
+    return {"featureFlags": values, "featureFlagPayloads": payloads, **_marker(evaluation)}
+
+
+def records(
+    flag_set: FlagSet, evaluation: Evaluation, *, with_value: bool = False
+) -> dict[str, Any]:
+    """One record for each flag. with_value: /flags from v=4 on"""
+    flags = {
+        key: _record(flag_set, key, found, with_value)
+        for key, found in evaluation.decisions.items()
+    }
+    return {"flags": flags, **_marker(evaluation)}
+
+
+def payload_text(payload: Any) -> str | None:
+    """Newer clients expect a payload as JSON text, whatever it was stored as."""
+    if payload is None or isinstance(payload, str):
+        return payload
+    return _encode(payload).decode()
+
+
+def _record(flag_set: FlagSet, key: str, found: Decision, with_value: bool) -> dict[str, Any]:
+    flag = flag_set.flags[key]
+    record: dict[str, Any] = {
+        "key": key,
+        "enabled": found.enabled,
+        "variant": found.variant,
+        "reason": {
+            "code": found.reason.value,
+            "condition_index": found.condition_index,
+            "description": found.description,
+        },
+        "metadata": {
+            "id": flag.id,
+            "version": flag.version,
+            "description": flag.name or None,
+            "payload": payload_text(found.payload),
+            "has_experiment": False,
+        },
+    }
+    if with_value:
+        record["value"] = found.value
+    return record
+
+
+def _marker(evaluation: Evaluation) -> dict[str, bool]:
+    """Clients read the second spelling, api.md names the first."""
+    errors = evaluation.has_errors
+    return {"errorComputingFlags": errors, "errorsWhileComputingFlags": errors}

@@ -1,0 +1,52 @@
+"""Stored flags that the rules of today refuse: they go on working, and an operator may want to
+know of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import select
+
+from fanion.db.engine import Records
+from fanion.db.schema.tables import feature_flags
+from fanion.errors import Invalid
+from fanion.flags.engine.definition import FlagRow, grouped_filters
+from fanion.flags.evaluation.offload import READ_ROWS
+from fanion.flags.storage.rollback import check_conditions
+from fanion.flags.validation.filters import check_filters, check_key
+
+_flag = feature_flags.c
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """why: the first rule that a flag breaks, with the place"""
+
+    project_id: int
+    key: str
+    why: str
+
+
+async def refused_flags(records: Records) -> Sequence[Refused]:
+    """Of every project, without deleted ones."""
+    statement = (
+        select(_flag.project_id, _flag.key, _flag.filters, _flag.rollback_conditions)
+        .where(_flag.deleted.is_(False))
+        .order_by(_flag.project_id, _flag.id)
+    )
+    found: list[Refused] = []
+    async with records.read() as connection:
+        for part in (await connection.execute(statement)).partitions(READ_ROWS):
+            found += [one for one in (_refused(*row) for row in part) if one is not None]
+    return found
+
+
+def _refused(project_id: int, key: str, filters: Any, conditions: Any) -> Refused | None:
+    try:
+        check_key(key)
+        check_filters(grouped_filters(FlagRow(0, key, filters)), creating=False)
+        check_conditions(conditions, None)
+    except Invalid as error:
+        place = f"{error.attr}: " if error.attr else ""
+        return Refused(project_id, key, f"{place}{error.detail}")
+    return None

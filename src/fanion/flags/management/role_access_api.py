@@ -1,0 +1,114 @@
+"""The roles that a flag was given to, over HTTP.
+
+source: api.md, "Feature flag role access"; flags.md section 16
+"""
+
+from datetime import datetime
+from typing import Annotated, ClassVar
+from uuid import UUID
+
+from litestar import Controller, delete, get, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath, RequestBody
+from msgspec import Meta, Struct
+
+from fanion.activity.api import author_of
+from fanion.flags.management.api import Flags
+from fanion.flags.management.role_access_store import RoleAccess, RoleAccessStore
+from fanion.flags.management.schemas import FlagBody, shown
+from fanion.flags.validation.posthog_fields import OF_ROLE_ACCESS
+from fanion.projects.request import ManagementRequest, scoped
+from fanion.projects.roles import Role
+from fanion.rest.ids import ObjectId
+from fanion.rest.pagination import Paged
+
+
+class NewRoleAccess(Struct, kw_only=True, forbid_unknown_fields=True):
+    also_known: ClassVar[frozenset[str]] = OF_ROLE_ACCESS
+
+    role_id: Annotated[UUID, Meta(description="A role of the project's organization.")]
+
+
+class RoleAccessBody(Struct, kw_only=True):
+    id: int
+    feature_flag: FlagBody
+    role: Role
+    role_id: UUID
+    added_at: datetime
+    updated_at: datetime
+
+
+class RoleAccessApi(Controller):
+    """Members of the organization read. Whoever may edit every flag writes, and the flag's
+    creator."""
+
+    path = "/api/projects/{project_id:str}/feature_flags/{flag_id:str}/role_access"
+    tags = ("Feature flags",)
+    opt = scoped("feature_flag")
+
+    @get("/", summary="List the roles that may edit a flag")
+    async def records(
+        self,
+        request: ManagementRequest,
+        flag_id: FromPath[ObjectId],
+        flags: NamedDependency[Flags],
+    ) -> Paged[RoleAccessBody]:
+        """The oldest first."""
+        page, project_id = request.page, request.project.id
+        flag = shown(await flags.get(project_id, flag_id), await flags.access(request))
+        found, count = await _store(flags).page(project_id, flag_id, page.limit, page.offset)
+        return page.of([_body(one, flag) for one in found], count)
+
+    @post("/", summary="Let a role edit a flag")
+    async def create(
+        self,
+        request: ManagementRequest,
+        flag_id: FromPath[ObjectId],
+        data: RequestBody[NewRoleAccess],
+        flags: NamedDependency[Flags],
+    ) -> RoleAccessBody:
+        access = await flags.access(request)
+        flag = await flags.get(request.project.id, flag_id)
+        access.require_share(flag.creator_id)
+        made = await _store(flags).create(author_of(request), flag_id, data.role_id)
+        return _body(made, shown(flag, access))
+
+    @get("/{access_id:str}", summary="Retrieve one such permission")
+    async def record(
+        self,
+        request: ManagementRequest,
+        flag_id: FromPath[ObjectId],
+        access_id: FromPath[ObjectId],
+        flags: NamedDependency[Flags],
+    ) -> RoleAccessBody:
+        project_id = request.project.id
+        flag = shown(await flags.get(project_id, flag_id), await flags.access(request))
+        return _body(await _store(flags).get(project_id, flag_id, access_id), flag)
+
+    @delete("/{access_id:str}", summary="No longer let a role edit a flag")
+    async def remove(
+        self,
+        request: ManagementRequest,
+        flag_id: FromPath[ObjectId],
+        access_id: FromPath[ObjectId],
+        flags: NamedDependency[Flags],
+    ) -> None:
+        access = await flags.access(request)
+        flag = await flags.get(request.project.id, flag_id)
+        access.require_share(flag.creator_id)
+        await _store(flags).remove(author_of(request), flag_id, access_id)
+
+
+def _store(flags: Flags) -> RoleAccessStore:
+    return RoleAccessStore(flags.store.records)
+
+
+def _body(one: RoleAccess, flag: FlagBody) -> RoleAccessBody:
+    return RoleAccessBody(
+        id=one.id,
+        feature_flag=flag,
+        role=one.role,
+        role_id=one.role.id,
+        added_at=one.added_at,
+        updated_at=one.updated_at,
+    )

@@ -1,0 +1,248 @@
+"""The flags that roles were given, and what follows from it for one user."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Connection, Text, cast, delete, func, insert, select
+from sqlalchemy.exc import IntegrityError
+
+from fanion.activity.store import Author
+from fanion.cohorts.store import live_criteria
+from fanion.cohorts.validation import containing
+from fanion.db.engine import Records
+from fanion.db.schema.organizations import flag_role_access, role_memberships, roles
+from fanion.db.schema.tables import feature_flags, memberships, users
+from fanion.errors import Invalid, NotFound, PermissionDenied
+from fanion.flags.engine.definition import Flag, FlagRow, compile_flag
+from fanion.flags.management.permissions import FlagAccess, edits_all
+from fanion.flags.storage.activity import role_change
+from fanion.flags.storage.activity_store import tell
+from fanion.flags.storage.definitions import live_flags
+from fanion.projects.changes import RoleRemoval
+from fanion.projects.model import Level, Principal, Project
+from fanion.projects.organization_access_store import setting_of
+from fanion.projects.roles import AccessLevel, Role
+from fanion.projects.roles_store import load_roles
+from fanion.projects.store import load_projects
+from fanion.properties.filters import InCohort
+
+_access = flag_role_access.c
+_flag = feature_flags.c
+_SHOWN = (_access.id, _access.role_id, _access.added_at, _access.updated_at)
+
+
+@dataclass(frozen=True, slots=True)
+class RoleAccess:
+    """A role may change a flag."""
+
+    id: int
+    role: Role
+    added_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class RoleAccessStore:
+    """project_id is that of the flag; a flag of another project has no records here."""
+
+    records: Records
+
+    async def page(
+        self, project_id: int, flag_id: int, limit: int, offset: int
+    ) -> tuple[Sequence[RoleAccess], int]:
+        """The oldest first, with the number of all of them."""
+        theirs = _of_flag(project_id, flag_id)
+        rows = select(*_SHOWN).where(theirs).order_by(_access.id).limit(limit).offset(offset)
+        async with self.records.read() as connection:
+            count = select(func.count()).select_from(flag_role_access).where(theirs)
+            total = (await connection.execute(count)).scalar_one()
+            found = (await connection.execute(rows)).all()
+            return await connection.run_sync(_with_roles, found), total
+
+    async def get(self, project_id: int, flag_id: int, access_id: int) -> RoleAccess:
+        """raises: NotFound"""
+        async with self.records.read() as connection:
+            return await connection.run_sync(_get, project_id, flag_id, access_id)
+
+    async def create(self, author: Author, flag_id: int, role_id: UUID) -> RoleAccess:
+        """raises: NotFound for the flag; Invalid for a role that there is not, or that has the
+        flag already"""
+        try:
+            async with self.records.write() as connection:
+                return await connection.run_sync(give_flag, author, flag_id, role_id)
+        except IntegrityError:
+            raise Invalid(
+                "This role already has access to this feature flag.", code="unique", attr="role_id"
+            ) from None
+
+    async def remove(self, author: Author, flag_id: int, access_id: int) -> None:
+        """raises: NotFound"""
+        async with self.records.write() as connection:
+            await connection.run_sync(_remove, author, flag_id, access_id)
+
+
+async def access_of(records: Records, principal: Principal, project: Project) -> FlagAccess:
+    """What the caller may do with the project's flags. Administrators cost no read."""
+    user_id = principal.user.id
+    if principal.levels.get(project.organization_id, 0) >= Level.ADMIN:
+        return FlagAccess(user_id)
+    async with records.read() as connection:
+        return await connection.run_sync(_access_of_member, user_id, project)
+
+
+def access_now(connection: Connection, user_id: int, project: Project) -> FlagAccess | None:
+    """What somebody who does not call may do at this moment; None for who is no member any more."""
+    member = memberships.c
+    level = connection.scalar(
+        select(member.level)
+        .join(users, users.c.id == member.user_id)
+        .where(member.organization_id == project.organization_id, member.user_id == user_id)
+        .where(users.c.is_active)
+    )
+    if level is None:
+        return None
+    if level >= Level.ADMIN:
+        return FlagAccess(user_id)
+    return _access_of_member(connection, user_id, project)
+
+
+def guard_audience(connection: Connection, author: Author, cohort_id: int) -> None:
+    """Call it when the project's flag version has moved: no other one changes its flags.
+
+    raises: PermissionDenied when a flag uses the cohort, itself or within others, that the author
+            may not edit
+    """
+    assert author.user_id is not None  # the server itself changes no cohorts
+    access = access_now(connection, author.user_id, author.project)
+    if access is None:
+        raise PermissionDenied("You don't have access to the project.")
+    if access.edits_all:
+        return
+    using = _flags_using(connection, author.project.id, cohort_id)
+    access.require_audience((flag.id, flag.key, creator_id) for flag, creator_id in using)
+
+
+def active_flags_using(connection: Connection, project_id: int, cohort_id: int) -> list[str]:
+    """Keys of those that ask for the cohort, itself or within others. Call it when the project's
+    flag version has moved."""
+    using = _flags_using(connection, project_id, cohort_id)
+    return [flag.key for flag, _ in using if flag.active]
+
+
+def _flags_using(
+    connection: Connection, project_id: int, cohort_id: int
+) -> list[tuple[Flag, int | None]]:
+    """With the creator of each, the oldest first."""
+    asking = cast(_flag.filters, Text).like('%cohort"%')
+    rows = connection.execute(live_flags(project_id).add_columns(_flag.created_by_id).where(asking))
+    used = containing(cohort_id, live_criteria(connection, project_id))
+    flags = [(compile_flag(FlagRow(*row[:-1])), row.created_by_id) for row in rows]
+    return [(flag, creator_id) for flag, creator_id in flags if used & _cohorts_asked(flag)]
+
+
+def _cohorts_asked(flag: Flag) -> set[int]:
+    leaves = () if flag.rules is None else flag.rules.leaves()
+    return {leaf.cohort_id for leaf in leaves if isinstance(leaf, InCohort)}
+
+
+def _access_of_member(connection: Connection, user_id: int, project: Project) -> FlagAccess:
+    setting = setting_of(connection, project.organization_id)
+    if setting is None or setting is AccessLevel.EDIT:
+        return FlagAccess(user_id)
+    theirs = role_memberships.c.user_id == user_id
+    levels = connection.scalars(
+        select(roles.c.feature_flags_access_level)
+        .join(role_memberships, role_memberships.c.role_id == roles.c.id)
+        .where(theirs, roles.c.organization_id == project.organization_id)
+    )
+    role_levels = [AccessLevel(level) for level in levels]
+    if edits_all(is_admin=False, setting=setting, role_levels=role_levels):
+        return FlagAccess(user_id)
+    given = connection.scalars(
+        select(_access.flag_id)
+        .join(role_memberships, role_memberships.c.role_id == _access.role_id)
+        .where(theirs, _access.project_id == project.id)
+    )
+    return FlagAccess(user_id, edits_all=False, given=frozenset(given))
+
+
+def _of_flag(project_id: int, flag_id: int) -> ColumnElement[bool]:
+    return (_access.project_id == project_id) & (_access.flag_id == flag_id)
+
+
+def _with_roles(connection: Connection, rows: Sequence[Any]) -> list[RoleAccess]:
+    found = load_roles(connection, [row.role_id for row in rows])
+    return [RoleAccess(row.id, found[row.role_id], row.added_at, row.updated_at) for row in rows]
+
+
+def _get(connection: Connection, project_id: int, flag_id: int, access_id: int) -> RoleAccess:
+    statement = select(*_SHOWN).where(_of_flag(project_id, flag_id), _access.id == access_id)
+    rows = connection.execute(statement).all()
+    if not rows:
+        raise NotFound
+    return _with_roles(connection, rows)[0]
+
+
+def give_flag(connection: Connection, author: Author, flag_id: int, role_id: UUID) -> RoleAccess:
+    """As RoleAccessStore.create, in the caller's transaction."""
+    key = _lock_flag(connection, author.project.id, flag_id)
+    role = connection.scalar(
+        select(roles.c.id)
+        .where(roles.c.id == role_id, roles.c.organization_id == author.project.organization_id)
+        .with_for_update()
+    )
+    if role is None:
+        raise Invalid(
+            f'Invalid pk "{role_id}" - object does not exist.',
+            code="does_not_exist",
+            attr="role_id",
+        )
+    statement = insert(flag_role_access).values(
+        project_id=author.project.id,
+        flag_id=flag_id,
+        role_id=role_id,
+        added_at=author.now,
+        updated_at=author.now,
+    )
+    access_id = connection.execute(statement.returning(_access.id)).scalar_one()
+    made = _get(connection, author.project.id, flag_id, access_id)
+    tell(connection, author, flag_id, key, [role_change(None, _told(made.role))])
+    return made
+
+
+def _remove(connection: Connection, author: Author, flag_id: int, access_id: int) -> None:
+    key = _lock_flag(connection, author.project.id, flag_id)
+    gone = _get(connection, author.project.id, flag_id, access_id)
+    connection.execute(delete(flag_role_access).where(_access.id == access_id))
+    tell(connection, author, flag_id, key, [role_change(_told(gone.role), None)])
+
+
+def take_back_flags(connection: Connection, removal: RoleRemoval) -> None:
+    """Of a role that is about to be removed; each flag's activity tells of it."""
+    rows = connection.execute(
+        select(_access.project_id, _access.flag_id, _access.id)
+        .where(_access.role_id == removal.role_id)
+        .order_by(_access.flag_id)
+    ).all()
+    known = load_projects(connection, list({row.project_id for row in rows})) if rows else {}
+    for row in rows:
+        author = Author(project=known[row.project_id], user_id=removal.user_id, now=removal.now)
+        _remove(connection, author, row.flag_id, row.id)
+
+
+def _lock_flag(connection: Connection, project_id: int, flag_id: int) -> str:
+    """Its key. raises: NotFound"""
+    flag = feature_flags.c
+    key: str | None = connection.scalar(
+        select(flag.key).where(flag.project_id == project_id, flag.id == flag_id).with_for_update()
+    )
+    if key is None:
+        raise NotFound
+    return key
+
+
+def _told(role: Role) -> Mapping[str, Any]:
+    return {"id": str(role.id), "name": role.name}

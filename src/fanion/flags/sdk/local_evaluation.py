@@ -1,0 +1,171 @@
+"""What SDKs are sent so that they can evaluate flags themselves.
+
+An SDK asks the service for every flag that it cannot decide. So whatever it would decide
+differently is kept from it: cohorts that are answered from stored members, and cohorts without
+criteria, which SDKs take for everybody.
+
+source: flags.md section 15; sdk-wire.md, definitions for local evaluation
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from fanion.flags.engine.conditions import Cohorts
+from fanion.flags.engine.flag_set import FlagSet
+from fanion.properties.filters import Group, InCohort, Leaf, Node, Property, leaves, parse_leaf
+
+Json = Mapping[str, Any]
+
+
+def local_filters(flag_set: FlagSet, filters: Json, *, with_cohorts: bool) -> Json:
+    """A flag's filters as SDKs can use them; as stored when nothing needs to be changed.
+
+    with_cohorts: the SDK is sent the cohorts as well; otherwise a condition on one is written
+                  out as plain groups where that is possible
+    """
+    groups = filters.get("groups")
+    if not isinstance(groups, list) or not all(isinstance(group, dict) for group in groups):
+        return filters
+    if not with_cohorts:
+        groups = _expanded(groups, flag_set.cohorts)
+    groups = [_with_chains(group, flag_set) for group in groups]
+    return filters if groups == filters["groups"] else {**filters, "groups": groups}
+
+
+def local_cohorts(flag_set: FlagSet, filters: Iterable[Json]) -> dict[str, Json]:
+    """Cohort id → criteria, for each dynamic cohort that the flags use, nested ones included."""
+    sent: dict[str, Json] = {}
+    waiting = [cohort_id for each in filters for cohort_id in _cohort_ids(each)]
+    while waiting:
+        cohort_id = waiting.pop()
+        tree = _sendable(flag_set.cohorts, cohort_id)
+        if tree is None or str(cohort_id) in sent:
+            continue
+        sent[str(cohort_id)] = _node_json(tree)
+        waiting.extend(leaf.cohort_id for leaf in leaves(tree) if isinstance(leaf, InCohort))
+    return sent
+
+
+def _cohort_ids(filters: Json) -> list[int]:
+    groups = filters.get("groups")
+    listed = groups if isinstance(groups, list) else []
+    found = (_cohort_leaf(leaf) for group in listed for leaf in _properties(group))
+    return [leaf.cohort_id for leaf in found if leaf is not None]
+
+
+def _sendable(cohorts: Cohorts, cohort_id: int) -> Group | None:
+    definition = cohorts.existing(cohort_id)
+    if definition is None or definition.tree is None or cohorts.is_stored(definition):
+        return None
+    tree = definition.tree
+    known = all(isinstance(leaf, Property | InCohort) for leaf in leaves(tree))
+    return tree if known and not _has_empty_group(tree) else None
+
+
+def _has_empty_group(node: Node) -> bool:
+    if not isinstance(node, Group):
+        return False
+    return not node.children or any(map(_has_empty_group, node.children))
+
+
+def _expanded(groups: Sequence[dict[str, Any]], cohorts: Cohorts) -> list[dict[str, Any]]:
+    """Write out the flag's only condition on a cohort, after the groups that have none.
+
+    The groups that take its place share the percentage of the flag's last group, which must be
+    the one that the condition had.
+    """
+    asking = [group for group in groups if any(map(_cohort_leaf, _properties(group)))]
+    if len(asking) != 1 or any(group.get("variant") for group in groups):
+        return list(groups)
+    percentage = groups[-1].get("rollout_percentage")
+    leaf = _cohort_leaf(_properties(asking[0])[0])
+    alone = len(_properties(asking[0])) == 1 and leaf is not None and not leaf.negation
+    if not alone or leaf is None or asking[0].get("rollout_percentage") != percentage:
+        return list(groups)
+    tree = _sendable(cohorts, leaf.cohort_id)
+    alternatives = None if tree is None else _alternatives(tree)
+    if alternatives is None:
+        return list(groups)
+    written = [
+        {"properties": [_leaf_json(each) for each in one], "rollout_percentage": percentage}
+        for one in alternatives
+    ]
+    return [*(group for group in groups if group is not asking[0]), *written]
+
+
+def _alternatives(tree: Group) -> list[tuple[Property, ...]] | None:
+    """The criteria as an OR of ANDs of plain properties; None when they are more than that."""
+    top = _unwrapped(tree)
+    if isinstance(top, Group) and top.type == "OR":
+        branches = [_conjunction(_unwrapped(child)) for child in top.children]
+    else:
+        branches = [_conjunction(top)]
+    complete = [branch for branch in branches if branch is not None]
+    return complete if len(complete) == len(branches) else None
+
+
+def _conjunction(node: Node) -> tuple[Property, ...] | None:
+    if isinstance(node, Group) and node.type == "OR":
+        return None
+    children = node.children if isinstance(node, Group) else (node,)
+    plain = tuple(c for c in children if isinstance(c, Property) and not c.negation)
+    return plain if len(plain) == len(children) else None
+
+
+def _unwrapped(node: Node) -> Node:
+    while isinstance(node, Group) and len(node.children) == 1:
+        node = node.children[0]
+    return node
+
+
+def _with_chains(group: dict[str, Any], flag_set: FlagSet) -> dict[str, Any]:
+    """Name the flags in conditions by their keys, with the order in which to decide them."""
+    properties = _properties(group)
+    if not any(leaf.get("type") == "flag" for leaf in properties):
+        return group
+    return {**group, "properties": [_with_chain(leaf, flag_set) for leaf in properties]}
+
+
+def _with_chain(leaf: dict[str, Any], flag_set: FlagSet) -> dict[str, Any]:
+    flag = flag_set.find(str(leaf.get("key"))) if leaf.get("type") == "flag" else None
+    if flag is None:
+        return leaf
+    entry = flag_set.by_key.get(flag.key)
+    before = () if entry is None else entry.depends_on
+    # An empty chain tells SDKs that there is no order.
+    chain = [] if flag.key in flag_set.broken else [*before, flag.key]
+    return {**leaf, "key": flag.key, "dependency_chain": chain}
+
+
+def _properties(group: Any) -> list[dict[str, Any]]:
+    found = group.get("properties") if isinstance(group, dict) else None
+    return [leaf for leaf in found if isinstance(leaf, dict)] if isinstance(found, list) else []
+
+
+def _cohort_leaf(raw: dict[str, Any]) -> InCohort | None:
+    try:
+        leaf = parse_leaf(raw)
+    except ValueError:
+        return None
+    return leaf if isinstance(leaf, InCohort) else None
+
+
+def _node_json(node: Node) -> Json:
+    if isinstance(node, Group):
+        return {"type": node.type, "values": [_node_json(child) for child in node.children]}
+    return _leaf_json(node)
+
+
+def _leaf_json(leaf: Leaf) -> Json:
+    """Only the keys that say something; a property of no type is one of the person."""
+    if isinstance(leaf, InCohort):
+        found: dict[str, Any] = {"key": "id", "type": "cohort", "value": leaf.cohort_id}
+    elif isinstance(leaf, Property):
+        value = list(leaf.value) if isinstance(leaf.value, tuple) else leaf.value
+        kind = "person" if leaf.type == "event" else leaf.type
+        found = {"key": leaf.key, "type": kind, "value": value, "operator": leaf.operator}
+    else:
+        raise TypeError("only properties and cohorts are sent")
+    if leaf.negation:
+        found["negation"] = True
+    return {key: value for key, value in found.items() if value is not None}

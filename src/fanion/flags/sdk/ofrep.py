@@ -1,0 +1,166 @@
+"""The OpenFeature Remote Evaluation Protocol: requests read, answers shaped.
+
+source: OFREP OpenAPI 0.3.0; sdk-wire.md section 10
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+from fanion.flags.engine.decision import Decision, Evaluation, Reason
+from fanion.flags.engine.definition import Condition, Flag
+from fanion.flags.engine.flag_set import FlagSet
+from fanion.flags.engine.subject import Subject
+from fanion.flags.evaluation.request import FlagRequest, text
+from fanion.flags.evaluation.responses import payload_text
+
+TARGETING_KEY = "targetingKey"
+_GROUPS = "groups"
+_GROUP_PROPERTIES = ("group_properties", "groupProperties")
+# The protocol wants a variant's name with every value.
+ON, OFF = "on", "off"
+
+
+class ErrorCode(StrEnum):
+    FLAG_NOT_FOUND = "FLAG_NOT_FOUND"
+    PARSE_ERROR = "PARSE_ERROR"
+    TARGETING_KEY_MISSING = "TARGETING_KEY_MISSING"
+    INVALID_CONTEXT = "INVALID_CONTEXT"
+    GENERAL = "GENERAL"
+
+
+_TYPES = {400: "validation_error", 404: "invalid_request", 500: "server_error"}
+
+
+class OfrepError(Exception):
+    """The client is told so, in the words of the protocol beside the common ones."""
+
+    def __init__(self, status: int, code: ErrorCode, details: str) -> None:
+        self.status = status
+        self.code = code
+        self.details = details
+        super().__init__(details)
+
+    def body(self, key: str | None) -> dict[str, str | None]:
+        """key: of the flag that was asked for"""
+        common = {
+            "type": _TYPES[self.status],
+            "code": self.code.value.lower(),
+            "detail": self.details,
+            "attr": None,
+        }
+        return {**common, **failure(self.code, self.details, key)}
+
+
+def failure(code: ErrorCode, details: str, key: str | None = None) -> dict[str, str]:
+    named = {} if key is None else {"key": key}
+    return {**named, "errorCode": code.value, "errorDetails": details}
+
+
+def read_context(body: object, keys: tuple[str, ...] | None) -> FlagRequest:
+    """targetingKey → distinct id; groups and their properties as in /decide; every other
+    attribute is a person property.
+
+    raises: OfrepError
+    """
+    if not isinstance(body, dict):
+        raise OfrepError(400, ErrorCode.PARSE_ERROR, "The body must be a JSON object.")
+    context = body.get("context")
+    context = {} if context is None else context
+    if not isinstance(context, dict):
+        raise OfrepError(400, ErrorCode.INVALID_CONTEXT, "The context must be an object.")
+    identity = context.get(TARGETING_KEY)
+    if identity is None or identity == "" or isinstance(identity, dict | list):
+        raise OfrepError(400, ErrorCode.TARGETING_KEY_MISSING, "The context has no targetingKey.")
+    group_properties: dict[str, Any] = {}
+    for name in _GROUP_PROPERTIES:
+        group_properties |= _object(context, name)
+    special = {TARGETING_KEY, _GROUPS, *_GROUP_PROPERTIES}
+    return FlagRequest(
+        Subject(
+            text(identity),
+            sent={name: value for name, value in context.items() if name not in special},
+            groups={k: text(v) for k, v in _object(context, _GROUPS).items() if v is not None},
+            group_properties={k: v for k, v in group_properties.items() if isinstance(v, dict)},
+        ),
+        keys=keys,
+    )
+
+
+def single_answer(flag_set: FlagSet, evaluation: Evaluation, key: str) -> dict[str, Any]:
+    """raises: OfrepError"""
+    decision = evaluation.decisions.get(key)
+    if decision is not None:
+        return success(flag_set.flags[key], decision)
+    if key in evaluation.failed:
+        raise OfrepError(500, ErrorCode.GENERAL, "The flag cannot be computed now.")
+    raise OfrepError(404, ErrorCode.FLAG_NOT_FOUND, f"There is no flag {key}.")
+
+
+def bulk_answer(flag_set: FlagSet, evaluation: Evaluation) -> dict[str, Any]:
+    """Every flag, those that cannot be computed as failures of their own."""
+    flags = [success(flag_set.flags[key], found) for key, found in evaluation.decisions.items()]
+    failed = [
+        failure(ErrorCode.GENERAL, "The flag cannot be computed now.", key)
+        for key in sorted(evaluation.failed)
+    ]
+    return {"flags": [*flags, *failed]}
+
+
+def success(flag: Flag, decision: Decision) -> dict[str, Any]:
+    """A multivariate flag that is off has no value: the application's default counts."""
+    answer: dict[str, Any] = {
+        "key": flag.key,
+        "reason": reason(flag, decision),
+        "variant": decision.variant or (ON if decision.enabled else OFF),
+        "metadata": _metadata(flag, decision),
+    }
+    multivariate = flag.rules is not None and bool(flag.rules.variants)
+    if decision.enabled or not multivariate:
+        answer["value"] = decision.value
+    return answer
+
+
+def reason(flag: Flag, decision: Decision) -> str:
+    """The nearest word of OpenFeature."""
+    match decision.reason:
+        case Reason.DISABLED:
+            return "DISABLED"
+        case Reason.HOLDOUT_CONDITION_VALUE:
+            return "SPLIT"
+        case Reason.SUPER_CONDITION_VALUE:
+            return "TARGETING_MATCH"
+        case Reason.CONDITION_MATCH if flag.rules is not None:
+            condition = flag.rules.conditions[decision.condition_index or 0]
+            return _match_reason(condition, splits=decision.variant is not None)
+    return "DEFAULT"
+
+
+def _match_reason(condition: Condition, *, splits: bool) -> str:
+    share = condition.rollout_percentage
+    if (share is not None and share < 100) or (splits and condition.variant is None):
+        return "SPLIT"
+    return "TARGETING_MATCH" if condition.leaves else "STATIC"
+
+
+def _metadata(flag: Flag, decision: Decision) -> dict[str, Any]:
+    """Only booleans, texts and numbers, as the protocol wants it."""
+    found: dict[str, Any] = {
+        "id": flag.id,
+        "version": flag.version,
+        "reason": decision.reason.value,
+    }
+    if decision.condition_index is not None:
+        found["conditionIndex"] = decision.condition_index
+    if decision.payload is not None:
+        found["payload"] = payload_text(decision.payload)
+    return found
+
+
+def _object(context: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = context.get(name)
+    if found is None:
+        return {}
+    if not isinstance(found, dict):
+        raise OfrepError(400, ErrorCode.INVALID_CONTEXT, f"{name} must be an object.")
+    return found

@@ -1,0 +1,122 @@
+"""POST /ofrep/v1/evaluate/flags and /ofrep/v1/evaluate/flags/{key}: flags for OpenFeature.
+
+A provider is configured with the project's public key, as Bearer token or X-API-Key.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
+from urllib.parse import unquote
+
+import msgspec
+from msgspec.structs import replace
+
+from fanion.errors import AppError, InvalidPayload, NoData
+from fanion.flags.engine.decision import Evaluation
+from fanion.flags.evaluation.cache import Built
+from fanion.flags.evaluation.offload import ANSWERED_ON_LOOP_MAX, beside
+from fanion.flags.evaluation.request import FlagRequest, NoApiKey
+from fanion.flags.evaluation.service import Evaluator
+from fanion.flags.sdk.ofrep import ErrorCode, OfrepError, bulk_answer, read_context, single_answer
+from fanion.flags.sdk.payload import Document, etagged
+from fanion.projects.auth.keys import bearer_key
+from fanion.projects.cache import Projects
+from fanion.projects.model import Project
+from fanion.wire.decoding import decode_body, decode_small, loads
+from fanion.wire.endpoint import Request, Response, is_known_version, json_response
+from fanion.wire.incremental_json import DECODED_BYTES_MAX, load
+from fanion.wire.offload import Decoding
+
+PREFIX = "/ofrep/v1/evaluate/flags"
+
+T = TypeVar("T")
+
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True, slots=True)
+class Ofrep:
+    projects: Projects
+    evaluator: Evaluator
+    body_bytes_max: int
+    decoding: Decoding = field(default_factory=Decoding)
+
+    async def single(self, request: Request) -> Response:
+        """What server providers ask at every read."""
+        key = unquote(request.path.rstrip("/").removeprefix(PREFIX + "/"))
+        try:
+            built, evaluation = await self._evaluated(request, (key,))
+            return json_response(single_answer(built.flag_set, evaluation, key))
+        except OfrepError as error:
+            return json_response(error.body(key), error.status)
+        except AppError as error:
+            return _told(error, key)
+
+    async def bulk(self, request: Request) -> Response:
+        """What client providers ask at the start, when the context changes, and now and then."""
+        try:
+            built, evaluation = await self._evaluated(request, None)
+        except OfrepError as error:
+            return json_response(error.body(None), error.status)
+        except AppError as error:
+            return _told(error, None)
+
+        def body() -> Document:
+            return etagged(_encode(bulk_answer(built.flag_set, evaluation)))
+
+        found = await beside(len(evaluation.decisions), ANSWERED_ON_LOOP_MAX, body)
+        etag = (("etag", found.etag),)
+        if is_known_version(request.headers.get("if-none-match"), found.etag):
+            return Response(304, b"", etag)
+        return Response(200, found.body, etag)
+
+    async def _project(self, request: Request) -> Project:
+        """raises: NoApiKey, InvalidApiKey, Unavailable"""
+        headers = request.headers
+        token = bearer_key(headers.get("authorization")) or headers.get("x-api-key")
+        if not token:
+            raise NoApiKey
+        return await self.projects.by_token(token, request)
+
+    async def _evaluated(
+        self, request: Request, keys: tuple[str, ...] | None
+    ) -> tuple[Built, Evaluation]:
+        """raises: OfrepError, errors of the key"""
+        project = await self._project(request)
+        form = _told_apart(partial(self._decode, decode_small, request))
+        if form is not None:
+            asked = read_context(_told_apart(partial(loads, form.json)), keys)
+            return await self.evaluator.answer(project.id, asked, with_inactive=True)
+        async with self.decoding.room(len(request.body), self.body_bytes_max) as room:
+            await room.grow(DECODED_BYTES_MAX)
+            asked = await room.run(partial(self._read_large, request, keys))
+            return await self.evaluator.answer(project.id, asked, with_inactive=True)
+
+    def _read_large(self, request: Request, keys: tuple[str, ...] | None) -> FlagRequest:
+        form = _told_apart(partial(self._decode, decode_body, request))
+        return replace(read_context(_told_apart(partial(load, form.json)), keys), is_large=True)
+
+    def _decode(self, decode: Callable[..., T], request: Request) -> T:
+        encoding = request.headers.get("content-encoding") or ""
+        return decode(request.body, "application/json", encoding, None, self.body_bytes_max)
+
+
+def _told_apart(read: Callable[[], T]) -> T:
+    """raises: OfrepError"""
+    try:
+        return read()
+    except (InvalidPayload, NoData) as error:
+        raise OfrepError(400, ErrorCode.PARSE_ERROR, error.detail) from None
+
+
+def _told(error: AppError, key: str | None) -> Response:
+    """Errors that the protocol leaves to the service: ours, with what providers read beside."""
+    named = {} if key is None else {"key": key}
+    body = {
+        **error.told(),
+        **named,
+        "errorCode": ErrorCode.GENERAL.value,
+        "errorDetails": error.detail,
+    }
+    return Response(error.status, _encode(body), error.headers())

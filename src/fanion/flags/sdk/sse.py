@@ -1,0 +1,196 @@
+"""Telling many listeners that a project's flags have changed.
+
+A listener is one coroutine that sleeps. It is sent the latest version and nothing before it,
+so that a slow one has nothing to catch up with and nothing queues.
+"""
+
+import asyncio
+import itertools
+from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable, Iterable
+from contextlib import suppress
+from typing import Any, Never, TypeVar
+
+import msgspec
+import structlog
+
+from fanion.db.engine import RecordsUnavailable
+from fanion.errors import Unavailable
+from fanion.flags.evaluation.cache import FlagSets
+from fanion.flags.evaluation.compiled import Built
+
+K = TypeVar("K", bound=Hashable)
+
+# Proxies cut connections that are silent for 60 s, some for 30.
+HEARTBEAT_S = 10.0
+# Listeners are woken a part at a time: 10,000 at once would hold every request up for 0.3 s.
+HEARTBEAT_SLICES = 60
+WAKE_MAX = 200
+WAKE_PAUSE_S = 0.005
+
+# How often it is asked whether the keys of listeners still open what they listen to. What is
+# known of a key may be two seconds old itself.
+GRANTS_S = 3.0
+# Asked about together, before others have their turn: 5 ms.
+GRANTS_TOGETHER = 200
+
+HEARTBEAT = b":\n\n"
+
+
+class _Listener:
+    """is_beat: it is time for a sign of life, changed or not; is_over: it may listen no longer"""
+
+    __slots__ = ("is_beat", "is_over", "woken")
+
+    def __init__(self) -> None:
+        self.woken = asyncio.Event()
+        self.is_beat = self.is_over = False
+
+    async def wait(self) -> None:
+        await self.woken.wait()
+        self.woken.clear()
+
+
+class Broadcaster:
+    """One for all projects."""
+
+    def __init__(
+        self, flag_sets: FlagSets, listeners_max: int, heartbeat_s: float = HEARTBEAT_S
+    ) -> None:
+        self._flag_sets = flag_sets
+        self._listeners_max = listeners_max
+        self._heartbeat_s = heartbeat_s
+        self._listeners: dict[int, set[_Listener]] = {}
+        self._granted: dict[Hashable, set[_Listener]] = {}
+        self._asked_for_grants = asyncio.Event()
+        self._count = 0
+        self._is_closed = False
+        self._waking: set[asyncio.Task[None]] = set()
+        flag_sets.listen(self._changed)
+
+    @property
+    def listeners(self) -> int:
+        return self._count
+
+    def messages(self, project_id: int, grant: Hashable = None) -> AsyncGenerator[bytes]:
+        """The present version at once, then one message for each change, and comments that
+        keep the connection open.
+
+        grant:  what `follow_grants` asks about; None for a listener whose right does not end
+        raises: Unavailable when there are too many listeners
+        """
+        if self._is_closed or self._count >= self._listeners_max:
+            raise Unavailable("Too many connections listen for changes.")
+        return self._messages(project_id, grant)
+
+    async def beat(self) -> Never:
+        """Let every listener send a sign of life once a round, until cancelled."""
+        while True:
+            waiting = [*itertools.chain.from_iterable(self._listeners.values())]
+            size = max(1, -(-len(waiting) // HEARTBEAT_SLICES))
+            for start in range(0, HEARTBEAT_SLICES * size, size):
+                _wake(waiting[start : start + size], is_beat=True)
+                await asyncio.sleep(self._heartbeat_s / HEARTBEAT_SLICES)
+
+    async def follow_grants(self, holds: Callable[[Any], Awaitable[bool]]) -> Never:
+        """Run for ever: end listeners whose grants hold no longer.
+
+        holds: may raise RecordsUnavailable, after which listeners stay
+        """
+        while True:
+            self._asked_for_grants.clear()
+            await self._end_revoked(holds)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(GRANTS_S):
+                    await self._asked_for_grants.wait()
+
+    def ask_for_grants(self) -> None:
+        """Some may hold no longer: ask about them now."""
+        self._asked_for_grants.set()
+
+    async def _end_revoked(self, holds: Callable[[Any], Awaitable[bool]]) -> None:
+        grants = list(self._granted)
+        for start in range(0, len(grants), GRANTS_TOGETHER):
+            some = grants[start : start + GRANTS_TOGETHER]
+            try:
+                held = await asyncio.gather(*map(holds, some))
+            except RecordsUnavailable as error:
+                structlog.get_logger().warning("stream_keys_not_checked", reason=str(error))
+                return
+            for grant, is_held in zip(some, held, strict=True):
+                if not is_held:
+                    self._end(grant)
+            await asyncio.sleep(0)
+
+    def _end(self, grant: Hashable) -> None:
+        listeners = self._granted.get(grant, ())
+        for listener in listeners:
+            listener.is_over = True
+        _wake(listeners)
+
+    def close(self) -> None:
+        """End all listeners."""
+        self._is_closed = True
+        _wake(itertools.chain.from_iterable(self._listeners.values()))
+
+    async def _messages(self, project_id: int, grant: Hashable) -> AsyncGenerator[bytes]:
+        listener = _Listener()
+        _add(self._listeners, project_id, listener)
+        if grant is not None:
+            _add(self._granted, grant, listener)
+        self._count += 1
+        sent = -1
+        try:
+            while not (self._is_closed or listener.is_over):
+                version = await self._version(project_id, sent)
+                if version != sent:
+                    yield message(version)
+                elif listener.is_beat:
+                    yield HEARTBEAT
+                sent, listener.is_beat = version, False
+                await listener.wait()
+        finally:
+            self._count -= 1
+            _remove(self._listeners, project_id, listener)
+            if grant is not None:
+                _remove(self._granted, grant, listener)
+
+    async def _version(self, project_id: int, known: int) -> int:
+        try:
+            return (await self._flag_sets.built(project_id)).definitions.version
+        except RecordsUnavailable:
+            return known
+
+    def _changed(self, project_id: int, _: Built) -> None:
+        listeners = self._listeners.get(project_id)
+        if listeners:
+            task = asyncio.create_task(_wake_slowly(list(listeners)))
+            self._waking.add(task)
+            task.add_done_callback(self._waking.discard)
+
+
+def _add(listeners: dict[K, set[_Listener]], key: K, listener: _Listener) -> None:
+    listeners.setdefault(key, set()).add(listener)
+
+
+def _remove(listeners: dict[K, set[_Listener]], key: K, listener: _Listener) -> None:
+    theirs = listeners[key]
+    theirs.discard(listener)
+    if not theirs:
+        del listeners[key]
+
+
+def message(version: int) -> bytes:
+    data = msgspec.json.encode({"type": "definitions", "version": version}).decode()
+    return f"id: {version}\nevent: definitions\ndata: {data}\n\n".encode()
+
+
+def _wake(listeners: Iterable[_Listener], *, is_beat: bool = False) -> None:
+    for listener in listeners:
+        listener.is_beat = listener.is_beat or is_beat
+        listener.woken.set()
+
+
+async def _wake_slowly(listeners: list[_Listener]) -> None:
+    for start in range(0, len(listeners), WAKE_MAX):
+        _wake(listeners[start : start + WAKE_MAX])
+        await asyncio.sleep(WAKE_PAUSE_S)

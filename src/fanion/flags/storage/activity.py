@@ -1,0 +1,53 @@
+"""What the activity tells of a flag.
+
+source: flags.md section 14
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from fanion.activity.diff import Action, Change, changes
+
+SCOPE = "FeatureFlag"
+
+# The stored fields whose changes are told, in this order. Left out is what nobody sets by
+# hand, and who made the flag when.
+TOLD = (
+    "key",
+    "name",
+    "filters",
+    "deleted",
+    "active",
+    "rollback_conditions",
+    "performed_rollback",
+    "ensure_experience_continuity",
+    "tags",
+    "analytics_dashboards",
+    "has_enriched_analytics",
+    "bucketing_identifier",
+    "evaluation_runtime",
+    "evaluation_contexts",
+)
+
+
+def told_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Change]:
+    """before, after: stored values by column"""
+    return changes(SCOPE, before, after, TOLD)
+
+
+def role_change(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> Change:
+    """A role was given the flag, or lost it. before, after: the role, None where it has none"""
+    return _beside("role_access", before, after)
+
+
+def scheduled_change(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> Change:
+    """A change was scheduled, or taken back. before, after: the change, None where there is none"""
+    return _beside("scheduled_change", before, after)
+
+
+def _beside(
+    field: str, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None
+) -> Change:
+    """Of something that belongs to the flag and is no field of it."""
+    action: Action = "created" if before is None else "deleted"
+    return Change(type=SCOPE, action=action, field=field, before=before, after=after)

@@ -1,0 +1,81 @@
+"""Refuses changes of flags after which they, or others, could not be computed; tells what changes
+of cohorts do to them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Connection, Text, cast, select
+
+from fanion.db.schema.tables import feature_flags
+from fanion.errors import Invalid
+from fanion.flags.engine.conditions import compile_cohort
+from fanion.flags.engine.definition import FlagRow, Rules, compile_flag, parse_rules
+from fanion.flags.engine.dependencies import left_behind, problem_of, without_answer
+from fanion.flags.storage.definitions import cohort_rows, live_flags, read_definitions
+from fanion.flags.validation.filters import not_computable
+from fanion.properties.filters import FlagIs, InCohort
+
+_flag = feature_flags.c
+
+
+def require_computable(
+    connection: Connection, row: Mapping[str, Any], changed: Mapping[str, Any], former_key: str
+) -> None:
+    """Call it when the change is written and the project's flag version has moved: then nobody
+    else changes the flags of this project at the same time.
+
+    row:     the flag as it is now, by column
+    changed: the columns that were set
+    raises:  Invalid
+    """
+    if not row["deleted"] and _is_decided_anew(changed):
+        _require_own(connection, row)
+    if changed.get("deleted") or row["key"] != former_key:
+        _require_others(connection, row, former_key)
+
+
+def flags_without_answer(connection: Connection, project_id: int) -> Mapping[str, str]:
+    """Key → why, of the active flags that cannot be computed for the sake of a cohort."""
+    asking = (_flag.active, cast(_flag.filters, Text).like('%cohort"%'))
+    rows = connection.execute(live_flags(project_id).where(*asking))
+    flags = [compile_flag(FlagRow(*row)) for row in rows]
+    if not flags:
+        return {}
+    return without_answer(flags, map(compile_cohort, cohort_rows(connection, project_id)))
+
+
+def _is_decided_anew(changed: Mapping[str, Any]) -> bool:
+    """What cannot be computed any more may still be switched off and deleted."""
+    return "filters" in changed or changed.get("active") is True or changed.get("deleted") is False
+
+
+def _require_own(connection: Connection, row: Mapping[str, Any]) -> None:
+    try:
+        rules = parse_rules(row["filters"])
+    except ValueError as error:
+        raise not_computable(str(error)) from None
+    if _depends(rules):
+        problem = problem_of(row["id"], read_definitions(connection, row["project_id"]))
+        if problem is not None:
+            raise not_computable(problem)
+
+
+def _depends(rules: Rules) -> bool:
+    return any(isinstance(leaf, FlagIs | InCohort) for leaf in rules.leaves())
+
+
+def _require_others(connection: Connection, row: Mapping[str, Any], former_key: str) -> None:
+    project_id = row["project_id"]
+    # Spares reading everything where no flag names another.
+    naming = select(_flag.id).where(
+        _flag.project_id == project_id,
+        _flag.id != row["id"],
+        _flag.deleted.is_(False),
+        cast(_flag.filters, Text).like('%"flag"%'),
+    )
+    if connection.execute(naming.limit(1)).first() is None:
+        return
+    others = left_behind(row["id"], former_key, read_definitions(connection, project_id))
+    if others:
+        what = "delete this feature flag" if row["deleted"] else "change the key of this flag"
+        raise Invalid(f"Cannot {what} because other flags depend on it: {', '.join(others)}.")

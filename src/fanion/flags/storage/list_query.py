@@ -1,0 +1,178 @@
+"""What a list of flags may be asked for.
+
+source: flags.md section 13
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Literal, get_args
+
+import msgspec
+
+from fanion.errors import Invalid
+from fanion.flags.engine.definition import ANYWHERE, EvaluationRuntime
+from fanion.rest.validation import INTEGER_CHARS_MAX
+
+Kind = Literal["boolean", "multivariant", "experiment"]
+
+STALE = "STALE"
+STALE_AFTER = timedelta(days=30)
+_ACTIVE = ("true", "false", STALE)
+_KINDS: tuple[Kind, ...] = ("boolean", "multivariant", "experiment")
+_ORDERS = ("id", "key", "name", "active", "created_at")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """What is asked of a flag that may be listed. filters: with `groups`"""
+
+    id: int
+    key: str
+    name: str
+    active: bool
+    filters: Mapping[str, Any]
+    tags: Collection[str]
+    creator_id: int | None
+    created_at: datetime
+    runtime: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlagQuery:
+    """All that is given must hold.
+
+    search:   part of the key or the name, in any case
+    active:   `true`, `false` or `STALE`
+    tags:     one of them is enough
+    excluded: keys to leave out
+    runtime:  where it is evaluated
+    order:    a field, with `-` for descending; what is equal goes newest first
+    """
+
+    search: str = ""
+    active: str = ""
+    kind: str = ""
+    creator_id: int | None = None
+    tags: frozenset[str] = frozenset()
+    excluded: frozenset[str] = frozenset()
+    runtime: str = ""
+    order: str = ""
+
+    @property
+    def looks_at_filters(self) -> bool:
+        return bool(self.kind) or self.active == STALE
+
+    def choose(self, flags: Iterable[Candidate], now: datetime) -> list[int]:
+        """The ids of those that match, in the order asked for."""
+        found = [flag for flag in flags if self.matches(flag, now)]
+        found.sort(key=lambda flag: (flag.created_at, flag.id), reverse=True)
+        if self.order:
+            found.sort(key=self._sort_key, reverse=self.order.startswith("-"))
+        return [flag.id for flag in found]
+
+    def matches(self, flag: Candidate, now: datetime) -> bool:
+        sought = self.search.lower()
+        return (
+            (sought in flag.key.lower() or sought in flag.name.lower())
+            and self._is_in_state(flag, now)
+            and (not self.kind or self.kind == kind_of(flag.filters))
+            and (self.creator_id is None or self.creator_id == flag.creator_id)
+            and (not self.tags or any(tag in self.tags for tag in flag.tags))
+            and flag.key not in self.excluded
+            and (not self.runtime or self.runtime == (flag.runtime or ANYWHERE))
+        )
+
+    def _is_in_state(self, flag: Candidate, now: datetime) -> bool:
+        if self.active == STALE:
+            return is_stale(flag, now)
+        return not self.active or flag.active is (self.active == "true")
+
+    def _sort_key(self, flag: Candidate) -> Any:
+        value = getattr(flag, self.order.removeprefix("-"))
+        return value.lower() if isinstance(value, str) else value
+
+
+EVERYTHING = FlagQuery()
+
+
+def read_flag_query(
+    *,
+    search: str | None = None,
+    active: str | None = None,
+    kind: str | None = None,
+    created_by_id: str | None = None,
+    tags: str | None = None,
+    excluded: str | None = None,
+    runtime: str | None = None,
+    order: str | None = None,
+) -> FlagQuery:
+    """From the texts of a query; an order that is none counts as not given. raises: Invalid"""
+    return FlagQuery(
+        search=(search or "").strip(),
+        active=_choice(active, _ACTIVE, "active"),
+        kind=_choice(kind, _KINDS, "type"),
+        creator_id=_number(created_by_id, "created_by_id"),
+        tags=frozenset(tag.strip().lower() for tag in _names(tags, "tags")),
+        excluded=frozenset(_names(excluded, "excluded_properties")),
+        runtime=_runtime(runtime),
+        order=order if order and order.removeprefix("-") in _ORDERS else "",
+    )
+
+
+def kind_of(filters: Mapping[str, Any]) -> Kind:
+    """There are no experiments here."""
+    return "multivariant" if _variants(filters) else "boolean"
+
+
+def is_stale(flag: Candidate, now: datetime) -> bool:
+    """Switched on, old, and with one answer for everybody: it decides nothing any more."""
+    return flag.active and now - flag.created_at > STALE_AFTER and answers_one_thing(flag.filters)
+
+
+def answers_one_thing(filters: Mapping[str, Any]) -> bool:
+    for_all = [
+        group
+        for group in filters.get("groups") or ()
+        if not group.get("properties") and group.get("rollout_percentage") in (None, 100)
+    ]
+    variants = _variants(filters)
+    if not for_all or not variants:
+        return bool(for_all)
+    return any(group.get("variant") for group in for_all) or any(
+        variant.get("rollout_percentage") == 100 for variant in variants
+    )
+
+
+def _variants(filters: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    multivariate = filters.get("multivariate") or {}
+    return multivariate.get("variants") or []
+
+
+def _choice(text: str | None, choices: Collection[str], parameter: str) -> str:
+    if text and text not in choices:
+        raise Invalid(f'"{text}" is not a valid choice.', code="invalid_choice", attr=parameter)
+    return text or ""
+
+
+def _runtime(text: str | None) -> str:
+    """`both` is what older interfaces ask for."""
+    named = ANYWHERE if text == "both" else text
+    return _choice(named, get_args(EvaluationRuntime), "evaluation_runtime")
+
+
+def _number(text: str | None, parameter: str) -> int | None:
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) <= INTEGER_CHARS_MAX):
+        raise Invalid("A valid integer is required.", attr=parameter)
+    return int(text)
+
+
+def _names(text: str | None, parameter: str) -> list[str]:
+    if not text:
+        return []
+    try:
+        return msgspec.json.decode(text, type=list[str])
+    except (msgspec.DecodeError, RecursionError):
+        raise Invalid("Must be a JSON list of texts.", attr=parameter) from None

@@ -1,0 +1,132 @@
+"""When a flag is switched off by itself: conditions on how often something happens.
+
+source: flags.md section 17
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from math import isfinite
+from typing import Any
+
+from fanion.errors import Invalid
+from fanion.flags.validation.posthog_fields import OF_ROLLBACK_CONDITION
+from fanion.flags.validation.unchanged import same
+from fanion.insights.trends.date_range import Span
+from fanion.insights.trends.query import TrendsQuery, parse_trends
+from fanion.rest.unknown_fields import require_known, shortened
+
+_FIELD = "rollback_conditions"
+# Of one flag; each is a question to the event store.
+CONDITIONS_MAX = 20
+THRESHOLD_TYPES = ("insight",)
+OPERATORS = ("lt", "gt")
+AVERAGED = timedelta(days=7)
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackCondition:
+    """metric: its first series is averaged over the last seven days"""
+
+    metric: TrendsQuery
+    threshold: float
+    below: bool
+
+    def holds(self, average: float) -> bool:
+        return average < self.threshold if self.below else average > self.threshold
+
+
+def listed_conditions(stored: object) -> Sequence[object]:
+    """stored: any JSON; a single condition counts as a list of one"""
+    if isinstance(stored, Mapping):
+        return [stored] if stored else []
+    return stored[:CONDITIONS_MAX] if isinstance(stored, list) else []
+
+
+def is_watched(flag: Mapping[str, Any]) -> bool:
+    """flag: its stored values by column"""
+    on = flag["active"] and not flag["deleted"]
+    return bool(on and listed_conditions(flag.get("rollback_conditions")))
+
+
+def read_condition(raw: object) -> RollbackCondition | None:
+    """None for one of a kind that never holds. raises: ValueError, Invalid"""
+    if not isinstance(raw, Mapping):
+        raise ValueError("a condition must be an object")
+    if raw.get("threshold_type") != "insight":
+        return None
+    threshold, metric = raw.get("threshold"), raw.get("threshold_metric")
+    if isinstance(threshold, bool) or not isinstance(threshold, int | float):
+        raise ValueError("the threshold must be a number")
+    if not isfinite(threshold):
+        raise ValueError("the threshold must be finite")
+    if not isinstance(metric, Mapping):
+        raise ValueError("threshold_metric must be an object")
+    return RollbackCondition(parse_trends(metric), threshold, raw.get("operator") == "lt")
+
+
+def check_conditions(sent: object, stored: object) -> None:
+    """What passes is read by the check as it is meant. What equals a stored condition is accepted.
+
+    sent: any JSON; raises: Invalid
+    """
+    if sent is None or same(sent, stored):
+        return
+    if isinstance(sent, Mapping):
+        sent = [sent] if sent else []
+    if not isinstance(sent, list):
+        raise Invalid(
+            f'Expected a list of items but got type "{type(sent).__name__}".',
+            code="not_a_list",
+            attr=_FIELD,
+        )
+    if len(sent) > CONDITIONS_MAX:
+        raise Invalid(f"There are more than {CONDITIONS_MAX} conditions.", attr=_FIELD)
+    kept = [stored] if isinstance(stored, Mapping) else stored
+    known = kept if isinstance(kept, list) else []
+    for place, condition in enumerate(sent):
+        if not any(same(condition, one) for one in known):
+            _check_condition(condition, f"{_FIELD}__{place}")
+
+
+def _check_condition(raw: object, at: str) -> None:
+    if not isinstance(raw, Mapping):
+        raise Invalid(
+            f'Expected a dictionary of items but got type "{type(raw).__name__}".',
+            code="not_a_dict",
+            attr=at,
+        )
+    require_known(raw, OF_ROLLBACK_CONDITION, at)
+    for name in ("threshold_type", "operator", "threshold", "threshold_metric"):
+        if raw.get(name) is None:
+            raise Invalid("This field is required.", code="required", attr=f"{at}__{name}")
+    for name, allowed in (("threshold_type", THRESHOLD_TYPES), ("operator", OPERATORS)):
+        if raw[name] not in allowed:
+            choices = ", ".join(allowed)
+            told = f'"{shortened(raw[name])}" is not a valid choice. Allowed are: {choices}.'
+            raise Invalid(told, code="invalid_choice", attr=f"{at}__{name}")
+    threshold, metric = raw["threshold"], raw["threshold_metric"]
+    if isinstance(threshold, bool) or not isinstance(threshold, int | float):
+        raise Invalid("A valid number is required.", attr=f"{at}__threshold")
+    if not isinstance(metric, Mapping):
+        raise Invalid(
+            f'Expected a dictionary of items but got type "{type(metric).__name__}".',
+            code="not_a_dict",
+            attr=f"{at}__threshold_metric",
+        )
+    _check_metric(metric, f"{at}__threshold_metric")
+
+
+def _check_metric(metric: Mapping[str, Any], at: str) -> None:
+    """Without a series the average is 0, which is below every threshold."""
+    try:
+        query = parse_trends(metric)
+    except Invalid as problem:
+        attr = at if problem.attr is None else f"{at}__{problem.attr}"
+        raise Invalid(problem.detail, code=problem.code, attr=attr) from None
+    if not query.series:
+        raise Invalid("A metric needs at least one event.", code="required", attr=f"{at}__events")
+
+
+def averaged_span(now: datetime) -> Span:
+    return Span(now - AVERAGED, now)

@@ -1,0 +1,95 @@
+"""One flag with everything that the management API shows, read from the records store."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, select
+
+from fanion.db.schema.tables import feature_flags, users
+from fanion.flags.engine.definition import FlagRow
+from fanion.projects.model import UserSummary
+from fanion.projects.summary_store import USER_SUMMARY, user_summary
+
+_flag = feature_flags.c
+
+# In the order of FlagRow.
+DEFINITION = (
+    _flag.id,
+    _flag.key,
+    _flag.filters,
+    _flag.rollout_percentage,
+    _flag.active,
+    _flag.deleted,
+    _flag.ensure_experience_continuity,
+    _flag.version,
+    _flag.name,
+    _flag.bucketing_identifier,
+    _flag.evaluation_runtime,
+    _flag.evaluation_contexts,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFlag:
+    definition: FlagRow
+    project_id: int
+    created_at: datetime
+    created_by: UserSummary | None
+    rollback_conditions: Any
+    performed_rollback: bool | None
+    tags: list[str]
+    usage_dashboard: int | None
+    analytics_dashboards: list[int]
+    has_enriched_analytics: bool
+
+    @property
+    def creator_id(self) -> int | None:
+        return None if self.created_by is None else self.created_by.id
+
+
+def flag_rows() -> Select[Any]:
+    return select(
+        *DEFINITION,
+        _flag.project_id,
+        _flag.created_at,
+        _flag.rollback_conditions,
+        _flag.performed_rollback,
+        _flag.tags,
+        _flag.usage_dashboard,
+        _flag.analytics_dashboards,
+        _flag.has_enriched_analytics,
+        *USER_SUMMARY,
+    ).select_from(feature_flags.outerjoin(users, users.c.id == _flag.created_by_id))
+
+
+def get_flag(connection: Connection, project_id: int, flag_id: int) -> StoredFlag | None:
+    """Deleted ones too."""
+    statement = flag_rows().where(_flag.project_id == project_id, _flag.id == flag_id)
+    row = connection.execute(statement).first()
+    return None if row is None else stored_flag(row)
+
+
+def lock_flag(connection: Connection, project_id: int, flag_id: int) -> StoredFlag | None:
+    """The flag as it is when nobody else can change it any more before this transaction ends.
+
+    Whoever changes what belongs to a flag locks the flag first, so that nobody waits in a circle.
+    """
+    one = (_flag.project_id == project_id) & (_flag.id == flag_id)
+    connection.execute(select(_flag.id).where(one).with_for_update())
+    return get_flag(connection, project_id, flag_id)
+
+
+def stored_flag(row: Row[Any]) -> StoredFlag:
+    return StoredFlag(
+        FlagRow(*row[: len(DEFINITION)]),
+        row.project_id,
+        row.created_at,
+        user_summary(row),
+        row.rollback_conditions,
+        row.performed_rollback,
+        row.tags,
+        row.usage_dashboard,
+        row.analytics_dashboards,
+        row.has_enriched_analytics,
+    )

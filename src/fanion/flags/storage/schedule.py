@@ -1,0 +1,186 @@
+"""Changes of a flag that are to be made later: what they may ask for, and what they come to.
+
+A change has one operation and one or more steps, each a value at a time: a rollout that grows
+from 10 to 100 percent is one change with several steps.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Annotated, Any, ClassVar, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from fanion.errors import Invalid
+from fanion.flags.engine.definition import FlagRow, grouped_filters
+from fanion.flags.validation.posthog_fields import OF_SCHEDULED_CHANGE
+from fanion.rest.unknown_fields import is_idle
+
+STEPS_MAX = 50
+AHEAD_MAX = timedelta(days=5 * 366)
+
+Operation = Literal["update_status", "update_rollout_percentage"]
+Value = bool | int | float
+Time = Annotated[datetime, Meta(description="Later than now, five years at most.")]
+ConditionIndex = Annotated[
+    int, Meta(ge=0, description="Which condition set; needed when the flag has several.")
+]
+AnyValue = Annotated[
+    Any, Meta(description="`update_status`: boolean; `update_rollout_percentage`: 0 to 100.")
+]
+
+
+Repetition = Annotated[Any, Meta(description="Not supported: null, false or absent.")]
+
+
+class StepBody(Struct, kw_only=True, forbid_unknown_fields=True):
+    scheduled_at: Time
+    value: AnyValue
+
+
+class ScheduledPayload(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """`value` for a change in one step, `steps` for one in several."""
+
+    operation: Operation
+    value: AnyValue = UNSET
+    steps: list[StepBody] | UnsetType = UNSET
+    condition_index: ConditionIndex | UnsetType = UNSET
+
+
+class NewScheduledChange(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    also_known: ClassVar[frozenset[str]] = OF_SCHEDULED_CHANGE
+
+    payload: ScheduledPayload
+    scheduled_at: Time | UnsetType = UNSET
+    is_recurring: Repetition = UNSET
+    recurrence_interval: Repetition = UNSET
+    cron_expression: Repetition = UNSET
+    end_date: Repetition = UNSET
+
+
+class Step(Struct, frozen=True, kw_only=True):
+    """As it is stored and as it is shown."""
+
+    scheduled_at: datetime
+    value: Value
+    executed_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """payload: as it is stored and shown; steps: in the order of their times"""
+
+    payload: Mapping[str, Any]
+    steps: Sequence[Step]
+
+
+def read_plan(data: NewScheduledChange, flag: FlagRow, now: datetime) -> Plan:
+    """raises: Invalid for what could not be done to the flag as it is now"""
+    sent = data.payload
+    _refuse_repetition(data)
+    steps = _steps(data)
+    before, attr = now, "payload__steps" if sent.steps else "scheduled_at"
+    for step in steps:
+        if not before < step.scheduled_at <= now + AHEAD_MAX:
+            raise Invalid(_told_of_time(before, now), attr=attr)
+        before = step.scheduled_at
+    payload: dict[str, Any] = {"operation": sent.operation}
+    if sent.condition_index is not UNSET:
+        payload["condition_index"] = sent.condition_index
+    if sent.steps:
+        payload["steps"] = [{"scheduled_at": s.scheduled_at, "value": s.value} for s in steps]
+    else:
+        payload["value"] = steps[0].value
+    try:
+        planned_values(payload_of_step(payload, steps[0]), flag)
+    except Invalid as problem:
+        raise Invalid(problem.detail, attr="payload") from None
+    return Plan(payload, steps)
+
+
+def _refuse_repetition(data: NewScheduledChange) -> None:
+    for name in ("is_recurring", "recurrence_interval", "cron_expression", "end_date"):
+        value = getattr(data, name)
+        if value is not UNSET and not is_idle(value):
+            raise Invalid(f'"{name}" is not supported. Use steps.', attr=name)
+
+
+def payload_of_step(payload: Mapping[str, Any], step: Step) -> dict[str, Any]:
+    """What the change would be if it had this step alone."""
+    rest = {name: value for name, value in payload.items() if name != "steps"}
+    return {**rest, "value": step.value}
+
+
+def planned_values(payload: Mapping[str, Any], flag: FlagRow) -> dict[str, Any]:
+    """Columns of the flag that a change in one step sets. raises: Invalid when they cannot be"""
+    if flag.deleted:
+        raise Invalid("The feature flag is deleted.")
+    value = payload["value"]
+    if payload["operation"] == "update_status":
+        return switched(value)
+    return {"filters": _with_rollout(grouped_filters(flag), payload.get("condition_index"), value)}
+
+
+def switched(active: bool) -> dict[str, Any]:
+    """Whoever switches a flag on ends its rollback. source: flags.md section 17"""
+    return {"active": True, "performed_rollback": False} if active else {"active": False}
+
+
+def _with_rollout(filters: dict[str, Any], index: int | None, percentage: float) -> dict[str, Any]:
+    groups = list(filters["groups"])
+    if index is None and len(groups) != 1:
+        raise Invalid(
+            f"The feature flag has {len(groups)} condition sets; condition_index must name one."
+        )
+    place = index or 0
+    if place >= len(groups):
+        raise Invalid(f"The feature flag has no condition set {place}.")
+    groups[place] = {**groups[place], "rollout_percentage": percentage}
+    return {**filters, "groups": groups}
+
+
+def _steps(data: NewScheduledChange) -> list[Step]:
+    """raises: Invalid unless there is either one time with its value, or a list of steps"""
+    sent = data.payload
+    if sent.steps is UNSET:
+        if data.scheduled_at is UNSET:
+            raise _required("scheduled_at")
+        if sent.value is UNSET:
+            raise _required("payload__value")
+        value = _value(sent.operation, sent.value, "payload__value")
+        return [Step(scheduled_at=data.scheduled_at, value=value)]
+    if data.scheduled_at is not UNSET:
+        raise Invalid("Each step has a time of its own.", attr="scheduled_at")
+    if sent.value is not UNSET:
+        raise Invalid("Each step has a value of its own.", attr="payload__value")
+    if not 1 <= len(sent.steps) <= STEPS_MAX:
+        raise Invalid(f"There must be 1 to {STEPS_MAX} steps.", attr="payload__steps")
+    return [
+        Step(
+            scheduled_at=step.scheduled_at,
+            value=_value(sent.operation, step.value, f"payload__steps__{place}__value"),
+        )
+        for place, step in enumerate(sent.steps)
+    ]
+
+
+def _value(operation: Operation, value: object, attr: str) -> Value:
+    if operation == "update_status":
+        if not isinstance(value, bool):
+            raise Invalid("Must be a valid boolean.", attr=attr)
+        return value
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise Invalid("A valid number is required.", attr=attr)
+    if not 0 <= value <= 100:
+        raise Invalid("A percentage must be between 0 and 100.", attr=attr)
+    return value
+
+
+def _told_of_time(before: datetime, now: datetime) -> str:
+    if before == now:
+        return "A change must be scheduled later than now, and within five years."
+    return "Each step must be later than the one before it, and within five years."
+
+
+def _required(attr: str) -> Invalid:
+    return Invalid("This field is required.", code="required", attr=attr)

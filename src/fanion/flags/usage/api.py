@@ -1,0 +1,118 @@
+"""How a flag is used, in numbers."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Annotated, Any
+from zoneinfo import ZoneInfo
+
+from litestar import Controller, get
+from litestar.di import NamedDependency
+from litestar.params import FromPath, FromQuery
+from msgspec import Meta, Struct
+
+from fanion.errors import Invalid, NotFound
+from fanion.flags.storage.store import FlagStore
+from fanion.flags.usage.store import Evaluated, UsageStore
+from fanion.insights.calculate import Results
+from fanion.insights.flag_usage_template import RANGE, calls_filters
+from fanion.insights.trends.date_range import Clock, cut, parse_bound, resolve
+from fanion.projects.model import Project
+from fanion.projects.request import ManagementRequest, scoped
+from fanion.rest.ids import ObjectId
+
+DAYS_MAX = 366
+
+Since = Annotated[str, Meta(description="`-30d`, `mStart`, or a date.")]
+
+
+class ByValue(Struct, kw_only=True):
+    value: Annotated[str, Meta(description="`true`, `false`, or a variant's key.")]
+    count: int
+    data: Annotated[list[int], Meta(description="One number for each of the days.")]
+
+
+class UsageBody(Struct, kw_only=True):
+    last_evaluated_at: Annotated[
+        datetime | None,
+        Meta(description="By a server or a client, within 90 days; a minute late at most."),
+    ]
+    days: Annotated[list[str], Meta(description="Of the project's time zone.")]
+    evaluations: Annotated[
+        list[ByValue],
+        Meta(description="Answers of servers; an estimate where a server is busy. 90 days."),
+    ]
+    calls: Annotated[list[ByValue], Meta(description="`$feature_flag_called` events.")]
+
+
+@dataclass(frozen=True, slots=True)
+class FlagUsage:
+    store: FlagStore
+    usage: UsageStore
+    results: Results
+
+    async def of(
+        self, project: Project, flag_id: int, bounds: tuple[str, str | None], now: datetime
+    ) -> UsageBody:
+        """raises: NotFound, Invalid"""
+        flag = await self.store.get(project.id, flag_id)
+        if flag is None:
+            raise NotFound
+        key, days = flag.definition.key, _days(bounds, ZoneInfo(project.timezone), now)
+        answered = await self.usage.evaluations(project.id, key, days[0], days[-1])
+        last = await self.usage.last_evaluated(project.id, now, key)
+        called = await self.results.fresh(project, calls_filters(key, *bounds), now)
+        return UsageBody(
+            last_evaluated_at=last.get(key),
+            days=[day.isoformat() for day in days],
+            evaluations=_by_value(answered, days),
+            calls=[_called(entry) for entry in called.result or ()],
+        )
+
+
+class FlagUsageApi(Controller):
+    path = "/api/projects/{project_id:str}/feature_flags"
+    tags = ("Feature flags",)
+    opt = scoped("feature_flag")
+
+    @get("/{flag_id:str}/usage", summary="How often a flag was evaluated, by day and value")
+    async def usage(
+        self,
+        request: ManagementRequest,
+        flag_id: FromPath[ObjectId],
+        flag_usage: NamedDependency[FlagUsage],
+        date_from: FromQuery[Since] = RANGE,
+        date_to: FromQuery[str | None] = None,
+    ) -> UsageBody:
+        """Under the key that the flag has now. Each list names the most frequent value first."""
+        now = request.app.state.now()
+        return await flag_usage.of(request.project, flag_id, (date_from, date_to), now)
+
+
+def _days(bounds: tuple[str, str | None], zone: ZoneInfo, now: datetime) -> list[date]:
+    since, until = parse_bound(bounds[0], "date_from"), parse_bound(bounds[1], "date_to")
+    if since.is_all:
+        raise Invalid("Invalid date: all", attr="date_from")
+    found = cut(resolve(since, until, "day", Clock(now, zone)), "day", zone).days
+    if len(found) > DAYS_MAX:
+        raise Invalid(f"There are more than {DAYS_MAX} days.", attr="date_from")
+    return [date.fromisoformat(day) for day in found]
+
+
+def _by_value(rows: Iterable[Evaluated], days: list[date]) -> list[ByValue]:
+    found: dict[str, dict[date, int]] = {}
+    for row in rows:
+        found.setdefault(row.value, {})[row.day] = row.evaluations
+    entries = [
+        ByValue(value=value, count=sum(by_day.values()), data=[by_day.get(d, 0) for d in days])
+        for value, by_day in found.items()
+    ]
+    return sorted(entries, key=lambda entry: (-entry.count, entry.value))
+
+
+def _called(entry: Mapping[str, Any]) -> ByValue:
+    return ByValue(
+        value=entry["label"],
+        count=round(entry["count"]),
+        data=[round(number) for number in entry["data"]],
+    )

@@ -1,0 +1,84 @@
+"""Flags of which applications tell that they are shown and used, found in the newest events.
+
+source: cohorts.md section 20
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection, select, update
+
+from fanion.db.engine import Records
+from fanion.db.schema.tables import feature_flags
+from fanion.events.storage.store import EventStore
+from fanion.events.times import micros
+from fanion.flags.usage.dashboards_store import enrich_dashboard
+from fanion.insights.dashboards_store import Maker
+
+LOOKED_BACK = timedelta(hours=12)
+KEYS_MAX = 1_000  # named in one statement
+SECONDS_MAX = 60  # of one; nobody waits
+
+_flag = feature_flags.c
+_plain = _flag.has_enriched_analytics.is_(False) & _flag.deleted.is_(False)
+
+SEEN = """
+  SELECT DISTINCT toString(attributes.feature_flag) AS flag
+    FROM events
+   WHERE project_id = {project_id:UInt64}
+     AND event IN ('$feature_view', '$feature_interaction')
+     AND timestamp >= fromUnixTimestamp64Micro({since:Int64})
+     AND flag IN {keys:Array(String)}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Enrichment:
+    records: Records
+    events: EventStore
+    now: Callable[[], datetime]
+
+    async def look(self) -> int:
+        """Mark flags whose key the events of the last hours name, and show on their usage
+        dashboards what those tell.
+
+        returns: how many flags
+        raises:  RecordsUnavailable, EventStoreUnavailable; the flags before are marked
+        """
+        marked = 0
+        projects = select(_flag.project_id).where(_plain).distinct().order_by(_flag.project_id)
+        for row in await self.records.fetch(projects):
+            marked += await self._look_at(row.project_id)
+        return marked
+
+    async def _look_at(self, project_id: int) -> int:
+        plain = select(_flag.key).where(_flag.project_id == project_id, _plain)
+        keys = [row.key for row in await self.records.fetch(plain.order_by(_flag.key))]
+        marked = 0
+        for start in range(0, len(keys), KEYS_MAX):
+            for key in await self._seen(project_id, keys[start : start + KEYS_MAX]):
+                maker = Maker(project_id, None, self.now())
+                async with self.records.write() as connection:
+                    marked += await connection.run_sync(_mark, maker, key)
+        return marked
+
+    async def _seen(self, project_id: int, keys: Sequence[str]) -> Sequence[str]:
+        since = micros(self.now() - LOOKED_BACK)
+        asked = {"project_id": project_id, "since": since, "keys": list(keys)}
+        found = await self.events.ask(SEEN, asked, SECONDS_MAX, estimated=False)
+        return found.columns[0] if found.columns else ()
+
+
+def _mark(connection: Connection, maker: Maker, key: str) -> int:
+    """Nothing that evaluation or whoever edits the flag looks at: its version stays, and its
+    activity tells nothing. A dashboard that is gone, or shows it already, is left alone."""
+    one = update(feature_flags).where(
+        _flag.project_id == maker.project_id, _flag.key == key, _plain
+    )
+    marked = one.values(has_enriched_analytics=True).returning(_flag.id)
+    flag_id = connection.execute(marked).scalar_one_or_none()
+    if flag_id is None:
+        return 0
+    enrich_dashboard(connection, maker, flag_id)
+    return 1

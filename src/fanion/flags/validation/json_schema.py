@@ -1,0 +1,304 @@
+"""JSON Schema of what a flag may contain, made of the tables that validation reads.
+
+What it cannot say is refused all the same: shares of variants that do not sum to 100, keys of
+variants that repeat, payloads and conditions for variants that do not exist, payloads that are
+no JSON text, cohorts and flags that do not exist, and two types of groups in one flag.
+
+source: flags.md sections 2, 12 and 17
+"""
+
+from collections.abc import Mapping
+from typing import Any, get_args
+
+from fanion.flags.storage.rollback import CONDITIONS_MAX, OPERATORS, THRESHOLD_TYPES
+from fanion.flags.storage.schedule import STEPS_MAX, Operation
+from fanion.flags.validation import posthog_fields
+from fanion.insights.json_schema import TRENDS
+from fanion.properties.json_schema import (
+    JsonSchema,
+    condition_forms,
+    listed,
+    object_of,
+    reference,
+    values_of,
+)
+from fanion.properties.operators import GROUP_TYPE_INDEX_MAX
+from fanion.properties.operators import OPERATORS as CONDITION_OPERATORS
+
+FILTERS, PAYLOADS, VARIANT = "FlagFilters", "FlagPayloads", "FlagVariant"
+ROLLBACK = "RollbackConditions"
+
+_PLAN: JsonSchema = {"type": "person", "key": "plan", "operator": "exact", "value": ["pro", "team"]}
+_SHARE: JsonSchema = {"type": "number", "minimum": 0, "maximum": 100}
+_NOTHING: JsonSchema = {"enum": [None, False, [], {}]}
+_INDEX: JsonSchema = {"type": "integer", "minimum": 0, "maximum": GROUP_TYPE_INDEX_MAX}
+_NAME: JsonSchema = {"type": "string", "minLength": 1, "description": "Name of the property."}
+# Of conditions, by their type.
+_OWN_FIELDS: Mapping[str, Mapping[str, JsonSchema]] = {
+    "person": {"key": _NAME, "group_type_index": {"type": ["integer", "null"]}},
+    "group": {"key": _NAME, "group_type_index": _INDEX},
+    "cohort": {"key": {"description": "`id`, or left out."}},
+    "flag": {"key": {"type": ["string", "integer"], "description": "The other flag's id or key."}},
+}
+_REQUIRED = {"person": ["key"], "group": ["key", "group_type_index"], "cohort": [], "flag": ["key"]}
+EXAMPLES: Mapping[str, list[Any]] = {
+    FILTERS: [
+        {"groups": [{"rollout_percentage": 20}]},
+        {
+            "groups": [
+                {"properties": [_PLAN], "rollout_percentage": 50},
+                {
+                    "properties": [
+                        {
+                            "type": "person",
+                            "key": "email",
+                            "operator": "ends_with",
+                            "value": "@example.com",
+                        }
+                    ]
+                },
+            ]
+        },
+        {
+            "groups": [
+                {"properties": [_PLAN], "variant": "blue"},
+                {"properties": [], "rollout_percentage": 100},
+            ],
+            "multivariate": {
+                "variants": [
+                    {"key": "control", "name": "As it was", "rollout_percentage": 50},
+                    {"key": "blue", "name": "A blue button", "rollout_percentage": 50},
+                ]
+            },
+            "payloads": {"blue": {"color": "#00f"}},
+        },
+        {
+            "aggregation_group_type_index": 0,
+            "groups": [
+                {
+                    "properties": [
+                        {
+                            "type": "group",
+                            "group_type_index": 0,
+                            "key": "employees",
+                            "operator": "between",
+                            "value": [10, 500],
+                        }
+                    ],
+                    "rollout_percentage": 100,
+                }
+            ],
+        },
+    ],
+    VARIANT: [{"key": "blue", "name": "A blue button", "rollout_percentage": 50}],
+    PAYLOADS: [{"true": {"color": "#00f"}}, {"blue": '{"color": "#00f"}'}],
+    ROLLBACK: [
+        [
+            {
+                "threshold_type": "insight",
+                "threshold": 100,
+                "operator": "gt",
+                "threshold_metric": {"insight": "TRENDS", "events": [{"id": "checkout failed"}]},
+            }
+        ]
+    ],
+    "NewScheduledChange": [
+        {
+            "payload": {"operation": "update_status", "value": True},
+            "scheduled_at": "2030-01-15T09:00:00Z",
+        },
+        {
+            "payload": {
+                "operation": "update_rollout_percentage",
+                "steps": [
+                    {"scheduled_at": "2030-01-15T09:00:00Z", "value": 10},
+                    {"scheduled_at": "2030-01-16T09:00:00Z", "value": 100},
+                ],
+            }
+        },
+    ],
+}
+
+
+def flag_schemas() -> dict[str, JsonSchema]:
+    """Components by name; they refer to each other and to that of trends."""
+    return {
+        FILTERS: {
+            "description": "When a flag is on: its condition sets are tried in order, and the "
+            "first whose conditions all hold and whose share takes the person in decides.",
+            "anyOf": [reference("PersonFlagFilters"), reference("GroupFlagFilters")],
+            "examples": EXAMPLES[FILTERS],
+        },
+        "PersonFlagFilters": _filters("Person", {"type": "null"}),
+        "GroupFlagFilters": _filters(
+            "Group",
+            {**_INDEX, "description": "The type of group that the flag goes by."},
+            "aggregation_group_type_index",
+        ),
+        "PersonConditionSet": _condition_set("Person", {"type": "null"}),
+        "GroupConditionSet": _condition_set(
+            "Group",
+            {**_INDEX, "type": ["integer", "null"], "description": "That of the filters."},
+        ),
+        "PersonCondition": {
+            "description": "On a property of the person, a cohort, or another flag.",
+            "anyOf": [form for kind in ("person", "cohort", "flag") for form in _conditions(kind)],
+        },
+        "GroupCondition": {
+            "description": "On a property of the group.",
+            "anyOf": _conditions("group"),
+        },
+        VARIANT: _variant(),
+        PAYLOADS: {
+            "description": "What clients are told beside the value, by variant, or for a flag "
+            "without variants by `true`. Any JSON; a text must be JSON text.",
+            "type": "object",
+            "examples": EXAMPLES[PAYLOADS],
+        },
+        "RollbackCondition": _rollback_condition(),
+        ROLLBACK: {
+            "description": "When one of them holds, the flag is switched off.",
+            "anyOf": [
+                {
+                    "type": "array",
+                    "items": reference("RollbackCondition"),
+                    "maxItems": CONDITIONS_MAX,
+                },
+                reference("RollbackCondition"),
+                {"type": "object", "maxProperties": 0},
+                {"type": "null"},
+            ],
+            "examples": EXAMPLES[ROLLBACK],
+        },
+    }
+
+
+def scheduled_payload(described: JsonSchema) -> JsonSchema:
+    """What the struct says of a scheduled change, and which value each operation takes."""
+    values: Mapping[str, JsonSchema] = {
+        "update_status": {"type": "boolean"},
+        "update_rollout_percentage": _SHARE,
+    }
+    fields: JsonSchema = described["properties"]
+    return {
+        **described,
+        "anyOf": [form for name in get_args(Operation) for form in _plans(name, values[name])],
+        "properties": {
+            **fields,
+            "steps": {**fields["steps"], "minItems": 1, "maxItems": STEPS_MAX},
+        },
+    }
+
+
+def _plans(operation: str, value: JsonSchema) -> tuple[JsonSchema, JsonSchema]:
+    """In one step, and in several."""
+    steps = {"items": {"properties": {"value": value}}}
+    return (
+        {
+            "properties": {"operation": {"const": operation}, "value": value},
+            "required": ["value"],
+            "not": {"required": ["steps"]},
+        },
+        {
+            "properties": {"operation": {"const": operation}, "steps": steps},
+            "required": ["steps"],
+            "not": {"required": ["value"]},
+        },
+    )
+
+
+def _filters(of: str, index: JsonSchema, *required: str) -> JsonSchema:
+    sets = listed(reference(f"{of}ConditionSet"))
+    multivariate: dict[str, JsonSchema] = {
+        "variants": {
+            **listed(reference(VARIANT)),
+            "description": "Their shares sum to 100; each key is there once.",
+        },
+        "override_property_values": {
+            **_NOTHING,
+            "description": "Not supported: use a condition set with a variant.",
+        },
+    }
+    fields: dict[str, JsonSchema] = {
+        "groups": {
+            "description": "Condition sets, of which one is enough; a new flag needs one.",
+            "type": "array",
+            "items": reference(f"{of}ConditionSet"),
+        },
+        "multivariate": {
+            **object_of(multivariate, posthog_fields.OF_MULTIVARIATE),
+            "type": ["object", "null"],
+        },
+        "payloads": {"anyOf": [reference(PAYLOADS), {"type": "null"}]},
+        "aggregation_group_type_index": index,
+        "super_groups": {**sets, "description": "Early access: the first one decides."},
+        "holdout_groups": {**sets, "description": "Held out of the flag: the share of the first."},
+        "properties": {**_NOTHING, "description": "The older form; use groups."},
+        **{
+            name: {**_NOTHING, "description": f"Not supported. {instead}"}
+            for name, instead in posthog_fields.UNSUPPORTED_OF_FILTERS.items()
+        },
+    }
+    return object_of(fields, posthog_fields.OF_FILTERS, ["groups", *required])
+
+
+def _condition_set(of: str, index: JsonSchema) -> JsonSchema:
+    fields: dict[str, JsonSchema] = {
+        "properties": {
+            **listed(reference(f"{of}Condition")),
+            "description": "Conditions that must all hold; without any everybody is meant.",
+        },
+        "rollout_percentage": {
+            **_SHARE,
+            "type": ["number", "null"],
+            "description": "Whom of those it takes in; null is 100.",
+        },
+        "variant": {
+            "type": ["string", "null"],
+            "description": "Who is taken in gets this variant.",
+        },
+        "aggregation_group_type_index": index,
+    }
+    return object_of(fields, posthog_fields.OF_GROUP)
+
+
+def _conditions(kind: str) -> list[JsonSchema]:
+    """kind: the type of the condition"""
+    fields: dict[str, JsonSchema] = {
+        "type": {"const": kind},
+        "negation": {"type": ["boolean", "null"], "description": "Turns the condition round."},
+        **_OWN_FIELDS[kind],
+    }
+    required = ["type", *_REQUIRED[kind]]
+    values = values_of(CONDITION_OPERATORS[kind])
+    return condition_forms(values, fields, posthog_fields.OF_PROPERTY, required)
+
+
+def _variant() -> JsonSchema:
+    fields: dict[str, JsonSchema] = {
+        "key": {"type": "string", "pattern": r"\S", "description": "The value that clients get."},
+        "name": {"type": ["string", "null"], "description": "For people."},
+        "rollout_percentage": _SHARE,
+    }
+    schema = object_of(fields, posthog_fields.OF_VARIANT, ["key", "rollout_percentage"])
+    return {**schema, "examples": EXAMPLES[VARIANT]}
+
+
+def _rollback_condition() -> JsonSchema:
+    fields: dict[str, JsonSchema] = {
+        "threshold_type": {"enum": list(THRESHOLD_TYPES)},
+        "threshold": {"type": "number"},
+        "operator": {
+            "enum": list(OPERATORS),
+            "description": "`lt`: switched off below the threshold; `gt`: above it.",
+        },
+        "threshold_metric": {
+            "allOf": [
+                reference(TRENDS),
+                {"required": ["events"], "properties": {"events": {"minItems": 1}}},
+            ],
+            "description": "Its first event is averaged over the last seven days.",
+        },
+    }
+    known = posthog_fields.OF_ROLLBACK_CONDITION
+    return object_of(fields, known, sorted(known))

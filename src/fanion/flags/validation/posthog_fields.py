@@ -1,0 +1,64 @@
+"""Every name that PostHog's API, of any version, its clients and its interface write into a flag.
+
+Names of fields that Fanion stores stand in the structs of `flags.management.api`; here is the rest.
+source: PostHog's published schema and clients, 2021 to 2026
+"""
+
+from fanion.properties.operators import CONDITION_NAMES
+
+# Shown with a flag and sent back with it: ids, authors, times, counts and states.
+MAINTAINED = frozenset(
+    {
+        *("id", "team_id", "created_by", "updated_at", "last_modified_by", "version"),
+        *("can_edit", "user_access_level", "status", "last_called_at", "usage_dashboard"),
+        *("experiment_set", "experiment_set_metadata", "surveys", "features"),
+        "is_used_in_replay_settings",
+    }
+)
+# What clients and the interface tell about a change, and what no answer depends on.
+ACCOMPANYING = frozenset(
+    {
+        *("creation_context", "_create_in_folder", "_should_create_usage_dashboard"),
+        *("description", "is_remote_configuration", "original_flag", "auto-rollback"),
+    }
+)
+OF_FLAG = MAINTAINED | ACCOMPANYING
+
+OF_FILTERS = frozenset(
+    {
+        *("groups", "multivariate", "payloads", "aggregation_group_type_index"),
+        *("super_groups", "holdout_groups", "holdout", "early_exit", "feature_enrollment"),
+        # The older form, without groups.
+        "properties",
+    }
+)
+OF_GROUP = frozenset(
+    {
+        *("properties", "rollout_percentage", "variant", "aggregation_group_type_index"),
+        *("sort_key", "description", "users_affected"),
+    }
+)
+OF_PROPERTY = CONDITION_NAMES
+OF_MULTIVARIATE = frozenset({"variants", "override_property_values"})
+OF_VARIANT = frozenset({"key", "name", "rollout_percentage"})
+OF_HOLDOUT = frozenset({"id", "exclusion_percentage"})
+OF_ROLLBACK_CONDITION = frozenset({"threshold", "threshold_type", "threshold_metric", "operator"})
+
+# Of scheduled changes, which PostHog lists for a project and Fanion below their flag.
+OF_SCHEDULED_CHANGE = frozenset(
+    {
+        *("id", "team_id", "record_id", "model_name", "feature_flag"),
+        *("executed_at", "failure_reason", "created_at", "created_by", "updated_at"),
+    }
+)
+
+# Of the permission of a role to edit a flag, all of it maintained by the server.
+OF_ROLE_ACCESS = frozenset({"id", "feature_flag", "role", "added_at", "updated_at"})
+
+# Known, and without effect here: what they ask for would silently not happen. Each with what to
+# do instead.
+UNSUPPORTED_OF_FILTERS: dict[str, str] = {
+    "early_exit": "Leave it out: the first condition set that matches decides.",
+    "feature_enrollment": "Use super_groups.",
+    "holdout": "Use holdout_groups.",
+}

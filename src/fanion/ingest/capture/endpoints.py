@@ -1,0 +1,216 @@
+"""The capture endpoints. 200 means that the items are safe on disk, not that they are ingested.
+
+source: api.md, "Public capture endpoint" and "Errors"; capture.md section 1
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from typing import Any, Protocol
+
+from fanion.accept_log.port import USER_AGENT_CHARS_MAX, Appends, Envelope, LogFull
+from fanion.errors import AppError, InvalidPayload, MissingApiKey, Throttled
+from fanion.ingest.capture.fast_path import (
+    ACCEPTED,
+    READ_ON_LOOP_BYTES_MAX,
+    PromptCapture,
+    not_stored,
+)
+from fanion.ingest.capture.parsing import Capture, read_large, read_small, write_anew
+from fanion.ingest.capture.rate_limit import RateLimits
+from fanion.ingest.capture.v1 import (
+    bearer_token,
+    read_items_v1,
+    read_large_v1,
+    read_small_v1,
+    v1_answer,
+    v1_error,
+)
+from fanion.observability.hot_counters import Tally
+from fanion.projects.auth.authentication import Authentication
+from fanion.projects.auth.project_key import CAPTURE_SCOPE, project_of_key
+from fanion.projects.cache import Projects
+from fanion.projects.model import Project
+from fanion.server.forwarded import TrustedProxies
+from fanion.wire.decoding import parse_query
+from fanion.wire.endpoint import (
+    ADDRESS_HEADER,
+    NO_ADDRESS,
+    Headers,
+    PromptEndpoint,
+    Request,
+    Response,
+)
+from fanion.wire.offload import Decoding
+
+# Of a header that is quoted in an error.
+SHOWN_CHARS_MAX = 40
+
+
+class Room(Protocol):
+    """How much limited projects may send."""
+
+    async def take(self, project: Project, items: int, size: int, now: float) -> int:
+        """As `RateLimits.wait_s`."""
+
+
+class OwnRoom:
+    """Where this process takes all that a project sends, or says to others how much that is."""
+
+    def __init__(self) -> None:
+        self._limits = RateLimits()
+
+    async def take(self, project: Project, items: int, size: int, now: float) -> int:
+        return self._limits.wait_s(project.id, project.ingestion, items, size, now)
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureEndpoints:
+    projects: Projects
+    authentication: Authentication
+    log: Appends
+    now: Callable[[], datetime]
+    accepted: Tally
+    body_bytes_max: int
+    proxies: TrustedProxies
+    room: Room = field(default_factory=OwnRoom)
+    decoding: Decoding = field(default_factory=Decoding)
+
+    async def post(self, request: Request) -> Response:
+        """Every path but those below: what the body holds does not depend on the path."""
+        await self._capture(request)
+        return ACCEPTED
+
+    def promptly(self, query: str, headers: Headers) -> PromptEndpoint | None:
+        """As `post`, of ordinary bodies."""
+        try:
+            fields, address_of = parse_query(query), self._address_of(headers)
+        except InvalidPayload:
+            return None
+        if fields.get("compression") or headers.get("content-encoding"):
+            return None
+        return PromptCapture(
+            self.projects,
+            self.log,
+            self.now,
+            self.accepted,
+            min(self.body_bytes_max, READ_ON_LOOP_BYTES_MAX),
+            fields,
+            user_agent_of(headers),
+            address_of,
+        )
+
+    async def engage(self, request: Request) -> Response:
+        """Person updates of old browser clients."""
+        await self._capture(request, people=True)
+        return ACCEPTED
+
+    async def v1(self, request: Request) -> Response:
+        """The newest capture protocol, with an answer and an error shape of its own."""
+        known = request.headers.get("posthog-request-id")
+        echoed = (("posthog-request-id", known),) if known else ()
+        try:
+            answer = await self._capture_v1(request)
+        except AppError as error:
+            return Response(error.status, v1_error(error), (*error.headers(), *echoed))
+        return Response(200, answer, echoed)
+
+    async def discard(self, _: Request) -> Response:
+        """Products beside this one, whose clients want to hear that all is well."""
+        return ACCEPTED
+
+    async def _capture(self, request: Request, *, people: bool = False) -> None:
+        small = read_small(request, self.body_bytes_max, people=people)
+        if small is not None:
+            await self._store(
+                request, small, await self._project(request, small.token, small.project)
+            )
+            return
+        async with self.decoding.room(len(request.body), self.body_bytes_max) as room:
+            read = partial(read_large, request, self.body_bytes_max, people=people)
+            large = await room.run(read)
+            capture = large.capture
+            room.shrink(len(capture.items_json))
+            project = await self._project(request, capture.token, capture.project)
+            if large.item_bytes is not None:
+                await room.grow(large.item_bytes)
+                capture = await room.run(partial(write_anew, large))
+            await self._store(request, capture, project)
+
+    async def _capture_v1(self, request: Request) -> bytes:
+        """The answer."""
+        small = read_small_v1(request, self.body_bytes_max)
+        if small is not None:
+            project = await self._project(request, small.capture.token, None)
+            await self._store(request, small.capture, project)
+            return v1_answer(small.results)
+        # The key is in the head: without a good one a large body is not looked at.
+        project = await self._project(request, bearer_token(request), None)
+        async with self.decoding.room(len(request.body), self.body_bytes_max) as room:
+            large = await room.run(partial(read_large_v1, request, self.body_bytes_max))
+            room.shrink(len(large.json))
+            await room.grow(large.bytes_to_read)
+            capture, answer = await room.run(partial(read_items_v1, request, large))
+            await self._store(request, capture, project)
+            return answer
+
+    async def _store(self, request: Request, capture: Capture, project: Project) -> None:
+        if capture.refusal is not None:
+            raise capture.refusal
+        if capture.items == 0:
+            return
+        now = self.now()
+        if project.ingestion.is_limited:
+            await self._require_room(project, capture, now)
+        envelope = Envelope(
+            project.id,
+            now,
+            self._address_of(request.headers)(request.peer),
+            user_agent_of(request.headers),
+            capture.sent_at,
+            capture.items_json,
+            capture.historical,
+        )
+        try:
+            await self.log.append(envelope)
+        except (LogFull, OSError) as error:
+            raise not_stored(error) from None
+        self.accepted.count += capture.items
+
+    def _address_of(self, headers: Headers) -> Callable[[str], str]:
+        """From the peer to the address that events are given. raises: InvalidPayload"""
+        said = headers.get(ADDRESS_HEADER)
+        if said is None:
+            return self.proxies.of_head(headers)
+        if said != NO_ADDRESS:
+            shown = said[:SHOWN_CHARS_MAX]
+            raise InvalidPayload(f"{ADDRESS_HEADER}: {shown!r} is not allowed, only {NO_ADDRESS}.")
+        return _no_address
+
+    async def _require_room(self, project: Project, capture: Capture, now: datetime) -> None:
+        """raises: Throttled, for a project that sends more than it is allowed to"""
+        size = len(capture.items_json)
+        wait_s = await self.room.take(project, capture.items, size, now.timestamp())
+        if wait_s:
+            raise Throttled(wait_s)
+
+    async def _project(self, request: Request, token: str, project_id: Any) -> Project:
+        """project_id: as given. source: capture.md section 1.5"""
+        known = self.projects.known(token)
+        if known is not None:
+            return known
+        if not token.strip():
+            raise MissingApiKey
+        return await project_of_key(
+            self.projects, self.authentication, request, token, project_id, CAPTURE_SCOPE
+        )
+
+
+def user_agent_of(headers: Headers) -> str:
+    """As it is kept with each envelope."""
+    return (headers.get("user-agent") or "")[:USER_AGENT_CHARS_MAX]
+
+
+def _no_address(_: str) -> str:
+    return ""

@@ -1,0 +1,312 @@
+"""A capture request as typed values, before anything is stored.
+
+An ordinary body is only skimmed: what the answer depends on is typed, properties are passed
+over, and the bytes go to the accept log as they came. Anything unusual is decoded in full. A large
+body is outlined, a window at a time; what has to be written anew of it is written when its
+key is known to be good.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from msgspec import Struct
+
+from fanion.errors import DecodedTooLarge, InvalidPayload, NoData
+from fanion.ingest.items import NOT_A_BODY, Outline, fault_of, items_of, iter_items, outline_of
+from fanion.ingest.timestamps import parse_sent_at
+from fanion.wire.decoding import (
+    BODY_BYTES_MAX,
+    READ_ON_LOOP_BYTES_MAX,
+    DecodedForm,
+    decode_body,
+    decode_small,
+    is_utf8,
+    loads,
+    parse_query,
+    with_stack_to_spare,
+)
+from fanion.wire.endpoint import Request
+from fanion.wire.incremental_json import DECODED_BYTES_MAX
+
+PEOPLE_EVENT = "$identify"
+_PERSONAL_KEY = "phx_"
+_TOKEN_KEYS = ("$token", "token", "api_key")
+
+
+class Capture(Struct, frozen=True):
+    """What a capture request says.
+
+    token:       the project key as given; "" when there is none
+    project:     `project_id` as given, for requests whose token is a personal key
+    sent_at:     the client's clock at sending; aware, UTC
+    historical:  an import
+    items_json:  clean JSON for the accept log: one item, an array or an object with `batch`
+    items:       how many; 0 needs no place in the log
+    refusal:     to be raised once the token is known to be good: the items are wrong, or one
+                 takes up more memory than ingestion has for it
+    is_single:   the body is one item
+    """
+
+    token: str
+    project: Any
+    sent_at: datetime | None
+    historical: bool
+    items_json: bytes
+    items: int
+    refusal: InvalidPayload | DecodedTooLarge | None = None
+    is_single: bool = False
+
+
+class LargeCapture(Struct, frozen=True):
+    """capture:    as it came
+    people:     the path is `/engage/`
+    item_bytes: what writing it anew takes up as Python objects; None where that is not needed
+    """
+
+    capture: Capture
+    people: bool
+    item_bytes: int | None
+
+
+def read_small(
+    request: Request, bytes_max: int = BODY_BYTES_MAX, *, people: bool = False
+) -> Capture | None:
+    """As `read_capture`, at once; None for what may take more than a few milliseconds."""
+    body, headers = request.body, request.headers
+    query = parse_query(request.query)
+    encoding = headers.get("content-encoding") or ""
+    form = decode_small(body, headers.get("content-type") or "", encoding, query, bytes_max)
+    return None if form is None else _read_form(form, query, people=people)
+
+
+def read_large(
+    request: Request, bytes_max: int = BODY_BYTES_MAX, *, people: bool = False
+) -> LargeCapture:
+    """As `read_capture`, but nothing is decoded to be kept. raises: InvalidPayload, NoData,
+    BodyTooLarge"""
+    query = parse_query(request.query)
+    form = _decode_form(request, query, bytes_max)
+    if len(form.json) <= READ_ON_LOOP_BYTES_MAX:
+        return LargeCapture(_read_form(form, query, people=people), people, None)
+    outline = outline_of(form.json)
+    _require_container(outline.top)
+    if outline.is_empty:
+        raise NoData
+    capture = _told(form, query, outline)
+    if outline.item_bytes > DECODED_BYTES_MAX and capture.refusal is None:
+        refusal = DecodedTooLarge(DECODED_BYTES_MAX)
+        capture = msgspec.structs.replace(capture, refusal=refusal)
+    is_secret = capture.project or capture.token.startswith(_PERSONAL_KEY)
+    if capture.refusal is not None or (outline.is_clean and not is_secret and not people):
+        return LargeCapture(capture, people, None)
+    return LargeCapture(capture, people, outline.item_bytes)
+
+
+def write_anew(large: LargeCapture, item_bytes_max: int = DECODED_BYTES_MAX) -> Capture:
+    """What is to go to the log, with only clean JSON in it and no secret.
+
+    raises: DecodedTooLarge for an item
+    """
+    capture = large.capture
+    is_secret = capture.project or capture.token.startswith(_PERSONAL_KEY)
+    parts: list[bytes] = []
+    for items in iter_items(capture.items_json, item_bytes_max):
+        if is_secret:
+            _remove_key(items, capture.token)
+        if large.people and capture.is_single:
+            items[0]["event"] = PEOPLE_EVENT
+        if items:
+            parts.append(msgspec.json.encode(items)[1:-1])
+    return msgspec.structs.replace(capture, items_json=b"[" + b",".join(parts) + b"]")
+
+
+def read_capture(
+    request: Request, bytes_max: int = BODY_BYTES_MAX, *, people: bool = False
+) -> Capture:
+    """Read the request of any capture path but v1, whatever it takes.
+
+    people: the path is `/engage/`, whose objects are person updates
+    raises: InvalidPayload, NoData, BodyTooLarge
+    source: capture.md 1.2 to 1.7
+    """
+    query = parse_query(request.query)
+    return _read_form(_decode_form(request, query, bytes_max), query, people=people)
+
+
+def _decode_form(request: Request, query: Mapping[str, str], bytes_max: int) -> DecodedForm:
+    headers = request.headers
+    return decode_body(
+        request.body,
+        headers.get("content-type") or "",
+        headers.get("content-encoding") or "",
+        query,
+        bytes_max,
+    )
+
+
+def _read_form(form: DecodedForm, query: Mapping[str, str], *, people: bool) -> Capture:
+    if not people and not form.fields:
+        skimmed = skim(form.json, query)
+        if skimmed is not None:
+            return skimmed
+    return _read_in_full(form, query, people)
+
+
+# ── The ordinary body ────────────────────────────────────────────────────────────────────
+
+
+class _Object(Struct, gc=False):
+    """Any object; its content is passed over."""
+
+
+class _Properties(Struct, gc=False):
+    token: str | None = None
+
+
+class _Item(Struct, gc=False):
+    uuid: UUID | None = None
+    properties: _Object | None = None
+
+
+class _KeyItem(Struct, gc=False):
+    """An item, or an object with `batch`, that may carry the project key."""
+
+    batch: list[_Item] | None = None
+    dollar_token: str | None = msgspec.field(default=None, name="$token")
+    token: str | None = None
+    api_key: str | None = None
+    project_id: int | str | None = None
+    sent_at: str | None = None
+    historical_migration: bool | None = None
+    uuid: UUID | None = None
+    properties: _Properties | None = None
+
+    def key(self) -> str:
+        within = self.properties.token if self.properties is not None else None
+        return self.dollar_token or self.token or self.api_key or within or ""
+
+
+_skim_object = msgspec.json.Decoder(_KeyItem).decode
+_skim_array = msgspec.json.Decoder(list[_KeyItem]).decode
+
+
+def skim(raw: bytes, query: Mapping[str, str]) -> Capture | None:
+    """None for a body that is to be read in full. raises: InvalidPayload for its send time"""
+    try:
+        if raw[:1] == b"{":
+            first = with_stack_to_spare(_skim_object, raw)
+            items: list[_Item] | list[_KeyItem] = [first] if first.batch is None else first.batch
+            sent_at = first.sent_at
+        else:
+            items = array = with_stack_to_spare(_skim_array, raw)
+            first, sent_at = array[0], None
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, IndexError):
+        return None
+    key = first.key()
+    if not key or not items or first.project_id or key.startswith(_PERSONAL_KEY):
+        return None
+    for item in items:
+        if item.properties is None and item.uuid is None:  # it may be an empty object
+            return None
+    if not is_utf8(raw):  # texts that were passed over have not been checked
+        return None
+    return Capture(
+        token=key,
+        project=None,
+        sent_at=_sent_at(query.get("_") or query.get("sent_at") or sent_at),
+        historical=raw[:1] == b"{" and first.historical_migration is True,
+        items_json=raw,
+        items=len(items),
+    )
+
+
+# ── Any other body ───────────────────────────────────────────────────────────────────────
+
+
+def _read_in_full(form: DecodedForm, query: Mapping[str, str], people: bool) -> Capture:
+    value = with_stack_to_spare(loads, form.json)
+    _require_container(value)
+    if not value:
+        raise NoData
+    if people and isinstance(value, dict):
+        value["event"] = PEOPLE_EVENT
+    items = items_of(value)
+    capture = _told(form, query, _outline_in_full(value, items))
+    if capture.refusal is not None:
+        return capture
+    if capture.project or capture.token.startswith(_PERSONAL_KEY):
+        top = value if isinstance(value, dict) else {}
+        _remove_key([top, *items], capture.token)
+    return msgspec.structs.replace(capture, items_json=msgspec.json.encode(value))
+
+
+def _require_container(value: Any) -> None:
+    """Null and an empty text are no data. raises: InvalidPayload, NoData"""
+    if value is None or value == "":
+        raise NoData
+    if not isinstance(value, dict | list):
+        raise InvalidPayload(NOT_A_BODY)
+
+
+def _outline_in_full(value: Any, items: Any) -> Outline:
+    return Outline(
+        top=value,
+        first=items[0] if isinstance(items, list) and items else None,
+        items=len(items) if isinstance(items, list) else 0,
+        fault=fault_of(items),
+    )
+
+
+def _told(form: DecodedForm, query: Mapping[str, str], outline: Outline) -> Capture:
+    """All but what goes to the log. raises: InvalidPayload for the send time"""
+    top = outline.top if isinstance(outline.top, dict) else {}
+    # Of an array, the first item says what an object says itself.
+    is_array = isinstance(outline.top, list)
+    first = outline.first if is_array and isinstance(outline.first, dict) else top
+    token = form.fields.get("api_key") or form.fields.get("token")
+    token = token or _key_of(first, outline.first)
+    sent_at = query.get("_") or query.get("sent_at") or top.get("sent_at")
+    return Capture(
+        token=token if isinstance(token, str) else msgspec.json.encode(token).decode(),
+        project=form.fields.get("project_id") or first.get("project_id"),
+        sent_at=_sent_at(sent_at or form.fields.get("sent_at")),
+        historical=top.get("historical_migration") is True,
+        items_json=form.json,
+        items=outline.items,
+        refusal=None if outline.fault is None else InvalidPayload(outline.fault),
+        is_single=not is_array and outline.first is outline.top,
+    )
+
+
+def _key_of(first: Mapping[str, Any], within: Any) -> Any:
+    """The first hit, of an object with `batch` also in its first item. source: capture.md 1.4"""
+    for place in (first, within):
+        if not isinstance(place, dict):
+            continue
+        properties = place.get("properties")
+        in_properties = properties.get("token") if isinstance(properties, dict) else None
+        if found := next(filter(None, map(place.get, _TOKEN_KEYS)), None) or in_properties:
+            return found
+    return ""
+
+
+def _remove_key(places: list[dict[str, Any]], token: str) -> None:
+    """A personal key is a secret: it must not lie in the log or among the properties."""
+    for place in places:
+        for name in _TOKEN_KEYS:
+            place.pop(name, None)
+        properties = place.get("properties")
+        if isinstance(properties, dict) and properties.get("token") == token:
+            del properties["token"]
+
+
+def _sent_at(given: object) -> datetime | None:
+    if not given:
+        return None
+    try:
+        return parse_sent_at(given)
+    except (ValueError, OverflowError) as error:
+        raise InvalidPayload(f"Malformed request data, invalid sent at: {error}") from None

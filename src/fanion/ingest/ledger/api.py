@@ -1,0 +1,244 @@
+"""What became of the events of a project, over HTTP: the ledger and the dead letters."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+from litestar import Controller, delete, get, post
+from litestar.di import NamedDependency
+from litestar.params import QueryParameter
+from msgspec import Meta, Struct
+
+from fanion.accept_log.port import Backlog
+from fanion.errors import Invalid, NotFound
+from fanion.ingest.ledger.dead_letters_store import Chosen, DeadLetter, DeadLetters
+from fanion.ingest.ledger.model import Example
+from fanion.ingest.ledger.report import (
+    Minute,
+    Reason,
+    Totals,
+    minutes_of,
+    not_made_of,
+    reasons_of,
+    totals_of,
+)
+from fanion.ingest.ledger.store import Ledger
+from fanion.projects.request import ManagementRequest, scoped
+from fanion.properties.dates import Ago, parse_date_value
+from fanion.rest.ids import ObjectId
+from fanion.rest.pagination import Paged
+
+SPAN = timedelta(hours=1)
+EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+class ReasonBody(Struct, kw_only=True):
+    reason: Annotated[str, Meta(description="`dead_letter`, `duplicate` or why it was dropped.")]
+    meaning: str
+    items: Annotated[int, Meta(description="In the span; the examples may be older.")]
+    examples: Annotated[list[Example], Meta(description="The newest first, ten at most.")]
+
+
+class NotMadeBody(Struct, kw_only=True):
+    reason: Annotated[
+        str,
+        Meta(
+            description="`person_too_large`, `group_too_large`, `merge_left_out`, "
+            "`group_type_left_out`, `time_unreadable` or `time_ahead`."
+        ),
+    ]
+    meaning: str
+    count: Annotated[
+        int,
+        Meta(description="Events in the span; of `merge_left_out` properties of merged persons."),
+    ]
+    examples: Annotated[list[Example], Meta(description="The newest first, ten at most.")]
+
+
+class Waiting(Struct, kw_only=True):
+    """What this server has accepted, for all projects, and not ingested yet."""
+
+    requests: int
+    bytes: int
+    oldest: datetime | None
+
+
+class IngestionReport(Struct, kw_only=True):
+    start: Annotated[datetime, Meta(description="`from`, at its whole minute.")]
+    end: Annotated[datetime, Meta(description="`to`; its minute counts whole.")]
+    totals: Totals
+    reasons: list[ReasonBody]
+    changes_not_made: Annotated[
+        list[NotMadeBody],
+        Meta(
+            description="Of persons and groups that would have become too large, by events that"
+            " are stored; in no sum of items."
+        ),
+    ]
+    minutes: Annotated[
+        list[Minute],
+        Meta(description="By acceptance, without empty ones; whole hours when older than a day."),
+    ]
+    waiting: Annotated[Waiting | None, Meta(description="Null when the log cannot be asked.")]
+
+
+class DeadLetterBody(Struct, kw_only=True):
+    id: int
+    received_at: datetime
+    failed_at: datetime
+    items: Annotated[int, Meta(description="1 for a request whose body cannot be read.")]
+    attempts: int
+    retry_requested_at: datetime | None
+    error: str
+    body_bytes: int
+
+
+class Affected(Struct, kw_only=True):
+    dead_letters: Annotated[int, Meta(description="How many it was done to.")]
+
+
+@dataclass(frozen=True, slots=True)
+class IngestionReports:
+    """backlog: of all lanes of this server's log. raises: OSError"""
+
+    ledger: Ledger
+    letters: DeadLetters
+    backlog: Callable[[], Awaitable[list[Backlog]]]
+
+    async def waiting(self) -> Waiting | None:
+        try:
+            lanes = await self.backlog()
+        except OSError:
+            return None
+        return Waiting(
+            requests=sum(lane.envelopes for lane in lanes),
+            bytes=sum(lane.bytes for lane in lanes),
+            oldest=min((lane.oldest for lane in lanes if lane.oldest), default=None),
+        )
+
+
+class IngestionApi(Controller):
+    path = "/api/projects/{project_id:str}/ingestion"
+    tags = ("Ingestion",)
+    opt = scoped("event")
+
+    @get("/", summary="Retrieve what became of captured events")
+    async def report(
+        self,
+        request: ManagementRequest,
+        ingestion: NamedDependency[IngestionReports],
+        start: Annotated[str | None, QueryParameter(name="from")] = None,
+        end: Annotated[str | None, QueryParameter(name="to")] = None,
+    ) -> IngestionReport:
+        """The last hour unless `from` and `to` say otherwise: dates, or relative ones such as
+        `-4h`. `accepted` is the sum of everything else; `waiting` is not part of it."""
+        now: datetime = request.app.state.now()
+        until = _time(end, "to", now) or now
+        since = _time(start, "from", now) or until - SPAN
+        project_id = request.project.id
+        counts = await ingestion.ledger.counts(since, until, project_id)
+        examples = await ingestion.ledger.examples(project_id)
+        return IngestionReport(
+            start=since.replace(second=0, microsecond=0),
+            end=until,
+            totals=totals_of(counts),
+            reasons=[_reason(one, examples.get(one.reason, [])) for one in reasons_of(counts)],
+            changes_not_made=[
+                _not_made(one, examples.get(one.reason, [])) for one in not_made_of(counts)
+            ],
+            minutes=minutes_of(counts),
+            waiting=await ingestion.waiting(),
+        )
+
+    @get("/dead_letters", summary="List dead letters")
+    async def letters(
+        self, request: ManagementRequest, ingestion: NamedDependency[IngestionReports]
+    ) -> Paged[DeadLetterBody]:
+        """Requests that were accepted and could not be ingested, the newest first."""
+        page, chosen = request.page, Chosen(request.project.id)
+        found, count = await ingestion.letters.page(chosen, page.limit, page.offset)
+        return page.of([_letter(one) for one in found], count)
+
+    @post("/dead_letters/retry", summary="Try all dead letters again", status_code=202)
+    async def retry_all(
+        self, request: ManagementRequest, ingestion: NamedDependency[IngestionReports]
+    ) -> Affected:
+        """Within seconds; those that fail again stay, with their new error."""
+        chosen = Chosen(request.project.id)
+        return Affected(dead_letters=await ingestion.letters.mark(chosen, request.app.state.now()))
+
+    @get("/dead_letters/{letter_id:str}", summary="Retrieve a dead letter")
+    async def letter(
+        self,
+        request: ManagementRequest,
+        letter_id: ObjectId,
+        ingestion: NamedDependency[IngestionReports],
+    ) -> DeadLetterBody:
+        found, _ = await ingestion.letters.page(_one(request, letter_id), 1, 0)
+        if not found:
+            raise NotFound
+        return _letter(found[0])
+
+    @post("/dead_letters/{letter_id:str}/retry", summary="Try a dead letter again", status_code=202)
+    async def retry(
+        self,
+        request: ManagementRequest,
+        letter_id: ObjectId,
+        ingestion: NamedDependency[IngestionReports],
+    ) -> Affected:
+        """Within seconds; its events get the ids that they would have had."""
+        now = request.app.state.now()
+        marked = await ingestion.letters.mark(_one(request, letter_id), now)
+        if not marked:
+            raise NotFound
+        return Affected(dead_letters=marked)
+
+    @delete("/dead_letters/{letter_id:str}", summary="Drop a dead letter")
+    async def drop(
+        self,
+        request: ManagementRequest,
+        letter_id: ObjectId,
+        ingestion: NamedDependency[IngestionReports],
+    ) -> None:
+        """Its events are lost; they count as `discarded` from then on."""
+        if not await ingestion.letters.drop(_one(request, letter_id)):
+            raise NotFound
+
+
+def _one(request: ManagementRequest, letter_id: int) -> Chosen:
+    return Chosen(request.project.id, [letter_id])
+
+
+def _letter(letter: DeadLetter) -> DeadLetterBody:
+    return DeadLetterBody(
+        id=letter.id,
+        received_at=letter.received_at,
+        failed_at=letter.failed_at,
+        items=letter.items,
+        attempts=letter.attempts,
+        retry_requested_at=letter.retry_requested_at,
+        error=letter.error,
+        body_bytes=letter.body_bytes,
+    )
+
+
+def _reason(reason: Reason, examples: list[Example]) -> ReasonBody:
+    return ReasonBody(
+        reason=reason.reason, meaning=reason.meaning, items=reason.items, examples=examples
+    )
+
+
+def _not_made(reason: Reason, examples: list[Example]) -> NotMadeBody:
+    return NotMadeBody(
+        reason=reason.reason, meaning=reason.meaning, count=reason.items, examples=examples
+    )
+
+
+def _time(text: str | None, name: str, now: datetime) -> datetime | None:
+    if not text:
+        return None
+    moment = parse_date_value(text)
+    if moment is None:
+        raise Invalid(f'"{text}" is no date.', attr=name)
+    return max(moment.before(now) if isinstance(moment, Ago) else moment, EARLIEST)

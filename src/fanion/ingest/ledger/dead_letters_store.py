@@ -1,0 +1,223 @@
+"""Requests that were accepted and could not be ingested, put aside with their error."""
+
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, delete, func, select, update
+
+from fanion.accept_log.port import Entry, Envelope
+from fanion.db.engine import Records
+from fanion.db.schema.tables import dead_letters
+from fanion.ingest.ledger.model import DISCARDED, Tally, dead_letter_of, joined, moved
+from fanion.ingest.ledger.store import write_tally
+
+# Of one look; the next one follows within seconds.
+RETRIES_MAX = 20
+DROPS_MAX = 500  # a transaction
+
+_letter = dead_letters.c
+_SHOWN = (
+    _letter.id,
+    _letter.project_id,
+    _letter.log_id,
+    _letter.received_at,
+    _letter.failed_at,
+    _letter["items"],
+    _letter.attempts,
+    _letter.retry_requested_at,
+    _letter.error,
+    func.length(_letter.body).label("body_bytes"),
+)
+_MARKED = (
+    select(_letter.id)
+    .where(_letter.retry_requested_at.is_not(None))
+    .order_by(_letter.id)
+    .limit(RETRIES_MAX)
+)
+
+
+class LetterGone(Exception):
+    """Somebody has dropped or settled it meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """log_id: its place in the accept log; items: as counted in the ledger"""
+
+    id: int
+    project_id: int
+    log_id: int
+    received_at: datetime
+    failed_at: datetime
+    items: int
+    attempts: int
+    retry_requested_at: datetime | None
+    error: str
+    body_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedLetter:
+    """entry: the envelope with the id that it had in the log, from which event ids derive"""
+
+    id: int
+    items: int
+    entry: Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Some dead letters: of a project unless None, with these ids unless None."""
+
+    project_id: int | None = None
+    ids: Sequence[int] | None = None
+
+    def conditions(self) -> list[ColumnElement[bool]]:
+        conditions = []
+        if self.project_id is not None:
+            conditions.append(_letter.project_id == self.project_id)
+        if self.ids is not None:
+            conditions.append(_letter.id.in_(self.ids))
+        return conditions
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetters:
+    records: Records
+
+    async def page(self, chosen: Chosen, limit: int, offset: int) -> tuple[list[DeadLetter], int]:
+        """The newest first, with the number of all of them."""
+        conditions = chosen.conditions()
+        count = select(func.count()).select_from(dead_letters).where(*conditions)
+        statement = select(*_SHOWN).where(*conditions).order_by(_letter.id.desc())
+        [(total,)] = await self.records.fetch(count)
+        rows: Sequence[Any] = await self.records.fetch(statement.limit(limit).offset(offset))
+        return [DeadLetter(*row) for row in rows], total
+
+    async def body(self, chosen: Chosen) -> bytes | None:
+        """Of the one that is chosen, as it was accepted."""
+        rows = await self.records.fetch(select(_letter.body).where(*chosen.conditions()).limit(1))
+        return bytes(rows[0].body) if rows else None
+
+    async def mark(self, chosen: Chosen, now: datetime) -> int:
+        """Have the server that ingests try them again; how many there are."""
+        async with self.records.write() as connection:
+            marked = await connection.execute(
+                update(dead_letters).where(*chosen.conditions()).values(retry_requested_at=now)
+            )
+            return marked.rowcount
+
+    async def drop(self, chosen: Chosen) -> int:
+        """Give them up; the ledger says so. How many there were."""
+        dropped = 0
+        while some := await self._drop_some(chosen):
+            dropped += some
+        return dropped
+
+    async def marked(self) -> AsyncGenerator[MarkedLetter]:
+        """Those to be tried again, RETRIES_MAX at most; one body at a time is in memory."""
+        for [letter_id] in await self.records.fetch(_MARKED):
+            wanted = select(dead_letters).where(
+                _letter.id == letter_id, _letter.retry_requested_at.is_not(None)
+            )
+            for row in await self.records.fetch(wanted):
+                yield _marked(row)
+
+    async def split(self, letter: MarkedLetter, pieces: Sequence[tuple[Entry, int]]) -> None:
+        """Into letters of its pieces, each with its number of items, to be tried again too. The
+        ledger counts the same items. raises: LetterGone"""
+        async with self.records.write() as connection:
+            await connection.run_sync(_split, letter, pieces)
+
+    async def fail(self, letter: MarkedLetter, error: str, now: datetime) -> None:
+        """It was tried again in vain."""
+        async with self.records.write() as connection:
+            await connection.execute(
+                update(dead_letters)
+                .where(_letter.id == letter.id)
+                .values(
+                    error=error,
+                    failed_at=now,
+                    attempts=_letter.attempts + 1,
+                    retry_requested_at=None,
+                )
+            )
+
+    async def _drop_some(self, chosen: Chosen) -> int:
+        async with self.records.write() as connection:
+            return await connection.run_sync(_drop_some, chosen)
+
+
+def put_aside(connection: Connection, entry: Entry, items: int, error: str, now: datetime) -> None:
+    """Within the transaction that steps over the entry."""
+    envelope = entry.envelope
+    connection.execute(
+        dead_letters.insert().values(
+            project_id=envelope.project_id,
+            log_id=entry.id,
+            received_at=envelope.received_at,
+            failed_at=now,
+            client_ip=envelope.client_ip,
+            user_agent=envelope.user_agent,
+            sent_at=envelope.sent_at,
+            body=envelope.body,
+            error=error,
+            items=items,
+            attempts=1,
+        )
+    )
+    write_tally(connection, dead_letter_of(envelope.project_id, envelope.received_at, items, error))
+
+
+def take_out(connection: Connection, letter: MarkedLetter) -> Tally:
+    """Within the transaction that writes what it made. raises: LetterGone
+
+    returns: for the ledger, that it is no dead letter any more
+    """
+    gone = connection.execute(
+        delete(dead_letters).where(_letter.id == letter.id, _letter.retry_requested_at.is_not(None))
+    )
+    if gone.rowcount != 1:
+        raise LetterGone(f"dead letter {letter.id}")
+    envelope = letter.entry.envelope
+    return moved(envelope.project_id, envelope.received_at, letter.items, None)
+
+
+def _drop_some(connection: Connection, chosen: Chosen) -> int:
+    ids = select(_letter.id).where(*chosen.conditions()).order_by(_letter.id).limit(DROPS_MAX)
+    gone = connection.execute(
+        delete(dead_letters)
+        .where(_letter.id.in_(ids))
+        .returning(_letter.project_id, _letter.received_at, _letter["items"])
+    ).all()
+    write_tally(connection, joined(*(moved(*row, DISCARDED) for row in gone)))
+    return len(gone)
+
+
+def _split(
+    connection: Connection, letter: MarkedLetter, pieces: Sequence[tuple[Entry, int]]
+) -> None:
+    row = connection.execute(
+        delete(dead_letters)
+        .where(_letter.id == letter.id, _letter.retry_requested_at.is_not(None))
+        .returning(dead_letters)
+    ).first()
+    if row is None:
+        raise LetterGone(f"dead letter {letter.id}")
+    same = {name: value for name, value in row._mapping.items() if name != "id"}
+    rows = [{**same, "body": piece.envelope.body, "items": items} for piece, items in pieces]
+    connection.execute(dead_letters.insert(), rows)
+
+
+def _marked(row: Row[Any]) -> MarkedLetter:
+    envelope = Envelope(
+        row.project_id,
+        row.received_at,
+        row.client_ip,
+        row.user_agent,
+        row.sent_at,
+        bytes(row.body),
+    )
+    return MarkedLetter(row.id, row._mapping["items"], Entry(row.log_id, envelope))

@@ -1,0 +1,282 @@
+"""What became of the items of a run: counts for the ledger, and the newest examples.
+
+Beside the items the ledger counts what stored events asked for and did not get: changes of a person
+or a group, group types, times. They are in no sum of items: the event is stored, and counts there.
+"""
+
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from msgspec import Struct, field
+
+from fanion.groups.model import GROUP_TYPES_MAX
+from fanion.ingest.pipeline.types import Arrived, Drop
+from fanion.ingest.timestamps import FUTURE_MAX
+from fanion.properties.size import PROPERTIES_BYTES_MAX
+
+# Outcomes beside those of Drop.
+STORED = "stored"
+DEAD_LETTER = "dead_letter"
+DISCARDED = "discarded"  # a dead letter that an operator dropped
+
+
+class NotMade(StrEnum):
+    """What of a stored event was not done. Counted by event, MERGE_LEFT_OUT by property.
+
+    source: docs/operations.md, "Limits"; capture.md sections 2 and 5
+    """
+
+    PERSON_TOO_LARGE = "person_too_large"
+    GROUP_TOO_LARGE = "group_too_large"
+    MERGE_LEFT_OUT = "merge_left_out"
+    GROUP_TYPE_LEFT_OUT = "group_type_left_out"
+    TIME_UNREADABLE = "time_unreadable"
+    TIME_AHEAD = "time_ahead"
+
+
+_LIMIT = f"{PROPERTIES_BYTES_MAX // 1024} KB of properties"
+
+# In the words of people who look for their event.
+MEANING: Mapping[str, str] = {
+    STORED: "Stored and visible.",
+    DEAD_LETTER: "Put aside: the request could not be ingested. It can be tried again.",
+    DISCARDED: "Put aside, and dropped by an operator.",
+    Drop.NO_NAME: "The event has no name.",
+    Drop.NO_DISTINCT_ID: "The event has no distinct_id, or an empty one.",
+    Drop.DIVERTED_EVENT: "Events of this name belong to a product that is not served here.",
+    Drop.PERSON_PROFILE_NEEDED: "It needs a person, but says $process_person_profile: false.",
+    Drop.USER_AGENT: "The project drops this user agent.",
+    Drop.DUPLICATE: "An event with this uuid is stored already.",
+    Drop.ERASED: "Its person was deleted, with all events, after it was accepted.",
+    NotMade.PERSON_TOO_LARGE: f"Its person would have had more than {_LIMIT}, and kept those"
+    " that it had. The event is stored.",
+    NotMade.GROUP_TOO_LARGE: f"Its group would have had more than {_LIMIT}, and kept those"
+    " that it had. The event is stored.",
+    NotMade.MERGE_LEFT_OUT: "Properties of a merged person that were left out: the person that"
+    f" remains would have had more than {_LIMIT}. The event is stored.",
+    NotMade.GROUP_TYPE_LEFT_OUT: f"It names a group type beyond the {GROUP_TYPES_MAX} that the"
+    " project has. The event is stored without that group.",
+    NotMade.TIME_UNREADABLE: "Its timestamp or offset cannot be read. The event is stored with the"
+    " time of its arrival.",
+    NotMade.TIME_AHEAD: "Its time lies more than"
+    f" {FUTURE_MAX // timedelta(hours=1)} hours after its arrival. The event is stored with the"
+    " time of its arrival.",
+}
+
+EXAMPLES_MAX = 10  # of a project and outcome
+EXAMPLE_BYTES_MAX = 2048
+_NAME_BYTES, _UUID_BYTES, _DETAIL_BYTES = 400, 64, 1000
+_KEYS_MAX = 40
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MINUTE = timedelta(minutes=1)
+
+Item = Mapping[str, Any]
+
+
+class Example(Struct, frozen=True):
+    """One item that was not stored; within EXAMPLE_BYTES_MAX, without values of properties.
+
+    event, distinct_id, uuid: as sent, as text; None when there was none
+    """
+
+    event: str | None
+    distinct_id: str | None
+    uuid: str | None
+    received_at: datetime
+    detail: str
+
+
+class Tally(Struct, frozen=True):
+    """counts:   items by project, minute of acceptance and outcome
+    examples: by project and outcome, newest first
+    """
+
+    counts: Counter[tuple[int, int, str]] = field(default_factory=Counter)
+    examples: dict[tuple[int, str], list[Example]] = field(default_factory=dict)
+
+
+class LedgerCount(Struct, frozen=True):
+    """How many items of a project, accepted in a minute, came to what.
+
+    minute:  since the Unix epoch
+    outcome: a Drop, a NotMade, or one of those above
+    """
+
+    project_id: int
+    minute: int
+    outcome: str
+    items: int
+
+
+def minute_of(moment: datetime) -> int:
+    """Whole minutes since the Unix epoch."""
+    return (moment - _EPOCH) // _MINUTE
+
+
+def time_of(minute: int) -> datetime:
+    return _EPOCH + minute * _MINUTE
+
+
+class Dropped:
+    """Collects the items of a run that are not stored; an example is only made of the last few."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[int, int, str]] = Counter()
+        self._newest: dict[tuple[int, str], deque[tuple[Item, datetime, str]]] = {}
+
+    def add(
+        self, project_id: int, received_at: datetime, outcome: str, item: Item, sender: str
+    ) -> None:
+        """sender: the user agent of the request"""
+        self._counts[project_id, minute_of(received_at), outcome] += 1
+        newest = self._newest.get((project_id, outcome))
+        if newest is None:
+            newest = self._newest[project_id, outcome] = deque(maxlen=EXAMPLES_MAX)
+        newest.append((item, received_at, sender))
+
+    def tally(self) -> Tally:
+        examples = {
+            place: [example_of(*one) for one in reversed(newest)]
+            for place, newest in self._newest.items()
+        }
+        return Tally(self._counts, examples)
+
+
+def count_of(
+    outcome: str, received: Mapping[int, Iterable[datetime]]
+) -> Counter[tuple[int, int, str]]:
+    """received: by project, when each of the items was accepted"""
+    counts: Counter[tuple[int, int, str]] = Counter()
+    start = end = _EPOCH
+    place = (0, 0, outcome)
+    for project_id, moments in received.items():
+        start = end
+        for moment, items in Counter(moments).items():  # many came in one request
+            if not start <= moment < end:  # mostly it is the minute of the one before
+                place = (project_id, minute_of(moment), outcome)
+                start = time_of(place[1])
+                end = start + _MINUTE
+            counts[place] += items
+    return counts
+
+
+def joined(*tallies: Tally) -> Tally:
+    """The later ones have the newer examples."""
+    counts: Counter[tuple[int, int, str]] = Counter()
+    examples: dict[tuple[int, str], list[Example]] = {}
+    for tally in tallies:
+        for place, items in tally.counts.items():
+            counts[place] += items
+        for kind, found in tally.examples.items():
+            examples[kind] = newest_of(found, examples.get(kind, ()))
+    return Tally(counts, examples)
+
+
+def newest_of(newer: Sequence[Example], older: Sequence[Example]) -> list[Example]:
+    return [*newer, *older][:EXAMPLES_MAX]
+
+
+def dead_letter_of(project_id: int, received_at: datetime, items: int, error: str) -> Tally:
+    """A request that could not be ingested, with all its items."""
+    example = Example(None, None, None, received_at, _cut(error, _DETAIL_BYTES))
+    return Tally(
+        Counter({(project_id, minute_of(received_at), DEAD_LETTER): items}),
+        {(project_id, DEAD_LETTER): [example]},
+    )
+
+
+def moved(project_id: int, received_at: datetime, items: int, outcome: str | None) -> Tally:
+    """A dead letter that is one no longer, and what it is instead if that counts here."""
+    minute = minute_of(received_at)
+    counts = Counter({(project_id, minute, DEAD_LETTER): -items})
+    if outcome is not None:
+        counts[project_id, minute, outcome] = items
+    return Tally(counts)
+
+
+def example_of(item: Item, received_at: datetime, sender: str) -> Example:
+    """The detail tells who sent it and how it was built: names, never values of properties,
+    which a project may have asked not to keep."""
+    given = item.get("properties")
+    properties: Item = given if isinstance(given, dict) else {}
+    distinct_id = item.get("$distinct_id") or properties.get("distinct_id")
+    return Example(
+        _shown(item.get("event"), _NAME_BYTES),
+        _shown(distinct_id or item.get("distinct_id"), _NAME_BYTES),
+        _shown(item.get("uuid"), _UUID_BYTES),
+        received_at,
+        _detail(item, properties, sender),
+    )
+
+
+class Undone(Struct, frozen=True, gc=False):
+    """What was not done.
+
+    whose: the person, the group, or what else it was about, as text
+    count: what the ledger counts; names: some of the properties that it was about
+    """
+
+    kind: NotMade
+    arrived: Arrived
+    whose: str
+    count: int = 1
+    names: Sequence[str] = ()
+
+
+def tally_of(project_id: int, undone: Iterable[Undone]) -> Tally:
+    """undone: in the order of their events"""
+    counts: Counter[tuple[int, int, str]] = Counter()
+    newest: dict[NotMade, deque[Undone]] = {}
+    for one in undone:
+        counts[project_id, minute_of(one.arrived.received_at), one.kind] += one.count
+        newest.setdefault(one.kind, deque(maxlen=EXAMPLES_MAX)).append(one)
+    examples = {
+        (project_id, str(kind)): [_example_of_undone(one) for one in reversed(some)]
+        for kind, some in newest.items()
+    }
+    return Tally(counts, examples)
+
+
+def _example_of_undone(undone: Undone) -> Example:
+    prepared = undone.arrived.prepared
+    names = ", ".join(_cut(name, 100) for name in undone.names[:_KEYS_MAX])
+    detail = f"{undone.whose}; properties: {names}" if names else undone.whose
+    return Example(
+        _cut(prepared.name, _NAME_BYTES),
+        _cut(prepared.distinct_id, _NAME_BYTES),
+        str(prepared.uuid),
+        undone.arrived.received_at,
+        _cut(detail, _DETAIL_BYTES),
+    )
+
+
+def _detail(item: Item, properties: Item, sender: str) -> str:
+    library = " ".join(
+        str(properties[name]) for name in ("$lib", "$lib_version") if properties.get(name)
+    )
+    parts = [
+        ("keys", ", ".join(_names(item))),
+        ("properties", ", ".join(_names(properties))),
+        ("library", _cut(library, 100)),
+        ("user agent", _cut(sender, 300)),
+    ]
+    text = "; ".join(f"{name}: {value}" for name, value in reversed(parts) if value)
+    return _cut(text, _DETAIL_BYTES)
+
+
+def _names(values: Item) -> list[str]:
+    return [_cut(name, 100) for name in sorted(values)[:_KEYS_MAX]]
+
+
+def _shown(value: object, bytes_max: int) -> str | None:
+    return (
+        None if value is None else _cut(value if isinstance(value, str) else repr(value), bytes_max)
+    )
+
+
+def _cut(text: str, bytes_max: int) -> str:
+    return text[:bytes_max].encode(errors="replace")[:bytes_max].decode(errors="ignore")

@@ -1,0 +1,187 @@
+"""The ledger in the records store: every item that was accepted, by what became of it."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Never
+
+import structlog
+from msgspec import convert, to_builtins
+from sqlalchemy import Connection, delete, select, tuple_
+
+from fanion.db.engine import Records, RecordsUnavailable
+from fanion.db.schema.ingestion_tables import ingestion_examples, ingestion_ledger
+from fanion.db.upsert import upsert
+from fanion.ingest.ledger.model import Example, LedgerCount, Tally, minute_of, newest_of
+
+# A busy project has some 4,000 rows a day by minute and 70 by hour: 2,000 projects keep to
+# ten million rows.
+MINUTES_KEPT = timedelta(days=1)
+HOURS_KEPT = timedelta(days=30)
+ROLL_UP_EVERY_S = 600.0
+ROLL_UP_ROWS = 5_000  # a transaction; ingestion waits for one of them at most
+
+_HOUR = 60  # minutes
+_row = ingestion_ledger.c
+_example = ingestion_examples.c
+_KEY = tuple_(_row.project_id, _row.minute, _row.outcome)
+
+
+def write_tally(connection: Connection, tally: Tally) -> None:
+    """Within the transaction that writes what the run made, so that both are true or neither."""
+    _add(connection, tally.counts)
+    if tally.examples:
+        _put_examples(connection, tally.examples)
+
+
+def _add(connection: Connection, counts: Mapping[tuple[int, int, str], int]) -> None:
+    rows = [
+        {"project_id": project_id, "minute": minute, "outcome": outcome, "items": items}
+        # In one order, so that two servers never wait for each other.
+        for (project_id, minute, outcome), items in sorted(counts.items())
+        if items
+    ]
+    if rows:
+        statement = upsert(connection.dialect, ingestion_ledger)
+        added = ingestion_ledger.c["items"] + statement.excluded["items"]
+        connection.execute(
+            statement.on_conflict_do_update(
+                index_elements=["project_id", "minute", "outcome"], set_={"items": added}
+            ),
+            rows,
+        )
+
+
+def _put_examples(
+    connection: Connection, examples: Mapping[tuple[int, str], Sequence[Example]]
+) -> None:
+    known = _stored_examples(connection, examples)
+    rows = [
+        {
+            "project_id": project_id,
+            "outcome": outcome,
+            "examples": shown_examples(newest_of(newer, known.get((project_id, outcome), ()))),
+        }
+        for (project_id, outcome), newer in sorted(examples.items())
+    ]
+    statement = upsert(connection.dialect, ingestion_examples)
+    connection.execute(
+        statement.on_conflict_do_update(
+            index_elements=["project_id", "outcome"],
+            set_={"examples": statement.excluded.examples},
+        ),
+        rows,
+    )
+
+
+def _stored_examples(
+    connection: Connection, places: Iterable[tuple[int, str]]
+) -> dict[tuple[int, str], list[Example]]:
+    projects = sorted({project_id for project_id, _ in places})
+    rows = connection.execute(
+        select(_example.project_id, _example.outcome, _example.examples)
+        .where(_example.project_id.in_(projects))
+        .with_for_update()
+    )
+    return {(row.project_id, row.outcome): read_examples(row.examples) for row in rows}
+
+
+def read_examples(stored: Any) -> list[Example]:
+    return convert(stored, list[Example])
+
+
+def shown_examples(examples: Sequence[Example]) -> Any:
+    """As they are stored."""
+    return to_builtins(examples)
+
+
+class Ledger:
+    """now: the time of day; rows_max: that one transaction rolls up"""
+
+    def __init__(
+        self, records: Records, now: Callable[[], datetime], rows_max: int = ROLL_UP_ROWS
+    ) -> None:
+        self._records = records
+        self._now = now
+        self._rows_max = rows_max
+
+    async def counts(
+        self, start: datetime, end: datetime, project_id: int | None = None
+    ) -> list[LedgerCount]:
+        """Of the minutes in [start, end), in their order; project_id: None for all projects."""
+        statement = (
+            select(_row.project_id, _row.minute, _row.outcome, _row["items"])
+            .where(_row.minute >= minute_of(start), _row.minute < _end(end))
+            .where(_row["items"] != 0)
+            .order_by(_row.minute, _row.project_id, _row.outcome)
+        )
+        if project_id is not None:
+            statement = statement.where(_row.project_id == project_id)
+        rows: Sequence[Any] = await self._records.fetch(statement)
+        return [LedgerCount(*row) for row in rows]
+
+    async def examples(self, project_id: int) -> dict[str, list[Example]]:
+        """The newest ones by outcome, however old."""
+        rows = await self._records.fetch(
+            select(_example.outcome, _example.examples).where(_example.project_id == project_id)
+        )
+        return {row.outcome: read_examples(row.examples) for row in rows}
+
+    async def follow(self) -> Never:
+        """Run for ever: keep the ledger small."""
+        while True:
+            try:
+                await self.roll_up()
+            except RecordsUnavailable as error:
+                structlog.get_logger().warning("ledger_not_rolled_up", reason=str(error))
+            await asyncio.sleep(ROLL_UP_EVERY_S)
+
+    async def roll_up(self) -> None:
+        """Sum up minutes older than MINUTES_KEPT by the hour, forget hours past HOURS_KEPT.
+
+        raises: RecordsUnavailable
+        """
+        before = _hour(minute_of(self._now() - MINUTES_KEPT))
+        forgotten = minute_of(self._now() - HOURS_KEPT)
+        while await self._some(_roll_up_some, before):
+            pass
+        while await self._some(_forget_some, forgotten):
+            pass
+
+    async def _some(self, work: Callable[[Connection, int, int], int], before: int) -> bool:
+        """Whether more may be left."""
+        async with self._records.write() as connection:
+            return await connection.run_sync(work, before, self._rows_max) == self._rows_max
+
+
+def _end(moment: datetime) -> int:
+    """The minute that is under way counts whole."""
+    return minute_of(moment) + 1
+
+
+def _hour(minute: int) -> int:
+    return minute - minute % _HOUR
+
+
+def _roll_up_some(connection: Connection, before: int, rows_max: int) -> int:
+    """Taken out first: of two servers that do it at once, each adds what it has taken."""
+    chosen = select(_row.project_id, _row.minute, _row.outcome).where(
+        _row.minute < before, _row.minute % _HOUR != 0
+    )
+    taken = connection.execute(
+        delete(ingestion_ledger)
+        .where(_KEY.in_(chosen.limit(rows_max)))
+        .returning(_row.project_id, _row.minute, _row.outcome, _row["items"])
+    ).all()
+    counts: dict[tuple[int, int, str], int] = {}
+    for project_id, minute, outcome, items in taken:
+        place = (project_id, _hour(minute), outcome)
+        counts[place] = counts.get(place, 0) + items
+    _add(connection, counts)
+    return len(taken)
+
+
+def _forget_some(connection: Connection, before: int, rows_max: int) -> int:
+    chosen = select(_row.project_id, _row.minute, _row.outcome).where(_row.minute < before)
+    gone = connection.execute(delete(ingestion_ledger).where(_KEY.in_(chosen.limit(rows_max))))
+    return gone.rowcount

@@ -1,0 +1,211 @@
+"""From an item as sent to the event that is stored, or the reason to drop it.
+
+`prepare` is the whole story, in order. What few items need is not called for the others.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+
+from fanion.groups.model import read_group_identify, read_groups
+from fanion.ingest.items import parse_uuid
+from fanion.ingest.pipeline.automatic import AUTOMATIC, automatic_properties, initial_name
+from fanion.ingest.pipeline.elements import elements_chain
+from fanion.ingest.pipeline.types import Context, Drop, Prepared
+from fanion.ingest.timestamps import event_time, ignored_time
+from fanion.persons.merge import Merge, MergeKind, PersonUpdate
+
+NAME_MAX = 200  # characters
+DISTINCT_ID_MAX = 200
+
+_DIVERTED = frozenset(["$performance_event", "$$client_ingestion_warning", "$$heatmap"])
+_GROUP_IDENTIFY = "$groupidentify"
+_NEED_PERSON = frozenset(["$identify", "$create_alias", "$merge_dangerously", _GROUP_IDENTIFY])
+_OTHER_ID = {
+    "$identify": (MergeKind.IDENTIFY, "$anon_distinct_id"),
+    "$create_alias": (MergeKind.ALIAS, "alias"),
+    "$merge_dangerously": (MergeKind.DANGEROUSLY, "alias"),
+}
+# What an event that changes its person brings, one of these at least.
+_UPDATING = frozenset(["$set", "$set_once", "$unset", *AUTOMATIC])
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+_NO_GROUPS: Mapping[str, str] = {}  # plain, so that it can be sent to another process
+
+_encode = msgspec.json.Encoder().encode
+
+
+def prepare(item: Mapping[str, Any], context: Context, index: int = 0) -> Prepared | Drop:
+    """Normalise one item of an envelope; never raises for what a client sent.
+
+    item:  with `properties` an object, null or missing; it is not changed
+    index: its place in the envelope
+    """
+    properties: dict[str, Any] = dict(item.get("properties") or _NOTHING)
+    name = item.get("event")
+    if name is None or name == "":
+        return Drop.NO_NAME
+    name = _cut(name, NAME_MAX)
+    if name in _DIVERTED:
+        return Drop.DIVERTED_EVENT
+    distinct_id = distinct_id_of(item)
+    if not distinct_id:
+        return Drop.NO_DISTINCT_ID
+    if context.dropped_user_agents and _is_unwanted(properties, context):
+        return Drop.USER_AGENT
+    makes_person = "$process_person_profile" not in properties or _makes_person(properties)
+    if not makes_person and name in _NEED_PERSON:
+        return Drop.PERSON_PROFILE_NEEDED
+    given = item.get("uuid")
+    uuid = (parse_uuid(given) if given else None) or context.make_uuid(index)
+    timestamp = event_time(item, properties, context.received_at, context.sent_at)
+    ignored = None
+    if timestamp is context.received_at and ("timestamp" in item or "offset" in item):
+        ignored = ignored_time(item, properties, timestamp, context.sent_at)
+    if context.sent_at is not None:
+        properties["$sent_at"] = context.sent_at_text
+    place = _locate(properties, context)
+    if "$elements" in properties:
+        _read_elements(properties)
+    if context.rules.removed_properties:
+        _remove_properties(properties, context)
+    update = merge = group_identify = None
+    groups = _NO_GROUPS
+    if not makes_person:
+        _forget_update(properties)
+    else:
+        if place or not (_UPDATING.isdisjoint(properties) and _UPDATING.isdisjoint(item)):
+            update = _update(name, item, properties, place, context)
+        if name in _OTHER_ID:
+            merge = _merge(name, properties)
+        if "$groups" in properties:
+            groups = read_groups(properties["$groups"]) or _NO_GROUPS
+        if name == _GROUP_IDENTIFY:
+            group_identify = read_group_identify(properties, timestamp)
+    return Prepared(
+        name,
+        uuid,
+        distinct_id,
+        timestamp,
+        properties,
+        makes_person,
+        update,
+        merge,
+        groups,
+        group_identify,
+        ignored,
+    )
+
+
+def distinct_id_of(item: Mapping[str, Any]) -> str:
+    """Under which an item is stored; "" when it has none."""
+    properties = item.get("properties") or _NOTHING
+    given = item.get("$distinct_id") or properties.get("distinct_id") or item.get("distinct_id")
+    return _cut(given, DISTINCT_ID_MAX) if given else ""
+
+
+def _is_unwanted(properties: Mapping[str, Any], context: Context) -> bool:
+    given = properties.get("$raw_user_agent") or properties.get("$user_agent")
+    user_agent = (given if isinstance(given, str) else context.user_agent).lower()
+    return any(part in user_agent for part in context.dropped_user_agents)
+
+
+def _makes_person(properties: dict[str, Any]) -> bool:
+    """Only the boolean false counts. source: capture.md 4.1"""
+    if properties["$process_person_profile"] is True:
+        del properties["$process_person_profile"]
+        return True
+    return properties["$process_person_profile"] is not False
+
+
+def _locate(properties: dict[str, Any], context: Context) -> Mapping[str, Any]:
+    """The place of the address, which is written too. A client's own `$ip` is kept; a place is
+    looked up before the address is discarded."""
+    address = properties.get("$ip") or context.client_ip
+    place = _NOTHING
+    if context.geoip and address and properties.get("$geoip_disable") is not True:
+        removed = context.rules.removed_properties
+        found = context.geoip(str(address))
+        place = {name: value for name, value in found.items() if name not in removed}
+        properties.update(place)
+    if context.rules.anonymize_ips:
+        properties.pop("$ip", None)
+    elif address:
+        properties["$ip"] = address
+    return place
+
+
+def _read_elements(properties: dict[str, Any]) -> None:
+    elements = properties["$elements"]
+    if isinstance(elements, list):
+        del properties["$elements"]
+        properties.setdefault("$elements_chain", elements_chain(elements))
+
+
+def _remove_properties(properties: dict[str, Any], context: Context) -> None:
+    for name in context.rules.removed_properties:
+        properties.pop(name, None)
+
+
+def _update(
+    event: str,
+    item: Mapping[str, Any],
+    properties: dict[str, Any],
+    place: Mapping[str, Any],
+    context: Context,
+) -> PersonUpdate | None:
+    """Explicit values win over the automatic ones; nulls in `$set_once` set nothing."""
+    explicit = _explicit("$set", item, properties, context)
+    explicit_once = _explicit("$set_once", item, properties, context)
+    to_set, set_once = automatic_properties(event, properties)
+    if place:
+        to_set.update(place)
+        set_once.update((initial_name(name), value) for name, value in place.items())
+    if explicit:
+        to_set.update(explicit)
+    if explicit_once:
+        set_once.update(pair for pair in explicit_once.items() if pair[1] is not None)
+    unset = _names(properties["$unset"]) if "$unset" in properties else ()
+    return PersonUpdate(to_set, set_once, unset) if to_set or set_once or unset else None
+
+
+def _forget_update(properties: dict[str, Any]) -> None:
+    for name in ("$set", "$set_once", "$unset"):
+        properties.pop(name, None)
+
+
+def _merge(event: str, properties: Mapping[str, Any]) -> Merge | None:
+    kind, name = _OTHER_ID[event]
+    other = properties.get(name)
+    return Merge(kind, _cut(other, DISTINCT_ID_MAX)) if other else None
+
+
+def _cut(value: object, length: int) -> str:
+    """Values that are no text become their JSON text; databases take no NUL."""
+    text = value if type(value) is str else _encode(value).decode()
+    return text[:length].replace("\0", "\ufffd")
+
+
+def _explicit(
+    name: str, item: Mapping[str, Any], properties: dict[str, Any], context: Context
+) -> Mapping[str, Any]:
+    """The object `name` of the properties overlaid by the item's own; stored as that."""
+    if name not in properties and name not in item:
+        return _NOTHING
+    merged: dict[str, Any] = {}
+    for given in (properties.get(name), item.get(name)):
+        if isinstance(given, dict):
+            merged.update(given)
+    if not merged:
+        return _NOTHING
+    for removed in context.rules.removed_properties:
+        merged.pop(removed, None)
+    properties[name] = merged
+    return merged
+
+
+def _names(unset: object) -> tuple[str, ...]:
+    if not isinstance(unset, list | dict):
+        return ()
+    return tuple(name for name in unset if isinstance(name, str))

@@ -1,0 +1,282 @@
+"""What one project's part of a run comes to: events with their persons, and what to write."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from operator import is_
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from fanion.events.definitions.property_cache import NewProperties, Recorded
+from fanion.events.erasure import Erasure
+from fanion.events.event import Event
+from fanion.groups.model import (
+    GROUP_TYPES_MAX,
+    GroupChange,
+    GroupIdentify,
+    GroupState,
+    group_columns,
+    merge_group,
+    new_group,
+    new_types,
+)
+from fanion.ingest.ledger.model import NotMade, Tally, Undone, tally_of
+from fanion.ingest.pipeline.batch import Brought
+from fanion.ingest.pipeline.types import Arrived
+from fanion.ingest.pipeline.withheld import without_erased
+from fanion.persons.merge import NAMES_TOLD_MAX, Changes, PersonState, Population
+
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the stores know of everything that the events name.
+
+    persons: by distinct id; types: group type → index; groups: by index and key
+    version_floor, erasures: of persons that were deleted
+    """
+
+    persons: Mapping[str, PersonState]
+    types: Mapping[str, int]
+    groups: Mapping[tuple[int, str], GroupState]
+    properties: Recorded = field(default_factory=lambda: Recorded({}))
+    version_floor: int = 0
+    erasures: Sequence[Erasure] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """arrived: the events that are stored
+    persons, new_types and groups: to be written
+    owners:     of every distinct id named, as they are afterwards
+    names:      of the events stored
+    properties: that are not on record yet
+    erased:     how many events were left out, because their person was deleted
+    not_made:   what was not done of what the events asked for
+    """
+
+    project_id: int
+    arrived: Sequence[Arrived]
+    persons: Changes
+    owners: Mapping[str, PersonState]
+    new_types: Mapping[str, int]
+    groups: Mapping[tuple[int, str], GroupState]
+    names: frozenset[str]
+    properties: NewProperties
+    erased: int = 0
+    not_made: Tally = field(default_factory=Tally)
+
+
+def named_types(arrived: Iterable[Arrived]) -> list[str]:
+    """Group types in the order in which the events name them."""
+    names: dict[str, None] = {}
+    for event in arrived:
+        prepared = event.prepared
+        if prepared.groups:
+            names.update(dict.fromkeys(prepared.groups))
+        if prepared.group_identify is not None:
+            names[prepared.group_identify.group_type] = None
+    return list(names)
+
+
+def distinct_ids(arrived: Sequence[Arrived]) -> list[str]:
+    """Of all persons that the events name, each once."""
+    ids = dict.fromkeys([one.prepared.distinct_id for one in arrived])
+    merges = [one.prepared.merge for one in arrived]
+    ids.update(dict.fromkeys([merge.other_id for merge in merges if merge is not None]))
+    return list(ids)
+
+
+def identified_groups(arrived: Iterable[Arrived], types: Mapping[str, int]) -> set[tuple[int, str]]:
+    """The groups, by index and key, that the events describe."""
+    identifies = (event.prepared.group_identify for event in arrived)
+    return {
+        (types[one.group_type], one.group_key)
+        for one in identifies
+        if one is not None and one.group_type in types
+    }
+
+
+class Resolution:
+    """One project's part of a run, whose events are resolved in their order as they are asked for.
+    The same input always gives the same outcome.
+
+    brought: of a run that was prepared ahead
+    arrived: the events that are stored
+    """
+
+    def __init__(
+        self,
+        project_id: int,
+        arrived: Sequence[Arrived],
+        known: Known,
+        brought: Brought | None = None,
+    ) -> None:
+        self.project_id = project_id
+        self.arrived = without_erased(arrived, known.erasures)
+        self._erased = len(arrived) - len(self.arrived)
+        self._known = known
+        self._brought = brought
+        self._population = Population(project_id, known.persons, known.version_floor)
+        named = named_types(self.arrived) if brought is None else brought.types
+        self._new_types = new_types(known.types, named)
+        self._types = {**known.types, **self._new_types}
+        self._given = arrived
+
+    @property
+    def is_as_brought(self) -> bool:
+        """Whether what was made ahead holds, now that the stores were read."""
+        if self._brought is None:
+            return True
+        is_whole = not self._erased and all(map(is_, self._given, self.arrived))
+        return is_whole and self._brought.types.items() <= self._known.types.items()
+
+    @property
+    def types(self) -> Mapping[str, int]:
+        """Of groups, the new ones included."""
+        return self._types
+
+    def events(self) -> Iterator[Event]:
+        """To be taken once, or `persons`."""
+        for one in self.arrived:
+            person = self._population.apply(one.prepared)
+            yield stored_event(self.project_id, one, person, self._types)
+
+    def persons(self) -> list[UUID]:
+        """Of the events, when their columns were made ahead."""
+        apply = self._population.apply
+        return [apply(one.prepared) for one in self.arrived]
+
+    def outcome(self) -> Resolved:
+        """To be taken once, after all events."""
+        brought = self._brought
+        by_name = properties_by_name(self.arrived) if brought is None else brought.seen
+        changes = self._population.changes()
+        groups, undone = _changed_groups(self.arrived, self._types, self._known.groups)
+        return Resolved(
+            self.project_id,
+            self.arrived,
+            changes,
+            self._population.persons(),
+            self._new_types,
+            groups,
+            frozenset(by_name),
+            self._known.properties.new(by_name),
+            self._erased,
+            tally_of(
+                self.project_id,
+                [
+                    *_undone_persons(self.arrived, changes),
+                    *undone,
+                    *_undone_types(self.arrived, self._types),
+                    *_ignored_times(self.arrived),
+                ],
+            ),
+        )
+
+
+def stored_event(
+    project_id: int, arrived: Arrived, person: UUID, types: Mapping[str, int]
+) -> Event:
+    """types: group type → index, of those at least that the event names"""
+    prepared = arrived.prepared
+    properties: dict[str, Any] = prepared.properties
+    if prepared.groups:
+        properties = {**properties, **group_columns(prepared.groups, types)}
+    return Event(
+        project_id,
+        prepared.uuid,
+        prepared.name,
+        prepared.distinct_id,
+        person,
+        prepared.timestamp,
+        arrived.received_at,
+        _encode(properties),
+        properties,
+    )
+
+
+def properties_by_name(arrived: Iterable[Arrived]) -> dict[str, list[Mapping[str, Any]]]:
+    """Of all occurrences of each event."""
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for one in arrived:
+        prepared = one.prepared
+        if prepared.name in found:
+            found[prepared.name].append(prepared.properties)
+        else:
+            found[prepared.name] = [prepared.properties]
+    return found
+
+
+def _changed_groups(
+    arrived: Sequence[Arrived],
+    types: Mapping[str, int],
+    stored: Mapping[tuple[int, str], GroupState],
+) -> tuple[Mapping[tuple[int, str], GroupState], list[Undone]]:
+    """Those to be written, and what was not made of them."""
+    current = dict(stored)
+    changed: dict[tuple[int, str], GroupState] = {}
+    undone: list[Undone] = []
+    for event in arrived:
+        identify = event.prepared.group_identify
+        if identify is None or identify.group_type not in types:
+            continue
+        place = (types[identify.group_type], identify.group_key)
+        group = current.get(place)
+        if group is None:
+            group = current[place] = changed[place] = new_group(identify)
+        change = merge_group(group, identify)
+        if change is GroupChange.MADE:
+            changed[place] = group
+        elif change is GroupChange.TOO_LARGE:
+            undone.append(_undone_group(event, identify))
+    return changed, undone
+
+
+def _undone_group(event: Arrived, identify: GroupIdentify) -> Undone:
+    whose = f"group: {identify.group_type} {identify.group_key}"
+    names = tuple(islice(identify.properties, NAMES_TOLD_MAX))
+    return Undone(NotMade.GROUP_TOO_LARGE, event, whose, 1, names)
+
+
+def _undone_types(arrived: Sequence[Arrived], types: Mapping[str, int]) -> list[Undone]:
+    """A project that has less than all its types has every one that is named."""
+    if len(types) < GROUP_TYPES_MAX:
+        return []
+    undone: list[Undone] = []
+    for event in arrived:
+        identify = event.prepared.group_identify
+        if not event.prepared.groups and identify is None:
+            continue
+        named = {**event.prepared.groups, **({identify.group_type: ""} if identify else {})}
+        if left_out := [name for name in named if name not in types]:
+            shown = ", ".join(left_out[:GROUP_TYPES_MAX])
+            undone.append(Undone(NotMade.GROUP_TYPE_LEFT_OUT, event, f"group types: {shown}"))
+    return undone
+
+
+def _ignored_times(arrived: Iterable[Arrived]) -> Iterator[Undone]:
+    for event in arrived:
+        ignored = event.prepared.ignored_time
+        if ignored is not None:
+            kind = NotMade.TIME_AHEAD if ignored.is_ahead else NotMade.TIME_UNREADABLE
+            yield Undone(kind, event, f"time: {ignored.given}")
+
+
+def _undone_persons(arrived: Sequence[Arrived], changes: Changes) -> list[Undone]:
+    if not changes.not_made:
+        return []
+    events = {id(one.prepared): one for one in arrived}
+    return [
+        Undone(
+            NotMade.MERGE_LEFT_OUT if one.is_merge else NotMade.PERSON_TOO_LARGE,
+            events[id(one.command)],
+            f"person: {one.person}",
+            one.count if one.is_merge else 1,
+            one.names,
+        )
+        for one in changes.not_made
+    ]

@@ -1,0 +1,231 @@
+"""The people behind a point of an insight, read once from the query that asks for them.
+
+source: cohorts.md section 10, "Other ways"
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Literal, get_args
+
+from fanion.errors import Invalid
+from fanion.insights.trends.date_range import (
+    Bound,
+    Clock,
+    Interval,
+    Span,
+    cut,
+    parse_bound,
+    resolve,
+)
+from fanion.insights.trends.filters_sql import OTHER
+from fanion.insights.trends.query import Series, TrendsQuery, parse_trends
+from fanion.rest.unknown_fields import no_choice
+
+Status = Literal["new", "returning", "resurrecting", "dormant"]
+STATUSES: tuple[Status, ...] = get_args(Status)
+
+# Those of a query string that count here; the lists among them are JSON.
+LISTS = ("events", "actions", "properties")
+PARAMETERS = (
+    "insight",
+    *LISTS,
+    "entity_id",
+    "entity_type",
+    "date_from",
+    "date_to",
+    "explicit_date",
+    "interval",
+    "breakdown",
+    "breakdown_type",
+    "breakdown_value",
+    "formula",
+    "stickiness_days",
+    "target_date",
+    "lifecycle_type",
+    "funnel_step",
+    "funnel_window_days",
+    "funnel_order_type",
+    "funnel_window_interval",
+    "exclusions",
+)
+WINDOW_DAYS = 14
+WINDOW_DAYS_MAX = 3_650
+STICKINESS_MAX = 10_000
+
+_TICK = timedelta(microseconds=1)
+# Longer than any interval.
+_MONTH = timedelta(days=32)
+
+
+@dataclass(frozen=True, slots=True)
+class Did:
+    """The series at least once. value: of the query's breakdown; None is any"""
+
+    value: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class DidOn:
+    """The series in exactly so many intervals."""
+
+    intervals: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lived:
+    """What the series, or its absence, makes of a person in the interval of `target`."""
+
+    status: Status
+    target: Bound
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """The steps in their order, the last of them within `window` of the first.
+
+    only: and not the step after
+    """
+
+    steps: tuple[Series, ...]
+    level: int
+    only: bool
+    window: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleQuery:
+    trends: TrendsQuery
+    series: Series
+    point: Did | DidOn | Lived | Reached
+
+
+def parse_people(asked: Mapping[str, Any]) -> PeopleQuery:
+    """asked: by PARAMETERS, lists decoded, all else text. raises: Invalid"""
+    kind = str(asked.get("insight")).upper()
+    read = _READERS.get(kind)
+    if read is None:
+        raise Invalid(f"No cohort can be made of an insight {asked['insight']}.", attr="insight")
+    trends = parse_trends({**asked, "insight": "TRENDS"})
+    if kind != "TRENDS" and trends.breakdown is not None:
+        raise Invalid("Only a trend may have a breakdown here.", attr="breakdown")
+    return read(asked, trends)
+
+
+def period(query: PeopleQuery, clock: Clock) -> tuple[Span, tuple[datetime, ...]]:
+    """The time whose events are asked about, and where the intervals begin that are told apart.
+
+    raises: Invalid
+    """
+    trends = query.trends
+    if isinstance(query.point, Lived):
+        return _with_the_one_before(query.point.target, trends.interval, clock)
+    if isinstance(query.point, Reached):  # a funnel has no intervals
+        exact = trends.is_explicit
+        return resolve(trends.since, trends.until, "day", clock, is_explicit=exact), ()
+    span = trends.span(clock)
+    if isinstance(query.point, DidOn):
+        return span, cut(span, trends.interval, clock.zone).starts
+    return span, ()
+
+
+def _with_the_one_before(
+    target: Bound, interval: Interval, clock: Clock
+) -> tuple[Span, tuple[datetime, ...]]:
+    at = resolve(target, target, interval, clock).start
+    start = cut(Span(at, at + _TICK), interval, clock.zone).starts[0]
+    before = cut(Span(start - _TICK, start), interval, clock.zone).starts[0]
+    end = cut(Span(start, start + _MONTH), interval, clock.zone).starts[1]
+    return Span(before, end), (before, start)
+
+
+def _did(asked: Mapping[str, Any], trends: TrendsQuery) -> PeopleQuery:
+    value = asked.get("breakdown_value")
+    if value is not None and trends.breakdown is None:
+        raise Invalid("A breakdown_value needs a breakdown.", attr="breakdown_value")
+    if value == OTHER:
+        raise Invalid("No cohort can be made of all other values.", attr="breakdown_value")
+    return PeopleQuery(trends, _entity(asked, trends), Did(value))
+
+
+def _did_on(asked: Mapping[str, Any], trends: TrendsQuery) -> PeopleQuery:
+    intervals = _whole(asked, "stickiness_days", 1, STICKINESS_MAX)
+    return PeopleQuery(trends, _entity(asked, trends), DidOn(intervals))
+
+
+def _lived(asked: Mapping[str, Any], trends: TrendsQuery) -> PeopleQuery:
+    target = parse_bound(asked.get("target_date"), "target_date")
+    if target.text is None:
+        raise _required("target_date")
+    given = asked.get("lifecycle_type")
+    for status in STATUSES:
+        if given == status:
+            return PeopleQuery(trends, _entity(asked, trends), Lived(status, target))
+    if not given:
+        raise _required("lifecycle_type")
+    raise no_choice(given, STATUSES, "lifecycle_type")
+
+
+def _reached(asked: Mapping[str, Any], trends: TrendsQuery) -> PeopleQuery:
+    """A negative step: those who reached the one before it, and went no further."""
+    if asked.get("funnel_order_type", "ordered") != "ordered":
+        raise Invalid("Only ordered funnels are supported.", attr="funnel_order_type")
+    for unsupported in ("funnel_window_interval", "exclusions"):
+        if asked.get(unsupported):
+            raise Invalid(f"Funnels with {unsupported} are not supported.", attr=unsupported)
+    steps = _ordered(trends.series)
+    step = _whole(asked, "funnel_step", -len(steps), len(steps))
+    if step in (-1, 0):
+        raise Invalid("A step is 1 or more, or -2 or less.", attr="funnel_step")
+    days = WINDOW_DAYS
+    if asked.get("funnel_window_days"):
+        days = _whole(asked, "funnel_window_days", 1, WINDOW_DAYS_MAX)
+    level = step if step > 0 else -step - 1
+    point = Reached(steps, level, step < 0, timedelta(days=days))
+    return PeopleQuery(trends, _ANYTHING, point)
+
+
+_READERS = {"TRENDS": _did, "STICKINESS": _did_on, "LIFECYCLE": _lived, "FUNNELS": _reached}
+_ANYTHING = Series(None, "All events", "total", None, {})
+
+
+def _entity(asked: Mapping[str, Any], trends: TrendsQuery) -> Series:
+    """The event that `entity_id` names, as `events` has it; without one the first of them."""
+    if asked.get("entity_type") not in (None, "", "events"):
+        raise Invalid("Only events can be asked for.", attr="entity_type")
+    name = asked.get("entity_id")
+    for series in trends.series:
+        if not name or series.event == name:
+            return series
+    if not name:
+        raise Invalid("At least one event is required.", attr="events")
+    return replace(_ANYTHING, event=name, name=name)
+
+
+def _ordered(series: tuple[Series, ...]) -> tuple[Series, ...]:
+    """By their `order`, if all of them have one."""
+    if not series:
+        raise Invalid("At least one event is required.", attr="events")
+    orders = [one.raw.get("order") for one in series]
+    if not all(isinstance(order, int) for order in orders):
+        return series
+    return tuple(sorted(series, key=lambda one: int(one.raw["order"])))
+
+
+def _whole(asked: Mapping[str, Any], name: str, least: int, most: int) -> int:
+    text = asked.get(name)
+    if not text:
+        raise _required(name)
+    try:
+        number = int(text) if len(text) < 10 else None
+    except ValueError:
+        number = None
+    if number is None:
+        raise Invalid("A valid integer is required.", attr=name)
+    if not least <= number <= most:
+        raise Invalid(f"This must lie between {least} and {most}.", attr=name)
+    return number
+
+
+def _required(name: str) -> Invalid:
+    return Invalid("This field is required.", code="required", attr=name)

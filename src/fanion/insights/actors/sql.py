@@ -1,0 +1,172 @@
+"""The people behind a point of an insight as ClickHouse statements: one row for each, the UUID.
+
+An event counts once, however often it is stored, and for whom its person was merged into. Events
+without a person are nobody's.
+
+source: cohorts.md section 10, "Other ways"
+"""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+from fanion.events.storage.filters_sql import NOBODY, with_merged
+from fanion.insights.actors.query import Did, DidOn, Reached, Status
+from fanion.insights.trends.filters_sql import NONE, Asked, Conditions, Statement
+from fanion.insights.trends.query import Breakdown, Series
+from fanion.properties.cohort_sql import micros
+
+_MICROSECOND = timedelta(microseconds=1)
+_SURVIVOR = f"if(moved.new_person = {NOBODY}, found.person_id, moved.new_person)"
+
+# Rows of `found`: an interval and a person, each once.
+ACTIVE = """
+  SELECT person
+    FROM (SELECT bucket, {survivor} AS person
+            FROM (SELECT DISTINCT bucket, person_id
+                    FROM (SELECT {bucket} AS bucket, person_id
+                            FROM events
+                           WHERE {where}
+                             AND person_id != {nobody}
+                           LIMIT 1 BY uuid)) AS found
+            LEFT ANY JOIN (SELECT old_person, new_person
+                             FROM person_overrides FINAL
+                            WHERE {project}) AS moved ON moved.old_person = found.person_id)
+GROUP BY person
+  HAVING {test}
+ORDER BY person
+"""
+
+# Rows of `found`: an event and a step that it is. Times count from the start of the span, in ticks
+# of which there are more than steps in a microsecond: so that no two rows of an event have the
+# same one.
+FUNNEL = """
+  SELECT person
+    FROM (SELECT at, step, {survivor} AS person
+            FROM (SELECT arrayJoin(arrayFilter(one -> one > 0, [{steps}])) AS step,
+                         toUInt64((toUnixTimestamp64Micro(timestamp) - {start}) * {ticks}
+                                  + {place}) AS at,
+                         person_id
+                    FROM events
+                   WHERE {where}
+                     AND person_id != {nobody}
+                     AND ({any_step})
+                   LIMIT 1 BY uuid, step) AS found
+            LEFT ANY JOIN (SELECT old_person, new_person
+                             FROM person_overrides FINAL
+                            WHERE {project}) AS moved ON moved.old_person = found.person_id)
+GROUP BY person
+  HAVING windowFunnel({window})(at, {levels}) {test}
+ORDER BY person
+"""
+
+CREATED = """
+  SELECT person_id
+    FROM persons FINAL
+   WHERE {project}
+     AND created_at >= {start}
+     AND created_at < {end}
+"""
+
+
+def people_who_did(asked: Asked, point: Did) -> Statement:
+    """asked: without starts"""
+    compiler = _Compiler(asked)
+    breakdown = asked.query.breakdown
+    where = compiler.where()
+    if breakdown is not None and point.value is not None:
+        where += f" AND {compiler.broken_down(breakdown, point.value)}"
+    return compiler.active(where, "count() > 0")
+
+
+def people_who_did_on(asked: Asked, point: DidOn) -> Statement:
+    compiler = _Compiler(asked)
+    number = compiler.bindings.add(point.intervals, "UInt64")
+    return compiler.active(compiler.where(), f"uniqExact(bucket) = {number}")
+
+
+def people_who_lived(asked: Asked, status: Status) -> Statement:
+    """asked: the interval and the one before it, which is where the span begins
+
+    Who was active before is returning, wherever else he may belong: also who was created since.
+    """
+    compiler = _Compiler(asked)
+    return compiler.active(compiler.where(), _STATUS_TESTS[status](compiler))
+
+
+def people_who_reached(asked: Asked, point: Reached) -> Statement:
+    """asked: a series of any event, without starts
+
+    Steps at the same time are in their order. But where one event may be several steps, they
+    stand the other way round, lest it be followed by itself.
+    """
+    compiler = _Compiler(asked)
+    steps = [compiler.step(step) for step in point.steps]
+    numbers, ticks = range(1, len(steps) + 1), len(steps) + 1
+    is_reversed = _may_coincide(point.steps)
+    slack = 0 if is_reversed else len(steps)
+    level = compiler.bindings.add(point.level, "UInt64")
+    text = FUNNEL.format(
+        survivor=_SURVIVOR,
+        steps=", ".join(f"if({step}, {n}, 0)" for n, step in zip(numbers, steps, strict=True)),
+        start=compiler.bindings.add(micros(asked.span.start), "Int64"),
+        ticks=ticks,
+        place=f"{len(steps)} - step" if is_reversed else "step",
+        where=compiler.where(),
+        nobody=NOBODY,
+        any_step=" OR ".join(steps),
+        project=compiler.project,
+        window=point.window // _MICROSECOND * ticks + slack,
+        levels=", ".join(f"step = {number}" for number in numbers),
+        test=f"{'=' if point.only else '>='} {level}",
+    )
+    return Statement(text, compiler.bindings.values)
+
+
+class _Compiler(Conditions):
+    def active(self, where: str, test: str) -> Statement:
+        text = ACTIVE.format(
+            survivor=_SURVIVOR,
+            bucket=self.bucket(),
+            where=where,
+            nobody=NOBODY,
+            project=self.project,
+            test=test,
+        )
+        return Statement(text, self.bindings.values)
+
+    def broken_down(self, breakdown: Breakdown, value: str) -> str:
+        """A person that has no row has no value either."""
+        own, wanted = self.value(breakdown), self.bindings.text(value)
+        if not breakdown.of_person:
+            return f"{own} = {wanted}"
+        operator, within = ("!=", "NOT IN") if value == NONE else ("=", "IN")
+        rows = f"{self.project} AND {own} {operator} {wanted}"
+        return f"person_id {within} ({with_merged('persons FINAL', rows, self.project)})"
+
+    def step(self, series: Series) -> str:
+        named = "1" if series.event is None else f"event = {self.bindings.text(series.event)}"
+        if series.properties is None:
+            return f"({named})"
+        return f"({named} AND {self.condition(series.properties)})"
+
+    def active_in(self, number: int) -> str:
+        start = self.bindings.add(micros(self.asked.starts[number]), "Int64")
+        return f"countIf(bucket = {start}) > 0"
+
+    def is_created(self) -> str:
+        time, asked = self.bindings.time, self.asked
+        start, end = time(asked.starts[1]), time(asked.span.end)
+        return f"person IN ({CREATED.format(project=self.project, start=start, end=end)})"
+
+
+_STATUS_TESTS: dict[Status, Callable[[_Compiler], str]] = {
+    "new": lambda c: f"{c.active_in(1)} AND NOT {c.active_in(0)} AND {c.is_created()}",
+    "returning": lambda c: f"{c.active_in(1)} AND {c.active_in(0)}",
+    "resurrecting": lambda c: f"{c.active_in(1)} AND NOT {c.active_in(0)} AND NOT {c.is_created()}",
+    "dormant": lambda c: f"{c.active_in(0)} AND NOT {c.active_in(1)}",
+}
+
+
+def _may_coincide(steps: tuple[Series, ...]) -> bool:
+    names = [step.event for step in steps]
+    return len(names) > 1 and (None in names or len(set(names)) < len(names))

@@ -1,0 +1,184 @@
+"""JSON Schema of what a trend asks, made of the tables that validation reads.
+
+source: insights.md sections 2 and 4
+"""
+
+from collections.abc import Mapping
+from typing import Any, get_args
+
+from fanion.insights.trends.date_range import FROM_DEFAULT, INTERVALS
+from fanion.insights.trends.query import LEAVES_MAX, OFF, SERIES_MAX, Math
+from fanion.properties.filters import COHORT_TYPES
+from fanion.properties.json_schema import (
+    JsonSchema,
+    condition_forms,
+    listed,
+    object_of,
+    reference,
+    values_of,
+)
+from fanion.properties.operators import ASKED, CONDITION_NAMES, MEMBERSHIP
+from fanion.rest import posthog_insight_fields
+
+TRENDS, SERIES = "TrendsFilters", "EventSeries"
+QUESTION = "InsightFilters"
+CONDITION, GROUP = "InsightCondition", "InsightConditionGroup"
+
+EXAMPLES: Mapping[str, list[Any]] = {
+    TRENDS: [
+        {"insight": "TRENDS", "events": [{"id": "signed up"}], "date_from": "-7d"},
+        {
+            "insight": "TRENDS",
+            "events": [
+                {
+                    "id": "checkout finished",
+                    "math": "dau",
+                    "properties": [
+                        {"type": "event", "key": "total", "operator": "gt", "value": "50"}
+                    ],
+                }
+            ],
+            "properties": [
+                {"type": "person", "key": "plan", "operator": "exact", "value": ["pro", "team"]}
+            ],
+            "date_from": "-1mStart",
+            "interval": "week",
+            "breakdown": "$browser",
+            "compare": True,
+        },
+    ]
+}
+
+
+def question_schemas() -> dict[str, JsonSchema]:
+    """Components by name."""
+    others = sorted(posthog_insight_fields.KINDS - {"TRENDS"})
+    return {
+        QUESTION: {
+            "description": "Trends are calculated; other kinds of questions are kept as they are.",
+            "anyOf": [
+                reference(TRENDS),
+                object_of(
+                    {"insight": {"enum": others}}, posthog_insight_fields.OF_FILTERS, ["insight"]
+                ),
+            ],
+        },
+        TRENDS: {
+            **object_of(_trend_fields(), posthog_insight_fields.OF_FILTERS),
+            "description": "What is counted, over which time, and whose events.",
+            "examples": EXAMPLES[TRENDS],
+        },
+        SERIES: {
+            **object_of(_series_fields(), posthog_insight_fields.OF_ENTITY),
+            "description": "One line of the chart.",
+        },
+        CONDITION: {
+            "description": "On a property of the event or its person, or on a cohort.",
+            "anyOf": [*_property_forms(), *_cohort_forms()],
+        },
+        GROUP: {
+            **object_of(
+                {
+                    "type": {"enum": ["AND", "OR"]},
+                    "values": {
+                        "type": "array",
+                        "items": {"anyOf": [reference(CONDITION), reference(GROUP)]},
+                    },
+                },
+                required=["type", "values"],
+            ),
+            "description": "A tree of conditions.",
+        },
+    }
+
+
+def _trend_fields() -> dict[str, JsonSchema]:
+    bound = {"type": ["string", "null"]}
+    switch = {"type": ["boolean", "null"], "default": False}
+    return {
+        "insight": {"enum": ["TRENDS", "trends", None], "default": "TRENDS"},
+        "events": {
+            **listed(reference(SERIES), maxItems=SERIES_MAX),
+            "description": "What is counted.",
+        },
+        "properties": _filter("Of all events."),
+        "date_from": {
+            **bound,
+            "default": FROM_DEFAULT,
+            "description": "A date, a time, `-30d`, `-1mStart`, `dStart`, or `all`.",
+        },
+        "date_to": {**bound, "description": "In the same words; now when it is left out."},
+        "explicit_date": {**switch, "description": "The range as it stands, nothing rounded."},
+        "interval": {"enum": [*INTERVALS, None], "default": "day"},
+        "display": {
+            "enum": [
+                *sorted(
+                    posthog_insight_fields.DISPLAYS - posthog_insight_fields.DISPLAYS_UNSUPPORTED
+                ),
+                None,
+            ],
+            "description": "A chart of totals has one number for the whole range.",
+        },
+        "breakdown": {
+            "type": ["string", "null"],
+            "description": "A property: one line for each of its values.",
+        },
+        "breakdown_type": {"enum": ["event", "person", None], "default": "event"},
+        "compare": {**switch, "description": "With the range before."},
+        **{name: _off(nothing) for name, nothing in {"actions": ([],), **OFF}.items()},
+        "formula": _off(("",)),
+    }
+
+
+def _off(nothing: tuple[object, ...]) -> JsonSchema:
+    return {"enum": [None, *nothing], "description": "Not supported; leave it out."}
+
+
+def _series_fields() -> dict[str, JsonSchema]:
+    text = {"type": ["string", "null"]}
+    return {
+        "id": {**text, "description": "Name of the event; null is any."},
+        "type": {"enum": ["events", None]},
+        "math": {
+            "enum": [*get_args(Math), None],
+            "default": "total",
+            "description": "`total` counts events, `dau` persons.",
+        },
+        "name": text,
+        "custom_name": {**text, "description": "As the line is called."},
+        "properties": _filter("Of this event."),
+    }
+
+
+def _filter(description: str) -> JsonSchema:
+    conditions = {"type": "array", "items": reference(CONDITION), "maxItems": LEAVES_MAX}
+    nothing: JsonSchema = {"type": "object", "maxProperties": 0}
+    return {
+        "description": description,
+        "anyOf": [conditions, reference(GROUP), nothing, {"type": "null"}],
+    }
+
+
+def _property_forms() -> list[JsonSchema]:
+    return condition_forms(
+        values_of(ASKED),
+        {
+            "type": {"enum": ["event", "person", None], "default": "event"},
+            "key": {"type": "string", "description": "Name of the property."},
+            "negation": {"type": ["boolean", "null"], "description": "Turns it round."},
+        },
+        CONDITION_NAMES,
+        ["key"],
+    )
+
+
+def _cohort_forms() -> list[JsonSchema]:
+    return condition_forms(
+        values_of(MEMBERSHIP),
+        {
+            "type": {"enum": sorted(COHORT_TYPES)},
+            "negation": {"type": ["boolean", "null"], "description": "Turns it round."},
+        },
+        CONDITION_NAMES,
+        ["type"],
+    )

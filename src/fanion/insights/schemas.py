@@ -1,0 +1,220 @@
+"""Insights and dashboards as clients read them.
+
+source: cohorts.md sections 21 and 22
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
+
+from fanion.insights.model import (
+    NO_ANSWER,
+    Answer,
+    StoredDashboard,
+    StoredInsight,
+    StoredTile,
+    filters_hash,
+    on_dashboard,
+)
+from fanion.insights.permissions import DashboardAccess, restriction
+from fanion.projects.model import UserSummary
+
+Filters = Annotated[
+    dict[str, Any], Meta(description="What is asked: events, range, interval, breakdown, filters.")
+]
+Result = Annotated[
+    list[dict[str, Any]] | None,
+    Meta(description="One entry for each series and value; null until it was calculated."),
+]
+
+
+class TilePlaceBody(Struct, kw_only=True):
+    id: int
+    dashboard_id: int
+    deleted: bool
+
+
+class InsightBody(Struct, kw_only=True):
+    id: int
+    short_id: str
+    name: str | None
+    derived_name: str | None
+    description: str
+    filters: Filters
+    filters_hash: str
+    query: None
+    order: None
+    deleted: bool
+    dashboards: list[int]
+    dashboard_tiles: list[TilePlaceBody]
+    last_refresh: datetime | None
+    next_allowed_client_refresh: datetime | None
+    result: Result
+    columns: None
+    created_at: datetime
+    created_by: UserSummary | None
+    updated_at: datetime
+    last_modified_at: datetime
+    last_modified_by: UserSummary | None
+    tags: list[str]
+    favorited: bool
+    saved: bool
+    is_sample: bool
+    effective_restriction_level: int
+    effective_privilege_level: int
+    timezone: str
+    is_cached: bool
+
+
+class TrendBody(Struct, kw_only=True):
+    result: Result
+    timezone: str
+    last_refresh: datetime | None
+    is_cached: bool
+    next: None = None
+
+
+class TileBody(Struct, kw_only=True):
+    id: int
+    insight: InsightBody
+    text: None
+    layouts: dict[str, Any]
+    color: str | None
+    last_refresh: datetime | None
+    is_cached: bool
+
+
+class DashboardSummary(Struct, kw_only=True):
+    id: int
+    name: str
+    description: str
+    pinned: bool
+    created_at: datetime
+    created_by: UserSummary | None
+    is_shared: bool
+    deleted: bool
+    creation_mode: Literal["default"]
+    tags: list[str]
+    restriction_level: Annotated[
+        int,
+        Meta(description="21: everyone in the project edits; 37: its maker and administrators."),
+    ]
+    effective_restriction_level: int
+    effective_privilege_level: int
+
+
+class DashboardBody(DashboardSummary, kw_only=True):
+    filters: Filters
+    tiles: list[TileBody]
+
+
+@dataclass(frozen=True, slots=True)
+class Viewer:
+    """Who is shown something. zone: the project's"""
+
+    zone: str
+    access: DashboardAccess
+
+
+def insight_body(
+    insight: StoredInsight, viewer: Viewer, answer: Answer = NO_ANSWER, filters: Any = None
+) -> InsightBody:
+    """filters: where the insight is shown with others than its own"""
+    shown = dict(insight.filters) if filters is None else filters
+    return InsightBody(
+        id=insight.id,
+        short_id=insight.short_id,
+        name=insight.name,
+        derived_name=insight.derived_name,
+        description=insight.description,
+        filters=shown,
+        filters_hash=filters_hash(shown, viewer.zone),
+        query=None,
+        order=None,
+        deleted=insight.deleted,
+        dashboards=[place.dashboard_id for place in insight.tiles],
+        dashboard_tiles=[
+            TilePlaceBody(id=place.id, dashboard_id=place.dashboard_id, deleted=False)
+            for place in insight.tiles
+        ],
+        last_refresh=answer.calculated_at,
+        next_allowed_client_refresh=answer.calculated_at,
+        result=answer.result,
+        columns=None,
+        created_at=insight.created_at,
+        created_by=insight.created_by,
+        updated_at=insight.last_modified_at,
+        last_modified_at=insight.last_modified_at,
+        last_modified_by=insight.last_modified_by,
+        tags=list(insight.tags),
+        favorited=insight.favorited,
+        saved=insight.saved,
+        is_sample=insight.is_sample,
+        effective_restriction_level=restriction(insight.tiles),
+        effective_privilege_level=viewer.access.insight_privilege(insight.tiles),
+        timezone=viewer.zone,
+        is_cached=answer.is_cached,
+    )
+
+
+def trend_body(answer: Answer, zone: str) -> TrendBody:
+    return TrendBody(
+        result=answer.result,
+        timezone=zone,
+        last_refresh=answer.calculated_at,
+        is_cached=answer.is_cached,
+    )
+
+
+def dashboard_summary(dashboard: StoredDashboard, viewer: Viewer) -> DashboardSummary:
+    return DashboardSummary(**_summary(dashboard, viewer))
+
+
+def dashboard_body(
+    dashboard: StoredDashboard, viewer: Viewer, answers: Sequence[Answer]
+) -> DashboardBody:
+    """answers: of its tiles, in their order"""
+    return DashboardBody(
+        **_summary(dashboard, viewer),
+        filters=dict(dashboard.filters),
+        tiles=[
+            _tile(tile, dashboard, viewer, answer)
+            for tile, answer in zip(dashboard.tiles, answers, strict=True)
+        ],
+    )
+
+
+def _tile(tile: StoredTile, dashboard: StoredDashboard, viewer: Viewer, answer: Answer) -> TileBody:
+    filters = on_dashboard(tile.insight.filters, dashboard.filters)
+    return TileBody(
+        id=tile.id,
+        insight=insight_body(tile.insight, viewer, answer, filters),
+        text=None,
+        layouts=dict(tile.layouts),
+        color=tile.color,
+        last_refresh=answer.calculated_at,
+        is_cached=answer.is_cached,
+    )
+
+
+def _summary(dashboard: StoredDashboard, viewer: Viewer) -> Mapping[str, Any]:
+    return {
+        "id": dashboard.id,
+        "name": dashboard.name,
+        "description": dashboard.description,
+        "pinned": dashboard.pinned,
+        "created_at": dashboard.created_at,
+        "created_by": dashboard.created_by,
+        "is_shared": False,
+        "deleted": dashboard.deleted,
+        "creation_mode": "default",
+        "tags": list(dashboard.tags),
+        "restriction_level": dashboard.restriction_level,
+        "effective_restriction_level": dashboard.restriction_level,
+        "effective_privilege_level": viewer.access.privilege(
+            dashboard.restriction_level, dashboard.creator_id
+        ),
+    }

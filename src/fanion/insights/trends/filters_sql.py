@@ -1,0 +1,111 @@
+"""What an insight asks of events, as conditions and expressions of ClickHouse statements that read
+the table `events`.
+
+The intervals are handed in as instants, ascending: `roundDown` finds each event's by binary
+search, so that time zones are one library's business.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from fanion.events.storage.filters_sql import absolute, event_condition, with_merged
+from fanion.insights.trends.date_range import Span
+from fanion.insights.trends.query import Breakdown, Series, TrendsQuery
+from fanion.properties.cohort_sql import Bindings, micros
+from fanion.properties.filters import Group, InCohort, Node, Property
+
+# Stand for "no value" and for all values that are not shown. source: cohorts.md section 23
+NONE = "$$_posthog_breakdown_null_$$"
+OTHER = "$$_posthog_breakdown_other_$$"
+
+_COLUMN = re.compile(r"[A-Za-z0-9_$@.\- ]{1,200}")
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    text: str
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One series in one stretch of time.
+
+    starts: of the intervals; none for one number over the whole span
+    run:    names the members of cohorts that were handed in
+    now:    that relative dates count back from
+    """
+
+    project_id: int
+    query: TrendsQuery
+    series: Series
+    span: Span
+    starts: Sequence[datetime]
+    now: datetime
+    run: UUID
+
+
+class Conditions:
+    """Of one series in one stretch of time. project: the condition on a row of any table"""
+
+    def __init__(self, asked: Asked) -> None:
+        self.bindings = Bindings()
+        self.asked = asked
+        self.project = f"project_id = {self.bindings.add(asked.project_id, 'UInt64')}"
+
+    def bucket(self) -> str:
+        if not self.asked.starts:
+            return "toInt64(0)"
+        starts = self.bindings.add([micros(one) for one in self.asked.starts], "Array(Int64)")
+        return f"roundDown(toUnixTimestamp64Micro(timestamp), {starts})"
+
+    def value(self, breakdown: Breakdown) -> str:
+        """The property as text; what is null, absent or blank is no value."""
+        key, none = breakdown.key, self.bindings.text(NONE)
+        if _COLUMN.fullmatch(key):
+            name = self.bindings.add(key.replace(".", "%2E"), "Identifier")
+            return f"ifNull(nullIf(toString(attributes.{name}), ''), {none})"
+        place = f"properties, {self.bindings.text(key)}"
+        text = (
+            f"multiIf(JSONType({place}) = 'Null', '', JSONType({place}) = 'String', "
+            f"JSONExtractString({place}), JSONExtractRaw({place}))"
+        )
+        return f"ifNull(nullIf({text}, ''), {none})"
+
+    def where(self) -> str:
+        """Which events are the series, within the span."""
+        asked, bind = self.asked, self.bindings
+        conditions = [
+            self.project,
+            f"timestamp >= {bind.time(asked.span.start)}",
+            f"timestamp < {bind.time(asked.span.end)}",
+        ]
+        if asked.series.event is not None:
+            conditions.insert(1, f"event = {bind.text(asked.series.event)}")
+        filters = (asked.query.properties, asked.series.properties)
+        conditions += [self.condition(node) for node in filters if node is not None]
+        return "\n             AND ".join(conditions)
+
+    def condition(self, node: Node) -> str:
+        if isinstance(node, Group):
+            parts = [self.condition(child) for child in node.children]
+            return f"({f' {node.type} '.join(parts)})"
+        if isinstance(node, InCohort):
+            return self._in_cohort(node)
+        assert isinstance(node, Property)  # parse_trends lets nothing else through
+        leaf = absolute(node, self.asked.now)
+        return event_condition(leaf, self.bindings, self.project)
+
+    def _in_cohort(self, leaf: InCohort) -> str:
+        run = self.bindings.add(self.asked.run, "UUID")
+        cohort = self.bindings.add(leaf.cohort_id, "UInt64")
+        members = (
+            "(SELECT person_id FROM cohort_inputs "
+            f"WHERE run = {run} AND cohort_id = {cohort}) AS members"
+        )
+        wanted = with_merged(members, "1", self.project)
+        return f"person_id {'NOT IN' if leaf.negation else 'IN'} ({wanted})"

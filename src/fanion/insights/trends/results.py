@@ -1,0 +1,104 @@
+"""Numbers made into the result of a trend, as clients read it.
+
+source: cohorts.md section 23
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from fanion.insights.trends.date_range import Buckets
+from fanion.insights.trends.filters_sql import NONE, OTHER
+from fanion.insights.trends.query import Series, TrendsQuery
+from fanion.properties.cohort_sql import micros
+
+_LABELS = {NONE: "None (i.e. no value)", OTHER: "Other (i.e. all remaining values)"}
+_NO_TIME = Buckets((), (), ())
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What the store found for one series. rows: (interval in microseconds, value, number)
+
+    is_previous: of the stretch of time before, for comparison
+    """
+
+    series: Series
+    order: int
+    rows: Iterable[tuple[int, str, int]]
+    buckets: Buckets
+    is_previous: bool = False
+
+
+def trend_result(query: TrendsQuery, counted: Sequence[Counted]) -> list[dict[str, Any]]:
+    """One entry for each series and value of the breakdown: series as asked, then the largest."""
+    result = []
+    for one in counted:
+        found = _by_value(one)
+        if query.breakdown is None:
+            found = {"": found.get("", {})}
+        entries = [_entry(query, one, value, numbers) for value, numbers in found.items()]
+        result += sorted(entries, key=_size)
+    return result
+
+
+def _by_value(counted: Counted) -> dict[str, dict[int, int]]:
+    found: dict[str, dict[int, int]] = {}
+    for bucket, value, number in counted.rows:
+        found.setdefault(value, {})[bucket] = number
+    return found
+
+
+def _size(entry: Mapping[str, Any]) -> tuple[float, str]:
+    return -entry.get("aggregated_value", entry["count"]), entry["label"]
+
+
+def _entry(
+    query: TrendsQuery, counted: Counted, value: str, numbers: Mapping[int, int]
+) -> dict[str, Any]:
+    buckets = _NO_TIME if query.totals else counted.buckets
+    data = [float(numbers.get(one, 0)) for one in _micros(buckets.starts)]
+    entry: dict[str, Any] = {
+        "action": _action(counted.series, counted.order),
+        "label": _label(query, counted.series, value),
+        "count": float(sum(data)),
+        "data": data,
+        "days": list(buckets.days),
+        "labels": list(buckets.labels),
+        "filter": {},
+    }
+    if query.breakdown is not None:
+        entry["breakdown_value"] = value
+    if query.compare:
+        entry["compare"] = True
+        entry["compare_label"] = "previous" if counted.is_previous else "current"
+    if query.totals:
+        return entry | {"aggregated_value": float(sum(numbers.values())), "persons": {}}
+    return entry | {"persons_urls": []}
+
+
+def _micros(starts: Sequence[datetime]) -> list[int]:
+    return [micros(start) for start in starts]
+
+
+def _label(query: TrendsQuery, series: Series, value: str) -> str:
+    if query.breakdown is None:
+        return series.name
+    shown = _LABELS.get(value, value)
+    return shown if len(query.series) == 1 else f"{series.name} - {shown}"
+
+
+def _action(series: Series, order: int) -> dict[str, Any]:
+    raw = series.raw
+    return {
+        "id": series.event,
+        "type": "events",
+        "order": order,
+        "name": raw.get("name") or series.event,
+        "custom_name": raw.get("custom_name"),
+        "math": raw.get("math"),
+        "math_property": None,
+        "math_group_type_index": None,
+        "properties": raw.get("properties") or {},
+    }

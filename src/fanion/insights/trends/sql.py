@@ -1,0 +1,119 @@
+"""One series of a trend as ClickHouse statements.
+
+An event counts once, however often it is stored (`LIMIT 1 BY uuid`). Persons are moved to whom
+they were merged into only after their events have been gathered: so the join meets persons, not
+events.
+
+source: cohorts.md section 23
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from fanion.events.storage.filters_sql import NOBODY
+from fanion.insights.trends.filters_sql import NONE, OTHER, Asked, Conditions, Statement
+from fanion.insights.trends.query import VALUES_MAX, Breakdown
+
+# An event without a person is told apart from others by its distinct id.
+_WHO = f"if(person_id = {NOBODY}, reinterpretAsUUID(sipHash128(distinct_id)), person_id)"
+_SURVIVOR = f"if(moved.new_person = {NOBODY}, found.who, moved.new_person)"
+
+COUNTED = """
+  SELECT bucket, value, count() AS total
+    FROM (SELECT {bucket} AS bucket, {value} AS value
+            FROM events
+           WHERE {where}
+           LIMIT 1 BY uuid)
+GROUP BY bucket, value
+"""
+
+# Rows of `found`: an interval, a value and a person, each once, with its events as `n`.
+PERSONS = """
+  SELECT bucket, {value} AS value, {total} AS total
+    FROM (SELECT bucket, own_value, n, {survivor} AS person
+            FROM (SELECT bucket, own_value, who, count() AS n
+                    FROM (SELECT {bucket} AS bucket, {own_value} AS own_value, {who} AS who
+                            FROM events
+                           WHERE {where}
+                           LIMIT 1 BY uuid)
+                GROUP BY bucket, own_value, who) AS found
+            LEFT ANY JOIN (SELECT old_person, new_person
+                             FROM person_overrides FINAL
+                            WHERE {project}) AS moved ON moved.old_person = found.who) AS counted
+{join}
+GROUP BY bucket, value
+"""
+
+HELD = """
+LEFT ANY JOIN (SELECT person_id, {value} AS held_value
+                 FROM persons FINAL
+                WHERE {project}) AS held ON held.person_id = counted.person
+"""
+
+LARGEST = """
+  SELECT value
+    FROM ({trend})
+GROUP BY value
+ORDER BY sum(total) DESC, value
+   LIMIT {limit}
+"""
+
+FIRST_EVENT = """
+  SELECT count(), min(timestamp)
+    FROM events
+   WHERE project_id = {project_id:UInt64}
+     AND ({any_event:Bool} OR event IN {events:Array(String)})
+"""
+
+
+def largest_values(asked: Asked) -> Statement:
+    """Rows: a value of the breakdown, the largest first; no more than are shown."""
+    compiler = _Compiler(replace(asked, starts=()))
+    trend = compiler.trend(None)
+    text = LARGEST.format(trend=trend, limit=VALUES_MAX)
+    return Statement(text, compiler.bindings.values)
+
+
+def trend_statement(asked: Asked, shown: Sequence[str] | None) -> Statement:
+    """Rows: interval in microseconds, value, number.
+
+    shown: values of the breakdown that are told apart; None for all of them, of whose rows no
+           more are told than VALUES_MAX can have, and one
+    """
+    compiler = _Compiler(asked)
+    text = compiler.trend(shown)
+    if shown is None:
+        text += f"   LIMIT {VALUES_MAX * max(1, len(asked.starts)) + 1}\n"
+    return Statement(text, compiler.bindings.values)
+
+
+class _Compiler(Conditions):
+    def trend(self, shown: Sequence[str] | None) -> str:
+        breakdown = self.asked.query.breakdown
+        own = "''" if breakdown is None else self.value(breakdown)
+        if self.asked.series.math == "total" and not (breakdown and breakdown.of_person):
+            value = self._told_apart(own, shown)
+            return COUNTED.format(bucket=self.bucket(), value=value, where=self.where())
+        return self._persons(breakdown, own, shown)
+
+    def _persons(self, breakdown: Breakdown | None, own: str, shown: Sequence[str] | None) -> str:
+        of_person = breakdown is not None and breakdown.of_person
+        join = HELD.format(value=own, project=self.project) if of_person else ""
+        # A person that has no row has no value either.
+        held = f"if(held_value = '', {self.bindings.text(NONE)}, held_value)"
+        return PERSONS.format(
+            value=self._told_apart(held, shown) if of_person else "own_value",
+            own_value="''" if of_person else self._told_apart(own, shown),
+            total="sum(n)" if self.asked.series.math == "total" else "uniqExact(person)",
+            survivor=_SURVIVOR,
+            bucket=self.bucket(),
+            who=_WHO,
+            where=self.where(),
+            project=self.project,
+            join=join,
+        )
+
+    def _told_apart(self, value: str, shown: Sequence[str] | None) -> str:
+        if shown is None:
+            return value
+        return f"if({value} IN {self.bindings.texts(shown)}, {value}, {self.bindings.text(OTHER)})"

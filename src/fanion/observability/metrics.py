@@ -1,0 +1,121 @@
+"""What the server counts about itself, for `/metrics`. Built once in main, handed down."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import cast
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import Metric
+from prometheus_client.samples import Sample
+
+from fanion.observability.hot_counters import HotMetrics
+
+_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+_EVALUATION_SECONDS = (0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, *_SECONDS[1:])
+
+# Of each kind of thing that is measured: name, labels and value.
+Measured = dict[str, list[tuple[str, dict[str, str], float]]]
+_MADE = "_created"  # when a number began, which is no sum
+
+
+class Metrics:
+    """Labels have few values on purpose: routes, reasons, stores; never projects or ids."""
+
+    def __init__(self) -> None:
+        self.registry = registry = CollectorRegistry()
+        self.elsewhere: Callable[[], Iterable[Measured]] = tuple
+        self.hot = HotMetrics(registry, _SECONDS, _EVALUATION_SECONDS)
+        self.ingested = Counter(
+            "fanion_events_ingested", "Events stored and visible", registry=registry
+        )
+        self.dropped = Counter(
+            "fanion_items_dropped", "Items not stored, by reason", ["reason"], registry=registry
+        )
+        self.dead_letters = Counter(
+            "fanion_dead_letters", "Envelopes that could not be ingested", registry=registry
+        )
+        self.log_events = Gauge(
+            "fanion_log_lag_envelopes", "Accepted, not ingested envelopes", registry=registry
+        )
+        self.log_bytes = Gauge(
+            "fanion_log_bytes", "Bytes that wait in the accept log", registry=registry
+        )
+        self.log_seconds = Gauge(
+            "fanion_log_lag_seconds", "Age of the oldest waiting envelope", registry=registry
+        )
+        self.batch_seconds = Histogram(
+            "fanion_ingest_batch_seconds",
+            "Time to ingest one run",
+            registry=registry,
+            buckets=_SECONDS,
+        )
+        self.flag_listeners = Gauge(
+            "fanion_flag_listeners", "Connections that wait for changes of flags", registry=registry
+        )
+        self.key_failures = Counter(
+            "fanion_key_failures",
+            "Requests refused for their key, by its kind and the reason",
+            ["kind", "reason"],
+            registry=registry,
+        )
+        self.webhook_attempts = Counter(
+            "fanion_webhook_attempts",
+            "Attempts to deliver to a webhook, by outcome",
+            ["outcome"],
+            registry=registry,
+        )
+        self.store_seconds = Histogram(
+            "fanion_store_seconds",
+            "Time of one call of a store",
+            ["store"],
+            registry=registry,
+            buckets=_SECONDS,
+        )
+        self.store_errors = Counter(
+            "fanion_store_errors", "Calls of a store that failed", ["store"], registry=registry
+        )
+
+    def render(self) -> bytes:
+        """With what other processes of this server have measured."""
+        return generate_latest(cast("CollectorRegistry", _Sums(self.registry, self.elsewhere())))
+
+    def measured(self) -> Measured:
+        """Of this process alone."""
+        return {
+            family.name: [(one.name, one.labels, one.value) for one in family.samples]
+            for family in self.registry.collect()
+        }
+
+
+def added(parts: Iterable[Measured]) -> Measured:
+    """What several processes have measured, as if they were one."""
+    sums: dict[str, dict[tuple[str, tuple[tuple[str, str], ...]], float]] = {}
+    for part in parts:
+        for family, samples in part.items():
+            of_family = sums.setdefault(family, {})
+            for name, labels, value in samples:
+                one = name, tuple(labels.items())
+                is_sum = not name.endswith(_MADE)
+                of_family[one] = of_family.get(one, 0.0) + value if is_sum else value
+    return {
+        family: [(name, dict(labels), value) for (name, labels), value in of_family.items()]
+        for family, of_family in sums.items()
+    }
+
+
+class _Sums:
+    """Stands for a registry."""
+
+    def __init__(self, registry: CollectorRegistry, others: Iterable[Measured]) -> None:
+        self._registry = registry
+        self._others = tuple(others)
+
+    def collect(self) -> Iterator[Metric]:
+        for family in self._registry.collect():
+            if self._others:
+                own = [(one.name, one.labels, one.value) for one in family.samples]
+                parts = (
+                    {family.name: own},
+                    *({family.name: o.get(family.name, [])} for o in self._others),
+                )
+                family.samples = [Sample(*one) for one in added(parts)[family.name]]
+            yield family

@@ -1,0 +1,191 @@
+"""What people change of persons. Ingestion changes them too: neither may lose the other's."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
+from dataclasses import dataclass
+from uuid import UUID
+
+import msgspec
+from sqlalchemy import Connection, select, update
+
+from fanion.activity.diff import Change
+from fanion.activity.store import Author, Entry, record
+from fanion.db.engine import Records
+from fanion.db.schema.tables import person_distinct_ids, person_overrides, persons
+from fanion.errors import Invalid, NotFound, Unavailable
+from fanion.events.erasure import Erasure
+from fanion.events.event import EventStoreUnavailable, PersonRow
+from fanion.events.storage.store import EventStore
+from fanion.persons.erasure_store import begin_erasure
+from fanion.persons.merge import PersonState, PersonUpdate, edit_of
+from fanion.persons.store import (
+    STATE_COLUMNS,
+    Person,
+    PersonsChanged,
+    email_of,
+    read_state,
+    require_unchanged,
+)
+from fanion.properties.size import PROPERTIES_BYTES_MAX
+
+TRIES_MAX = 10  # against another server that changes the same person
+# A run that read the person earlier may have mirrored it with the next version.
+VERSION_STEP = 2
+
+_person = persons.c
+_link = person_distinct_ids.c
+_override = person_overrides.c
+
+_encode = msgspec.json.Encoder().encode
+
+
+class PersonTooLarge(Invalid):
+    """attr: the field that brings the properties"""
+
+    def __init__(self, properties_bytes: int, attr: str = "properties") -> None:
+        super().__init__(
+            f"The properties of a person may have {PROPERTIES_BYTES_MAX} bytes as JSON; "
+            f"with this change they would have {properties_bytes}.",
+            attr=attr,
+        )
+        self.properties_bytes = properties_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class PersonChanges:
+    """turn:     held by whoever changes persons in this process
+    changed:  told the project, the person's number and its distinct ids
+    finished: told of an erasure that was begun; whether it is done everywhere when it returns
+    """
+
+    records: Records
+    events: EventStore
+    turn: AbstractAsyncContextManager[object]
+    changed: Callable[[int, int, Sequence[str]], None]
+    finished: Callable[[Erasure], Awaitable[bool]]
+
+    async def update(self, author: Author, person: UUID | int, update: PersonUpdate) -> Person:
+        """raises: NotFound, PersonTooLarge; Unavailable, when nothing has been changed"""
+        async with self.turn:
+            for _ in range(TRIES_MAX):
+                with suppress(PersonsChanged):
+                    return await self._update(author, person, update)
+        raise Unavailable
+
+    async def erase(self, author: Author, person: UUID | int, *, with_events: bool) -> bool:
+        """Remove a person, for good. What is not done at once is done in the background.
+
+        returns: whether it is gone everywhere already
+        raises:  NotFound
+        """
+        async with self.turn:
+            found, distinct_ids = await self._find(author.project.id, person)
+            async with self.records.write() as connection:
+                erasure = await connection.run_sync(_begin, author, _number(found), with_events)
+            self.changed(author.project.id, _number(found), distinct_ids)
+        if erasure is None:
+            raise NotFound
+        return await self.finished(erasure)
+
+    async def _update(self, author: Author, person: UUID | int, update: PersonUpdate) -> Person:
+        """Mirrored first, as ingestion does: if the second step fails, the next change of the
+        person puts the mirror right."""
+        project_id = author.project.id
+        found, distinct_ids = await self._find(project_id, person)
+        before = found.version
+        # Off the event loop: the body may bring megabytes.
+        edit = await asyncio.to_thread(edit_of, found, update, is_new=False)
+        if edit is not None:
+            if not edit.may_be_made(found):
+                raise PersonTooLarge(edit.bytes_after)
+            edit.make(found)
+            found.version += VERSION_STEP
+            await self._mirror(project_id, found)
+            async with self.records.write() as connection:
+                await connection.run_sync(_write, author, found, before)
+            self.changed(project_id, _number(found), distinct_ids)
+        return Person(
+            _number(found),
+            found.uuid,
+            found.properties,
+            found.is_identified,
+            found.created_at,
+            distinct_ids,
+        )
+
+    async def _find(self, project_id: int, person: UUID | int) -> tuple[PersonState, Sequence[str]]:
+        """raises: NotFound"""
+        async with self.records.read() as connection:
+            found = await connection.run_sync(_find, project_id, person)
+        if found is None:
+            raise NotFound
+        return found
+
+    async def _mirror(self, project_id: int, person: PersonState) -> None:
+        row = PersonRow(
+            project_id, person.uuid, _encode(person.properties), person.created_at, person.version
+        )
+        try:
+            await self.events.mirror_persons([row])
+        except EventStoreUnavailable as error:
+            raise Unavailable from error
+
+
+def _find(
+    connection: Connection, project_id: int, person: UUID | int
+) -> tuple[PersonState, Sequence[str]] | None:
+    """person: one that was merged away is the one it became"""
+    wanted = _person.id == person
+    if isinstance(person, UUID):
+        became = connection.scalar(
+            select(_override.new_person).where(
+                _override.project_id == project_id, _override.old_person == person
+            )
+        )
+        wanted = _person.uuid == (became or person)
+    row = connection.execute(
+        select(*STATE_COLUMNS).where(_person.project_id == project_id, wanted)
+    ).first()
+    if row is None:
+        return None
+    ids = connection.scalars(
+        select(_link.distinct_id).where(_link.person_id == row.id).order_by(_link.distinct_id)
+    )
+    return read_state(*row), ids.all()
+
+
+def _write(connection: Connection, author: Author, person: PersonState, before: int) -> None:
+    require_unchanged(connection, {_number(person): before})
+    connection.execute(
+        update(persons)
+        .where(_person.id == person.id)
+        .values(
+            properties=person.properties, version=person.version, email=email_of(person.properties)
+        )
+    )
+    # Which values they were is not told: they would outlive the person.
+    change = Change(type="Person", action="changed", field="properties")
+    record(connection, _updated(author, person.uuid, change))
+
+
+def _updated(author: Author, uuid: UUID, change: Change) -> Entry:
+    return Entry(
+        author=author,
+        scope="Person",
+        item_id=str(uuid),
+        activity="updated",
+        name=str(uuid),
+        changes=[change],
+    )
+
+
+def _begin(
+    connection: Connection, author: Author, person_id: int, with_events: bool
+) -> Erasure | None:
+    return begin_erasure(connection, author, person_id, with_events=with_events)
+
+
+def _number(person: PersonState) -> int:
+    assert person.id is not None
+    return person.id

@@ -1,0 +1,235 @@
+"""Lists of persons in the records store, and of those that have certain properties."""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Protocol
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Select, or_, select
+
+from fanion.db.bulk import IDS_MAX
+from fanion.db.engine import Records
+from fanion.db.schema.tables import person_distinct_ids, persons
+from fanion.errors import Invalid
+from fanion.events.event import EventRejected
+from fanion.events.storage.store import EventStore
+from fanion.persons.store import Person, person_rows, with_distinct_ids
+from fanion.properties.cohort_sql import Bindings, property_condition
+from fanion.properties.filters import Property
+
+# Persons read at a time where they are chosen by their properties.
+SCAN_MAX = 1_000
+# Of properties that a page holds in memory as text. 10,000 persons of 2 KB come to a third of it.
+PAGE_BYTES_MAX = 64 * 2**20
+# What is read at a time, and how many persons at least: of the largest these are 50 MB.
+PORTION_BYTES = 4 * 2**20
+PORTION_ROWS_MIN = 100
+
+_person = persons.c
+_link = person_distinct_ids.c
+
+
+class Key(Protocol):
+    """What lists are made of before the persons are read: narrow rows, in their order."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def uuid(self) -> UUID: ...
+    @property
+    def created_at(self) -> datetime: ...
+
+
+Choose = Callable[[Sequence[Key]], Awaitable[Sequence[Key]]]
+# By which lists are ordered: the newest first.
+Place = tuple[datetime, int]
+# Up to so many persons from behind a place on, or from the beginning.
+Read = Callable[[Place | None, int], Awaitable[Sequence[Key]]]
+
+
+@dataclass(frozen=True, slots=True)
+class PersonsPage:
+    """seen:   how many places of the list these are; some may have gone meanwhile
+    last:   at the last of them
+    is_cut: whether the list goes on
+    """
+
+    persons: list[Person]
+    seen: int
+    last: UUID | None
+    is_cut: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PersonQuery:
+    """search: part of the e-mail address, or a whole distinct id
+
+    chosen: of those that are found, in their order; None for all of them
+    after:  the last person of the page before, from where `offset` need not be counted again
+    """
+
+    distinct_id: str | None = None
+    email: str | None = None
+    search: str | None = None
+    limit: int = 100
+    offset: int = 0
+    chosen: Choose | None = None
+    after: UUID | None = None
+
+
+async def find_persons(records: Records, project_id: int, query: PersonQuery) -> PersonsPage:
+    """One page, newest first."""
+
+    async def read(place: Place | None, limit: int, offset: int = 0) -> Sequence[Key]:
+        statement = keys_of(project_id).where(*_conditions(project_id, query))
+        statement = newest_first(statement, place).limit(limit).offset(offset)
+        return await read_keys(records, statement)
+
+    place = await place_of(records, project_id, query.after)
+    offset = query.offset if place is None else 0
+    limit = query.limit + 1
+    if query.chosen is None:
+        keys = await read(place, limit, offset)
+    else:
+        keys = await choose_page(read, query.chosen, place, limit, offset)
+    page = await read_page(records, project_id, keys[: query.limit])
+    return page if len(keys) <= query.limit else replace(page, is_cut=True)
+
+
+async def read_page(
+    records: Records,
+    project_id: int,
+    keys: Sequence[Key],
+    distinct_ids_max: int | None = None,
+    bytes_max: int = PAGE_BYTES_MAX,
+) -> PersonsPage:
+    """The persons of a page. It ends early, after a portion, when their properties come to
+    `bytes_max`."""
+    found: list[Person] = []
+    seen = size = 0
+    async with aclosing(in_portions(records, project_id, keys, distinct_ids_max)) as portions:
+        async for some, length in portions:
+            found += some
+            seen, size = seen + length, size + sum(one.properties_chars for one in some)
+            if size >= bytes_max:
+                break
+    last = keys[seen - 1].uuid if seen else None
+    return PersonsPage(found, seen, last, is_cut=seen < len(keys))
+
+
+async def in_portions(
+    records: Records, project_id: int, keys: Sequence[Key], distinct_ids_max: int | None = None
+) -> AsyncGenerator[tuple[list[Person], int]]:
+    """Persons in the order of their keys, without those that are gone, some at a time; and how
+    many keys these were. As many as come to PORTION_BYTES, going by those before."""
+    start, rows = 0, PORTION_ROWS_MIN
+    while start < len(keys):
+        some = keys[start : start + rows]
+        statement = person_rows(project_id).where(_person.id.in_([key.id for key in some]))
+        async with records.read() as connection:
+            read = (await connection.execute(statement)).all()
+            by_id = {row.id: row for row in read}
+            ordered = [by_id[key.id] for key in some if key.id in by_id]
+            found = await with_distinct_ids(connection, project_id, ordered, distinct_ids_max)
+        yield found, len(some)
+        start += rows
+        size = sum(person.properties_chars for person in found) // len(some) + 1
+        rows = min(max(PORTION_BYTES // size, PORTION_ROWS_MIN), IDS_MAX)
+
+
+def keys_of(project_id: int) -> Select[Any]:
+    return select(_person.id, _person.uuid, _person.created_at).where(
+        _person.project_id == project_id
+    )
+
+
+async def read_keys(records: Records, statement: Select[Any]) -> Sequence[Key]:
+    """statement: of `keys_of`"""
+    async with records.read() as connection:
+        keys: Sequence[Key] = (await connection.execute(statement)).all()
+    return keys
+
+
+def having(properties: Sequence[Property], events: EventStore, project_id: int) -> Choose:
+    """Those who have all of the properties, as the event store knows and compares them.
+
+    raises (the choice): Invalid, EventStoreUnavailable
+    """
+
+    async def choose(keys: Sequence[Key]) -> Sequence[Key]:
+        bindings = Bindings()
+        where = [
+            f"project_id = {bindings.add(project_id, 'UInt64')}",
+            f"person_id IN {bindings.add([key.uuid for key in keys], 'Array(UUID)')}",
+            *(property_condition(one, bindings) for one in properties),
+        ]
+        statement = f"SELECT person_id FROM persons FINAL WHERE {' AND '.join(where)}"
+        try:
+            answer = await events.ask(statement, bindings.values, estimated=False)
+        except EventRejected as error:
+            raise Invalid(f"Properties cannot be compared: {error}.", attr="properties") from None
+        found = set(answer.columns[0] if answer.columns else ())
+        return [key for key in keys if key.uuid in found]
+
+    return choose
+
+
+async def choose_page(
+    read: Read, choose: Choose, place: Place | None, limit: int, offset: int
+) -> list[Key]:
+    """Some persons at a time, until the page is full. Those before it are counted, not kept."""
+    found: list[Key] = []
+    before = offset
+    while len(found) < limit:
+        some = await read(place, SCAN_MAX)
+        if not some:
+            break
+        chosen = await choose(some)
+        found += chosen[before:]
+        before = max(before - len(chosen), 0)
+        place = some[-1].created_at, some[-1].id
+    return found[:limit]
+
+
+async def place_of(records: Records, project_id: int, person: UUID | None) -> Place | None:
+    """None for a person that is gone."""
+    if person is None:
+        return None
+    statement = keys_of(project_id).where(_person.uuid == person)
+    async with records.read() as connection:
+        found = (await connection.execute(statement)).first()
+    return None if found is None else (found.created_at, found.id)
+
+
+def newest_first(statement: Select[Any], place: Place | None) -> Select[Any]:
+    """In the order of lists, from behind a place on."""
+    ordered = statement.order_by(_person.created_at.desc(), _person.id.desc())
+    if place is None:
+        return ordered
+    at, number = place
+    behind = (_person.created_at == at) & (_person.id < number)
+    return ordered.where(_person.created_at <= at, (_person.created_at < at) | behind)
+
+
+def _conditions(project_id: int, query: PersonQuery) -> Iterable[ColumnElement[bool]]:
+    if query.distinct_id is not None:
+        yield owns(project_id, query.distinct_id)
+    if query.email is not None:
+        yield has_email(query.email, whole=True)
+    if query.search:
+        yield or_(owns(project_id, query.search), has_email(query.search, whole=False))
+
+
+def owns(project_id: int, distinct_id: str) -> ColumnElement[bool]:
+    owner = select(_link.person_id).where(
+        _link.project_id == project_id, _link.distinct_id == distinct_id
+    )
+    return _person.id.in_(owner)
+
+
+def has_email(text: str, *, whole: bool) -> ColumnElement[bool]:
+    """In any letter case. whole: or is the text a part of it"""
+    email = _person.email
+    return email == text.lower() if whole else email.contains(text.lower(), autoescape=True)

@@ -1,0 +1,96 @@
+"""What a merge does to the cohorts that a person is in."""
+
+from functools import cache
+
+from sqlalchemy import Connection, Dialect, bindparam, case, literal, literal_column, select
+from sqlalchemy.dialects import postgresql, sqlite
+
+from fanion.db.schema.cohorts import AWAITED, NEVER, cohort_imports, cohort_people, cohorts
+from fanion.db.schema.tables import ID
+from fanion.db.upsert import upsert
+from fanion.persons.moves_store import Moves, concerning
+
+_member = cohort_people.c
+_cohort = cohorts.c
+_import = cohort_imports.c
+_COLUMNS = ["cohort_id", "person_id", "project_id", "added", "removed"]
+# Rows that no version shows any more only wait to be swept away.
+_THEIRS = (
+    select(
+        _member.cohort_id,
+        bindparam("survivor", type_=ID),
+        _member.project_id,
+        _member.added,
+        _member.removed,
+    )
+    .join(cohorts, _cohort.id == _member.cohort_id)
+    .where(_member.person_id == bindparam("gone"), _member.removed > _cohort.version)
+)
+# Static copies that are still to be given the members of some version of another cohort.
+_COPIES = _import.source_id.is_not(None) & _import.cohort_id.is_not(None)
+_ANY_COPY = select(_import.id).where(_COPIES).limit(1)
+_COPIED = (
+    select(
+        _import.cohort_id,
+        bindparam("survivor", type_=ID),
+        _member.project_id,
+        literal(AWAITED, ID),
+        literal(NEVER, ID),
+    )
+    .join(cohort_people, _member.cohort_id == _import.source_id)
+    .where(_COPIES, _member.person_id == bindparam("gone"))
+    .where(_member.added <= _import.source_version, _member.removed > _import.source_version)
+    .distinct()
+)
+# Written out: only as text does it mean the row that the insert met.
+_VERSION = literal_column(
+    "(SELECT cohorts.version FROM cohorts WHERE cohorts.id = cohort_people.cohort_id)", ID
+)
+
+
+def move_memberships(connection: Connection, moves: Moves) -> None:
+    """To be called before the vanishing persons are removed, which takes their own rows along.
+
+    A surviving person is in every version of a cohort that either of the two is in: who was
+    a member stays one until the next calculation.
+    moves: `gone` and `survivor`, numbers of persons of one project
+    """
+    if theirs := concerning(connection, cohort_people.c.person_id, moves):
+        connection.execute(_move(connection.dialect), theirs)
+    if connection.execute(_ANY_COPY).first() is not None:
+        connection.execute(_give_to_copies(connection.dialect), _to_the_last(moves))
+
+
+def _to_the_last(moves: Moves) -> Moves:
+    """Who survives one merge may vanish in the next."""
+    into = {move["gone"]: move["survivor"] for move in moves}
+    last = dict(into)
+    for gone, survivor in into.items():
+        while survivor in into:
+            survivor = into[survivor]
+        last[gone] = survivor
+    return [{"gone": gone, "survivor": survivor} for gone, survivor in last.items()]
+
+
+@cache
+def _move(dialect: Dialect) -> postgresql.Insert | sqlite.Insert:
+    statement = upsert(dialect, cohort_people).from_select(_COLUMNS, _THEIRS)
+    new = statement.excluded
+    unseen = _member.removed <= _VERSION
+    earlier = case((unseen | (new.added < _member.added), new.added), else_=_member.added)
+    later = case((new.removed > _member.removed, new.removed), else_=_member.removed)
+    return statement.on_conflict_do_update(
+        index_elements=["cohort_id", "person_id"], set_={"added": earlier, "removed": later}
+    )
+
+
+@cache
+def _give_to_copies(dialect: Dialect) -> postgresql.Insert | sqlite.Insert:
+    """A copy reads its members page by page, of a version that may be the last one no longer: it
+    would not find the survivor there. Who is no member yet becomes one with the next version,
+    also if the one that is being written is given up."""
+    statement = upsert(dialect, cohort_people).from_select(_COLUMNS, _COPIED)
+    added = case((_member.added > _VERSION, AWAITED), else_=_member.added)
+    return statement.on_conflict_do_update(
+        index_elements=["cohort_id", "person_id"], set_={"added": added, "removed": NEVER}
+    )

@@ -1,0 +1,224 @@
+"""Identities that flags keep for distinct ids without a person, until one owns the id.
+
+source: flags.md section 9, "Ids without a person yet"
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import groupby
+from typing import Never
+
+import msgspec
+import structlog
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    Text,
+    bindparam,
+    delete,
+    exists,
+    func,
+    select,
+    type_coerce,
+    update,
+)
+
+from fanion.db.bulk import IDS_MAX
+from fanion.db.engine import Records, RecordsUnavailable
+from fanion.db.schema.flags import flag_continuity, waiting_identities
+from fanion.db.schema.tables import person_distinct_ids, projects
+from fanion.db.upsert import upsert
+
+SWEEP_EVERY_S = 60.0
+KEPT_FOR = timedelta(days=30)
+# Of one project, about 100,000 distinct ids with three flags; beyond it the oldest ones go.
+PROJECT_BYTES_MAX = 32 * 2**20
+# What a process writes of a project before it looks at the project's size again.
+TRIM_AFTER_BYTES = PROJECT_BYTES_MAX // 32
+ROW_BYTES = 200  # of a row and its index entry, beside the id and the identities
+
+_row, _link = waiting_identities.c, person_distinct_ids.c
+_text = type_coerce(_row.hash_keys, Text).label("text")
+_decode = msgspec.json.Decoder(dict[str, str]).decode
+
+# Flag key → the distinct id whose hash decides it.
+HashKeys = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    project_id: int
+    distinct_id: str
+    hash_keys: HashKeys
+
+
+def waiting_rows() -> Select[tuple[str, str]]:
+    """(distinct id, text for `read_waiting`); binds `in_project` and `distinct_ids`"""
+    return (
+        select(_row.distinct_id, _text)
+        .where(_row.project_id == bindparam("in_project"))
+        .where(_row.distinct_id.in_(bindparam("distinct_ids", expanding=True)))
+    )
+
+
+def read_waiting(text: str) -> dict[str, str]:
+    return _decode(text)
+
+
+# ── Written by evaluation ────────────────────────────────────────────────────────────────
+
+
+def put_waiting(connection: Connection, rows: Sequence[Waiting], now: datetime) -> dict[int, int]:
+    """Add what is not kept yet: the first identity of a flag wins.
+
+    returns: project id → bytes written
+    """
+    # In one order for all servers, so that two of them wait for each other in line.
+    ordered = sorted(rows, key=lambda one: (one.project_id, one.distinct_id))
+    _insert_empty(connection, ordered, now)
+    written: dict[int, int] = {}
+    for project_id, some in groupby(ordered, lambda one: one.project_id):
+        written[project_id] = _add(connection, project_id, list(some))
+    return written
+
+
+def _insert_empty(connection: Connection, rows: Sequence[Waiting], now: datetime) -> None:
+    values = [
+        {
+            "project_id": one.project_id,
+            "distinct_id": one.distinct_id,
+            "hash_keys": {},
+            "size_bytes": 0,
+            "created_at": now,
+        }
+        for one in rows
+    ]
+    connection.execute(
+        upsert(connection.dialect, waiting_identities).on_conflict_do_nothing(), values
+    )
+
+
+def _add(connection: Connection, project_id: int, rows: Sequence[Waiting]) -> int:
+    asked = {"in_project": project_id, "distinct_ids": [one.distinct_id for one in rows]}
+    locked = connection.execute(waiting_rows().order_by(_row.distinct_id).with_for_update(), asked)
+    kept = {row.distinct_id: _decode(row.text) for row in locked}
+    written = 0
+    for one in rows:
+        former = kept.get(one.distinct_id)
+        if former is None or one.hash_keys.keys() <= former.keys():
+            continue
+        merged = kept[one.distinct_id] = {**one.hash_keys, **former}
+        size = ROW_BYTES + len(one.distinct_id.encode()) + len(msgspec.json.encode(merged))
+        written += size
+        connection.execute(
+            update(waiting_identities)
+            .where(_of_project(project_id), _row.distinct_id == one.distinct_id)
+            .values(hash_keys=merged, size_bytes=size)
+        )
+    return written
+
+
+def trim_waiting(connection: Connection, project_id: int, bytes_max: int) -> None:
+    """Drop the oldest ones that do not fit."""
+    upto = func.sum(_row.size_bytes).over(order_by=(_row.created_at.desc(), _row.distinct_id))
+    sized = select(_row.distinct_id, upto.label("upto")).where(_of_project(project_id)).subquery()
+    beyond = select(sized.c.distinct_id).where(sized.c.upto > bytes_max)
+    connection.execute(
+        delete(waiting_identities).where(_of_project(project_id), _row.distinct_id.in_(beyond))
+    )
+
+
+# ── Written by ingestion ─────────────────────────────────────────────────────────────────
+
+
+def adopt_waiting(
+    connection: Connection, project_id: int, distinct_ids: Sequence[str] | None = None
+) -> None:
+    """Give the persons that own these ids by now what was kept for the ids; a record that a
+    person has already wins.
+
+    distinct_ids: None for all of the project
+    """
+    if not connection.scalar(select(exists().where(_of_project(project_id)))):
+        return
+    if distinct_ids is None:
+        _adopt(connection, project_id, _owned(project_id))
+        return
+    for start in range(0, len(distinct_ids), IDS_MAX):
+        some = distinct_ids[start : start + IDS_MAX]
+        _adopt(connection, project_id, _owned(project_id).where(_row.distinct_id.in_(some)))
+
+
+def _owned(project_id: int) -> Select[tuple[str, str, int]]:
+    """The oldest first. Rows that evaluation holds are left to the next sweep: waiting for them
+    here, with persons locked, could be a deadlock."""
+    return (
+        select(_row.distinct_id, _text, _link.person_id)
+        .join(
+            person_distinct_ids,
+            (_link.project_id == _row.project_id) & (_link.distinct_id == _row.distinct_id),
+        )
+        .where(_of_project(project_id))
+        .order_by(_row.created_at, _row.distinct_id)
+        .with_for_update(of=waiting_identities, skip_locked=True)
+    )
+
+
+def _adopt(connection: Connection, project_id: int, owned: Select[tuple[str, str, int]]) -> None:
+    rows = connection.execute(owned).all()
+    records = [
+        {
+            "project_id": project_id,
+            "person_id": row.person_id,
+            "flag_key": flag_key,
+            "hash_key": hash_key,
+        }
+        for row in rows
+        for flag_key, hash_key in _decode(row.text).items()
+    ]
+    if records:
+        statement = upsert(connection.dialect, flag_continuity).on_conflict_do_nothing()
+        connection.execute(statement, records)
+    forget_waiting(connection, project_id, [row.distinct_id for row in rows])
+
+
+def forget_waiting(connection: Connection, project_id: int, distinct_ids: Sequence[str]) -> None:
+    for start in range(0, len(distinct_ids), IDS_MAX):
+        some = _row.distinct_id.in_(distinct_ids[start : start + IDS_MAX])
+        connection.execute(delete(waiting_identities).where(_of_project(project_id), some))
+
+
+# ── Swept ────────────────────────────────────────────────────────────────────────────────
+
+
+async def sweep_for_ever(records: Records, now: Callable[[], datetime]) -> Never:
+    while True:
+        try:
+            await sweep_waiting(records, now)
+        except RecordsUnavailable as error:
+            structlog.get_logger().warning("identities_unswept", reason=str(error))
+        await asyncio.sleep(SWEEP_EVERY_S)
+
+
+async def sweep_waiting(records: Records, now: Callable[[], datetime]) -> None:
+    """Drop what is too old. Adopt what was written at the moment when the person was created,
+    which on PostgreSQL neither of the two transactions can see."""
+    of_project = exists().where(_row.project_id == projects.c.id)
+    waiting = await records.fetch(select(projects.c.id).where(of_project).order_by(projects.c.id))
+    for row in waiting:
+        async with records.write() as connection:
+            await connection.run_sync(_sweep, row.id, now() - KEPT_FOR)
+
+
+def _sweep(connection: Connection, project_id: int, before: datetime) -> None:
+    adopt_waiting(connection, project_id)
+    connection.execute(
+        delete(waiting_identities).where(_of_project(project_id), _row.created_at <= before)
+    )
+
+
+def _of_project(project_id: int) -> ColumnElement[bool]:
+    return _row.project_id == project_id

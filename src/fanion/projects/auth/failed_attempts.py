@@ -1,0 +1,159 @@
+"""Keys that open nothing: told in the log, counted, and limited for each client.
+
+The limit spares the records store: a key that is not known costs a read. Whoever has used up
+what an address may fail is answered without one, except for keys that were valid lately, so
+that people who share an address with an attacker go on working.
+"""
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from math import ceil
+from typing import Literal
+
+import structlog
+
+from fanion.db.memory import Expiring
+from fanion.errors import PermissionDenied, Throttled
+from fanion.projects.auth.keys import hash_key, kind_of, prefix_of
+from fanion.projects.model import Principal
+from fanion.server.forwarded import network_of
+from fanion.wire.client_address import Caller, Client, Clients
+
+Kind = Literal["project", "personal", "secret"]
+Reason = Literal["unknown", "expired", "denied", "throttled"]
+
+# Reads for unknown keys that one address may cost within a window. The same key again costs none
+# for two seconds, so that this is ten wrong keys in use at all times.
+FAILURES_MAX = 300
+# The same for all clients together that one peer, which is no trusted proxy, names. Clients of a
+# real proxy stay within their own limit; invented names count against this one.
+PEER_FAILURES_MAX = 3_000
+WINDOW_S = 60.0
+ADDRESSES_MAX = 20_000  # that are remembered: 5 MB
+# So long after it was last looked up and found a key is looked up again, whatever else fails at
+# its address.
+VALID_S = 24 * 3600.0
+VALID_KEYS_MAX = 30_000  # 6 MB
+
+
+class FailureLimit:
+    """clock: seconds that only go forward"""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        # Place → (end of its window, failures); the least recently used go first.
+        self._places: OrderedDict[tuple[str, str], tuple[float, int]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def wait_s(self, client: Client) -> int:
+        """How long until a key may be looked up; 0 for now."""
+        now, wait = self._clock(), 0.0
+        for place, most in _places(client):
+            until, failures = self._places.get(place, (now, 0))
+            if failures >= most:
+                wait = max(wait, until - now)
+        return ceil(wait)
+
+    def add(self, client: Client) -> bool:
+        """Whether this failure was the last one of a window."""
+        now, is_last = self._clock(), False
+        for place, most in _places(client):
+            until, failures = self._places.get(place, (0.0, 0))
+            if until <= now:
+                until, failures = now + WINDOW_S, 0
+            self._places[place] = until, failures + 1
+            self._places.move_to_end(place)
+            is_last = is_last or failures + 1 == most
+        while len(self._places) > ADDRESSES_MAX:
+            self._places.popitem(last=False)
+        return is_last
+
+
+def _places(client: Client) -> list[tuple[tuple[str, str], int]]:
+    """Where its failures are counted, with the most of each."""
+    if not client.address:
+        return []  # clients cannot be told apart there
+    address = network_of(client.address)
+    if not client.told:
+        return [((address, ""), FAILURES_MAX)]
+    told = network_of(client.told)
+    return [((address, told), FAILURES_MAX), ((address, "*"), PEER_FAILURES_MAX)]
+
+
+def _uncounted(kind: str, reason: str) -> None:
+    pass
+
+
+class KeyFailures:
+    """count: is told the kind of the key and the reason of each failure"""
+
+    def __init__(
+        self,
+        clients: Clients | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        count: Callable[[str, str], None] = _uncounted,
+    ) -> None:
+        self._clients = clients or Clients()
+        self._limit = FailureLimit(clock)
+        self._valid: Expiring[str, bool] = Expiring(VALID_S, VALID_KEYS_MAX, clock)
+        self._count = count
+        self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+    def require_room(self, key: str, caller: Caller | None) -> None:
+        """Before a key is looked up in the store. caller: None for one that is not limited
+
+        raises: Throttled
+        """
+        if caller is None or self._valid.get(hash_key(key)):
+            return
+        wait_s = self._limit.wait_s(self._clients.of(caller))
+        if wait_s:
+            self._count(kind_of(key), "throttled")
+            raise Throttled(wait_s)
+
+    def found(self, hashed: str) -> None:
+        """A key was looked up, and opens something."""
+        self._valid.put(hashed, True)
+
+    def unknown(self, key: str, caller: Caller | None, *, was_read: bool) -> None:
+        """was_read: whether the store had to be asked"""
+        if was_read:
+            self._valid.forget(hash_key(key))
+        if caller is None:
+            return
+        client = self._clients.of(caller)
+        self._tell("unknown", kind_of(key), client, prefix=prefix_of(key))
+        if was_read and self._limit.add(client):
+            self._log.warning("keys_throttled", client=client.address, told=client.told)
+
+    def expired(self, principal: Principal, caller: Caller | None) -> None:
+        if caller is not None:
+            named = {"key": str(principal.key_id), "user": principal.user.id}
+            self._tell("expired", "personal", self._clients.of(caller), **named)
+
+    @contextmanager
+    def denials(self, principal: Principal, caller: Caller) -> Iterator[None]:
+        """Around what asks whether a valid key may do what it is used for."""
+        try:
+            yield
+        except PermissionDenied:
+            named = {"key": str(principal.key_id), "user": principal.user.id}
+            self._tell("denied", "personal", self._clients.of(caller), **named)
+            raise
+
+    def ended_secret(self, masked: str, caller: Caller | None) -> None:
+        """A project's secret key that was replaced is used for too long."""
+        if caller is not None:
+            self._tell("expired", "secret", self._clients.of(caller), key=masked)
+
+    def denied_secret(self, masked: str, caller: Caller) -> None:
+        """A project's secret key was used for another project."""
+        self._tell("denied", "secret", self._clients.of(caller), key=masked)
+
+    def _tell(self, reason: Reason, kind: Kind, client: Client, **named: object) -> None:
+        self._count(kind, reason)
+        self._log.warning("key_refused", reason=reason, kind=kind, client=client.address, **named)

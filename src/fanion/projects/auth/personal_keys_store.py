@@ -1,0 +1,292 @@
+"""Personal keys, and who stands behind them, in the records store."""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    bindparam,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
+
+from fanion.db.engine import Records
+from fanion.db.schema.tables import memberships, personal_api_keys, users
+from fanion.errors import Invalid
+from fanion.projects.auth.keys import KEY_BYTES, hash_key, mask, personal_key
+from fanion.projects.changes import OrganizationChange, TellOrganization, nobody
+from fanion.projects.model import PersonalKey, Principal, User
+
+KEYS_PER_USER_MAX = 100
+USED_EVERY = timedelta(hours=1)  # capture.md section 9.1: last_used_at, hourly at most
+
+_keys = personal_api_keys.c
+_KEYS = select(
+    _keys.id,
+    _keys.user_id,
+    _keys.label,
+    _keys.mask_value,
+    _keys.scopes,
+    _keys.created_at,
+    _keys.last_used_at,
+    _keys.expires_at,
+)
+_OF_USER = _keys.user_id == bindparam("user")
+_PAGE = (
+    _KEYS.where(_OF_USER)
+    .order_by(_keys.created_at.desc(), _keys.id)
+    .limit(bindparam("rows"))
+    .offset(bindparam("start"))
+)
+_COUNT = select(func.count()).select_from(personal_api_keys).where(_OF_USER)
+_OWNERS = (
+    select(
+        _keys.hash,
+        _keys.id.label("key_id"),
+        _keys.last_used_at,
+        _keys.expires_at,
+        _keys.scopes,
+        users.c.id,
+        users.c.uuid,
+        users.c.distinct_id,
+        users.c.first_name,
+        users.c.email,
+        users.c.is_email_verified,
+        users.c.current_project_id,
+        memberships.c.organization_id,
+        memberships.c.level,
+    )
+    .select_from(personal_api_keys)
+    .join(users, users.c.id == _keys.user_id)
+    .outerjoin(memberships, memberships.c.user_id == users.c.id)
+    .where(_keys.hash.in_(bindparam("hashes", expanding=True)), users.c.is_active)
+)
+_USED = (
+    update(personal_api_keys)
+    .where(
+        _keys.id == bindparam("key"),
+        or_(_keys.last_used_at.is_(None), _keys.last_used_at <= bindparam("before")),
+    )
+    .values(last_used_at=bindparam("used"))
+)
+
+
+class KeyStore:
+    """tell: is told of each change in its transaction, for each organization of the key's owner"""
+
+    def __init__(self, records: Records, tell: TellOrganization = nobody) -> None:
+        self._records = records
+        self._tell = tell
+
+    async def principals(self, hashes: Sequence[str]) -> Mapping[str, Principal]:
+        """By the key's hash; without keys that are unknown or whose owner is not active.
+        Expired keys are among them."""
+        found: dict[str, Principal] = {}
+        levels: dict[str, dict[UUID, int]] = {}
+        for row in await self._records.fetch(_OWNERS, {"hashes": hashes}):
+            theirs = levels.setdefault(row.hash, {})
+            if row.organization_id is not None:
+                theirs[row.organization_id] = row.level
+            found[row.hash] = _principal(row, theirs)
+        return found
+
+    async def page(self, user_id: int, limit: int, offset: int) -> tuple[list[PersonalKey], int]:
+        """The newest first, with the number of all of them."""
+        wanted = {"user": user_id}
+        [(count,)] = await self._records.fetch(_COUNT, wanted)
+        rows = await self._records.fetch(_PAGE, {**wanted, "rows": limit, "start": offset})
+        return [_key(row) for row in rows], count
+
+    async def find(self, user_id: int, key_id: UUID) -> PersonalKey | None:
+        rows = await self._records.fetch(
+            _KEYS.where(_OF_USER, _keys.id == bindparam("key")), {"user": user_id, "key": key_id}
+        )
+        return _key(rows[0]) if rows else None
+
+    async def create(
+        self,
+        user_id: int,
+        label: str,
+        scopes: Sequence[str] | None,
+        now: datetime,
+        expires_at: datetime | None = None,
+        *,
+        by_operator: bool = False,
+    ) -> tuple[PersonalKey, str]:
+        """The key as it is listed, and its text, which is told this once.
+
+        by_operator: whether its owner is not the one who makes it
+        raises: Invalid when the user has KEYS_PER_USER_MAX already
+        """
+        granted = None if scopes is None else tuple(scopes)
+        new = NewKey(user_id, label, granted, now, expires_at, by_operator=by_operator)
+        async with self._records.write() as connection:
+            return await connection.run_sync(create_key, new, self._tell)
+
+    async def delete(self, user_id: int, key_id: UUID, now: datetime) -> str | None:
+        """The hash of the key that is gone, None when the user has no such key."""
+        which = (_keys.user_id == user_id) & (_keys.id == key_id)
+        async with self._records.write() as connection:
+            gone = await connection.run_sync(_delete_keys, which, now, self._tell, False)
+            return gone[0] if gone else None
+
+    async def revoke(self, key_id: UUID, now: datetime) -> bool:
+        """By the operator, whosever it is; False when there is no such key."""
+        async with self._records.write() as connection:
+            which = _keys.id == key_id
+            return bool(await connection.run_sync(_delete_keys, which, now, self._tell, True))
+
+    async def mark_used(self, used: Mapping[UUID, datetime]) -> None:
+        if not used:
+            return
+        async with self._records.write() as connection:
+            await connection.execute(
+                _USED,
+                [
+                    {"key": key, "used": time, "before": time - USED_EVERY}
+                    for key, time in used.items()
+                ],
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class NewKey:
+    """As of `KeyStore.create`."""
+
+    user_id: int
+    label: str
+    scopes: tuple[str, ...] | None
+    now: datetime
+    expires_at: datetime | None = None
+    by_operator: bool = False
+
+
+def create_key(
+    connection: Connection, new: NewKey, tell: TellOrganization
+) -> tuple[PersonalKey, str]:
+    """As `KeyStore.create`, in the caller's transaction."""
+    count = connection.execute(_COUNT, {"user": new.user_id}).scalar_one()
+    if count >= KEYS_PER_USER_MAX:
+        raise Invalid(
+            f"You can only have {KEYS_PER_USER_MAX} personal API keys. "
+            "Remove an existing key before creating a new one."
+        )
+    text = personal_key(secrets.token_bytes(KEY_BYTES))
+    key = PersonalKey(
+        uuid4(), new.user_id, new.label, mask(text), new.scopes, new.now, None, new.expires_at
+    )
+    connection.execute(
+        insert(personal_api_keys).values(
+            id=key.id,
+            user_id=key.user_id,
+            label=key.label,
+            hash=hash_key(text),
+            mask_value=key.mask_value,
+            scopes=key.scopes,
+            created_at=key.created_at,
+            last_used_at=None,
+            expires_at=key.expires_at,
+        )
+    )
+    by_operator = new.by_operator
+    change = _KeyChange(
+        key.user_id, key.id, key.label, new.now, is_new=True, by_operator=by_operator
+    )
+    _tell_all(connection, change, tell)
+    return key, text
+
+
+def revoke_keys_of(
+    connection: Connection, user_id: int, now: datetime, tell: TellOrganization
+) -> None:
+    """By the operator, in the caller's transaction: all keys of a user, who is a member still."""
+    _delete_keys(connection, _keys.user_id == user_id, now, tell, True)
+
+
+def _delete_keys(
+    connection: Connection,
+    which: ColumnElement[bool],
+    now: datetime,
+    tell: TellOrganization,
+    by_operator: bool,
+) -> list[str]:
+    """The hashes of the keys that are gone."""
+    gone = delete(personal_api_keys).where(which)
+    rows = connection.execute(
+        gone.returning(_keys.id, _keys.user_id, _keys.hash, _keys.label)
+    ).all()
+    for row in rows:
+        change = _KeyChange(
+            row.user_id, row.id, row.label, now, is_new=False, by_operator=by_operator
+        )
+        _tell_all(connection, change, tell)
+    return [row.hash for row in rows]
+
+
+def _tell_all(connection: Connection, change: "_KeyChange", tell: TellOrganization) -> None:
+    """Each organization of the key's owner."""
+    member = memberships.c
+    theirs = select(member.organization_id).where(member.user_id == change.owner_id)
+    for organization_id in list(connection.scalars(theirs)):
+        tell(connection, change.of(organization_id))
+
+
+@dataclass(frozen=True, slots=True)
+class _KeyChange:
+    """A key that is new, or gone."""
+
+    owner_id: int
+    key_id: UUID
+    label: str
+    now: datetime
+    is_new: bool
+    by_operator: bool
+
+    def of(self, organization_id: UUID) -> OrganizationChange:
+        return OrganizationChange(
+            organization_id=organization_id,
+            scope="PersonalAPIKey",
+            item_id=str(self.key_id),
+            name=self.label,
+            before=None if self.is_new else {},
+            after={} if self.is_new else None,
+            user_id=None if self.by_operator else self.owner_id,
+            now=self.now,
+        )
+
+
+def _principal(row: Any, levels: Mapping[UUID, int]) -> Principal:
+    user = User(
+        row.id,
+        row.uuid,
+        row.distinct_id,
+        row.first_name,
+        row.email,
+        row.is_email_verified,
+        row.current_project_id,
+    )
+    scopes = None if row.scopes is None else tuple(row.scopes)
+    return Principal(user, row.key_id, row.last_used_at, scopes, levels, row.expires_at)
+
+
+def _key(row: Any) -> PersonalKey:
+    scopes = None if row.scopes is None else tuple(row.scopes)
+    return PersonalKey(
+        row.id,
+        row.user_id,
+        row.label,
+        row.mask_value,
+        scopes,
+        row.created_at,
+        row.last_used_at,
+        row.expires_at,
+    )

@@ -1,0 +1,287 @@
+"""The projects, kept in memory: every public request asks for one by its token."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from datetime import datetime
+from typing import Any, Never
+from uuid import UUID
+
+import structlog
+
+from fanion.db.engine import RecordsUnavailable
+from fanion.db.memory import READ_KEYS_MAX, Expiring, K, SharedReads
+from fanion.errors import InvalidApiKey, NotFound, Unavailable
+from fanion.projects.auth.failed_attempts import KeyFailures
+from fanion.projects.auth.keys import KEY_CHARS_MAX, hash_key
+from fanion.projects.model import Organization, Principal, Project
+from fanion.projects.store import Installation, ProjectStore, SetUp
+from fanion.runtime.clock import utc_now
+from fanion.wire.client_address import Caller
+
+REFRESH_S = 2.0  # how soon another server's change of a project is seen here
+STORE_WAIT_S = 1.0  # for a project that was not met before
+ABSENT_S = 2.0  # how soon a project that another server made is found here
+ABSENT_TOKENS_MAX = 10_000  # junk tokens remembered: about 3 MB
+
+
+async def _nothing(token: str) -> Project | None:
+    return None
+
+
+def _told_nobody(_: int) -> None:
+    pass
+
+
+def _kept_nowhere(_: Project) -> None:
+    pass
+
+
+class Projects:
+    """Known projects stay while the store is down; whoever changes one here sees it at once."""
+
+    def __init__(
+        self,
+        store: ProjectStore,
+        clock: Callable[[], float] = time.monotonic,
+        remembered: Callable[[str], Awaitable[Project | None]] = _nothing,
+        failures: KeyFailures | None = None,
+        now: Callable[[], datetime] = utc_now,
+    ) -> None:
+        """remembered: a project by its token, asked when the store does not answer
+        now:        the time of day, which ends former tokens
+        """
+        self._now = now
+        self._failures = failures or KeyFailures(clock=clock)
+        self.store = store
+        self._remembered = remembered
+        self._by_token: dict[str, Project] = {}
+        self._by_id: dict[int, Project] = {}
+        self._absent: Expiring[str, bool] = Expiring(ABSENT_S, ABSENT_TOKENS_MAX, clock)
+        self._tokens = SharedReads(store.by_tokens)
+        self._ids = SharedReads(store.by_ids)
+        self._changes = self._forgotten = 0
+        self._with_former: set[int] = set()
+        self.on_changed: Callable[[int], None] = _told_nobody
+        # Is told of known projects that are otherwise than before.
+        self.on_replaced: Callable[[Project], None] = _kept_nowhere
+
+    def known(self, token: str) -> Project | None:
+        """By its token, when no store needs to be asked."""
+        return self._by_token.get(token)
+
+    def restore(self, project: Project) -> None:
+        """As it was when this server last ran; what the store says later wins."""
+        self._keep(project)
+
+    async def by_token(self, token: str, caller: Caller | None = None) -> Project:
+        """caller: whose failures are counted; None to count none
+
+        raises: InvalidApiKey; Throttled; Unavailable when the store would have to say and cannot
+        source: api.md, "Errors"
+        """
+        project = self._by_token.get(token)
+        return project if project is not None else await self._find(token, caller)
+
+    async def by_id(self, project_id: int) -> Project | None:
+        """raises: RecordsUnavailable, for a project that was not met before"""
+        project = self._by_id.get(project_id)
+        if project is None and (project := await self._read(self._ids, project_id)) is not None:
+            project = self._keep(project)
+        return project
+
+    async def by_ids(self, ids: Iterable[int]) -> Mapping[int, Project]:
+        """Those that there are. raises: RecordsUnavailable, for projects not met before"""
+        found = {project_id: self._by_id.get(project_id) for project_id in ids}
+        missing = [project_id for project_id, project in found.items() if project is None]
+        if missing:
+            read = await asyncio.gather(*map(self.by_id, missing))
+            found.update(zip(missing, read, strict=True))
+        return {project_id: project for project_id, project in found.items() if project}
+
+    async def current(self, principal: Principal) -> Project | None:
+        """The project that the user works in, else the oldest one within reach."""
+        chosen = principal.user.current_project_id
+        if chosen is not None:
+            project = await self.by_id(chosen)
+            if project is not None and project.organization_id in principal.levels:
+                return project
+        reachable, _ = await self.store.page(principal.levels, 1, 0)
+        return self._keep(reachable[0]) if reachable else None
+
+    async def page(
+        self, principal: Principal, limit: int, offset: int
+    ) -> tuple[list[Project], int]:
+        return await self.store.page(principal.levels, limit, offset)
+
+    async def organization(self, principal: Principal) -> Organization:
+        """The organization of the current project, else one that the user is in.
+
+        raises: NotFound for a user who is in none
+        """
+        project = await self.current(principal)
+        organization_id = (
+            project.organization_id if project else min(principal.levels, default=None)
+        )
+        if organization_id is not None:
+            organization = await self.store.organization(organization_id)
+            if organization is not None:
+                return organization
+        raise NotFound
+
+    def forget(self, project_id: int) -> None:
+        """Another process of this server has made or changed it."""
+        self._changes += 1
+        self._forgotten += 1
+        self._tokens.forget_all()
+        self._ids.forget_all()
+        self._absent.clear()
+        self._replace(project_id, None)
+
+    async def create(
+        self,
+        organization_id: UUID,
+        name: str,
+        timezone: str,
+        now: datetime,
+        user_id: int | None = None,
+    ) -> Project:
+        """As ProjectStore.create."""
+        project = await self.store.create(organization_id, name, timezone, now, user_id)
+        self._remember(project)
+        return project
+
+    async def change(
+        self,
+        project_id: int,
+        changes: Mapping[str, Any],
+        now: datetime | None = None,
+        user_id: int | None = None,
+    ) -> Project:
+        """As ProjectStore.change. raises: NotFound"""
+        project = await self.store.change(project_id, changes, now, user_id)
+        if project is None:
+            raise NotFound
+        self._remember(project)
+        return project
+
+    async def reset_token(
+        self, project_id: int, former_valid_s: int, now: datetime, user_id: int | None = None
+    ) -> Project:
+        """As ProjectStore.reset_token. raises: NotFound"""
+        project = await self.store.reset_token(project_id, former_valid_s, now, user_id)
+        if project is None:
+            raise NotFound
+        self._remember(project)
+        return project
+
+    async def setup(self, wanted: Installation, now: datetime) -> SetUp:
+        """raises: AlreadySetUp"""
+        made = await self.store.setup(wanted, now)
+        self._remember(made.project)
+        return made
+
+    async def follow(self) -> Never:
+        """Run for ever: take over what other servers change, and end former tokens."""
+        while True:
+            await asyncio.sleep(REFRESH_S)
+            self.end_former_tokens()
+            try:
+                await self.refresh()
+            except RecordsUnavailable as error:
+                structlog.get_logger().warning("projects_not_refreshed", reason=str(error))
+
+    async def follow_time(self) -> Never:
+        """Run for ever where no store answers: end former tokens."""
+        while True:
+            await asyncio.sleep(REFRESH_S)
+            self.end_former_tokens()
+
+    def end_former_tokens(self) -> None:
+        """Tokens in memory are valid: readers need not look at the time."""
+        now = self._now()
+        for project_id in list(self._with_former):
+            project = self._by_id[project_id]
+            valid = project.tokens(now)
+            for former in project.former_tokens:
+                if former.token not in valid:
+                    self._by_token.pop(former.token, None)
+            if len(valid) == 1:
+                self._with_former.discard(project_id)
+
+    async def refresh(self) -> None:
+        """Read every known project again. raises: RecordsUnavailable"""
+        known = list(self._by_id)
+        for start in range(0, len(known), READ_KEYS_MAX):
+            ids = known[start : start + READ_KEYS_MAX]
+            changes = self._changes
+            found = await self.store.by_ids(ids)
+            if changes != self._changes:
+                continue  # changed here meanwhile; what was read may be older than that
+            for project_id in ids:
+                self._replace(project_id, found.get(project_id))
+
+    async def _find(self, token: str, caller: Caller | None) -> Project:
+        if self._absent.get(token) or not _could_be_a_token(token):
+            self._failures.unknown(token, caller, was_read=False)
+            raise InvalidApiKey
+        self._failures.require_room(token, caller)
+        try:
+            project = await asyncio.wait_for(self._read(self._tokens, token), STORE_WAIT_S)
+        except (RecordsUnavailable, TimeoutError):
+            project = await self._remembered(token)
+            if project is None:
+                raise Unavailable(
+                    "Unable to fetch team from database.", code="fetch_team_fail"
+                ) from None
+        if project is not None and token in project.tokens(self._now()):
+            self._failures.found(hash_key(token))
+            return self._keep(project)
+        # A project made here during the read is known by now, and no junk.
+        made = self._by_token.get(token)
+        if made is not None:
+            return made
+        self._absent.put(token, True)
+        self._failures.unknown(token, caller, was_read=True)
+        raise InvalidApiKey
+
+    async def _read(self, reads: SharedReads[K, Project], key: K) -> Project | None:
+        """Nothing older than what was forgotten meanwhile. raises: RecordsUnavailable"""
+        while True:
+            forgotten = self._forgotten
+            found = await reads.get(key)
+            if forgotten == self._forgotten:
+                return found
+
+    def _remember(self, project: Project) -> None:
+        """What was written here is newer than any read under way."""
+        self._changes += 1
+        self._absent.forget(project.api_token)
+        self._replace(project.id, project)
+        self.on_changed(project.id)
+
+    def _keep(self, read: Project) -> Project:
+        """What was read, unless something newer is known."""
+        known = self._by_id.get(read.id)
+        if known is None:
+            self._replace(read.id, read)
+        return known or read
+
+    def _replace(self, project_id: int, project: Project | None) -> None:
+        old = self._by_id.pop(project_id, None)
+        self._with_former.discard(project_id)
+        if old is not None:
+            for token in (old.api_token, *(former.token for former in old.former_tokens)):
+                self._by_token.pop(token, None)
+        if project is not None:
+            self._by_id[project_id] = project
+            self._by_token |= dict.fromkeys(project.tokens(self._now()), project)
+            if project.former_tokens:
+                self._with_former.add(project_id)
+            if old is not None and old != project:
+                self.on_replaced(project)
+
+
+def _could_be_a_token(text: str) -> bool:
+    """PostgreSQL refuses NUL, and no token is longer than its column."""
+    return 0 < len(text) <= KEY_CHARS_MAX and text.isascii() and text.isprintable()

@@ -1,0 +1,156 @@
+"""What an organization allows everybody to do with a kind of thing, in the records store."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Connection, Select, delete, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from fanion.db.engine import Records
+from fanion.db.schema.organizations import resource_access
+from fanion.db.schema.tables import users
+from fanion.errors import Invalid, NotFound
+from fanion.projects.changes import OrganizationChange, TellOrganization, nobody
+from fanion.projects.model import UserSummary
+from fanion.projects.roles import FEATURE_FLAGS, AccessLevel, ResourceAccess
+from fanion.projects.summary_store import USER_SUMMARY
+
+_access = resource_access.c
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceAccessStore:
+    """tell: is told of each change in its transaction"""
+
+    records: Records
+    tell: TellOrganization = nobody
+
+    async def all(self, organization_id: UUID) -> Sequence[ResourceAccess]:
+        """At most one for each kind of thing."""
+        async with self.records.read() as connection:
+            rows = await connection.execute(_settings(organization_id))
+            return [_setting(row) for row in rows]
+
+    async def get(self, organization_id: UUID, setting_id: int) -> ResourceAccess:
+        """raises: NotFound"""
+        async with self.records.read() as connection:
+            return await connection.run_sync(_get, organization_id, setting_id)
+
+    async def create(
+        self, organization_id: UUID, creator_id: int, level: int, now: datetime
+    ) -> ResourceAccess:
+        """raises: Invalid with code `unique`"""
+        statement = insert(resource_access).values(
+            organization_id=organization_id,
+            resource=FEATURE_FLAGS,
+            access_level=level,
+            created_by_id=creator_id,
+            created_at=now,
+            updated_at=now,
+        )
+        try:
+            async with self.records.write() as connection:
+                added = await connection.execute(statement.returning(_access.id))
+                made = await connection.run_sync(_get, organization_id, added.scalar_one())
+                await connection.run_sync(self.tell, _changed(None, made, creator_id, now))
+                return made
+        except IntegrityError:
+            raise Invalid(
+                "This resource access already exists.", code="unique", attr="resource"
+            ) from None
+
+    async def change(
+        self, organization_id: UUID, setting_id: int, level: int, user_id: int, now: datetime
+    ) -> ResourceAccess:
+        """raises: NotFound"""
+        one = (_access.organization_id == organization_id, _access.id == setting_id)
+        statement = update(resource_access).where(*one).values(access_level=level, updated_at=now)
+        async with self.records.write() as connection:
+            await connection.execute(select(_access.id).where(*one).with_for_update())
+            before = await connection.run_sync(_get, organization_id, setting_id)
+            await connection.execute(statement)
+            after = await connection.run_sync(_get, organization_id, setting_id)
+            await connection.run_sync(self.tell, _changed(before, after, user_id, now))
+            return after
+
+    async def remove(
+        self, organization_id: UUID, setting_id: int, user_id: int, now: datetime
+    ) -> None:
+        """raises: NotFound"""
+        statement = delete(resource_access).where(
+            _access.organization_id == organization_id, _access.id == setting_id
+        )
+        async with self.records.write() as connection:
+            before = await connection.run_sync(_get, organization_id, setting_id)
+            if not (await connection.execute(statement)).rowcount:
+                raise NotFound
+            await connection.run_sync(self.tell, _changed(before, None, user_id, now))
+
+
+def setting_of(connection: Connection, organization_id: UUID) -> AccessLevel | None:
+    """For feature flags; None when the organization has not set it."""
+    level = connection.scalar(
+        select(_access.access_level).where(
+            _access.organization_id == organization_id, _access.resource == FEATURE_FLAGS
+        )
+    )
+    return None if level is None else AccessLevel(level)
+
+
+def _changed(
+    before: ResourceAccess | None, after: ResourceAccess | None, user_id: int, now: datetime
+) -> OrganizationChange:
+    """One of the two there is."""
+    named = after or before
+    assert named is not None
+    return OrganizationChange(
+        organization_id=named.organization,
+        scope="ResourceAccess",
+        item_id=str(named.id),
+        name=named.resource,
+        before=None if before is None else {"access_level": before.access_level},
+        after=None if after is None else {"access_level": after.access_level},
+        user_id=user_id,
+        now=now,
+    )
+
+
+def _settings(organization_id: UUID) -> Select[Any]:
+    return (
+        select(
+            _access.id,
+            _access.resource,
+            _access.access_level,
+            _access.organization_id,
+            _access.created_at,
+            _access.updated_at,
+            *USER_SUMMARY,
+        )
+        .select_from(resource_access.outerjoin(users, users.c.id == _access.created_by_id))
+        .where(_access.organization_id == organization_id)
+        .order_by(_access.id)
+    )
+
+
+def _get(connection: Connection, organization_id: UUID, setting_id: int) -> ResourceAccess:
+    row = connection.execute(
+        _settings(organization_id).where(_access.id == setting_id)
+    ).one_or_none()
+    if row is None:
+        raise NotFound
+    return _setting(row)
+
+
+def _setting(row: Any) -> ResourceAccess:
+    return ResourceAccess(
+        id=row[0],
+        resource=row[1],
+        access_level=row[2],
+        organization=row[3],
+        created_at=row[4],
+        updated_at=row[5],
+        created_by=None if row[6] is None else UserSummary(*row[6:]),
+    )

@@ -1,0 +1,76 @@
+"""What one condition may say where it is compared by SQL: in lists, insights and cohorts.
+
+source: capture.md section 8; cohorts.md section 5; insights.md section 2b; "Strictness"
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from fanion.errors import Invalid
+from fanion.properties.filters import COHORT_TYPES
+from fanion.properties.operators import (
+    ASKED,
+    CONDITION_NAMES,
+    GROUP_TYPE_INDEX_MAX,
+    MEMBERSHIP,
+    ValueKind,
+    is_value_of,
+)
+from fanion.rest.unknown_fields import require_known, shortened, suggestion
+
+_EXPECTED: Mapping[ValueKind, str] = {
+    "any": "a text, a number, a boolean, or a list of at least one of these",
+    "one": "a text, a number or a boolean",
+    "number": "a number",
+    "pattern": "a regular expression of the RE2 syntax",
+    "texts": "a list of texts",
+    "range": "a list of two numbers, the lesser first",
+    "date": "a date, or a relative one such as -7d",
+    "cohort": "the id of a cohort",
+}
+
+
+def check_names(leaf: Mapping[str, Any], at: str) -> None:
+    """at: where the condition stands, in the form of `attr`. raises: Invalid"""
+    require_known(leaf, CONDITION_NAMES, at)
+
+
+def check_comparison(leaf: Mapping[str, Any], at: str) -> None:
+    """Operator and value, of a condition on a property or a cohort that could be read.
+
+    raises: Invalid
+    """
+    kind = str(leaf.get("type") or "event")
+    known = MEMBERSHIP if kind in COHORT_TYPES else ASKED
+    operator = leaf.get("operator") or "exact"
+    if not isinstance(operator, str) or operator not in known:
+        told = f'Unknown operator "{shortened(operator)}" for type "{shortened(kind)}".'
+        raise Invalid(
+            f"{told} {suggestion(str(operator), known)}",
+            code="invalid_operator",
+            attr=f"{at}__operator",
+        )
+    _check_value(operator, known[operator], leaf.get("value"), f"{at}__value")
+    check_index(leaf.get("group_type_index"), f"{at}__group_type_index")
+
+
+def check_index(index: object, at: str) -> None:
+    """index: of a group type, or None. raises: Invalid"""
+    is_number = isinstance(index, int) and not isinstance(index, bool)
+    if index is None or (is_number and index in range(GROUP_TYPE_INDEX_MAX + 1)):
+        return
+    raise Invalid(
+        f'"{shortened(index)}" is not the index of a group type. It must be 0 to '
+        f"{GROUP_TYPE_INDEX_MAX}.",
+        attr=at,
+    )
+
+
+def _check_value(operator: str, kind: ValueKind, value: Any, at: str) -> None:
+    if not is_value_of(kind, value):
+        raise Invalid(
+            f"Invalid value for operator {operator}: {shortened(value)}. It must be "
+            f"{_EXPECTED[kind]}.",
+            code="invalid_value",
+            attr=at,
+        )

@@ -1,0 +1,234 @@
+"""Bytes of one connection as requests, one after another.
+
+Heads are parsed by llhttp, which is strict about what proxies and servers could read differently,
+and held against the rules of `head_rules`. What came of a head is kept for the next time that the
+same bytes come. Where a body ends is found here, so that what follows it can go elsewhere.
+"""
+
+from typing import Protocol
+
+import httptools
+
+from fanion.errors import (
+    AppError,
+    HeadTooLarge,
+    MalformedRequest,
+    NotImplementedHere,
+    TargetTooLong,
+)
+from fanion.server.chunked import ChunkedDecoder
+from fanion.server.head_cache import KnownHead, KnownHeads
+from fanion.server.head_rules import (
+    body_bytes,
+    expects_continue,
+    is_unknown_method,
+    keep_alive,
+    origin_form,
+    require_host,
+    require_method,
+    version_of,
+)
+from fanion.server.request_head import Headers, RequestHead
+
+HEAD_BYTES_MAX = 64 * 1024
+# Of a body in chunks that is decoded without a pause: tiny chunks take 1 µs each.
+CHUNKED_BYTES_AT_ONCE = 16 * 1024
+
+_END = b"\r\n\r\n"
+
+
+class Requests(Protocol):
+    """Is told what was read, of each request in this order."""
+
+    def on_request(self, known: KnownHead, body: bytes) -> None:
+        """A whole one at once, in place of the other three calls."""
+
+    def on_head(self, head: RequestHead) -> None: ...
+
+    def on_body(self, data: bytes) -> None: ...
+
+    def on_end(self) -> None: ...
+
+
+class RequestReader:
+    """is_in_message: a request has begun that is not whole; is_in_head: not even its head"""
+
+    def __init__(self, requests: Requests, known: KnownHeads) -> None:
+        self.is_in_message = self.is_in_head = False
+        self._requests = requests
+        self._known = known
+        self._head = _HeadParser()
+        self._left = 0  # of a body of known length
+        self._chunks: ChunkedDecoder | None = None
+
+    def feed(self, data: bytes, known: KnownHead | None = None) -> bytes:
+        """Read on, at most to the end of one request; what follows that.
+
+        known: the head that `data` begins with, when it was looked up before
+
+        raises: AppError when this, and all that follows, cannot be read
+        """
+        if self.is_in_head:
+            return self._read_head(data)
+        if self.is_in_message:
+            return self._read_body(data)
+        if known is None and (known := self._known.find(data)) is None:
+            data = data.lstrip(b"\r\n")  # empty lines may stand before a request
+            return self._read_head(data) if data else b""
+        return self._read_known(known, data)
+
+    def _read_known(self, known: KnownHead, data: bytes) -> bytes:
+        end = known.bytes + known.body_bytes
+        if len(data) < end:
+            return self._begin_body(known.head, data[known.bytes :])
+        self._requests.on_request(known, data[known.bytes : end])
+        return data[end:]
+
+    def _read_head(self, data: bytes) -> bytes:
+        if not self.is_in_head:
+            self._head = _HeadParser()
+            self.is_in_message = self.is_in_head = True
+        rest = self._head.feed(data)
+        if rest is None:
+            return b""
+        head = self._head.head()
+        self.is_in_head = False
+        self._known.keep(bytes(self._head.raw), head)
+        self._head = _HeadParser()
+        return self._begin_body(head, rest)
+
+    def _begin_body(self, head: RequestHead, data: bytes) -> bytes:
+        self.is_in_message = True
+        self._requests.on_head(head)
+        if head.body_bytes is None:
+            self._chunks = ChunkedDecoder()
+        else:
+            self._left = head.body_bytes
+        return self._read_body(data)
+
+    def _read_body(self, data: bytes) -> bytes:
+        if self._chunks is not None:
+            return self._read_chunks(self._chunks, data)
+        left, size = self._left, len(data)
+        part = data if size <= left else data[:left]
+        if part:
+            self._requests.on_body(part)
+        if size < left:
+            self._left = left - size
+            return b""
+        self._left = 0
+        self._end_message()
+        return data[left:]
+
+    def _read_chunks(self, chunks: ChunkedDecoder, data: bytes) -> bytes:
+        """Large data is not read in one go: then what is left of it is returned too."""
+        piece = data[:CHUNKED_BYTES_AT_ONCE]
+        decoded = chunks.feed(piece)
+        if decoded:
+            self._requests.on_body(decoded)
+        later = data[CHUNKED_BYTES_AT_ONCE:]
+        if chunks.rest is None:
+            return later
+        self._chunks = None
+        self._end_message()
+        return chunks.rest + later
+
+    def _end_message(self) -> None:
+        self.is_in_message = False
+        self._requests.on_end()
+
+
+class _Fields:
+    """What the parser tells of a head. Apart from what holds the parser, so that they make no
+    cycle: heads that break off are released at once."""
+
+    def __init__(self) -> None:
+        self.target = b""
+        self.headers = Headers()
+        self.is_complete = False
+
+    def on_url(self, part: bytes) -> None:
+        self.target += part
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self.headers.add(name.decode("latin-1").lower(), value.decode("latin-1").strip(" \t"))
+
+    def on_headers_complete(self) -> None:
+        self.is_complete = True
+
+
+class _HeadParser:
+    """raw: what has come of the head"""
+
+    def __init__(self) -> None:
+        self.raw = bytearray()
+        self._fields = _Fields()
+        self._parser: httptools.HttpRequestParser | None = None
+
+    def feed(self, data: bytes) -> bytes | None:
+        """What follows the head; None while it is not whole. raises: AppError"""
+        before = len(self.raw)
+        end = _end_of_head(self.raw, data)
+        used = data if end is None else data[: end - before]
+        if before + len(used) > HEAD_BYTES_MAX:
+            raise self._too_large(used)
+        self.raw += used
+        self._parse(used)
+        return None if end is None else data[end - before :]
+
+    def head(self) -> RequestHead:
+        """Of the whole raw head. raises: AppError"""
+        parser, fields, headers = self._parser, self._fields, self._fields.headers
+        if parser is None or not fields.is_complete:
+            raise MalformedRequest
+        method = parser.get_method()
+        if not self.raw.startswith(b"%b %b HTTP/" % (method, fields.target)):
+            raise MalformedRequest
+        name = method.decode("latin-1")
+        version = version_of(parser.get_http_version())
+        require_method(name)
+        require_host(version, headers)
+        target = origin_form(fields.target, name, headers)
+        path, _, query = target.decode("latin-1").partition("?")
+        return RequestHead(
+            name,
+            path,
+            query,
+            version,
+            headers,
+            keep_alive=keep_alive(version, headers),
+            expects_continue=expects_continue(version, headers),
+            body_bytes=body_bytes(version, headers),
+        )
+
+    def _parse(self, data: bytes) -> None:
+        if self._parser is None:
+            self._parser = httptools.HttpRequestParser(self._fields)
+            self._parser.set_dangerous_leniencies(lenient_version=True)  # `version_of` is for that
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            pass  # no other protocol is spoken: the request is answered as HTTP/1.1
+        except httptools.HttpParserInvalidMethodError:
+            if is_unknown_method(bytes(self.raw)):
+                raise NotImplementedHere("The method of the request is not implemented.") from None
+            raise MalformedRequest from None
+        except httptools.HttpParserError:
+            raise MalformedRequest from None
+
+    def _too_large(self, more: bytes) -> AppError:
+        if b"\r\n" in self.raw or b"\r\n" in more[:HEAD_BYTES_MAX]:
+            return HeadTooLarge(HEAD_BYTES_MAX)
+        return TargetTooLong(HEAD_BYTES_MAX)
+
+
+def _end_of_head(known: bytearray, data: bytes) -> int | None:
+    """Where the head ends, counted from the beginning of `known`, when `data` has its end."""
+    before = len(known)
+    if before:
+        seam = bytes(known[-3:]) + data[:3]
+        found = seam.find(_END)
+        if found >= 0:
+            return before - min(before, 3) + found + len(_END)
+    found = data.find(_END)
+    return None if found < 0 else before + found + len(_END)

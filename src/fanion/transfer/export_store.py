@@ -1,0 +1,295 @@
+"""Everything of a project that a document tells, read from the records store."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Connection, Select, func, select
+
+from fanion.cohorts.calculation.lease_store import is_seen
+from fanion.db.engine import Records
+from fanion.db.schema.cohorts import cohort_people, cohorts
+from fanion.db.schema.events import event_marks, event_properties, property_definitions
+from fanion.db.schema.insights import dashboard_tiles, dashboards, insights
+from fanion.db.schema.organizations import flag_role_access, role_memberships, roles
+from fanion.db.schema.tables import event_definitions, feature_flags, person_distinct_ids, users
+from fanion.events.definitions.detect import PropertyType
+from fanion.flags.engine.definition import FlagRow, grouped_filters
+from fanion.groups.store import load_types
+from fanion.projects.model import Project
+from fanion.projects.roles import AccessLevel
+from fanion.transfer.document import (
+    Document,
+    EventDefinitionEntry,
+    PropertyDefinitionEntry,
+    RoleEntry,
+)
+from fanion.transfer.snapshot import (
+    Stored,
+    StoredCohort,
+    StoredDashboard,
+    StoredFlag,
+    StoredInsight,
+    StoredTile,
+    document_of,
+)
+
+_cohort, _flag, _tile, _insight = cohorts.c, feature_flags.c, dashboard_tiles.c, insights.c
+_dashboard, _member, _link = dashboards.c, cohort_people.c, person_distinct_ids.c
+_event, _mark, _property = event_definitions.c, event_marks.c, property_definitions.c
+
+
+T = TypeVar("T")
+# Told together: a static cohort may have millions of members.
+ROWS_TOLD = 1_000
+
+
+class Progress(Protocol):
+    """Is told the number of all rows, and of those that have been read since it was told last."""
+
+    def expect(self, total: float) -> None: ...
+
+    def advance(self, count: int = 1) -> None: ...
+
+
+async def export_project(
+    records: Records, project: Project, progress: Progress | None = None
+) -> Document:
+    """All of one moment. progress: costs a count of all rows"""
+    async with records.read() as connection:
+        return await connection.run_sync(_export, project, progress)
+
+
+def _export(connection: Connection, project: Project, progress: Progress | None) -> Document:
+    if progress is not None:
+        progress.expect(_row_count(connection, project))
+    return document_of(read_project(connection, project, with_members=True, progress=progress))
+
+
+def read_project(
+    connection: Connection,
+    project: Project,
+    *,
+    with_members: bool,
+    progress: Progress | None = None,
+) -> Stored:
+    """with_members: those of static cohorts, which may be many"""
+    project_id = project.id
+
+    def told(found: Sequence[T]) -> Sequence[T]:
+        if progress is not None:
+            progress.advance(len(found))
+        return found
+
+    return Stored(
+        group_types=load_types(connection, project_id),
+        event_definitions=told(_event_definitions(connection, project_id)),
+        property_definitions=told(_property_definitions(connection, project_id)),
+        cohorts=told(_cohorts(connection, project_id)),
+        members=_members(connection, project_id, progress) if with_members else {},
+        insights=told(_insights(connection, project_id)),
+        dashboards=told(_dashboards(connection, project_id)),
+        tiles=told(_tiles(connection, project_id)),
+        roles=told(_roles(connection, project.organization_id)),
+        flags=told(_flags(connection, project_id)),
+        usage_dashboards=_usage_dashboards(connection, project_id),
+    )
+
+
+def _row_count(connection: Connection, project: Project) -> int:
+    """Of what `read_project` reads, with members."""
+    conditions: Sequence[ColumnElement[bool]] = (
+        _event.project_id == project.id,
+        _property.project_id == project.id,
+        _cohort.project_id == project.id,
+        _insight.project_id == project.id,
+        (_dashboard.project_id == project.id) & _dashboard.deleted.is_(False),
+        (_tile.project_id == project.id) & _tile.deleted.is_(False),
+        roles.c.organization_id == project.organization_id,
+        (_flag.project_id == project.id) & _flag.deleted.is_(False),
+    )
+    counts = [select(func.count()).where(condition) for condition in conditions]
+    members = select(func.count()).select_from(_member_rows(project.id).subquery())
+    return sum(connection.scalar(count) or 0 for count in (*counts, members))
+
+
+def _event_definitions(connection: Connection, project_id: int) -> list[EventDefinitionEntry]:
+    shown = (_event.name, _event.tags, _event.post_to_chat, _event.created_at, _event.last_seen_at)
+    rows = connection.execute(
+        select(*shown, _mark.hidden, _mark.verified)
+        .select_from(event_definitions.outerjoin(event_marks, _mark.definition_id == _event.id))
+        .where(_event.project_id == project_id)
+    )
+    return [
+        EventDefinitionEntry(
+            name=row.name,
+            tags=row.tags,
+            post_to_chat=row.post_to_chat,
+            hidden=bool(row.hidden),
+            verified=bool(row.verified),
+            created_at=row.created_at,
+            last_seen_at=row.last_seen_at,
+        )
+        for row in rows
+    ]
+
+
+def _property_definitions(connection: Connection, project_id: int) -> list[PropertyDefinitionEntry]:
+    carried = event_properties.c
+    events: dict[str, list[str]] = defaultdict(list)
+    pairs = select(carried.property, carried.event).where(carried.project_id == project_id)
+    for name, event in connection.execute(pairs):
+        events[name].append(event)
+    rows = connection.execute(
+        select(_property.name, _property.property_type).where(_property.project_id == project_id)
+    )
+    return [
+        PropertyDefinitionEntry(
+            name=name,
+            property_type=None if kind is None else PropertyType(kind),
+            event_names=sorted(events[name]),
+        )
+        for name, kind in rows
+    ]
+
+
+def _cohorts(connection: Connection, project_id: int) -> list[StoredCohort]:
+    shown = (_cohort.id, _cohort.name, _cohort.description, _cohort.filters, _cohort.groups)
+    rows = connection.execute(
+        select(*shown, _cohort.is_static, _cohort.deleted)
+        .where(_cohort.project_id == project_id)
+        .order_by(_cohort.id)
+    )
+    return [StoredCohort(*row) for row in rows]
+
+
+def _member_rows(project_id: int) -> Select[Any]:
+    return (
+        select(_member.cohort_id, _member.person_id, _link.distinct_id)
+        .join(cohorts, _cohort.id == _member.cohort_id)
+        .join(person_distinct_ids, _link.person_id == _member.person_id)
+        .where(_cohort.project_id == project_id, _cohort.is_static.is_(True))
+        .where(_link.project_id == project_id, is_seen(_cohort.version))
+    )
+
+
+def _members(
+    connection: Connection, project_id: int, progress: Progress | None
+) -> Mapping[int, Sequence[Sequence[str]]]:
+    found: dict[int, dict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
+    rows: Iterable[Any] = connection.execute(_member_rows(project_id))
+    if progress is not None:
+        rows = _telling(rows, progress)
+    for cohort_id, person_id, distinct_id in rows:
+        found[cohort_id][person_id].append(distinct_id)
+    return {cohort_id: list(people.values()) for cohort_id, people in found.items()}
+
+
+def _telling(rows: Iterable[T], progress: Progress) -> Iterator[T]:
+    number = 0
+    for number, row in enumerate(rows, start=1):
+        yield row
+        if number % ROWS_TOLD == 0:
+            progress.advance(ROWS_TOLD)
+    progress.advance(number % ROWS_TOLD)
+
+
+def _insights(connection: Connection, project_id: int) -> list[StoredInsight]:
+    told = (_insight.id, _insight.short_id, _insight.name, _insight.derived_name)
+    kept = (_insight.description, _insight.filters, _insight.tags)
+    statement: Select[Any] = select(
+        *told, *kept, _insight.favorited, _insight.saved, _insight.deleted
+    )
+    rows = connection.execute(
+        statement.where(_insight.project_id == project_id).order_by(_insight.id)
+    )
+    return [StoredInsight(*row) for row in rows]
+
+
+def _dashboards(connection: Connection, project_id: int) -> list[StoredDashboard]:
+    shown = (_dashboard.id, _dashboard.name, _dashboard.description, _dashboard.pinned)
+    rows = connection.execute(
+        select(*shown, _dashboard.filters, _dashboard.tags, _dashboard.restriction_level)
+        .where(_dashboard.project_id == project_id, _dashboard.deleted.is_(False))
+        .order_by(_dashboard.id)
+    )
+    return [StoredDashboard(*row) for row in rows]
+
+
+def _tiles(connection: Connection, project_id: int) -> list[StoredTile]:
+    rows = connection.execute(
+        select(_tile.dashboard_id, _tile.insight_id, _tile.color, _tile.layouts)
+        .where(_tile.project_id == project_id, _tile.deleted.is_(False))
+        .order_by(_tile.id)
+    )
+    return [StoredTile(*row) for row in rows]
+
+
+def _roles(connection: Connection, organization_id: UUID) -> list[RoleEntry]:
+    role, membership = roles.c, role_memberships.c
+    emails: dict[UUID, list[str]] = defaultdict(list)
+    members = connection.execute(
+        select(membership.role_id, users.c.email)
+        .join(roles, role.id == membership.role_id)
+        .join(users, users.c.id == membership.user_id)
+        .where(role.organization_id == organization_id)
+    )
+    for role_id, email in members:
+        emails[role_id].append(email)
+    found = connection.execute(
+        select(role.id, role.name, role.feature_flags_access_level).where(
+            role.organization_id == organization_id
+        )
+    )
+    return [
+        RoleEntry(
+            name=row.name,
+            feature_flags_access_level=AccessLevel(row.feature_flags_access_level),
+            members=sorted(emails[row.id]),
+        )
+        for row in found
+    ]
+
+
+def _flags(connection: Connection, project_id: int) -> list[StoredFlag]:
+    live = (_flag.project_id == project_id, _flag.deleted.is_(False))
+    given: dict[int, list[str]] = defaultdict(list)
+    access = flag_role_access.c
+    for flag_id, name in connection.execute(
+        select(access.flag_id, roles.c.name)
+        .join(roles, roles.c.id == access.role_id)
+        .where(access.project_id == project_id)
+    ):
+        given[flag_id].append(name)
+    rows = connection.execute(select(feature_flags).where(*live).order_by(_flag.id))
+    return [_stored_flag(row, given[row.id]) for row in rows]
+
+
+def _usage_dashboards(connection: Connection, project_id: int) -> set[int]:
+    made = select(_flag.usage_dashboard).where(
+        _flag.project_id == project_id, _flag.usage_dashboard.is_not(None)
+    )
+    return set(connection.scalars(made))
+
+
+def _stored_flag(row: Any, given: Sequence[str]) -> StoredFlag:
+    old = FlagRow(row.id, row.key, row.filters, row.rollout_percentage)
+    return StoredFlag(
+        id=row.id,
+        key=row.key,
+        name=row.name,
+        filters=grouped_filters(old),
+        active=row.active,
+        ensure_experience_continuity=row.ensure_experience_continuity,
+        rollback_conditions=row.rollback_conditions,
+        performed_rollback=row.performed_rollback,
+        tags=row.tags,
+        analytics_dashboards=row.analytics_dashboards,
+        has_enriched_analytics=row.has_enriched_analytics,
+        created_at=row.created_at,
+        roles=given,
+        bucketing_identifier=row.bucketing_identifier,
+        evaluation_runtime=row.evaluation_runtime,
+        evaluation_contexts=row.evaluation_contexts,
+    )

@@ -1,0 +1,121 @@
+"""Event and property definitions of a document, written into a project."""
+
+from typing import Any
+from uuid import UUID, uuid4
+
+from sqlalchemy import insert, select
+
+from fanion.db.schema.events import event_marks
+from fanion.db.schema.tables import event_definitions
+from fanion.events.definitions.detect import PropertyType
+from fanion.events.definitions.property_cache import NewProperties
+from fanion.events.definitions.property_store import record_properties
+from fanion.events.definitions.store import update_definition, update_marks
+from fanion.transfer.document import (
+    DocumentError,
+    EventDefinitionEntry,
+    PropertyDefinitionEntry,
+)
+from fanion.transfer.importing.context import Target
+from fanion.transfer.importing.matching import differing
+
+_definition = event_definitions.c
+_EVENT, _PROPERTY = "event definition", "property definition"
+
+
+def import_event_definitions(target: Target) -> None:
+    """When an event was made and last seen is only told of one that is new here: what is here
+    knows better."""
+    stored = {one.name: one for one in target.stored.event_definitions}
+    ids = _definition_ids(target)
+    for entry in target.document.event_definitions:
+        known = stored.get(entry.name)
+        if known is None:
+            _insert(target, entry)
+            target.report.created(_EVENT, entry.name)
+        else:
+            fields = _update(target, ids[entry.name], known, entry)
+            target.report.compared(_EVENT, entry.name, fields)
+
+
+def import_property_definitions(target: Target) -> None:
+    """A type that is known here stays, as it does when events tell another one."""
+    stored = {one.name: one for one in target.stored.property_definitions}
+    types: dict[str, PropertyType | None] = {}
+    carried: dict[str, list[str]] = {}
+    for entry in target.document.property_definitions:
+        known = stored.get(entry.name, PropertyDefinitionEntry(name=entry.name))
+        tells_type = known.property_type is None and entry.property_type is not None
+        if entry.name not in stored or tells_type:
+            types[entry.name] = entry.property_type
+        new_events = sorted(set(entry.event_names) - set(known.event_names))
+        for event in new_events:
+            carried.setdefault(event, []).append(entry.name)
+        _tell_property(target, entry, stored.get(entry.name), tells_type, bool(new_events))
+    new = NewProperties(types, carried)
+    record_properties(target.connection, target.project_id, new, target.author.now)
+
+
+def _tell_property(
+    target: Target,
+    entry: PropertyDefinitionEntry,
+    known: PropertyDefinitionEntry | None,
+    tells_type: bool,
+    has_new_events: bool,
+) -> None:
+    if known is None:
+        target.report.created(_PROPERTY, entry.name)
+    elif entry.property_type not in (None, known.property_type) and not tells_type:
+        target.report.skipped(_PROPERTY, entry.name, f"its type is {known.property_type} here")
+    else:
+        fields = {"property_type": tells_type, "event_names": has_new_events}
+        differ = [name for name, differs in fields.items() if differs]
+        target.report.compared(_PROPERTY, entry.name, differ)
+
+
+def _definition_ids(target: Target) -> dict[str, UUID]:
+    rows = target.connection.execute(
+        select(_definition.name, _definition.id).where(_definition.project_id == target.project_id)
+    )
+    return {row.name: row.id for row in rows}
+
+
+def _insert(target: Target, entry: EventDefinitionEntry) -> None:
+    definition_id = uuid4()
+    target.connection.execute(
+        insert(event_definitions).values(
+            id=definition_id,
+            project_id=target.project_id,
+            name=entry.name,
+            created_at=entry.created_at or target.author.now,
+            last_seen_at=entry.last_seen_at,
+            last_updated_at=None,
+            tags=entry.tags,
+            post_to_chat=entry.post_to_chat,
+        )
+    )
+    if entry.hidden or entry.verified:
+        marks = {"hidden": bool(entry.hidden), "verified": bool(entry.verified)}
+        target.connection.execute(insert(event_marks).values(definition_id=definition_id, **marks))
+
+
+def _update(
+    target: Target, definition_id: UUID, known: EventDefinitionEntry, entry: EventDefinitionEntry
+) -> list[str]:
+    """Names of the fields that differed."""
+    values = differing(known, entry, ("tags", "post_to_chat"))
+    if values:
+        update_definition(target.connection, target.author, definition_id, values)
+    told: dict[str, Any] = {
+        name: value
+        for name, value in differing(known, entry, ("hidden", "verified")).items()
+        if value is not None
+    }
+    if told:
+        # Both at once: in between it would be hidden and verified.
+        marks = {"hidden": known.hidden, "verified": known.verified, **told}
+        given = {name: bool(value) for name, value in marks.items()}
+        if all(given.values()):
+            raise DocumentError(f"event definition {entry.name}: it is hidden or verified here")
+        update_marks(target.connection, target.author, definition_id, given)
+    return [*values, *told]

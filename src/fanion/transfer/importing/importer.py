@@ -1,0 +1,148 @@
+"""A document written into a project: in one transaction, or not at all.
+
+What is there already is changed where it differs; nothing is ever removed.
+"""
+
+from collections.abc import Callable
+
+from sqlalchemy import Connection, select
+from sqlalchemy.exc import IntegrityError
+
+from fanion.activity.store import Author
+from fanion.db.engine import Records
+from fanion.db.errors import Collided
+from fanion.db.schema.tables import projects
+from fanion.flags.storage.integrity import flags_without_answer
+from fanion.groups.model import GROUP_TYPES_MAX, new_types
+from fanion.groups.store import write_groups
+from fanion.projects.flag_version import move_flag_version
+from fanion.transfer.document import Document, DocumentError
+from fanion.transfer.export_store import read_project
+from fanion.transfer.importing.cohorts import import_cohorts
+from fanion.transfer.importing.context import Target
+from fanion.transfer.importing.definitions import (
+    import_event_definitions,
+    import_property_definitions,
+)
+from fanion.transfer.importing.flags import import_flags
+from fanion.transfer.importing.insights import import_dashboards, import_insights
+from fanion.transfer.importing.matching import matched_keys
+from fanion.transfer.importing.roles import import_roles
+from fanion.transfer.importing.validation import Kept, faults, normalised
+from fanion.transfer.result import Outcome, Report, untold
+from fanion.transfer.snapshot import cohort_entry, flag_entry, insight_entry, names_of
+
+# A document of another installation may hold one fault a thousand times.
+FAULTS_TOLD_MAX = 50
+
+
+class _NotMeant(Exception):
+    """Everything was tried, and is taken back."""
+
+
+async def import_document(
+    records: Records,
+    author: Author,
+    document: Document,
+    *,
+    dry_run: bool = False,
+    told: Callable[[Outcome], None] = untold,
+) -> Report:
+    """dry_run: tell what would be done, and do nothing
+    told:    is told of each outcome at once, though all of it may be taken back still
+
+    raises: DocumentError before anything is written; Invalid, which takes all of it back
+    """
+    document = normalised(document)
+    async with records.read() as connection:
+        kept = await connection.run_sync(_kept, author, document)
+    require_sound(document, kept)
+    report = Report(told=told)
+    try:
+        async with records.write() as connection:
+            await connection.run_sync(_import, author, document, report)
+            if dry_run:
+                raise _NotMeant
+    except _NotMeant:
+        pass
+    except (IntegrityError, Collided):
+        raise DocumentError(
+            "the project was changed by somebody else at the same moment; nothing was imported, "
+            "try again"
+        ) from None
+    return report
+
+
+def require_sound(document: Document, kept: Kept) -> None:
+    """document: normalised
+
+    raises: DocumentError with a line for each thing that has a fault, FAULTS_TOLD_MAX at most
+    """
+    found = {(one.section, one.place): one.text for one in faults(document, kept)}
+    lines = list(found.values())
+    if len(lines) > FAULTS_TOLD_MAX:
+        lines[FAULTS_TOLD_MAX:] = [f"and {len(lines) - FAULTS_TOLD_MAX} more"]
+    if lines:
+        raise DocumentError("\n".join(lines))
+
+
+def _kept(connection: Connection, author: Author, document: Document) -> Kept:
+    stored = read_project(connection, author.project, with_members=False)
+    keys = matched_keys(document, stored)
+    names = names_of(stored, keys)
+    cohorts = [cohort_entry(one, names) for one in stored.cohorts]
+    return Kept(
+        {one.key: flag_entry(one, names, keys) for one in stored.flags},
+        {one.key: one for one in cohorts},
+        {one.short_id: insight_entry(one, names).filters for one in stored.insights},
+        {
+            keys.dashboards[one.id]: one.filters
+            for one in stored.own_dashboards
+            if one.id in keys.dashboards
+        },
+    )
+
+
+def _import(connection: Connection, author: Author, document: Document, report: Report) -> None:
+    # Two imports into one project go one after the other.
+    mine = select(projects.c.id).where(projects.c.id == author.project.id)
+    connection.execute(mine.with_for_update())
+    stored = read_project(connection, author.project, with_members=False)
+    keys = matched_keys(document, stored)
+    target = Target(connection, author, document, stored, keys, names_of(stored, keys), report)
+    hindered = flags_without_answer(connection, author.project.id)
+    _import_group_types(target)
+    import_event_definitions(target)
+    import_property_definitions(target)
+    import_cohorts(target)
+    import_insights(target)
+    import_dashboards(target)
+    import_roles(target)
+    import_flags(target)
+    _require_answers(target, {flag.key for flag in stored.flags if flag.active} - hindered.keys())
+
+
+def _require_answers(target: Target, working: set[str]) -> None:
+    """working: flags of the project that must go on being computed. raises: DocumentError"""
+    for key, why in flags_without_answer(target.connection, target.project_id).items():
+        if key in working:
+            raise DocumentError(f"flag {key}: could not be computed any more ({why})")
+
+
+def _import_group_types(target: Target) -> None:
+    known = target.stored.group_types
+    wanted = [one.group_type for one in target.document.group_types]
+    added = new_types(known, wanted)
+    target.group_types = {**known, **added}
+    for name in wanted:
+        if name not in target.group_types:
+            raise DocumentError(
+                f"group type {name}: the project has {GROUP_TYPES_MAX} already, which is the most"
+            )
+        if name in added:
+            target.report.created("group type", name)
+        else:
+            target.report.unchanged("group type", name)
+    if added:
+        write_groups(target.connection, target.project_id, added, {})
+        move_flag_version(target.connection, target.project_id)

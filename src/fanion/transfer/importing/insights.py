@@ -1,0 +1,132 @@
+"""Insights and dashboards of a document, written into a project."""
+
+from typing import Any
+
+from sqlalchemy import select, update
+
+from fanion.db.schema.insights import dashboard_tiles, dashboards, insights
+from fanion.insights.changes import modified, tell_insight
+from fanion.insights.dashboards_store import (
+    Maker,
+    get_dashboard,
+    insert_dashboard,
+    tell_dashboard,
+)
+from fanion.insights.model import StoredDashboard, StoredInsight
+from fanion.insights.store import add_insight, add_tile, read_insights
+from fanion.transfer.document import DashboardEntry, InsightEntry
+from fanion.transfer.importing.context import Target
+from fanion.transfer.importing.matching import differing
+from fanion.transfer.references import numbered
+from fanion.transfer.snapshot import dashboard_entry, insight_entry
+
+_INSIGHT_FIELDS = ("name", "derived_name", "description", "filters", "tags", "favorited", "saved")
+_DASHBOARD_FIELDS = ("name", "description", "pinned", "filters", "tags", "restriction_level")
+_tile = dashboard_tiles.c
+
+
+def import_insights(target: Target) -> None:
+    """One that was deleted here, with the same short id, comes back."""
+    stored = {one.short_id: one for one in target.stored.insights}
+    for entry in target.document.insights:
+        known = stored.get(entry.short_id)
+        name = entry.name or entry.short_id
+        if known is None:
+            made = _make_insight(target, entry)
+            target.insights[entry.short_id] = made
+            tell_insight(target.connection, target.author, _insight(target, made), None)
+            target.report.created("insight", name)
+            continue
+        target.insights[entry.short_id] = known.id
+        fields = differing(insight_entry(known, target.names), entry, _INSIGHT_FIELDS)
+        if known.deleted:
+            fields["deleted"] = False
+        if fields:
+            before = _insight(target, known.id)
+            values = {
+                **_columns(target, fields),
+                **modified(target.author.user_id, target.author.now),
+            }
+            target.connection.execute(
+                update(insights).where(insights.c.id == known.id).values(**values)
+            )
+            tell_insight(target.connection, target.author, _insight(target, known.id), before)
+        target.report.compared("insight", name, list(fields))
+
+
+def import_dashboards(target: Target) -> None:
+    known = {key: dashboard_id for dashboard_id, key in target.keys.dashboards.items()}
+    stored = {one.id: one for one in target.stored.own_dashboards}
+    for entry in target.document.dashboards:
+        dashboard_id = known.get(entry.key)
+        if dashboard_id is None:
+            dashboard_id = _make_dashboard(target, entry)
+            target.report.created("dashboard", entry.key)
+            _place_tiles(target, dashboard_id, entry)
+            tell_dashboard(target.connection, target.author, _shown(target, dashboard_id), None)
+        else:
+            former = _shown(target, dashboard_id)
+            before = dashboard_entry(stored[dashboard_id], (), target.keys)
+            fields = differing(before, entry, _DASHBOARD_FIELDS)
+            if fields:
+                target.connection.execute(
+                    update(dashboards).where(dashboards.c.id == dashboard_id).values(**fields)
+                )
+            tiles = ["tiles"] if _place_tiles(target, dashboard_id, entry) else []
+            shown = _shown(target, dashboard_id)
+            tell_dashboard(target.connection, target.author, shown, former)
+            target.report.compared("dashboard", entry.key, [*fields, *tiles])
+        target.dashboards[entry.key] = dashboard_id
+
+
+def _insight(target: Target, insight_id: int) -> StoredInsight:
+    """Deleted ones too."""
+    wanted = select(insights).where(insights.c.id == insight_id)
+    [found] = read_insights(target.connection, target.connection.execute(wanted).all())
+    return found
+
+
+def _shown(target: Target, dashboard_id: int) -> StoredDashboard:
+    found = get_dashboard(target.connection, target.project_id, dashboard_id, with_deleted=True)
+    assert found is not None
+    return found
+
+
+def _make_insight(target: Target, entry: InsightEntry) -> int:
+    fields = {name: getattr(entry, name) for name in ("short_id", *_INSIGHT_FIELDS)}
+    made = {"created_at": target.author.now, "created_by_id": target.author.user_id}
+    return add_insight(target.connection, target.project_id, {**_columns(target, fields), **made})
+
+
+def _make_dashboard(target: Target, entry: DashboardEntry) -> int:
+    maker = Maker(target.project_id, target.author.user_id, target.author.now)
+    values = {name: getattr(entry, name) for name in _DASHBOARD_FIELDS}
+    return insert_dashboard(target.connection, maker, values)
+
+
+def _place_tiles(target: Target, dashboard_id: int, entry: DashboardEntry) -> bool:
+    """Whether any was added or changed; tiles that the document does not have stay."""
+    rows = target.connection.execute(
+        select(dashboard_tiles).where(_tile.dashboard_id == dashboard_id)
+    )
+    placed = {row.insight_id: row for row in rows}
+    has_changed = False
+    for tile in entry.tiles:
+        insight_id = target.insights[tile.insight]
+        known = placed.get(insight_id)
+        values: dict[str, Any] = {"color": tile.color, "layouts": tile.layouts}
+        if known is None:
+            add_tile(target.connection, target.project_id, dashboard_id, insight_id, **values)
+        elif known.deleted or (known.color, known.layouts) != (tile.color, tile.layouts):
+            shown = update(dashboard_tiles).where(_tile.id == known.id)
+            target.connection.execute(shown.values(deleted=False, **values))
+        else:
+            continue
+        has_changed = True
+    return has_changed
+
+
+def _columns(target: Target, fields: dict[str, Any]) -> dict[str, Any]:
+    if "filters" not in fields:
+        return fields
+    return {**fields, "filters": numbered(fields["filters"], target.ids)}

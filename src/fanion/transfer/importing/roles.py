@@ -1,0 +1,99 @@
+"""Roles of a document, written into the organization of a project."""
+
+from uuid import UUID, uuid4
+
+from sqlalchemy import select, update
+
+from fanion.activity.organizations_store import tell_of_organization
+from fanion.db.schema.organizations import roles
+from fanion.db.schema.tables import memberships, users
+from fanion.projects.changes import role_changed
+from fanion.projects.roles import Role, folded
+from fanion.projects.roles_store import add_role_member, create_role, load_roles
+from fanion.transfer.document import RoleEntry
+from fanion.transfer.importing.context import Target
+
+_role = roles.c
+
+
+def import_roles(target: Target) -> None:
+    """Everybody whom the document names is in the role afterwards; nobody is put out of it."""
+    stored = {folded(one.name): one for one in target.stored.roles}
+    ids = role_ids(target)
+    people = _people(target) if target.document.roles else {}
+    for entry in target.document.roles:
+        known = stored.get(folded(entry.name))
+        before = None
+        if known is None:
+            role_id = _make(target, entry)
+            target.report.created("role", entry.name)
+        else:
+            role_id = ids[folded(entry.name)]
+            before = load_roles(target.connection, [role_id])[role_id]
+            level = entry.feature_flags_access_level
+            fields = (
+                {}
+                if level == known.feature_flags_access_level
+                else {"feature_flags_access_level": int(level)}
+            )
+            if fields:
+                target.connection.execute(update(roles).where(_role.id == role_id).values(**fields))
+            target.report.compared("role", entry.name, list(fields))
+        _put_in(target, role_id, entry, set(known.members) if known else set(), people)
+        _tell(target, role_id, before)
+
+
+def _tell(target: Target, role_id: UUID, before: Role | None) -> None:
+    author = target.author
+    after = load_roles(target.connection, [role_id])[role_id]
+    organization_id = author.project.organization_id
+    change = role_changed(organization_id, before, after, author.user_id, author.now)
+    tell_of_organization(target.connection, change)
+
+
+def role_ids(target: Target) -> dict[str, UUID]:
+    """By the name as it is compared."""
+    mine = target.author.project.organization_id
+    rows = target.connection.execute(
+        select(_role.folded_name, _role.id).where(_role.organization_id == mine)
+    )
+    return {row.folded_name: row.id for row in rows}
+
+
+def _make(target: Target, entry: RoleEntry) -> UUID:
+    values = {
+        "id": uuid4(),
+        "organization_id": target.author.project.organization_id,
+        "name": entry.name,
+        "folded_name": folded(entry.name),
+        "created_by_id": target.author.user_id,
+        "created_at": target.author.now,
+    }
+    return create_role(target.connection, values, entry.feature_flags_access_level).id
+
+
+def _put_in(
+    target: Target, role_id: UUID, entry: RoleEntry, members: set[str], people: dict[str, UUID]
+) -> None:
+    organization_id, now = target.author.project.organization_id, target.author.now
+    for email in entry.members:
+        name = f"{email} in {entry.name}"
+        if email in members:
+            target.report.unchanged("role member", name)
+        elif email not in people:
+            why = "nobody in this organization has the e-mail address"
+            target.report.skipped("role member", name, why)
+        else:
+            add_role_member(target.connection, organization_id, role_id, people[email], now)
+            target.report.created("role member", name)
+
+
+def _people(target: Target) -> dict[str, UUID]:
+    """Users of the organization, by e-mail address."""
+    mine = target.author.project.organization_id
+    rows = target.connection.execute(
+        select(users.c.email, users.c.uuid)
+        .join(memberships, memberships.c.user_id == users.c.id)
+        .where(memberships.c.organization_id == mine)
+    )
+    return {row.email: row.uuid for row in rows}

@@ -1,0 +1,307 @@
+"""Whether a document can be imported, found out before anything is written."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from msgspec import structs
+
+from fanion.cohorts.criteria.definition import check_filters as check_cohort_filters
+from fanion.cohorts.criteria.validation import check_criteria, check_groups
+from fanion.errors import Invalid
+from fanion.flags.engine.definition import FlagRow, grouped_filters
+from fanion.flags.storage.rollback import check_conditions
+from fanion.flags.validation.filters import check_filters, check_key
+from fanion.flags.validation.unchanged import same
+from fanion.insights.permissions import RESTRICTION_LEVELS
+from fanion.insights.store import TILES_MAX
+from fanion.insights.validation import check_dashboard_filters, check_question
+from fanion.projects.roles import folded
+from fanion.rest.tags import normal_tags
+from fanion.transfer.document import (
+    SECTIONS,
+    CohortEntry,
+    DashboardEntry,
+    Document,
+    EventDefinitionEntry,
+    FlagEntry,
+    InsightEntry,
+    name_of,
+    shape_fault,
+)
+from fanion.transfer.importing.loops import looping_cohorts, looping_flags
+from fanion.transfer.references import Ids, numbered, numbered_flag
+from fanion.transfer.result import Report
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """section and place: of the entry; text: names it, its field, and what is wrong"""
+
+    section: str
+    place: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What the project has: what a document has in common with it is not checked again.
+
+    flags, cohorts: by key
+    insights:       their filters, by short id
+    dashboards:     their filters, by key
+    """
+
+    flags: Mapping[str, FlagEntry]
+    cohorts: Mapping[str, CohortEntry]
+    insights: Mapping[str, Mapping[str, Any]]
+    dashboards: Mapping[str, Mapping[str, Any]]
+
+
+NOTHING_KEPT = Kept({}, {}, {}, {})
+
+
+def normalised(document: Document) -> Document:
+    """As the API would store it, so that what is the same compares as the same."""
+    return structs.replace(
+        document,
+        event_definitions=[
+            structs.replace(one, tags=normal_tags(one.tags)) for one in document.event_definitions
+        ],
+        insights=[structs.replace(one, tags=normal_tags(one.tags)) for one in document.insights],
+        dashboards=[
+            structs.replace(one, tags=normal_tags(one.tags)) for one in document.dashboards
+        ],
+        roles=[
+            structs.replace(
+                one,
+                name=one.name.strip(),
+                members=sorted({email.strip().lower() for email in one.members}),
+            )
+            for one in document.roles
+        ],
+        flags=[_normal_flag(one) for one in document.flags],
+    )
+
+
+def faults(document: Document, kept: Kept = NOTHING_KEPT) -> Iterator[Fault]:
+    """document: normalised"""
+    yield from _repetitions(document)
+    ids = ids_within(document)
+    loops = looping_cohorts(document.cohorts)
+    roles = {folded(one.name) for one in document.roles}
+    for place, definition in enumerate(document.event_definitions):
+        yield from _fault("event_definitions", place, definition, _check_definition)
+    for place, cohort in enumerate(document.cohorts):
+        check = partial(
+            _check_cohort, ids=ids, stored=kept.cohorts.get(cohort.key), loops=cohort.key in loops
+        )
+        yield from _fault("cohorts", place, cohort, check)
+    for place, insight in enumerate(document.insights):
+        yield from _fault("insights", place, insight, lambda one: _check_insight(one, ids, kept))
+    shown = {one.short_id for one in document.insights}
+    for place, dashboard in enumerate(document.dashboards):
+        check = partial(_check_dashboard, insights=shown, kept=kept)
+        yield from _fault("dashboards", place, dashboard, check)
+    known = {one.key for one in document.dashboards}
+    rounds = looping_flags(document.flags, ids)
+    for place, flag in enumerate(document.flags):
+        yield from _fault(
+            "flags",
+            place,
+            flag,
+            partial(_check_flag, ids=ids, roles=roles, dashboards=known, kept=kept.flags),
+        )
+        if flag.key in rounds:
+            text = "filters: flags cannot depend on each other in a loop"
+            yield Fault("flags", place, f"{name_of('flags', flag)}: {text}")
+
+
+def without_faults(document: Document, report: Report) -> Document:
+    """What can be imported of a document that nobody can mend: what is wrong in itself is left
+    out, and then whatever needs it; the report is told of each.
+
+    document: normalised
+    """
+    while found := {(one.section, one.place): one for one in _all_faults(document)}:
+        for (section, place), fault in found.items():
+            name, why = _split(name_of(section, getattr(document, section)[place]), fault.text)
+            report.skipped(SECTIONS[section][1], name, why)
+        document = _reduced(document, set(found))
+    return document
+
+
+def _all_faults(document: Document) -> Iterator[Fault]:
+    for section in SECTIONS:
+        for place, entry in enumerate(getattr(document, section)):
+            text = shape_fault(section, place, entry)
+            if text is not None:
+                yield Fault(section, place, text)
+    yield from faults(document)
+
+
+def _split(called: str, text: str) -> tuple[str, str]:
+    """The name alone, and what is wrong, of `flag beta: filters: …`."""
+    return called.partition(" ")[2], text.removeprefix(f"{called}: ")
+
+
+def _reduced(document: Document, left_out: set[tuple[str, int]]) -> Document:
+    """Without these entries, and without tiles, roles and dashboards that name one of them."""
+    kept = {
+        section: [
+            entry
+            for place, entry in enumerate(getattr(document, section))
+            if (section, place) not in left_out
+        ]
+        for section in SECTIONS
+    }
+    rest = structs.replace(document, **kept)
+    insights = {one.short_id for one in rest.insights}
+    dashboards = {one.key for one in rest.dashboards}
+    roles = {folded(one.name) for one in rest.roles}
+    return structs.replace(
+        rest,
+        dashboards=[
+            structs.replace(one, tiles=[tile for tile in one.tiles if tile.insight in insights])
+            for one in rest.dashboards
+        ],
+        flags=[
+            structs.replace(
+                one,
+                roles=[name for name in one.roles if folded(name) in roles],
+                analytics_dashboards=[key for key in one.analytics_dashboards if key in dashboards],
+            )
+            for one in rest.flags
+        ],
+    )
+
+
+def ids_within(document: Document) -> Ids:
+    """Made up, to see whether everything that is named is there."""
+    return Ids(
+        cohorts={one.key: place for place, one in enumerate(document.cohorts, 1)},
+        flags={one.key: str(place) for place, one in enumerate(document.flags, 1)},
+        group_types={one.group_type: one.group_type_index for one in document.group_types},
+    )
+
+
+def _fault(section: str, place: int, entry: Any, check: Callable[[Any], None]) -> Iterator[Fault]:
+    """check: raises ValueError or Invalid; the field stands before a colon, or as `attr`"""
+    try:
+        check(entry)
+    except ValueError as error:
+        yield Fault(section, place, f"{name_of(section, entry)}: {error}")
+    except Invalid as error:
+        field = f"{error.attr}: " if error.attr else ""
+        yield Fault(section, place, f"{name_of(section, entry)}: {field}{error.detail}")
+
+
+def _repetitions(document: Document) -> Iterator[Fault]:
+    for section, (_, _, field) in SECTIONS.items():
+        seen: Counter[str] = Counter()
+        for place, entry in enumerate(getattr(document, section)):
+            name = getattr(entry, field)
+            seen[folded(name) if section == "roles" else name] += 1
+            if seen[folded(name) if section == "roles" else name] > 1:
+                text = f"{name_of(section, entry)}: {field}: it is in the document twice"
+                yield Fault(section, place, text)
+    indexes = [one.group_type_index for one in document.group_types]
+    for place, one in enumerate(document.group_types):
+        if one.group_type_index in indexes[:place]:
+            text = f"group type {one.group_type}: group_type_index: another type has it"
+            yield Fault("group_types", place, text)
+
+
+def _normal_flag(flag: FlagEntry) -> FlagEntry:
+    return structs.replace(
+        flag,
+        key=flag.key.strip(),
+        filters=grouped_filters(FlagRow(0, flag.key, flag.filters)),
+        tags=normal_tags(flag.tags),
+        analytics_dashboards=list(dict.fromkeys(flag.analytics_dashboards)),
+    )
+
+
+def _check_definition(definition: EventDefinitionEntry) -> None:
+    if definition.hidden and definition.verified:
+        raise ValueError("hidden: an event cannot be both hidden and verified")
+
+
+def _check_cohort(
+    cohort: CohortEntry, ids: Ids, stored: CohortEntry | None, *, loops: bool
+) -> None:
+    if cohort.filters is not None:
+        check_cohort_filters(cohort.filters)
+    if not all(isinstance(group, dict) for group in cohort.groups):
+        raise ValueError("groups: a group must be an object")
+    filters = with_field("filters", lambda: numbered(cohort.filters, ids))
+    groups = with_field("groups", lambda: numbered(cohort.groups, ids))
+    if loops:
+        raise ValueError("filters: cohorts cannot reference other cohorts in a loop")
+    if cohort.members and not cohort.is_static:
+        raise ValueError("members: only a static cohort has some of its own")
+    if cohort.is_static:
+        return
+    # Older versions have written conditions without their operator.
+    if filters is not None and (stored is None or not same(stored.filters, cohort.filters)):
+        check_criteria(filters, complete=False)
+    if stored is None or not same(stored.groups, cohort.groups):
+        check_groups(groups)
+
+
+def _check_insight(insight: InsightEntry, ids: Ids, kept: Kept) -> None:
+    """As the API does: trends that can never be calculated are refused, other kinds are kept."""
+    filters = with_field("filters", lambda: numbered(insight.filters, ids))
+    if not same(kept.insights.get(insight.short_id), insight.filters):
+        check_question(filters)
+
+
+def _check_dashboard(dashboard: DashboardEntry, insights: set[str], kept: Kept) -> None:
+    if dashboard.restriction_level not in RESTRICTION_LEVELS:
+        raise ValueError(f"restriction_level: must be one of {RESTRICTION_LEVELS}")
+    if not same(kept.dashboards.get(dashboard.key), dashboard.filters):
+        check_dashboard_filters(dashboard.filters)
+    shown = [tile.insight for tile in dashboard.tiles]
+    if len(shown) > TILES_MAX:
+        raise ValueError(f"tiles: a dashboard has {TILES_MAX} at most")
+    for short_id in shown:
+        if short_id not in insights:
+            raise ValueError(f"tiles: insight {short_id!r} is not in the document")
+        if shown.count(short_id) > 1:
+            raise ValueError(f"tiles: insight {short_id!r} is shown twice")
+
+
+def _check_flag(
+    flag: FlagEntry,
+    ids: Ids,
+    roles: set[str],
+    dashboards: set[str],
+    kept: Mapping[str, FlagEntry],
+) -> None:
+    if not flag.key:
+        raise ValueError("key: it may not be blank")
+    filters = with_field("filters", lambda: numbered_flag(flag.filters, ids))
+    stored = kept.get(flag.key)
+    if stored is None:
+        check_key(flag.key)
+    if stored is None or not same(stored.filters, flag.filters):
+        # Without a condition set a flag is off for everyone; a change can make it so.
+        check_filters(filters, creating=False)
+    conditions = with_field("rollback_conditions", lambda: numbered(flag.rollback_conditions, ids))
+    if stored is None or not same(stored.rollback_conditions, flag.rollback_conditions):
+        check_conditions(conditions, None)
+    for name in flag.roles:
+        if folded(name) not in roles:
+            raise ValueError(f"roles: role {name!r} is not in the document")
+    for key in flag.analytics_dashboards:
+        if key not in dashboards:
+            raise ValueError(f"analytics_dashboards: dashboard {key!r} is not in the document")
+
+
+def with_field(name: str, read: Callable[[], Any]) -> Any:
+    try:
+        return read()
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None

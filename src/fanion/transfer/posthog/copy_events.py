@@ -1,0 +1,195 @@
+"""Events of a source, copied in the order in which they happened.
+
+Each keeps its id and time, so that what is copied again adds nothing; how far the copy has come
+is written down after each window.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from fanion.db.engine import RecordsUnavailable
+from fanion.transfer.posthog.client import AnswerTooLarge, Query, Source, SourceError
+from fanion.transfer.posthog.event_mapping import EventBody, item_of, read_events, time_of
+from fanion.transfer.posthog.progress_store import ProgressStore
+from fanion.transfer.posthog.sinks import Sink
+from fanion.transfer.posthog.windows import (
+    INSTANT,
+    OLDEST,
+    Progress,
+    Walk,
+    Window,
+    middle,
+    start_of,
+)
+
+ANSWER_EVENTS_MAX = 2_000  # some 4 MB
+WINDOW_EVENTS_MAX = 10_000  # held in memory, since lists begin with the newest
+INSTANT_EVENTS_MAX = 10_000  # of one name in one microsecond
+INCOMPLETE_MAX = 100
+_DAY = timedelta(days=1)
+
+
+@dataclass
+class Copied:
+    """events: handed in; start: from when on, None when the source has none
+    unreadable, too_large: events that were left out
+    incomplete: instants of which the source could not list all
+    """
+
+    events: int = 0
+    start: datetime | None = None
+    unreadable: int = 0
+    too_large: int = 0
+    incomplete: list[str] = field(default_factory=list)
+
+
+@dataclass
+class EventCopy:
+    """since, until: as the operator chose; until is at the latest now
+    told:  is told after each window how far the copy has come
+    answer_max, window_max, instant_max: events in one answer, in one window, and of one name in
+           one microsecond
+    """
+
+    source: Source
+    sink: Sink
+    progress: ProgressStore
+    now: Callable[[], datetime]
+    since: datetime | None
+    until: datetime
+    told: Callable[[Copied, datetime], None]
+    answer_max: int = ANSWER_EVENTS_MAX
+    window_max: int = WINDOW_EVENTS_MAX
+    instant_max: int = INSTANT_EVENTS_MAX
+    copied: Copied = field(default_factory=Copied)
+    _names: Sequence[str] | None = None
+
+    async def run(self) -> Copied:
+        """raises: SourceError, SinkError; another run goes on from there"""
+        start = start_of(await self.progress.get(), self.since)
+        self.copied.start = start if start is not None else await self._oldest()
+        if self.copied.start is not None:
+            walk = Walk(self.copied.start, self.until, self.window_max)
+            while (window := walk.window()) is not None:
+                await self._take(walk, window)
+            await self._put(max(walk.at, self.until), is_finished=True)
+        return self.copied
+
+    async def _take(self, walk: Walk, window: Window) -> None:
+        if window.is_crowded:
+            await self._take_instant(window)
+            walk.go_on(window, 0)
+        else:
+            found = await self._collect(walk, window)
+            if found is None:
+                return
+            await self._hand_in(found)
+            walk.go_on(window, len(found))
+        await self._put(walk.at, is_finished=False)
+        self.told(self.copied, walk.at)
+
+    async def _collect(self, walk: Walk, window: Window) -> list[EventBody] | None:
+        """All of a window, the newest first; None when another window is to be tried."""
+        found: dict[UUID, EventBody] = {}
+        end = window.end
+        while True:
+            page, is_full = await self._events(Window(window.start, end), self.answer_max)
+            found.update((one.id, one) for one in page if one.id not in found)
+            if not is_full:
+                return list(found.values())
+            if not page:
+                raise SourceError("the source tells no event in a way that can be read")
+            newest, oldest = time_of(page[0]), time_of(page[-1])
+            if newest == oldest:
+                walk.crowd(oldest)
+                return None
+            if len(found) > self.window_max:
+                walk.narrow(window, oldest)
+                return None
+            end = oldest + INSTANT
+
+    async def _take_instant(self, window: Window) -> None:
+        """One name at a time; the source has no way to list more of one name and time."""
+        page, _ = await self._events(window, self.answer_max)
+        # A definition may have been deleted, its events are there.
+        names = dict.fromkeys([*await self._event_names(), *(one.event for one in page)])
+        for name in names:
+            found, is_full = await self._events(window, self.instant_max, ("event", name))
+            await self._hand_in(found)
+            if is_full:
+                self.copied.incomplete.append(f"{window.start.isoformat()} {name}")
+        if len(self.copied.incomplete) > INCOMPLETE_MAX:
+            raise SourceError("the source does not list its events one window after the other")
+
+    async def _hand_in(self, found: Sequence[EventBody]) -> None:
+        """found: the newest first"""
+        if found:
+            items = [item_of(one) for one in reversed(found)]
+            too_large = await self.sink.take(items)
+            self.copied.too_large += too_large
+            self.copied.events += len(items) - too_large
+
+    async def _events(
+        self, window: Window, limit: int, *more: tuple[str, str]
+    ) -> tuple[list[EventBody], bool]:
+        """The newest of a window, and whether there are more."""
+        while True:
+            try:
+                page = await self._page(window, limit, *more)
+                break
+            except AnswerTooLarge:
+                if limit == 1:
+                    raise
+                limit = max(limit // 10, 1)
+                self.answer_max = min(self.answer_max, limit)
+        raw = page.get("results") if isinstance(page, dict) else None
+        if not isinstance(raw, list):
+            raise SourceError("the events of the source are no list")
+        found, unreadable = read_events(raw)
+        self.copied.unreadable += unreadable
+        return found, bool(page.get("next")) or len(raw) >= limit
+
+    async def _page(self, window: Window, limit: int, *more: tuple[str, str]) -> Any:
+        asked: Query = (("limit", str(limit)), ("before", window.end.isoformat()), *more)
+        if window.start > OLDEST:
+            asked = (*asked, ("after", (window.start - INSTANT).isoformat()))
+        return await self.source.get(self.source.of_project("/events/"), asked)
+
+    async def _event_names(self) -> Sequence[str]:
+        if self._names is None:
+            path = self.source.of_project("/event_definitions/")
+            rows = [row async for row in self.source.rows(path)]
+            self._names = [row["name"] for row in rows if _has_name(row)]
+        return self._names
+
+    async def _oldest(self) -> datetime | None:
+        """A day at most before the first event; None when there is none before the end."""
+        low, high = OLDEST, self.until
+        if not await self._has_any_before(high):
+            return None
+        while high - low > _DAY:
+            between = middle(low, high)
+            if await self._has_any_before(between):
+                high = between
+            else:
+                low = between
+        return low
+
+    async def _has_any_before(self, end: datetime) -> bool:
+        found, is_full = await self._events(Window(OLDEST, end), 1)
+        return bool(found) or is_full
+
+    async def _put(self, copied_upto: datetime, *, is_finished: bool) -> None:
+        """Progress that is not written down only costs another run some work."""
+        try:
+            await self.progress.put(Progress(self.since, copied_upto, is_finished), self.now())
+        except RecordsUnavailable:
+            if is_finished:
+                raise
+
+
+def _has_name(row: Any) -> bool:
+    return isinstance(row, dict) and isinstance(row.get("name"), str)

@@ -1,0 +1,204 @@
+"""A project of another server, read over its management API and made into a document."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from fanion.transfer.document import Document, RoleEntry
+from fanion.transfer.importing.validation import normalised, without_faults
+from fanion.transfer.posthog.client import Source, SourceError, SourceRefused
+from fanion.transfer.posthog.schemas import (
+    AccessBody,
+    CohortBody,
+    DashboardBody,
+    EventDefinitionBody,
+    FlagBody,
+    GroupTypeBody,
+    InsightBody,
+    MemberBody,
+    PropertyDefinitionBody,
+    RoleBody,
+    event_definition,
+    group_types,
+    property_definition,
+    read_each,
+    role_entry,
+    stored_cohort,
+    stored_dashboard,
+    stored_flag,
+    stored_insight,
+    stored_tiles,
+)
+from fanion.transfer.result import Report
+from fanion.transfer.snapshot import Stored, StoredCohort, StoredFlag, document_of, unknown_cohorts
+
+# What a key may be kept from, and what a version or a licence may not have.
+_WITHOUT = (402, 403, 404)
+
+
+def _untold() -> None:
+    pass
+
+
+async def read_source(
+    source: Source, report: Report, told: Callable[[], None] = _untold
+) -> Document:
+    """report: is told what is left out, and why
+    told:   is called for each thing that was read, to show progress
+
+    raises: SourceError when the project, its flags or its cohorts cannot be read
+    """
+    return await _Reading(source, report, told).document()
+
+
+@dataclass
+class _Reading:
+    source: Source
+    report: Report
+    told: Callable[[], None]
+    stored: Stored = field(default_factory=Stored)
+
+    async def document(self) -> Document:
+        project = await self.source.get(self.source.of_project("/"))
+        flags = await self._flags()
+        self.stored = Stored(
+            group_types=await self._group_types(),
+            event_definitions=await self._event_definitions(),
+            property_definitions=await self._property_definitions(),
+            cohorts=await self._cohorts(),
+            insights=await self._insights(),
+            roles=await self._roles(project),
+            usage_dashboards={one.usage_dashboard for one in flags if one.usage_dashboard},
+        )
+        self.stored = replace(self.stored, flags=[await self._with_roles(one) for one in flags])
+        await self._read_dashboards()
+        await self._read_deleted_cohorts()
+        await self._read_members()
+        return without_faults(normalised(document_of(self.stored)), self.report)
+
+    async def _flags(self) -> list[FlagBody]:
+        rows = await self._required("/feature_flags/")
+        found = read_each(FlagBody, "flag", rows, self.report)
+        return [one for one in found if not one.deleted]
+
+    async def _cohorts(self) -> list[StoredCohort]:
+        """In the order in which they were made: lists begin with the newest."""
+        rows = await self._required("/cohorts/")
+        found = read_each(CohortBody, "cohort", rows, self.report)
+        return sorted(map(stored_cohort, found), key=lambda one: one.id)
+
+    async def _group_types(self) -> Mapping[str, int]:
+        rows = await self._rows("/groups_types/", is_paged=False)
+        return group_types(read_each(GroupTypeBody, "group type", rows, self.report))
+
+    async def _event_definitions(self) -> Any:
+        rows = await self._rows("/event_definitions/")
+        found = read_each(EventDefinitionBody, "event definition", rows, self.report)
+        return [event_definition(one) for one in found]
+
+    async def _property_definitions(self) -> Any:
+        rows = await self._rows("/property_definitions/")
+        found = read_each(PropertyDefinitionBody, "property definition", rows, self.report)
+        return [property_definition(one) for one in found]
+
+    async def _insights(self) -> Any:
+        rows = await self._rows("/insights/")
+        kept = []
+        for one in read_each(InsightBody, "insight", rows, self.report):
+            if one.query and not one.filters:
+                why = "it is a query of a newer kind, which is not supported"
+                self.report.skipped("insight", one.name or one.short_id, why)
+            elif not one.deleted:
+                kept.append(stored_insight(one))
+        return kept
+
+    async def _read_dashboards(self) -> None:
+        """Lists do not tell the tiles."""
+        rows = await self._rows("/dashboards/")
+        listed = read_each(DashboardBody, "dashboard", rows, self.report)
+        bodies: list[DashboardBody] = []
+        for one in listed:
+            if one.deleted:
+                continue
+            body = await self._one(self.source.of_project(f"/dashboards/{one.id}/"))
+            shown = [] if body is None else [body]
+            bodies += read_each(DashboardBody, "dashboard", shown, self.report)
+        bodies.sort(key=lambda one: one.id)
+        self.stored = replace(
+            self.stored,
+            dashboards=[stored_dashboard(one) for one in bodies],
+            tiles=[tile for one in bodies for tile in stored_tiles(one)],
+        )
+        for one in bodies:
+            texts = sum(tile.insight is None for tile in one.tiles or [])
+            name = one.name or str(one.id)
+            self.report.skipped("tile", name, "texts on dashboards are not supported", texts)
+
+    async def _roles(self, project: Any) -> list[RoleEntry]:
+        organization = project.get("organization") if isinstance(project, dict) else None
+        path = f"/api/organizations/{organization or '@current'}/roles/"
+        rows = await self._tolerant("role", path)
+        return [role_entry(one) for one in read_each(RoleBody, "role", rows, self.report)]
+
+    async def _with_roles(self, flag: FlagBody) -> StoredFlag:
+        """One request a flag, where there are roles at all."""
+        if not self.stored.roles:
+            return stored_flag(flag)
+        path = self.source.of_project(f"/feature_flags/{flag.id}/role_access/")
+        rows = await self._tolerant("role access", path)
+        given = read_each(AccessBody, "role access", rows, self.report)
+        return stored_flag(flag, (one.role.name for one in given))
+
+    async def _read_deleted_cohorts(self) -> None:
+        """What conditions name and no list shows: deleted, but it can still be asked for."""
+        asked: set[int] = set()
+        while waiting := unknown_cohorts(self.stored) - asked:
+            asked |= waiting
+            paths = [self.source.of_project(f"/cohorts/{one}/") for one in sorted(waiting)]
+            bodies = [body for path in paths if (body := await self._one(path)) is not None]
+            found = read_each(CohortBody, "cohort", bodies, self.report)
+            known = [*self.stored.cohorts, *map(stored_cohort, found)]
+            self.stored = replace(self.stored, cohorts=sorted(known, key=lambda one: one.id))
+
+    async def _read_members(self) -> None:
+        members: dict[int, Sequence[Sequence[str]]] = {}
+        for cohort in self.stored.cohorts:
+            if cohort.is_static and not cohort.deleted:
+                rows = await self._rows(f"/cohorts/{cohort.id}/persons/")
+                people = read_each(MemberBody, "cohort member", rows, self.report)
+                members[cohort.id] = [one.distinct_ids for one in people if one.distinct_ids]
+        self.stored = replace(self.stored, members=members)
+
+    async def _required(self, path: str) -> list[Any]:
+        return await self._all(self.source.of_project(path))
+
+    async def _rows(self, path: str, *, is_paged: bool = True) -> list[Any]:
+        place = self.source.of_project(path)
+        return await self._tolerant(path.strip("/"), place, is_paged=is_paged)
+
+    async def _tolerant(self, what: str, path: str, *, is_paged: bool = True) -> list[Any]:
+        """Nothing, and said so, where the source does not tell it."""
+        try:
+            return await self._all(path, is_paged=is_paged)
+        except SourceRefused as refusal:
+            if refusal.status not in _WITHOUT:
+                raise
+            self.report.skipped(what, "all of them", str(refusal))
+            return []
+
+    async def _all(self, path: str, *, is_paged: bool = True) -> list[Any]:
+        found = []
+        async for one in self.source.rows(path, is_paged=is_paged):
+            found.append(one)
+            self.told()
+        return found
+
+    async def _one(self, path: str) -> Any:
+        """None for what is not there any more."""
+        self.told()
+        try:
+            return await self.source.get(path)
+        except SourceRefused as refusal:
+            if refusal.status != 404:
+                raise SourceError(str(refusal)) from None
+            return None

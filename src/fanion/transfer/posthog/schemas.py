@@ -1,0 +1,285 @@
+"""What the API of another server tells, read as if it were stored here.
+
+Fields that a server does not tell, or tells in another way, count as not set: versions differ.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any, TypeVar, get_args
+
+import msgspec
+from msgspec import Struct
+
+from fanion.events.definitions.detect import PropertyType
+from fanion.flags.engine.definition import BucketingIdentifier, EvaluationRuntime
+from fanion.groups.model import GROUP_TYPES_MAX
+from fanion.projects.roles import AccessLevel
+from fanion.rest.tags import normal_tags
+from fanion.transfer.document import EventDefinitionEntry, PropertyDefinitionEntry, RoleEntry
+from fanion.transfer.result import Report
+from fanion.transfer.snapshot import (
+    StoredCohort,
+    StoredDashboard,
+    StoredFlag,
+    StoredInsight,
+    StoredTile,
+)
+
+B = TypeVar("B", bound=Struct)
+
+
+class FlagBody(Struct):
+    id: int
+    key: str
+    created_at: datetime
+    name: str | None = None
+    filters: dict[str, Any] | None = None
+    active: bool = True
+    deleted: bool = False
+    ensure_experience_continuity: bool | None = False
+    rollback_conditions: Any = None
+    performed_rollback: bool | None = None
+    tags: list[str] | None = None
+    usage_dashboard: int | None = None
+    analytics_dashboards: list[int] | None = None
+    has_enriched_analytics: bool | None = None
+    bucketing_identifier: str | None = None
+    evaluation_runtime: str | None = None
+    evaluation_contexts: list[str] | None = None
+
+
+class CohortBody(Struct):
+    id: int
+    name: str | None = None
+    description: str | None = None
+    filters: dict[str, Any] | None = None
+    groups: list[Any] | dict[str, Any] | None = None
+    is_static: bool = False
+    deleted: bool = False
+
+
+class EventDefinitionBody(Struct):
+    name: str
+    tags: list[str] | None = None
+    post_to_chat: bool | None = None
+    post_to_slack: bool | None = None
+    hidden: bool | None = None
+    verified: bool | None = None
+    created_at: datetime | None = None
+    last_seen_at: datetime | None = None
+
+
+class PropertyDefinitionBody(Struct):
+    name: str
+    property_type: str | None = None
+    event_names: list[str] | None = None
+
+
+class GroupTypeBody(Struct):
+    group_type: str
+    group_type_index: int
+
+
+class InsightBody(Struct):
+    """query: what newer versions have in the place of filters"""
+
+    id: int
+    short_id: str
+    name: str | None = None
+    derived_name: str | None = None
+    description: str | None = None
+    filters: dict[str, Any] | None = None
+    query: Any = None
+    tags: list[str] | None = None
+    favorited: bool | None = None
+    saved: bool | None = None
+    deleted: bool | None = None
+
+
+class TiledInsight(Struct):
+    id: int
+
+
+class TileBody(Struct):
+    insight: TiledInsight | None = None
+    color: str | None = None
+    layouts: dict[str, Any] | None = None
+
+
+class DashboardBody(Struct):
+    id: int
+    name: str | None = None
+    description: str | None = None
+    pinned: bool | None = None
+    filters: dict[str, Any] | None = None
+    tags: list[str] | None = None
+    restriction_level: int | None = None
+    tiles: list[TileBody] | None = None
+    deleted: bool | None = None
+
+
+class RoleUser(Struct):
+    email: str
+
+
+class RoleMemberBody(Struct):
+    user: RoleUser
+
+
+class RoleBody(Struct):
+    id: str
+    name: str
+    feature_flags_access_level: int = AccessLevel.EDIT
+    members: list[RoleMemberBody] | None = None
+
+
+class AccessRole(Struct):
+    name: str
+
+
+class AccessBody(Struct):
+    role: AccessRole
+
+
+class MemberBody(Struct):
+    distinct_ids: list[str]
+
+
+def read_each(kind: type[B], word: str, raw: Iterable[object], report: Report) -> list[B]:
+    """What cannot be read is told as skipped; what comes twice, since the list moved while it
+    was paged, counts once."""
+    found: dict[object, B] = {}
+    for place, one in enumerate(raw):
+        try:
+            body = msgspec.convert(one, kind)
+        except msgspec.ValidationError as error:
+            report.skipped(word, _called(one, place), f"the source tells it oddly: {error}")
+            continue
+        found[getattr(body, "id", None) or getattr(body, "name", place)] = body
+    return list(found.values())
+
+
+def stored_flag(body: FlagBody, roles: Iterable[str] = ()) -> StoredFlag:
+    return StoredFlag(
+        id=body.id,
+        key=body.key,
+        name=body.name or "",
+        filters=body.filters or {},
+        active=body.active,
+        ensure_experience_continuity=body.ensure_experience_continuity,
+        rollback_conditions=body.rollback_conditions,
+        performed_rollback=body.performed_rollback,
+        tags=body.tags or [],
+        analytics_dashboards=body.analytics_dashboards or [],
+        has_enriched_analytics=bool(body.has_enriched_analytics),
+        created_at=aware(body.created_at),
+        roles=sorted(roles),
+        bucketing_identifier=_word(body.bucketing_identifier, BucketingIdentifier),
+        evaluation_runtime=_word(body.evaluation_runtime, EvaluationRuntime),
+        evaluation_contexts=normal_tags(body.evaluation_contexts or []) or None,
+    )
+
+
+def stored_cohort(body: CohortBody) -> StoredCohort:
+    return StoredCohort(
+        id=body.id,
+        name=body.name,
+        description=body.description or "",
+        filters=body.filters or None,
+        groups=body.groups if isinstance(body.groups, list) else [],
+        is_static=body.is_static,
+        deleted=body.deleted,
+    )
+
+
+def event_definition(body: EventDefinitionBody) -> EventDefinitionEntry:
+    return EventDefinitionEntry(
+        name=body.name,
+        tags=body.tags or [],
+        post_to_chat=bool(body.post_to_chat or body.post_to_slack),
+        hidden=body.hidden,
+        verified=body.verified,
+        created_at=body.created_at and aware(body.created_at),
+        last_seen_at=body.last_seen_at and aware(body.last_seen_at),
+    )
+
+
+def property_definition(body: PropertyDefinitionBody) -> PropertyDefinitionEntry:
+    """A type that is not known here counts as none."""
+    kinds = {kind.value: kind for kind in PropertyType}
+    return PropertyDefinitionEntry(
+        name=body.name,
+        property_type=kinds.get(body.property_type or ""),
+        event_names=sorted(body.event_names or []),
+    )
+
+
+def group_types(bodies: Iterable[GroupTypeBody]) -> Mapping[str, int]:
+    return {
+        body.group_type: body.group_type_index
+        for body in bodies
+        if 0 <= body.group_type_index < GROUP_TYPES_MAX
+    }
+
+
+def stored_insight(body: InsightBody) -> StoredInsight:
+    return StoredInsight(
+        id=body.id,
+        short_id=body.short_id,
+        name=body.name,
+        derived_name=body.derived_name,
+        description=body.description or "",
+        filters=body.filters or {},
+        tags=body.tags or [],
+        favorited=bool(body.favorited),
+        saved=bool(body.saved),
+        deleted=bool(body.deleted),
+    )
+
+
+def stored_dashboard(body: DashboardBody) -> StoredDashboard:
+    return StoredDashboard(
+        id=body.id,
+        name=body.name or "",
+        description=body.description or "",
+        pinned=bool(body.pinned),
+        filters=body.filters or {},
+        tags=body.tags or [],
+        restriction_level=21 if body.restriction_level is None else body.restriction_level,
+    )
+
+
+def stored_tiles(body: DashboardBody) -> list[StoredTile]:
+    """Without texts."""
+    return [
+        StoredTile(body.id, tile.insight.id, tile.color, tile.layouts or {})
+        for tile in body.tiles or []
+        if tile.insight is not None
+    ]
+
+
+def role_entry(body: RoleBody) -> RoleEntry:
+    """Of levels that are not known here the stricter one is taken."""
+    can_edit = body.feature_flags_access_level >= AccessLevel.EDIT
+    return RoleEntry(
+        name=body.name,
+        feature_flags_access_level=AccessLevel.EDIT if can_edit else AccessLevel.VIEW,
+        members=sorted(member.user.email for member in body.members or []),
+    )
+
+
+def _word(told: str | None, known: Any) -> Any:
+    return told if told in get_args(known) else None
+
+
+def aware(time: datetime) -> datetime:
+    """Without a zone it is UTC."""
+    return time.replace(tzinfo=UTC) if time.tzinfo is None else time
+
+
+def _called(one: object, place: int) -> str:
+    if isinstance(one, dict):
+        for field in ("key", "name", "id"):
+            if isinstance(one.get(field), str | int):
+                return str(one[field])
+    return f"[{place}]"

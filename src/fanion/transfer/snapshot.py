@@ -1,0 +1,298 @@
+"""A project as it is stored, made into the document that tells it."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from fanion.flags.engine.definition import BucketingIdentifier, EvaluationRuntime
+from fanion.transfer.document import (
+    CohortEntry,
+    DashboardEntry,
+    Document,
+    EventDefinitionEntry,
+    FlagEntry,
+    GroupTypeEntry,
+    InsightEntry,
+    PropertyDefinitionEntry,
+    RoleEntry,
+    TileEntry,
+)
+from fanion.transfer.references import Names, named, named_flag
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFlag:
+    """filters: with `groups`; roles: names of those that may edit it"""
+
+    id: int
+    key: str
+    name: str
+    filters: Mapping[str, Any]
+    active: bool
+    ensure_experience_continuity: bool | None
+    rollback_conditions: Any
+    performed_rollback: bool | None
+    tags: Sequence[str]
+    analytics_dashboards: Sequence[int]
+    has_enriched_analytics: bool
+    created_at: datetime
+    roles: Sequence[str] = ()
+    bucketing_identifier: BucketingIdentifier | None = None
+    evaluation_runtime: EvaluationRuntime | None = None
+    evaluation_contexts: Sequence[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCohort:
+    id: int
+    name: str | None
+    description: str
+    filters: Mapping[str, Any] | None
+    groups: Sequence[Any]
+    is_static: bool
+    deleted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StoredInsight:
+    id: int
+    short_id: str
+    name: str | None
+    derived_name: str | None
+    description: str
+    filters: Mapping[str, Any]
+    tags: Sequence[str]
+    favorited: bool
+    saved: bool
+    deleted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTile:
+    dashboard_id: int
+    insight_id: int
+    color: str | None
+    layouts: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDashboard:
+    id: int
+    name: str
+    description: str
+    pinned: bool
+    filters: Mapping[str, Any]
+    tags: Sequence[str]
+    restriction_level: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stored:
+    """group_types: name → index; flags and dashboards that are not deleted, cohorts and insights
+    all; members: of static cohorts, by cohort, of each member the distinct ids;
+    usage_dashboards: ids of dashboards that flags have made, deleted flags too"""
+
+    group_types: Mapping[str, int] = field(default_factory=dict)
+    event_definitions: Sequence[EventDefinitionEntry] = ()
+    property_definitions: Sequence[PropertyDefinitionEntry] = ()
+    cohorts: Sequence[StoredCohort] = ()
+    members: Mapping[int, Sequence[Sequence[str]]] = field(default_factory=dict)
+    insights: Sequence[StoredInsight] = ()
+    dashboards: Sequence[StoredDashboard] = ()
+    tiles: Sequence[StoredTile] = ()
+    roles: Sequence[RoleEntry] = ()
+    flags: Sequence[StoredFlag] = ()
+    usage_dashboards: Collection[int] = ()
+
+    @property
+    def own_dashboards(self) -> list[StoredDashboard]:
+        """Without those that flags make for themselves."""
+        return [one for one in self.dashboards if one.id not in self.usage_dashboards]
+
+
+@dataclass(frozen=True)
+class Keys:
+    """By which a document names cohorts and dashboards, from their ids."""
+
+    cohorts: Mapping[int, str]
+    dashboards: Mapping[int, str]
+
+
+def keys_of(stored: Stored) -> Keys:
+    """Names, and where several have one name, or none, a number with them: the same each time."""
+    # Deleted ones last: those that are seen keep their names.
+    cohorts = sorted(stored.cohorts, key=lambda one: (one.deleted, one.id))
+    return Keys(
+        unique_keys((one.id, one.name) for one in cohorts),
+        unique_keys((one.id, one.name) for one in stored.own_dashboards),
+    )
+
+
+def unique_keys(things: Iterable[tuple[int, str | None]]) -> dict[int, str]:
+    found: dict[int, str] = {}
+    taken: set[str] = set()
+    numbers: Counter[str] = Counter()
+    for thing_id, name in things:
+        key = base = name or "unnamed"
+        while key in taken:
+            numbers[base] += 1
+            key = f"{base} ({numbers[base] + 1})"
+        taken.add(key)
+        found[thing_id] = key
+    return found
+
+
+def names_of(stored: Stored, keys: Keys) -> Names:
+    by_id = {str(flag.id): flag.key for flag in stored.flags}
+    return Names(
+        cohorts=keys.cohorts,
+        flags={flag.key: flag.key for flag in stored.flags} | by_id,
+        group_types={index: name for name, index in stored.group_types.items()},
+    )
+
+
+def document_of(stored: Stored) -> Document:
+    """Everything that is not deleted, and the deleted cohorts that it refers to: whoever asks
+    for one is told that nobody is in it, here and where the document is imported."""
+    keys = keys_of(stored)
+    names = names_of(stored, keys)
+    flags = [flag_entry(flag, names, keys) for flag in stored.flags]
+    insights = _insights(stored, names)
+    shown = set(insights)
+    return Document(
+        group_types=[
+            GroupTypeEntry(group_type=name, group_type_index=index)
+            for name, index in sorted(stored.group_types.items(), key=lambda item: item[1])
+        ],
+        event_definitions=sorted(stored.event_definitions, key=lambda one: one.name),
+        property_definitions=sorted(stored.property_definitions, key=lambda one: one.name),
+        cohorts=_cohorts(stored, names),
+        insights=sorted(insights.values(), key=lambda one: one.short_id),
+        dashboards=[
+            dashboard_entry(one, tiles_of(stored, one.id, shown), keys)
+            for one in stored.own_dashboards
+        ],
+        roles=sorted(stored.roles, key=lambda one: one.name.casefold()),
+        flags=sorted(flags, key=lambda one: one.key),
+    )
+
+
+def unknown_cohorts(stored: Stored) -> set[int]:
+    """Ids that something refers to and that are not among the cohorts."""
+    names = names_of(stored, keys_of(stored))
+    for flag in stored.flags:
+        named_flag(flag.filters, names)
+        named(flag.rollback_conditions, names)
+    for insight in stored.insights:
+        named(insight.filters, names)
+    for cohort in stored.cohorts:
+        named([cohort.filters, cohort.groups], names)
+    return set(names.missing)
+
+
+def flag_entry(flag: StoredFlag, names: Names, keys: Keys) -> FlagEntry:
+    dashboards = (keys.dashboards.get(one) for one in flag.analytics_dashboards)
+    return FlagEntry(
+        key=flag.key,
+        name=flag.name,
+        filters=named_flag(flag.filters, names),
+        active=flag.active,
+        ensure_experience_continuity=flag.ensure_experience_continuity,
+        rollback_conditions=named(flag.rollback_conditions, names),
+        performed_rollback=flag.performed_rollback,
+        tags=list(flag.tags),
+        analytics_dashboards=[key for key in dashboards if key is not None],
+        has_enriched_analytics=flag.has_enriched_analytics,
+        bucketing_identifier=flag.bucketing_identifier,
+        evaluation_runtime=flag.evaluation_runtime,
+        evaluation_contexts=list(flag.evaluation_contexts or ()) or None,
+        created_at=flag.created_at,
+        roles=sorted(flag.roles),
+    )
+
+
+def cohort_entry(
+    cohort: StoredCohort, names: Names, members: Sequence[Sequence[str]] = ()
+) -> CohortEntry:
+    return CohortEntry(
+        key=names.cohorts[cohort.id],
+        name=cohort.name,
+        description=cohort.description,
+        filters=named(cohort.filters, names),
+        groups=named(list(cohort.groups), names),
+        is_static=cohort.is_static,
+        deleted=cohort.deleted,
+        members=sorted(sorted(ids) for ids in members),
+    )
+
+
+def insight_entry(insight: StoredInsight, names: Names) -> InsightEntry:
+    return InsightEntry(
+        short_id=insight.short_id,
+        name=insight.name,
+        derived_name=insight.derived_name,
+        description=insight.description,
+        filters=named(insight.filters, names),
+        tags=list(insight.tags),
+        favorited=insight.favorited,
+        saved=insight.saved,
+    )
+
+
+def dashboard_entry(
+    dashboard: StoredDashboard, tiles: Sequence[TileEntry], keys: Keys
+) -> DashboardEntry:
+    return DashboardEntry(
+        key=keys.dashboards[dashboard.id],
+        name=dashboard.name,
+        description=dashboard.description,
+        pinned=dashboard.pinned,
+        filters=dict(dashboard.filters),
+        tags=list(dashboard.tags),
+        restriction_level=dashboard.restriction_level,
+        tiles=list(tiles),
+    )
+
+
+def tiles_of(stored: Stored, dashboard_id: int, shown: set[int]) -> list[TileEntry]:
+    """shown: ids of the insights that count"""
+    short_ids = {one.id: one.short_id for one in stored.insights}
+    return [
+        TileEntry(insight=short_ids[tile.insight_id], color=tile.color, layouts=dict(tile.layouts))
+        for tile in stored.tiles
+        if tile.dashboard_id == dashboard_id and tile.insight_id in shown
+    ]
+
+
+def _cohorts(stored: Stored, names: Names) -> list[CohortEntry]:
+    """Live ones, what flags and insights have named, and what those name in turn."""
+    by_id = {one.id: one for one in stored.cohorts}
+    wanted = {one.id for one in stored.cohorts if not one.deleted} | names.named
+    found: dict[int, CohortEntry] = {}
+    while waiting := (wanted & by_id.keys()) - found.keys():
+        for cohort_id in waiting:
+            members = stored.members.get(cohort_id, ())
+            found[cohort_id] = cohort_entry(by_id[cohort_id], names, members)
+        wanted |= names.named
+    return [found[cohort_id] for cohort_id in sorted(found)] + [
+        missing_cohort(key) for _, key in sorted(names.missing.items())
+    ]
+
+
+def missing_cohort(key: str) -> CohortEntry:
+    """In the place of one that does not exist: nobody is in it either."""
+    return CohortEntry(key=key, name=key, filters={"properties": {}}, deleted=True)
+
+
+def _insights(stored: Stored, names: Names) -> dict[int, InsightEntry]:
+    """By id. Insights that only the dashboards of flags show come with the flags."""
+    own = {one.id for one in stored.own_dashboards}
+    placed = {tile.insight_id for tile in stored.tiles}
+    kept = {tile.insight_id for tile in stored.tiles if tile.dashboard_id in own}
+    return {
+        one.id: insight_entry(one, names)
+        for one in stored.insights
+        if not one.deleted and (one.id in kept or one.id not in placed)
+    }

@@ -1,0 +1,161 @@
+"""The application: hot routes answered here, everything else by the framework."""
+
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+from fanion.errors import AppError, MethodNotAllowed, NotFound
+from fanion.observability.request_log import Telemetry
+from fanion.projects.model import Principal
+from fanion.server import asgi_bridge
+from fanion.server.body import comes_in_pieces
+from fanion.server.exchange import ClientGone, Exchange, Scope
+from fanion.server.request_head import RequestHead
+from fanion.web.cors import cors_headers, preflight
+from fanion.web.fast_path import Prompt
+from fanion.web.routes import Route, Routes
+from fanion.wire.endpoint import Request, Response, refused
+
+_JSON = ("content-type", "application/json")
+_NOT_SNIFFED = ("x-content-type-options", "nosniff")
+_INTERNAL = AppError().body()
+# `OPTIONS *` asks what the server can do, whichever the path. source: RFC 9110 section 9.3.7
+WHOLE_SERVER = "*"
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+# In logs and metrics, of a request that nobody waits for any more: the number proxies use.
+CLIENT_GONE = 499
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """`except Exception` stands here once for all hot routes; `management` has its own.
+
+    management: None where nothing but routes is answered
+    """
+
+    routes: Routes
+    management: asgi_bridge.AsgiApp | None
+    telemetry: Telemetry
+    body_bytes_max: int
+
+    def prompt(self, head: RequestHead) -> Prompt | None:
+        """How requests with this head are answered without a task, those that need none."""
+        route = self.routes.find(head.path)
+        if route is None or route.promptly is None or head.method != "POST":
+            return None
+        endpoint = route.promptly(head.query_string, head.headers)
+        return None if endpoint is None else Prompt(head, route, endpoint, self.telemetry)
+
+    async def answer(self, scope: Scope, exchange: Exchange) -> bool:
+        """Whether the answer was costly, as `Response` says."""
+        costly = False
+        started = perf_counter()
+        headers, path, method = scope.headers, scope.path, scope.method
+        request_id = self.telemetry.request_id(headers)
+        route = self.routes.find(path)
+        name = "management" if route is None else route.name
+        asked = Request(method, path, scope.query_string, headers, scope.client)
+        try:
+            if route is None:
+                status = await self._manage(scope, exchange, request_id, asked)
+            else:
+                response = await self._respond(route, asked, exchange, request_id)
+                lines = [("content-type", response.content_type), ("x-request-id", request_id)]
+                if response.headers:
+                    lines += response.headers
+                if route.cors:
+                    lines += cors_headers(headers, credentials=route.credentials)
+                status, costly = response.status, response.costly
+                if response.chunks is None:
+                    exchange.response_bytes(status, lines, response.body)
+                else:
+                    await self._stream(
+                        exchange, status, lines, response.chunks, is_head=method == "HEAD"
+                    )
+                    started = perf_counter()  # how long the client stayed says nothing about us
+        except ClientGone:
+            status = CLIENT_GONE
+        seconds = perf_counter() - started
+        client = self.telemetry.clients.address(headers, asked.peer)
+        self.telemetry.answered(
+            request_id, name, method, path, status, seconds, client, asked.key_id, asked.user_id
+        )
+        return costly
+
+    async def _respond(
+        self, route: Route, asked: Request, exchange: Exchange, request_id: str
+    ) -> Response:
+        headers = asked.headers
+        method = "GET" if asked.method == "HEAD" else asked.method  # the body is left out later
+        try:
+            body = exchange.received()
+            if body is None or len(body) > self.body_bytes_max:
+                body = await exchange.body(self.body_bytes_max)
+            if method in route.methods:
+                asked.body = body
+                return await route.endpoint(asked)
+            if method == "OPTIONS":
+                return preflight(headers)
+            raise MethodNotAllowed(method, (*route.methods, "OPTIONS"))
+        except AppError as error:
+            return refused(error)
+        except ClientGone:
+            raise
+        except Exception as error:
+            self.telemetry.failed(request_id, asked.path, error)
+            return refused(AppError())
+
+    async def _stream(
+        self,
+        exchange: Exchange,
+        status: int,
+        lines: list[tuple[str, str]],
+        chunks: AsyncGenerator[bytes],
+        *,
+        is_head: bool,
+    ) -> None:
+        """Until the chunks end, or the client has gone, which a failing send tells."""
+        stream = exchange.response_stream(status, lines)
+        try:
+            if not is_head:
+                async for chunk in chunks:
+                    await stream.send_bytes(chunk)
+        except ClientGone:
+            pass
+        finally:
+            await chunks.aclose()
+
+    async def _manage(
+        self, scope: Scope, exchange: Exchange, request_id: str, asked: Request
+    ) -> int:
+        """asked: is told whose key it carries"""
+        state: dict[str, Any] = {"request_id": request_id}
+        extra = [("x-request-id", request_id), _NOT_SNIFFED]
+        try:
+            if scope.path == WHOLE_SERVER:
+                exchange.response_bytes(200, [("allow", ", ".join(METHODS)), *extra], b"")
+                return 200
+            if self.management is None or not scope.path.startswith("/api/"):
+                raise NotFound
+            body = None
+            if not comes_in_pieces(scope.headers, self.body_bytes_max):
+                body = await exchange.body(self.body_bytes_max)
+            status = await asgi_bridge.answer(self.management, scope, exchange, body, state)
+        except AppError as error:
+            exchange.response_bytes(error.status, [_JSON, *extra, *error.headers()], error.body())
+            return error.status
+        except ClientGone:
+            raise
+        except asgi_bridge.BrokenOff as error:
+            self.telemetry.failed(request_id, scope.path, error)
+            raise ClientGone from error  # the connection breaks off
+        except Exception as error:
+            self.telemetry.failed(request_id, scope.path, error)
+            exchange.response_bytes(500, [_JSON, *extra], _INTERNAL)
+            return 500
+        finally:
+            principal: Principal | None = state.get("principal")
+            if principal is not None:
+                asked.key_id, asked.user_id = str(principal.key_id), principal.user.id
+        return status

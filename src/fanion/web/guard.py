@@ -1,0 +1,168 @@
+"""What every management request passes before its body is read: key, project, scope.
+
+source: capture.md section 9
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl
+
+from litestar import Response
+from litestar.connection import ASGIConnection
+from litestar.handlers import BaseRouteHandler
+from litestar.params import QueryParameter
+from litestar.types import Guard
+
+from fanion.errors import Invalid, NotAuthenticated, NotFound
+from fanion.projects.auth.authentication import Authentication
+from fanion.projects.auth.keys import bearer_key
+from fanion.projects.cache import Projects
+from fanion.projects.model import Principal, Project
+from fanion.projects.request import ManagementRequest
+from fanion.rest.ids import object_id
+from fanion.rest.pagination import paging_names
+from fanion.rest.unknown_fields import require_known_query, require_only
+from fanion.server.request_head import Headers
+from fanion.wire.client_address import Caller
+
+BODY_KEY = "personal_api_key"
+CURRENT = "@current"
+# Where a handler's `opt` holds what is read of its signature once.
+_PARAMETERS = "known_query_parameters"
+_READING = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+def gate(authentication: Authentication, projects: Projects) -> Guard:
+    """A plain function, because the framework copies what it is given."""
+
+    async def let_in(
+        connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler
+    ) -> None:
+        if handler.opt.get("public"):
+            return
+        assert isinstance(connection, ManagementRequest)
+        query = dict(parse_qsl(connection.scope["query_string"].decode("latin-1")))
+        caller = _Calling(connection)
+        principal = await _principal(connection, query, authentication, caller)
+        connection.scope["state"]["principal"] = principal
+        _refuse_nul(connection.scope["path"], query)
+        named = connection.scope["path_params"].get("project_id")
+        project = None
+        if named is not None or handler.opt.get("project"):
+            token = _token(query) if connection.method == "GET" else None
+            if token is not None:
+                project = await projects.by_token(token, caller)
+            else:
+                project = await _project(named or CURRENT, principal, projects)
+        with authentication.failures.denials(principal, caller):
+            if project is not None:
+                principal.require_member(project)
+                connection.scope["state"]["project"] = project
+            principal.require_scope(_scope(handler.opt.get("scope"), connection.method))
+        require_known_query(_sent_query(connection), _parameters_of(handler))
+        if connection.method not in _READING and not _reads_body(handler):
+            require_only((await connection.values()).values, handler.opt.get("body_names", ()))
+
+    return let_in
+
+
+@dataclass(frozen=True, slots=True)
+class _Calling:
+    """A `callers.Caller`, read when asked for."""
+
+    connection: ASGIConnection[Any, Any, Any, Any]
+
+    @property
+    def headers(self) -> Headers:
+        sent = self.connection.scope["headers"]
+        return Headers((name.decode("latin-1"), value.decode("latin-1")) for name, value in sent)
+
+    @property
+    def peer(self) -> str:
+        host, port = self.connection.scope["client"] or ("", 0)
+        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+async def _principal(
+    request: ManagementRequest,
+    query: Mapping[str, str],
+    authentication: Authentication,
+    caller: Caller,
+) -> Principal:
+    """The first key found is the only one tried."""
+    key = bearer_key(request.headers.get("authorization"))
+    if key is not None:
+        return await authentication.authenticate(key, "Authorization header", caller)
+    key = (await request.values()).text(BODY_KEY)
+    if key is not None:
+        return await authentication.authenticate(key, "body", caller)
+    key = query.get(BODY_KEY)
+    if key is not None:
+        return await authentication.authenticate(key, "query string", caller)
+    raise NotAuthenticated
+
+
+async def _project(named: str, principal: Principal, projects: Projects) -> Project:
+    """raises: NotFound"""
+    if named == CURRENT:
+        project = await projects.current(principal)
+    else:
+        number = object_id(named)
+        project = None if number is None else await projects.by_id(number)
+    if project is None:
+        raise NotFound("Project not found.")
+    return project
+
+
+def _sent_query(connection: ASGIConnection[Any, Any, Any, Any]) -> list[tuple[str, str]]:
+    """Those without a value too."""
+    text = connection.scope["query_string"].decode("latin-1")
+    return parse_qsl(text, keep_blank_values=True)
+
+
+def _parameters_of(handler: BaseRouteHandler) -> frozenset[str]:
+    """The query parameters that a handler names, reads by itself, or pages by."""
+    known: frozenset[str] | None = handler.opt.get(_PARAMETERS)
+    if known is None:
+        known = handler.opt[_PARAMETERS] = _read_parameters(handler)
+    return known
+
+
+def _read_parameters(handler: BaseRouteHandler) -> frozenset[str]:
+    signature = handler.parsed_fn_signature
+    named = {
+        field.kwarg_definition.name or name
+        for name, field in signature.parameters.items()
+        if isinstance(field.kwarg_definition, QueryParameter)
+    }
+    answer = signature.return_type
+    while answer.inner_types and answer.is_subclass_of(Response):
+        answer = answer.inner_types[0]
+    kind = answer.origin or answer.annotation
+    fields = getattr(kind, "__struct_fields__", ())
+    return frozenset(named) | paging_names(fields) | frozenset(handler.opt.get("query_names", ()))
+
+
+def _reads_body(handler: BaseRouteHandler) -> bool:
+    return handler.parsed_data_field is not None or bool(handler.opt.get("reads_body"))
+
+
+def _token(query: Mapping[str, str]) -> str | None:
+    return query.get("token") or query.get("api_key")
+
+
+def _refuse_nul(path: str, query: Mapping[str, str]) -> None:
+    """PostgreSQL takes no NUL in a text, and nothing here is named by one."""
+    if "\0" in path:
+        raise NotFound
+    for name, value in query.items():
+        if "\0" in name or "\0" in value:
+            raise Invalid("Null characters are not allowed.", code="null_characters_not_allowed")
+
+
+def _scope(declared: str | None, method: str) -> str | None:
+    """An object's name becomes `<object>:read` or `<object>:write`."""
+    if declared is None or ":" in declared:
+        return declared
+    return f"{declared}:{'read' if method in _READING else 'write'}"

@@ -1,0 +1,208 @@
+"""What a browser is shown at `/`: what this is, whether it is healthy, and how to talk to it.
+
+Strangers see it too: it names addresses and states, and never a key.
+"""
+
+import asyncio
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from html import escape
+
+import msgspec
+
+from fanion import __version__
+from fanion.server.forwarded import BaseUrl
+from fanion.web.html import content_security_policy, html_document
+from fanion.web.probes import Checked, Probes, State
+from fanion.wire.endpoint import Request, Response
+
+# A store that hangs must not hold up the page that tells of it.
+CHECKS_S_MAX = 2.0
+ACCEPT_RANGES_MAX = 32  # entries of Accept that are looked at; browsers send eight
+
+_STYLE = """
+:root { color-scheme: light dark; --back: #fff; --text: #1c2024; --soft: #f2f3f5; --line: #d5d8dd;
+        --link: #0b57d0; --good: #147a3d; --bad: #b3261e; }
+@media (prefers-color-scheme: dark) {
+  :root { --back: #16181c; --text: #e7e9ec; --soft: #22262c; --line: #3b4048;
+          --link: #8ab4f8; --good: #6ddc98; --bad: #ff9a92; } }
+* { box-sizing: border-box; }
+body { font: 16px/1.55 system-ui, sans-serif; color: var(--text); background: var(--back);
+       max-width: 46rem; margin: 0 auto; padding: 1.5rem 1rem 4rem; overflow-wrap: anywhere; }
+h1, h2, h3 { line-height: 1.2; } h1 { margin: 0; } h2 { margin: 2.5rem 0 .5rem; }
+h3 { margin: 1.25rem 0 .35rem; font-size: 1rem; }
+a { color: var(--link); }
+code, pre { font: .875rem/1.5 ui-monospace, monospace; }
+pre { background: var(--soft); border: 1px solid var(--line); border-radius: .5rem; margin: 0;
+      padding: .75rem; white-space: pre-wrap; }
+.status { border: 1px solid var(--line); border-left: .4rem solid var(--good);
+          border-radius: .5rem; padding: .6rem .9rem; margin: 1.5rem 0; }
+.status.bad { border-left-color: var(--bad); }
+.status strong { color: var(--good); } .status.bad strong { color: var(--bad); }
+ul { padding-left: 1.2rem; }
+"""
+_NOT_KEPT = (("cache-control", "no-store"), ("vary", "Accept"))
+_HEADERS = (
+    *_NOT_KEPT,
+    ("content-security-policy", content_security_policy(_STYLE, "img-src data:")),
+    ("x-content-type-options", "nosniff"),
+    ("referrer-policy", "no-referrer"),
+)
+# Browsers ask for an icon by themselves; an empty one spares the request.
+_NO_ICON = '<link rel="icon" href="data:,">'
+_STORES = {"records": "records store", "events": "event store", "accept_log": "accept log"}
+_STATES: Mapping[State, str] = {
+    State.OK: "works",
+    State.OPENING: "is being opened",
+    State.UNREACHABLE: "cannot be reached",
+    State.FULL: "is full",
+}
+_QUALITY = re.compile(r"\s*q\s*=\s*([01](?:\.\d{0,3})?)\s*")
+
+States = Mapping[str, Checked]
+
+
+@dataclass(frozen=True, slots=True)
+class LandingPage:
+    """base_url:    what links to the API begin with
+    capture_url: where SDKs reach the server, if elsewhere
+    wait_s:      for the stores to tell their states
+    """
+
+    probes: Probes
+    base_url: BaseUrl
+    capture_url: str = ""
+    wait_s: float = CHECKS_S_MAX
+
+    async def get(self, request: Request) -> Response:
+        """JSON for a client that does not ask for a page."""
+        base_url = self.base_url.of(request.peer, request.headers)
+        states = await self._states()
+        if not prefers_html(request.headers.get("accept") or ""):
+            summary = msgspec.json.encode(_summary(states, base_url))
+            return Response(200, summary, _NOT_KEPT)
+        page = landing_page(states, base_url, self.capture_url or base_url)
+        return Response(200, page.encode(), _HEADERS, "text/html; charset=utf-8")
+
+    async def _states(self) -> States | None:
+        """None when the stores take too long to answer."""
+        try:
+            return await asyncio.wait_for(self.probes.check(), self.wait_s)
+        except TimeoutError:
+            return None
+
+
+def prefers_html(accept: str) -> bool:
+    """Whether a page is asked for by name, and no less than JSON.
+
+    source: RFC 9110 section 12.5.1
+    """
+    qualities: dict[str, float] = {}
+    for entry in accept.lower().split(",", ACCEPT_RANGES_MAX)[:ACCEPT_RANGES_MAX]:
+        kind, *parameters = entry.split(";", 8)
+        qualities.setdefault(kind.strip(), _quality(parameters))
+    html = max(qualities.get("text/html", 0), qualities.get("application/xhtml+xml", 0))
+    return html > 0 and html >= qualities.get("application/json", 0)
+
+
+def _quality(parameters: list[str]) -> float:
+    found = (matched[1] for one in parameters if (matched := _QUALITY.fullmatch(one)))
+    return float(next(found, 1))
+
+
+def _is_ready(states: States | None) -> bool:
+    """As `/_ready` says it."""
+    return states is not None and not any(
+        one.is_needed and one.state != State.OK for one in states.values()
+    )
+
+
+def _summary(states: States | None, base_url: str) -> dict[str, object]:
+    return {
+        "name": "Fanion",
+        "version": __version__,
+        "status": "ready" if _is_ready(states) else "not ready",
+        "checks": states and {name: one.state for name, one in states.items()},
+        "documentation": f"{base_url}/api/docs/",
+        "schema": f"{base_url}/api/schema/",
+    }
+
+
+def landing_page(states: States | None, base_url: str, capture_url: str) -> str:
+    """HTML, complete. base_url, capture_url: as of `LandingPage`, without a slash at their end"""
+    snippets = "".join(
+        f"<h3>{title}</h3><pre><code>{escape(code)}</code></pre>"
+        for title, code in _snippets(capture_url).items()
+    )
+    return html_document(
+        "Fanion",
+        _STYLE,
+        f"""<header><h1>Fanion</h1>
+<p>Product analytics and feature flags, self-hosted. Every PostHog SDK works with this server
+unchanged.</p></header>
+<main>{_status(states)}
+<section><h2>Send events, ask for flags</h2>
+<p>Put your project API key in place of <code>phc_…</code>: the first start told it, and
+<code>fanion projects list</code> shows it.</p>
+{snippets}</section>
+<section><h2>Read on</h2><ul>{_links(base_url)}</ul></section>
+</main><footer><p>Fanion {escape(__version__)}</p></footer>""",
+        _NO_ICON,
+    )
+
+
+def _links(base_url: str) -> str:
+    def link(path: str, name: str) -> str:
+        return f'<a href="{escape(base_url + path)}">{name}</a>'
+
+    entries = (
+        f"{link('/api/docs/', 'API documentation')}: every request, with its fields",
+        f"{link('/api/schema/', 'OpenAPI document')}, for programs",
+        f"Probes for load balancers: {link('/_ready', 'ready')}, {link('/_health', 'health')}",
+        "Guides: <code>README.md</code> and the folder <code>docs</code> of the sources",
+        "<code>fanion doctor</code> checks an installation and says what to do",
+    )
+    return "".join(f"<li>{entry}</li>" for entry in entries)
+
+
+def _status(states: States | None) -> str:
+    if states is None:
+        told = "<strong>Not ready.</strong> Its stores do not answer in time."
+        return f'<p class="status bad" role="status">{told}</p>'
+    named = ", ".join(
+        f"{_STORES.get(name, name)} {_STATES.get(one.state, one.state)}"
+        for name, one in states.items()
+    )
+    if all(one.state == State.OK for one in states.values()):
+        told = f"<strong>Ready.</strong> This server is healthy: {named}."
+        return f'<p class="status" role="status">{told}</p>'
+    ready = "Ready for captures and flags" if _is_ready(states) else "Not ready"
+    told = f"<strong>{ready}:</strong> {named}. The server's log tells why."
+    return f'<p class="status bad" role="status">{told}</p>'
+
+
+def _snippets(url: str) -> Mapping[str, str]:
+    """By title. A URL is quoted as each language wants it: a path may hold signs of a shell."""
+    text = msgspec.json.encode(url).decode()
+    event = '{"api_key": "phc_…", "event": "signed up", "distinct_id": "user-1"}'
+    asked = '{"api_key": "phc_…", "distinct_id": "user-1"}'
+    return {
+        "Browser (posthog-js)": f"""import posthog from "posthog-js"
+
+posthog.init("phc_…", {{ api_host: {text} }})
+posthog.capture("signed up")
+posthog.onFeatureFlags(() => posthog.isFeatureEnabled("new-checkout"))""",
+        "Python": f"""from posthog import Posthog
+
+posthog = Posthog("phc_…", host={text})
+posthog.capture("signed up", distinct_id="user-1")
+posthog.evaluate_flags("user-1").is_enabled("new-checkout")
+posthog.shutdown()""",
+        "curl": f"""curl -d '{event}' \\
+  {shlex.quote(url + "/capture/")}
+
+curl -d '{asked}' \\
+  {shlex.quote(url + "/flags/?v=2")}""",
+    }

@@ -1,0 +1,140 @@
+"""The filter language in the OpenAPI document: its components, the bodies that take them, and
+what bodies refuse.
+
+Answers show what is stored, which an older version may have stored: they are not described by it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from litestar import Litestar
+from msgspec import Struct, inspect
+
+from fanion.cohorts.criteria.json_schema import CRITERIA, OLDER_GROUPS, QUERY, cohort_schemas
+from fanion.cohorts.criteria.json_schema import EXAMPLES as OF_COHORTS
+from fanion.flags.validation.json_schema import EXAMPLES as OF_FLAGS
+from fanion.flags.validation.json_schema import FILTERS, ROLLBACK, flag_schemas, scheduled_payload
+from fanion.insights.json_schema import EXAMPLES as OF_INSIGHTS
+from fanion.insights.json_schema import QUESTION, TRENDS, question_schemas
+from fanion.properties.json_schema import JsonSchema, object_of, reference
+from fanion.rest.unknown_fields import CREDENTIAL_NAMES
+
+# In the order in which the page for people shows them.
+LANGUAGE = (
+    *(FILTERS, "PersonFlagFilters", "GroupFlagFilters"),
+    *("PersonConditionSet", "GroupConditionSet", "PersonCondition", "GroupCondition"),
+    *("FlagVariant", "FlagPayloads", ROLLBACK, "RollbackCondition"),
+    *(CRITERIA, "CohortGroup", "CohortCondition", "CohortEventFilter", OLDER_GROUPS, QUERY),
+    *(QUESTION, TRENDS, "EventSeries", "InsightCondition", "InsightConditionGroup"),
+)
+_TREND = "/api/projects/{project_id}/insights/trend"
+
+
+def _or_null(name: str) -> JsonSchema:
+    return {"anyOf": [reference(name), {"type": "null"}]}
+
+
+# By the component of a body and its field.
+_FIELDS: Mapping[tuple[str, str], JsonSchema] = {
+    ("NewFlag", "filters"): _or_null(FILTERS),
+    ("FlagChanges", "filters"): _or_null(FILTERS),
+    ("NewFlag", "rollback_conditions"): reference(ROLLBACK),
+    ("FlagChanges", "rollback_conditions"): reference(ROLLBACK),
+    ("NewCohort", "filters"): _or_null(CRITERIA),
+    ("NewCohort", "groups"): reference(OLDER_GROUPS),
+    ("NewCohort", "query"): _or_null(QUERY),
+    ("CohortFields", "filters"): _or_null(CRITERIA),
+    ("CohortFields", "groups"): reference(OLDER_GROUPS),
+    ("Previewed", "filters"): reference(CRITERIA),
+    ("NewInsight", "filters"): _or_null(QUESTION),
+    ("InsightChanges", "filters"): reference(QUESTION),
+}
+# Of components: the first is that of the page for people.
+_EXAMPLES: Mapping[str, Sequence[Any]] = {
+    "NewFlag": [
+        {"key": f"new-checkout-{number}", "name": "The new checkout", "filters": filters}
+        for number, filters in enumerate(OF_FLAGS[FILTERS], 1)
+    ],
+    "FlagChanges": [
+        {"filters": OF_FLAGS[FILTERS][0]},
+        {"rollback_conditions": OF_FLAGS[ROLLBACK][0]},
+    ],
+    "NewScheduledChange": OF_FLAGS["NewScheduledChange"],
+    "NewCohort": [
+        *({"name": "Payers", "filters": filters} for filters in OF_COHORTS[CRITERIA]),
+        {"name": "Payers", "groups": OF_COHORTS[OLDER_GROUPS][0]},
+        {"name": "Payers of today", "is_static": True, "query": OF_COHORTS[QUERY][0]},
+    ],
+    "CohortFields": [{"filters": OF_COHORTS[CRITERIA][0]}],
+    "Previewed": [{"filters": filters} for filters in OF_COHORTS[CRITERIA]],
+    "NewInsight": [{"name": "Sign-ups", "filters": filters} for filters in OF_INSIGHTS[TRENDS]],
+    "InsightChanges": [{"filters": OF_INSIGHTS[TRENDS][0]}],
+}
+
+
+def add_language(document: dict[str, Any], app: Litestar) -> None:
+    """document: OpenAPI, as the framework has written it of the application"""
+    schemas: dict[str, JsonSchema] = document["components"]["schemas"]
+    schemas |= {**flag_schemas(), **cohort_schemas(), **question_schemas()}
+    for (name, field), described in _FIELDS.items():
+        if body := schemas.get(name):
+            before = body["properties"][field]
+            note = {"description": before["description"]} if "description" in before else {}
+            body["properties"][field] = {**described, **note}
+    if _TREND in document["paths"]:
+        content = document["paths"][_TREND]["post"]["requestBody"]["content"]
+        content["application/json"]["schema"] = reference(TRENDS)
+    if planned := schemas.get("ScheduledPayload"):
+        schemas["ScheduledPayload"] = scheduled_payload(planned)
+    for name, examples in _EXAMPLES.items():
+        if name in schemas:
+            schemas[name]["examples"] = list(examples)
+    for kind in _bodies(app):
+        _refuse_unknown(schemas, kind, CREDENTIAL_NAMES)
+        for nested in _nested(inspect.type_info(kind)):
+            _refuse_unknown(schemas, nested, frozenset())
+
+
+def _bodies(app: Litestar) -> Iterator[type[Struct]]:
+    """The structs that handlers take."""
+    for route in app.routes:
+        for handler in getattr(route, "route_handlers", ()):
+            field = handler.parsed_data_field
+            kind = None if field is None else field.annotation
+            if isinstance(kind, type) and issubclass(kind, Struct):
+                yield kind
+
+
+def _nested(info: inspect.Type) -> Iterator[type[Struct]]:
+    match info:
+        case inspect.StructType(fields=fields):
+            for one in fields:
+                yield from _structs(one.type)
+        case _:
+            pass
+
+
+def _structs(info: inspect.Type) -> Iterator[type[Struct]]:
+    match info:
+        case inspect.Metadata(type=inner) | inspect.ListType(item_type=inner):
+            yield from _structs(inner)
+        case inspect.UnionType(types=kinds):
+            for kind in kinds:
+                yield from _structs(kind)
+        case inspect.StructType(cls=cls):
+            yield cls
+            yield from _nested(info)
+
+
+def _refuse_unknown(
+    schemas: dict[str, JsonSchema], kind: type[Struct], passed_over: frozenset[str]
+) -> None:
+    """As `rest.validation` reads the struct."""
+    body = schemas.get(kind.__name__)
+    if body is None or not kind.__struct_config__.forbid_unknown_fields:
+        return
+    known: frozenset[str] = getattr(kind, "also_known", frozenset())
+    unsupported: Mapping[str, str] = getattr(kind, "unsupported", {})
+    others = known | passed_over | unsupported.keys()
+    strict = object_of(body["properties"], others)
+    schemas[kind.__name__] = {**strict, **body, "additionalProperties": False}

@@ -1,0 +1,91 @@
+"""What operators and load balancers ask: is it alive, is it ready, how is it doing.
+
+No key is asked for, so answers say no more than a stranger may know: names and states. Addresses,
+settings and texts of errors go to the log.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import structlog
+
+from fanion.observability.metrics import Metrics
+from fanion.wire.endpoint import Request, Response, json_response
+
+
+class State(StrEnum):
+    OK = "ok"
+    OPENING = "opening"
+    UNREACHABLE = "unreachable"
+    FULL = "full"
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """reason: for the operator alone
+    is_needed: whether the server is not ready for requests unless the state is OK
+    """
+
+    state: State
+    reason: str = ""
+    is_needed: bool = True
+
+
+OK = Checked(State.OK)
+Check = Callable[[], Awaitable[Checked]]
+
+
+@dataclass(slots=True)
+class Probes:
+    checks: Mapping[str, Check]
+    metrics: Metrics
+    refresh: Callable[[], Awaitable[None]]
+    _told: dict[str, Checked] = field(default_factory=dict)
+    _checking: "asyncio.Future[dict[str, Checked]] | None" = None
+
+    async def health(self, _: Request) -> Response:
+        """The process lives and its event loop turns."""
+        return json_response({"status": "ok"})
+
+    async def ready(self, _: Request) -> Response:
+        """The states; 503 while a store is out of reach that is needed, or the log is full."""
+        found = await self.check()
+        failing = any(one.state != State.OK and one.is_needed for one in found.values())
+        checks = {name: checked.state for name, checked in found.items()}
+        status = "not ready" if failing else "ready"
+        return json_response({"status": status, "checks": checks}, 503 if failing else 200)
+
+    async def check(self) -> Mapping[str, Checked]:
+        """Requests that come while the stores are asked share the answer: many strangers ask them
+        no more often than one."""
+        if self._checking is None:
+            self._checking = asyncio.ensure_future(self._check())
+        return await asyncio.shield(self._checking)
+
+    async def exposition(self, _: Request) -> Response:
+        await self.refresh()
+        kind = "text/plain; version=0.0.4; charset=utf-8"
+        return Response(200, self.metrics.render(), content_type=kind)
+
+    async def _check(self) -> dict[str, Checked]:
+        try:
+            found = {name: await check() for name, check in self.checks.items()}
+        finally:
+            self._checking = None
+        for name, checked in found.items():
+            if checked != self._told.get(name, OK):
+                self._tell(name, checked)
+        return found
+
+    def _tell(self, name: str, checked: Checked) -> None:
+        """Once for each change, however often it is asked."""
+        self._told[name] = checked
+        log = structlog.get_logger()
+        if checked.state == State.OK:
+            log.info("store_ready", store=name)
+        elif checked.state == State.OPENING:
+            log.info("store_opening", store=name)
+        else:
+            log.warning("store_not_ready", store=name, state=checked.state, reason=checked.reason)

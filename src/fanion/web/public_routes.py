@@ -1,0 +1,124 @@
+"""Which public path is answered by what.
+
+source: capture.md section 1.1; sdk-wire.md section 12
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from fanion.flags.evaluation.browser_config import EMPTY_LISTS, BrowserConfig
+from fanion.flags.evaluation.endpoints import Decide
+from fanion.flags.sdk.definitions_api import DefinitionEndpoints
+from fanion.flags.sdk.ofrep_endpoints import PREFIX as OFREP
+from fanion.flags.sdk.ofrep_endpoints import Ofrep
+from fanion.ingest.capture.endpoints import CaptureEndpoints
+from fanion.web.landing_page import LandingPage
+from fanion.web.routes import Route, Routes
+from fanion.wire.endpoint import Endpoint
+
+CAPTURE_PATHS = ("/capture", "/batch", "/e", "/i/v0/e", "/track", "/i/v0/ai/batch")
+LANDING_PATH = "/"
+# Products beside this one: their clients hear that all is well, and nothing is stored.
+DISCARDED_PATHS = ("/s", "/i/v1/logs", "/i/v1/metrics")
+_FLAGS_OF_A_PROJECT = "/api/projects/"
+
+
+@dataclass(frozen=True, slots=True)
+class FlagEndpoints:
+    decide: Decide
+    definitions: DefinitionEndpoints
+    ofrep: Ofrep
+    browser: BrowserConfig
+
+
+def public_routes(capture: CaptureEndpoints, flags: FlagEndpoints, page: LandingPage) -> Routes:
+    table = {**capture_routes(capture), **flag_routes(flags), **operator_routes(page)}
+    return Routes(table, flag_patterns(flags))
+
+
+def shared_routes(capture: CaptureEndpoints, flags: FlagEndpoints, *, evaluates: bool) -> Routes:
+    """What the server and each of its fronts answer alike.
+
+    evaluates: whether flags are among it
+    """
+    if not evaluates:
+        return Routes(capture_routes(capture))
+    return Routes({**capture_routes(capture), **evaluation_routes(flags)}, [_single_flag(flags)])
+
+
+def capture_routes(capture: CaptureEndpoints) -> Mapping[str, Route]:
+    captures = Route("capture", capture.post, promptly=capture.promptly)
+    table = dict.fromkeys(CAPTURE_PATHS, captures)
+    table |= {path: Route("discard", capture.discard) for path in DISCARDED_PATHS}
+    return {
+        **table,
+        "/engage": Route("engage", capture.engage),
+        "/i/v1/analytics/events": Route("capture_v1", capture.v1),
+    }
+
+
+def routes_without_stores(capture: Endpoint, flags: FlagEndpoints, page: LandingPage) -> Routes:
+    """While the records store cannot be opened: flags, and a refusal of everything else."""
+    paths = (*CAPTURE_PATHS, *DISCARDED_PATHS, "/engage", "/i/v1/analytics/events")
+    table = {path: Route("capture", capture) for path in paths}
+    table |= {**flag_routes(flags), **operator_routes(page)}
+    return Routes(table, flag_patterns(flags))
+
+
+def flag_routes(flags: FlagEndpoints) -> Mapping[str, Route]:
+    read = ("GET",)
+    definitions = flags.definitions
+    lists = {path: Route("empty_list", flags.browser.empty_list, read) for path in EMPTY_LISTS}
+    return {
+        **evaluation_routes(flags),
+        "/flags/definitions": _secret("flag_definitions", definitions.definitions),
+        "/api/feature_flag/local_evaluation": _secret(
+            "local_evaluation", definitions.local_evaluation
+        ),
+        **lists,
+    }
+
+
+def evaluation_routes(flags: FlagEndpoints) -> Mapping[str, Route]:
+    return {
+        "/decide": Route("decide", flags.decide.decide),
+        "/flags": Route("flags", flags.decide.flags),
+        OFREP: Route("ofrep", flags.ofrep.bulk),
+    }
+
+
+def flag_patterns(flags: FlagEndpoints) -> Sequence[tuple[str, str, Route]]:
+    definitions, browser = flags.definitions, flags.browser
+
+    def of_project(name: str, end: str, endpoint: Endpoint) -> tuple[str, str, Route]:
+        return _FLAGS_OF_A_PROJECT, end, _secret(name, endpoint)
+
+    return (
+        _single_flag(flags),
+        ("/array/", "/config", Route("browser_config", browser.json, ("GET",))),
+        ("/array/", "/config.js", Route("browser_config", browser.script, ("GET",))),
+        of_project(
+            "local_evaluation", "/feature_flags/local_evaluation", definitions.local_evaluation_of
+        ),
+        of_project("flag_stream", "/feature_flags/stream", definitions.stream),
+        of_project("remote_config", "/remote_config", definitions.remote_config),
+    )
+
+
+def _secret(name: str, endpoint: Endpoint) -> Route:
+    """Read with a personal or a secret key."""
+    return Route(name, endpoint, ("GET",), credentials=False)
+
+
+def _single_flag(flags: FlagEndpoints) -> tuple[str, str, Route]:
+    return f"{OFREP}/", "", Route("ofrep", flags.ofrep.single)
+
+
+def operator_routes(page: LandingPage) -> Mapping[str, Route]:
+    probes = page.probes
+    return {
+        LANDING_PATH: Route("landing_page", page.get, ("GET",), cors=False),
+        "/_health": Route("health", probes.health, ("GET",), cors=False),
+        "/_ready": Route("ready", probes.ready, ("GET",), cors=False),
+        "/metrics": Route("metrics", probes.exposition, ("GET",), cors=False),
+    }

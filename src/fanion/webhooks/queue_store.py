@@ -1,0 +1,178 @@
+"""Deliveries that are due: who sends which, and what comes of it.
+
+A delivery is claimed by moving its time to when another server may take it over; the number of
+the attempt names the holder. Whoever dies holds it no longer than the lease lasts.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Connection, Select, delete, func, select, update
+
+from fanion.db.engine import Records
+from fanion.db.schema.webhooks import webhook_deliveries, webhooks
+from fanion.webhooks.model import Outcome, read_former, wait_after
+
+# Three times what an attempt may take.
+LEASE = timedelta(seconds=30)
+# At once, by a server, of one project.
+PROJECT_SENDING_MAX = 8
+# Webhooks with something due; of one project there are 20 at most.
+LOOKED_AT_MAX = 1_000
+# Deliveries of one webhook that are over and still listed.
+KEPT = 200
+ERROR_CHARS_MAX = 500
+
+_hook, _delivery = webhooks.c, webhook_deliveries.c
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """attempt: its number, from 1; secrets: that sign it, the present one first"""
+
+    id: int
+    project_id: int
+    webhook_id: int
+    message_id: UUID
+    body: bytes
+    attempt: int
+    url: str
+    secrets: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """What a server is sending: of which webhooks, and how many of each project."""
+
+    webhooks: Collection[int]
+    projects: Mapping[int, int]
+
+    def room(self, project_id: int) -> int:
+        return PROJECT_SENDING_MAX - self.projects.get(project_id, 0)
+
+    def full_projects(self) -> Collection[int]:
+        return [project_id for project_id in self.projects if self.room(project_id) <= 0]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkStore:
+    records: Records
+
+    async def claim(self, now: datetime, sending: Sending, limit: int) -> Sequence[Claim]:
+        """One delivery of each webhook that is not being sent to, `limit` at most in all, and no
+        more of a project than there is room for."""
+        rows: Sequence[Any] = await self.records.fetch(_first_due(now, sending))
+        chosen = _chosen(rows, sending)[:limit]
+        if not chosen:
+            return []  # without taking the place of somebody who writes
+        async with self.records.write() as connection:
+            return await connection.run_sync(_claim, chosen, now)
+
+    async def finish(self, claim: Claim, outcome: Outcome, now: datetime) -> None:
+        """Unless somebody else has taken it over, or nobody wants it any more."""
+        async with self.records.write() as connection:
+            await connection.run_sync(_finish, claim, _result(claim, outcome, now))
+
+    async def release(self, claim: Claim, now: datetime) -> None:
+        """Let somebody else try, at once."""
+        async with self.records.write() as connection:
+            await connection.execute(
+                update(webhook_deliveries).where(_holds(claim)).values(due_at=now)
+            )
+
+
+def _first_due(now: datetime, sending: Sending) -> Select[Any]:
+    """One of each webhook, so that no receiver is sent two at once by a server."""
+    return (
+        select(func.min(_delivery.id).label("first"), _delivery.project_id)
+        .where(
+            _delivery.due_at <= now,
+            _delivery.webhook_id.not_in(sending.webhooks),
+            _delivery.project_id.not_in(sending.full_projects()),
+        )
+        .group_by(_delivery.webhook_id, _delivery.project_id)
+        .order_by(func.min(_delivery.due_at))
+        .limit(LOOKED_AT_MAX)
+    )
+
+
+def _chosen(rows: Sequence[Any], sending: Sending) -> Sequence[int]:
+    """Ids of deliveries, the longest due first, as many of each project as there is room for."""
+    chosen, taken = [], Counter[int]()
+    for row in rows:
+        if taken[row.project_id] < sending.room(row.project_id):
+            taken[row.project_id] += 1
+            chosen.append(row.first)
+    return chosen
+
+
+def _claim(connection: Connection, ids: Sequence[int], now: datetime) -> Sequence[Claim]:
+    rows = connection.execute(
+        select(
+            _delivery.id,
+            _delivery.project_id,
+            _delivery.webhook_id,
+            _delivery.uuid,
+            _delivery.body,
+            _delivery.attempts + 1,
+            _hook.url,
+            _hook.secret,
+            _hook.former_secrets,
+        )
+        .join(webhooks, _hook.id == _delivery.webhook_id)
+        .where(_delivery.id.in_(ids), _delivery.due_at <= now)
+        .order_by(_delivery.id)
+        .with_for_update(of=webhook_deliveries, skip_locked=True)
+    )
+    claims = [Claim(*row[:-2], secrets=_secrets(row, now)) for row in rows]
+    if claims:
+        connection.execute(
+            update(webhook_deliveries)
+            .where(_delivery.id.in_([claim.id for claim in claims]))
+            .values(due_at=now + LEASE, attempts=_delivery.attempts + 1)
+        )
+    return claims
+
+
+def _secrets(row: Any, now: datetime) -> Sequence[str]:
+    former = [one.secret for one in read_former(row.former_secrets) if one.valid_until > now]
+    return [row.secret, *former]
+
+
+def _result(claim: Claim, outcome: Outcome, now: datetime) -> Mapping[str, Any]:
+    told: dict[str, Any] = {"response_code": outcome.response_code, "error": None}
+    over = {"body": b"", "due_at": None, "finished_at": now}
+    if outcome.error is None:
+        return {**told, **over, "status": "delivered"}
+    told["error"] = outcome.error[:ERROR_CHARS_MAX]
+    wait = wait_after(claim.attempt, outcome)
+    if wait is None:
+        return {**told, **over, "status": "failed"}
+    return {**told, "due_at": now + wait}
+
+
+def _finish(connection: Connection, claim: Claim, values: Mapping[str, Any]) -> None:
+    # Whoever removes the webhook waits, and does not meet this transaction among its deliveries.
+    connection.execute(
+        select(_hook.id).where(_hook.id == claim.webhook_id).with_for_update(read=True)
+    )
+    connection.execute(update(webhook_deliveries).where(_holds(claim)).values(**values))
+    if values["due_at"] is None:
+        _forget_oldest(connection, claim.webhook_id)
+
+
+def _forget_oldest(connection: Connection, webhook_id: int) -> None:
+    over = (_delivery.webhook_id == webhook_id) & _delivery.due_at.is_(None)
+    oldest = select(_delivery.id).where(over).order_by(_delivery.id.desc()).offset(KEPT).limit(1)
+    connection.execute(
+        delete(webhook_deliveries).where(over, _delivery.id <= oldest.scalar_subquery())
+    )
+
+
+def _holds(claim: Claim) -> ColumnElement[bool]:
+    same = (_delivery.id == claim.id) & (_delivery.attempts == claim.attempt)
+    return same & _delivery.due_at.is_not(None)

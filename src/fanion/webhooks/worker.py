@@ -1,0 +1,126 @@
+"""Delivers what webhooks are to be sent, beside everything else.
+
+Each server sends to many receivers at once, but one delivery of a webhook and a few of a project
+at a time: a slow receiver keeps only its own deliveries waiting.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from datetime import datetime
+from typing import Never
+
+import structlog
+
+from fanion.db.engine import Records, RecordsUnavailable
+from fanion.observability.metrics import Metrics
+from fanion.webhooks.event_alerts import announce_due
+from fanion.webhooks.model import Outcome
+from fanion.webhooks.queue_store import Claim, Sending, WorkStore
+from fanion.webhooks.sender import Sender
+from fanion.webhooks.signature import signed_headers
+
+LOOK_S = 1.0  # two reads through indexes
+SENDING_MAX = 64  # at once, by a server
+_INTERNAL = "The attempt failed on the server's side."
+
+
+class Deliverer:
+    def __init__(
+        self,
+        records: Records,
+        sender: Sender,
+        metrics: Metrics,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._records = records
+        self._work = WorkStore(records)
+        self._sender = sender
+        self._attempts = metrics.webhook_attempts
+        self._now = now
+        self._sending: dict[asyncio.Task[None], Claim] = {}
+        self._freed = asyncio.Event()
+        self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+    async def run(self) -> Never:
+        """Until cancelled; what is being sent then is left to the next server."""
+        try:
+            while True:
+                self._freed.clear()
+                try:
+                    await self.begin()
+                except RecordsUnavailable as error:
+                    self._log.warning("webhooks_wait", reason=str(error))
+                try:
+                    await asyncio.wait_for(self._freed.wait(), LOOK_S)
+                except TimeoutError:
+                    continue
+        finally:
+            await self._end()
+
+    async def work_once(self) -> bool:
+        """Everything that is due, to its end; whether there was something.
+
+        raises: RecordsUnavailable
+        """
+        begun = await self.begin()
+        while self._sending:
+            await asyncio.wait(list(self._sending))
+        return begun > 0
+
+    async def begin(self) -> int:
+        """Start what is due and may be sent beside what is being sent; how many that are.
+
+        raises: RecordsUnavailable
+        """
+        while await announce_due(self._records, self._now()):
+            pass
+        free = SENDING_MAX - len(self._sending)
+        claims = await self._work.claim(self._now(), self._under_way(), free) if free else ()
+        for claim in claims:
+            task = asyncio.create_task(self._deliver(claim))
+            self._sending[task] = claim
+            task.add_done_callback(self._done)
+        return len(claims)
+
+    def _under_way(self) -> Sending:
+        claims = self._sending.values()
+        return Sending(
+            [claim.webhook_id for claim in claims], Counter(claim.project_id for claim in claims)
+        )
+
+    async def _deliver(self, claim: Claim) -> None:
+        outcome = await self._sent(claim)
+        self._attempts.labels("delivered" if outcome.error is None else "failed").inc()
+        try:
+            await self._work.finish(claim, outcome, self._now())
+        except RecordsUnavailable as error:
+            # Once the lease is over it is sent again, under the same id.
+            self._log.warning("webhook_outcome_not_written", reason=str(error))
+
+    async def _sent(self, claim: Claim) -> Outcome:
+        headers = signed_headers(claim.secrets, str(claim.message_id), self._now(), claim.body)
+        try:
+            return await self._sender.send(claim.url, headers, claim.body)
+        except Exception as error:
+            self._log.error("webhook_attempt_failed", exc_info=error, webhook=claim.webhook_id)
+            return Outcome(error=_INTERNAL)
+
+    def _done(self, task: "asyncio.Task[None]") -> None:
+        self._sending.pop(task, None)
+        self._freed.set()
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._log.error("webhook_delivery_failed", exc_info=error)
+
+    async def _end(self) -> None:
+        """Break off, and let the next server send at once what was being sent."""
+        broken_off = dict(self._sending)
+        for task in broken_off:
+            task.cancel()
+        await asyncio.gather(*broken_off, return_exceptions=True)
+        try:
+            for claim in broken_off.values():
+                await self._work.release(claim, self._now())
+        except RecordsUnavailable as error:
+            self._log.warning("webhooks_not_released", reason=str(error))
+        await self._sender.close()

@@ -1,0 +1,459 @@
+"""Bytes ↔ values: what clients wrap around JSON, undone within bounds.
+
+The order in which wrappings are undone serves every known client; it is told by
+`decode_body`. What is unpacked stops at the limit, whatever a body would grow to.
+"""
+
+import binascii
+import json
+import math
+import re
+import string
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any, TypeVar
+
+import brotli  # type: ignore[import-untyped]  # ships no types
+import msgspec
+import multipart  # type: ignore[import-untyped]  # ships no types
+import zstandard
+from msgspec import Struct
+
+from fanion.errors import BodyTooLarge, InvalidPayload, NoData
+from fanion.wire.lz64 import LZ64_BYTES_MAX
+from fanion.wire.lz64 import decompress as decompress_lz64
+
+BODY_BYTES_MAX = 20_971_520  # as received, and again after decompression: capture.md 1.3
+ENCODINGS_MAX = 3  # wrappings named by one Content-Encoding
+GZIP_MEMBERS_MAX = 16  # each member costs a copy of what follows it
+ZSTD_WINDOW_BYTES_MAX = 8 * 1024 * 1024  # what RFC 8878 asks of decoders; level 19 needs it
+# Unfolded. Reading more takes more than a few milliseconds, which the event loop has not.
+READ_ON_LOOP_BYTES_MAX = 64 * 1024
+LZ64_ON_LOOP_BYTES_MAX = 4 * 1024  # a code at a time, in Python: 2 ms
+FORM_FIELDS_MAX = 100
+FORM_FIELD_BYTES_MAX = 4096  # every field but `data`
+QUERY_FIELDS_MAX = 100
+BROKEN_ESCAPES_MAX = 1000  # in one chunk; mending one costs 0.3 µs
+
+_CHUNK = 256 * 1024
+_DEEP_BYTES_MIN = 1000  # two characters a level: less cannot come near Python's 1000 frames
+MALFORMED = "Malformed request data: "
+_GZIP_MAGIC = b"\x1f\x8b"
+_BOM = b"\xef\xbb\xbf"
+_NOT_BASE64 = bytes(set(range(256)) - set((string.ascii_letters + string.digits + "+/").encode()))
+_JSON_TYPES = frozenset({"", "text/plain", "application/json"})
+_ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}")
+_NOT_AN_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
+
+T = TypeVar("T")
+
+_decode = msgspec.json.Decoder().decode
+
+_USUAL_QUERY_CHARS = 100
+_NO_FIELDS: Mapping[str, str] = {}
+
+
+class DecodedForm(Struct, frozen=True):
+    """A body without its wrappings.
+
+    json:   the JSON text, not parsed, never empty; valid UTF-8 unless a client sent plain
+            JSON that is not
+    fields: what a form carried beside `data`
+    """
+
+    json: bytes
+    fields: Mapping[str, str] = {}
+
+
+def decode_body(
+    body: bytes,
+    content_type: str = "",
+    content_encoding: str = "",
+    query: Mapping[str, str] | None = None,
+    bytes_max: int = BODY_BYTES_MAX,
+    lz64_bytes_max: int = LZ64_BYTES_MAX,
+) -> DecodedForm:
+    """Undo, in this order: Content-Encoding, gzip by its first bytes, form, lz64 or gzip
+    named by `compression`, base64.
+
+    raises: InvalidPayload, NoData when nothing is left, BodyTooLarge
+    source: capture.md 1.3, sdk-wire.md 3.2
+    """
+    if len(body) > bytes_max:
+        raise BodyTooLarge(bytes_max)
+    asked = query.get("compression", "") if query else ""
+    if body[:1] in (b"{", b"[") and not content_encoding and not asked:
+        return DecodedForm(body)
+    data, named = _undo_content_encoding(body, content_encoding, bytes_max)
+    if data.startswith(_GZIP_MAGIC):
+        data = _gunzip(data, bytes_max)
+    gunzipped = data is not body
+    fields: dict[str, str] = {}
+    if _is_form(data, content_type):
+        data, fields = _read_form(data, content_type)
+    compression = (asked or fields.get("compression", "") or named).lower()
+    if compression == "lz64":
+        data = _unlz64(data, bytes_max, lz64_bytes_max)
+    data = _undo_compression(data, compression, gunzipped, bytes_max)
+    data = _trim(data)
+    if not data:
+        raise NoData
+    return DecodedForm(data, fields)
+
+
+def decode_small(
+    body: bytes,
+    content_type: str,
+    content_encoding: str,
+    query: Mapping[str, str] | None,
+    bytes_max: int,
+) -> DecodedForm | None:
+    """As `decode_body`, on the event loop: how much it unfolds to decides, which only unfolding
+    tells. None, after at most READ_ON_LOOP_BYTES_MAX, for more than that."""
+    if len(body) > READ_ON_LOOP_BYTES_MAX:
+        return None
+    if body[:1] in (b"{", b"[") and not (content_encoding or query) and len(body) <= bytes_max:
+        return DecodedForm(body)  # the ordinary one, at once
+    small = min(bytes_max, READ_ON_LOOP_BYTES_MAX)
+    try:
+        return decode_body(
+            body, content_type, content_encoding, query, small, LZ64_ON_LOOP_BYTES_MAX
+        )
+    except BodyTooLarge:
+        return None
+
+
+def loads(raw: bytes) -> Any:
+    """Parse JSON as clients write it: NaN and infinities become null, lone surrogates U+FFFD.
+
+    raises: InvalidPayload
+    """
+    try:
+        return _decode(raw)
+    except RecursionError:
+        raise _malformed("nested too deeply.") from None
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return _loads_tolerant(raw)
+
+
+def with_stack_to_spare(function: Callable[[bytes], T], raw: bytes, frames: int = 40) -> T:
+    """Decode from further down the stack, so that what is read now can be read, and written,
+    later by callers whose own stack is deeper: nesting is limited by the stack alone."""
+    if frames == 0 or len(raw) < _DEEP_BYTES_MIN:
+        return function(raw)
+    return with_stack_to_spare(function, raw, frames - 1)
+
+
+def parse_query(query: str) -> Mapping[str, str]:
+    """The fields of a query string; of a repeated one the last. raises: InvalidPayload"""
+    if not query:
+        return _NO_FIELDS
+    return _parse_usual(query) if len(query) <= _USUAL_QUERY_CHARS else _parse_query(query)
+
+
+def _parse_query(query: str) -> Mapping[str, str]:
+    return _read_urlencoded(query.encode("utf-8", "replace"), QUERY_FIELDS_MAX)
+
+
+# Clients send a handful of queries (`v=2`, `ip=0&ver=1.2`) with millions of requests.
+_parse_usual = lru_cache(256)(_parse_query)
+
+
+def _loads_tolerant(raw: bytes) -> Any:
+    try:
+        value = json.loads(
+            _text(raw), parse_constant=_null, parse_float=_finite, parse_int=_integer
+        )
+        # Writing the value out again joins surrogates that were escaped one by one.
+        return _decode(_join_surrogates(json.dumps(value, ensure_ascii=False)))
+    except RecursionError:
+        raise _malformed("nested too deeply.") from None
+    except ValueError as error:
+        raise _malformed(str(error)) from None
+
+
+def _null(name: str) -> None:
+    return None
+
+
+def _finite(text: str) -> float | None:
+    number = float(text)
+    return number if math.isfinite(number) else None
+
+
+def _integer(text: str) -> int | float | None:
+    # Python refuses to read integers of more than 4300 digits.
+    return int(text) if len(text) < 4000 else _finite(text)
+
+
+def is_utf8(raw: bytes) -> bool:
+    try:
+        return raw.isascii() or raw.decode() is not None
+    except UnicodeDecodeError:
+        return False
+
+
+def _text(raw: bytes) -> str:
+    """UTF-8 in which surrogates may stand one by one. raises: UnicodeDecodeError"""
+    return raw.decode("utf-8", "surrogatepass")
+
+
+def _join_surrogates(text: str) -> bytes:
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
+
+
+def _trim(data: bytes) -> bytes:
+    return data.removeprefix(_BOM).strip(b" \t\r\n")
+
+
+# ── Compression ──────────────────────────────────────────────────────────────────────────
+
+
+def _undo_content_encoding(body: bytes, header: str, bytes_max: int) -> tuple[bytes, str]:
+    """The body, and the name of an encoding that only this protocol knows (lz64, base64)."""
+    named = ""
+    encodings = [name.strip() for name in header.lower().split(",")] if header else []
+    if len(encodings) > ENCODINGS_MAX:
+        raise _malformed("too many content encodings.") from None
+    for encoding in reversed(encodings):
+        if undo := _ENCODINGS.get(encoding):
+            body = undo(body, bytes_max)
+        else:
+            named = encoding
+    return body, named
+
+
+def _undo_compression(data: bytes, compression: str, gunzipped: bool, bytes_max: int) -> bytes:
+    """gunzipped: a gzip that `compression` names has been undone already"""
+    data = _undo_base64(_trim(data))
+    if data.startswith(_GZIP_MAGIC):
+        return _gunzip(data, bytes_max)
+    if compression in ("gzip", "gzip-js") and not gunzipped:
+        raise _malformed("Failed to decompress data. Not a gzipped file.") from None
+    return data
+
+
+def _unlz64(data: bytes, bytes_max: int, text_bytes_max: int) -> bytes:
+    if len(data) > text_bytes_max:
+        raise BodyTooLarge(text_bytes_max)
+    text = decompress_lz64(data, bytes_max).encode()
+    if len(text) > bytes_max:
+        raise BodyTooLarge(bytes_max)
+    return text
+
+
+def _undo_base64(data: bytes) -> bytes:
+    """The data itself when it is JSON or no base64 at all."""
+    if not data or data[:1] in (b"{", b"[", b'"') or _is_json(data):
+        return data
+    text = data.replace(b" ", b"+").rstrip(b"=")
+    try:
+        decoded = b"".join(_base64_parts(text))
+    except binascii.Error:
+        return data
+    if not decoded:
+        return data  # bytes of which none is of that alphabet
+    # What is large is read in pieces, which join surrogates too, and tell what is no UTF-8.
+    if decoded.startswith(_GZIP_MAGIC) or len(decoded) > _CHUNK:
+        return decoded
+    try:
+        return decoded if is_utf8(decoded) else _join_surrogates(_text(decoded))
+    except UnicodeDecodeError:
+        return data
+
+
+def _base64_parts(text: bytes) -> Iterator[bytes]:
+    """A chunk at a time: a call of the decoder lets no other thread run."""
+    rest = b""
+    for start in range(0, len(text), _CHUNK):
+        # Everything else is passed over, as the decoder does; `=` ends the text.
+        chunk, end, _ = text[start : start + _CHUNK].partition(b"=")
+        rest += chunk.translate(None, _NOT_BASE64)
+        whole = len(rest) - len(rest) % 4
+        yield binascii.a2b_base64(rest[:whole])
+        rest = rest[whole:]
+        if end:
+            break
+    if rest:
+        yield binascii.a2b_base64(rest + b"=" * (-len(rest) % 4))
+
+
+def _is_json(data: bytes) -> bool:
+    """A number or constant; objects, arrays and texts are known by their first character."""
+    if len(data) > READ_ON_LOOP_BYTES_MAX:
+        return False
+    try:
+        msgspec.json.decode(data, type=msgspec.Raw)
+    except (msgspec.MsgspecError, RecursionError):
+        return False
+    return True
+
+
+def _gunzip(data: bytes, bytes_max: int) -> bytes:
+    parts: list[bytes] = []
+    room = bytes_max
+    for _ in range(GZIP_MEMBERS_MAX):
+        part, data = _inflate_stream(data, zlib.MAX_WBITS | 16, room)
+        parts.append(part)
+        room -= len(part)
+        if not data.startswith(_GZIP_MAGIC):
+            return part if len(parts) == 1 else b"".join(parts)
+    raise _malformed("Failed to decompress data. Too many gzip members.") from None
+
+
+def _inflate(data: bytes, bytes_max: int) -> bytes:
+    """HTTP's `deflate` is wrapped by zlib; some clients leave the wrapping out."""
+    wrapped = len(data) > 1 and data[0] & 15 == 8 and int.from_bytes(data[:2]) % 31 == 0
+    return _inflate_stream(data, zlib.MAX_WBITS if wrapped else -zlib.MAX_WBITS, bytes_max)[0]
+
+
+def _inflate_stream(data: bytes, wbits: int, bytes_max: int) -> tuple[bytes, bytes]:
+    """What one stream holds, and what follows it."""
+    stream = zlib.decompressobj(wbits)
+    try:
+        out = stream.decompress(data, bytes_max + 1)
+    except zlib.error as error:
+        raise _malformed(f"Failed to decompress data. {error}") from None
+    if len(out) > bytes_max:
+        raise BodyTooLarge(bytes_max)
+    if not stream.eof:
+        raise _malformed("Failed to decompress data. It was cut off.") from None
+    return out, stream.unused_data
+
+
+def _unzstd(data: bytes, bytes_max: int) -> bytes:
+    decompressor = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW_BYTES_MAX)
+    parts: list[bytes] = []
+    size = 0
+    try:
+        with decompressor.stream_reader(data, read_across_frames=True) as reader:
+            while chunk := reader.read(_CHUNK):
+                size += len(chunk)
+                if size > bytes_max:
+                    raise BodyTooLarge(bytes_max)
+                parts.append(chunk)
+    except zstandard.ZstdError as error:
+        raise _malformed(f"Failed to decompress data. {error}") from None
+    return b"".join(parts)
+
+
+def _unbrotli(data: bytes, bytes_max: int) -> bytes:
+    decompressor = brotli.Decompressor()
+    parts: list[bytes] = []
+    size = 0
+    try:
+        while not decompressor.is_finished():
+            chunk: bytes = decompressor.process(data, output_buffer_limit=_CHUNK)
+            data = b""
+            size += len(chunk)
+            if size > bytes_max:
+                raise BodyTooLarge(bytes_max)
+            if not chunk and decompressor.can_accept_more_data():
+                break
+            parts.append(chunk)
+    except brotli.error as error:
+        raise _malformed(f"Failed to decompress data. {error}") from None
+    return b"".join(parts)
+
+
+_ENCODINGS: Mapping[str, Callable[[bytes, int], bytes]] = {
+    "gzip": _gunzip,
+    "x-gzip": _gunzip,
+    "gzip-js": _gunzip,
+    "deflate": _inflate,
+    "zstd": _unzstd,
+    "br": _unbrotli,
+}
+
+
+def _malformed(detail: str) -> InvalidPayload:
+    return InvalidPayload(MALFORMED + detail)
+
+
+# ── Forms ────────────────────────────────────────────────────────────────────────────────
+
+
+def _is_form(data: bytes, content_type: str) -> bool:
+    """`curl -d '{…}'` says form and sends JSON; beacons say text and send a form."""
+    if data.startswith(b"data="):
+        return True
+    media_type = content_type.partition(";")[0].strip().lower()
+    return media_type not in _JSON_TYPES and data.lstrip()[:1] not in (b"{", b"[")
+
+
+def _read_form(data: bytes, content_type: str) -> tuple[bytes, dict[str, str]]:
+    """The field `data`, and the others. raises: NoData, InvalidPayload"""
+    if content_type.strip().lower().startswith("multipart/"):
+        fields = read_multipart(data, content_type)
+    else:
+        pairs = split_urlencoded(data, FORM_FIELDS_MAX)
+        fields = {_text_of(name): value for name, value in pairs}
+    wanted = fields.pop("data", b"")
+    if not wanted:
+        raise NoData
+    return wanted, {name: _field_text(value) for name, value in fields.items()}
+
+
+def _field_text(value: bytes) -> str:
+    return value[:FORM_FIELD_BYTES_MAX].decode("utf-8", "replace")
+
+
+def read_multipart(data: bytes, content_type: str) -> dict[str, bytes]:
+    """Each field's last value, files among them. raises: InvalidPayload"""
+    fields: dict[str, list[bytes]] = {}
+    current: list[bytes] = []
+    try:
+        boundary = multipart.parse_options_header(content_type)[1].get("boundary", "")
+        with multipart.PushMultipartParser(boundary, max_segment_count=FORM_FIELDS_MAX) as parser:
+            for event in (*parser.parse(data), *parser.parse(b"")):
+                if isinstance(event, multipart.MultipartSegment):
+                    current = fields.setdefault(event.name, [])
+                    current.clear()
+                elif event:
+                    current.append(bytes(event))
+    except multipart.MultipartError as error:
+        raise _malformed(str(error)) from None
+    return {name: b"".join(parts) for name, parts in fields.items()}
+
+
+def _read_urlencoded(data: bytes, fields_max: int) -> dict[str, str]:
+    pairs = split_urlencoded(data, fields_max)
+    return {_text_of(name): _text_of(value) for name, value in pairs}
+
+
+def _text_of(unquoted: bytes) -> str:
+    return unquoted.decode("utf-8", "replace")
+
+
+def split_urlencoded(data: bytes, fields_max: int) -> list[tuple[bytes, bytes]]:
+    """Names and values, without escapes. raises: InvalidPayload"""
+    pairs = data.split(b"&", fields_max)
+    if len(pairs) > fields_max:
+        raise _malformed("too many form fields.") from None
+    return [
+        (_unquote(name), _unquote(value))
+        for name, _, value in (pair.partition(b"=") for pair in pairs if pair)
+    ]
+
+
+def _unquote(quoted: bytes) -> bytes:
+    """Undo percent escapes and `+`. The standard library's way splits at every escape, which
+    makes 600 MB of a 20 MB body; quoted-printable is the same code with another sign."""
+    quoted = quoted.replace(b"+", b" ")
+    if b"%" not in quoted:
+        return quoted
+    parts: list[bytes] = []
+    start = 0
+    while start < len(quoted):
+        end = start + _CHUNK
+        if _ESCAPE.match(quoted, end - 1):  # an escape must not be cut in two
+            end += 2
+        elif _ESCAPE.match(quoted, end - 2):
+            end += 1
+        escaped, broken = _NOT_AN_ESCAPE.subn(b"%25", quoted[start:end], BROKEN_ESCAPES_MAX)
+        if broken == BROKEN_ESCAPES_MAX:
+            raise _malformed("too many broken percent escapes.") from None
+        parts.append(binascii.a2b_qp(escaped.replace(b"=", b"%3D").replace(b"%", b"=")))
+        start = end
+    return b"".join(parts)

@@ -1,0 +1,112 @@
+"""Appends that share commits: how many, and who is told when."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import pytest
+
+from fanion.accept_log.group_commit import GROUP_MAX, GroupCommit
+from fanion.accept_log.port import Envelope
+from tests.support.accept_logs import envelope
+
+
+@dataclass
+class Store:
+    """Gives ids, each group after one turn of the loop."""
+
+    sizes: list[int] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
+    last: int = 0
+
+    async def commit(self, envelopes: Sequence[Envelope]) -> Sequence[int]:
+        self.sizes.append(len(envelopes))
+        self.told.append("commit")
+        await asyncio.sleep(0)
+        self.last += len(envelopes)
+        return range(self.last - len(envelopes) + 1, self.last + 1)
+
+
+@dataclass
+class Receipt:
+    """Calls `then` with what it is told."""
+
+    then: Callable[[int | Exception], None]
+    is_left: bool = False
+
+    def done(self) -> bool:
+        return self.is_left
+
+    def set_result(self, result: int, /) -> None:
+        self.then(result)
+
+    def set_exception(self, exception: Exception, /) -> None:
+        self.then(exception)
+
+
+@pytest.mark.parametrize("clients", [1, 2, 7, 32, 4 * GROUP_MAX])
+async def test_half_of_what_is_under_way_is_one_group(clients: int) -> None:
+    """Clients that send the next as soon as the last is durable: one half always has something
+    to do while the other is written."""
+    store = Store()
+    log = GroupCommit(store.commit)
+    left = 10 * clients
+    ended = asyncio.Event()
+
+    def again(_: int | Exception) -> None:
+        nonlocal left
+        left -= 1
+        if left >= clients:
+            log.append_for(Receipt(again), envelope())
+        elif left == 0:
+            ended.set()
+
+    for _ in range(clients):
+        log.append_for(Receipt(again), envelope())
+    await ended.wait()
+
+    half = min((clients + 1) // 2, GROUP_MAX)
+    assert max(store.sizes) == half
+    assert store.sizes[:6] == [half] * 6 or clients % 2
+    assert sum(store.sizes) == 10 * clients
+    await log.close()
+
+
+async def test_the_next_group_goes_to_the_store_before_the_last_is_told() -> None:
+    store = Store()
+    log = GroupCommit(store.commit)
+
+    for _ in range(4):
+        log.append_for(Receipt(lambda _: store.told.append("told")), envelope())
+    await log.append(envelope())
+
+    assert store.told[:3] == ["commit", "commit", "told"]
+    await log.close()
+
+
+async def test_what_nobody_waits_for_is_left_out() -> None:
+    store = Store()
+    log = GroupCommit(store.commit)
+    told: list[int | Exception] = []
+    log.append_for(Receipt(told.append, is_left=True), envelope())
+    log.append_for(Receipt(told.append), envelope())
+
+    last = await log.append(envelope())
+
+    assert (last, store.last, told) == (2, 2, [1])
+    await log.close()
+
+
+async def test_all_of_a_group_are_told_why_it_was_not_written() -> None:
+    async def fail(_: Sequence[Envelope]) -> Sequence[int]:
+        raise OSError("no disk")
+
+    log = GroupCommit(fail)
+    told: list[int | Exception] = []
+    for _ in range(2):
+        log.append_for(Receipt(told.append), envelope())
+    with pytest.raises(OSError, match="no disk"):
+        await log.append(envelope())
+
+    assert [str(error) for error in told] == ["no disk", "no disk"]
+    await log.close()

@@ -1,0 +1,160 @@
+"""Who changed what, as people read it."""
+
+from typing import Any
+
+import pytest
+
+from fanion.activity.diff import Change
+from fanion.activity.store import Author, Entry, record
+from fanion.db.schema.tables import projects
+from fanion.projects.model import Project
+from tests.support.application import Home, Json
+from tests.support.management import NOW
+
+
+async def author_of(home: Home, project_id: int | None = None) -> Author:
+    async with home.site.records.read() as connection:
+        row = (await connection.execute(projects.select())).first()
+    assert row is not None
+    project = Project(
+        id=project_id or home.project_id,
+        uuid=row.uuid,
+        organization_id=home.organization_id,
+        name="",
+        api_token="",
+        timezone="UTC",
+        created_at=NOW,
+    )
+    return Author(project=project, user_id=home.user_id, now=home.site.clock.now())
+
+
+async def note(home: Home, project_id: int | None = None, **fields: Any) -> None:
+    author = await author_of(home, project_id)
+    given: Json = {"scope": "Cohort", "item_id": "1", "activity": "created", "name": "big spenders"}
+    entry = Entry(author=author, **(given | fields))
+    async with home.site.records.write() as connection:
+        await connection.run_sync(record, entry)
+
+
+async def activity(home: Home, **query: Any) -> Json:
+    found: Json = await home.get("/activity_log/", **query)
+    return found
+
+
+async def test_an_entry_tells_who_did_what_and_when(home: Home) -> None:
+    change = Change(type="Cohort", action="changed", field="name", before="a", after="b")
+
+    await note(home, activity="updated", name="b", changes=[change])
+    found = await activity(home)
+
+    assert found == {
+        "results": [
+            {
+                "user": {
+                    "first_name": home.owner["first_name"],
+                    "email": home.owner["email"],
+                },
+                "activity": "updated",
+                "scope": "Cohort",
+                "item_id": "1",
+                "detail": {
+                    "name": "b",
+                    "changes": [
+                        {
+                            "type": "Cohort",
+                            "action": "changed",
+                            "field": "name",
+                            "before": "a",
+                            "after": "b",
+                        }
+                    ],
+                    "short_id": None,
+                    "trigger": None,
+                    "type": None,
+                },
+                "created_at": home.site.clock.now().isoformat().replace("+00:00", "Z"),
+            }
+        ],
+        "next": None,
+        "previous": None,
+        "total_count": 1,
+    }
+
+
+async def test_a_creation_has_no_changes(home: Home) -> None:
+    await note(home)
+
+    [entry] = (await activity(home))["results"]
+
+    assert (entry["activity"], entry["detail"]["changes"]) == ("created", None)
+
+
+@pytest.mark.parametrize("changes", [[], None])
+async def test_an_update_that_changed_nothing_is_not_told(home: Home, changes: Any) -> None:
+    await note(home, activity="updated", changes=changes)
+
+    assert (await activity(home))["total_count"] == 0
+
+
+async def test_the_newest_is_first_and_pages_are_linked(home: Home) -> None:
+    for number in range(25):
+        await note(home, item_id=str(number))
+
+    pages = [await activity(home, scope="Cohort")]
+    while pages[-1]["next"] is not None:
+        pages.append((await home.api.get(pages[-1]["next"])).json())
+
+    shown = [[int(entry["item_id"]) for entry in page["results"]] for page in pages]
+    base = f"http://fanion.test/api/projects/{home.project_id}/activity_log/?scope=Cohort"
+    assert shown == [[*range(24, 14, -1)], [*range(14, 4, -1)], [*range(4, -1, -1)]]
+    assert [page["next"] for page in pages] == [
+        f"{base}&page=2&limit=10",
+        f"{base}&page=3&limit=10",
+        None,
+    ]
+    assert [page["previous"] for page in pages] == [
+        None,
+        f"{base}&page=1&limit=10",
+        f"{base}&page=2&limit=10",
+    ]
+    assert {page["total_count"] for page in pages} == {25}
+
+
+PAGES: dict[str, tuple[Json, list[str]]] = {
+    "a limit": ({"limit": 2}, ["4", "3"]),
+    "a page": ({"limit": 2, "page": 3}, ["0"]),
+    "past the end": ({"page": 9}, []),
+    "no number": ({"page": "x", "limit": "-1"}, ["4", "3", "2", "1", "0"]),
+    "by scope": ({"scope": "Person"}, ["1"]),
+    "by thing": ({"scope": "Cohort", "item_id": "2"}, ["2"]),
+    "a thing of another scope": ({"scope": "Person", "item_id": "2"}, []),
+}
+
+
+@pytest.mark.parametrize("name", PAGES)
+async def test_queries_choose(home: Home, name: str) -> None:
+    query, expected = PAGES[name]
+    for number in range(5):
+        await note(home, item_id=str(number), scope="Person" if number == 1 else "Cohort")
+
+    found = await activity(home, **query)
+
+    assert [entry["item_id"] for entry in found["results"]] == expected
+
+
+async def test_other_projects_are_not_told_of(home: Home) -> None:
+    await note(home, project_id=home.project_id + (1 << 40))
+
+    assert (await activity(home))["total_count"] == 0
+
+
+async def test_an_entry_is_undone_with_its_change(home: Home) -> None:
+    author = await author_of(home)
+    entry = Entry(author=author, scope="Cohort", item_id="1", activity="created", name="x")
+
+    with pytest.raises(ZeroDivisionError):
+        async with home.site.records.write() as connection:
+            await connection.run_sync(record, entry)
+            raise ZeroDivisionError
+
+    assert (await activity(home))["total_count"] == 0

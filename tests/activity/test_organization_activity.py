@@ -1,0 +1,126 @@
+"""What the activity tells of roles, of what an organization allows, of projects and of keys.
+
+These belong to no single project: each project of the organization tells of them.
+"""
+
+from typing import Any
+
+from tests.support.application import Home, Json
+from tests.support.team import Team
+
+ROLES = "/api/organizations/@current/roles/"
+ACCESS = "/api/organizations/@current/resource_access/"
+
+
+async def sent(home: Home, method: str, path: str, **body: Any) -> Json:
+    """By the owner, to any path of the API."""
+    async with home.site.client(home.key) as client:
+        answer = await client.request(method, path, json=body or None)
+        assert answer.status_code < 300, answer.text
+        found: Json = answer.json() if answer.content else {}
+        return found
+
+
+async def told(home: Home, scope: str) -> list[tuple[str, str, list[tuple[str, Any, Any]]]]:
+    """The oldest first: what was done, with what, and the changes."""
+    entries = (await home.get("/activity_log/", scope=scope, limit=100))["results"]
+    owner = {"first_name": "Olga", "email": home.owner["email"]}
+    assert all(one["user"] == owner for one in entries)
+    return [
+        (
+            one["activity"],
+            one["detail"]["name"],
+            [(c["field"], c["before"], c["after"]) for c in one["detail"]["changes"] or []],
+        )
+        for one in reversed(entries)
+    ]
+
+
+async def test_changes_of_roles_are_told(home: Home) -> None:
+    role = await sent(home, "POST", ROLES, name="Builders")
+    place = f"{ROLES}{role['id']}/"
+    await sent(home, "PATCH", place, name="Builders", feature_flags_access_level=37)
+    await sent(home, "PATCH", place, name="Makers", feature_flags_access_level=21)
+    uuid, email = home.owner["uuid"], home.owner["email"]
+    member = await sent(home, "POST", f"{place}role_memberships/", user_uuid=uuid)
+    await sent(home, "DELETE", f"{place}role_memberships/{member['id']}/")
+    await sent(home, "DELETE", place)
+
+    assert await told(home, "Role") == [
+        ("created", "Builders", []),
+        (
+            "updated",
+            "Makers",
+            [("name", "Builders", "Makers"), ("feature_flags_access_level", 37, 21)],
+        ),
+        ("updated", "Makers", [("members", [], [email])]),
+        ("updated", "Makers", [("members", [email], [])]),
+        ("deleted", "Makers", []),
+    ]
+
+
+async def test_a_role_that_goes_leaves_its_flags_with_a_word(home: Home) -> None:
+    role = await sent(home, "POST", ROLES, name="Builders")
+    flags = [await home.create_flag(key=key) for key in "ab"]
+    for flag in flags:
+        place = f"/feature_flags/{flag['id']}/role_access/"
+        await home.api.post(place, json={"role_id": role["id"]})
+
+    await sent(home, "DELETE", f"{ROLES}{role['id']}/")
+
+    had = {"id": role["id"], "name": "Builders"}
+    for flag in flags:
+        newest = (await home.get(f"/feature_flags/{flag['id']}/activity/"))["results"][0]
+        [change] = newest["detail"]["changes"]
+        assert (newest["activity"], newest["detail"]["name"]) == ("updated", flag["key"])
+        assert change == {
+            "type": "FeatureFlag",
+            "action": "deleted",
+            "field": "role_access",
+            "before": had,
+            "after": None,
+        }
+
+
+async def test_changes_of_what_everybody_may_do_are_told(home: Home) -> None:
+    made = await sent(home, "POST", ACCESS, resource="feature flags", access_level=21)
+    for level in (21, 37):
+        await sent(home, "PATCH", f"{ACCESS}{made['id']}/", access_level=level)
+    await sent(home, "DELETE", f"{ACCESS}{made['id']}/")
+
+    assert await told(home, "ResourceAccess") == [
+        ("created", "feature flags", []),
+        ("updated", "feature flags", [("access_level", 21, 37)]),
+        ("deleted", "feature flags", []),
+    ]
+
+
+async def test_a_new_project_tells_who_made_it(team: Team) -> None:
+    made = await team.owner.post("/api/projects/", name="Second")
+    await team.role("Builders")
+
+    theirs = await team.owner.get(f"/api/projects/{made['id']}/activity_log/")
+
+    entries = [(one["scope"], one["activity"], one["item_id"]) for one in theirs["results"]]
+    assert entries[1:] == [("Project", "created", str(made["id"]))]
+    assert entries[0][:2] == ("Role", "created")
+    assert {one["user"]["first_name"] for one in theirs["results"]} == {team.owner.name}
+
+
+async def test_keys_are_told_but_not_what_they_are(home: Home) -> None:
+    key = await sent(home, "POST", "/api/personal_api_keys/", label="Mine")
+    await sent(home, "DELETE", f"/api/personal_api_keys/{key['id']}/")
+    place = f"/api/projects/{home.project_id}/secret_key/"
+    first = (await sent(home, "POST", place))["secret_api_key"]
+    second = (await sent(home, "POST", place))["secret_api_key"]
+    await sent(home, "DELETE", place)
+
+    assert await told(home, "PersonalAPIKey") == [("created", "Mine", []), ("deleted", "Mine", [])]
+    entries = await told(home, "Project")
+    assert [change[0] for _, _, [change] in entries] == ["secret_key"] * 3
+    shown = [(before, after) for _, _, [(_, before, after)] in entries]
+    assert (shown[0][0], shown[0][1], shown[2][1]) == (None, shown[1][0], None)
+    text = (await home.api.get("/activity_log/", params={"limit": 100})).text
+    assert key["value"] not in text
+    assert first not in text
+    assert second not in text

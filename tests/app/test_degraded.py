@@ -1,0 +1,148 @@
+"""What answers flags while the records store is away is there early, and knows places."""
+
+import io
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import UUID
+
+import httpx
+
+from fanion.app.degraded import standby_application
+from fanion.app.services_flags import kept_flags
+from fanion.config import read_settings
+from fanion.flags.engine.definition import Definitions, FlagRow
+from fanion.observability.logging import LineWriter
+from fanion.observability.metrics import Metrics
+from fanion.projects.model import Project
+from tests.support.exchange import MemoryTransport
+from tests.support.maxmind import write_maxmind
+from tests.support.server import free_port
+
+NOW = datetime(2024, 3, 1, tzinfo=UTC)
+PROJECT = Project(7, UUID(int=1), UUID(int=2), "Home", "phc_home", "UTC", NOW)
+BRITISH = {"key": "$geoip_country_code", "type": "person", "value": "GB"}
+
+# Each takes 0.1 to 0.5 s to load, and none is needed for capture and flags.
+LATER = {
+    "alembic",
+    "chdb",
+    "clickhouse_connect",
+    "fanion.cli.app",
+    "fanion.app.main",
+    "httpx",
+    "litestar",
+    "numpy",
+}
+# While these are loaded, the records store has time to answer.
+MEANWHILE = {
+    "fanion.app.services_flags",
+    "fanion.app.services",
+    "fanion.app.startup",
+    "fanion.app.degraded",
+}
+WRITERS = [
+    "fanion",
+    "fanion.accept_log",
+    "fanion.accept_log.codec",
+    "fanion.accept_log.port",
+    "fanion.accept_log.sqlite_file",
+    "fanion.accept_log.writer_main",
+]
+LOADED = """
+import sys
+import fanion.__main__
+sys.argv = ["fanion", "serve", "--help"]
+try:
+    fanion.__main__.main()
+except SystemExit:
+    print(*sys.modules, sep="\\n", file=sys.stderr)
+"""
+THE_STAGES_TOO = """
+import sys
+import fanion.cli.serve, fanion.app.startup
+print(*sys.modules, sep="\\n", file=sys.stderr)
+"""
+
+
+def loaded_by(program: str) -> set[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+    return set(done.stderr.split())
+
+
+def test_the_records_store_is_asked_before_the_rest_is_loaded() -> None:
+    loaded = loaded_by(LOADED)
+
+    assert "fanion.db.answering" in loaded
+    assert sorted(loaded & (LATER | MEANWHILE)) == []
+
+
+def test_serving_begins_without_what_capture_and_flags_do_not_need() -> None:
+    loaded = loaded_by(THE_STAGES_TOO)
+
+    assert loaded >= MEANWHILE
+    assert sorted(loaded & LATER) == []
+
+
+def test_a_front_loads_no_more_than_capture_and_flags_need() -> None:
+    loaded = loaded_by(
+        "import sys\nimport fanion.app.web_worker\nprint(*sys.modules, file=sys.stderr)"
+    )
+
+    assert sorted(loaded & (LATER | {"alembic", "typer"})) == []
+
+
+def test_the_writer_of_the_accept_log_loads_next_to_nothing() -> None:
+    loaded = loaded_by(
+        "import sys\nimport fanion.accept_log.writer_main\nprint(*sys.modules, file=sys.stderr)"
+    )
+
+    assert sorted(name for name in loaded if name.startswith("fanion")) == WRITERS
+    assert sorted(loaded & {"asyncio", "sqlalchemy", "structlog"}) == []
+
+
+async def test_kept_flags_are_decided_by_place(tmp_path: Path) -> None:
+    database = write_maxmind(
+        tmp_path / "places.mmdb", {"81.2.69.0/24": {"country": {"iso_code": "GB"}}}
+    )
+    nowhere = f"postgresql://fanion@127.0.0.1:{free_port()}/gone"
+    wanted = {
+        "data": tmp_path,
+        "database_url": nowhere,
+        "geoip_db": str(database),
+        "trusted_proxies": "127.0.0.1",
+    }
+    settings, writer = read_settings({}, wanted), LineWriter(io.BytesIO())
+    kept = kept_flags(settings)
+    flag = FlagRow(1, "british", {"groups": [{"properties": [BRITISH]}]})
+    kept.put(PROJECT.id, Definitions([flag], version=1))
+    await kept.write(project)
+
+    async with standby_application(settings, kept, Metrics(), writer, lambda: NOW) as application:
+        transport = MemoryTransport(application)
+        async with httpx.AsyncClient(transport=transport, base_url="http://home") as client:
+            answers = [await decided(client, each) for each in ("81.2.69.142", "81.2.70.1")]
+            page = await client.get("/", headers={"accept": "text/html"})
+    writer.close()
+
+    assert page.status_code == 200
+    assert "Not ready:</strong> records store cannot be reached." in page.text
+    # Of an unknown place only the store could know more, and it does not answer.
+    assert answers == [
+        {"featureFlags": {"british": True}, "errorsWhileComputingFlags": False},
+        {"featureFlags": {}, "errorsWhileComputingFlags": True},
+    ]
+
+
+async def decided(client: httpx.AsyncClient, address: str) -> dict[str, object]:
+    body = {"api_key": PROJECT.api_token, "distinct_id": "u"}
+    headers = {"x-forwarded-for": address}
+    found = (await client.post("/decide?v=3", json=body, headers=headers)).json()
+    return {name: found[name] for name in ("featureFlags", "errorsWhileComputingFlags")}
+
+
+async def project(project_id: int) -> Project | None:
+    return PROJECT if project_id == PROJECT.id else None

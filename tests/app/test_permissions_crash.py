@@ -1,0 +1,170 @@
+"""What a real server makes is its user's alone, whatever the umask."""
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fanion.config import Settings
+from fanion.runtime.data_dir import close_to_others, open_to_others
+from tests.support import plain_http
+from tests.support.awaited import until
+from tests.support.server import Keys, RealServer
+
+OTHERS = 0o077
+USUAL = 0o022
+# Beside the server itself: a front, and who writes the accept log.
+CHILDREN = ("fanion.app.web_worker", "fanion.accept_log.writer_main")
+
+
+class LooseServer(RealServer):
+    """Started with a umask that lets others read."""
+
+    def launch(self) -> None:
+        before = os.umask(USUAL)
+        try:
+            super().launch()
+        finally:
+            os.umask(before)
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[LooseServer]:
+    server = LooseServer(tmp_path / "data", {"FANION_PROCESSES": "2"})
+    yield server
+    server.close()
+
+
+def open_ones(folder: Path) -> list[str]:
+    """Of a folder and all in it, the server's log aside, which the test itself opens."""
+    return [
+        str(path.relative_to(folder))
+        for path in (folder, *folder.rglob("*"))
+        if path.name != "server.log"
+        and not path.is_symlink()
+        and stat.S_IMODE(path.stat().st_mode) & OTHERS
+    ]
+
+
+def children(parent: int) -> dict[str, str]:
+    """Command line and umask of each process that a process started."""
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            status = dict(
+                line.split(":\t", 1)
+                for line in (folder / "status").read_text().splitlines()
+                if ":\t" in line
+            )
+            if status["PPid"] == str(parent):
+                found[(folder / "cmdline").read_text()] = status["Umask"].strip()
+        except (OSError, ValueError):
+            continue
+    return found
+
+
+def loosen(folder: Path) -> None:
+    """As versions before this one left it."""
+    for path in (folder, *folder.rglob("*")):
+        if not path.is_symlink():
+            path.chmod(0o755 if path.is_dir() else 0o644)
+
+
+def use(server: LooseServer, keys: Keys) -> None:
+    """So that all files are there, write-ahead logs too."""
+    key = {"api_key": keys.project_api_key}
+    body = key | {"event": "seen", "distinct_id": "ann"}
+    assert plain_http.post(f"{server.url}/capture/", json=body).status_code == 200
+    decided = plain_http.post(f"{server.url}/flags/?v=2", json=key | {"distinct_id": "ann"})
+    assert decided.status_code == 200
+    headers = {"authorization": f"Bearer {keys.personal_api_key}"}
+    place = f"{server.url}/api/projects/{keys.project_id}"
+    flag = plain_http.post(f"{place}/feature_flags/", json={"key": "a"}, headers=headers)
+    assert flag.status_code == 201
+    until(lambda: plain_http.get(f"{place}/events/", headers=headers).json()["results"], "no event")
+    until((server.data / "kept-flags.db").exists, "flags are not kept")
+
+
+def test_nothing_that_a_server_makes_is_open_to_others(server: LooseServer) -> None:
+    keys = server.setup()
+    loosen(server.data)
+    before = open_ones(server.data)
+
+    server.start()
+    use(server, keys)
+    assert server.process is not None
+    pid = server.process.pid
+    until(
+        lambda: all(any(name in line for line in children(pid)) for name in CHILDREN),
+        "a process of the server is missing",
+    )
+    found, umasks = open_ones(server.data), set(children(pid).values())
+
+    assert "records.db" in before
+    assert found == []
+    assert {"records.db-wal", "accept-log.db", "accept-log.lock", "kept-flags.db"} <= {
+        path.name for path in server.data.iterdir()
+    }
+    assert umasks == {"0077"}
+
+
+def test_a_fresh_folder_is_closed_from_its_first_moment(server: LooseServer) -> None:
+    server.start()
+
+    assert open_ones(server.data) == []
+    assert stat.S_IMODE(server.data.stat().st_mode) == 0o700
+
+
+def test_an_event_store_of_an_earlier_version_is_closed_whole(tmp_path: Path) -> None:
+    settings = Settings(data=tmp_path / "data")
+    part = tmp_path / "data" / "events" / "store" / "a"
+    part.mkdir(parents=True)
+    (part / "data.bin").write_bytes(b"")
+    (tmp_path / "data" / "records.db-wal").write_bytes(b"")
+    loosen(settings.data)
+
+    before = open_to_others(settings)
+    left = close_to_others(settings)
+
+    assert {path.name for path in before} == {"data", "events", "records.db-wal"}
+    assert (left, open_ones(settings.data)) == ([], [])
+
+
+def test_stores_outside_of_the_folder_are_closed_but_not_where_they_lie(tmp_path: Path) -> None:
+    place = tmp_path / "elsewhere"
+    (place / "events").mkdir(parents=True)
+    (place / "records.db").write_bytes(b"")
+    (place / "of somebody else").write_bytes(b"")
+    loosen(place)
+    settings = Settings(
+        data=tmp_path / "data",
+        database_url=f"sqlite:///{place}/records.db",
+        events_url=f"chdb://{place}/events",
+    )
+
+    left = close_to_others(settings)
+
+    assert left == []
+    assert open_ones(place) == [".", "of somebody else"]
+
+
+def test_a_folder_that_is_shared_is_left_as_it_is_and_told(tmp_path: Path) -> None:
+    tmp_path.chmod(0o1777)
+
+    left = close_to_others(Settings(data=tmp_path))
+
+    assert left == [tmp_path]
+    assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o1777
+
+
+def test_an_operators_own_files_beside_them_stay_as_they_are(tmp_path: Path) -> None:
+    note = tmp_path / "notes.txt"
+    note.write_text("")
+    note.chmod(0o644)
+
+    close_to_others(Settings(data=tmp_path))
+
+    assert stat.S_IMODE(note.stat().st_mode) == 0o644
+    assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o700

@@ -1,0 +1,208 @@
+"""While a store fails, clients are told to come again; what was acknowledged is never lost."""
+
+import asyncio
+import os
+import resource
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from fanion.events.storage.store import EventStore
+from tests.support import plain_http
+from tests.support.application import Home, Json, error, open_home, open_site
+from tests.support.postgres import Postgres
+from tests.support.preloaded import PreloadedServer
+from tests.support.server import Keys, RealServer
+
+UNAVAILABLE = error(
+    "server_error", "unavailable", "The service is temporarily unavailable. Please retry."
+)
+NOT_STORED = error("server_error", "unavailable", "Events cannot be stored now. Please retry.")
+LOG_FULL = error("server_error", "log_full", "Too many events wait for ingestion. Please retry.")
+NO_PROJECT = error("server_error", "fetch_team_fail", "Unable to fetch team from database.")
+
+
+@pytest.fixture
+async def home(
+    records_url: str, events: EventStore, tmp_path: Path, project_id: int
+) -> AsyncIterator[Home]:
+    """An application of the test's own; its log takes 200 kB."""
+    async with (
+        open_site(records_url, events, tmp_path, accept_log_bytes_max=200_000) as site,
+        open_home(site, project_id) as home,
+    ):
+        yield home
+
+
+async def send(home: Home, name: str, **properties: Any) -> httpx.Response:
+    body = {"api_key": home.token, "event": name, "distinct_id": "u", "properties": properties}
+    return await home.public.post("/capture/", json=body)
+
+
+def refused(answer: httpx.Response, body: Json) -> None:
+    assert (answer.status_code, answer.json()) == (503, body)
+    assert answer.headers["retry-after"] == "5"
+
+
+async def names(home: Home) -> list[str]:
+    return sorted(event["event"] for event in await home.events())
+
+
+async def test_while_the_event_store_is_down_capture_goes_on(home: Home) -> None:
+    await home.create_flag(key="on")
+    home.site.events.is_down = True
+
+    captured = [(await send(home, name)).status_code for name in ("a", "b", "c")]
+    listed = await home.api.get("/events/")
+    decided = await home.decide("u")
+    home.site.events.is_down = False
+    await home.site.ingested()
+
+    assert captured == [200, 200, 200]
+    refused(listed, UNAVAILABLE)
+    assert decided["featureFlags"] == {"on": True}
+    assert await names(home) == ["a", "b", "c"]
+
+
+async def test_a_full_log_refuses_and_takes_again_once_it_is_drained(home: Home) -> None:
+    home.site.events.is_down = True
+    acknowledged = []
+    for number in range(100):
+        # Not compressible, or it would not fill.
+        answer = await send(home, f"{number:03}", noise=os.urandom(5_000).hex())
+        if answer.status_code != 200:
+            break
+        acknowledged.append(f"{number:03}")
+    ready = await home.public.get("/_ready")
+    home.site.events.is_down = False
+    await home.site.ingested()
+    again = await send(home, "again")
+    await home.site.ingested()
+
+    refused(answer, LOG_FULL)
+    assert 0 < len(acknowledged) < 100
+    assert ready.status_code == 503
+    assert again.status_code == 200
+    assert await names(home) == [*acknowledged, "again"]
+
+
+class Outage:
+    """A PostgreSQL database that lets nobody in, and throws out who is there."""
+
+    def __init__(self, postgres: Postgres, url: str) -> None:
+        self._postgres = postgres
+        self._name = urlsplit(url).path.strip("/")
+
+    async def __aenter__(self) -> None:
+        await self._allow("false")
+        of_database = f"SELECT pid FROM pg_stat_activity WHERE datname = '{self._name}'"
+        await self._postgres.run(f"SELECT pg_terminate_backend(pid) FROM ({of_database}) AS x")
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._allow("true")
+
+    async def _allow(self, word: str) -> None:
+        await self._postgres.run(f"ALTER DATABASE {self._name} WITH ALLOW_CONNECTIONS {word}")
+
+
+@pytest.mark.parametrize("records_url", ["postgresql"], indirect=True)
+async def test_while_postgresql_is_down_clients_are_told_to_come_again(
+    home: Home, postgres: Postgres, records_url: str
+) -> None:
+    leaf = {"key": "plan", "value": "pro", "type": "person"}
+    await home.create_flag(key="on")
+    await home.create_flag(key="pro", filters={"groups": [{"properties": [leaf]}]})
+    assert (await send(home, "before")).status_code == 200
+    assert (await home.decide("u"))["featureFlags"] == {"on": True, "pro": False}
+
+    async with Outage(postgres, records_url):
+        captured = await send(home, "during")
+        unknown = await home.public.post(
+            "/capture/", json={"api_key": "phc_other", "event": "a", "distinct_id": "u"}
+        )
+        listed = await home.api.get("/feature_flags/")
+        decided = await home.decide("u")
+        told = await home.decide("u", person_properties={"plan": "pro"})
+        ready = await home.public.get("/_ready")
+    after = await send(home, "after")
+    await home.site.ingested()
+
+    refused(captured, NOT_STORED)
+    refused(unknown, NO_PROJECT)
+    refused(listed, UNAVAILABLE)
+    assert (decided["featureFlags"], decided["errorComputingFlags"]) == ({"on": True}, True)
+    assert told["featureFlags"] == {"on": True, "pro": True}
+    assert told["errorsWhileComputingFlags"] is False
+    assert ready.status_code == 503
+    assert ready.json()["checks"]["records"] != "ok"
+    assert after.status_code == 200
+    assert await names(home) == ["after", "before"]
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[RealServer]:
+    server = PreloadedServer(tmp_path / "data")
+    yield server
+    server.close()
+
+
+async def test_on_a_full_disk_capture_refuses_and_nothing_acknowledged_is_lost(
+    server: RealServer,
+) -> None:
+    keys = server.setup()
+    server.start()
+    assert server.process is not None
+    pid = server.process.pid
+    async with plain_http.AsyncClient(base_url=server.url, timeout=30) as client:
+        first = await capture(client, keys, range(20))
+        await stored_names(client, keys, len(first))
+
+        # No file may reach further than this, which to a store looks like a full disk.
+        before = limit_files(pid, (65_536, resource.RLIM_INFINITY))
+        full = await capture(client, keys, range(20, 40))
+        last = await client.post("/capture/", json=item(keys, 99))
+        limit_files(pid, before)
+
+        again = await capture(client, keys, range(40, 60))
+        stored = await stored_names(client, keys, len(first) + len(again))
+
+    assert (len(first), full, len(again)) == (20, [], 20)
+    refused(last, NOT_STORED)
+    assert stored == first + again
+
+
+def limit_files(server: int, limits: tuple[int, int]) -> tuple[int, int]:
+    """Of the server, and of the process that writes its accept log. Returns those of before."""
+    children = Path(f"/proc/{server}/task/{server}/children").read_text().split()
+    for child in children:
+        resource.prlimit(int(child), resource.RLIMIT_FSIZE, limits)
+    return resource.prlimit(server, resource.RLIMIT_FSIZE, limits)
+
+
+def item(keys: Keys, number: int) -> Json:
+    """100 kB that cannot be made smaller."""
+    properties = {"noise": os.urandom(50_000).hex()}
+    key = {"api_key": keys.project_api_key, "distinct_id": "u"}
+    return {**key, "event": f"{number:03}", "properties": properties}
+
+
+async def capture(client: httpx.AsyncClient, keys: Keys, numbers: range) -> list[str]:
+    """The names of those that were acknowledged."""
+    answers = [await client.post("/capture/", json=item(keys, number)) for number in numbers]
+    assert {answer.status_code for answer in answers} <= {200, 503}
+    return [f"{n:03}" for n, answer in zip(numbers, answers, strict=True) if answer.is_success]
+
+
+async def stored_names(client: httpx.AsyncClient, keys: Keys, count: int) -> list[str]:
+    """All that is stored, once there are `count`."""
+    headers = {"authorization": f"Bearer {keys.personal_api_key}"}
+    async with asyncio.timeout(30):
+        while True:
+            answer = await client.get("/api/projects/@current/events/", headers=headers)
+            if answer.is_success and len(answer.json()["results"]) >= count:
+                return sorted(event["event"] for event in answer.json()["results"])
+            await asyncio.sleep(0.05)

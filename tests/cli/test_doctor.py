@@ -1,0 +1,257 @@
+"""`fanion doctor`: what it says of a server that runs on the folder, and how it reads."""
+
+import asyncio
+import fcntl
+import os
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from fanion.cli.app import app
+from fanion.cli.doctor import Finding, examine
+from fanion.config import Settings, read_settings
+from fanion.db.migrate import migrate
+from fanion.runtime.data_dir import Holder, data_folder, holder_of
+from tests.support.server import free_port
+
+NOW = datetime(2026, 5, 6, 7, 8, 9, tzinfo=UTC)
+READY = b'{"status":"ready","checks":{"records":"ok","events":"ok"}}'
+OPENING = b'{"status":"not ready","checks":{"records":"ok","events":"opening"}}'
+
+
+async def findings(settings: Settings) -> dict[str, Finding]:
+    return {one.what: one for one in await examine(settings, NOW)}
+
+
+@asynccontextmanager
+async def answering(body: bytes) -> AsyncIterator[str]:
+    """The address of something that answers each request with a body."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        head = f"HTTP/1.1 200 OK\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
+        writer.write(head.encode() + body)
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        yield f"http://127.0.0.1:{port}"
+
+
+async def test_a_folder_without_a_server_is_told_so(tmp_path: Path) -> None:
+    found = await findings(Settings(data=tmp_path))
+
+    assert found["server"] == Finding("server", True, "none runs on this folder")
+
+
+async def test_a_server_that_is_ready_is_named(tmp_path: Path) -> None:
+    async with answering(READY) as address:
+        settings = Settings(data=tmp_path, port=int(address.rpartition(":")[2]))
+        with data_folder(settings, address):
+            found = await findings(settings)
+
+    runs = f"runs on this folder: process {os.getpid()}, {address}; ready: records ok, events ok"
+    assert found["server"] == Finding("server", True, runs)
+    assert found["event store"] == Finding(
+        "event store", True, "ok, as the server says that uses it"
+    )
+
+
+async def test_a_server_at_another_address_than_the_settings_say_is_told(tmp_path: Path) -> None:
+    async with answering(READY) as address:
+        settings = Settings(data=tmp_path)
+        with data_folder(settings, address):
+            found = await findings(settings)
+
+    assert found["server"].ok
+    assert found["server"].advice == (
+        "It was started with another address than these settings have."
+    )
+
+
+async def test_a_server_that_is_not_ready_is_told(tmp_path: Path) -> None:
+    async with answering(OPENING) as address:
+        settings = Settings(data=tmp_path)
+        with data_folder(settings, address):
+            found = await findings(settings)
+
+    assert not found["server"].ok
+    assert found["server"].found.endswith("; not ready: records ok, events opening")
+    assert found["event store"] == Finding(
+        "event store", False, "opening, as the server says that uses it"
+    )
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>", b'{"status": 1}', b"[]"])
+async def test_something_else_at_its_address_is_no_answer(tmp_path: Path, body: bytes) -> None:
+    async with answering(body) as address:
+        settings = Settings(data=tmp_path)
+        with data_folder(settings, address):
+            found = await findings(settings)
+
+    assert not found["server"].ok
+    assert "does not answer: " in found["server"].found
+    assert found["event store"].found == "not looked at: another process uses it"
+
+
+async def test_a_server_that_hangs_is_told(tmp_path: Path) -> None:
+    settings = Settings(data=tmp_path)
+    with data_folder(settings, f"http://127.0.0.1:{free_port()}"):
+        found = await findings(settings)
+
+    assert not found["server"].ok
+    assert f"process {os.getpid()}" in found["server"].found
+    assert found["server"].advice == (
+        "Look at its log. One that hangs has to be stopped and started again."
+    )
+
+
+async def test_a_copy_of_events_is_no_server(tmp_path: Path) -> None:
+    settings = Settings(data=tmp_path)
+    with data_folder(settings):
+        found = await findings(settings)
+
+    told = f"none runs on this folder; process {os.getpid()} holds it, to copy events into it"
+    assert found["server"] == Finding("server", True, told)
+    assert found["event store"].found == "not looked at: another process uses it"
+
+
+@pytest.mark.parametrize(
+    ("written", "holder"),
+    [
+        ("http://127.0.0.1:8000", Holder("http://127.0.0.1:8000")),
+        ("http://127.0.0.1:8000\n12\n", Holder("http://127.0.0.1:8000", 12)),
+        ("\n12\n", Holder("", 12)),
+        ("", Holder("")),
+        ("a\nb", Holder("a")),
+        ("x" * 1_000_000, Holder("x" * 300)),
+    ],
+)
+def test_who_holds_a_folder_is_read_from_its_lock(
+    tmp_path: Path, written: str, holder: Holder
+) -> None:
+    with (tmp_path / "serving.lock").open("w") as lock:
+        lock.write(written)
+        lock.flush()
+        settings = Settings(data=tmp_path)
+
+        free = holder_of(settings)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        held = holder_of(settings)
+
+    assert free is None
+    assert held == holder
+
+
+async def test_a_lock_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    (tmp_path / "serving.lock").mkdir()
+
+    found = await findings(Settings(data=tmp_path))
+
+    assert not found["server"].ok
+    assert found["server"].advice == "Run it as the user that the server runs as."
+
+
+def test_a_folder_that_was_never_set_up_stays_empty(tmp_path: Path) -> None:
+    found = asyncio.run(findings(Settings(data=tmp_path)))
+
+    assert list(tmp_path.iterdir()) == []
+    assert found["records store"] == Finding(
+        "records store",
+        False,
+        f"{tmp_path.resolve() / 'records.db'} does not exist",
+        "`fanion serve` or `fanion setup` makes it. If there should be one: --data.",
+    )
+    assert found["flags"].found == "not looked at: there is no records store"
+    assert found["event store"].found == "not made yet; the first `fanion serve` makes it"
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({}, "all have their defaults"),
+        ({"port": 9}, "FANION_PORT=9"),
+        (
+            {"database_url": "postgresql://u:s3cret@127.0.0.1:9/d", "log_level": "error"},
+            "FANION_DATABASE_URL=postgresql://… FANION_LOG_LEVEL=error",
+        ),
+    ],
+)
+async def test_settings_are_those_that_were_chosen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: dict[str, Any], told: str
+) -> None:
+    (tmp_path / "data").mkdir()
+    monkeypatch.chdir(tmp_path)
+
+    found = await findings(read_settings({}, given))
+
+    assert found["settings"] == Finding("settings", True, told)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (
+            {},
+            "listens on 127.0.0.1 port 8000; links begin with the address that is asked "
+            "(FANION_PUBLIC_URL is not set)",
+        ),
+        (
+            {"public_url": "https://a.example/b/", "management_listen": "127.0.0.1:8001"},
+            "listens on 127.0.0.1 port 8000, for management on 127.0.0.1:8001; public URL "
+            "https://a.example/b",
+        ),
+    ],
+)
+async def test_addresses_are_told(tmp_path: Path, given: dict[str, Any], told: str) -> None:
+    found = await findings(read_settings({}, {"data": tmp_path, **given}))
+
+    assert found["addresses"] == Finding("addresses", True, told)
+
+
+def doctor(data: Path, **environment: str) -> tuple[int, str]:
+    unset: dict[str, str | None] = dict.fromkeys(k for k in os.environ if k.startswith("FANION_"))
+    done = CliRunner().invoke(app, ["doctor", "--data", str(data)], env=unset | environment)
+    return done.exit_code, done.stdout
+
+
+@pytest.fixture
+def sound(tmp_path: Path) -> Path:
+    """A folder with a records store, which nobody else may read."""
+    asyncio.run(migrate(Settings(data=tmp_path).records_url))
+    for file in tmp_path.iterdir():
+        file.chmod(0o600)
+    return tmp_path
+
+
+def test_a_terminal_shows_a_table(sound: Path) -> None:
+    code, out = doctor(sound, COLUMNS="80", FORCE_COLOR="1", TERM="xterm", NO_COLOR="1")
+
+    lines = re.sub(r"\x1b\[[\d;]*m", "", out).splitlines()
+    assert code == 0
+    assert max(map(len, lines)) <= 80
+    [head] = [line for line in lines if "Check" in line]
+    assert head.split() == ["Check", "Found", "What", "to", "do"]
+    place = head.index("Found")
+    [server] = [line for line in lines if " server " in line]
+    assert server.split()[:2] == ["ok", "server"]
+    assert server.index("none runs") == place
+
+
+def test_a_pipe_gets_a_line_for_each_check_and_one_for_what_to_do(tmp_path: Path) -> None:
+    code, out = doctor(tmp_path, COLUMNS="80", FORCE_COLOR="")
+
+    lines = out.splitlines()
+    assert code == 1
+    assert "ok  server         none runs on this folder" in lines
+    missing = f"!!  records store  {tmp_path.resolve() / 'records.db'} does not exist"
+    advice = "`fanion serve` or `fanion setup` makes it. If there should be one: --data."
+    assert lines[lines.index(missing) + 1] == f"{'':18} -> {advice}"
+    assert not any(line != line.rstrip() for line in lines)

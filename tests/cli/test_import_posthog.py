@@ -1,0 +1,163 @@
+"""`fanion import-posthog` as an operator runs it, where no server of ours runs."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import json
+
+from fanion.accept_log.port import Entry
+from fanion.accept_log.postgres import open_postgres_log
+from fanion.accept_log.sqlite import open_sqlite_log
+from fanion.config import Settings
+from fanion.runtime.data_dir import data_folder
+from tests.cli.test_transfer import Fanion, fanion, refused
+from tests.support.scripted_source import Answer, Asked, Script, scripted
+from tests.transfer.test_copy_events import FIRST, Listed, event
+
+__all__ = ["fanion"]
+
+BYTES = 2**30
+ADDRESS = ("--host", "http://127.0.0.1:9")
+SOURCE = ("--personal-key", "phx_key", "--project", "1", "--into", "1")
+EVENTS = [event(n, FIRST + timedelta(hours=n)) for n in range(3)]
+
+
+def a_source(events: list[Any], *flags: Any) -> Script:
+    """With these flags and events, and nothing else that it would tell."""
+    listed = Listed(events)
+
+    def script(asked: Asked) -> Answer:
+        match asked.path.removeprefix("/api/projects/1/"):
+            case "":
+                return Answer(200, {"id": 1})
+            case "feature_flags/":
+                return Answer(200, {"results": flags, "next": None})
+            case "cohorts/":
+                return Answer(200, {"results": [], "next": None})
+            case "event_definitions/":
+                return Answer(200, {"results": [{"name": "e"}], "next": None})
+            case "events/":
+                return Answer(200, listed.page(asked.query))
+        return Answer(403, {"detail": "No."})
+
+    return script
+
+
+def in_log(records_url: str, folder: Path) -> Sequence[Entry]:
+    async def read() -> Sequence[Entry]:
+        if records_url.startswith("sqlite"):
+            log: Any = await open_sqlite_log(folder / "accept-log.db", bytes_max=BYTES)
+        else:
+            log = await open_postgres_log(records_url, bytes_max=BYTES)
+        try:
+            found: Sequence[Entry] = await log.read(0, 1_000, BYTES, historical=True)
+            return found
+        finally:
+            await log.close()
+
+    return asyncio.run(read())
+
+
+def test_events_wait_in_the_log_for_the_next_server(
+    fanion: Fanion, records_url: str, tmp_path: Path
+) -> None:
+    flag = {"id": 1, "key": "beta", "created_at": "2024-01-01T00:00:00Z"}
+
+    with scripted(a_source(EVENTS, flag)) as source:
+        done = fanion("import-posthog", "--host", source.url, *SOURCE, "--events")
+        again = fanion("import-posthog", "--host", source.url, *SOURCE, "--events", "--json")
+
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert "created  flag beta\n" in done.stdout
+    assert done.stdout.endswith("3 events were handed in to be ingested in the background.\n")
+    assert "skipped  role all of them: the source answers" in done.stdout
+    told = json.decode(again.stdout)
+    assert told["events"]["events"] == 0
+    assert told["counts"]["flag"]["unchanged"] == 1
+    [entry] = in_log(records_url, tmp_path)
+    assert entry.envelope.client_ip == ""
+    assert [item["uuid"] for item in json.decode(entry.envelope.body)] == [
+        one["id"] for one in EVENTS
+    ]
+
+
+def test_a_trial_copies_no_events(fanion: Fanion, records_url: str, tmp_path: Path) -> None:
+    with scripted(a_source(EVENTS)) as source:
+        done = fanion("import-posthog", "--host", source.url, *SOURCE, "--events", "--dry-run")
+
+    assert (done.exit_code, in_log(records_url, tmp_path)) == (0, [])
+    assert done.stdout.endswith("This was a trial: nothing was changed.\n")
+
+
+def test_only_the_wanted_time_is_copied(fanion: Fanion, records_url: str, tmp_path: Path) -> None:
+    between = ("--since", "2024-01-01T01:00:00", "--until", "2024-01-01T03:00:00+01:00")
+
+    with scripted(a_source(EVENTS)) as source:
+        fanion("import-posthog", "--host", source.url, *SOURCE, "--events", *between)
+
+    [entry] = in_log(records_url, tmp_path)
+    assert [item["uuid"] for item in json.decode(entry.envelope.body)] == [EVENTS[1]["id"]]
+
+
+def test_a_copy_that_ends_early_tells_what_was_done(fanion: Fanion) -> None:
+    flag = {"id": 1, "key": "beta", "created_at": "2024-01-01T00:00:00Z"}
+
+    def script(asked: Asked) -> Answer | None:
+        if asked.path.endswith("/events/"):
+            return Answer(401, {"detail": "The key has ended."})
+        return a_source([], flag)(asked)
+
+    with scripted(script) as source:
+        done = fanion("import-posthog", "--host", source.url, *SOURCE, "--events")
+
+    assert done.exit_code == 2
+    assert "created  flag beta\n" in done.stdout
+    assert done.stderr == (
+        "fanion: the source answers /api/projects/1/events/ with 401: The key has ended. "
+        "Run it again: it goes on from there\n"
+    )
+
+
+REFUSALS: list[tuple[list[str], str]] = [
+    (["--host", "posthog"], "'posthog' is no address such as https://eu.posthog.com"),
+    ([*ADDRESS, "--since", "2024-01-01"], "--since and --until are about events: add --events."),
+    (
+        [*ADDRESS, "--events", "--since", "soon"],
+        "--since: 'soon' is no time such as 2024-01-31 or 2024-01-31T12:00:00Z.",
+    ),
+    (
+        [*ADDRESS, "--events", "--since", "2024-01-02", "--until", "2024-01-01"],
+        "--since must be before --until, and before now.",
+    ),
+    (
+        [*ADDRESS, "--events", "--since", "2999-01-01"],
+        "--since must be before --until, and before now.",
+    ),
+    ([*ADDRESS, "--into", "9"], "There is no project 9; `fanion projects list` shows them."),
+    ([*ADDRESS, "--project", "../2"], "'../2' is no project id"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "said"), REFUSALS)
+def test_what_makes_no_sense_is_refused(fanion: Fanion, arguments: list[str], said: str) -> None:
+    refused(fanion("import-posthog", *SOURCE, *arguments), said)
+
+
+def test_a_file_belongs_to_one_copy_and_a_shared_log_to_all(
+    fanion: Fanion, records_url: str, tmp_path: Path
+) -> None:
+    with scripted(a_source(EVENTS)) as source, data_folder(Settings(data=tmp_path)):
+        done = fanion("import-posthog", "--host", source.url, *SOURCE, "--events")
+
+    if records_url.startswith("sqlite"):
+        assert (done.exit_code, done.stderr) == (
+            2,
+            f"fanion: another Fanion copies events into {tmp_path}; stop it first, or choose "
+            "another folder with --data\n",
+        )
+    else:
+        assert (done.exit_code, len(in_log(records_url, tmp_path))) == (0, 1)

@@ -1,0 +1,124 @@
+"""`fanion keys` and `fanion projects`, as an operator runs them: the activity tells of it."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from msgspec import json
+
+from fanion.db.schema.activity import activity_log
+from fanion.db.schema.tables import former_project_tokens
+from tests.cli.test_transfer import Fanion, rows
+from tests.cli.test_transfer import fanion as fanion  # the fixture
+
+_entry = activity_log.c
+
+
+def printed(fanion: Fanion, *arguments: str) -> Any:
+    return json.decode(fanion(*arguments, "--json").stdout)
+
+
+@pytest.fixture
+def project_id(fanion: Fanion) -> int:
+    """Of the first project, of an organization whose owner is the first user."""
+    [made] = printed(fanion, "projects", "list")
+    return int(made["project_id"])
+
+
+def told(records_url: str, scope: str) -> list[tuple[Any, ...]]:
+    """The oldest first: what was done, to which thing of which project, its name, and by whom."""
+    columns = (_entry.activity, _entry.item_id, _entry.project_id, _entry.detail, _entry.user_id)
+    return [
+        (activity, item_id, project_id, detail["name"], user_id)
+        for of, activity, item_id, project_id, detail, user_id in rows(
+            records_url, _entry.scope, *columns
+        )
+        if of == scope
+    ]
+
+
+def test_keys_of_the_command_line_are_told_in_each_project(
+    fanion: Fanion, project_id: int, records_url: str
+) -> None:
+    second = printed(fanion, "projects", "create", "Second")["project_id"]
+
+    made = printed(fanion, "keys", "create", "--label", "CI")
+    fanion("keys", "revoke", made["id"])
+
+    assert sorted(told(records_url, "PersonalAPIKey")) == [
+        (activity, made["id"], project, "CI", None)
+        for activity in ("created", "deleted")
+        for project in (project_id, second)
+    ]
+
+
+def test_a_key_of_the_command_line_may_expire(fanion: Fanion, project_id: int) -> None:
+    made = printed(fanion, "keys", "create", "--expires", "2031-05-04 08:00")
+    for_ever = printed(fanion, "keys", "create")
+
+    listed = {one["id"]: one["expires_at"] for one in printed(fanion, "keys", "list")}
+    assert made["expires_at"] == "2031-05-04T08:00:00+00:00"
+    assert listed[made["id"]] == made["expires_at"]
+    assert listed[for_ever["id"]] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--expires", "soon"), "--expires: 'soon' is not a number of days or hours"),
+        (("--expires", "2001-01-01"), "--expires: Ensure this time is in the future."),
+        (("--expires", "999999d"), "--expires: Ensure this time is within 3650 days."),
+        (("--scope", "cohort:eat"), "--scope: cohort:eat is none; use *, <object>:read"),
+    ],
+)
+def test_a_wrong_key_is_not_made(
+    fanion: Fanion, project_id: int, arguments: tuple[str, str], said: str
+) -> None:
+    before = printed(fanion, "keys", "list")
+
+    done = fanion("keys", "create", *arguments)
+
+    assert done.exit_code == 2
+    assert said in done.stderr
+    assert printed(fanion, "keys", "list") == before
+
+
+def test_a_key_that_is_not_there_is_not_told(
+    fanion: Fanion, project_id: int, records_url: str
+) -> None:
+    done = fanion("keys", "revoke", "00000000-0000-4000-8000-000000000000")
+
+    assert done.exit_code == 2
+    assert told(records_url, "PersonalAPIKey") == []
+
+
+def test_a_project_gets_another_key_of_the_command_line(
+    fanion: Fanion, project_id: int, records_url: str
+) -> None:
+    [before] = printed(fanion, "projects", "list")
+
+    made = printed(fanion, "projects", "reset-key", str(project_id), "--former-valid-s", "60")
+
+    former = rows(records_url, former_project_tokens.c.token, former_project_tokens.c.valid_until)
+    until = datetime.fromisoformat(made["former_key_valid_until"])
+    assert [token for token, _ in former] == [before["project_api_key"]]
+    assert abs(former[0][1] - until) < timedelta(seconds=1)
+    [after] = printed(fanion, "projects", "list")
+    assert after["project_api_key"] == made["project_api_key"] != before["project_api_key"]
+    assert [entry[0] for entry in told(records_url, "Project")] == ["updated"]
+
+    printed(fanion, "projects", "reset-key", str(project_id), "--former-valid-s", "0")
+    assert rows(records_url, former_project_tokens.c.token) == []
+    assert fanion("projects", "reset-key", "999").exit_code == 2
+
+
+def test_projects_and_secret_keys_of_the_command_line_are_told(
+    fanion: Fanion, project_id: int, records_url: str
+) -> None:
+    made = printed(fanion, "projects", "create", "Shop")["project_id"]
+    printed(fanion, "projects", "secret-key", str(made))
+
+    assert told(records_url, "Project") == [
+        ("created", str(made), made, "Shop", None),
+        ("updated", str(made), made, "Shop", None),
+    ]

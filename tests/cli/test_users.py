@@ -1,0 +1,199 @@
+"""`fanion users` and `fanion roles`, as an operator runs them."""
+
+import asyncio
+
+import pytest
+
+from fanion.db.engine import open_records
+from fanion.projects.auth.keys import hash_key
+from fanion.projects.auth.personal_keys_store import KeyStore
+from fanion.projects.model import Principal
+from tests.cli.test_keys import printed, told
+from tests.cli.test_transfer import Fanion, refused
+from tests.cli.test_transfer import fanion as fanion  # the fixture
+
+OWNER = "admin@fanion.local"
+ADA = "ada@example.com"
+
+
+def listed(fanion: Fanion) -> dict[str, tuple[str, bool, int]]:
+    """By address: level, whether active, and the number of keys."""
+    found = printed(fanion, "users", "list")
+    return {one["email"]: (one["level"], one["active"], one["keys"]) for one in found}
+
+
+def done(fanion: Fanion, *arguments: str) -> str:
+    result = fanion(*arguments)
+    assert (result.exit_code, result.stderr) == (0, "")
+    return result.stdout
+
+
+def principal_of(records_url: str, key: str) -> Principal | None:
+    async def read() -> Principal | None:
+        records = await open_records(records_url)
+        try:
+            return (await KeyStore(records).principals([hash_key(key)])).get(hash_key(key))
+        finally:
+            await records.close()
+
+    return asyncio.run(read())
+
+
+def test_a_second_person_needs_no_sql(fanion: Fanion, records_url: str) -> None:
+    made = printed(fanion, "users", "add", "Ada@Example.com", "--level", "admin")
+
+    principal = principal_of(records_url, made["personal_api_key"])
+    assert principal is not None
+    assert list(principal.levels.values()) == [8]
+    assert (principal.user.id, str(principal.key_id)) == (made["id"], made["key_id"])
+    assert (principal.user.email, principal.user.first_name) == (ADA, "Ada")
+    assert listed(fanion) == {OWNER: ("owner", True, 1), ADA: ("admin", True, 1)}
+    keys = {one["email"]: one["label"] for one in printed(fanion, "keys", "list")}
+    assert keys[ADA] == "Command line"
+
+
+def test_levels_are_set_and_users_disabled_and_removed(fanion: Fanion, records_url: str) -> None:
+    key = printed(fanion, "users", "add", ADA, "--name", "Ada")["personal_api_key"]
+
+    assert done(fanion, "users", "set-level", ADA, "owner") == f"{ADA} has the level owner.\n"
+    assert done(fanion, "users", "disable", OWNER) == f"{OWNER} is disabled.\n"
+    assert listed(fanion) == {OWNER: ("owner", False, 1), ADA: ("owner", True, 1)}
+    refused(
+        fanion("users", "disable", ADA),
+        f"{ADA} is the last active owner. Make another member an owner first.",
+    )
+    assert done(fanion, "users", "enable", OWNER) == f"{OWNER} is active.\n"
+    assert done(fanion, "users", "remove", ADA.upper()) == "Removed.\n"
+    assert listed(fanion) == {OWNER: ("owner", True, 1)}
+    assert principal_of(records_url, key) is None
+    refused(
+        fanion("keys", "create", "--email", ADA),
+        f"There is no active user {ADA}; `fanion users list` shows them.",
+    )
+    assert [entry[0] for entry in told(records_url, "OrganizationMembership")] == [
+        "created",
+        "updated",
+        "updated",
+        "updated",
+        "deleted",
+    ]
+
+
+def test_a_key_of_a_new_user_may_expire_and_has_a_label(fanion: Fanion) -> None:
+    made = printed(fanion, "users", "add", ADA, "--label", "CI", "--expires", "2031-05-04 08:00")
+
+    [key] = [one for one in printed(fanion, "keys", "list") if one["email"] == ADA]
+    assert (key["id"], key["label"], key["expires_at"]) == (
+        made["key_id"],
+        "CI",
+        "2031-05-04T08:00:00+00:00",
+    )
+
+
+REFUSALS: list[tuple[list[str], str]] = [
+    (["add", "ada"], "the address: 'ada' is no e-mail address, such as ada@example.com."),
+    (["add", OWNER], "There is already a user with this e-mail address."),
+    (
+        ["add", ADA, "--level", "boss"],
+        "--level: 'boss' is no level; use member, admin or owner.",
+    ),
+    (["add", ADA, "--name", ""], "--name: the name must have 1 to 150 characters."),
+    (["add", ADA, "--label", "x" * 41], "--label: a label has 1 to 40 characters."),
+    (["add", ADA, "--expires", "2001-01-01"], "--expires: Ensure this time is in the future."),
+    (
+        ["set-level", OWNER, "1"],
+        "the level: '1' is no level; use member, admin or owner.",
+    ),
+    (
+        ["set-level", OWNER, "admin"],
+        f"{OWNER} is the last active owner. Make another member an owner first.",
+    ),
+    (
+        ["remove", OWNER],
+        f"{OWNER} is the last active owner. Make another member an owner first.",
+    ),
+    (["disable", ADA], f"There is no user {ADA}; `fanion users list` shows them."),
+    (["enable", "a\x1b"], "There is no user a\ufffd; `fanion users list` shows them."),
+    (["remove", ADA], f"There is no user {ADA}; `fanion users list` shows them."),
+    (["set-level", ADA, "owner"], f"There is no user {ADA}; `fanion users list` shows them."),
+]
+
+
+@pytest.mark.parametrize(("arguments", "said"), REFUSALS)
+def test_what_cannot_be_is_refused(fanion: Fanion, arguments: list[str], said: str) -> None:
+    refused(fanion("users", *arguments), said)
+
+    assert listed(fanion) == {OWNER: ("owner", True, 1)}
+
+
+def test_a_key_has_a_label_that_the_store_takes(fanion: Fanion) -> None:
+    refused(
+        fanion("keys", "create", "--label", "x" * 41), "--label: a label has 1 to 40 characters."
+    )
+
+
+def test_roles_have_members_and_an_access_level(fanion: Fanion, records_url: str) -> None:
+    fanion("users", "add", ADA)
+
+    made = printed(fanion, "roles", "add", "Makers", "--access", "view")
+    done(fanion, "roles", "add-member", "makers", ADA)
+    done(fanion, "roles", "add", "Admins")
+
+    admins, makers = printed(fanion, "roles", "list")
+    assert (admins["name"], admins["access"], admins["members"]) == ("Admins", "edit", [])
+    assert makers == {
+        "id": made["id"],
+        "name": "Makers",
+        "access": "view",
+        "members": [ADA],
+        "flags": [],
+    }
+    assert ADA in done(fanion, "roles", "list")
+    assert done(fanion, "roles", "remove-member", "Makers", ADA) == "Removed.\n"
+    assert printed(fanion, "roles", "list")[1]["members"] == []
+    assert done(fanion, "roles", "remove", "MAKERS") == "Removed.\n"
+    assert [one["name"] for one in printed(fanion, "roles", "list")] == ["Admins"]
+    assert [entry[0] for entry in told(records_url, "Role")] == [
+        "created",
+        "updated",
+        "created",
+        "updated",
+        "deleted",
+    ]
+
+
+ROLE_REFUSALS: list[tuple[list[str], str]] = [
+    (["add", "makers"], "There is already a role with this name."),
+    (["add", ""], "The name must have 1 to 200 characters."),
+    (["add", "x", "--access", "all"], "--access: 'all' is no access level; use view or edit."),
+    (["remove", "none"], "There is no role none; `fanion roles list` shows them."),
+    (["add-member", "none", OWNER], "There is no role none; `fanion roles list` shows them."),
+    (["add-member", "Makers", ADA], f"There is no user {ADA}; `fanion users list` shows them."),
+    (["remove-member", "Makers", ADA], f"{ADA} is not in the role Makers."),
+]
+
+
+@pytest.mark.parametrize(("arguments", "said"), ROLE_REFUSALS)
+def test_what_no_role_can_be_is_refused(fanion: Fanion, arguments: list[str], said: str) -> None:
+    fanion("roles", "add", "Makers")
+
+    refused(fanion("roles", *arguments), said)
+
+    assert [one["name"] for one in printed(fanion, "roles", "list")] == ["Makers"]
+
+
+def test_a_member_is_put_into_a_role_once(fanion: Fanion) -> None:
+    fanion("roles", "add", "Makers")
+    done(fanion, "roles", "add-member", "Makers", OWNER)
+
+    refused(fanion("roles", "add-member", "Makers", OWNER), "User is already part of the role.")
+
+
+def test_ids_are_whole_in_80_columns(fanion: Fanion) -> None:
+    made = printed(fanion, "users", "add", ADA)
+    role = printed(fanion, "roles", "add", "Those who make releases on Fridays")
+
+    for name, shown in (("users", made["uuid"]), ("roles", role["id"])):
+        done = fanion(name, "list", env={"COLUMNS": "80", "FORCE_COLOR": "1"})
+        assert shown in done.stdout
+        assert max(map(len, done.stdout.splitlines())) <= 80

@@ -1,0 +1,441 @@
+"""The members that a statement finds are those that a plain reading of the events gives."""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from random import Random
+from typing import Any
+from uuid import UUID, uuid4
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fanion.cohorts.calculation.query_plan import Moment, compile_plan
+from fanion.cohorts.criteria.behaviour import CriteriaError
+from fanion.cohorts.criteria.definition import Criteria
+from fanion.cohorts.criteria.resolve import resolve
+from fanion.events.event import NO_PERSON, Event, Override, PersonRow
+from fanion.events.storage.blocks import encode
+from fanion.events.storage.store import EventStore
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+EVENTS = ("a", "b")
+UNITS = {"hour": HOUR, "day": 24 * HOUR, "week": 168 * HOUR}
+PEOPLE = 60
+_numbers = count(1)
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Done:
+    """One event: when, counted back from now, and the one property it has."""
+
+    event: str
+    ago: timedelta
+    total: int | None = None
+
+    @property
+    def time(self) -> datetime:
+        return NOW - self.ago
+
+
+@dataclass(frozen=True)
+class Someone:
+    """merged: events that were another person's before a merge; picked: in the static cohort"""
+
+    plan: str | None
+    events: tuple[Done, ...] = ()
+    merged: tuple[Done, ...] = ()
+    picked: bool = False
+
+
+# ── A plain reading ──────────────────────────────────────────────────────────────────────
+
+
+def is_member(tree: Json, person: Someone) -> bool:
+    if "values" in tree:
+        found = [is_member(child, person) for child in tree["values"]]
+        return all(found) if tree["type"] == "AND" else any(found)
+    if tree["type"] == "person":
+        holds = person.plan == tree["value"]
+    elif tree["type"] == "cohort":
+        holds = person.picked
+    else:
+        holds = READINGS[tree["value"]](tree, [*person.events, *person.merged])
+    return holds is not tree.get("negation", False)
+
+
+def times(leaf: Json, done: Iterable[Done], key: str = "key") -> list[datetime]:
+    return sorted(one.time for one in done if one.event == leaf[key])
+
+
+def span(leaf: Json, prefix: str = "") -> timedelta:
+    length: timedelta = leaf[f"{prefix}time_value"] * UNITS[leaf[f"{prefix}time_interval"]]
+    return length
+
+
+def compare(found: int, leaf: Json) -> bool:
+    wanted: int = leaf["operator_value"]
+    answers = {
+        "gte": found >= wanted,
+        "gt": found > wanted,
+        "lte": found <= wanted,
+        "lt": found < wanted,
+        "eq": found == wanted,
+    }
+    return answers[leaf.get("operator", "eq")]
+
+
+def filtered(leaf: Json, done: Sequence[Done]) -> list[datetime]:
+    wanted = [one["value"] for one in leaf.get("event_filters", [])]
+    kept = [one for one in done if all(one.total == value for value in wanted)]
+    return [time for time in times(leaf, kept) if NOW - span(leaf) < time < NOW]
+
+
+def performed(leaf: Json, done: Sequence[Done]) -> bool:
+    return bool(filtered(leaf, done))
+
+
+def multiple(leaf: Json, done: Sequence[Done]) -> bool:
+    found = len(filtered(leaf, done))
+    return found > 0 and compare(found, leaf)
+
+
+def first_time(leaf: Json, done: Sequence[Done]) -> bool:
+    found = [time for time in times(leaf, done) if time < NOW]
+    return bool(found) and min(found) >= NOW - span(leaf)
+
+
+def stopped(leaf: Json, done: Sequence[Done]) -> bool:
+    early, late = NOW - span(leaf), NOW - span(leaf, "seq_")
+    found = times(leaf, done)
+    return any(early < t <= late for t in found) and not any(late < t <= NOW for t in found)
+
+
+def restarted(leaf: Json, done: Sequence[Done]) -> bool:
+    early, late = NOW - span(leaf), NOW - span(leaf, "seq_")
+    found = times(leaf, done)
+    return (
+        any(t <= early for t in found)
+        and not any(early < t <= late for t in found)
+        and any(late < t <= NOW for t in found)
+    )
+
+
+def regularly(leaf: Json, done: Sequence[Done]) -> bool:
+    length, total = span(leaf), leaf["total_periods"]
+    found = [t for t in times(leaf, done) if NOW - total * length < t <= NOW]
+    counts = [
+        sum(NOW - (k + 1) * length < t <= NOW - k * length for t in found) for k in range(total)
+    ]
+    return bool(found) and sum(compare(n, leaf) for n in counts) >= leaf["min_periods"]
+
+
+def sequence(leaf: Json, done: Sequence[Done]) -> bool:
+    start, gap = NOW - span(leaf), span(leaf, "seq_")
+    first = [t for t in times(leaf, done) if start < t <= NOW]
+    then = [t for t in times(leaf, done, "seq_event") if start < t <= NOW]
+    return any(timedelta(0) < b - a <= gap for a in first for b in then)
+
+
+READINGS: dict[str, Callable[[Json, Sequence[Done]], bool]] = {
+    "performed_event": performed,
+    "performed_event_multiple": multiple,
+    "performed_event_first_time": first_time,
+    "performed_event_sequence": sequence,
+    "performed_event_regularly": regularly,
+    "stopped_performing_event": stopped,
+    "restarted_performing_event": restarted,
+}
+
+
+# ── Populations and criteria ─────────────────────────────────────────────────────────────
+
+
+def some_time(chance: Random) -> timedelta:
+    """Multiples of six hours meet the edges of windows and each other; others lie beside."""
+    if chance.random() < 0.8:
+        return chance.randrange(4 * 12) * 6 * HOUR
+    return timedelta(minutes=chance.randrange(12 * 24 * 60))
+
+
+def some_events(chance: Random, most: int) -> tuple[Done, ...]:
+    return tuple(
+        Done(chance.choice(EVENTS), some_time(chance), chance.choice((None, 0, 1)))
+        for _ in range(chance.randint(0, most))
+    )
+
+
+def some_people(seed: int) -> list[Someone]:
+    """Many at once: a statement costs the same for one person."""
+    chance = Random(seed)
+    return [
+        Someone(
+            chance.choice((None, "pro", "free")),
+            some_events(chance, 6),
+            some_events(chance, 3),
+            chance.random() < 0.5,
+        )
+        for _ in range(PEOPLE)
+    ]
+
+
+spans = st.sampled_from([(6, "hour"), (1, "day"), (2, "day"), (3, "day"), (1, "week")])
+
+
+def behavioral(kind: str, **more: Any) -> Json:
+    return {
+        "type": "behavioral",
+        "key": "a",
+        "event_type": "events",
+        "value": kind,
+        "time_value": 1,
+        "time_interval": "week",
+        **more,
+    }
+
+
+@st.composite
+def behaviours(draw: st.DrawFn, kinds: Sequence[str] = tuple(READINGS)) -> Json:
+    kind = draw(st.sampled_from(kinds))
+    size, unit = draw(spans)
+    leaf = behavioral(kind, key=draw(st.sampled_from(EVENTS)), time_value=size, time_interval=unit)
+    if kind in ("performed_event", "performed_event_multiple") and draw(st.booleans()):
+        wanted = draw(st.integers(0, 1))
+        leaf["event_filters"] = [{"type": "event", "key": "total", "value": wanted}]
+    if kind in ("performed_event_multiple", "performed_event_regularly"):
+        leaf["operator"] = draw(st.sampled_from(["gte", "gt", "lte", "lt", "eq"]))
+        leaf["operator_value"] = draw(st.integers(1, 3))
+    if kind == "performed_event_regularly":
+        leaf["total_periods"] = draw(st.integers(1, 5))
+        leaf["min_periods"] = draw(st.integers(1, leaf["total_periods"]))
+    if kind.endswith(("sequence", "performing_event")):
+        inner, inner_unit = draw(spans)
+        leaf["seq_time_value"], leaf["seq_time_interval"] = inner, inner_unit
+    if kind.endswith("sequence"):
+        leaf["seq_event"], leaf["seq_event_type"] = draw(st.sampled_from(EVENTS)), "events"
+    return leaf
+
+
+leaves = behaviours() | st.builds(
+    lambda value: {"type": "person", "key": "plan", "operator": "exact", "value": value},
+    st.sampled_from(["pro", "free"]),
+)
+signed = st.builds(
+    lambda leaf, negation: {**leaf, "negation": negation},
+    leaves | st.just({"type": "cohort", "key": "id", "value": 7}),
+    st.booleans(),
+)
+
+
+def groups_of(inner: st.SearchStrategy[list[Json]]) -> st.SearchStrategy[Json]:
+    return st.builds(
+        lambda kind, values: {"type": kind, "values": values}, st.sampled_from(["AND", "OR"]), inner
+    )
+
+
+flat = groups_of(st.lists(signed, min_size=1, max_size=3))
+trees = flat | groups_of(st.lists(flat, min_size=1, max_size=3))
+
+
+# ── Against the store ────────────────────────────────────────────────────────────────────
+
+
+async def populate(
+    events: EventStore, project: int, population: Sequence[Someone]
+) -> dict[int, UUID]:
+    """Everybody with their events, some of which are stored twice."""
+    ids = {place: uuid4() for place in range(len(population))}
+    rows: list[Event] = []
+    merges: list[Override] = []
+    for place, person in enumerate(population):
+        before = uuid4()
+        rows += [stored(project, one, ids[place]) for one in person.events]
+        rows += [stored(project, one, before) for one in person.merged]
+        merges.append(Override(project, before, ids[place], 1))
+    rows.append(stored(project, Done("a", HOUR), NO_PERSON))
+    await events.mirror_persons(
+        [
+            PersonRow(project, ids[place], json.dumps({"plan": one.plan}).encode(), NOW, 1)
+            for place, one in enumerate(population)
+        ]
+    )
+    await events.override_persons(merges)
+    await events.insert(encode(rows), f"{project}-first")
+    await events.insert(encode(rows[::2]), f"{project}-again")
+    return ids
+
+
+def stored(project: int, one: Done, person: UUID) -> Event:
+    properties = b"{}" if one.total is None else b'{"total":%d}' % one.total
+    return Event(project, uuid4(), one.event, "d", person, one.time, NOW, properties)
+
+
+async def members(
+    events: EventStore,
+    project: int,
+    tree: Json,
+    picked: Sequence[UUID] = (),
+    now: datetime = NOW,
+    zone: str = "UTC",
+) -> set[UUID]:
+    """raises: CriteriaError"""
+    others = {7: Criteria(7, "picked", True, None, ())}
+    resolved = resolve(Criteria(1, None, False, {"properties": tree}, ()), others)
+    moment = Moment(project, now, ZoneInfo(zone), uuid4())
+    plan = compile_plan(resolved, moment)
+    if plan.inputs and picked:
+        await events.put_inputs(moment.run, 7, [str(one) for one in picked])
+    found = await events.ask(plan.members, plan.parameters)
+    listed = list(found.columns[0]) if found.columns else []
+    assert listed == sorted(set(listed))
+    return {UUID(bytes=member) for member in listed}
+
+
+# Each kind of condition by itself, and three trees of several.
+asked_of_all = st.tuples(
+    *(behaviours([kind]).map(lambda leaf: {"type": "OR", "values": [leaf]}) for kind in READINGS),
+    *(trees for _ in range(3)),
+)
+
+
+@settings(
+    max_examples=12,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(seed=st.integers(0, 2**32), asked=asked_of_all)
+async def test_statements_find_whom_a_plain_reading_finds(
+    events: EventStore, project_id: int, seed: int, asked: tuple[Json, ...]
+) -> None:
+    population = some_people(seed)
+    project = (project_id << 20) % (1 << 60) + next(_numbers)
+    ids = await populate(events, project, population)
+    picked = [ids[place] for place, person in enumerate(population) if person.picked]
+
+    for tree in asked:
+        try:
+            found = await members(events, project, tree, picked)
+        except CriteriaError:
+            continue
+        expected = {ids[n] for n, person in enumerate(population) if is_member(tree, person)}
+        assert found == expected, tree
+
+
+def days(*ago: float) -> Someone:
+    return Someone(None, tuple(Done("a", 24 * one * HOUR) for one in ago))
+
+
+def two(kind: str, outer: int, inner: int, unit: str = "day") -> Json:
+    return behavioral(
+        kind, time_value=outer, time_interval=unit, seq_time_value=inner, seq_time_interval="day"
+    )
+
+
+def in_periods(least: int, times_in: int, total: int) -> Json:
+    return behavioral(
+        "performed_event_regularly",
+        time_value=3,
+        time_interval="day",
+        operator="gte",
+        operator_value=times_in,
+        min_periods=least,
+        total_periods=total,
+    )
+
+
+SAME = {**two("performed_event_sequence", 7, 3), "seq_event": "a", "seq_event_type": "events"}
+AT_MOST_ONCE = behavioral("performed_event_multiple", operator="lte", operator_value=1)
+
+# source: cohorts.md section 6, "Worked examples"
+EXAMPLES: list[tuple[Json, Someone, bool]] = [
+    (behavioral("performed_event_first_time"), days(4), True),
+    (behavioral("performed_event_first_time"), days(20, 4), False),
+    (two("stopped_performing_event", 14, 7), days(10), True),
+    (two("stopped_performing_event", 14, 7), days(3), False),
+    (two("stopped_performing_event", 14, 7), days(20), False),
+    (two("restarted_performing_event", 7, 2), days(20, 1), True),
+    (two("restarted_performing_event", 7, 2), days(20, 5, 1), False),
+    (two("restarted_performing_event", 7, 2), days(1), False),
+    (in_periods(3, 1, 3), days(1, 4, 7), True),
+    (in_periods(2, 2, 2), days(1, 4, 4.5, 7, 7.5), False),
+    (in_periods(2, 2, 3), days(1, 4, 4.5, 7, 7.5), True),
+    (in_periods(2, 2, 2), days(4, 7, 7.5), False),
+    (in_periods(2, 1, 3), days(4, 7, 7.5), True),
+    (SAME, days(1 / 24, 2 + 1 / 24), True),
+    (SAME, days(2), False),
+    (SAME, days(1 / 24, 4), False),
+    (AT_MOST_ONCE, days(), False),
+    (AT_MOST_ONCE, days(3), True),
+    (behavioral("performed_event_multiple", operator="gte", operator_value=150), days(1), False),
+    (behavioral("performed_event", explicit_datetime="-2d"), days(3), False),
+    (behavioral("performed_event", explicit_datetime="2026-02-27"), days(1), True),
+    (behavioral("performed_event", time_interval="month"), days(27.9), True),
+    (behavioral("performed_event", time_interval="month"), days(28.1), False),
+]
+
+
+@pytest.mark.parametrize(("leaf", "person", "expected"), EXAMPLES)
+async def test_worked_examples(
+    events: EventStore, project_id: int, leaf: Json, person: Someone, expected: bool
+) -> None:
+    ids = await populate(events, project_id, [person])
+
+    found = await members(events, project_id, {"type": "AND", "values": [leaf]})
+
+    assert (ids[0] in found) is expected
+
+
+async def test_periods_of_months_follow_the_calendar(events: EventStore, project_id: int) -> None:
+    ids = await populate(events, project_id, [days(5, 30, 62), days(5, 70)])
+    leaf = in_periods(3, 1, 3) | {"time_value": 1, "time_interval": "month"}
+
+    found = await members(events, project_id, {"type": "AND", "values": [leaf]})
+
+    assert found == {ids[0]}
+
+
+async def test_a_date_without_a_zone_is_the_projects(events: EventStore, project_id: int) -> None:
+    """Midnight of the first of March in Tokyo was 21 hours before this noon in UTC."""
+    ids = await populate(events, project_id, [days(20 / 24), days(22 / 24)])
+    leaf = behavioral("performed_event", explicit_datetime="dStart")
+    tree = {"type": "AND", "values": [leaf]}
+    dated = {"type": "AND", "values": [{**leaf, "explicit_datetime": "2026-03-01"}]}
+
+    assert await members(events, project_id, tree, zone="Asia/Tokyo") == {ids[0]}
+    assert await members(events, project_id, dated, zone="Asia/Tokyo") == {ids[0]}
+    assert await members(events, project_id, tree) == set()
+
+
+async def test_other_projects_and_removed_persons_do_not_count(
+    events: EventStore, project_id: int
+) -> None:
+    ids = await populate(events, project_id, [Someone("pro"), Someone("pro")])
+    await populate(events, project_id + (1 << 40), [Someone("pro", (Done("a", HOUR),))])
+    await events.mirror_persons([PersonRow(project_id, ids[1], b"{}", NOW, 2, is_deleted=True)])
+    tree = {"type": "OR", "values": [{"type": "person", "key": "plan", "value": "pro"}]}
+
+    found = await members(events, project_id, tree)
+
+    assert found == {ids[0]}
+    assert (
+        await members(events, project_id, {"type": "OR", "values": [behavioral("performed_event")]})
+        == set()
+    )
+
+
+async def test_names_of_events_are_values(events: EventStore, project_id: int) -> None:
+    name = "a' OR 1 --\\ {v0:String} \n\0☃"
+    ids = await populate(events, project_id, [Someone(None, (Done(name, HOUR),)), days(1)])
+
+    found = await members(
+        events, project_id, {"type": "AND", "values": [behavioral("performed_event", key=name)]}
+    )
+
+    assert found == {ids[0]}

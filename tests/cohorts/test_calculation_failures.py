@@ -1,0 +1,200 @@
+"""What goes wrong with one cohort, or with a store, ends no calculation of the others."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from datetime import datetime, timedelta
+from typing import Any, cast
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from fanion.cohorts.calculation.lease_store import WorkStore
+from fanion.cohorts.calculation.worker import OUTAGE_WAIT_S, Calculator
+from fanion.cohorts.store import CohortStore
+from fanion.cohorts.trash_store import DeletedCohorts
+from fanion.cohorts.upload_store import UploadStore
+from fanion.events.event import EventStoreUnavailable
+from fanion.events.storage.cohort_query import Found
+from fanion.events.storage.store import EventStore
+from tests.cohorts.test_api import (
+    ALONE,
+    all_of,
+    change,
+    create,
+    did,
+    members,
+    person_is,
+    retrieve,
+    three_people,
+)
+from tests.support.application import Home
+
+DONE_S = 30
+
+
+async def utc(_: int) -> ZoneInfo:
+    return ZoneInfo("UTC")
+
+
+def calculator(
+    home: Home,
+    now: Callable[[], datetime],
+    zone_of: Callable[[int], Awaitable[ZoneInfo]] = utc,
+    events: EventStore | None = None,
+) -> Calculator:
+    records = home.site.records
+    work = WorkStore(records, lease_s=60)
+    events = events or cast(EventStore, home.site.events)
+    deleted = DeletedCohorts(records, timedelta(days=7))
+    uploads = UploadStore(records, now)
+    return Calculator(
+        CohortStore(records), work, deleted, uploads, events, zone_of, now, every_s=900
+    )
+
+
+async def test_a_nul_in_the_criteria_is_an_error_like_any_other(home: Home) -> None:
+    await three_people(home)
+
+    broken = await create(home)
+    await home.store_cohort(broken, filters=all_of(did("x", explicit_datetime="1\0\n")))
+    sound = await create(home, filters=all_of(person_is("plan", "free")))
+    await home.site.calculated()
+
+    found = await retrieve(home, broken)
+    assert (found["is_calculating"], found["errors_calculating"]) == (False, 1)
+    assert found["last_error_message"].endswith(r"explicit_datetime cannot be read: '1\x00'")
+    assert await members(home, sound) == ["bob"]
+
+
+async def test_a_deleted_cohort_is_not_tried_again(home: Home) -> None:
+    cohort = await create(home, filters=all_of(ALONE))
+    await change(home, cohort, deleted=True)
+
+    await change(home, cohort, name="asks for a calculation")
+    await home.site.calculated()
+    home.site.clock.move(hours=1)
+    await home.site.calculated()
+
+    found = await retrieve(home, cohort)
+    assert (found["is_calculating"], found["errors_calculating"]) == (False, 1)
+
+
+async def test_a_store_that_is_away_is_no_failure_of_a_cohort(home: Home) -> None:
+    await home.site.calculated()
+    await three_people(home)
+    cohorts = [await create(home, filters=all_of(person_is("plan", "free"))) for _ in range(2)]
+
+    home.site.events.is_down = True
+    try:
+        for _ in cohorts:
+            with pytest.raises(EventStoreUnavailable):
+                await home.site.calculator.work_once()
+        assert not await home.site.calculator.work_once()
+    finally:
+        home.site.events.is_down = False
+    waiting = [await retrieve(home, cohort) for cohort in cohorts]
+    home.site.clock.move(seconds=OUTAGE_WAIT_S)
+    await home.site.calculated()
+
+    assert waiting == cohorts
+    for cohort in cohorts:
+        assert await members(home, cohort) == ["bob"]
+
+
+async def test_a_cohort_deleted_while_a_store_is_away_is_not_tried_again(home: Home) -> None:
+    await home.site.calculated()
+    cohort = await create(home, filters=all_of(person_is("plan", "free")))
+    work = WorkStore(home.site.records, lease_s=60)
+    claim = await work.claim(home.site.clock.now(), "me")
+    assert claim is not None
+
+    deleted = await change(home, cohort, deleted=True)
+    await work.put_off(claim, home.site.clock.now())
+    await home.site.calculated()
+
+    assert await retrieve(home, cohort) == deleted
+
+
+class Unable:
+    """The real engine, made to ask itself something else than what members are asked by."""
+
+    def __init__(self, events: Any, statement: str) -> None:
+        self._events, self._statement = events, statement
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._events, name)
+
+    async def ask(self, *_: Any) -> Found:
+        found: Found = await self._events.ask(self._statement, {}, 1)
+        return found
+
+
+@pytest.mark.parametrize(
+    ("statement", "problem"),
+    [
+        ("SELECT count() FROM numbers(1000000000000)", "could not work the criteria out: "),
+        ("SELECT toInt32(toString(1000) || 'x')", "compare values that cannot be compared: "),
+    ],
+)
+async def test_what_the_engine_makes_of_a_statement_is_a_failure_of_its_cohort(
+    home: Home, statement: str, problem: str
+) -> None:
+    await home.site.calculated()
+    cohort = await create(home, filters=all_of(person_is("plan", "free")))
+    unable = cast(EventStore, Unable(home.site.events, statement))
+
+    await calculator(home, home.site.clock.now, events=unable).work_once()
+
+    found = await retrieve(home, cohort)
+    assert (found["is_calculating"], found["errors_calculating"]) == (False, 1)
+    assert problem in found["last_error_message"]
+
+
+async def test_an_error_nobody_expected_does_not_end_the_calculations(home: Home) -> None:
+    await create(home, filters=all_of(person_is("plan", "free")))
+    failed, calculating = asyncio.Event(), asyncio.Event()
+
+    def now() -> datetime:
+        if not failed.is_set():
+            failed.set()
+            raise RuntimeError("nobody expected this")
+        return home.site.clock.now()
+
+    async def zone_of(_: int) -> ZoneInfo:
+        calculating.set()
+        return ZoneInfo("UTC")
+
+    async with running(calculator(home, now, zone_of)) as working:
+        await failed.wait()
+        working.wake()
+        await calculating.wait()
+
+
+@asynccontextmanager
+async def running(working: Calculator) -> AsyncGenerator[Calculator]:
+    task = asyncio.create_task(working.run())
+    try:
+        async with asyncio.timeout(DONE_S):
+            yield working
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def test_criteria_of_odd_shapes_are_no_error_of_the_servers(home: Home) -> None:
+    odd = {"properties": {"type": "AND", "values": [{"type": [], "value": 1}]}}
+    older = await create(home)
+    await home.store_cohort(older, groups=[{"properties": {"values": 1}}])
+    cohort = await create(home)
+    await home.store_cohort(cohort, filters=odd)
+    changed = await home.api.patch(f"/cohorts/{cohort['id']}/", json={"filters": odd})
+    await home.site.calculated()
+
+    assert changed.status_code == 200
+    for one in (older, cohort):
+        found = await retrieve(home, one)
+        assert (found["is_calculating"], found["errors_calculating"]) == (False, 1)
+        assert found["last_error_message"].startswith("The criteria cannot be read: ")
+    assert (await home.get("/cohorts/"))["count"] == 2

@@ -1,0 +1,126 @@
+"""Changes of a cohort in the records store while it is calculated or imported."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from fanion.cohorts.calculation.history import Run
+from fanion.cohorts.calculation.lease_store import LeaseLost, WorkStore
+from fanion.cohorts.criteria.definition import Criteria, Standing
+from fanion.cohorts.store import CohortStore, Import, StoredCohort
+from fanion.cohorts.validation import changed_values
+from fanion.db.engine import Records
+from fanion.errors import Invalid
+from tests.cohorts.test_store import (
+    AUTHOR,
+    LEASE_S,
+    NOW,
+    claimed,
+    cohort,
+    finish,
+    names_in,
+    people,
+    uploaded,
+)
+
+RUN = Run(started_at=NOW, seconds=0.1)
+
+
+async def change(
+    records: Records, one: StoredCohort, members: Import | None = None, **sent: Any
+) -> StoredCohort:
+    def decide(before: Standing, others: Mapping[int, Criteria]) -> dict[str, Any]:
+        return changed_values(sent, before, others, NOW, imports=members is not None)
+
+    changed = await CohortStore(records).change(AUTHOR, one.id, decide, members)
+    assert changed is not None
+    return changed
+
+
+async def test_a_calculation_writes_nothing_into_what_became_static(records: Records) -> None:
+    made = await people(records, "a", "b")
+    work, one = WorkStore(records, LEASE_S), await cohort(records)
+    first = await claimed(work)
+    await work.add(first, [made["a"][0]], NOW)
+    await finish(work, first, NOW)
+    running = await claimed(work)
+    await work.add(running, [made["a"][0]], NOW)
+
+    static = await change(records, one, is_static=True)
+    with pytest.raises(LeaseLost):
+        await work.add(running, [made["b"][0]], NOW)
+    with pytest.raises(LeaseLost):
+        await finish(work, running)
+    await work.fail(running, "too late", NOW, RUN)
+
+    assert (static.is_calculating, static.count) == (False, None)
+    assert await names_in(records, one.id) == []
+    assert await CohortStore(records).get(1, one.id) == static
+    assert await work.claim(NOW, "another") is None
+
+
+async def test_an_import_writes_nothing_into_what_became_dynamic(records: Records) -> None:
+    made = await people(records, "a", "b")
+    one = await cohort(records, await uploaded(records, "a"), is_static=True)
+    work = WorkStore(records, LEASE_S)
+    running = await claimed(work)
+    await work.add_distinct_ids(running, ["a"], NOW)
+
+    await change(records, one, is_static=False)
+    with pytest.raises(LeaseLost):
+        await finish(work, running)
+    calculation = await claimed(work, lease="another")
+    await work.add(calculation, [made["b"][0]], NOW)
+    await finish(work, calculation)
+
+    assert await work.imports(one.id) == []
+    assert await names_in(records, one.id) == ["b"]
+
+
+async def test_members_for_a_dynamic_cohort_are_refused(records: Records) -> None:
+    work, one = WorkStore(records, LEASE_S), await cohort(records)
+    await finish(work, await claimed(work))
+
+    with pytest.raises(Invalid):
+        await change(records, one, await uploaded(records, "a"), name="b")
+    await change(records, one, is_static=True)
+
+    assert await work.imports(one.id) == []
+    assert await work.claim(NOW, "me") is None
+
+
+async def test_a_restored_cohort_is_given_what_waits_for_it(records: Records) -> None:
+    await people(records, "a")
+    one = await cohort(records, await uploaded(records, "a"), is_static=True)
+    work = WorkStore(records, LEASE_S)
+
+    await change(records, one, deleted=True)
+    await change(records, one, name="still deleted")
+    idle = await work.claim(NOW, "me")
+    await change(records, one, deleted=False)
+    claim = await claimed(work)
+
+    assert idle is None
+    assert [waiting.kind for waiting in await work.imports(claim.id)] == ["distinct_id"]
+
+
+async def test_a_restored_cohort_without_anything_waiting_is_left_alone(records: Records) -> None:
+    work, one = WorkStore(records, LEASE_S), await cohort(records, is_static=True)
+
+    await change(records, one, deleted=True)
+    await change(records, one, deleted=False)
+
+    assert await work.claim(NOW, "me") is None
+
+
+async def test_a_restored_dynamic_cohort_is_calculated(records: Records) -> None:
+    work, one = WorkStore(records, LEASE_S), await cohort(records)
+    await finish(work, await claimed(work))
+
+    await change(records, one, deleted=True)
+    idle = await work.claim(NOW, "me")
+    await change(records, one, deleted=False)
+
+    assert idle is None
+    assert (await claimed(work)).id == one.id

@@ -1,0 +1,222 @@
+"""A static copy has the members that the original had when it was asked for."""
+
+import pytest
+from sqlalchemy import func, select, update
+
+from fanion.cohorts.calculation.history import Run
+from fanion.cohorts.calculation.lease_store import Claim, WorkStore
+from fanion.cohorts.membership_lookup import memberships
+from fanion.cohorts.store import CohortStore, Import, StoredCohort
+from fanion.db.engine import Records
+from fanion.db.schema.cohorts import cohort_people
+from fanion.db.schema.tables import person_distinct_ids, persons
+from fanion.persons.merge_store import move_memberships
+from tests.cohorts.test_changes import change
+from tests.cohorts.test_store import (
+    LEASE_S,
+    NOW,
+    claimed,
+    cohort,
+    finish,
+    merge,
+    names_in,
+    people,
+)
+
+RUN = Run(started_at=NOW, seconds=0.1)
+
+
+@pytest.fixture
+def work(records: Records) -> WorkStore:
+    return WorkStore(records, LEASE_S)
+
+
+async def original(records: Records, work: WorkStore) -> StoredCohort:
+    """A dynamic cohort with the members a and b."""
+    await people(records, "a", "b", "c")
+    one = await cohort(records)
+    claim = await claimed(work)
+    await work.add_distinct_ids(claim, ["a", "b"], NOW)
+    await finish(work, claim)
+    return one
+
+
+async def copy_of(records: Records, one: StoredCohort) -> StoredCohort:
+    return await cohort(records, Import(source_id=one.id), is_static=True)
+
+
+async def fill(work: WorkStore, claim: Claim) -> None:
+    """As the calculator does."""
+    [waiting] = await work.imports(claim.id)
+    last: int | None = 0
+    while last is not None:
+        last = await work.copy(claim, waiting, last, NOW)
+    await work.finish(claim, NOW, None, RUN, [waiting.id])
+    assert waiting.source_id
+    while await work.sweep(waiting.source_id):
+        pass
+
+
+async def number_of(records: Records, distinct_id: str) -> int:
+    link = person_distinct_ids.c
+    async with records.read() as connection:
+        return (
+            await connection.scalar(select(link.person_id).where(link.distinct_id == distinct_id))
+            or 0
+        )
+
+
+async def counted(records: Records, one: StoredCohort) -> int | None:
+    stored = await CohortStore(records).get(1, one.id)
+    assert stored is not None
+    return stored.count
+
+
+async def rows_of(records: Records, one: StoredCohort) -> int:
+    mine = select(func.count()).where(cohort_people.c.cohort_id == one.id)
+    async with records.read() as connection:
+        return await connection.scalar(mine) or 0
+
+
+async def test_a_calculation_that_runs_already_does_not_reach_the_copy(
+    records: Records, work: WorkStore
+) -> None:
+    one = await original(records, work)
+    await change(records, one, name="due")
+    running = await claimed(work)
+    copy = await copy_of(records, one)
+
+    await work.remove(running, [await number_of(records, "a")], NOW)
+    await work.add_distinct_ids(running, ["c"], NOW)
+    await finish(work, running)
+    while await work.sweep(one.id):
+        pass
+    kept = await rows_of(records, one)
+    await fill(work, await claimed(work))
+
+    assert await names_in(records, copy.id) == ["a", "b"]
+    assert await names_in(records, one.id) == ["b", "c"]
+    assert (kept, await rows_of(records, one)) == (3, 2)
+
+
+async def test_somebody_merged_after_leaving_the_original_is_in_the_copy(
+    records: Records, work: WorkStore
+) -> None:
+    one = await original(records, work)
+    await change(records, one, name="due")
+    running = await claimed(work)
+    copy = await copy_of(records, one)
+    await work.remove(running, [await number_of(records, "a")], NOW)
+    await finish(work, running)
+
+    await merge(records, await number_of(records, "a"), await number_of(records, "c"))
+    waiting = await names_in(records, copy.id)
+    await fill(work, await claimed(work))
+
+    assert waiting == []
+    assert await names_in(records, copy.id) == ["a", "b"]
+    assert await names_in(records, one.id) == ["b"]
+    assert await counted(records, copy) == 2
+
+
+async def test_somebody_merged_into_one_whose_page_was_copied_is_in_the_copy(
+    records: Records, work: WorkStore
+) -> None:
+    made = await people(records, "first", "second", "third")
+    one = await cohort(records)
+    calculation = await claimed(work)
+    await work.add_distinct_ids(calculation, ["second", "third"], NOW)
+    await finish(work, calculation)
+    copy = await copy_of(records, one)
+    claim = await claimed(work)
+    [waiting] = await work.imports(claim.id)
+
+    await merge(records, made["third"][1], made["first"][1])
+    assert await work.copy(claim, waiting, made["second"][1], NOW) is None
+    await work.finish(claim, NOW, None, RUN, [waiting.id])
+
+    assert await names_in(records, copy.id) == ["third"]
+    assert await counted(records, copy) == 1
+
+
+async def test_somebody_merged_while_a_copy_died_is_in_the_next_one(
+    records: Records, work: WorkStore
+) -> None:
+    one = await original(records, work)
+    copy = await copy_of(records, one)
+    died = await claimed(work)
+    [waiting] = await work.imports(died.id)
+    await work.copy(died, waiting, 0, NOW)
+
+    await merge(records, await number_of(records, "a"), await number_of(records, "c"))
+    await work.release(died)
+    await fill(work, await claimed(work, lease="another"))
+
+    assert await names_in(records, copy.id) == ["a", "b"]
+
+
+async def test_of_several_merges_at_once_the_last_survivor_is_in_the_copy(
+    records: Records, work: WorkStore
+) -> None:
+    one = await original(records, work)
+    await people(records, "d")
+    copy = await copy_of(records, one)
+    a, c, d = [await number_of(records, name) for name in "acd"]
+
+    async with records.write() as connection:
+        link = person_distinct_ids.c
+        moved = update(person_distinct_ids).where(link.person_id.in_([a, c])).values(person_id=d)
+        await connection.execute(moved)
+        moves = [{"gone": a, "survivor": c}, {"gone": c, "survivor": d}]
+        await connection.run_sync(move_memberships, moves)
+        await connection.execute(persons.delete().where(persons.c.id.in_([a, c])))
+    await fill(work, await claimed(work))
+
+    assert await counted(records, copy) == 2
+    assert await memberships(records, [(1, "a"), (1, "b")]) == {
+        (1, name): frozenset({one.id, copy.id}) for name in "ab"
+    }
+
+
+async def test_the_original_is_calculated_after_it_was_copied(
+    records: Records, work: WorkStore
+) -> None:
+    one = await original(records, work)
+    copy = await copy_of(records, one)
+    await change(records, one, name="due too")
+
+    first = await claimed(work)
+    nothing_yet = await work.claim(NOW, "another")
+    await fill(work, first)
+    second = await claimed(work)
+
+    assert (first.id, nothing_yet, second.id) == (copy.id, None, one.id)
+    assert await names_in(records, copy.id) == ["a", "b"]
+
+
+async def test_a_copy_that_failed_holds_nobody_up(records: Records, work: WorkStore) -> None:
+    one = await original(records, work)
+    copy = await copy_of(records, one)
+    await change(records, one, name="due too")
+
+    first = await claimed(work)
+    await work.fail(first, "broken", NOW, RUN)
+
+    assert first.id == copy.id
+    claims = {(await claimed(work, lease=f"{n}")).id for n in range(2)}
+    assert claims == {one.id, copy.id}
+
+
+async def test_an_original_that_becomes_static_is_copied_all_the_same(
+    records: Records, work: WorkStore
+) -> None:
+    one = await original(records, work)
+    copy = await copy_of(records, one)
+
+    await change(records, one, is_static=True)
+    hidden = await names_in(records, one.id)
+    await fill(work, await claimed(work))
+
+    assert hidden == await names_in(records, one.id) == []
+    assert await names_in(records, copy.id) == ["a", "b"]
+    assert await rows_of(records, one) == 0

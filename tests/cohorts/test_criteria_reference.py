@@ -1,0 +1,447 @@
+"""Whole criteria, nested and old ones too, against a plain reading of persons and events.
+
+Unlike the conditions one by one in test_cohorts_sql, these are trees of any shape: with
+negations that nothing positive stands beside, empty groups, cohorts inside cohorts (dynamic,
+static, unknown), every operator on properties, explicit dates, and the `groups` form.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from random import Random
+from typing import Any
+from uuid import UUID, uuid4
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fanion.cohorts.calculation.query_plan import Moment, compile_plan
+from fanion.cohorts.criteria.behaviour import CriteriaError
+from fanion.cohorts.criteria.definition import Criteria
+from fanion.cohorts.criteria.resolve import resolve
+from fanion.events.event import PersonRow
+from fanion.events.storage.blocks import encode
+from fanion.events.storage.store import EventStore
+from tests.cohorts.test_behaviour_sql import (
+    EVENTS,
+    NOW,
+    READINGS,
+    Done,
+    behaviours,
+    compare,
+    some_events,
+    span,
+    stored,
+)
+
+PEOPLE = 40
+STATIC, DYNAMIC, UNKNOWN, OLD = 7, 8, 9, 10
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Somebody:
+    properties: Json
+    events: tuple[Done, ...]
+    picked: bool
+
+
+@dataclass(frozen=True)
+class Asked:
+    """tree: of the cohort itself; nested: of the dynamic cohort that it may name; groups: of
+    another one, in the older form"""
+
+    tree: Json
+    nested: Json
+    groups: list[Json]
+
+
+# ── Properties ───────────────────────────────────────────────────────────────────────────
+
+HELD: Mapping[str, Sequence[Any]] = {
+    "plan": ("pro", "Pro", "free", "", "true", True, None),
+    "n": (0, 5, -3, 5.5, "7", " 8 ", "x", True, [5], None),
+    "day": ("2026-02-01", "2026-02-01T10:00:00Z", "2026-02-02T00:00:00+02:00", "soon", None),
+}
+ABSENT = object()
+
+
+def text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+
+
+def number(value: str) -> float | None:
+    try:
+        return float(value.replace(" ", ""))
+    except ValueError:
+        return None
+
+
+def date(value: str) -> datetime | None:
+    try:
+        found = datetime.fromisoformat(value)
+    except ValueError:
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def exact(held: str, value: Any) -> bool:
+    return held in [text(one) for one in (value if isinstance(value, list) else [value])]
+
+
+def ordered(held: str, value: Any, holds: Callable[[float, float], bool]) -> bool:
+    left, right = number(held), number(text(value))
+    return left is not None and right is not None and holds(left, right)
+
+
+def dated(held: str, value: str, operator: str) -> bool:
+    found, bound = date(held), date(value)
+    if found is None or bound is None:
+        return False
+    whole_day = ":" not in value
+    end = bound + timedelta(days=1)
+    if operator == "is_date_before":
+        return found < bound
+    if operator == "is_date_after":
+        return found >= end if whole_day else found > bound
+    return bound <= found < end if whole_day else found == bound
+
+
+def ranged(held: str, value: tuple[int, int], *, wanted: bool) -> bool:
+    """Blanks around a number make it a text."""
+    if held != held.strip():
+        return False
+    try:
+        return (value[0] <= float(held) <= value[1]) is wanted
+    except ValueError:
+        return False
+
+
+POSITIVE: Mapping[str, Callable[[str, Any], bool]] = {
+    "exact": exact,
+    "unheard_of": exact,
+    "icontains": lambda held, value: text(value).lower() in held.lower(),
+    "regex": lambda held, value: re.search(text(value), held) is not None,
+    "is_set": lambda held, value: True,
+    "gt": lambda held, value: ordered(held, value, lambda a, b: a > b),
+    "gte": lambda held, value: ordered(held, value, lambda a, b: a >= b),
+    "lt": lambda held, value: ordered(held, value, lambda a, b: a < b),
+    "lte": lambda held, value: ordered(held, value, lambda a, b: a <= b),
+    "is_date_before": lambda held, value: dated(held, value, "is_date_before"),
+    "is_date_after": lambda held, value: dated(held, value, "is_date_after"),
+    "is_date_exact": lambda held, value: dated(held, value, "is_date_exact"),
+    "starts_with": lambda held, value: held.lower().startswith(text(value).lower()),
+    "ends_with": lambda held, value: held.lower().endswith(text(value).lower()),
+    "icontains_multi": lambda held, value: any(text(v).lower() in held.lower() for v in value),
+    "between": lambda held, value: ranged(held, value, wanted=True),
+    "not_between": lambda held, value: ranged(held, value, wanted=False),
+}
+# Whoever lacks the property is meant too.
+NEGATIVE = {
+    "is_not": "exact",
+    "not_icontains": "icontains",
+    "not_regex": "regex",
+    "is_not_set": "is_set",
+    "not_starts_with": "starts_with",
+    "not_ends_with": "ends_with",
+    "not_icontains_multi": "icontains_multi",
+}
+# source: cohorts.md section 5, "negation"
+PAIRS = [
+    *NEGATIVE.items(),
+    ("gt", "lte"),
+    ("lt", "gte"),
+    ("is_date_before", "is_date_after"),
+    ("between", "not_between"),
+]
+SWAPPED = {**dict(PAIRS), **{b: a for a, b in PAIRS}, "unheard_of": "is_not"}
+
+
+def has(leaf: Json, properties: Json, negated: bool) -> bool:
+    operator = leaf.get("operator", "exact")
+    if negated:
+        operator = SWAPPED.get(operator, operator)
+    held = properties.get(leaf["key"])
+    if operator in NEGATIVE:
+        return held is None or not POSITIVE[NEGATIVE[operator]](text(held), leaf.get("value"))
+    return held is not None and POSITIVE[operator](text(held), leaf.get("value"))
+
+
+# ── Trees ────────────────────────────────────────────────────────────────────────────────
+
+
+def flips(leaf: Json, negated: bool) -> bool:
+    own = leaf.get("negation", False) is not (leaf.get("operator") == "not_in")
+    return own is not negated
+
+
+def holds(tree: Json, person: Somebody, asked: Asked, negated: bool = False) -> bool:
+    """negated: by a cohort around it, which turns AND into OR and flips every leaf"""
+    if "values" in tree:
+        found = [holds(child, person, asked, negated) for child in tree["values"]]
+        return bool(found) and (all if (tree["type"] == "AND") is not negated else any)(found)
+    flipped = flips(tree, negated)
+    if tree["type"] == "person":
+        return has(tree, person.properties, flipped)
+    if tree["type"] == "behavioral":
+        return did(tree, person) is not flipped
+    cohort = int(tree["value"])
+    if cohort == STATIC:
+        return person.picked is not flipped
+    if cohort == DYNAMIC:
+        return holds(asked.nested, person, asked, flipped)
+    if cohort == OLD:
+        return holds(meaning(asked.groups), person, asked, flipped)
+    return False
+
+
+def did(leaf: Json, person: Somebody) -> bool:
+    if "explicit_datetime" not in leaf:
+        return READINGS[leaf["value"]](leaf, person.events)
+    since = SINCE[leaf["explicit_datetime"]]
+    wanted = [one["value"] for one in leaf.get("event_filters", [])]
+    times = [
+        one.time
+        for one in person.events
+        if one.event == leaf["key"] and all(one.total == value for value in wanted)
+    ]
+    found = sum(since < time < NOW for time in times)
+    if leaf["value"] == "performed_event":
+        return found > 0
+    return found > 0 and compare(found, leaf)
+
+
+def unpaired(tree: Json, asked: Asked, negated: bool = False) -> tuple[bool, bool]:
+    """Whether a negation waits, and whether there is something positive. source: section 7"""
+    if "values" in tree:
+        if not tree["values"]:
+            return False, True
+        below = [unpaired(child, asked, negated) for child in tree["values"]]
+        waits, positive = any(w for w, _ in below), any(p for _, p in below)
+        if (tree["type"] == "AND") is not negated and waits and positive:
+            return False, True
+        return waits, positive
+    flipped = flips(tree, negated)
+    cohort = int(tree["value"]) if tree["type"] == "cohort" else None
+    if cohort == DYNAMIC:
+        return unpaired(asked.nested, asked, flipped)
+    if cohort == OLD:
+        return unpaired(meaning(asked.groups), asked, flipped)
+    return flipped, not flipped
+
+
+# From when on, written out. Now is noon of the first of March.
+SINCE = {
+    "-2d": datetime(2026, 2, 27, 12, tzinfo=UTC),
+    "-36h": datetime(2026, 2, 28, tzinfo=UTC),
+    "-1w": datetime(2026, 2, 22, 12, tzinfo=UTC),
+    "-1m": datetime(2026, 2, 1, 12, tzinfo=UTC),
+    "dStart": datetime(2026, 3, 1, tzinfo=UTC),
+    "-1mStart": datetime(2026, 2, 1, tzinfo=UTC),
+    "2026-02-25": datetime(2026, 2, 25, tzinfo=UTC),
+    "2026-02-25T06:00:00+02:00": datetime(2026, 2, 25, 4, tzinfo=UTC),
+}
+
+
+def meaning(groups: Sequence[Json]) -> Json:
+    """source: cohorts.md section 9"""
+    return {"type": "OR", "values": [entry_meaning(entry) for entry in groups]}
+
+
+def entry_meaning(entry: Json) -> Json:
+    properties = entry.get("properties")
+    if isinstance(properties, dict) and "values" in properties:
+        return properties
+    if isinstance(properties, dict):
+        properties = [{"key": key, "value": value} for key, value in properties.items()]
+    if properties:
+        return {"type": "AND", "values": [{**one, "type": "person"} for one in properties]}
+    count = int(entry.get("count") or 0)
+    kind = "performed_event_multiple" if count > 0 else "performed_event"
+    leaf = {
+        "type": "behavioral",
+        "key": entry["event_id"],
+        "value": kind,
+        "time_value": int(entry.get("days") or 365),
+        "time_interval": "day",
+        "operator": entry.get("count_operator") or "eq",
+        "operator_value": count,
+    }
+    return {"type": "AND", "values": [leaf]}
+
+
+# ── What is asked ────────────────────────────────────────────────────────────────────────
+
+VALUES = {
+    "plan": st.sampled_from(["pro", "free", "r", "true", True, "", ["pro", "free"], []]),
+    "n": st.sampled_from([5, "5", 7, "-3", 0, 5.5, "[5]", "x", ["5", 8]]),
+    "day": st.sampled_from(["2026-02-01", "2026-02-01T10:00:00Z", "2026-02-02", "never"]),
+}
+OPERATORS = [*POSITIVE, *NEGATIVE]
+
+
+@st.composite
+def property_leaves(draw: st.DrawFn) -> Json:
+    key = draw(st.sampled_from(list(HELD)))
+    operator = draw(st.sampled_from(OPERATORS))
+    value = draw(VALUES["day"] if "date" in operator else VALUES[key])
+    if "between" in operator:
+        value = draw(st.sampled_from([[4, 6], [-3, 5], [5, 5]]))
+    elif "multi" in operator:
+        value = draw(st.sampled_from([["pro", "5"], ["R", "x"], []]))
+    elif isinstance(value, list) and operator not in ("exact", "is_not", "unheard_of"):
+        value = "pro"
+    leaf = {"type": "person", "key": key, "operator": operator, "value": value}
+    return leaf | ({"negation": True} if draw(st.integers(0, 4)) == 0 else {})
+
+
+@st.composite
+def event_leaves(draw: st.DrawFn) -> Json:
+    leaf = draw(behaviours())
+    if leaf["value"].endswith("performing_event") and span(leaf) < span(leaf, "seq_"):
+        leaf["seq_time_value"], leaf["seq_time_interval"] = 1, "hour"
+    if leaf["value"] in ("performed_event", "performed_event_multiple") and draw(st.booleans()):
+        leaf["explicit_datetime"] = draw(st.sampled_from(list(SINCE)))
+    return {**leaf, "negation": draw(st.integers(0, 3)) == 0}
+
+
+def cohort_leaves(*ids: int) -> st.SearchStrategy[Json]:
+    return st.builds(
+        lambda value, more: {"type": "cohort", "key": "id", "value": value, **more},
+        st.sampled_from([*ids, str(ids[0])]),
+        st.sampled_from([{}, {}, {"negation": True}, {"operator": "not_in"}]),
+    )
+
+
+def trees(leaves: st.SearchStrategy[Json]) -> st.SearchStrategy[Json]:
+    """Groups of leaves, and groups of those, never both in one list."""
+
+    def group(values: st.SearchStrategy[list[Json]]) -> st.SearchStrategy[Json]:
+        return st.builds(
+            lambda kind, found: {"type": kind, "values": found},
+            st.sampled_from(["AND", "OR"]),
+            values,
+        )
+
+    flat = group(st.lists(leaves, min_size=0, max_size=3))
+    return st.recursive(flat, lambda inner: group(st.lists(inner, min_size=1, max_size=3)))
+
+
+simple = property_leaves() | event_leaves()
+plain_properties = property_leaves().map(lambda leaf: {**leaf, "negation": False})
+group_entries = st.one_of(
+    st.fixed_dictionaries(
+        {"event_id": st.sampled_from(EVENTS)},
+        optional={
+            "days": st.sampled_from([1, "3", 10]),
+            "count": st.sampled_from([0, 1, "2", 3, -1]),
+            "count_operator": st.sampled_from(["gte", "lte", "gt", "lt", "eq"]),
+        },
+    ),
+    st.fixed_dictionaries(
+        {
+            "properties": st.lists(
+                plain_properties.map(lambda leaf: {**leaf, "type": "event"}), min_size=1, max_size=2
+            )
+        }
+    ),
+    st.fixed_dictionaries({"properties": st.just({"plan": "pro", "n": 5})}),
+    st.fixed_dictionaries({"properties": trees(plain_properties).filter(lambda t: t["values"])}),
+)
+asked_cohorts = st.builds(
+    Asked,
+    trees(simple | cohort_leaves(STATIC, DYNAMIC, UNKNOWN, OLD)),
+    trees(simple | cohort_leaves(STATIC, UNKNOWN, OLD)),
+    st.lists(group_entries, min_size=1, max_size=3),
+)
+
+
+# ── Against the store ────────────────────────────────────────────────────────────────────
+
+
+def some_people(seed: int) -> list[Somebody]:
+    chance = Random(seed)
+
+    def properties() -> Json:
+        drawn = {key: chance.choice((ABSENT, *values)) for key, values in HELD.items()}
+        return {key: value for key, value in drawn.items() if value is not ABSENT}
+
+    return [
+        Somebody(properties(), some_events(chance, 6), chance.random() < 0.5) for _ in range(PEOPLE)
+    ]
+
+
+async def populate(events: EventStore, project: int, people: Sequence[Somebody]) -> list[UUID]:
+    ids = [uuid4() for _ in people]
+    await events.mirror_persons(
+        [
+            PersonRow(project, uuid, json.dumps(one.properties).encode(), NOW, 1)
+            for uuid, one in zip(ids, people, strict=True)
+        ]
+    )
+    rows = [
+        stored(project, done, uuid)
+        for uuid, one in zip(ids, people, strict=True)
+        for done in one.events
+    ]
+    await events.insert(encode(rows), f"{project}-plain")
+    return ids
+
+
+async def members(
+    events: EventStore, project: int, asked: Asked, picked: Sequence[UUID]
+) -> set[UUID]:
+    """raises: CriteriaError"""
+    nested = {"properties": asked.nested}
+    others = {
+        STATIC: Criteria(STATIC, None, True, None, ()),
+        DYNAMIC: Criteria(DYNAMIC, None, False, nested, ()),
+        OLD: Criteria(OLD, None, False, None, tuple(asked.groups)),
+    }
+    tree = resolve(Criteria(1, None, False, {"properties": asked.tree}, ()), others)
+    moment = Moment(project, NOW, ZoneInfo("UTC"), uuid4())
+    plan = compile_plan(tree, moment)
+    if plan.inputs and picked:
+        await events.put_inputs(moment.run, STATIC, [one.hex for one in picked])
+    found = await events.ask(plan.members, plan.parameters)
+    return {UUID(bytes=member) for member in (found.columns[0] if found.columns else ())}
+
+
+@pytest.fixture(scope="module")
+async def population(
+    events: EventStore,
+) -> tuple[int, list[Somebody], list[UUID]]:
+    """Many at once, and once for all: a statement costs the same for one person."""
+    project, people = uuid4().int >> 68, some_people(7)
+    return project, people, await populate(events, project, people)
+
+
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(asked=asked_cohorts)
+async def test_criteria_find_whom_a_plain_reading_finds(
+    events: EventStore, population: tuple[int, list[Somebody], list[UUID]], asked: Asked
+) -> None:
+    project, people, ids = population
+    picked = [uuid for uuid, one in zip(ids, people, strict=True) if one.picked]
+
+    if unpaired(asked.tree, asked)[0]:
+        with pytest.raises(CriteriaError, match="Negated conditions"):
+            await members(events, project, asked, picked)
+        return
+    found = await members(events, project, asked, picked)
+
+    expected = {
+        uuid for uuid, one in zip(ids, people, strict=True) if holds(asked.tree, one, asked)
+    }
+    assert found == expected, asked

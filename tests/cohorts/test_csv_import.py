@@ -1,0 +1,264 @@
+"""Files of members, tables of members, and what changes between two lists of them."""
+
+import csv
+import io
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fanion.cohorts.calculation.member_diff import Differences
+from fanion.cohorts.csv_import import CELL_CHARS_MAX, LINE_CHARS_MAX, read_csv
+from fanion.cohorts.table import COLUMNS_MAX, Columns, header, rows
+from fanion.errors import Invalid
+
+UUIDS = st.sets(st.integers(0, 30).map(lambda n: n.to_bytes(16)), max_size=20)
+
+
+@given(UUIDS, UUIDS, st.integers(1, 7))
+def test_differences_lead_from_one_list_to_the_other(
+    held: set[bytes], wanted: set[bytes], size: int
+) -> None:
+    numbered = [(member, number) for number, member in enumerate(sorted(held))]
+    differences = Differences(sorted(wanted))
+
+    gone: list[int] = []
+    for start in range(0, len(numbered), size):
+        gone += differences.walk(numbered[start : start + size])
+    differences.rest()
+
+    assert differences.added == sorted(wanted - held)
+    assert [numbered[number][0] for number in gone] == sorted(held - wanted)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "ids"),
+    [
+        ("a\nb\n", "distinct_id", ["a", "b"]),
+        ('"a,b"\r\n\r\n c ,y\n,z', "distinct_id", ["a,b", "c"]),
+        ("whatever\na\na", "distinct_id", ["whatever", "a", "a"]),
+        (" ,a,\nb,c\n", "distinct_id", ["a", "c"]),
+        ("distinct_id\na\n", "distinct_id", ["a"]),
+        ("name,Distinct-ID,\nx,a\n", "distinct_id", ["a"]),
+        ("distinct_id,email\na,a@b\n", "distinct_id", ["a"]),
+        ("Person .id\na\n", "person_id", ["a"]),
+        ("email\na@b\n", "email", ["a@b"]),
+        ("x,E-mail\n1,a@b\n2\n", "email", ["a@b"]),
+        ("email,person-id\na@b,1\n", "person_id", ["1"]),
+        ("\ufeffdistinct-id\n\ufeffa\n", "distinct_id", ["\ufeffa"]),
+    ],
+)
+def test_a_file_tells_what_it_holds(text: str, kind: str, ids: list[str]) -> None:
+    members = read_csv(io.BytesIO(text.encode()))
+
+    assert (members.kind, list(members.ids)) == (kind, ids)
+
+
+def test_a_cell_that_is_no_id_of_anybody_is_kept_as_one_that_matches_nobody() -> None:
+    text = f"a\0b\n{'x' * (CELL_CHARS_MAX + 500)}\n"
+
+    members = read_csv(io.BytesIO(text.encode()))
+
+    assert list(members.ids) == ["a\ufffdb", "x" * (CELL_CHARS_MAX + 1)]
+
+
+COLUMNS = (
+    'The CSV file has several columns, and none is headed "person_id", "distinct_id" or "email". '
+    "Found columns: {}."
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "detail"),
+    [
+        ("", "The CSV file is empty."),
+        ("\n , \n\n", "The CSV file is empty."),
+        ("\ufeff", "The CSV file is empty."),
+        ("name, other\na,b\n", COLUMNS.format("name, other")),
+        ("ann,x\nbob,y\n", COLUMNS.format("ann, x")),
+        (
+            ",".join(f"c{n}" for n in range(23)),
+            COLUMNS.format(", ".join(f"c{n}" for n in range(20)) + " and 3 more"),
+        ),
+    ],
+)
+def test_a_file_without_a_column_of_ids_is_refused(text: str, detail: str) -> None:
+    with pytest.raises(Invalid) as raised:
+        read_csv(io.BytesIO(text.encode()))
+
+    assert (raised.value.attr, raised.value.detail) == ("csv", detail)
+
+
+NOT_TEXT = "The file must be encoded in UTF-8."
+TOO_LONG = "The file cannot be read as CSV: a line is longer than 1048576 characters."
+
+
+@pytest.mark.parametrize(
+    ("raw", "detail"),
+    [
+        (b"\xff\n", NOT_TEXT),
+        (b"a\n" * 100_000 + b"\xff\n", NOT_TEXT),
+        (b"a\n\xe2\x82", NOT_TEXT),
+        ("a\n".encode("utf-16"), NOT_TEXT),
+        (b'"' + b"x" * 200_000, "The file cannot be read as CSV: field larger than field limit"),
+        (b'a\n"' + b"x\n" * 200_000, "The file cannot be read as CSV: field larger than"),
+        (b"a," * LINE_CHARS_MAX, TOO_LONG),
+        (b"x" * 100_000 + b"\n" + b"a," * LINE_CHARS_MAX, TOO_LONG),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_refused(raw: bytes, detail: str) -> None:
+    with pytest.raises(Invalid) as raised:
+        list(read_csv(io.BytesIO(raw)).ids)
+
+    assert raised.value.attr == "csv"
+    assert raised.value.detail.startswith(detail)
+
+
+def test_ids_are_taken_some_at_a_time() -> None:
+    members = read_csv(io.BytesIO(b"a\nb\na\nc\na\n"))
+
+    assert [members.take(2) for _ in range(4)] == [["a", "b"], ["a", "c"], ["a"], []]
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
+def test_quotes_and_letters_may_lie_across_the_pieces_of_a_file(ending: str) -> None:
+    """Text is decoded 8 KiB at a time."""
+    ids = [f'n{number} "é€𝄞",{ending}x' for number in range(3_000)]
+    quoted = ["distinct_id,more", *('"' + one.replace('"', '""') + '",more' for one in ids)]
+
+    members = read_csv(io.BytesIO(ending.join(quoted).encode()))
+
+    assert list(members.ids) == ids
+
+
+def test_a_table_has_the_columns_of_all_rows() -> None:
+    first = {
+        "id": "1",
+        "uuid": "1",
+        "type": "person",
+        "created_at": "2024-03-01",
+        "name": "Ann",
+        "is_identified": True,
+        "distinct_ids": [f"d{n}" for n in range(12)],
+        "properties": {"email": "ann@b", "deep": {"a": [1, {"b": None}]}, "on": True},
+        "matched_recordings": [],
+        "value_at_data_point": None,
+    }
+    second = {"id": "2", "distinct_ids": [], "properties": {"email": "", "x": 'say "hi", bob'}}
+
+    head, ann, bob = table([first, second]).strip().split("\r\n")
+
+    assert head.split(",") == sorted(head.split(","))
+    assert "distinct_ids.9" in head and "distinct_ids.10" not in head
+    assert "properties.deep.a.1.b" in head and "uuid" not in head
+    assert dict(zip(head.split(","), ann.split(","), strict=True))["email"] == "ann@b"
+    assert bob.endswith(',"say ""hi"", bob"')
+
+
+def table(people: list[dict[str, Any]], columns_max: int = COLUMNS_MAX) -> str:
+    columns = Columns(columns_max)
+    for one in people:
+        columns.add(one)
+    return header(columns.names()) + rows(people, columns.names())
+
+
+def person(number: int, **properties: Any) -> dict[str, Any]:
+    return {"id": str(number), "name": f"n{number}", "distinct_ids": [], "properties": properties}
+
+
+def read(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+def test_a_table_with_more_columns_than_it_may_have_tells_what_each_row_lacks() -> None:
+    people = [person(1, a=1, c=3, d=4, name="x"), person(2, b=2), person(3, d="y", e=[1, 2])]
+
+    cut, whole = read(table(people, columns_max=4)), read(table(people, columns_max=9))
+
+    assert [list(row) for row in cut[:1]] == [
+        ["id", "name", "properties.a", "properties.b", "columns_left_out"]
+    ]
+    assert [row["columns_left_out"] for row in cut] == ["3", "0", "3"]
+    assert (cut[0]["properties.a"], cut[1]["properties.b"], cut[2]["id"]) == ("1", "2", "3")
+    assert len(whole[0]) == 9
+    assert "columns_left_out" not in whole[0]
+
+
+def test_which_columns_a_table_has_does_not_depend_on_the_order_of_its_rows() -> None:
+    people = [person(n, **{f"p{n * 37 % 100:02}": n}) for n in range(100)]
+
+    forwards, backwards = (
+        table(rows, columns_max=7).split("\r\n")[0] for rows in (people, people[::-1])
+    )
+
+    assert (
+        forwards
+        == backwards
+        == (
+            "id,name,properties.p00,properties.p01,properties.p02,properties.p03,properties.p04,"
+            "columns_left_out"
+        )
+    )
+
+
+def test_what_a_stranger_named_does_not_push_out_what_every_member_has() -> None:
+    flood = {f"a{n}": n for n in range(5_000)}
+    people = [person(1, email=flood, **flood), person(2, email="bob@b")]
+
+    head = table(people).split("\r\n")[0].split(",")
+
+    assert len(head) == COLUMNS_MAX + 1
+    assert {"id", "name", "email", "columns_left_out"} <= set(head)
+
+
+@pytest.mark.parametrize("kind", [lambda inner: {"n" * 50: inner}, lambda inner: [inner]])
+def test_what_is_nested_deeply_is_one_value_left_out(kind: Callable[[Any], Any]) -> None:
+    deep: Any = 1
+    for _ in range(20_000):
+        deep = kind(deep)
+
+    [row] = read(table([person(1, deep=deep, flat="x")]))
+
+    assert row == {"id": "1", "name": "n1", "properties.flat": "x", "columns_left_out": "1"}
+
+
+@pytest.mark.parametrize(
+    ("value", "cell"),
+    [
+        ("=1+1", "'=1+1"),
+        ("+49 30 1234", "'+49 30 1234"),
+        ("-1", "'-1"),
+        ("@sum", "'@sum"),
+        ("\t=1", "'\t=1"),
+        ("\r=1", "'\r=1"),
+        ("'=1", "'=1"),
+        (" =1", " =1"),
+        ("a=1", "a=1"),
+        ("", ""),
+        (-1, "-1"),
+        (-1.5, "-1.5"),
+        (1e22, "1e22"),
+        (True, "true"),
+        (None, ""),
+    ],
+)
+def test_no_cell_is_a_formula(value: Any, cell: str) -> None:
+    [row] = read(table([person(1, x=value)]))
+
+    assert row["properties.x"] == cell
+
+
+def test_texts_beside_the_properties_are_no_formulas_either() -> None:
+    ann = person(1, email="=cmd|' /C calc'!A0") | {"name": "-2+3", "distinct_ids": ["@a", "+1"]}
+
+    [row] = read(table([ann]))
+
+    assert row == {
+        "id": "1",
+        "name": "'-2+3",
+        "email": "'=cmd|' /C calc'!A0",
+        "distinct_ids.0": "'@a",
+        "distinct_ids.1": "'+1",
+    }

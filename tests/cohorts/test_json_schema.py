@@ -1,0 +1,100 @@
+"""The JSON Schema of criteria and what validation refuses agree, in both directions."""
+
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fanion.cohorts.criteria.behaviour import BEHAVIOURS
+from fanion.cohorts.criteria.validation import check_criteria
+from fanion.errors import Invalid
+from fanion.properties.filters import COHORT_TYPES
+from fanion.properties.operators import CRITERIA_OPERATORS
+from tests.flags.test_json_schema import (
+    ABSENT,
+    ACCEPTED_CRITERIA,
+    CRITERIA,
+    PAYS,
+    REFUSED_CRITERIA,
+    VALUES,
+    Json,
+    criteria,
+)
+
+OPERATORS = sorted({name for names in CRITERIA_OPERATORS.values() for name in names})
+# What the schema tells in words alone.
+IN_WORDS = re.compile(
+    r"for operator (not_)?(between|regex)|for operator is_date|explicit_datetime cannot be read"
+    r"|min_periods must not be|recent window must not be"
+)
+# Ids that no cohort has are refused where the cohorts are known.
+VALUES_OF_ONE = [value for value in VALUES if value not in (0, -1)]
+
+
+def refusal(filters: Json) -> str | None:
+    try:
+        check_criteria(filters)
+    except Invalid as problem:
+        return problem.detail
+    return None
+
+
+def require_agreement(leaf: Json) -> None:
+    filters = criteria({name: value for name, value in leaf.items() if value is not ABSENT})
+    told = refusal(filters)
+    if told is None:
+        CRITERIA.validate(filters)
+    elif not IN_WORDS.search(told):
+        assert not CRITERIA.is_valid(filters), told
+
+
+@pytest.mark.parametrize("name", ACCEPTED_CRITERIA)
+def test_criteria_that_fit_the_schema_are_accepted(name: str) -> None:
+    assert refusal(ACCEPTED_CRITERIA[name]) is None
+
+
+@pytest.mark.parametrize("name", REFUSED_CRITERIA)
+def test_mistakes_in_criteria_are_refused(name: str) -> None:
+    assert refusal(REFUSED_CRITERIA[name]) is not None
+
+
+@pytest.mark.parametrize("value", VALUES_OF_ONE, ids=lambda value: repr(value)[:20])
+@pytest.mark.parametrize("kind", ["person", *sorted(COHORT_TYPES)])
+def test_schema_and_validation_agree_on_every_operator_and_value(kind: str, value: Any) -> None:
+    for operator in (*OPERATORS, "less", "", None, ABSENT):
+        require_agreement({"type": kind, "key": "id", "operator": operator, "value": value})
+
+
+counts = st.sampled_from([1, 2, "3", 0, -1, 0.5, "x", None, ABSENT, True])
+units = st.sampled_from(["day", "week", "day", "fortnight", None, ABSENT])
+filtered = {"type": "event", "key": "total", "operator": "exact", "value": 1}
+behaviours = st.fixed_dictionaries(
+    {
+        "type": st.just("behavioral"),
+        "key": st.sampled_from(["paid", "paid", "", 5, ABSENT]),
+        "event_type": st.sampled_from(["events", "events", "actions", ABSENT]),
+        "value": st.sampled_from([*sorted(BEHAVIOURS), "did"]),
+        "time_value": counts,
+        "time_interval": units,
+        "explicit_datetime": st.sampled_from([ABSENT, ABSENT, "-7d", "", None, "never"]),
+        "operator": st.sampled_from([ABSENT, ABSENT, "gte", "least", None]),
+        "operator_value": st.sampled_from([ABSENT, ABSENT, 2, 0, "2"]),
+        "event_filters": st.sampled_from([ABSENT, ABSENT, [], None, [filtered], [PAYS]]),
+        "seq_event": st.sampled_from([ABSENT, "left"]),
+        "seq_event_type": st.sampled_from([ABSENT, "events"]),
+        "seq_time_value": counts,
+        "seq_time_interval": units,
+        "min_periods": counts,
+        "total_periods": counts,
+        "negation": st.sampled_from([ABSENT, ABSENT, True, "yes"]),
+        "tiem": st.sampled_from([ABSENT] * 6 + [1]),
+    }
+)
+
+
+@settings(max_examples=2000)
+@given(behaviours)
+def test_schema_and_validation_agree_on_what_was_done(leaf: Json) -> None:
+    require_agreement(leaf)

@@ -1,0 +1,307 @@
+"""The real server, killed while it calculates or imports, leaves nothing half done or stuck.
+
+It is stopped as soon as the store shows that it is in the middle, looked at, and then killed.
+"""
+
+import asyncio
+import signal
+import sqlite3
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from fanion.cohorts.upload_store import IDS_MAX
+from tests.support import plain_http
+from tests.support.awaited import until
+from tests.support.preloaded import PreloadedServer
+from tests.support.server import Keys, RealServer
+
+PEOPLE = 8_000
+# Ids of nobody: they take their time and make no members.
+NOBODY = 100_000
+ROUNDS = 10
+DONE_S = 120
+LEASE_S = 1
+POLL_S = 0.003
+
+# Members written under a version that nobody sees yet, while somebody holds the lease.
+IN_THE_MIDDLE = """
+SELECT count(*) FROM cohort_people JOIN cohorts ON cohorts.id = cohort_people.cohort_id
+WHERE cohorts.id = ? AND lease IS NOT NULL
+  AND (added > version OR removed > version AND removed < 1 << 62)
+"""
+PARTS = "SELECT count(*) FROM cohort_import_parts"
+UPLOADS = "SELECT count(*) FROM cohort_imports WHERE cohort_id IS NULL"
+COHORTS = "SELECT count(*) FROM cohorts"
+
+Json = dict[str, Any]
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[RealServer]:
+    server = PreloadedServer(
+        tmp_path / "data",
+        {"FANION_COHORT_LEASE_S": str(LEASE_S), "FANION_COHORTS_EVERY_S": "3600"},
+    )
+    yield server
+    server.close()
+
+
+@pytest.fixture
+async def keys(server: RealServer) -> Keys:
+    keys = server.setup()
+    server.start()
+    return keys
+
+
+@pytest.fixture
+async def people(server: RealServer, keys: Keys) -> None:
+    """The server knows them."""
+    await populate(server, keys)
+
+
+@pytest.mark.usefixtures("people")
+async def test_a_kill_while_members_are_calculated_shows_no_half(
+    server: RealServer, keys: Keys
+) -> None:
+    dynamic = await create(server, keys, json={"name": "Even", "filters": plan_is("even")})
+    await finished(server, keys, dynamic)
+    plans = ["even", "odd"]
+
+    for _ in range(ROUNDS):
+        plans.reverse()
+        before = (await cohort(server, keys, dynamic))["last_calculation"]
+        await change(server, keys, dynamic, filters=plan_is(plans[0]))
+        if await stopped(server, lambda: asked(server, IN_THE_MIDDLE, dynamic) > 0, 5):
+            break
+        resume(server)
+        await finished(server, keys, dynamic, before)
+    else:
+        pytest.fail("no kill met a calculation in the middle")
+    server.kill()
+    server.start()
+    old = await members(server, keys, dynamic)
+    done = await finished(server, keys, dynamic, before)
+
+    assert {plan for plan, _ in old} == {plans[1]} and len(old) == PEOPLE // 2
+    assert (done["count"], done["errors_calculating"]) == (PEOPLE // 2, 0)
+    new = await members(server, keys, dynamic)
+    assert {plan for plan, _ in new} == {plans[0]} and len(new) == PEOPLE // 2
+    assert asked(server, IN_THE_MIDDLE, dynamic) == 0
+
+
+@pytest.mark.usefixtures("people")
+async def test_a_kill_while_a_file_is_imported_loses_no_member(
+    server: RealServer, keys: Keys
+) -> None:
+    static = await create(server, keys, **a_file())
+
+    met = await stopped(server, lambda: asked(server, IN_THE_MIDDLE, static) > 0, DONE_S)
+    assert met, "the import was done before it could be killed"
+    server.kill()
+    server.start()
+    before = await members(server, keys, static)
+    done = await finished(server, keys, static)
+
+    assert before == []
+    assert (done["is_calculating"], done["errors_calculating"]) == (False, 0)
+    assert (done["count"], len(await members(server, keys, static))) == (PEOPLE, PEOPLE)
+
+
+@pytest.mark.usefixtures("people")
+async def test_a_kill_while_a_file_is_stored_leaves_no_cohort(
+    server: RealServer, keys: Keys
+) -> None:
+    parts_of_all = (PEOPLE + NOBODY) // IDS_MAX
+
+    uploading = asyncio.create_task(create(server, keys, **a_file()))
+    met = await stopped(server, lambda: asked(server, PARTS) > 0, DONE_S)
+    stored, cohorts = asked(server, PARTS), asked(server, COHORTS)
+    server.kill()
+    with pytest.raises(httpx.TransportError):
+        await uploading
+    server.start()
+    listed = await cohort(server, keys, "")
+    again = await create(server, keys, **a_file())
+    done = await finished(server, keys, again)
+
+    assert met and 0 < stored < parts_of_all and cohorts == 0, "the file was stored already"
+    assert listed["results"] == []
+    assert (done["count"], done["errors_calculating"]) == (PEOPLE, 0)
+    assert asked(server, UPLOADS) <= 2  # the first one's parts, until they are cleared away
+
+
+async def test_a_kill_while_a_file_comes_in_leaves_nothing(server: RealServer, keys: Keys) -> None:
+    """More has been sent than sockets hold, so the server has begun to read."""
+    rest = asyncio.Event()
+    sent = 0
+
+    async def body() -> AsyncIterator[bytes]:
+        nonlocal sent
+        head = b'--x\r\nContent-Disposition: form-data; name="csv"; filename="a"\r\n\r\n'
+        for piece in (head, *[b"user 1\nuser 2\n" * 5_000] * 500):
+            yield piece
+            sent += len(piece)
+        rest.set()
+        await asyncio.Event().wait()
+
+    uploading = asyncio.create_task(upload(server, keys, body()))
+    async with asyncio.timeout(DONE_S):
+        await rest.wait()
+    server.kill()
+    uploading.cancel()
+    await asyncio.wait([uploading])
+    server.start()
+
+    assert sent > 30_000_000
+    assert (await cohort(server, keys, ""))["results"] == []
+    assert (asked(server, PARTS), asked(server, UPLOADS), asked(server, COHORTS)) == (0, 0, 0)
+
+
+@pytest.mark.usefixtures("people")
+async def test_a_client_that_leaves_in_the_middle_leaves_nothing(
+    server: RealServer, keys: Keys
+) -> None:
+    """Also of a file that is larger than other bodies may be."""
+    gone = asyncio.Event()
+
+    async def body() -> AsyncIterator[bytes]:
+        yield b'--x\r\nContent-Disposition: form-data; name="csv"; filename="a"\r\n\r\n'
+        for _ in range(500):
+            yield b"user 1\nuser 2\n" * 5_000
+        gone.set()
+        await asyncio.Event().wait()
+
+    uploading = asyncio.create_task(upload(server, keys, body()))
+    async with asyncio.timeout(DONE_S):
+        await gone.wait()
+    uploading.cancel()
+    await asyncio.wait([uploading])
+    static = await create(server, keys, **a_file())
+    done = await finished(server, keys, static)
+
+    assert [one["id"] for one in (await cohort(server, keys, ""))["results"]] == [static]
+    assert done["count"] == PEOPLE
+
+
+def a_file() -> Json:
+    """Everybody, half of them at the beginning and half at the end."""
+    people = [f"user {number}" for number in range(PEOPLE)]
+    nobody = [f"nobody {number}" for number in range(NOBODY)]
+    lines = [*people[: PEOPLE // 2], *nobody, *people[PEOPLE // 2 :]]
+    files = {"csv": ("people.csv", "\n".join(lines).encode(), "text/csv")}
+    return {"data": {"name": "All", "is_static": "true"}, "files": files}
+
+
+async def upload(server: RealServer, keys: Keys, body: AsyncIterator[bytes]) -> None:
+    async with client(server, keys) as http:
+        headers = {"content-type": "multipart/form-data; boundary=x"}
+        await http.post("/", content=body, headers=headers)
+
+
+def asked(server: RealServer, statement: str, *values: int) -> int:
+    """One number from the store's file, which the server has open."""
+    path = f"file:{server.data}/records.db?mode=ro"
+    with closing(sqlite3.connect(path, uri=True)) as connection:
+        found: int = connection.execute(statement, values).fetchone()[0]
+        return found
+
+
+async def stopped(server: RealServer, met: Callable[[], bool], wait_s: float) -> bool:
+    """Stop the server when the condition is met; whether it still is then."""
+    return await asyncio.to_thread(stop_when, server, met, wait_s)
+
+
+def stop_when(server: RealServer, met: Callable[[], bool], wait_s: float) -> bool:
+    assert server.process is not None
+    give_up = time.monotonic() + wait_s
+    while not met() and time.monotonic() < give_up:
+        time.sleep(POLL_S)
+    server.process.send_signal(signal.SIGSTOP)
+    status = Path(f"/proc/{server.process.pid}/status")
+    until(lambda: "State:\tT" in status.read_text(), "the server did not stop")
+    return met()
+
+
+def resume(server: RealServer) -> None:
+    assert server.process is not None
+    server.process.send_signal(signal.SIGCONT)
+
+
+def plan_is(plan: str) -> Json:
+    leaf = {"type": "person", "key": "plan", "operator": "exact", "value": plan}
+    return {"properties": {"type": "AND", "values": [leaf]}}
+
+
+def client(server: RealServer, keys: Keys) -> httpx.AsyncClient:
+    return plain_http.AsyncClient(
+        base_url=f"{server.url}/api/projects/{keys.project_id}/cohorts",
+        headers={"Authorization": f"Bearer {keys.personal_api_key}"},
+        timeout=30,
+    )
+
+
+async def populate(server: RealServer, keys: Keys) -> None:
+    items = [
+        {
+            "event": "seen",
+            "distinct_id": f"user {number}",
+            "properties": {"$set": {"plan": "odd" if number % 2 else "even"}},
+        }
+        for number in range(PEOPLE)
+    ]
+    async with plain_http.AsyncClient(base_url=server.url, timeout=30) as http:
+        body = {"api_key": keys.project_api_key, "batch": items}
+        answer = await http.post("/batch/", json=body)
+        assert answer.status_code == 200, answer.text
+        async with asyncio.timeout(DONE_S):
+            while True:
+                if "\nfanion_log_lag_envelopes 0.0" in (await http.get("/metrics")).text:
+                    return
+                await asyncio.sleep(0.05)
+
+
+async def create(server: RealServer, keys: Keys, **body: Any) -> int:
+    async with client(server, keys) as http:
+        answer = await http.post("/", **body)
+    assert answer.status_code == 201, answer.text
+    number: int = answer.json()["id"]
+    return number
+
+
+async def change(server: RealServer, keys: Keys, cohort_id: int, **fields: Any) -> None:
+    async with client(server, keys) as http:
+        answer = await http.patch(f"/{cohort_id}/", json=fields)
+    assert answer.status_code == 200, answer.text
+
+
+async def cohort(server: RealServer, keys: Keys, cohort_id: int | str) -> Json:
+    async with client(server, keys) as http:
+        found: Json = (await http.get(f"/{cohort_id}")).json()
+    return found
+
+
+async def finished(
+    server: RealServer, keys: Keys, cohort_id: int, before: str | None = None
+) -> Json:
+    """The cohort, once it has been calculated or imported after `before`."""
+    give_up = time.monotonic() + DONE_S
+    while time.monotonic() < give_up:
+        found = await cohort(server, keys, cohort_id)
+        if not found["is_calculating"] and found["last_calculation"] not in (None, before):
+            return found
+        await asyncio.sleep(0.1)
+    raise AssertionError(f"still calculating after {DONE_S} s: {found}")
+
+
+async def members(server: RealServer, keys: Keys, cohort_id: int) -> list[tuple[str, str]]:
+    """Plan and UUID of each."""
+    async with client(server, keys) as http:
+        answer = await http.get(f"/{cohort_id}/persons/", params={"limit": PEOPLE})
+    assert answer.status_code == 200, answer.text
+    return [(one["properties"]["plan"], one["uuid"]) for one in answer.json()["results"]]

@@ -1,0 +1,103 @@
+"""Lists of cohorts, narrowed by what they are asked for."""
+
+from typing import Any
+
+import pytest
+
+from tests.cohorts.test_api import all_of, change, create, did, in_cohort, person_is
+from tests.support.application import Home, Json, error
+
+
+async def listed(home: Home, **query: Any) -> list[str]:
+    return [one["name"] for one in (await home.get("/cohorts/", **query))["results"]]
+
+
+async def some(home: Home) -> None:
+    """The newest: Static Ünits."""
+    inner = await create(home, name="did", filters=all_of(did("opened")))
+    outer = await create(home, name="around did", filters=all_of(in_cohort(inner["id"])))
+    await create(home, name="around both", filters=all_of(in_cohort(str(outer["id"]))))
+    await create(home, name="old did", groups=[{"event_id": "opened"}])
+    await create(home, name="plan 100%", filters=all_of(person_is("plan", "pro")))
+    gone = await create(home, name="gone", is_static=True)
+    await change(home, gone, deleted=True)
+    await create(home, is_static=True, name="Static Ünits")
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ({"type": "static"}, ["Static Ünits"]),
+        ({"type": "dynamic", "search": "AROUND"}, ["around both", "around did"]),
+        ({"search": "üNITS"}, ["Static Ünits"]),
+        ({"search": "0%"}, ["plan 100%"]),
+        ({"search": "_"}, []),
+        ({"hide_behavioral_cohorts": "true"}, ["Static Ünits", "plan 100%"]),
+        ({"hide_behavioral_cohorts": "true", "type": "static"}, ["Static Ünits"]),
+        ({"search": " did ", "limit": 2}, ["old did", "around did"]),
+        ({"search": "did", "limit": 2, "offset": 2}, ["did"]),
+        (
+            {"search": "", "type": "", "hide_behavioral_cohorts": "false", "limit": 1},
+            ["Static Ünits"],
+        ),
+    ],
+)
+async def test_a_list_is_narrowed(home: Home, query: Json, names: list[str]) -> None:
+    await some(home)
+
+    assert await listed(home, **query) == names
+
+
+async def test_the_total_and_the_links_are_those_of_what_was_asked_for(home: Home) -> None:
+    await some(home)
+
+    page = await home.get("/cohorts/", search="did", limit=1)
+
+    assert page["count"] == 3
+    assert "search=did" in page["next"]
+    following = (await home.api.get(page["next"])).json()
+    assert [one["name"] for one in following["results"]] == ["around did"]
+
+
+async def test_cohorts_are_found_by_who_made_them(home: Home) -> None:
+    mine = await create(home, name="mine")
+    creator = mine["created_by"]["id"]
+
+    assert await listed(home, created_by_id=creator) == ["mine"]
+    assert await listed(home, created_by_id=creator + 1_000_000) == []
+
+
+async def test_basic_leaves_out_the_criteria(home: Home) -> None:
+    cohort = await create(home, name="c", filters=all_of(person_is("plan", "pro")))
+
+    [basic] = (await home.get("/cohorts/", basic="true"))["results"]
+    [whole] = (await home.get("/cohorts/", basic="false"))["results"]
+
+    assert whole == cohort
+    assert basic == {n: cohort[n] for n in cohort if n not in ("filters", "groups")}
+
+
+@pytest.mark.parametrize(
+    ("query", "attr"),
+    [
+        ({"created_by_id": "me"}, "created_by_id"),
+        ({"basic": "perhaps"}, "basic"),
+        ({"hide_behavioral_cohorts": "x"}, "hide_behavioral_cohorts"),
+    ],
+)
+async def test_a_value_that_is_none_is_refused(home: Home, query: Json, attr: str) -> None:
+    answer = await home.api.get("/cohorts/", params=query)
+
+    assert (answer.status_code, answer.json()["attr"]) == (400, attr), answer.text
+
+
+async def test_a_type_that_there_is_not_is_refused_with_those_that_there_are(home: Home) -> None:
+    answer = await home.api.get("/cohorts/", params={"type": "behavioral"})
+
+    assert answer.status_code == 400
+    assert answer.json() == error(
+        "validation_error",
+        "invalid_choice",
+        '"behavioral" is not a valid choice. Allowed are: dynamic, static.',
+        "type",
+    )

@@ -1,0 +1,89 @@
+"""Several servers calculate the cohorts of one PostgreSQL: each cohort once, by either of them."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from sqlalchemy import func, select
+
+from fanion.cohorts.calculation.lease_store import Claim, WorkStore
+from fanion.cohorts.calculation.worker import Calculator
+from fanion.cohorts.store import CohortStore
+from fanion.cohorts.trash_store import DeletedCohorts
+from fanion.cohorts.upload_store import UploadStore
+from fanion.db.engine import Records, open_records
+from fanion.db.schema.cohorts import cohorts
+from fanion.events.storage.store import EventStore
+from tests.cohorts.test_store import LEASE_S, NOW, cohort
+
+COHORTS = 12
+SERVERS = 2
+
+
+@dataclass(frozen=True)
+class Counted(WorkStore):
+    """The real one; it also keeps what it was given to do, and waits for the other server."""
+
+    others: asyncio.Barrier
+    claims: list[int] = field(default_factory=list)
+
+    async def claim(self, now: datetime, lease: str) -> Claim | None:
+        claim = await WorkStore.claim(self, now, lease)
+        if claim is not None:
+            self.claims.append(claim.id)
+            if len(self.claims) == 1:
+                await self.others.wait()  # so that none does everything before the other begins
+        return claim
+
+
+@pytest.fixture
+async def servers(postgres_url: str) -> AsyncIterator[list[Records]]:
+    """Each with connections of its own."""
+    opened = [await open_records(postgres_url) for _ in range(SERVERS)]
+    yield opened
+    for records in opened:
+        await records.close()
+
+
+async def test_two_servers_share_the_work_and_do_none_of_it_twice(
+    servers: list[Records], events: EventStore
+) -> None:
+    made = [await cohort(servers[0]) for _ in range(COHORTS)]
+    barrier = asyncio.Barrier(SERVERS)
+    works = [Counted(records, LEASE_S, barrier) for records in servers]
+
+    async with asyncio.TaskGroup() as group:
+        for records, work in zip(servers, works, strict=True):
+            group.create_task(until_idle(calculator(records, work, events)))
+
+    done = Counter(one for work in works for one in work.claims)
+    assert done == Counter({one.id: 1 for one in made})
+    assert all(work.claims for work in works)
+    async with servers[0].read() as connection:
+        left = select(func.count()).where(cohorts.c.is_calculating | (cohorts.c.version != 2))
+        assert await connection.scalar(left) == 0
+
+
+async def until_idle(one: Calculator) -> None:
+    while await one.work_once():
+        pass
+
+
+def calculator(records: Records, work: WorkStore, events: EventStore) -> Calculator:
+    async def utc(_: int) -> ZoneInfo:
+        return ZoneInfo("UTC")
+
+    return Calculator(
+        CohortStore(records),
+        work,
+        DeletedCohorts(records, timedelta(days=7)),
+        UploadStore(records, lambda: NOW),
+        events,
+        utc,
+        lambda: NOW,
+        every_s=900,
+    )

@@ -1,0 +1,131 @@
+"""Static cohorts that are made of criteria, once; nothing changes them afterwards."""
+
+import json
+
+import pytest
+
+from tests.cohorts.test_api import (
+    UNKNOWN,
+    all_of,
+    change,
+    create,
+    did,
+    in_cohort,
+    members,
+    person,
+    person_is,
+    retrieve,
+    three_people,
+)
+from tests.support.application import Home, Json, error
+
+PRO = all_of(person_is("plan", "pro"))
+FIXED = "The criteria of a static cohort cannot be changed."
+
+
+async def test_criteria_are_asked_once(home: Home) -> None:
+    await three_people(home)
+
+    cohort = await create(home, name="then", is_static=True, filters=PRO)
+    await home.site.calculated()
+    await home.capture(person("bob", plan="pro"))
+    home.site.clock.move(hours=1)
+    await home.site.calculated()
+
+    assert (cohort["is_static"], cohort["filters"]) == (True, PRO)
+    assert await members(home, cohort) == ["ann", "cid"]
+    assert (await retrieve(home, cohort))["count"] == 2
+
+
+async def test_criteria_on_events_and_cohorts_are_asked_too(home: Home) -> None:
+    await three_people(home)
+    pro = await create(home, filters=PRO)
+    tree = {"type": "OR", "values": [did("opened"), in_cohort(pro["id"])]}
+
+    cohort = await create(home, is_static=True, filters={"properties": tree})
+    await home.site.calculated()
+
+    assert await members(home, cohort) == ["ann", "bob", "cid"]
+
+
+@pytest.mark.parametrize("properties", [{}, [], {"type": "AND", "values": []}])
+async def test_without_conditions_a_static_cohort_is_empty(home: Home, properties: Json) -> None:
+    cohort = await create(home, is_static=True, filters={"properties": properties})
+    await home.site.calculated()
+
+    assert (await retrieve(home, cohort))["count"] is None
+
+
+async def test_a_file_is_taken_and_criteria_beside_it_are_kept_unasked(home: Home) -> None:
+    await three_people(home)
+    fields = {"is_static": "true", "filters": json.dumps(PRO)}
+
+    answer = await home.api.post("/cohorts/", data=fields, files={"csv": ("a.csv", b"bob\n")})
+    await home.site.calculated()
+
+    assert answer.status_code == 201, answer.text
+    assert answer.json()["filters"] == PRO
+    assert await members(home, answer.json()) == ["bob"]
+
+
+@pytest.mark.parametrize(
+    ("filters", "attr"),
+    [
+        (all_of(person_is("plan", "x", operator="less")), "filters"),
+        (all_of(did("opened", time_valeu=3)), "filters"),
+        (all_of(in_cohort(UNKNOWN)), None),
+    ],
+)
+async def test_criteria_that_are_asked_are_checked(
+    home: Home, filters: Json, attr: str | None
+) -> None:
+    answer = await home.api.post("/cohorts/", json={"is_static": True, "filters": filters})
+
+    assert (answer.status_code, answer.json()["attr"]) == (400, attr)
+    assert (await home.get("/cohorts/"))["count"] == 0
+
+
+@pytest.mark.parametrize(
+    ("sent", "attr"),
+    [
+        ({"filters": all_of(person_is("plan", "free"))}, "filters"),
+        ({"filters": None}, "filters"),
+        ({"filters": {"properties": {}}}, "filters"),
+        ({"groups": [{"event_id": "opened"}]}, "groups"),
+    ],
+)
+async def test_criteria_of_a_static_cohort_stay(home: Home, sent: Json, attr: str) -> None:
+    await three_people(home)
+    cohort = await create(home, is_static=True, filters=PRO)
+    await home.site.calculated()
+    before = await retrieve(home, cohort)
+
+    answer = await home.api.patch(f"/cohorts/{cohort['id']}/", json={"name": "n", **sent})
+
+    assert answer.status_code == 400
+    assert answer.json() == error("validation_error", "invalid_input", FIXED, attr)
+    assert await retrieve(home, cohort) == before
+
+
+async def test_a_static_cohort_may_be_sent_back_as_it_was_read(home: Home) -> None:
+    asked = await create(home, is_static=True, filters=PRO)
+    empty = await create(home, is_static=True)
+    nothing: Json = {"properties": {"type": "AND", "values": []}}
+
+    for cohort in (asked, empty):
+        same = await change(home, cohort, **{**cohort, "name": "n"})
+        assert (same["name"], same["filters"]) == ("n", cohort["filters"])
+    cleared = await change(home, empty, filters=nothing, groups=[])
+    assert cleared["filters"] == empty["filters"]
+
+
+async def test_a_static_cohort_becomes_dynamic_with_other_criteria(home: Home) -> None:
+    await three_people(home)
+    cohort = await create(home, is_static=True, filters=PRO)
+    free = all_of(person_is("plan", "free"))
+
+    changed = await change(home, cohort, is_static=False, filters=free)
+    await home.site.calculated()
+
+    assert changed["filters"] == free
+    assert await members(home, cohort) == ["bob"]

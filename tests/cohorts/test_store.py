@@ -1,0 +1,280 @@
+"""Calculations in the records store: one worker each, one step from old to new members."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from sqlalchemy import func, insert, select, update
+
+from fanion.activity.store import Author
+from fanion.cohorts.calculation.history import Run
+from fanion.cohorts.calculation.lease_store import Claim, LeaseLost, WorkStore
+from fanion.cohorts.members_store import MemberQuery, find_members
+from fanion.cohorts.membership_lookup import memberships
+from fanion.cohorts.store import CohortStore, Import, StoredCohort
+from fanion.cohorts.upload_store import UploadStore, store_ids
+from fanion.cohorts.validation import created_values
+from fanion.db.engine import Records
+from fanion.db.schema.cohorts import cohort_people, cohorts
+from fanion.db.schema.tables import person_distinct_ids, persons
+from fanion.persons.merge_store import move_memberships
+from fanion.projects.model import Project
+
+NOW = datetime(2024, 3, 1, 12, tzinfo=UTC)
+RUN = Run(started_at=NOW, seconds=0.1)
+LEASE_S = 60.0
+PROJECT = Project(1, uuid4(), uuid4(), "p", "phc", "UTC", NOW)
+AUTHOR = Author(project=PROJECT, user_id=None, now=NOW)
+
+
+async def people(records: Records, *names: str, project_id: int = 1) -> dict[str, tuple[UUID, int]]:
+    """Each with one distinct id, its name; UUID and number."""
+    made: dict[str, tuple[UUID, int]] = {}
+    async with records.write() as connection:
+        for name in names:
+            uuid = uuid4()
+            row = {
+                "project_id": project_id,
+                "uuid": uuid,
+                "properties": {},
+                "is_identified": True,
+                "created_at": NOW,
+                "version": 1,
+                "email": None,
+            }
+            added = await connection.execute(insert(persons).values(row).returning(persons.c.id))
+            number = added.scalar_one()
+            made[name] = uuid, number
+            link = {"project_id": project_id, "distinct_id": name, "person_id": number}
+            await connection.execute(insert(person_distinct_ids).values(link))
+    return made
+
+
+async def cohort(records: Records, members: Import | None = None, **sent: Any) -> StoredCohort:
+    values = created_values(sent, NOW, imports=members is not None)
+    return await CohortStore(records).create(AUTHOR, values, members)
+
+
+async def uploaded(records: Records, *ids: str) -> Import:
+    """A file of distinct ids that no cohort has yet."""
+    async with records.write() as connection:
+        return await connection.run_sync(store_ids, 1, "distinct_id", ids, NOW)
+
+
+async def claimed(work: WorkStore, now: datetime = NOW, lease: str = "me") -> Claim:
+    claim = await work.claim(now, lease)
+    assert claim is not None
+    return claim
+
+
+async def finish(work: WorkStore, claim: Claim, again_at: datetime | None = None) -> int:
+    return await work.finish(claim, NOW, again_at, RUN)
+
+
+async def names_in(records: Records, cohort_id: int) -> list[str]:
+    found = await CohortStore(records).get(1, cohort_id)
+    assert found is not None
+    page = await find_members(records, found, MemberQuery())
+    return sorted(person.distinct_ids[0] for person in page.persons)
+
+
+async def uuids(made: dict[str, tuple[UUID, int]], names: str) -> Sequence[UUID]:
+    return [made[name][0] for name in names]
+
+
+async def test_new_members_are_seen_in_one_step(records: Records) -> None:
+    made = await people(records, "a", "b", "c")
+    work, one = WorkStore(records, LEASE_S), await cohort(records)
+    first = await claimed(work)
+    await work.add(first, await uuids(made, "ab"), NOW)
+    before = await names_in(records, one.id)
+    assert await finish(work, first, NOW) == 2
+
+    second = await claimed(work)
+    await work.add(second, await uuids(made, "c"), NOW)
+    await work.remove(second, [made["a"][1]], NOW)
+    half = await names_in(records, one.id)
+    asked = await memberships(records, [(1, "a"), (1, "c"), (1, "nobody")])
+    count = await finish(work, second)
+    await work.sweep(one.id)
+
+    assert (before, half, count) == ([], ["a", "b"], 2)
+    assert asked == {(1, "a"): frozenset({one.id})}
+    assert await names_in(records, one.id) == ["b", "c"]
+    async with records.read() as connection:
+        assert await connection.scalar(select(func.count()).select_from(cohort_people)) == 2
+
+
+async def test_what_a_crash_left_behind_never_shows(records: Records) -> None:
+    made = await people(records, "a", "b", "c")
+    work, one = WorkStore(records, LEASE_S), await cohort(records)
+    first = await claimed(work)
+    await work.add(first, await uuids(made, "a"), NOW)
+    await finish(work, first, NOW)
+    crashed = await claimed(work)
+    await work.add(crashed, await uuids(made, "b"), NOW)
+    await work.remove(crashed, [made["a"][1]], NOW)
+
+    later = NOW + timedelta(seconds=LEASE_S)
+    again = await claimed(work, later, "another")
+    await work.add(again, await uuids(made, "c"), later)
+    await finish(work, again)
+
+    assert await names_in(records, one.id) == ["a", "c"]
+    stored = await CohortStore(records).get(1, one.id)
+    assert stored is not None and not stored.is_calculating
+
+
+async def test_work_is_done_by_one_and_a_lost_lease_writes_nothing(records: Records) -> None:
+    made = await people(records, "a", "b")
+    work, one = WorkStore(records, LEASE_S), await cohort(records)
+    slow = await claimed(work)
+    taken = await work.claim(NOW + timedelta(seconds=LEASE_S - 1), "another")
+    await work.renew(slow, NOW + timedelta(seconds=30))
+    renewed = await work.claim(NOW + timedelta(seconds=LEASE_S), "another")
+
+    other = await claimed(work, NOW + timedelta(seconds=30 + LEASE_S), "another")
+    with pytest.raises(LeaseLost):
+        await work.add(slow, await uuids(made, "a"), NOW)
+    with pytest.raises(LeaseLost):
+        await finish(work, slow)
+    await work.fail(slow, "too late", None, RUN)
+    await work.add(other, await uuids(made, "b"), NOW)
+    await finish(work, other)
+
+    assert (taken, renewed) == (None, None)
+    assert await names_in(records, one.id) == ["b"]
+    stored = await CohortStore(records).get(1, one.id)
+    assert stored is not None and stored.errors_calculating == 0
+
+
+async def test_a_change_during_a_calculation_keeps_the_next_one_due(records: Records) -> None:
+    work, one = WorkStore(records, LEASE_S), await cohort(records)
+    claim = await claimed(work)
+    async with records.write() as connection:
+        await connection.execute(
+            update(cohorts)
+            .where(cohorts.c.id == one.id)
+            .values(requested=cohorts.c.requested + 1, due_at=NOW)
+        )
+
+    await finish(work, claim, NOW + timedelta(minutes=15))
+
+    stored = await CohortStore(records).get(1, one.id)
+    assert stored is not None and stored.is_calculating
+    assert (await claimed(work)).version > claim.version
+
+
+async def test_a_failure_keeps_the_members(records: Records) -> None:
+    made = await people(records, "a", "b")
+    work, one = WorkStore(records, LEASE_S), await cohort(records)
+    first = await claimed(work)
+    await work.add(first, await uuids(made, "a"), NOW)
+    await finish(work, first, NOW)
+
+    second = await claimed(work)
+    await work.add(second, await uuids(made, "b"), NOW)
+    await work.fail(second, "no" * 1000, NOW, RUN)
+
+    stored = await CohortStore(records).get(1, one.id)
+    assert stored is not None
+    assert (stored.errors_calculating, stored.count, stored.is_calculating) == (1, 1, False)
+    assert len(stored.last_error_message or "") == 1000
+    assert await names_in(records, one.id) == ["a"]
+
+
+async def test_what_a_text_column_cannot_hold_is_left_out_of_a_message(records: Records) -> None:
+    work, one = WorkStore(records, LEASE_S), await cohort(records)
+
+    await work.fail(await claimed(work), "a\0b\ud800c", None, RUN)
+
+    stored = await CohortStore(records).get(1, one.id)
+    assert stored is not None and stored.last_error_message == "ab?c"
+
+
+async def test_only_persons_of_the_project_become_members(records: Records) -> None:
+    made = await people(records, "a")
+    theirs = await people(records, "a", project_id=2)
+    work, one = WorkStore(records, LEASE_S), await cohort(records)
+
+    claim = await claimed(work)
+    await work.add(claim, [made["a"][0], theirs["a"][0], uuid4()], NOW)
+    await work.add_distinct_ids(claim, ["a", "nobody"], NOW)
+
+    assert await finish(work, claim) == 1
+    assert await memberships(records, [(2, "a")]) == {}
+    assert await names_in(records, one.id) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("gone_in", "survivor_in"), [(True, False), (False, True), (True, True), (False, False)]
+)
+async def test_a_merge_moves_memberships(
+    records: Records, gone_in: bool, survivor_in: bool
+) -> None:
+    made = await people(records, "gone", "survivor")
+    work, one = WorkStore(records, LEASE_S), await cohort(records)
+    claim = await claimed(work)
+    chosen = [made[n][0] for n, is_in in (("gone", gone_in), ("survivor", survivor_in)) if is_in]
+    await work.add(claim, chosen, NOW)
+    await finish(work, claim, NOW)
+    pending = await claimed(work)
+    await work.remove(pending, [made["gone"][1], made["survivor"][1]], NOW)
+
+    await merge(records, made["gone"][1], made["survivor"][1])
+    now = await names_in(records, one.id)
+    await finish(work, pending)
+
+    assert now == (["gone"] if gone_in or survivor_in else [])
+    assert await names_in(records, one.id) == []
+
+
+async def test_a_merge_does_not_bring_back_former_members(records: Records) -> None:
+    made = await people(records, "gone", "survivor")
+    work, one = WorkStore(records, LEASE_S), await cohort(records)
+    first = await claimed(work)
+    await work.add(first, [made["gone"][0]], NOW)
+    await finish(work, first, NOW)
+    second = await claimed(work)
+    await work.remove(second, [made["gone"][1]], NOW)
+    await finish(work, second, NOW)
+    third = await claimed(work)
+    await work.add(third, [made["survivor"][0]], NOW)
+
+    await merge(records, made["gone"][1], made["survivor"][1])
+    now = await names_in(records, one.id)
+    await finish(work, third)
+
+    assert now == []
+    assert await names_in(records, one.id) == ["gone"]
+
+
+async def merge(records: Records, gone: int, survivor: int) -> None:
+    """The survivor gets the other's distinct id, and its own is dropped to keep names short."""
+    link = person_distinct_ids.c
+    async with records.write() as connection:
+        await connection.run_sync(move_memberships, [{"gone": gone, "survivor": survivor}])
+        await connection.execute(person_distinct_ids.delete().where(link.person_id == survivor))
+        await connection.execute(
+            update(person_distinct_ids).where(link.person_id == gone).values(person_id=survivor)
+        )
+        await connection.execute(persons.delete().where(persons.c.id == gone))
+
+
+async def test_imports_are_kept_until_they_are_shown(records: Records) -> None:
+    await people(records, "a")
+    one = await cohort(records, await uploaded(records, "a"), is_static=True)
+    work = WorkStore(records, LEASE_S)
+
+    claim = await claimed(work)
+    [waiting] = await work.imports(one.id)
+    found = [ids async for ids in UploadStore(records, lambda: NOW).ids(waiting.id)]
+    await work.add_distinct_ids(claim, ["a"], NOW)
+    await work.finish(claim, NOW, None, RUN, [waiting.id])
+
+    assert (waiting.kind, found) == ("distinct_id", [["a"]])
+    assert await work.imports(one.id) == []
+    assert await work.claim(NOW, "me") is None
+    assert await names_in(records, one.id) == ["a"]

@@ -1,0 +1,296 @@
+"""Typical mistakes in cohorts over HTTP: refused by name, and nothing is stored."""
+
+from typing import Any
+
+import pytest
+
+from tests.cohorts.test_api import (
+    UNKNOWN,
+    all_of,
+    change,
+    create,
+    did,
+    in_cohort,
+    person_is,
+    retrieve,
+    three_people,
+)
+from tests.support.application import Home, Json, error
+
+MISTAKES: dict[str, tuple[Json, str | None, str]] = {
+    "filtres": ({"filtres": all_of()}, "filtres", 'Did you mean "filters"?'),
+    "isStatic": ({"isStatic": True}, "isStatic", 'Did you mean "is_static"?'),
+    "tags": ({"tags": ["a"]}, "tags", 'Unknown field "tags"'),
+    "an operator": (
+        {"filters": all_of(person_is("age", "5", operator="less"))},
+        "filters",
+        'Unknown operator "less"',
+    ),
+    "an interval": (
+        {"filters": all_of(did("opened", time_interval="fortnight"))},
+        "filters",
+        "minute, hour, day, week, month, year",
+    ),
+    "a field of a condition": (
+        {"filters": all_of(did("opened", time_valeu=3))},
+        "filters",
+        'Did you mean "time_value"?',
+    ),
+    "a date": (
+        {"filters": all_of(person_is("born", "soon", operator="is_date_after"))},
+        "filters",
+        '"soon"',
+    ),
+    "a cohort": ({"filters": all_of(in_cohort(UNKNOWN))}, None, "Invalid Cohort ID in filter"),
+    "beside properties": ({"filters": {**all_of(), "name": 1}}, "filters", '"name"'),
+    "a field of a group": ({"groups": [{"event_id": "a", "dayz": 1}]}, "groups", '"days"'),
+    "a cohort in a group": (
+        {"groups": [{"properties": [in_cohort(UNKNOWN)]}]},
+        None,
+        "Invalid Cohort ID in filter",
+    ),
+    "persons": (
+        {"_create_static_person_ids": ["x"], "is_static": True},
+        "_create_static_person_ids",
+        "add_persons_to_static_cohort",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+async def test_a_mistake_makes_no_cohort(home: Home, name: str) -> None:
+    sent, attr, told = MISTAKES[name]
+
+    answer = await home.api.post("/cohorts/", json={"name": "c", **sent})
+
+    assert (answer.status_code, answer.json()["attr"]) == (400, attr), answer.text
+    assert answer.json()["type"] == "validation_error"
+    assert told in answer.json()["detail"]
+    assert (await home.get("/cohorts/"))["count"] == 0
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+async def test_a_mistake_changes_no_cohort(home: Home, name: str) -> None:
+    sent, attr, _ = MISTAKES[name]
+    cohort = await create(home, name="c", filters=all_of(person_is("plan", "pro")))
+
+    for method in ("PATCH", "PUT"):
+        answer = await home.api.request(method, f"/cohorts/{cohort['id']}/", json=sent)
+        assert (answer.status_code, answer.json()["attr"]) == (400, attr), answer.text
+
+    assert await retrieve(home, cohort) == cohort
+
+
+@pytest.mark.parametrize("name", ["an operator", "a date", "a cohort", "beside properties"])
+async def test_a_mistake_is_not_tried(home: Home, name: str) -> None:
+    sent, attr, told = MISTAKES[name]
+
+    answer = await home.api.post("/cohorts/preview/", json=sent)
+
+    assert (answer.status_code, answer.json()["attr"]) == (400, attr), answer.text
+    assert told in answer.json()["detail"]
+
+
+async def test_an_unknown_field_of_a_preview_is_refused(home: Home) -> None:
+    answer = await home.api.post("/cohorts/preview/", json={"filters": all_of(), "limit": 3})
+
+    assert (answer.status_code, answer.json()["attr"]) == (400, "limit")
+
+
+async def test_older_conditions_without_an_operator_can_be_tried(home: Home) -> None:
+    await three_people(home)
+    leaf = {"type": "person", "key": "plan", "value": "pro"}
+
+    answer = await home.api.post("/cohorts/preview/", json={"filters": all_of(leaf)})
+
+    assert answer.json()["count"] == 2
+
+
+async def test_names_of_every_version_of_the_api_are_known(home: Home) -> None:
+    shown: Json = {
+        "id": 7,
+        "created_by": None,
+        "created_at": None,
+        "is_calculating": True,
+        "count": 3,
+        "last_calculation": None,
+        "errors_calculating": 9,
+        "last_error_message": "x",
+        "experiment_set": [],
+        "cohort_type": None,
+        "version": 3,
+        "pending_version": 4,
+        "query": None,
+        "_create_in_folder": "",
+        "_create_static_person_ids": [],
+    }
+
+    cohort = await create(home, name="c", **shown)
+    changed = await change(home, cohort, **shown)
+
+    assert cohort["id"] != 7
+    assert (changed["count"], changed["errors_calculating"]) == (None, 0)
+
+
+QUERIES = {
+    "/cohorts/?serach=a": "serach",
+    "/cohorts/COHORT/?version=1": "version",
+    "/cohorts/COHORT/persons/?cohort=1": "cohort",
+    "/cohorts/COHORT/activity/?sort=1": "sort",
+    "/cohorts/COHORT/explain/?verbose": "verbose",
+    "/cohorts/COHORT/duplicate_as_static_cohort/?name=x": "name",
+    "/cohorts/activity/?sort=1": "sort",
+}
+
+
+@pytest.mark.parametrize("path", QUERIES)
+async def test_an_unknown_query_parameter_is_refused(home: Home, path: str) -> None:
+    cohort = await create(home, name="c")
+    attr = QUERIES[path]
+
+    answer = await home.api.get(path.replace("COHORT", str(cohort["id"])))
+
+    assert (answer.status_code, answer.json()["attr"]) == (400, attr), answer.text
+    assert answer.json()["detail"].startswith(f'Unknown query parameter "{attr}". ')
+    assert (await home.get("/cohorts/"))["count"] == 1
+
+
+async def test_known_query_parameters_are_taken_everywhere(home: Home) -> None:
+    cohort = await create(home, name="c")
+    common = f"token={home.token}&format=json&_=1700000000"
+
+    for path in ("", "persons/", "activity/", "explain/"):
+        answer = await home.api.get(f"/cohorts/{cohort['id']}/{path}?{common}")
+        assert answer.status_code == 200, answer.text
+    changed = await home.api.patch(f"/cohorts/{cohort['id']}/?{common}", json={"name": "n"})
+    assert changed.status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("query", "attr"),
+    [
+        ({"format": "xml"}, "format"),
+        (
+            {"properties": '[{"key": "plan", "value": 1, "operater": "gt"}]'},
+            "properties__0__operater",
+        ),
+        (
+            {"properties": '[{"key": "plan", "value": 1, "operator": "less"}]'},
+            "properties__0__operator",
+        ),
+    ],
+)
+async def test_members_are_asked_for_by_known_values(
+    home: Home, query: dict[str, str], attr: str
+) -> None:
+    cohort = await create(home, name="c")
+
+    answer = await home.api.get(f"/cohorts/{cohort['id']}/persons/", params=query)
+
+    assert (answer.status_code, answer.json()["attr"]) == (400, attr), answer.text
+
+
+@pytest.mark.parametrize(
+    ("query", "attr"),
+    [
+        ({"insight": "TRENDS", "filter_test_accounts": "true"}, "filter_test_accounts"),
+        ({"insight": "TRENDS", "entity_idd": "a"}, "entity_idd"),
+        ({"entity_id": "a"}, "insight"),
+    ],
+)
+async def test_what_would_be_passed_over_of_an_insight_is_refused(
+    home: Home, query: dict[str, str], attr: str
+) -> None:
+    events = '[{"id": "seen"}]'
+
+    answer = await home.api.post(
+        "/cohorts/", params={"events": events, **query}, json={"is_static": True}
+    )
+
+    assert (answer.status_code, answer.json()["attr"]) == (400, attr), answer.text
+
+
+@pytest.mark.parametrize(
+    ("more", "attr"),
+    [
+        ({"select": ["name"]}, "query__select"),
+        ({"propertys": []}, "query__propertys"),
+        ({"properties": [person_is("plan", "x", operator="gt")]}, "query"),
+    ],
+)
+async def test_a_query_is_asked_as_a_whole(home: Home, more: Json, attr: str) -> None:
+    query = {"kind": "ActorsQuery", "properties": [person_is("plan", "pro")], **more}
+
+    answer = await home.api.post("/cohorts/", json={"is_static": True, "query": query})
+
+    assert (answer.status_code, answer.json()["attr"]) == (400, attr), answer.text
+
+
+# ── What is stored already ───────────────────────────────────────────────────────────────
+
+OLD: Json = all_of(
+    {"type": "person", "key": "plan", "value": "pro"},
+    {"type": "AND", "values": []},
+    person_is("age", "5", operator="less", colour=1),
+    in_cohort(UNKNOWN),
+)
+
+
+async def test_a_cohort_that_was_stored_before_goes_on_working(home: Home) -> None:
+    cohort = await create(home, name="c")
+    await home.store_cohort(cohort, filters=OLD)
+    shown = await retrieve(home, cohort)
+    leaves: list[Any] = OLD["properties"]["values"]
+
+    answers = [
+        await home.api.patch(f"/cohorts/{cohort['id']}/", json=sent)
+        for sent in (
+            shown,
+            {"name": "n"},
+            {"filters": OLD},
+            {"filters": all_of(*leaves[2:], person_is("plan", "pro"))},
+            {"deleted": True},
+            {"deleted": False},
+        )
+    ]
+
+    assert [answer.status_code for answer in answers] == [200] * 6, [a.text for a in answers]
+
+
+async def test_a_new_mistake_in_an_old_cohort_is_refused(home: Home) -> None:
+    cohort = await create(home, name="c")
+    await home.store_cohort(cohort, filters=OLD)
+    worse = all_of(in_cohort(UNKNOWN), in_cohort(UNKNOWN + 1))
+
+    answer = await home.api.patch(f"/cohorts/{cohort['id']}/", json={"filters": worse})
+
+    assert answer.status_code == 400
+    assert answer.json() == error(
+        "validation_error", "invalid_input", "Invalid Cohort ID in filter"
+    )
+    assert (await retrieve(home, cohort))["filters"] == OLD
+
+
+async def test_what_groups_mean_may_be_sent_back(home: Home) -> None:
+    """It stays with the groups: they could not be changed any more otherwise."""
+    cohort = await create(home, groups=[{"properties": {"plan": "pro"}}])
+
+    same = await change(home, cohort, filters=cohort["filters"], name="n")
+    changed = await change(home, cohort, groups=[{"properties": {"plan": "free"}}])
+
+    assert same["filters"] == cohort["filters"]
+    [leaf] = changed["filters"]["properties"]["values"][0]["values"]
+    assert leaf["value"] == "free"
+
+
+async def test_criteria_of_a_static_cohort_are_looked_at_when_it_becomes_dynamic(
+    home: Home,
+) -> None:
+    cohort = await create(home, name="c", is_static=True)
+    await home.store_cohort(cohort, filters=OLD)
+
+    stays = await home.api.patch(f"/cohorts/{cohort['id']}/", json={"name": "n"})
+    becomes = await home.api.patch(f"/cohorts/{cohort['id']}/", json={"is_static": False})
+
+    assert stays.status_code == 200
+    assert (becomes.status_code, becomes.json()["attr"]) == (400, "filters")

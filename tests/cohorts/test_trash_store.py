@@ -1,0 +1,110 @@
+"""Members of deleted cohorts are kept for a while, and then removed."""
+
+from datetime import timedelta
+
+from sqlalchemy import func, select
+
+from fanion.cohorts.calculation.lease_store import WorkStore
+from fanion.cohorts.store import CohortStore
+from fanion.cohorts.trash_store import DeletedCohorts
+from fanion.db.engine import Records
+from fanion.db.schema.cohorts import cohort_imports, cohort_people
+from tests.cohorts.test_changes import change
+from tests.cohorts.test_store import (
+    LEASE_S,
+    NOW,
+    claimed,
+    cohort,
+    finish,
+    names_in,
+    people,
+    uploaded,
+)
+
+KEPT = timedelta(days=7)
+LATER = NOW + KEPT
+
+
+async def left(records: Records) -> tuple[int, int]:
+    """Members and files of all cohorts."""
+    async with records.read() as connection:
+        members = await connection.scalar(select(func.count()).select_from(cohort_people))
+        waiting = select(func.count()).where(cohort_imports.c.cohort_id.is_not(None))
+        files = await connection.scalar(waiting)
+    return members or 0, files or 0
+
+
+async def test_deleted_cohorts_lose_their_members_after_a_while(records: Records) -> None:
+    await people(records, "a", "b", "c")
+    work, deleted = WorkStore(records, LEASE_S), DeletedCohorts(records, KEPT)
+    gone, kept = [
+        await cohort(records, await uploaded(records, "a"), is_static=True) for _ in range(2)
+    ]
+    for _ in (gone, kept):
+        claim = await claimed(work)
+        await work.add_distinct_ids(claim, ["a", "b", "c"], NOW)
+        await finish(work, claim)
+
+    await change(records, gone, deleted=True)
+    early = await deleted.purge(LATER - timedelta(seconds=1))
+    await change(records, gone, deleted=True)
+    before = await left(records)
+    while await deleted.purge(LATER):
+        pass
+
+    assert (early, before) == (False, (6, 2))
+    assert await left(records) == (3, 1)
+    assert await names_in(records, kept.id) == ["a", "b", "c"]
+    found = await CohortStore(records).get(1, gone.id)
+    assert found is not None and (found.deleted, found.count) == (True, None)
+
+
+async def test_a_restored_cohort_keeps_its_members(records: Records) -> None:
+    await people(records, "a")
+    work, deleted = WorkStore(records, LEASE_S), DeletedCohorts(records, KEPT)
+    one = await cohort(records, await uploaded(records, "a"), is_static=True)
+
+    await change(records, one, deleted=True)
+    await change(records, one, deleted=False)
+    claim = await claimed(work)
+    await work.add_distinct_ids(claim, ["a"], NOW)
+    await finish(work, claim)
+
+    assert not await deleted.purge(LATER)
+    assert await names_in(records, one.id) == ["a"]
+
+
+async def test_what_is_restored_in_the_middle_shows_no_half(records: Records) -> None:
+    await people(records, "a", "b")
+    work = WorkStore(records, LEASE_S)
+    deleted = DeletedCohorts(records, KEPT, members_max=1)
+    one = await cohort(records)
+    claim = await claimed(work)
+    await work.add_distinct_ids(claim, ["a", "b"], NOW)
+    await finish(work, claim)
+    await change(records, one, deleted=True)
+
+    more = await deleted.purge(LATER)
+    half = await left(records)
+    await change(records, one, deleted=False)
+    shown, idle = await names_in(records, one.id), await deleted.purge(LATER)
+    again = await claimed(work)
+    await work.add_distinct_ids(again, ["b"], NOW)
+    await finish(work, again)
+
+    assert (more, half, shown, idle) == (True, (1, 0), [], False)
+    assert await names_in(records, one.id) == ["b"]
+
+
+async def test_what_somebody_calculates_is_not_cleared_away(records: Records) -> None:
+    await people(records, "a")
+    work, deleted = WorkStore(records, LEASE_S), DeletedCohorts(records, KEPT)
+    one = await cohort(records)
+    await change(records, one, deleted=True)
+    await change(records, one, name="asks for a calculation")
+
+    claim = await work.claim(LATER, "me")
+    assert claim is not None
+    await work.add_distinct_ids(claim, ["a"], LATER)
+
+    assert not await deleted.purge(LATER)

@@ -1,0 +1,199 @@
+"""Files of members, larger than any other body may be, and those that never arrive."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import func, select
+
+from fanion.cohorts.upload_store import IDS_MAX, SILENCE, UploadStore, store_ids
+from fanion.db.engine import Records
+from fanion.db.schema.cohorts import cohort_import_parts, cohort_imports
+from fanion.events.storage.store import EventStore
+from tests.cohorts.test_api import create, members, retrieve, three_people, upload
+from tests.support.application import Home, Json, error, open_home, open_site
+from tests.support.management import NOW, Clock
+
+BODY_MAX = 20_000
+UPLOAD_MAX = 400_000
+TOO_LARGE = "The request body is larger than {} bytes."
+
+
+@pytest.fixture
+async def small(
+    records_url: str, events: EventStore, tmp_path: Path, project_id: int
+) -> AsyncIterator[Home]:
+    """A server whose limits are soon met."""
+    limits: Json = {"body_bytes_max": BODY_MAX, "upload_bytes_max": UPLOAD_MAX}
+    async with (
+        open_site(records_url, events, tmp_path, **limits) as site,
+        open_home(site, project_id) as home,
+    ):
+        yield home
+
+
+async def stored(records: Records) -> tuple[int, int]:
+    """Files and parts of files."""
+    async with records.read() as connection:
+        files = await connection.scalar(select(func.count()).select_from(cohort_imports))
+        parts = await connection.scalar(select(func.count()).select_from(cohort_import_parts))
+    return files or 0, parts or 0
+
+
+async def test_a_file_may_be_larger_than_other_bodies(small: Home) -> None:
+    await three_people(small)
+    nobody = [f"nobody-{number}" for number in range(2 * IDS_MAX)]
+
+    cohort = await upload(small, "\n".join(["ann", *nobody, "bob"]))
+    waiting = await stored(small.site.records)
+    await small.site.calculated()
+    await upload(small, "\n".join(["distinct_id", *nobody, "cid"]), cohort)
+    await small.site.calculated()
+
+    assert waiting == (1, 3)
+    assert await members(small, cohort) == ["ann", "bob", "cid"]
+    assert (await retrieve(small, cohort))["count"] == 3
+    assert await stored(small.site.records) == (0, 0)
+
+
+def form(csv: bytes, **fields: Any) -> dict[str, Any]:
+    return {"data": {"is_static": "true", **fields}, "files": {"csv": ("a.csv", csv, "text/csv")}}
+
+
+@pytest.mark.parametrize("announced", [True, False])
+async def test_a_file_beyond_its_limit_is_refused(small: Home, announced: bool) -> None:
+    request = small.api.build_request("POST", "/cohorts/", **form(b"x\n" * UPLOAD_MAX))
+    await request.aread()
+    if not announced:
+        del request.headers["content-length"]
+
+    answer = await small.api.send(request)
+
+    assert answer.status_code == 413
+    assert answer.json() == error(
+        "invalid_request", "payload_too_large", TOO_LARGE.format(UPLOAD_MAX)
+    )
+    assert await stored(small.site.records) == (0, 0)
+    assert (await small.get("/cohorts/"))["count"] == 0
+
+
+@pytest.mark.parametrize("announced", [True, False])
+async def test_only_who_is_known_may_send_more_than_other_bodies(
+    small: Home, announced: bool
+) -> None:
+    fitting = form(b"x\n", personal_api_key=small.key)
+    larger = form(b"x\n" * BODY_MAX, personal_api_key=small.key)
+    path = f"/api/projects/{small.project_id}/cohorts/"
+    request = small.public.build_request("POST", path, **larger)
+    await request.aread()
+    if not announced:
+        del request.headers["content-length"]
+
+    accepted = await small.public.post(path, **fitting)
+    refused = await small.public.send(request)
+    elsewhere = await small.api.post("/feature_flags/", **form(b"x\n" * BODY_MAX))
+
+    assert accepted.status_code == 201, accepted.text
+    assert (refused.status_code, elsewhere.status_code) == (413, 413)
+    assert refused.json()["detail"] == elsewhere.json()["detail"] == TOO_LARGE.format(BODY_MAX)
+
+
+async def test_other_large_bodies_are_refused_as_before(small: Home) -> None:
+    answer = await small.api.post("/cohorts/", json={"name": "x" * BODY_MAX})
+
+    assert answer.status_code == 413
+    assert answer.json()["detail"] == TOO_LARGE.format(BODY_MAX)
+
+
+async def test_a_form_that_breaks_off_stores_nothing(small: Home) -> None:
+    """As of a client that went away: the server ends such a body like any other."""
+    request = small.api.build_request("POST", "/cohorts/", **form(b"ann\n" * BODY_MAX))
+    whole = await request.aread()
+    headers = {"content-type": request.headers["content-type"]}
+
+    answer = await small.api.post("/cohorts/", content=whole[:-30], headers=headers)
+
+    assert answer.status_code == 400
+    assert answer.json()["code"] == "parse_error"
+    assert await stored(small.site.records) == (0, 0)
+    assert (await small.get("/cohorts/"))["count"] == 0
+
+
+@pytest.mark.parametrize(
+    ("csv", "sent", "attr"),
+    [
+        (b"ann\n" * 9_000 + b"\xff\n", {}, "csv"),
+        (b"ann\n" * 9_000 + b'"', {"description": "x" * 1001}, "description"),
+    ],
+)
+async def test_what_is_refused_leaves_nothing_behind(
+    small: Home, csv: bytes, sent: Json, attr: str
+) -> None:
+    answer = await small.api.post("/cohorts/", **form(csv, **sent))
+    await small.site.calculated()
+
+    assert (answer.status_code, answer.json()["attr"]) == (400, attr)
+    assert (await small.get("/cohorts/"))["count"] == 0
+    assert await stored(small.site.records) == (0, 0)
+
+
+NOT_STATIC = error(
+    "validation_error", "invalid_input", "Only a static cohort takes a file of members.", "csv"
+)
+
+
+async def test_a_file_for_a_dynamic_or_an_unknown_cohort_is_refused(small: Home) -> None:
+    dynamic = await create(small, name="dynamic")
+    files = {"csv": ("a.csv", b"ann\n", "text/csv")}
+
+    changed = await small.api.patch(f"/cohorts/{dynamic['id']}/", files=files)
+    created = await small.api.post("/cohorts/", data={"name": "also"}, files=files)
+    unknown = await small.api.patch("/cohorts/99999999/", files=files)
+    await small.site.calculated()
+
+    for refused in (changed, created):
+        assert (refused.status_code, refused.json()) == (400, NOT_STATIC)
+    assert unknown.status_code == 404
+    assert (await small.get("/cohorts/"))["count"] == 1
+    assert await stored(small.site.records) == (0, 0)
+
+
+@pytest.mark.parametrize("size", [1, 2_000_000], ids=["small", "large"])
+async def test_a_file_under_another_name_is_refused(home: Home, size: int) -> None:
+    """A large one would be in no field that the request has."""
+    files = {"file": ("a.csv", b"x" * size, "text/csv")}
+
+    answer = await home.api.post("/cohorts/", data={"is_static": "1"}, files=files)
+
+    assert (answer.status_code, answer.json()["attr"]) == (400, "file")
+    assert answer.json()["detail"].startswith('Unknown field "file". ')
+
+
+async def test_a_file_is_no_text_of_a_body(home: Home) -> None:
+    as_json = await home.api.post("/cohorts/", json={"is_static": True, "csv": "ann"})
+    as_form = await home.api.post("/cohorts/", data={"is_static": "1", "csv": "ann"})
+    nothing = await home.api.post("/cohorts/", json={"is_static": True, "csv": None})
+
+    for refused in (as_json, as_form):
+        assert (refused.status_code, refused.json()["attr"]) == (400, "csv")
+    assert nothing.status_code == 201
+
+
+async def test_an_upload_that_nobody_ends_is_cleared_away(records: Records) -> None:
+    """As after a server that was killed: the file's parts were written, the cohort was not."""
+    clock = Clock(NOW)
+    uploads = UploadStore(records, clock.now)
+    ids = [f"{number}" for number in range(2 * IDS_MAX)]
+    async with records.write() as connection:
+        await connection.run_sync(store_ids, 1, "distinct_id", ids, NOW)
+
+    clock.time = NOW + SILENCE / 2
+    early = await uploads.clear()
+    before = await stored(records)
+    clock.time = NOW + SILENCE
+    while await uploads.clear():
+        pass
+
+    assert (early, before) == (False, (1, 2))
+    assert await stored(records) == (0, 0)

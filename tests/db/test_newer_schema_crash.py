@@ -1,0 +1,106 @@
+"""A server that meets stores of a later version goes on with them, or says so in one line."""
+
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from fanion.db.migrate import NEWEST
+from fanion.events.storage.schema import MIGRATIONS
+from tests.support.preloaded import PreloadedServer
+
+LATER = 9999
+# In a process of its own, for the engine opens one folder in each.
+WRITE_VERSION = """
+import sys
+from clickhouse_connect import get_client
+folder, version, oldest = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+client = get_client(interface="chdb", path=folder)
+client.command(f"INSERT INTO schema_version (version) SELECT {version}")
+if oldest:
+    client.command(f"INSERT INTO schema_compatibility SELECT {version}, {oldest}")
+client.close()
+"""
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[PreloadedServer]:
+    server = PreloadedServer(tmp_path / "data")
+    server.setup()
+    yield server
+    server.close()
+
+
+def bring_records_to_a_later_schema(server: PreloadedServer, oldest_program: str | None) -> None:
+    with closing(sqlite3.connect(server.data / "records.db", isolation_level=None)) as records:
+        records.execute("UPDATE alembic_version SET version_num = ?", (str(LATER),))
+        records.execute("DELETE FROM schema_compatibility")
+        if oldest_program is not None:
+            marks = (str(LATER), oldest_program)
+            records.execute("INSERT INTO schema_compatibility VALUES (?, ?)", marks)
+
+
+def bring_events_to_a_later_schema(server: PreloadedServer, oldest_program: int) -> None:
+    """oldest_program: 0 when it does not say which goes on with it"""
+    server.start()
+    assert server.stop() == 0
+    arguments = (str(server.data / "events"), str(LATER), str(oldest_program))
+    subprocess.run([sys.executable, "-c", WRITE_VERSION, *arguments], check=True, timeout=60)
+
+
+def check_refused(server: PreloadedServer, told: str) -> None:
+    done = server.run("serve")
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.splitlines() == [f"fanion: {told}"]
+
+
+WHAT_TO_DO = "Start the newer version, or restore what was backed up before the upgrade."
+
+
+@pytest.mark.parametrize("oldest_program", [None, str(LATER)])
+def test_later_records_are_refused_in_one_line(
+    server: PreloadedServer, oldest_program: str | None
+) -> None:
+    bring_records_to_a_later_schema(server, oldest_program)
+
+    check_refused(
+        server,
+        f"the records have schema {LATER}, for programs of schema {LATER} and newer; this program "
+        f"knows {NEWEST}. {WHAT_TO_DO}",
+    )
+
+
+def test_a_server_starts_on_later_records_that_are_marked_as_compatible(
+    server: PreloadedServer,
+) -> None:
+    bring_records_to_a_later_schema(server, NEWEST)
+
+    server.start()
+
+    assert server.stop() == 0
+
+
+@pytest.mark.parametrize("oldest_program", [0, LATER])
+def test_later_events_are_refused_in_one_line(server: PreloadedServer, oldest_program: int) -> None:
+    bring_events_to_a_later_schema(server, oldest_program)
+
+    check_refused(
+        server,
+        f"the events have schema {LATER}, for programs of schema {LATER} and newer; this program "
+        f"knows {len(MIGRATIONS)}. {WHAT_TO_DO}",
+    )
+
+
+def test_a_server_starts_on_later_events_that_are_marked_as_compatible(
+    server: PreloadedServer,
+) -> None:
+    bring_events_to_a_later_schema(server, len(MIGRATIONS))
+
+    server.start()
+
+    assert server.stop() == 0

@@ -1,0 +1,78 @@
+"""Event definitions, as capture makes them."""
+
+import pytest
+
+from tests.support.application import Home, error
+
+UNKNOWN = "0190d0a6-0000-7000-8000-000000000000"
+
+
+async def test_each_stored_name_has_one_definition(home: Home) -> None:
+    now = home.site.clock.now().isoformat().replace("+00:00", "Z")
+
+    await home.capture(
+        {"event": "paid", "distinct_id": "u", "timestamp": "2020-01-01"},
+        {"event": "$pageview", "distinct_id": "u"},
+        {"event": "paid", "distinct_id": "v"},
+        {"event": "nobody's"},
+    )
+    found = await home.get("/event_definitions/")
+
+    assert (found["count"], found["next"], found["previous"]) == (2, None, None)
+    assert [one["name"] for one in found["results"]] == ["$pageview", "paid"]
+    assert found["results"][1] == {
+        "id": found["results"][1]["id"],
+        "name": "paid",
+        "created_at": now,
+        "last_seen_at": now,
+        "last_updated_at": None,
+        "tags": [],
+        "is_action": False,
+        "action_id": None,
+        "is_calculating": False,
+        "last_calculated_at": None,
+        "created_by": None,
+        "post_to_chat": False,
+    }
+
+
+async def test_seen_again_the_definition_stays_the_same(home: Home) -> None:
+    await home.capture({"event": "paid", "distinct_id": "u"})
+    [first] = (await home.get("/event_definitions/"))["results"]
+
+    home.site.clock.move(days=2)
+    await home.capture({"event": "paid", "distinct_id": "u"})
+    [again] = (await home.get("/event_definitions/"))["results"]
+
+    assert again["id"] == first["id"]
+    assert again["created_at"] == first["created_at"]
+    assert again["last_seen_at"] > first["last_seen_at"]
+
+
+async def test_one_definition_is_retrieved(home: Home) -> None:
+    await home.capture({"event": "paid", "distinct_id": "u"})
+    [listed] = (await home.get("/event_definitions/"))["results"]
+
+    assert await home.get(f"/event_definitions/{listed['id']}/") == listed
+
+
+@pytest.mark.parametrize("name", [UNKNOWN, "paid", "1"])
+async def test_an_unknown_definition_is_not_found(home: Home, name: str) -> None:
+    answer = await home.api.get(f"/event_definitions/{name}/")
+
+    assert answer.status_code == 404
+    assert answer.json() == error("invalid_request", "not_found", "Not found.")
+
+
+async def test_definitions_come_in_pages(home: Home) -> None:
+    await home.capture(*({"event": f"e{n}", "distinct_id": "u"} for n in range(5)))
+
+    first = await home.get("/event_definitions/", limit=2)
+    second = (await home.api.get(first["next"])).json()
+    last = (await home.api.get(second["next"])).json()
+
+    names = [[one["name"] for one in page["results"]] for page in (first, second, last)]
+    assert names == [["e0", "e1"], ["e2", "e3"], ["e4"]]
+    assert [page["count"] for page in (first, second, last)] == [5, 5, 5]
+    assert (first["previous"], last["next"]) == (None, None)
+    assert second["previous"].endswith("/event_definitions/?limit=2")

@@ -1,0 +1,410 @@
+"""Event definitions, as people manage them."""
+
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from tests.support.application import Home, Json, error, open_home
+from tests.support.management import add_key
+
+
+async def names(home: Home, **query: Any) -> list[str]:
+    found = await home.get("/event_definitions/", **query)
+    assert found["count"] == len(found["results"])
+    return [one["name"] for one in found["results"]]
+
+
+async def capture(home: Home, *events: str) -> None:
+    await home.capture(*({"event": event, "distinct_id": "u"} for event in events))
+
+
+async def definition(home: Home, name: str) -> Json:
+    [found] = [
+        one for one in (await home.get("/event_definitions/"))["results"] if one["name"] == name
+    ]
+    wanted: Json = found
+    return wanted
+
+
+async def change(home: Home, found: Json, **values: Any) -> Json:
+    answer = await home.api.patch(f"/event_definitions/{found['id']}/", json=values)
+    assert answer.status_code == 200, answer.text
+    changed: Json = answer.json()
+    return changed
+
+
+@pytest.fixture
+async def five(home: Home) -> Home:
+    """Seen on two days; one has never been seen."""
+    await capture(home, "Page 100%", "$pageview", "never")
+    home.site.clock.move(days=1)
+    await capture(home, "page viewed", "Größe geändert", "$screen")
+    await change(home, await definition(home, "never"), last_seen_at=None)
+    return home
+
+
+NEWEST_DAY = ["$screen", "Größe geändert", "page viewed"]
+DAY_BEFORE = ["$pageview", "Page 100%"]
+
+LISTS: dict[str, tuple[Json, list[str]]] = {
+    "default order": ({}, [*NEWEST_DAY, *DAY_BEFORE, "never"]),
+    "one word": ({"search": "PAGE"}, ["page viewed", "$pageview", "Page 100%"]),
+    "every word": ({"search": "  view page "}, ["page viewed", "$pageview"]),
+    "other letters": ({"search": "GRÖSSE"}, []),
+    "other letters in small": ({"search": "GEÄNDERT"}, ["Größe geändert"]),
+    "percent is plain text": ({"search": "%"}, ["Page 100%"]),
+    "underscore is plain text": ({"search": "_"}, []),
+    "search for nothing": ({"search": " "}, [*NEWEST_DAY, *DAY_BEFORE, "never"]),
+    "custom": ({"event_type": "event_custom", "search": "page"}, ["page viewed", "Page 100%"]),
+    "of the product": ({"event_type": "event_posthog"}, ["$screen", "$pageview"]),
+    "all types": ({"event_type": "event", "search": "screen"}, ["$screen"]),
+    "excluded": (
+        {"excluded_properties": '["$screen", "never", "unknown"]', "event_type": "event_posthog"},
+        ["$pageview"],
+    ),
+    "never seen first when ascending": (
+        {"ordering": "last_seen_at"},
+        ["never", *DAY_BEFORE, *NEWEST_DAY],
+    ),
+    "never seen last when descending": (
+        {"ordering": "-last_seen_at"},
+        [*NEWEST_DAY, *DAY_BEFORE, "never"],
+    ),
+    "by day, then by name backwards": (
+        {"ordering": ["last_seen_at::date", "-name"]},
+        ["never", *reversed(DAY_BEFORE), *reversed(NEWEST_DAY)],
+    ),
+    "an unknown order is passed over": (
+        {"ordering": ["volume", "-last_seen_at::date"]},
+        [*NEWEST_DAY, *DAY_BEFORE, "never"],
+    ),
+    "only unknown orders": ({"ordering": "volume"}, [*NEWEST_DAY, *DAY_BEFORE, "never"]),
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+async def test_a_list_is_chosen_and_ordered(five: Home, name: str) -> None:
+    query, expected = LISTS[name]
+
+    assert await names(five, **query) == expected
+
+
+BAD_QUERIES = {
+    "excluded_properties": (
+        "{}",
+        error(
+            "validation_error",
+            "invalid_input",
+            "Must be a JSON list of names.",
+            "excluded_properties",
+        ),
+    ),
+    "event_type": (
+        "action",
+        error(
+            "validation_error",
+            "invalid_choice",
+            '"action" is not a valid choice. Allowed are: event, event_custom, event_posthog.',
+            "event_type",
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("parameter", BAD_QUERIES)
+async def test_a_query_that_makes_no_sense_is_refused(home: Home, parameter: str) -> None:
+    value, expected = BAD_QUERIES[parameter]
+
+    answer = await home.api.get("/event_definitions/", params={parameter: value})
+
+    assert (answer.status_code, answer.json()) == (400, expected)
+
+
+async def test_a_change_is_shown_at_once(home: Home) -> None:
+    await capture(home, "paid")
+    before = await definition(home, "paid")
+    home.site.clock.move(hours=1)
+
+    changed = await change(
+        home,
+        before,
+        name=" bought ",
+        created_at="2020-01-01T00:00:00+01:00",
+        last_seen_at="2021-01-01",
+        tags=[" Money ", "money", "Q1"],
+        post_to_chat=True,
+        id="x",
+        is_action=True,
+    )
+
+    assert changed == before | {
+        "name": "bought",
+        "created_at": "2019-12-31T23:00:00Z",
+        "last_seen_at": "2021-01-01T00:00:00Z",
+        "last_updated_at": home.site.clock.now().isoformat().replace("+00:00", "Z"),
+        "tags": ["money", "q1"],
+        "post_to_chat": True,
+    }
+    assert await home.get(f"/event_definitions/{before['id']}/") == changed
+
+
+async def test_tags_stay_unless_a_list_is_given(home: Home) -> None:
+    await capture(home, "paid")
+    found = await definition(home, "paid")
+    await change(home, found, tags=["a"])
+
+    given: list[Json] = [{}, {"tags": None}, {"post_to_chat": True}, {"tags": []}]
+    shown = [(await change(home, found, **values))["tags"] for values in given]
+
+    assert shown == [["a"], ["a"], ["a"], []]
+
+
+def wrong(code: str, detail: str, attr: str) -> Json:
+    return error("validation_error", code, detail, attr)
+
+
+WRONG_DATE = (
+    "Datetime has wrong format. Use one of these formats instead: "
+    "YYYY-MM-DDThh:mm[:ss[.uuuuuu]][+HH:MM|-HH:MM|Z]."
+)
+REFUSED: dict[str, tuple[Json, Json]] = {
+    "blank name": ({"name": " "}, wrong("blank", "This field may not be blank.", "name")),
+    "no name": ({"name": None}, wrong("null", "This field may not be null.", "name")),
+    "long name": (
+        {"name": "x" * 401},
+        wrong("max_length", "Ensure this field has no more than 400 characters.", "name"),
+    ),
+    "another's name": (
+        {"name": "taken"},
+        wrong("unique", "There is already an event definition with this name.", "name"),
+    ),
+    "tags of another kind": (
+        {"tags": "a"},
+        wrong("not_a_list", 'Expected a list of items but got type "str".', "tags"),
+    ),
+    "a tag of another kind": (
+        {"tags": [{}]},
+        wrong("invalid_input", "Not a valid string.", "tags__0"),
+    ),
+    "created_at": ({"created_at": "soon"}, wrong("invalid_input", WRONG_DATE, "created_at")),
+    "last_seen_at": ({"last_seen_at": 5}, wrong("invalid_input", WRONG_DATE, "last_seen_at")),
+    "post_to_chat": (
+        {"post_to_chat": "maybe"},
+        wrong("invalid_input", "Must be a valid boolean.", "post_to_chat"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("method", ["PATCH", "PUT"])
+async def test_a_change_that_makes_no_sense_is_refused(home: Home, name: str, method: str) -> None:
+    values, expected = REFUSED[name]
+    await capture(home, "paid", "taken")
+    found = await definition(home, "paid")
+
+    answer = await home.api.request(
+        method, f"/event_definitions/{found['id']}/", json={"name": "paid"} | values
+    )
+
+    assert (answer.status_code, answer.json()) == (400, expected)
+    assert await definition(home, "paid") == found
+
+
+async def test_put_asks_for_the_name(home: Home) -> None:
+    await capture(home, "paid")
+    found = await definition(home, "paid")
+    path = f"/event_definitions/{found['id']}/"
+
+    nameless = await home.api.put(path, json={"tags": ["a"]})
+    named = await home.api.put(path, json={"name": "paid", "tags": ["a"]})
+
+    assert nameless.json() == wrong("required", "This field is required.", "name")
+    assert (named.status_code, named.json()["tags"]) == (200, ["a"])
+
+
+async def test_a_renamed_definition_leaves_its_old_name_to_a_new_one(home: Home) -> None:
+    await capture(home, "paid")
+    renamed = await change(home, await definition(home, "paid"), name="bought")
+
+    await capture(home, "paid")
+
+    assert await names(home, ordering="name") == ["bought", "paid"]
+    assert (await definition(home, "paid"))["id"] != renamed["id"]
+
+
+async def test_a_deleted_definition_is_gone_until_the_next_event(home: Home) -> None:
+    await capture(home, "paid")
+    found = await definition(home, "paid")
+    path = f"/event_definitions/{found['id']}/"
+
+    first, second = await home.api.delete(path), await home.api.delete(path)
+    gone = await home.api.get(path)
+    left = await names(home)
+    await capture(home, "paid")
+
+    not_found = error("invalid_request", "not_found", "Not found.")
+    assert (first.status_code, first.content) == (204, b"")
+    assert (second.status_code, second.json()) == (404, not_found)
+    assert (gone.status_code, left) == (404, [])
+    assert (await definition(home, "paid"))["id"] != found["id"]
+    assert len(await home.events()) == 2
+
+
+async def test_a_definition_is_not_made_by_hand(home: Home) -> None:
+    answer = await home.api.post("/event_definitions/", json={"name": "x"})
+
+    assert answer.status_code == 405
+    assert answer.json() == error(
+        "invalid_request", "method_not_allowed", 'Method "POST" not allowed.'
+    )
+
+
+CALLS = [
+    *(("GET", part) for part in ("", "marks/", "volume/", "activity/")),
+    *(("PATCH", part) for part in ("", "marks/")),
+    ("PUT", ""),
+    ("DELETE", ""),
+]
+
+
+@pytest.mark.parametrize(("method", "part"), CALLS)
+async def test_definitions_of_other_projects_are_not_found(
+    home: Home, method: str, part: str
+) -> None:
+    await capture(home, "paid")
+    found = await definition(home, "paid")
+
+    async with open_home(home.site, home.project_id + 7_000_001) as neighbour:
+        for definition_id in (found["id"], str(uuid4())):
+            path = f"/event_definitions/{definition_id}/{part}"
+            sent = {"hidden": True} if part == "marks/" else {"name": "x"}
+            body = None if method in {"GET", "DELETE"} else sent
+            answer = await neighbour.api.request(method, path, json=body)
+            assert answer.status_code == 404
+            assert answer.json() == error("invalid_request", "not_found", "Not found.")
+
+    assert await definition(home, "paid") == found
+
+
+async def test_changes_and_deletions_are_told(home: Home) -> None:
+    await capture(home, "paid")
+    found = await definition(home, "paid")
+    path = f"/event_definitions/{found['id']}"
+
+    await change(home, found, name="bought", tags=["a"])
+    await change(home, found, name="bought", tags=["A "])
+    await home.api.patch(f"{path}/marks/", json={"verified": True})
+    told = (await home.get(f"{path}/activity/"))["results"]
+    await home.api.delete(f"{path}/")
+    deleted = (await home.get("/activity_log/", scope="EventDefinition"))["results"][0]
+
+    fields = [
+        [(one["field"], one["before"], one["after"]) for one in entry["detail"]["changes"]]
+        for entry in told
+    ]
+    assert fields == [
+        [("verified", False, True)],
+        [("name", "paid", "bought"), ("tags", [], ["a"])],
+    ]
+    assert {entry["detail"]["name"] for entry in told} == {"bought"}
+    assert (deleted["activity"], deleted["detail"]["name"]) == ("deleted", "bought")
+
+
+async def test_marks_are_kept_beside_the_definition(home: Home) -> None:
+    await capture(home, "noise", "paid")
+    noise, paid = await definition(home, "noise"), await definition(home, "paid")
+    marks = f"/event_definitions/{noise['id']}/marks/"
+
+    before = await home.get(marks)
+    changed = (await home.api.patch(marks, json={"hidden": True})).json()
+    both = await home.api.patch(marks, json={"verified": True})
+    after = await home.get(marks)
+
+    assert before == {"hidden": False, "verified": False}
+    assert changed == after == {"hidden": True, "verified": False}
+    assert (both.status_code, both.json()) == (
+        400,
+        {
+            "type": "validation_error",
+            "code": "invalid_input",
+            "detail": "An event cannot be both hidden and verified.",
+            "attr": None,
+        },
+    )
+    assert await names(home, hidden="false") == ["paid"]
+    assert await names(home, hidden="true") == ["noise"]
+    assert await definition(home, "noise") == noise
+    assert await definition(home, "paid") == paid
+
+
+async def test_volume_counts_the_days_of_the_project(home: Home) -> None:
+    """Auckland is 13 hours ahead: its day begins at 11:00 UTC."""
+    zone = {"timezone": "Pacific/Auckland"}
+    changed = await home.api.patch(f"http://fanion.test/api/projects/{home.project_id}/", json=zone)
+    now = home.site.clock.now()
+    today = datetime.fromisoformat(f"{now:%Y-%m-%d}T11:00+00:00")
+    if now < today:
+        today -= timedelta(days=1)
+    times = {
+        "the first moment of today": today,
+        "the last one of yesterday": today - timedelta(microseconds=1),
+        "the first one of the 30 days": today - timedelta(days=29),
+        "too early": today - timedelta(days=29, microseconds=1),
+    }
+
+    await home.capture(
+        *(
+            {"event": "paid", "distinct_id": "u", "uuid": str(uuid4()), "timestamp": f"{time}"}
+            for time in times.values()
+        ),
+        {"event": "other", "distinct_id": "u"},
+    )
+    found = await definition(home, "paid")
+    volume = await home.get(f"/event_definitions/{found['id']}/volume/")
+
+    counts = [day["count"] for day in volume["days"]]
+    assert changed.status_code == 200
+    assert (volume["timezone"], volume["total"]) == ("Pacific/Auckland", 3)
+    assert counts == [1, *[0] * 27, 1, 1]
+    assert volume["days"][-1]["day"] == f"{today + timedelta(hours=13):%Y-%m-%d}"
+
+
+async def test_volume_says_so_when_events_cannot_be_read(home: Home) -> None:
+    await capture(home, "paid")
+    found = await definition(home, "paid")
+
+    home.site.events.is_down = True
+    answer = await home.api.get(f"/event_definitions/{found['id']}/volume/")
+    home.site.events.is_down = False
+
+    assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")
+
+
+SCOPES = {
+    ("GET", ""): "event_definition:read",
+    ("PATCH", ""): "event_definition:write",
+    ("DELETE", ""): "event_definition:write",
+    ("PATCH", "marks/"): "event_definition:write",
+    ("GET", "volume/"): "event_definition:read",
+    ("GET", "activity/"): "activity_log:read",
+}
+
+
+@pytest.mark.parametrize(("method", "part"), SCOPES)
+async def test_keys_need_the_scope(home: Home, method: str, part: str) -> None:
+    await capture(home, "paid")
+    found = await definition(home, "paid")
+    path = f"/api/projects/{home.project_id}/event_definitions/{found['id']}/{part}"
+    suffix = uuid4().hex
+    records = home.site.records
+    other = await add_key(records, home.user_id, f"phx_other{suffix}", ["cohort:write"])
+    right = await add_key(records, home.user_id, f"phx_right{suffix}", [SCOPES[method, part]])
+
+    async with home.site.client(other) as refused, home.site.client(right) as allowed:
+        no = await refused.request(method, path)
+        yes = await allowed.request(method, path)
+
+    assert (no.status_code, no.json()["code"]) == (403, "permission_denied")
+    assert yes.status_code in {200, 204}

@@ -1,0 +1,228 @@
+"""Properties made columns here are the columns that the engine makes of their text."""
+
+import math
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fanion.events.event import Event, PersonRow
+from fanion.events.storage.blocks import PART_ROWS, Batch, encode
+from fanion.events.storage.json_column import PATHS_MAX, Attributes
+from fanion.events.storage.store import EventStore
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+HERE, ENGINE = "attributes", "shallow"
+COLUMNS = """
+  SELECT properties, toString(attributes), JSONAllPathsWithTypes(attributes)
+    FROM events
+   WHERE project_id = {project:UInt64}
+ORDER BY uuid
+"""
+PERSONS = """
+  SELECT person_id, version, created_at, properties, toString(attributes)
+    FROM persons FINAL
+   WHERE project_id = {project:UInt64}
+ORDER BY person_id
+"""
+Objects = Sequence[Mapping[str, Any]]
+
+NAMES = st.sampled_from(["a", "b", "plan", "$ip", "a.b", "", "a%2Eb", "c d", "ü", 'q"`', "x\0y"])
+INTEGERS = st.integers(-(2**65), 2**65) | st.sampled_from([2**63 - 1, 2**63, -(2**63), 2**64])
+FLOATS = st.floats(allow_nan=False, allow_infinity=False)
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=4)
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | INTEGERS
+    | FLOATS
+    | TEXTS
+    | st.sampled_from(["2026-01-01", "1", "1.5", "true", "null", "2026-01-02T03:04:05Z", "{}"])
+)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def has_list(value: object) -> bool:
+    if isinstance(value, dict):
+        return any(map(has_list, value.values()))
+    return isinstance(value, list)
+
+
+def scalars(row: Sequence[Any]) -> Mapping[str, str]:
+    """Path → type, of all but lists."""
+    return {path: kind for path, kind in row[2].items() if not kind.startswith("Array")}
+
+
+def events_of(project_id: int, objects: Objects, *, with_values: bool) -> list[Event]:
+    return [
+        Event(
+            project_id,
+            UUID(int=number + 1),
+            "paid",
+            "ann",
+            UUID(int=1),
+            NOON,
+            NOON,
+            msgspec.json.encode(values),
+            values if with_values else None,
+        )
+        for number, values in enumerate(objects)
+    ]
+
+
+async def stored(store: EventStore, batch: Batch, project_id: int) -> Sequence[Sequence[Any]]:
+    await store.insert(batch, str(uuid4()))
+    return await store._read(COLUMNS, {"project": project_id})
+
+
+async def assert_same(store: EventStore, objects: Objects) -> list[str]:
+    """Who made the columns of each block."""
+    project_id = uuid4().int >> 66
+    made = encode(events_of(project_id, objects, with_values=True))
+    read = encode(events_of(project_id + 1, objects, with_values=False))
+    ours = await stored(store, made, project_id)
+    assert {block.columns[-2] for block in read.events} == {ENGINE}
+    theirs = await stored(store, read, project_id + 1)
+    assert [row[0] for row in ours] == [row[0] for row in theirs]
+    # The engine takes a list for one of what was in the lists before it when that will do: [1] for
+    # one of floats, and behind lists of lists [null] for [[]].
+    if sum(map(has_list, objects)) <= 1:
+        assert ours == theirs
+    assert list(map(scalars, ours)) == list(map(scalars, theirs))
+    assert len(ours) == len(objects)
+    return [block.columns[-2] for block in made.events]
+
+
+@given(st.lists(st.dictionaries(NAMES, VALUES, max_size=4), min_size=1, max_size=8))
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+async def test_columns_made_here_are_those_that_the_engine_makes(
+    events: EventStore, objects: Objects
+) -> None:
+    await assert_same(events, objects)
+
+
+PLAIN: Mapping[str, Objects] = {
+    "one kind each": [{"s": "x", "i": 1, "f": 1.5, "b": True}] * 3,
+    "nothing at all": [{}, {"n": None}, {"o": {}}, {"o": {"n": None}}],
+    "kinds that change": [{"a": "x"}, {"a": 1}, {"a": None}, {"a": 1.5}, {"a": False}, {}],
+    "the same names in another order": [{"a": 1, "b": 2}, {"b": 3, "a": 4}],
+    "objects": [{"$set": {"email": "a@b", "deep": {"er": 1}}}, {"$set": "text"}],
+    "dots": [{"a.b": 1, "a": {"b": 2, "c.d": 3}}],
+    "lists": [
+        {"a": ["x", None], "b": [1, 2], "c": [1, 2.5], "d": [True], "e": [], "f": [None]},
+        {"a": ["y"], "b": ["x"], "c": [], "d": [None, False], "e": 1, "f": [None, None]},
+    ],
+    "the ends of numbers": [{"i": 2**63 - 1, "f": 1.7976931348623157e308}, {"i": -(2**63)}],
+    "texts that look like something else": [{"a": "2026-01-01", "b": "1", "c": "null"}],
+    "repeated and different texts": [
+        {"a": "same", "b": str(n), "c": "xy"[n % 2]} for n in range(9)
+    ],
+    "long texts": [{"a": "x" * 20_000}, {"a": "ü" * 200}],
+    "more paths than columns": [{f"p{n}": n, "q": "x"} for n in range(400)],
+    "deep objects": [{"a": {"a": {"a": {"a": {"a": {"a": 1}}}}}}],
+}
+
+
+@pytest.mark.parametrize("name", PLAIN)
+async def test_what_is_plain_is_written_as_columns(events: EventStore, name: str) -> None:
+    assert await assert_same(events, PLAIN[name]) == [HERE]
+
+
+async def test_lists_are_whole_however_many_parts_a_column_is_made_of(events: EventStore) -> None:
+    project_id = uuid4().int >> 66
+    objects = list(PLAIN["lists"]) * PART_ROWS
+    batch = encode(events_of(project_id, objects, with_values=True))
+
+    rows = await stored(events, batch, project_id)
+
+    assert len(batch.events) == 1
+    assert [msgspec.json.decode(row[1]) for row in rows] == objects
+
+
+LEFT: Mapping[str, Mapping[str, Any]] = {
+    "integer beyond 64 bits": {"a": 2**63},
+    "integer below 64 bits": {"a": -(2**63) - 1},
+    "in a list": {"a": [2**70]},
+    "in a list of both kinds of numbers": {"a": [-(2**63) - 1, 0.0]},
+    "list of objects": {"a": [{"b": 1}]},
+    "list of lists": {"a": [[1]]},
+    "list of kinds": {"a": [1, "x"]},
+    "truth among numbers": {"a": [1, True]},
+    "no name": {"": 1},
+    "no name within": {"a": {"": 1}},
+    "percent": {"a%2Eb": 1, "a.b": 2},
+    "deeper than the stack": {"a": {"a": [[[[[[[[[[[[1]]]]]]]]]]]]}},
+    "objects in objects": {"a": {"b" * n: {} for n in range(1, 3)} | {"c": {"d": [{}]}}},
+}
+
+
+@pytest.mark.parametrize("name", LEFT)
+async def test_what_is_not_plain_is_left_to_the_engine_and_the_others_are_not(
+    events: EventStore, name: str
+) -> None:
+    objects = [{"a": 1}, LEFT[name], {"a": 2}]
+
+    assert await assert_same(events, objects) == [HERE, ENGINE]
+
+
+async def test_persons_have_the_columns_that_the_engine_makes_too(events: EventStore) -> None:
+    held: Objects = [*PLAIN["kinds that change"], *LEFT.values()]
+    projects = (uuid4().int >> 66, uuid4().int >> 66)
+    for project_id, with_values in zip(projects, (True, False), strict=True):
+        await events.mirror_persons(
+            [
+                PersonRow(
+                    project_id,
+                    UUID(int=number + 1),
+                    msgspec.json.encode(values),
+                    NOON,
+                    number,
+                    values=values if with_values else None,
+                )
+                for number, values in enumerate(held)
+            ]
+        )
+
+    ours, theirs = [await events._read(PERSONS, {"project": one}) for one in projects]
+
+    assert len(ours) == len(held)
+    assert ours == theirs
+
+
+async def test_objects_within_objects_are_followed_so_far_only() -> None:
+    deep: dict[str, Any] = {"a": 1}
+    for _ in range(100):
+        deep = {"a": deep}
+
+    assert Attributes().add([deep, {"a": 1}]) == ([1], [0])
+
+
+def test_a_number_that_json_cannot_write_is_left() -> None:
+    objects = [{"a": 1.0}, {"a": math.inf}, {"a": math.nan}]
+
+    assert Attributes().add(objects) == ([0], [1, 2])
+
+
+def test_numbers_whose_sum_is_too_large_are_left() -> None:
+    assert Attributes().add([{"a": 1.7e308}, {"a": 1.7e308}]) == ([], [0, 1])
+
+
+def test_paths_beyond_the_most_are_left() -> None:
+    objects = [{f"p{n}": n for n in range(start, start + 600)} for start in (0, 600, 300)]
+
+    made = Attributes()
+
+    assert 600 < PATHS_MAX < 1200
+    assert made.add(objects) == ([0, 2], [1])
+    assert made.add(objects[1:]) == ([1], [0])

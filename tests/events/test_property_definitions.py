@@ -1,0 +1,111 @@
+"""Property definitions, as capture makes them and people read them."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.application import Home, Json, error
+
+
+async def properties(home: Home, **query: Any) -> dict[str, Json]:
+    found = await home.get("/property_definitions/", **query)
+    assert found["count"] == len(found["results"])
+    return {one["name"]: one for one in found["results"]}
+
+
+@pytest.fixture
+async def shop(home: Home) -> Home:
+    await home.capture(
+        {
+            "event": "paid",
+            "distinct_id": "u",
+            "properties": {"price": 9.5, "plan": "pro", "at_time": 1700000000, "is_new": True},
+        },
+        {"event": "seen", "distinct_id": "u", "properties": {"plan": "free", "$set": {"a": 1}}},
+        {"event": "seen", "distinct_id": "u", "properties": {"day": "2024-03-01"}},
+    )
+    return home
+
+
+async def test_each_property_has_a_type_and_its_events(shop: Home) -> None:
+    found = await properties(shop)
+
+    shown = {
+        name: (one["property_type"], one["is_numerical"], one["event_names"])
+        for name, one in found.items()
+    }
+    ids = [one["id"] for one in found.values()]
+    assert {name: shown[name] for name in shown if not name.startswith("$")} == {
+        "at_time": ("DateTime", False, ["paid"]),
+        "day": ("DateTime", False, ["seen"]),
+        "is_new": (None, False, ["paid"]),
+        "plan": ("String", False, ["paid", "seen"]),
+        "price": ("Numeric", True, ["paid"]),
+    }
+    assert list(found) == sorted(found)
+    assert "$set" not in found
+    assert await shop.get(f"/property_definitions/{ids[0]}/") == next(iter(found.values()))
+
+
+LISTS: dict[str, tuple[Json, list[str]]] = {
+    "search": ({"search": "P PRI"}, ["price"]),
+    "names": ({"properties": "plan,day,unknown"}, ["day", "plan"]),
+    "numeric": ({"is_numerical": "true"}, ["price"]),
+    "of an event": ({"event_names": '["seen"]', "search": "a"}, ["day", "plan"]),
+    "excluded": ({"properties": "plan,day", "excluded_properties": '["plan"]'}, ["day"]),
+    "of an unknown event": ({"event_names": '["nobody\'s"]'}, []),
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+async def test_a_list_is_chosen(shop: Home, name: str) -> None:
+    query, expected = LISTS[name]
+
+    assert list(await properties(shop, **query)) == expected
+
+
+async def test_a_type_stays_as_it_was_first_told(shop: Home) -> None:
+    await shop.capture({"event": "paid", "distinct_id": "u", "properties": {"price": "none"}})
+
+    assert (await properties(shop))["price"]["property_type"] == "Numeric"
+
+
+async def test_a_property_without_type_gets_one_when_memory_is_read_again(shop: Home) -> None:
+    shop.site.clock.move(minutes=6)
+    await shop.capture({"event": "paid", "distinct_id": "u", "properties": {"is_new": "yes"}})
+
+    assert (await properties(shop))["is_new"]["property_type"] == "String"
+
+
+async def test_later_events_add_themselves(shop: Home) -> None:
+    await shop.capture({"event": "left", "distinct_id": "u", "properties": {"price": 1, "new": 2}})
+
+    found = await properties(shop)
+
+    assert found["price"]["event_names"] == ["left", "paid"]
+    assert found["new"]["event_names"] == ["left"]
+
+
+async def test_pages_are_linked(shop: Home) -> None:
+    first = await shop.get("/property_definitions/", limit=2)
+    second = (await shop.api.get(first["next"])).json()
+
+    shown = [one["name"] for one in (*first["results"], *second["results"])]
+    assert shown == list(await properties(shop))[:4]
+
+
+@pytest.mark.parametrize("name", ["0190d0a6-0000-7000-8000-000000000000", "plan", "1"])
+async def test_an_unknown_one_is_not_found(home: Home, name: str) -> None:
+    answer = await home.api.get(f"/property_definitions/{name}/")
+
+    assert answer.status_code == 404
+    assert answer.json() == error("invalid_request", "not_found", "Not found.")
+
+
+async def test_a_list_of_events_that_is_none_is_refused(home: Home) -> None:
+    answer = await home.api.get("/property_definitions/", params={"event_names": "paid"})
+
+    assert answer.status_code == 400
+    assert answer.json() == error(
+        "validation_error", "invalid_input", "Must be a JSON list of names.", "event_names"
+    )

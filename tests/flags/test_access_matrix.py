@@ -1,0 +1,342 @@
+"""Every kind of member and role at every endpoint of flags that are there.
+
+source: flags.md section 16
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import pytest
+
+from fanion.projects.model import Level
+from tests.support.application import Home, Json, error
+from tests.support.management import add_member
+
+ORGANIZATION = "/api/organizations/@current"
+NO_EDIT = "You don't have edit permissions for this feature flag."
+NO_SHARE = "You can't edit roles for this feature flag."
+LATER = {
+    "scheduled_at": "2024-03-02T00:00:00Z",
+    "payload": {"operation": "update_status", "value": False},
+}
+FLAG = "/feature_flags/{flag_id}/"
+BASE = "/api/projects/{project_id}"
+
+# Who may do it: `read` everybody, `edit` who may edit the flag, `share` who may give it to roles.
+# With a body that is accepted, and the status of success.
+OPERATIONS: dict[str, tuple[str, Json, int]] = {
+    f"GET {FLAG}": ("read", {}, 200),
+    f"PATCH {FLAG}": ("edit", {"name": "n"}, 200),
+    f"DELETE {FLAG}": ("read", {}, 405),
+    f"GET {FLAG}activity/": ("read", {}, 200),
+    f"GET {FLAG}usage/": ("read", {}, 200),
+    f"POST {FLAG}dashboard/": ("edit", {}, 200),
+    f"POST {FLAG}enrich_usage_dashboard/": ("edit", {}, 400),  # nothing to show
+    f"POST {FLAG}create_static_cohort_for_flag/": ("edit", {}, 201),
+    f"GET {FLAG}role_access/": ("read", {}, 200),
+    f"POST {FLAG}role_access/": ("share", {"role_id": "ROLE"}, 201),
+    f"GET {FLAG}role_access/{{access_id}}/": ("read", {}, 200),
+    f"DELETE {FLAG}role_access/{{access_id}}/": ("share", {}, 204),
+    f"GET {FLAG}scheduled_changes/": ("read", {}, 200),
+    f"POST {FLAG}scheduled_changes/": ("edit", LATER, 201),
+    f"GET {FLAG}scheduled_changes/{{change_id}}/": ("read", {}, 200),
+    f"DELETE {FLAG}scheduled_changes/{{change_id}}/": ("edit", {}, 204),
+    "GET /feature_flags/": ("read", {}, 200),
+    "POST /feature_flags/": ("read", {"key": "KEY"}, 201),  # everybody makes flags
+    "GET /feature_flags/activity/": ("read", {}, 200),
+    "GET /feature_flags/my_flags/": ("read", {}, 200),
+    "GET /feature_flags/local_evaluation/": ("read", {}, 200),
+    "GET /feature_flags/evaluation_reasons/": ("read", {}, 200),  # of the caller
+    "POST /feature_flags/user_blast_radius/": ("read", {"condition": None}, 200),
+}
+# Streams and the like, which other tests look after.
+ELSEWHERE = {"GET /feature_flags/stream/", "GET /feature_flags/{key}/remote_config/"}
+
+# What the organization allows everybody → who may edit and share the flag of the test.
+EDITORS: dict[int | None, tuple[set[str], set[str]]] = {
+    None: ({"*"}, {"*"}),
+    37: ({"*"}, {"*"}),
+    21: (
+        {"owner", "administrator", "maker", "role that edits", "role that was given the flag"},
+        {"owner", "administrator", "maker", "role that edits"},
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Scene:
+    """flag_id: made by `maker`; role_id: of a role that the flag is given to; ids: of what hangs
+    on the flag, made anew for each caller"""
+
+    home: Home
+    people: Mapping[str, httpx.AsyncClient]
+    flag_id: int
+    given_role: str
+
+    async def owner(self, method: str, path: str, **body: Any) -> Json:
+        async with self.home.site.client(self.home.key) as client:
+            answer = await client.request(method, path, json=body)
+            assert answer.status_code < 300, answer.text
+            made: Json = answer.json()
+            return made
+
+
+@pytest.fixture
+async def scene(home: Home) -> AsyncIterator[Scene]:
+    records, unique = home.site.records, f"{home.project_id:x}"
+    async with AsyncExitStack() as stack:
+        people: dict[str, httpx.AsyncClient] = {"owner": home.api}
+        users: dict[str, str] = {}
+        for name in (
+            "administrator",
+            "maker",
+            "role that edits",
+            "role that was given the flag",
+            "role that views",
+            "no role",
+        ):
+            level = Level.ADMIN if name == "administrator" else Level.MEMBER
+            slug = name.replace(" ", "-")
+            person = await add_member(records, f"{slug}-{unique}", level, home.organization_id)
+            client = home.site.client(person.key, f"/api/projects/{home.project_id}")
+            people[name] = await stack.enter_async_context(client)
+            me = await client.get("http://fanion.test/api/users/@me/")
+            users[name] = me.json()["uuid"]
+        made = (await people["maker"].post("/feature_flags/", json={"key": "beta"})).json()
+        scene = Scene(home, people, made["id"], "")
+        given = await _roles(scene, users)
+        yield Scene(home, people, made["id"], given)
+
+
+async def _roles(scene: Scene, users: Mapping[str, str]) -> str:
+    """One for each name; returns the id of that which the flag was given to."""
+    ids = {}
+    for name, level in (
+        ("role that edits", 37),
+        ("role that was given the flag", 21),
+        ("role that views", 21),
+    ):
+        role = await scene.owner(
+            "POST", f"{ORGANIZATION}/roles/", name=name, feature_flags_access_level=level
+        )
+        ids[name] = str(role["id"])
+        place = f"{ORGANIZATION}/roles/{role['id']}/role_memberships/"
+        await scene.owner("POST", place, user_uuid=users[name])
+    given = ids["role that was given the flag"]
+    place = f"/api/projects/{scene.home.project_id}/feature_flags/{scene.flag_id}/role_access/"
+    await scene.owner("POST", place, role_id=given)
+    return given
+
+
+async def _asked(scene: Scene, caller: str, operation: str, number: int) -> httpx.Response:
+    """With a role, an access and a scheduled change of its own."""
+    api = f"/api/projects/{scene.home.project_id}/feature_flags/{scene.flag_id}/"
+    body = dict(OPERATIONS[operation][1])
+    values: dict[str, Any] = {"flag_id": scene.flag_id}
+    if "role_access" in operation:
+        role = await scene.owner("POST", f"{ORGANIZATION}/roles/", name=f"role {number}")
+        if "role_id" in body:
+            body["role_id"] = role["id"]
+        else:
+            access = await scene.owner("POST", f"{api}role_access/", role_id=role["id"])
+            values["access_id"] = access["id"]
+    if "{change_id}" in operation:
+        change = await scene.owner("POST", f"{api}scheduled_changes/", **LATER)
+        values["change_id"] = change["id"]
+    if body.get("key") == "KEY":
+        body["key"] = f"flag-{number}"
+    method, path = operation.split(" ", 1)
+    return await scene.people[caller].request(method, path.format(**values), json=body)
+
+
+@pytest.mark.parametrize("setting", EDITORS)
+async def test_members_and_roles_do_what_they_may_with_a_flag(
+    scene: Scene, setting: int | None
+) -> None:
+    if setting is not None:
+        path = f"{ORGANIZATION}/resource_access/"
+        await scene.owner("POST", path, resource="feature flags", access_level=setting)
+    editors, sharers = EDITORS[setting]
+    allowed = {"read": {"*"}, "edit": editors, "share": sharers}
+    wrong, number = [], 0
+
+    for operation, (right, _, status) in OPERATIONS.items():
+        for caller in scene.people:
+            number += 1
+            answer = await _asked(scene, caller, operation, number)
+            if allowed[right] & {"*", caller}:
+                fits = answer.status_code == status
+            else:
+                detail = NO_EDIT if right == "edit" else NO_SHARE
+                refusal = error("authentication_error", "permission_denied", detail)
+                fits = (answer.status_code, answer.json()) == (403, refusal)
+            if not fits:
+                wrong.append((caller, operation, answer.status_code, answer.text))
+    assert wrong == []
+    for caller, client in scene.people.items():
+        flag = (await client.get(f"/feature_flags/{scene.flag_id}/")).json()
+        assert flag["can_edit"] is bool(editors & {"*", caller}), caller
+
+
+async def test_no_endpoint_of_flags_is_left_out(home: Home) -> None:
+    schema = (await home.public.get("/api/schema/")).json()
+    known = {
+        f"{method.upper()} {path.removeprefix(BASE)}"
+        for path, item in schema["paths"].items()
+        if path.startswith(f"{BASE}/feature_flags/")
+        for method in item
+    }
+
+    assert known - ELSEWHERE == OPERATIONS.keys()
+
+
+# ── The audience of a flag, by way of the cohorts that it uses ───────────────────────────
+
+
+def of_person(value: str) -> Json:
+    return {"key": "plan", "type": "person", "operator": "exact", "value": value}
+
+
+def criteria(*leaves: Json) -> Json:
+    return {"properties": {"type": "AND", "values": [{"type": "AND", "values": [*leaves]}]}}
+
+
+def in_cohort(cohort_id: int) -> Json:
+    return {"key": "id", "type": "cohort", "value": cohort_id}
+
+
+FILE = {"csv": ("members.csv", b"distinct_id\nsomebody\n", "text/csv")}
+# What is sent to change a cohort; those of `FREE` leave its members alone.
+AUDIENCE: dict[str, dict[str, Any]] = {
+    "other criteria": {"json": {"filters": criteria(of_person("free"))}},
+    "criteria of the older form": {
+        "json": {"filters": None, "groups": [{"properties": {"plan": "free"}}]}
+    },
+    "static": {"json": {"is_static": True}},
+    "deleted": {"json": {"deleted": True}},
+    "members": {"files": FILE, "data": {"is_static": "true"}},
+}
+FREE: dict[str, dict[str, Any]] = {
+    "another name": {"json": {"name": "renamed", "description": "d"}},
+    "the same criteria": {"json": {"filters": criteria(of_person("pro")), "deleted": False}},
+    "calculate again": {"json": {}},
+}
+
+
+@dataclass(frozen=True)
+class Audience:
+    """ids of cohorts: of the scene's flag, of one within it, and of one that no flag uses"""
+
+    scene: Scene
+    ids: Mapping[str, int]
+
+    async def change(self, caller: str, cohort: str, sent: Mapping[str, Any]) -> httpx.Response:
+        path = f"/cohorts/{self.ids[cohort]}/"
+        return await self.scene.people[caller].patch(path, **sent)
+
+    async def stored(self, cohort: str) -> Json:
+        told = await self.scene.home.get(f"/cohorts/{self.ids[cohort]}/")
+        kept = ("name", "filters", "groups", "is_static", "deleted")
+        return {name: told[name] for name in kept}
+
+
+@pytest.fixture
+async def audience(scene: Scene) -> Audience:
+    project = f"/api/projects/{scene.home.project_id}"
+
+    async def made(name: str, *leaves: Json) -> int:
+        cohort = await scene.owner(
+            "POST", f"{project}/cohorts/", name=name, filters=criteria(*leaves)
+        )
+        return int(cohort["id"])
+
+    inner = await made("inner", of_person("pro"))
+    ids = {
+        "used": await made("used", of_person("pro")),
+        "inner": inner,
+        "outer": await made("outer", in_cohort(inner)),
+        "unused": await made("unused", of_person("pro")),
+    }
+    groups = [{"properties": [in_cohort(ids["used"])]}, {"properties": [in_cohort(ids["outer"])]}]
+    path = f"{project}/feature_flags/{scene.flag_id}/"
+    await scene.owner("PATCH", path, filters={"groups": groups})
+    setting = f"{ORGANIZATION}/resource_access/"
+    await scene.owner("POST", setting, resource="feature flags", access_level=21)
+    return Audience(scene, ids)
+
+
+NO_AUDIENCE = error(
+    "authentication_error",
+    "permission_denied",
+    "You don't have edit permissions for feature flags that use this cohort: beta.",
+)
+
+
+@pytest.mark.parametrize("cohort", ["used", "inner"])
+async def test_who_may_not_edit_a_flag_may_not_change_whom_its_cohorts_hold(
+    audience: Audience, cohort: str
+) -> None:
+    before = await audience.stored(cohort)
+    for caller in ("role that views", "no role"):
+        for name, sent in AUDIENCE.items():
+            answer = await audience.change(caller, cohort, sent)
+
+            assert (answer.status_code, answer.json()) == (403, NO_AUDIENCE), (caller, name)
+    assert await audience.stored(cohort) == before
+
+
+@pytest.mark.parametrize("caller", sorted(EDITORS[21][0]))
+async def test_who_may_edit_the_flag_may_change_its_cohorts(
+    audience: Audience, caller: str
+) -> None:
+    for cohort in ("used", "inner"):
+        for name, sent in AUDIENCE.items():
+            answer = await audience.change(caller, cohort, sent)
+
+            # An active flag uses it.
+            wanted = 400 if name == "deleted" else 200
+            assert answer.status_code == wanted, (cohort, name, answer.text)
+
+
+async def test_everybody_changes_what_leaves_the_members_alone_and_what_no_flag_uses(
+    audience: Audience,
+) -> None:
+    for caller in audience.scene.people:
+        for name, sent in FREE.items():
+            answer = await audience.change(caller, "used", sent)
+            assert answer.status_code == 200, (caller, name, answer.text)
+        for name, sent in AUDIENCE.items():
+            answer = await audience.change(caller, "unused", sent)
+            assert answer.status_code == 200, (caller, name, answer.text)
+        await audience.change(caller, "unused", {"json": {"deleted": False, "is_static": False}})
+
+
+async def test_a_deleted_cohort_is_restored_by_who_may_edit_its_flags(audience: Audience) -> None:
+    await audience.scene.home.store_cohort({"id": audience.ids["used"]}, deleted=True)
+
+    refused = await audience.change("no role", "used", {"json": {"deleted": False}})
+    allowed = await audience.change("maker", "used", {"json": {"deleted": False}})
+
+    assert (refused.status_code, refused.json()) == (403, NO_AUDIENCE)
+    assert allowed.status_code == 200
+
+
+async def test_flags_that_are_deleted_or_use_it_no_more_protect_no_cohort(
+    audience: Audience,
+) -> None:
+    home = audience.scene.home
+    sent = {"json": {"filters": criteria(of_person("free"))}}
+
+    await home.api.patch(f"/feature_flags/{audience.scene.flag_id}/", json={"deleted": True})
+    deleted = await audience.change("no role", "used", sent)
+    await home.api.patch(f"/feature_flags/{audience.scene.flag_id}/", json={"deleted": False})
+    again = await audience.change("no role", "used", {"json": {"is_static": True}})
+    await home.api.patch(
+        f"/feature_flags/{audience.scene.flag_id}/", json={"filters": {"groups": [{}]}}
+    )
+    unused = await audience.change("no role", "used", {"json": {"is_static": True}})
+
+    assert [one.status_code for one in (deleted, again, unused)] == [200, 403, 200]

@@ -1,0 +1,227 @@
+"""Feature flags over HTTP: their fields and their life."""
+
+import pytest
+
+from tests.support.application import Home, Json, error, open_home
+from tests.support.events_engine import next_project
+from tests.support.rich_project import NEVER_PAID
+
+ON_FOR_ALL: Json = {"groups": [{"properties": [], "rollout_percentage": None}]}
+
+
+def defaults(home: Home, flag_id: int, key: str) -> Json:
+    """source: flags.md section 11"""
+    return {
+        "id": flag_id,
+        "name": "",
+        "key": key,
+        "filters": ON_FOR_ALL,
+        "deleted": False,
+        "active": True,
+        "created_by": home.owner,
+        "created_at": "2024-03-01T12:00:00Z",
+        "is_simple_flag": True,
+        "rollout_percentage": None,
+        "ensure_experience_continuity": False,
+        "experiment_set": [],
+        "surveys": [],
+        "features": [],
+        "rollback_conditions": None,
+        "performed_rollback": None,
+        "can_edit": True,
+        "tags": [],
+        "usage_dashboard": None,
+        "analytics_dashboards": [],
+        "has_enriched_analytics": False,
+    }
+
+
+async def test_a_new_flag_has_every_field_with_its_default(home: Home) -> None:
+    flag = await home.create_flag(key="omega")
+
+    expected = defaults(home, flag["id"], "omega") | {"usage_dashboard": flag["usage_dashboard"]}
+    assert flag == expected
+    assert await home.get(f"/feature_flags/{flag['id']}/") == flag
+    assert (await home.get("/feature_flags/"))["results"] == [flag]
+
+
+async def test_every_writable_field_is_kept(home: Home) -> None:
+    filters = {
+        "groups": [{"properties": [], "rollout_percentage": 12.5, "sort_key": "kept"}],
+        "multivariate": {"variants": [{"key": "a", "rollout_percentage": 100}]},
+        "payloads": {"a": {"b": [1]}},
+        "feature_enrollment": False,
+    }
+    sent = {
+        "key": "all_fields",
+        "name": "What it is for",
+        "filters": filters,
+        "active": False,
+        "created_at": "2020-02-03T04:05:06Z",
+        "ensure_experience_continuity": True,
+        "rollback_conditions": [NEVER_PAID],
+        "performed_rollback": True,
+        "has_enriched_analytics": True,
+    }
+
+    flag = await home.create_flag(**sent, tags=[" B ", "a", "b"], id=999, can_edit=False)
+
+    shown = {"is_simple_flag": True, "rollout_percentage": 12.5, "tags": ["a", "b"]}
+    expected = defaults(home, flag["id"], "all_fields") | sent | shown
+    assert {**flag, "tags": sorted(flag["tags"])} == expected | {
+        "usage_dashboard": flag["usage_dashboard"]
+    }
+    assert flag["id"] != 999
+
+
+CHANGES: dict[str, tuple[Json, Json]] = {
+    "name": ({"name": "n"}, {"name": "n"}),
+    "key": ({"key": "other"}, {"key": "other"}),
+    "filters": (
+        {"filters": {"groups": [{"rollout_percentage": 5}]}},
+        {"filters": {"groups": [{"rollout_percentage": 5}]}, "rollout_percentage": 5},
+    ),
+    "filters without groups": ({"filters": {"payloads": {}}}, {}),
+    "filters that match nobody": (
+        {"filters": {"groups": []}},
+        {"filters": {"groups": []}, "is_simple_flag": False},
+    ),
+    "deleted": ({"deleted": True}, {"deleted": True}),
+    "inactive": ({"active": False}, {"active": False}),
+    "active": ({"active": True}, {"performed_rollback": False}),
+    "created_at": (
+        {"created_at": "2021-01-02T03:04:05+01:00"},
+        {"created_at": "2021-01-02T02:04:05Z"},
+    ),
+    "continuity": ({"ensure_experience_continuity": True}, {"ensure_experience_continuity": True}),
+    "no continuity": (
+        {"ensure_experience_continuity": None},
+        {"ensure_experience_continuity": None},
+    ),
+    "rollback_conditions": (
+        {"rollback_conditions": NEVER_PAID},
+        {"rollback_conditions": NEVER_PAID},
+    ),
+    "performed_rollback": ({"performed_rollback": True}, {"performed_rollback": True}),
+    "tags": ({"tags": ["X"]}, {"tags": ["x"]}),
+    "enriched": ({"has_enriched_analytics": True}, {"has_enriched_analytics": True}),
+    "nothing": ({}, {}),
+    "fields that cannot be written": (
+        {"id": 7, "can_edit": False, "surveys": [1], "creation_context": "x"},
+        {},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+async def test_a_change_touches_what_it_names(home: Home, name: str) -> None:
+    sent, changed = CHANGES[name]
+    flag = await home.create_flag(key="omega")
+
+    answer = await home.api.patch(f"/feature_flags/{flag['id']}/", json=sent)
+
+    assert (answer.status_code, answer.json()) == (200, flag | changed)
+    assert await home.get(f"/feature_flags/{flag['id']}/") == flag | changed
+
+
+async def test_a_form_changes_a_flag_too(home: Home) -> None:
+    flag = await home.create_flag(key="omega")
+
+    answer = await home.api.patch(
+        f"/feature_flags/{flag['id']}/", data={"active": "False", "name": "x"}
+    )
+
+    assert answer.json() == flag | {"active": False, "name": "x"}
+
+
+async def test_delete_is_refused_with_an_empty_body_and_changes_nothing(home: Home) -> None:
+    flag = await home.create_flag(key="omega")
+
+    answer = await home.api.delete(f"/feature_flags/{flag['id']}/")
+
+    assert (answer.status_code, answer.content) == (405, b"")
+    assert await home.get(f"/feature_flags/{flag['id']}/") == flag
+
+
+async def test_a_deleted_flag_is_kept_and_can_be_restored(home: Home) -> None:
+    flag = await home.create_flag(key="omega")
+    place = f"/feature_flags/{flag['id']}/"
+
+    deleted = (await home.api.patch(place, json={"deleted": True})).json()
+    listed = await home.get("/feature_flags/")
+    retrieved = await home.get(place)
+    decided = await home.decide("u")
+    await home.api.patch(place, json={"deleted": False})
+
+    assert deleted == retrieved == flag | {"deleted": True}
+    assert (listed["count"], listed["results"]) == (0, [])
+    assert decided["featureFlags"] == {}
+    assert (await home.get("/feature_flags/"))["results"] == [flag]
+
+
+async def test_the_key_of_a_deleted_flag_is_free_again(home: Home) -> None:
+    old = await home.create_flag(key="omega")
+    await home.api.patch(f"/feature_flags/{old['id']}/", json={"deleted": True})
+
+    new = await home.create_flag(key="omega")
+
+    assert new["id"] != old["id"]
+    assert (await home.api.get(f"/feature_flags/{old['id']}/")).status_code == 404
+
+
+async def test_flags_are_listed_in_pages_the_newest_first(home: Home) -> None:
+    for n in range(5):
+        await home.create_flag(key=f"f{n}", active=n != 3)
+        home.site.clock.move(minutes=1)
+
+    whole = await home.get("/feature_flags/")
+    first = await home.get("/feature_flags/", limit=2)
+    second = (await home.api.get(first["next"])).json()
+    last = (await home.api.get(second["next"])).json()
+
+    pages = [[flag["key"] for flag in page["results"]] for page in (whole, first, second, last)]
+    assert pages == [["f4", "f3", "f2", "f1", "f0"], ["f4", "f3"], ["f2", "f1"], ["f0"]]
+    base = f"http://fanion.test/api/projects/{home.project_id}/feature_flags/"
+    assert [(p["count"], p["next"], p["previous"]) for p in (whole, first, second, last)] == [
+        (5, None, None),
+        (5, f"{base}?limit=2&offset=2", None),
+        (5, f"{base}?limit=2&offset=4", f"{base}?limit=2"),
+        (5, None, f"{base}?limit=2&offset=2"),
+    ]
+
+
+@pytest.mark.parametrize("method", ["GET", "PATCH"])
+@pytest.mark.parametrize("flag_id", ["999999999", "x", "0", "-1", "99999999999999999999999"])
+async def test_an_unknown_flag_is_not_found(home: Home, method: str, flag_id: str) -> None:
+    answer = await home.api.request(method, f"/feature_flags/{flag_id}/")
+
+    assert answer.status_code == 404
+    assert answer.json() == error("invalid_request", "not_found", "Not found.")
+
+
+async def test_every_path_is_served_without_its_last_slash(home: Home) -> None:
+    created = await home.api.post("/feature_flags", json={"key": "omega"})
+
+    flag = created.json()
+    assert created.status_code == 201
+    assert await home.get("/feature_flags") == await home.get("/feature_flags/")
+    assert await home.get(f"/feature_flags/{flag['id']}") == flag
+
+
+async def test_a_flag_saved_with_its_own_key_is_fine(home: Home) -> None:
+    flag = await home.create_flag(key="omega")
+
+    answer = await home.api.patch(f"/feature_flags/{flag['id']}/", json={"key": "omega"})
+
+    assert (answer.status_code, answer.json()) == (200, flag)
+
+
+async def test_another_project_may_use_the_same_key(home: Home) -> None:
+    await home.create_flag(key="omega")
+
+    async with open_home(home.site, next_project()) as elsewhere:
+        created = await elsewhere.create_flag(key="omega")
+        listed = (await elsewhere.get("/feature_flags/"))["results"]
+
+    assert listed == [created]
+    assert (await home.get("/feature_flags/"))["count"] == 1

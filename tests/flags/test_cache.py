@@ -1,0 +1,257 @@
+"""Compiled flags go on answering while they are read anew, and survive in a file."""
+
+import asyncio
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from fanion.db.engine import RecordsUnavailable
+from fanion.flags.engine.definition import CohortRow, Definitions, FlagRow
+from fanion.flags.evaluation.cache import BUILD_WAIT_S, FlagSets
+from fanion.flags.evaluation.offline_store import KeptFlags
+from fanion.projects.model import FormerToken, Project
+
+PROJECT = 7
+
+
+class Held:
+    """A store of flags whose answers wait for the gate, and fail while it is down."""
+
+    def __init__(self) -> None:
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self.asked = asyncio.Event()
+        self.is_down = False
+        self.reads = 0
+        self.version = 1
+
+    async def definitions(self, project_id: int) -> Definitions:
+        self.reads += 1
+        version = self.version
+        self.asked.set()
+        await self.gate.wait()
+        if self.is_down:
+            raise RecordsUnavailable("down")
+        return definitions(version)
+
+    async def versions(self, project_ids: Sequence[int]) -> Mapping[int, int]:
+        if self.is_down:
+            raise RecordsUnavailable("down")
+        return {PROJECT: self.version}
+
+
+def definitions(version: int) -> Definitions:
+    flag = FlagRow(version, f"flag-{version}", {"groups": [{}]})
+    return Definitions((flag,), {0: "company"}, (CohortRow(1, is_static=True),), version)
+
+
+async def keys(flag_sets: FlagSets) -> list[str]:
+    return list((await flag_sets.of(PROJECT)).flags)
+
+
+@pytest.fixture
+def store() -> Held:
+    return Held()
+
+
+async def test_a_change_from_here_is_seen_by_the_next_request(store: Held) -> None:
+    flag_sets = FlagSets(store)
+
+    before = await keys(flag_sets)
+    store.version = 2
+    flag_sets.changed(PROJECT)
+
+    assert (before, await keys(flag_sets)) == (["flag-1"], ["flag-2"])
+
+
+async def test_a_change_from_elsewhere_is_read_while_the_former_flags_answer(store: Held) -> None:
+    flag_sets = FlagSets(store)
+    await keys(flag_sets)
+
+    store.version = 2
+    store.gate.clear()
+    store.asked.clear()
+    catching_up = asyncio.create_task(flag_sets.catch_up())
+    await store.asked.wait()
+    meanwhile = await keys(flag_sets)
+    store.gate.set()
+    await catching_up
+
+    assert (meanwhile, await keys(flag_sets)) == (["flag-1"], ["flag-2"])
+
+
+async def test_requests_share_one_read(store: Held) -> None:
+    flag_sets = FlagSets(store)
+
+    await asyncio.gather(*(keys(flag_sets) for _ in range(20)))
+
+    assert store.reads == 1
+
+
+async def test_a_read_that_began_before_a_change_does_not_count(store: Held) -> None:
+    flag_sets = FlagSets(store)
+    store.gate.clear()
+    asking = asyncio.create_task(keys(flag_sets))
+    await store.asked.wait()
+
+    store.version = 2
+    flag_sets.changed(PROJECT)
+    store.gate.set()
+    await asking
+
+    assert await keys(flag_sets) == ["flag-2"]
+
+
+async def test_a_store_that_fails_leaves_the_former_flags(store: Held) -> None:
+    flag_sets = FlagSets(store)
+    await keys(flag_sets)
+
+    store.is_down, store.version = True, 2
+    flag_sets.changed(PROJECT)
+    while_down = await keys(flag_sets)
+    with pytest.raises(RecordsUnavailable):
+        await flag_sets.catch_up()
+    store.is_down = False
+    await flag_sets.catch_up()
+
+    assert (while_down, await keys(flag_sets)) == (["flag-1"], ["flag-2"])
+
+
+async def test_a_silent_store_is_waited_for_once(store: Held) -> None:
+    flag_sets = FlagSets(store)
+    await keys(flag_sets)
+    store.gate.clear()
+    flag_sets.changed(PROJECT)
+
+    async with asyncio.timeout(BUILD_WAIT_S + 1):
+        first = await keys(flag_sets)
+        for _ in range(100):
+            assert await keys(flag_sets) == ["flag-1"]
+    store.version = 2
+    store.gate.set()
+
+    assert first == ["flag-1"]
+
+
+async def test_without_anything_known_the_failure_is_told(store: Held) -> None:
+    store.is_down = True
+
+    with pytest.raises(RecordsUnavailable):
+        await keys(FlagSets(store))
+
+
+# ── What survives ────────────────────────────────────────────────────────────────────────
+
+
+def project(project_id: int = PROJECT) -> Project:
+    made = datetime(2024, 3, 1, 12, tzinfo=UTC)
+    uuid = UUID(int=project_id)
+    return Project(project_id, uuid, uuid, "Shop", f"phc_{project_id}", "Europe/Berlin", made)
+
+
+async def known(project_id: int) -> Project | None:
+    return project(project_id)
+
+
+async def test_kept_flags_answer_when_the_store_is_down(store: Held, tmp_path: Path) -> None:
+    kept = KeptFlags(tmp_path / "kept.db")
+    await keys(FlagSets(store, kept))
+    await kept.write(known)
+
+    store.is_down = True
+    started_later = FlagSets(store, KeptFlags(tmp_path / "kept.db"))
+
+    assert await keys(started_later) == ["flag-1"]
+    store.is_down, store.version = False, 2
+    await started_later.catch_up()
+    assert await keys(started_later) == ["flag-2"]
+
+
+async def test_everything_comes_back_as_it_was(tmp_path: Path) -> None:
+    kept = KeptFlags(tmp_path / "kept.db")
+    for number in (PROJECT, 8):
+        kept.put(number, definitions(number))
+    await kept.write(known)
+
+    later = KeptFlags(tmp_path / "kept.db")
+
+    found = await later.get(PROJECT)
+    assert found is not None
+    assert list(found.flags) == list(definitions(PROJECT).flags)
+    assert found.group_types == {0: "company"}
+    assert list(found.cohorts) == [CohortRow(1, is_static=True)]
+    assert found.version == PROJECT
+    assert await later.project("phc_8") == project(8)
+    assert await later.projects() == [project(PROJECT), project(8)]
+    assert await later.get(9) is None
+    assert await later.project("phc_none") is None
+    assert (tmp_path / "kept.db").stat().st_mode & 0o077 == 0
+
+
+async def test_a_project_that_was_changed_is_found_by_all_its_tokens(tmp_path: Path) -> None:
+    kept = KeptFlags(tmp_path / "kept.db")
+    for number in (PROJECT, 8):
+        kept.put(number, definitions(number))
+    await kept.write(known)
+    former = FormerToken(f"phc_{PROJECT}", datetime(2024, 3, 2, tzinfo=UTC))
+    changed = replace(project(), api_token="phc_new", former_tokens=(former,))
+
+    kept.put_project(changed)
+    kept.put_project(replace(project(9), name="never evaluated"))
+    await kept.write(known)
+
+    later = KeptFlags(tmp_path / "kept.db")
+    for token in ("phc_new", f"phc_{PROJECT}"):
+        assert await later.project(token) == changed
+    assert await later.projects() == [changed, project(8)]
+    assert await later.project("phc_") is None  # which stands in each
+
+
+async def test_the_last_of_several_changes_is_written(tmp_path: Path) -> None:
+    kept = KeptFlags(tmp_path / "kept.db")
+
+    kept.put(PROJECT, definitions(1))
+    await kept.write(known)
+    kept.put(PROJECT, definitions(2))
+    kept.put(PROJECT, definitions(3))
+    before_it_is_written = await kept.get(PROJECT)
+    await kept.write(known)
+    found = await KeptFlags(tmp_path / "kept.db").get(PROJECT)
+
+    assert before_it_is_written is not None and before_it_is_written.version == 3
+    assert found is not None and found.version == 3
+
+
+@pytest.mark.parametrize("content", [b"", b"no database", b"SQLite format 3\0" + b"\xff" * 4096])
+async def test_a_broken_file_counts_as_empty_and_is_replaced(
+    tmp_path: Path, content: bytes
+) -> None:
+    path = tmp_path / "kept.db"
+    path.write_bytes(content)
+    kept = KeptFlags(path)
+
+    assert await kept.projects() == []
+    kept.put(PROJECT, definitions(1))
+    await kept.write(known)
+
+    assert await KeptFlags(path).projects() == [project()]
+
+
+async def test_what_could_not_be_written_is_written_later(tmp_path: Path) -> None:
+    path = tmp_path / "kept.db"
+    kept = KeptFlags(path)
+    kept.put(PROJECT, definitions(1))
+    path.mkdir()
+
+    await kept.write(known)
+    path.rmdir()
+    await kept.write(known)
+
+    with sqlite3.connect(path) as file:
+        assert file.execute("SELECT count(*) FROM kept").fetchone() == (1,)
+    file.close()

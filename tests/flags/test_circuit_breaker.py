@@ -1,0 +1,42 @@
+"""A store that does not answer is asked by one caller at a time."""
+
+from fanion.flags.evaluation.circuit_breaker import RETRY_S, Breaker
+
+
+class Clock:
+    seconds = 100.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+def test_after_a_failure_one_caller_a_round_tries_again() -> None:
+    clock = Clock()
+    breaker = Breaker(clock)
+
+    breaker.failed(breaker.answers)
+    at_once = breaker.lets_through()
+    clock.seconds += RETRY_S
+    later = [breaker.lets_through() for _ in range(3)]
+
+    assert at_once is False
+    assert later == [True, False, False]
+
+
+def test_an_answer_lets_everybody_in_again() -> None:
+    breaker = Breaker(Clock())
+    breaker.failed(breaker.answers)
+
+    breaker.answered()
+
+    assert [breaker.lets_through() for _ in range(3)] == [True] * 3
+
+
+def test_one_late_read_among_answered_ones_closes_nothing() -> None:
+    breaker = Breaker(Clock())
+    before = breaker.answers
+
+    breaker.answered()
+    breaker.failed(before)
+
+    assert breaker.lets_through()

@@ -1,0 +1,123 @@
+"""After a change, what it did not touch stays compiled; and rows come back as they went in."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import pytest
+
+from fanion.flags.engine.definition import CohortRow, Definitions, FlagRow
+from fanion.flags.engine.evaluate import evaluate
+from fanion.flags.engine.subject import Subject
+from fanion.flags.evaluation.compiled import Built, build
+from fanion.flags.evaluation.packed import PackedRows, written
+
+NOW = datetime(2026, 6, 1, tzinfo=UTC)
+PRO = {"key": "plan", "type": "person", "value": "pro"}
+
+
+def flag(number: int, *properties: dict[str, Any], **fields: Any) -> FlagRow:
+    filters = {"groups": [{"properties": list(properties)}]}
+    return FlagRow(number, f"flag-{number}", filters, **fields)
+
+
+def on_flag(number: int) -> dict[str, Any]:
+    return {"type": "flag", "key": str(number), "value": True, "operator": "flag_evaluates_to"}
+
+
+def on(built: Built, **sent: Any) -> set[str]:
+    answer = evaluate(built.flag_set, Subject("u", sent=sent), NOW)
+    return {key for key, decision in answer.decisions.items() if decision.enabled}
+
+
+def compiled_anew(former: Built, built: Built) -> set[str]:
+    known = former.flag_set.by_key
+    return {key for key, entry in built.flag_set.by_key.items() if known.get(key) is not entry}
+
+
+def test_only_the_flag_that_changed_is_compiled_anew() -> None:
+    former = build(Definitions([flag(1), flag(2, PRO), flag(3)]))
+
+    built = build(Definitions([flag(1), flag(2, version=2), flag(3)]), former)
+
+    assert compiled_anew(former, built) == {"flag-2"}
+    assert (on(former), on(built)) == ({"flag-1", "flag-3"}, {"flag-1", "flag-2", "flag-3"})
+
+
+def test_flags_come_and_go_beside_those_that_stay() -> None:
+    former = build(Definitions([flag(1), flag(2), flag(4, active=False)]))
+
+    built = build(Definitions([flag(2), flag(3), flag(4)]), former)
+
+    assert list(built.flag_set.flags) == ["flag-2", "flag-3", "flag-4"]
+    assert compiled_anew(former, built) == {"flag-3", "flag-4"}
+
+
+def test_a_flag_follows_the_one_that_it_depends_on() -> None:
+    rows = [flag(1, PRO), flag(2, on_flag(1)), flag(3)]
+    former = build(Definitions(rows))
+
+    built = build(Definitions([flag(1), *rows[1:]]), former)
+    switched_off = build(Definitions([replace(rows[0], active=False), *rows[1:]]), former)
+    without = build(Definitions(rows[1:]), former)
+
+    assert compiled_anew(former, built) == {"flag-1", "flag-2"}
+    assert on(built) == {"flag-1", "flag-2", "flag-3"}
+    assert on(switched_off, plan="pro") == {"flag-3"}
+    assert list(without.flag_set.problems) == ["flag-2"]
+
+
+COHORT = {"type": "cohort", "key": "id", "value": 1}
+
+
+@pytest.mark.parametrize(
+    ("former", "later"),
+    [([True], [1]), ([PRO["value"]], ["free"]), ([], [True])],
+    ids=["values that Python calls equal", "other values", "a new cohort"],
+)
+def test_a_change_of_a_cohort_compiles_all(former: list[Any], later: list[Any]) -> None:
+    def definitions(values: Sequence[Any]) -> Definitions:
+        cohorts = [CohortRow(1, [PRO | {"value": value}]) for value in values]
+        return Definitions([flag(1, COHORT), flag(2)], cohorts=cohorts)
+
+    before = build(definitions(former))
+    built = build(definitions(later), before)
+
+    assert compiled_anew(before, built) == {"flag-1", "flag-2"}
+    assert on(built, plan=later[0]) == {"flag-1", "flag-2"}
+
+
+def test_a_change_of_the_group_types_compiles_all() -> None:
+    former = build(Definitions([flag(1)], {0: "company"}))
+
+    assert compiled_anew(former, build(Definitions([flag(1)], {0: "team"}), former)) == {"flag-1"}
+    assert compiled_anew(former, build(Definitions([flag(1)], {0: "company"}), former)) == set()
+
+
+ODD: dict[str, Any] = {
+    "a number beyond 64 bits": {"groups": [], "n": 2**70},
+    "half a surrogate pair": {"groups": [], "text": "\ud800"},
+    "no object": [1],
+    "nothing": None,
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_rows_come_back_as_they_went_in(name: str) -> None:
+    row = FlagRow(7, "odd", ODD[name], evaluation_contexts=["web"])
+
+    rows = PackedRows([flag(1), row])
+
+    assert list(rows) == [flag(1), row]
+    assert (rows[1], rows[-2:], len(rows)) == (row, [flag(1), row], 2)
+    assert "odd" in build(Definitions([row]), build(Definitions([row]))).flag_set.flags
+
+
+def test_packed_rows_are_written_as_rows_are() -> None:
+    rows = [flag(1, PRO), flag(2)]
+
+    packed = msgspec.msgpack.Encoder(enc_hook=written).encode(PackedRows(rows))
+
+    assert packed == msgspec.msgpack.encode(rows)

@@ -1,0 +1,388 @@
+"""Flags that keep the value of before the login.
+
+`example_id` is inside a rollout of 30 % and has the first variant, `other_id` neither.
+"""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from time import monotonic
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from fanion.db.batching import Lookup, LookupLimits
+from fanion.db.engine import RecordsUnavailable
+from fanion.db.schema.flags import flag_continuity, waiting_identities
+from fanion.flags.engine.subject import Subject
+from fanion.flags.evaluation.circuit_breaker import Breaker
+from fanion.flags.evaluation.continuity_store import IdentityKeeper, Keep
+from fanion.flags.evaluation.request import FlagRequest
+from fanion.persons.pending_identities_store import (
+    ROW_BYTES,
+    HashKeys,
+    Waiting,
+    put_waiting,
+    sweep_waiting,
+)
+from tests.support.application import Home
+
+Json = dict[str, Any]
+ON, OFF = (
+    {"beta-feature": True, "multivariate-flag": "first"},
+    {
+        "beta-feature": False,
+        "multivariate-flag": "third",
+    },
+)
+
+
+@pytest.fixture
+async def flags(home: Home) -> None:
+    shares = (("first", 50), ("second", 25), ("third", 25))
+    variants = [{"key": key, "rollout_percentage": share} for key, share in shares]
+    await home.create_flag(
+        key="beta-feature",
+        filters={"groups": [{"rollout_percentage": 30}]},
+        ensure_experience_continuity=True,
+    )
+    await home.create_flag(
+        key="multivariate-flag",
+        filters={"groups": [{}], "multivariate": {"variants": variants}},
+        ensure_experience_continuity=True,
+    )
+
+
+async def persons(home: Home, *ids: str) -> None:
+    await home.capture(*({"event": "seen", "distinct_id": name} for name in ids))
+
+
+async def merge(home: Home, survivor: str, anon: str) -> None:
+    properties = {"$anon_distinct_id": anon}
+    await home.capture({"event": "$identify", "distinct_id": survivor, "properties": properties})
+
+
+async def ask(home: Home, distinct_id: str, anon: Any = None, **fields: Any) -> Json:
+    if anon is not None:
+        fields["$anon_distinct_id"] = anon
+    decided = await home.decide(distinct_id, **fields)
+    assert decided["errorsWhileComputingFlags"] is False
+    flags: Json = decided["featureFlags"]
+    return flags
+
+
+async def kept(home: Home) -> Sequence[tuple[str, str]]:
+    table = flag_continuity.c
+    rows = await home.site.records.fetch(
+        select(table.flag_key, table.hash_key)
+        .where(table.project_id == home.project_id)
+        .order_by(table.person_id, table.flag_key)
+    )
+    return [(row.flag_key, row.hash_key) for row in rows]
+
+
+async def waiting(home: Home) -> Sequence[str]:
+    """The distinct ids without a person for which something is kept."""
+    table = waiting_identities.c
+    rows = await home.site.records.fetch(
+        select(table.distinct_id)
+        .where(table.project_id == home.project_id)
+        .order_by(table.distinct_id)
+    )
+    return [row.distinct_id for row in rows]
+
+
+FLAGS = ("beta-feature", "multivariate-flag")
+BOTH_FLAGS = [("beta-feature", "example_id"), ("multivariate-flag", "example_id")]
+
+
+async def test_the_value_of_the_anonymous_person_is_kept(home: Home, flags: None) -> None:
+    await persons(home, "example_id")
+
+    assert await ask(home, "example_id") == ON
+    assert await ask(home, "other_id", "example_id") == ON
+    assert await kept(home) == BOTH_FLAGS
+    assert await ask(home, "other_id") == ON
+
+
+async def test_after_the_merge_the_new_id_alone_is_enough(home: Home, flags: None) -> None:
+    await persons(home, "example_id")
+    await ask(home, "other_id", "example_id")
+    await merge(home, "other_id", "example_id")
+
+    assert await ask(home, "other_id") == ON
+
+
+async def test_the_value_is_kept_before_there_is_any_person(home: Home, flags: None) -> None:
+    assert await ask(home, "other_id", "example_id") == ON
+    assert await kept(home) == []
+
+    assert await ask(home, "other_id") == ON
+    assert await ask(home, "example_id") == ON
+
+
+async def test_the_first_identity_wins_before_there_is_a_person(home: Home, flags: None) -> None:
+    await ask(home, "other_id", "example_id")
+
+    assert await ask(home, "other_id", "another_id") == ON
+    assert await ask(home, "other_id", "other_id") == ON
+
+
+async def test_a_person_takes_over_what_was_kept_for_its_id(home: Home, flags: None) -> None:
+    await ask(home, "other_id", "example_id")
+    await persons(home, "other_id")
+
+    assert await kept(home) == BOTH_FLAGS
+    assert await waiting(home) == ["example_id"]
+
+    await merge(home, "other_id", "further")
+    assert await ask(home, "further") == ON
+
+
+async def test_an_id_that_is_merged_into_a_person_brings_what_was_kept(
+    home: Home, flags: None
+) -> None:
+    await persons(home, "known")
+    await ask(home, "other_id", "example_id")
+    await merge(home, "known", "other_id")
+
+    assert await ask(home, "known") == ON
+    assert await kept(home) == BOTH_FLAGS
+
+
+async def test_the_record_of_the_person_wins_over_what_waited(home: Home, flags: None) -> None:
+    await persons(home, "known")
+    await ask(home, "known", "example_id")
+    await ask(home, "anon", "other_id")
+    await merge(home, "known", "anon")
+
+    assert await ask(home, "known") == ON
+    assert await kept(home) == BOTH_FLAGS
+
+
+async def test_a_login_whose_events_come_later_keeps_the_value(home: Home, flags: None) -> None:
+    assert await ask(home, "example_id") == ON
+    assert await ask(home, "other_id", "example_id") == ON
+
+    await home.capture({"event": "$pageview", "distinct_id": "example_id"})
+    await merge(home, "other_id", "example_id")
+
+    assert await ask(home, "other_id") == ON
+    assert await kept(home) == BOTH_FLAGS
+    assert await waiting(home) == []
+
+
+async def test_a_further_flag_is_added_to_what_waits(home: Home, flags: None) -> None:
+    await ask(home, "other_id", "example_id")
+    await home.create_flag(
+        key="later",
+        filters={"groups": [{"rollout_percentage": 1}]},
+        ensure_experience_continuity=True,
+    )
+    await ask(home, "other_id", "example_id")
+    await persons(home, "other_id")
+
+    assert await kept(home) == [BOTH_FLAGS[0], ("later", "example_id"), BOTH_FLAGS[1]]
+
+
+async def test_what_waits_is_dropped_after_30_days(home: Home, flags: None) -> None:
+    records, clock = home.site.records, home.site.clock
+    await ask(home, "other_id", "example_id")
+
+    clock.move(days=30, seconds=-1)
+    await sweep_waiting(records, clock.now)
+    assert await ask(home, "other_id") == ON
+
+    clock.move(seconds=1)
+    await sweep_waiting(records, clock.now)
+    assert await ask(home, "other_id") == OFF
+    assert await waiting(home) == []
+
+
+async def test_the_sweep_adopts_what_ingestion_did_not_see(home: Home, flags: None) -> None:
+    """On PostgreSQL a person may be created by a transaction that runs at the same time."""
+    await persons(home, "other_id")
+    identity = Waiting(home.project_id, "other_id", dict(BOTH_FLAGS))
+    async with home.site.records.write() as connection:
+        await connection.run_sync(put_waiting, [identity], home.site.clock.now())
+    assert await ask(home, "other_id") == ON
+    assert await kept(home) == []
+
+    await sweep_waiting(home.site.records, home.site.clock.now)
+
+    assert await kept(home) == BOTH_FLAGS
+    assert await waiting(home) == []
+
+
+async def test_the_oldest_go_when_a_project_keeps_too_much(home: Home, flags: None) -> None:
+    records, clock = home.site.records, home.site.clock
+    size = ROW_BYTES + len("user-0") + len(json.dumps(dict(BOTH_FLAGS), separators=(",", ":")))
+    keeper = IdentityKeeper(records, clock.now, 3 * size, trim_after_bytes=0)
+    for number in range(5):
+        clock.move(seconds=1)
+        await keeper.keep([Keep(home.project_id, f"user-{number}", f"user-{number}", FLAGS)])
+
+    assert await waiting(home) == ["user-2", "user-3", "user-4"]
+
+
+async def test_what_waits_goes_with_the_person_that_owns_the_id(home: Home, flags: None) -> None:
+    await persons(home, "other_id")
+    identity = Waiting(home.project_id, "other_id", dict(BOTH_FLAGS))
+    async with home.site.records.write() as connection:
+        await connection.run_sync(put_waiting, [identity], home.site.clock.now())
+    person = await home.person("other_id")
+
+    answer = await home.api.delete(f"/persons/{person['uuid']}/")
+
+    assert answer.status_code in {202, 204}
+    assert await waiting(home) == []
+    assert await ask(home, "other_id") == OFF
+
+
+async def test_what_cannot_be_written_decides_the_one_answer(home: Home, flags: None) -> None:
+    async def nothing_kept(_: Sequence[tuple[int, str]]) -> dict[tuple[int, str], HashKeys]:
+        return {}
+
+    async def fails(_: Sequence[Keep]) -> dict[Keep, HashKeys]:
+        raise RecordsUnavailable("the disk is full")
+
+    evaluator = home.site.running.public.flags.evaluator
+    limits = LookupLimits(timeout_s=5)
+    readings = replace(
+        evaluator.readings,
+        kept=Lookup(nothing_kept, limits),
+        keeping=Lookup(fails, limits),
+        breaker=Breaker(monotonic),  # the server's own must not learn of this failure
+    )
+    asked = FlagRequest(Subject("other_id"), anon_distinct_id="example_id")
+
+    _, found = await replace(evaluator, readings=readings).evaluate(home.project_id, asked)
+
+    assert {key: one.value for key, one in found.decisions.items()} == ON
+    assert found.failed == frozenset()
+
+
+async def test_two_separate_persons_both_keep_it(home: Home, flags: None) -> None:
+    await persons(home, "example_id", "other_id")
+
+    assert await ask(home, "other_id", "example_id") == ON
+    assert await kept(home) == BOTH_FLAGS * 2
+    assert await ask(home, "other_id") == ON
+
+
+async def test_the_first_record_wins_for_ever(home: Home, flags: None) -> None:
+    await persons(home, "example_id", "other_id")
+    await ask(home, "other_id", "example_id")
+
+    assert await ask(home, "other_id", "another_id") == ON
+    assert await ask(home, "example_id", "other_id") == ON
+    assert await kept(home) == BOTH_FLAGS * 2
+
+
+async def test_every_further_id_of_the_person_goes_on_with_it(home: Home, flags: None) -> None:
+    await persons(home, "example_id", "12345")
+    await merge(home, "12345", "xyz")
+
+    assert await ask(home, "12345", "example_id") == ON
+    assert await ask(home, "xyz", "12345") == ON
+    assert await ask(home, "5", "12345") == ON
+
+
+async def test_the_record_of_the_present_id_hides_that_of_the_former(
+    home: Home, flags: None
+) -> None:
+    await persons(home, "1", "2")
+    await ask(home, "1", "example_id")
+    await ask(home, "2", "other_id")
+
+    assert await ask(home, "1", "2") == ON
+    assert await ask(home, "2", "1") == OFF
+
+
+async def test_a_merge_moves_records_that_the_survivor_lacks(home: Home, flags: None) -> None:
+    await persons(home, "anon", "known")
+    await ask(home, "anon", "example_id")
+    await merge(home, "known", "anon")
+
+    assert await ask(home, "known") == ON
+    assert await kept(home) == BOTH_FLAGS
+
+
+async def test_a_merge_keeps_the_record_of_the_survivor(home: Home, flags: None) -> None:
+    await persons(home, "anon", "known")
+    await ask(home, "anon", "other_id")
+    await ask(home, "known", "example_id")
+    await merge(home, "known", "anon")
+
+    assert await ask(home, "known") == ON
+    assert await kept(home) == BOTH_FLAGS
+
+
+async def test_a_flag_that_begins_to_keep_values_is_added(home: Home, flags: None) -> None:
+    await persons(home, "example_id")
+    await ask(home, "other_id", "example_id")
+    await home.create_flag(
+        key="later",
+        filters={"groups": [{"rollout_percentage": 1}]},
+        ensure_experience_continuity=True,
+    )
+
+    await ask(home, "other_id", "example_id")
+
+    assert ("later", "example_id") in await kept(home)
+
+
+async def test_other_flags_and_groups_never_look_at_the_anonymous_id(home: Home) -> None:
+    await home.create_flag(key="beta-feature", filters={"groups": [{"rollout_percentage": 30}]})
+    await home.create_flag(
+        key="of-groups",
+        filters={"groups": [{"rollout_percentage": 30}], "aggregation_group_type_index": 0},
+        ensure_experience_continuity=True,
+    )
+    await persons(home, "example_id")
+
+    assert (await ask(home, "other_id", "example_id"))["beta-feature"] is False
+    assert await kept(home) == []
+
+
+async def test_conditions_see_the_present_id(home: Home) -> None:
+    itself = {"key": "distinct_id", "type": "person", "value": "other_id"}
+    await home.create_flag(
+        key="beta-feature",
+        filters={"groups": [{"properties": [itself], "rollout_percentage": 30}]},
+        ensure_experience_continuity=True,
+    )
+    await persons(home, "example_id")
+
+    assert await ask(home, "other_id", "example_id") == {"beta-feature": True}
+
+
+@pytest.mark.parametrize("anon", [12345, True, "nul\0in it"])
+async def test_any_scalar_is_an_anonymous_id(home: Home, flags: None, anon: Any) -> None:
+    await persons(home, "example_id")
+
+    await ask(home, "example_id", anon)
+
+    stored = str(anon).replace("\0", "\ufffd")
+    assert await kept(home) == [("beta-feature", stored), ("multivariate-flag", stored)]
+
+
+async def test_asking_for_one_flag_keeps_the_identity_for_all(home: Home, flags: None) -> None:
+    await persons(home, "example_id")
+
+    found = await ask(home, "other_id", "example_id", flag_keys_to_evaluate=["beta-feature"])
+
+    assert found == {"beta-feature": True}
+    assert await kept(home) == BOTH_FLAGS
+
+
+async def test_many_logins_at_once_are_written_together(home: Home, flags: None) -> None:
+    names = [f"user-{number}" for number in range(50)]
+    await persons(home, *names)
+
+    answers = await asyncio.gather(*(ask(home, name, "example_id") for name in names))
+
+    assert answers == [ON] * 50
+    assert await kept(home) == BOTH_FLAGS * 50

@@ -1,0 +1,62 @@
+"""Answers of flags are counted: exactly while few ask, by samples when many do."""
+
+from collections.abc import Iterator
+
+from fanion.flags.engine.decision import Decision, Reason
+from fanion.flags.evaluation.counters import EXACT_MAX, SAMPLE_EVERY, EvaluationCounts
+
+ON = Decision(True, Reason.CONDITION_MATCH, 0)
+OFF = Decision(False, Reason.NO_CONDITION_MATCH)
+TEST = Decision("test", Reason.CONDITION_MATCH, 0)
+
+
+def counts_with(*chances: float) -> EvaluationCounts:
+    drawn: Iterator[float] = iter(chances)
+    return EvaluationCounts(lambda: next(drawn))
+
+
+def test_each_answer_is_counted_by_project_flag_and_value() -> None:
+    counts = counts_with()
+
+    counts.add(1, {"a": ON, "b": TEST})
+    counts.add(1, {"a": OFF, "b": TEST})
+    counts.add(2, {"a": ON})
+
+    taken = counts.take()
+    assert taken == {
+        1: {("a", True): 1, ("a", False): 1, ("b", "test"): 2},
+        2: {("a", True): 1},
+    }
+    assert counts.take() == {}
+
+
+def test_a_busy_server_counts_a_sample_that_stands_for_all() -> None:
+    below, above = 0.5 / SAMPLE_EVERY, 1.0 / SAMPLE_EVERY
+    counts = counts_with(above, below, above)
+
+    for _ in range(EXACT_MAX + 3):
+        counts.add(1, {"a": ON})
+
+    assert counts.take() == {1: {("a", True): EXACT_MAX + SAMPLE_EVERY}}
+
+
+def test_counting_is_exact_again_after_each_taking() -> None:
+    counts = counts_with(0.9)
+    for _ in range(EXACT_MAX + 1):
+        counts.add(1, {"a": ON})
+    counts.take()
+
+    counts.add(1, {"a": ON})
+
+    assert counts.take() == {1: {("a", True): 1}}
+
+
+def test_what_could_not_be_kept_is_counted_the_next_time() -> None:
+    counts = counts_with()
+    counts.add(1, {"a": ON})
+    taken = counts.take()
+    counts.add(1, {"a": ON, "b": OFF})
+
+    counts.put_back(taken)
+
+    assert counts.take() == {1: {("a", True): 2, ("b", False): 1}}

@@ -1,0 +1,106 @@
+"""Flags and cohorts that older versions have stored, and that the rules of today refuse, are
+told."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from fanion.cli.doctor import Finding, cohorts_finding, examine, flags_finding
+from fanion.cohorts.invalid_store import RefusedCohort, refused_cohorts
+from fanion.config import read_settings
+from fanion.db.migrate import migrate as migrate_records
+from fanion.flags.management.invalid_store import Refused, refused_flags
+from tests.cohorts.test_api import all_of, create, in_cohort
+from tests.support.application import Home
+from tests.support.rich_project import NEVER_PAID
+
+NOW = datetime(2026, 5, 6, 7, 8, 9, tzinfo=UTC)
+
+
+async def test_stored_flags_that_the_rules_refuse_are_found(home: Home) -> None:
+    await home.create_flag(key="fine", filters={"groups": [{"rollout_percentage": 5}]})
+    gone = await home.create_flag(key="gone")
+    await home.store_flag(gone, deleted=True, filters={"groups": [{"rollout": 5}]})
+    spaced = await home.create_flag(key="spaced")
+    await home.store_flag(spaced, key="with space")
+    misspelt = await home.create_flag(key="misspelt")
+    await home.store_flag(misspelt, filters={"groups": [{"rollout": 5}]})
+    less = await home.create_flag(key="less")
+    await home.store_flag(less, rollback_conditions=[{**NEVER_PAID, "operator": "less"}])
+    older = await home.create_flag(key="older")
+    await home.store_flag(older, filters={}, rollout_percentage=5)
+
+    found = await refused_flags(home.site.records)
+
+    mine = [(one.key, one.why) for one in found if one.project_id == home.project_id]
+    assert mine == [
+        ("with space", "key: Only letters, numbers, hyphens (-) & underscores (_) are allowed."),
+        (
+            "misspelt",
+            'filters__groups__0__rollout: Unknown field "rollout". Did you mean '
+            '"rollout_percentage"?',
+        ),
+        (
+            "less",
+            'rollback_conditions__0__operator: "less" is not a valid choice. Allowed are: lt, gt.',
+        ),
+    ]
+
+
+async def test_stored_cohorts_that_the_rules_refuse_are_found(home: Home) -> None:
+    leaf = {"type": "person", "key": "plan", "value": "pro", "operator": "exact"}
+    fine = await create(home, name="fine", filters=all_of(leaf))
+    await create(home, name="nested", filters=all_of(in_cohort(fine["id"])))
+    await create(home, name="by groups", groups=[{"event_id": "seen"}])
+    gone, less, unknown, older, static = [
+        await create(home, name=name) for name in ("gone", "less", "unknown", "older", "static")
+    ]
+    odd = all_of({**leaf, "operator": "less"})
+    await home.store_cohort(gone, deleted=True, filters=odd)
+    await home.store_cohort(less, filters=odd)
+    await home.store_cohort(unknown, filters=all_of(in_cohort(99_999_999)))
+    await home.store_cohort(older, groups=[{"action_id": 5}])
+    await home.store_cohort(static, is_static=True, filters=odd)
+
+    found = await refused_cohorts(home.site.records)
+
+    mine = [(one.id, one.name, one.why) for one in found if one.project_id == home.project_id]
+    assert mine == [
+        (
+            less["id"],
+            "less",
+            'filters: Unknown operator "less" for type "person". Did you mean "lte"?',
+        ),
+        (unknown["id"], "unknown", "Invalid Cohort ID in filter"),
+        (
+            older["id"],
+            "older",
+            'groups: event_type must be events, not "actions": there are no actions. '
+            "(at groups[0].values[0])",
+        ),
+    ]
+
+
+async def test_the_doctor_looks_at_the_flags_and_cohorts(tmp_path: Path) -> None:
+    gone = "clickhouse://127.0.0.1:9/none"  # the event store has nothing to do with it
+    settings = read_settings({}, {"data": tmp_path, "events_url": gone})
+    await migrate_records(settings.records_url)
+
+    findings = await examine(settings, NOW)
+
+    assert Finding("flags", True, "all follow the rules") in findings
+    assert Finding("cohorts", True, "all follow the rules") in findings
+
+
+def test_the_doctor_tells_some_of_many() -> None:
+    finding = flags_finding([Refused(7, f"flag-{n}", "key: no") for n in range(22)])
+
+    assert finding.ok
+    assert finding.found.startswith("project 7, flag-0: key: no; project 7, flag-1: key: no; ")
+    assert finding.found.endswith("; and 2 more")
+
+
+def test_the_doctor_names_cohorts_by_their_ids() -> None:
+    finding = cohorts_finding([RefusedCohort(7, 3, "Payers", "filters: no")])
+
+    assert finding.ok
+    assert finding.found == "project 7, 3 (Payers): filters: no"

@@ -1,0 +1,125 @@
+"""Flags of which applications tell that they are seen and used."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import timedelta
+from typing import cast
+
+import pytest
+from sqlalchemy import update
+from structlog.testing import capture_logs
+
+from fanion.db.schema.tables import feature_flags
+from fanion.events.event import EventStoreUnavailable
+from fanion.events.storage.store import EventStore
+from fanion.flags.usage.enrichment import Enrichment
+from fanion.flags.usage.enrichment_consumer import enrich_for_ever
+from tests.support.application import Home, Json, open_home
+from tests.support.events_engine import next_project
+from tests.support.management import NOW
+
+SOON_S = 30
+
+
+@pytest.fixture(autouse=True)
+async def _no_flags_of_other_tests(home: Home) -> None:
+    """Or each look would ask the event store about all of their projects."""
+    others = feature_flags.c.project_id != home.project_id
+    async with home.site.records.write() as connection:
+        await connection.execute(update(feature_flags).where(others).values(deleted=True))
+
+
+def told(event: str, key: object, hours_ago: float = 1, prop: str = "feature_flag") -> Json:
+    time = (NOW - timedelta(hours=hours_ago)).isoformat()
+    return {"event": event, "distinct_id": "ann", "timestamp": time, "properties": {prop: key}}
+
+
+def enrichment(home: Home) -> Enrichment:
+    site = home.site
+    return Enrichment(site.records, cast(EventStore, site.events), site.clock.now)
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(SOON_S):
+        while not holds():  # noqa: ASYNC110  a log line wakes nobody
+            await asyncio.sleep(0.01)
+
+
+async def test_flags_that_are_seen_or_used_become_enriched(home: Home) -> None:
+    names = ("seen", "used", "Seen", "long-ago", "called", "a-number", "deleted")
+    flags = {name: await home.create_flag(key=name) for name in names}
+    await home.api.patch(f"/feature_flags/{flags['deleted']['id']}/", json={"deleted": True})
+    async with open_home(home.site, next_project()) as elsewhere:
+        other = await elsewhere.create_flag(key="seen")
+        await home.capture(
+            told("$feature_view", "seen"),
+            told("$feature_view", "seen", 2),
+            told("$feature_interaction", "used", 11),
+            told("$feature_view", "long-ago", 13),
+            told("$feature_flag_called", "called"),
+            told("$feature_view", "called", prop="$feature_flag"),
+            told("$feature_view", "deleted"),
+            told("$feature_view", 7),
+        )
+
+        marked = await enrichment(home).look()
+
+        assert (await elsewhere.get(f"/feature_flags/{other['id']}/")) == other
+    shown = (await home.get("/feature_flags/"))["results"]
+    assert marked == 2
+    assert {flag["key"] for flag in shown if flag["has_enriched_analytics"]} == {"seen", "used"}
+
+
+async def test_a_flag_that_becomes_enriched_is_otherwise_as_before(home: Home) -> None:
+    flag = await home.create_flag(key="seen")
+    path = f"/feature_flags/{flag['id']}/"
+    version = (await home.api.get(path)).headers["x-flag-version"]
+    await home.capture(told("$feature_view", "seen"))
+
+    await enrichment(home).look()
+    again = await enrichment(home).look()
+
+    answer = await home.api.get(path)
+    dashboard = await home.get(f"/dashboards/{flag['usage_dashboard']}/")
+    assert again == 0
+    assert answer.json() == {**flag, "has_enriched_analytics": True}
+    assert answer.headers["x-flag-version"] == version
+    assert (await home.get(f"{path}activity/"))["total_count"] == 1
+    assert [tile["insight"]["name"] for tile in dashboard["tiles"]][2:] == [
+        "Feature Viewed Total Volume",
+        "Feature Interaction Total Volume",
+    ]
+
+
+async def test_a_dashboard_that_was_deleted_stays_deleted(home: Home) -> None:
+    flag = await home.create_flag(key="seen")
+    dashboard = f"/dashboards/{flag['usage_dashboard']}/"
+    await home.api.patch(dashboard, json={"deleted": True})
+    await home.capture(told("$feature_interaction", "seen"))
+
+    assert await enrichment(home).look() == 1
+
+    assert (await home.api.get(dashboard)).status_code == 404
+    restored = await home.api.patch(dashboard, json={"deleted": False})
+    assert len(restored.json()["tiles"]) == 2
+
+
+async def test_the_task_goes_on_after_a_store_was_away(home: Home) -> None:
+    flag = await home.create_flag(key="seen")
+    await home.capture(told("$feature_view", "seen"))
+    home.site.events.is_down = True
+    with pytest.raises(EventStoreUnavailable):
+        await enrichment(home).look()
+
+    with capture_logs() as lines:
+        task = asyncio.create_task(enrich_for_ever(enrichment(home), first_s=0, every_s=0))
+        try:
+            await until(lambda: any(one["event"] == "flags_not_enriched" for one in lines))
+            home.site.events.is_down = False
+            await until(lambda: any(one["event"] == "flags_enriched" for one in lines))
+        finally:
+            home.site.events.is_down = False
+            task.cancel()
+            await asyncio.wait({task})
+
+    assert (await home.get(f"/feature_flags/{flag['id']}/"))["has_enriched_analytics"] is True

@@ -1,0 +1,217 @@
+"""Flags keep answering while the records store is stopped or frozen, and after a restart."""
+
+import os
+import signal
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.support import plain_http
+from tests.support.awaited import until
+from tests.support.frozen import frozen, processes
+from tests.support.load import Answer, Load, asked_after
+from tests.support.postgres import NoPostgres, Postgres, private_postgres
+from tests.support.preloaded import PreloadedServer
+from tests.support.server import Keys, RealServer
+
+Json = dict[str, Any]
+
+REQUESTS = 300
+DECIDERS, CAPTURERS = 8, 4
+
+NEEDS_NOTHING = {"groups": [{"rollout_percentage": 100}]}
+NEEDS_STORE = {"groups": [{"properties": [{"key": "plan", "type": "person", "value": "pro"}]}]}
+
+
+@dataclass
+class Place:
+    """A server whose records, and accept log, are in a PostgreSQL of its own."""
+
+    postgres: Postgres
+    server: RealServer
+    keys: Keys
+
+    def decide(self, client: httpx.Client) -> Json:
+        body = {"api_key": self.keys.project_api_key, "distinct_id": "ann"}
+        answer = client.post(f"{self.server.url}/decide?v=3", json=body)
+        assert answer.status_code == 200, answer.text
+        found: Json = answer.json()
+        return found
+
+    def stop_postgres(self) -> None:
+        if len(processes(self.postgres.pid)) > 1:
+            os.kill(self.postgres.pid, signal.SIGINT)
+            until(lambda: len(processes(self.postgres.pid)) == 1, "PostgreSQL did not stop")
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """One for all tests, which follow on each other: PostgreSQL is stopped by the last but one."""
+    try:
+        with private_postgres() as postgres:
+            settings = {"FANION_DATABASE_URL": postgres.url("postgres")}
+            server = PreloadedServer(tmp_path_factory.mktemp("static") / "data", settings)
+            place = Place(postgres, server, server.setup())
+            server.start()
+            try:
+                store(place)
+                yield place
+            finally:
+                server.close()
+    except NoPostgres as error:
+        pytest.skip(str(error))
+
+
+def store(place: Place) -> None:
+    """Two flags, a person, and all of it kept on disk."""
+    keys, url = place.keys, place.server.url
+    headers = {"Authorization": f"Bearer {keys.personal_api_key}"}
+    path = f"{url}/api/projects/{keys.project_id}/feature_flags/"
+    for key, filters in (("static", NEEDS_NOTHING), ("pros", NEEDS_STORE)):
+        body = {"key": key, "filters": filters}
+        plain_http.post(path, json=body, headers=headers).raise_for_status()
+    event = {"event": "$identify", "distinct_id": "ann", "$set": {"plan": "pro"}}
+    plain_http.post(f"{url}/capture/", json={"api_key": keys.project_api_key, **event})
+    with plain_http.Client() as client:
+        both = {"static": True, "pros": True}
+        until(lambda: place.decide(client)["featureFlags"] == both, "the person did not arrive")
+    until(lambda: len(kept(place)) == 1, "the flags were not kept")
+
+
+def kept(place: Place) -> list[Any]:
+    """The rows that hold both flags."""
+    try:
+        with closing(sqlite3.connect(place.server.data / "kept-flags.db")) as file:
+            rows = file.execute("SELECT definitions FROM kept").fetchall()
+            return [row for row in rows if b"pros" in row[0]]
+    except sqlite3.OperationalError:
+        return []
+
+
+def check_load(load: Load) -> None:
+    """While the store does not answer: each flag that needs nothing from it, the others left out
+    and marked; capture refuses in words that make clients come again."""
+    decided, captured = len(load.decided), len(load.captured)
+    until(lambda: len(asked_after(load.decided, decided)) >= REQUESTS, "flags do not go on")
+    until(lambda: 503 in statuses(load.captured, captured), "capture does not answer")
+
+    for answer in asked_after(load.decided, decided):
+        assert answer.status == 200
+        assert answer.body["featureFlags"] == {"static": True}
+        assert answer.body["errorsWhileComputingFlags"] is True
+    for answer in asked_after(load.captured, captured):
+        assert answer.status == 503
+        assert answer.body["code"] == "unavailable"
+        assert "retry-after" in answer.headers
+
+
+def check_stored(place: Place, load: Load) -> None:
+    """What was acknowledged, before, during or after."""
+    headers = {"Authorization": f"Bearer {place.keys.personal_api_key}"}
+    path = f"{place.server.url}/api/projects/{place.keys.project_id}/events/?limit=1000"
+
+    def missing() -> set[str]:
+        found: set[str] = set()
+        page: str | None = path
+        while page is not None:
+            answer = plain_http.get(page, headers=headers).json()
+            found |= {event["event"] for event in answer["results"]}
+            page = answer["next"]
+        return load.acknowledged - found
+
+    until(lambda: not missing(), "an acknowledged event is not stored")
+
+
+def statuses(answers: list[Answer], after: int = 0) -> set[int]:
+    return {answer.status for answer in asked_after(answers, after)}
+
+
+def check_static(place: Place) -> None:
+    """Right away, without waiting for the store."""
+    with plain_http.Client(timeout=10) as client:
+        for _ in range(REQUESTS):
+            found = place.decide(client)
+
+            assert found["featureFlags"] == {"static": True}
+            assert found["errorsWhileComputingFlags"] is True
+
+
+def test_flags_go_on_under_load_while_the_records_store_is_frozen(place: Place) -> None:
+    """The accept log is in the same PostgreSQL: capture says so, and loses nothing."""
+    load = Load(place.server.url, place.keys.project_api_key)
+    with load.running(DECIDERS, CAPTURERS):
+        until(lambda: load.acknowledged and load.decided, "no answers")
+        with frozen(place.postgres.pid):
+            check_load(load)
+        thawed = len(load.captured)
+        until(lambda: statuses(load.captured, thawed) >= {200}, "nothing is accepted again")
+
+    check_recovery(place)
+    assert statuses(load.captured) == {200, 503}
+    check_stored(place, load)
+
+
+def test_a_server_that_starts_while_it_is_frozen_answers_with_what_was_kept(place: Place) -> None:
+    place.server.kill()
+
+    with frozen(place.postgres.pid):
+        check_start(place)
+
+    place.server.wait_ready()
+    check_recovery(place)
+
+
+def test_flags_go_on_under_load_while_the_records_store_is_stopped(place: Place) -> None:
+    load = Load(place.server.url, place.keys.project_api_key)
+    with load.running(DECIDERS, CAPTURERS):
+        until(lambda: load.acknowledged and load.decided, "no answers")
+        place.stop_postgres()
+        check_load(load)
+
+    event = {"api_key": place.keys.project_api_key, "event": "e", "distinct_id": "ann"}
+    refused = plain_http.post(f"{place.server.url}/capture/", json=event, timeout=40)
+    ready = plain_http.get(f"{place.server.url}/_ready", timeout=40)
+
+    assert refused.status_code == 503
+    assert "retry-after" in refused.headers
+    assert ready.status_code == 503
+
+
+def test_a_server_that_starts_while_it_is_stopped_answers_with_what_was_kept(place: Place) -> None:
+    place.stop_postgres()
+    place.server.kill()
+
+    check_start(place)
+
+    assert place.server.stop() == 0
+
+
+def check_start(place: Place) -> None:
+    place.server.launch()
+    until(lambda: answers(place.server), "the server does not serve")
+    check_static(place)
+    headers = {"Authorization": f"Bearer {place.keys.personal_api_key}"}
+    management = plain_http.get(f"{place.server.url}/api/projects/", headers=headers)
+    capture = plain_http.post(f"{place.server.url}/capture/", json={})
+    ready = plain_http.get(f"{place.server.url}/_ready")
+    assert (management.status_code, capture.status_code, ready.status_code) == (503, 503, 503)
+    # No address of the store, nor what it said.
+    assert ready.json() == {"status": "not ready", "checks": {"records": "unreachable"}}
+
+
+def check_recovery(place: Place) -> None:
+    both = {"static": True, "pros": True}
+    with plain_http.Client(timeout=10) as client:
+        until(lambda: place.decide(client)["featureFlags"] == both, "the store is not asked again")
+
+
+def answers(server: RealServer) -> bool:
+    try:
+        return plain_http.get(f"{server.url}/_health", timeout=1).status_code == 200
+    except httpx.TransportError:
+        return False

@@ -1,0 +1,90 @@
+"""The two forms of the document from which SDKs evaluate flags."""
+
+import json
+from typing import Any
+
+import pytest
+
+from fanion.flags.engine.definition import CohortRow, Definitions, FlagRow
+from fanion.flags.evaluation.compiled import build
+from fanion.flags.sdk.payload import definitions_document
+from fanion.wire.endpoint import is_known_version
+
+Json = dict[str, Any]
+
+
+def document(*flags: FlagRow, newer: bool = True, cohorts: tuple[CohortRow, ...] = ()) -> Json:
+    definitions = Definitions(flags, {0: "company"}, cohorts, 1)
+    flag_set = build(definitions).flag_set
+    made = definitions_document(7, definitions, flag_set, with_cohorts=True, newer=newer)
+    found: Json = json.loads(made.body)
+    return found
+
+
+def test_conditions_that_force_a_variant_come_first_for_newer_clients() -> None:
+    groups = [{"rollout_percentage": 70}, {"variant": "b"}, {"variant": ""}, {"variant": "a"}]
+    flag = FlagRow(1, "f", {"groups": groups})
+
+    newer, older = document(flag), document(flag, newer=False)
+
+    assert newer["flags"][0]["filters"]["groups"] == [groups[1], groups[3], groups[0], groups[2]]
+    assert older["flags"][0]["filters"]["groups"] == groups
+
+
+@pytest.mark.parametrize(
+    ("leaf", "written"),
+    [
+        ({"key": "a", "value": 1}, {"type": "person", "operator": "exact"}),
+        ({"key": "a", "value": 1, "operator": None}, {"type": "person", "operator": "exact"}),
+        ({"key": "id", "type": "cohort", "value": 1}, {"operator": "in"}),
+        ({"key": "a", "type": "person", "operator": "gt", "value": "1"}, {}),
+    ],
+)
+def test_type_and_operator_are_spelled_out(leaf: Json, written: Json) -> None:
+    found = document(FlagRow(1, "f", {"groups": [{"properties": [leaf]}]}))
+
+    assert found["flags"][0]["filters"]["groups"] == [{"properties": [{**leaf, **written}]}]
+
+
+@pytest.mark.parametrize(
+    "groups", [None, [None], ["x"], [{"properties": 5}], [{"properties": [5]}]]
+)
+def test_filters_that_cannot_be_read_are_told_as_they_are(groups: Any) -> None:
+    found = document(FlagRow(1, "f", {"groups": groups}))
+
+    assert found["flags"][0]["filters"]["groups"] == groups
+
+
+def test_filters_without_groups_are_told_as_the_group_that_they_mean() -> None:
+    found = document(FlagRow(1, "f", {}, rollout_percentage=30), newer=False)
+
+    assert found["flags"][0]["filters"] == {
+        "groups": [{"properties": [], "rollout_percentage": 30}]
+    }
+
+
+def test_static_cohorts_are_never_sent() -> None:
+    tree = {"type": "AND", "values": [{"key": "a", "type": "person", "value": 1}]}
+    leaves = [{"key": "id", "type": "cohort", "value": number} for number in (1, 2)]
+    flag = FlagRow(1, "f", {"groups": [{"properties": leaves}]})
+
+    found = document(flag, cohorts=(CohortRow(1, tree), CohortRow(2, is_static=True)))
+
+    assert found["cohorts"].keys() == {"1"}
+
+
+@pytest.mark.parametrize(
+    ("header", "known"),
+    [
+        (None, False),
+        ("", False),
+        ('"a"', True),
+        ('W/"a"', True),
+        ('"x", "a"', True),
+        ('"x"', False),
+        ("*", True),
+        ("a", False),
+    ],
+)
+def test_a_version_is_known_by_any_of_the_tags_given(header: str | None, known: bool) -> None:
+    assert is_known_version(header, '"a"') is known

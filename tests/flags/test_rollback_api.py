@@ -1,0 +1,148 @@
+"""Flags that are switched off by themselves, over the whole application."""
+
+from datetime import timedelta
+from typing import Any
+
+from tests.support.application import Home
+from tests.support.management import NOW
+from tests.support.team import Json
+
+ONE_HOUR_LATER = "2024-03-01T13:00:00Z"
+
+
+def condition(threshold: float, operator: str = "lt", event: str = "paid", **metric: Any) -> Json:
+    return {
+        "threshold": threshold,
+        "threshold_type": "insight",
+        "operator": operator,
+        "threshold_metric": {"insight": "trends", "events": [{"order": 0, "id": event}], **metric},
+    }
+
+
+async def paid(home: Home, times: int, days_ago: float = 1, **properties: Any) -> None:
+    at = (NOW - timedelta(days=days_ago)).isoformat()
+    one = {"event": "paid", "distinct_id": "ann", "timestamp": at, "properties": properties}
+    await home.capture(*([one] * times))
+
+
+async def checked(home: Home, **later: float) -> None:
+    """The clock says so much later than noon, and every check that is due then is done."""
+    home.site.clock.time = NOW + timedelta(**later)
+    while await home.site.running.changes.rollbacks.work_once():
+        pass
+
+
+async def flag_now(home: Home, flag: Json) -> tuple[bool, bool | None]:
+    found = await home.get(f"/feature_flags/{flag['id']}/")
+    return found["active"], found["performed_rollback"]
+
+
+async def test_a_flag_is_switched_off_when_a_condition_holds(home: Home) -> None:
+    await paid(home, 14)
+    conditions = [condition(100, "gt"), condition(2.1)]
+    flag = await home.create_flag(key="beta", rollback_conditions=conditions)
+    kept = await home.create_flag(key="kept", rollback_conditions=[condition(2)])
+
+    await checked(home, minutes=59)
+    before = await flag_now(home, flag)
+    await checked(home, minutes=60)
+
+    assert before == (True, None)
+    assert await flag_now(home, flag) == (False, True)
+    assert await flag_now(home, kept) == (True, None)
+    assert (await home.decide("ann"))["featureFlags"] == {"kept": True}
+    told = (await home.get(f"/feature_flags/{flag['id']}/activity/"))["results"]
+    assert [one["activity"] for one in told] == ["updated", "created"]
+    system = {"first_name": "System", "email": None, "is_system": True}
+    assert (told[0]["user"], told[0]["created_at"]) == (system, ONE_HOUR_LATER)
+    assert told[0]["detail"]["trigger"] == {
+        "job_type": "auto_rollback",
+        "job_id": str(flag["id"]),
+        "payload": {"condition": conditions[1], "average": 2.0},
+    }
+    assert [
+        (one["field"], one["before"], one["after"]) for one in told[0]["detail"]["changes"]
+    ] == [("active", True, False), ("performed_rollback", None, True)]
+    version = (await home.api.get(f"/feature_flags/{flag['id']}/")).headers["x-flag-version"]
+    assert version == "2"
+
+
+async def test_only_the_last_seven_days_and_the_first_series_count(home: Home) -> None:
+    await paid(home, 7, days_ago=8)
+    await paid(home, 7, days_ago=2, plan="pro")
+    await paid(home, 7, days_ago=2, plan="free")
+    pro = [{"key": "plan", "value": "pro", "type": "event"}]
+    events = [{"id": "paid"}, {"id": "never"}]
+    above = await home.create_flag(
+        key="a", rollback_conditions=[condition(1.9, "gt", events=events)]
+    )
+    exactly = await home.create_flag(key="b", rollback_conditions=[condition(2, "gt")])
+    filtered = await home.create_flag(
+        key="c", rollback_conditions=[condition(1.1, "lt", properties=pro)]
+    )
+
+    await checked(home, hours=1)
+
+    seen = [(await flag_now(home, flag))[0] for flag in (above, exactly, filtered)]
+    assert seen == [False, True, False]
+
+
+async def test_switching_it_on_again_ends_the_rollback_until_the_next_check(home: Home) -> None:
+    flag = await home.create_flag(key="beta", rollback_conditions=[condition(1)])
+    await checked(home, hours=1)
+
+    answer = await home.api.patch(f"/feature_flags/{flag['id']}/", json={"active": True})
+    again = await flag_now(home, flag)
+    await checked(home, hours=1, minutes=59)
+    before = await flag_now(home, flag)
+    await checked(home, hours=2)
+
+    assert answer.json()["performed_rollback"] is False
+    assert again == before == (True, False)
+    assert await flag_now(home, flag) == (False, True)
+
+
+async def test_a_wrong_condition_stops_neither_its_flag_nor_others(home: Home) -> None:
+    wrong: list[Any] = [
+        5,
+        {"threshold_type": "insight"},
+        condition(1, properties=[{"key": "x", "type": "hogql", "value": 1}]),
+        condition(1, formula="A + B"),
+        {"threshold_type": "sentry", "threshold": 1, "operator": "gt"},
+    ]
+    first = await home.create_flag(key="a", rollback_conditions=[condition(1)])
+    await home.store_flag(first, rollback_conditions=wrong)
+    second = await home.create_flag(key="b", rollback_conditions=[condition(1)])
+    await home.store_flag(second, rollback_conditions=[*wrong, condition(1)])
+    third = await home.create_flag(key="c", rollback_conditions=condition(1))
+
+    await checked(home, hours=1)
+
+    seen = [await flag_now(home, flag) for flag in (first, second, third)]
+    assert seen == [(True, None), (False, True), (False, True)]
+
+
+async def test_without_an_answer_of_the_event_store_nothing_is_decided(home: Home) -> None:
+    flag = await home.create_flag(key="beta", rollback_conditions=[condition(1)])
+
+    home.site.events.is_down = True
+    await checked(home, hours=1)
+    unanswered = await flag_now(home, flag)
+    home.site.events.is_down = False
+    await checked(home, hours=1, minutes=4)
+    leased = await flag_now(home, flag)
+    await checked(home, hours=1, minutes=5)
+
+    assert unanswered == leased == (True, None)
+    assert await flag_now(home, flag) == (False, True)
+
+
+async def test_conditions_alone_change_nothing_of_a_flag(home: Home) -> None:
+    """The rule is asked for by the conditions; other keys are neither needed nor kept."""
+    sent: Json = {"key": "beta", "rollback_conditions": [condition(1)], "auto-rollback": False}
+    flag = await home.create_flag(**sent)
+
+    await checked(home, hours=1)
+
+    assert "auto-rollback" not in flag
+    assert await flag_now(home, flag) == (False, True)

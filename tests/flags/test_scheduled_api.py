@@ -1,0 +1,319 @@
+"""Changes of a flag that are made later: over HTTP, in answers and in the activity."""
+
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import ColumnElement, delete, select
+
+from fanion.db.schema.tables import memberships, projects
+from fanion.flags.automation.scheduled_store import Due, ScheduledChanges
+from fanion.projects.model import Project
+from tests.support.application import Home
+from tests.support.management import NOW, error, invalid
+from tests.support.team import Json, Office, Team, open_team
+
+SOON = "2024-03-01T13:00:00Z"
+LATER = "2024-03-01T14:00:00Z"
+NOT_FOUND = error("invalid_request", "not_found", "Not found.")
+NO_EDIT = error(
+    "authentication_error",
+    "permission_denied",
+    "You don't have edit permissions for this feature flag.",
+)
+OFF: Json = {"operation": "update_status", "value": False}
+
+
+def changes_of(flag: Json) -> str:
+    return f"/feature_flags/{flag['id']}/scheduled_changes/"
+
+
+async def schedule(home: Home, flag: Json, **sent: Any) -> Json:
+    answer = await home.api.post(changes_of(flag), json=sent)
+    assert answer.status_code == 201, answer.text
+    made: Json = answer.json()
+    return made
+
+
+async def at(home: Home, **later: float) -> None:
+    """The clock says so much later than noon, and what is due then is done."""
+    home.site.clock.time = NOW + timedelta(**later)
+    while await home.site.running.changes.scheduler.work_once():
+        pass
+
+
+async def test_a_flag_is_switched_off_at_its_time(home: Home) -> None:
+    flag = await home.create_flag(key="beta")
+
+    made = await schedule(home, flag, scheduled_at="2024-03-01T14:00:00+01:00", payload=OFF)
+    before = await home.decide("ann")
+    await at(home, minutes=59)
+    still = await home.decide("ann")
+    await at(home, minutes=61)
+    after = await home.decide("ann")
+
+    assert made == {
+        "id": made["id"],
+        "feature_flag": flag["id"],
+        "payload": OFF,
+        "scheduled_at": SOON,
+        "steps": [{"scheduled_at": SOON, "value": False, "executed_at": None}],
+        "executed_at": None,
+        "failure_reason": None,
+        "created_by": home.owner,
+        "created_at": "2024-03-01T12:00:00Z",
+    }
+    assert [one["featureFlags"] for one in (before, still, after)] == [
+        {"beta": True},
+        {"beta": True},
+        {},
+    ]
+    done = await home.get(f"{changes_of(flag)}{made['id']}/")
+    executed = "2024-03-01T13:01:00Z"
+    assert done == made | {
+        "executed_at": executed,
+        "steps": [{"scheduled_at": SOON, "value": False, "executed_at": executed}],
+    }
+    listed = await home.get(changes_of(flag))
+    assert listed == {"count": 1, "next": None, "previous": None, "results": [done]}
+
+
+async def test_a_rollout_grows_step_by_step(home: Home) -> None:
+    flag = await home.create_flag(key="beta", filters={"groups": [{"rollout_percentage": 0}]})
+    steps = [{"scheduled_at": SOON, "value": 10}, {"scheduled_at": LATER, "value": 100}]
+    payload = {"operation": "update_rollout_percentage", "steps": steps}
+
+    made = await schedule(home, flag, payload=payload)
+    seen = []
+    for hours in (0.5, 1, 2):
+        await at(home, hours=hours)
+        answer = await home.api.get(f"/feature_flags/{flag['id']}/")
+        seen.append((answer.json()["rollout_percentage"], answer.headers["x-flag-version"]))
+
+    assert (made["payload"], made["scheduled_at"]) == (payload, SOON)
+    assert seen == [(0, "1"), (10, "2"), (100, "3")]
+    done = await home.get(f"{changes_of(flag)}{made['id']}/")
+    assert [step["executed_at"] for step in done["steps"]] == [SOON, LATER]
+    assert (done["scheduled_at"], done["executed_at"]) == (LATER, LATER)
+
+
+async def test_the_activity_tells_who_scheduled_what(home: Home) -> None:
+    flag = await home.create_flag(key="beta")
+    made = await schedule(home, flag, scheduled_at=SOON, payload=OFF)
+    gone = await schedule(home, flag, scheduled_at=LATER, payload=OFF)
+    await home.api.delete(f"{changes_of(flag)}{gone['id']}/")
+    await at(home, hours=1)
+
+    told = (await home.get(f"/feature_flags/{flag['id']}/activity/"))["results"]
+
+    owner = {"first_name": "Olga", "email": home.owner["email"]}
+    assert {str(one["user"]) for one in told} == {str(owner)}
+    assert [one["activity"] for one in told] == ["updated"] * 4 + ["created"]
+    assert [one["detail"]["trigger"] for one in told[1:]] == [None] * 4
+    executed = told[0]
+    assert executed["created_at"] == SOON
+    assert executed["detail"]["trigger"] == {
+        "job_type": "scheduled_change",
+        "job_id": str(made["id"]),
+        "payload": OFF,
+    }
+    assert [
+        (one["field"], one["action"], one["before"], one["after"])
+        for entry in told[:4]
+        for one in entry["detail"]["changes"]
+    ] == [
+        ("active", "changed", True, False),
+        ("scheduled_change", "deleted", _told(gone), None),
+        ("scheduled_change", "created", None, _told(gone)),
+        ("scheduled_change", "created", None, _told(made)),
+    ]
+
+
+def _told(change: Json) -> Json:
+    return {name: change[name] for name in ("id", "scheduled_at", "payload")}
+
+
+async def test_a_change_that_is_taken_back_is_not_made(home: Home) -> None:
+    flag = await home.create_flag(key="beta")
+    made = await schedule(home, flag, scheduled_at=SOON, payload=OFF)
+    place = f"{changes_of(flag)}{made['id']}/"
+
+    gone = await home.api.delete(place)
+    await at(home, hours=1)
+
+    assert (gone.status_code, gone.content) == (204, b"")
+    assert (await home.decide("ann"))["featureFlags"] == {"beta": True}
+    for answer in (await home.api.get(place), await home.api.delete(place)):
+        assert (answer.status_code, answer.json()) == (404, NOT_FOUND)
+
+
+async def test_what_is_over_cannot_be_taken_back(home: Home) -> None:
+    flag = await home.create_flag(key="beta")
+    made = await schedule(home, flag, scheduled_at=SOON, payload=OFF)
+    await at(home, hours=1)
+
+    answer = await home.api.delete(f"{changes_of(flag)}{made['id']}/")
+
+    told = "This scheduled change is over; there is nothing to take back."
+    assert (answer.status_code, answer.json()) == (400, invalid("invalid_input", told))
+
+
+async def test_a_change_that_changes_nothing_counts_as_made(home: Home) -> None:
+    flag = await home.create_flag(key="beta", active=False)
+    made = await schedule(home, flag, scheduled_at=SOON, payload=OFF)
+    await at(home, hours=1)
+
+    done = await home.get(f"{changes_of(flag)}{made['id']}/")
+    answer = await home.api.get(f"/feature_flags/{flag['id']}/")
+
+    assert (done["executed_at"], done["failure_reason"]) == (SOON, None)
+    assert answer.headers["x-flag-version"] == "1"
+
+
+async def test_a_change_that_can_no_longer_be_made_tells_why(home: Home) -> None:
+    flag = await home.create_flag(key="beta", filters={"groups": [{}, {}]})
+    payload = {"operation": "update_rollout_percentage", "value": 5, "condition_index": 1}
+    made = await schedule(home, flag, scheduled_at=SOON, payload=payload)
+    await home.api.patch(f"/feature_flags/{flag['id']}/", json={"filters": {"groups": [{}]}})
+    await at(home, hours=1)
+
+    done = await home.get(f"{changes_of(flag)}{made['id']}/")
+
+    told = "The feature flag has no condition set 1."
+    assert (done["executed_at"], done["failure_reason"]) == (None, told)
+
+
+async def test_bad_changes_are_refused_and_none_is_kept(home: Home) -> None:
+    flag = await home.create_flag(key="beta")
+    past = {"scheduled_at": "2024-03-01T11:00:00Z", "payload": OFF}
+    sent: list[tuple[Any, Json]] = [
+        ({}, invalid("required", "This field is required.", "payload")),
+        (
+            {"payload": None},
+            invalid("null", "This field may not be null.", "payload"),
+        ),
+        (
+            past,
+            invalid(
+                "invalid_input",
+                "A change must be scheduled later than now, and within five years.",
+                "scheduled_at",
+            ),
+        ),
+        (
+            {"scheduled_at": "soon", "payload": OFF},
+            invalid(
+                "invalid_input",
+                "Datetime has wrong format. Use one of these formats instead: "
+                "YYYY-MM-DDThh:mm[:ss[.uuuuuu]][+HH:MM|-HH:MM|Z].",
+                "scheduled_at",
+            ),
+        ),
+        (
+            {"scheduled_at": SOON, "payload": OFF | {"value": "no"}},
+            invalid("invalid_input", "Must be a valid boolean.", "payload__value"),
+        ),
+        (
+            [past],
+            invalid("invalid_input", "Invalid data. Expected a dictionary, but got list."),
+        ),
+    ]
+
+    answers = [await home.api.post(changes_of(flag), json=body) for body, _ in sent]
+
+    assert [answer.json() for answer in answers] == [told for _, told in sent]
+    assert {answer.status_code for answer in answers} == {400}
+    assert (await home.get(changes_of(flag)))["count"] == 0
+
+
+async def test_a_deleted_flag_takes_no_changes(home: Home) -> None:
+    flag = await home.create_flag(key="beta")
+    await home.api.patch(f"/feature_flags/{flag['id']}/", json={"deleted": True})
+
+    answer = await home.api.post(changes_of(flag), json={"scheduled_at": SOON, "payload": OFF})
+
+    told = invalid("invalid_input", "The feature flag is deleted.", "payload")
+    assert (answer.status_code, answer.json()) == (400, told)
+
+
+async def test_who_may_edit_the_flag_may_schedule(team: Team) -> None:
+    await team.allow_everybody(21)
+    ada, bea, cleo = [await team.add(name) for name in ("ada", "bea", "cleo")]
+    flag = await ada.post(team.flags, key="a")
+    role = await team.role("given", 21, bea)
+    await team.owner.post(f"{team.flags}{flag['id']}/role_access/", role_id=role["id"])
+    place = f"{team.flags}{flag['id']}/scheduled_changes/"
+    sent = {"scheduled_at": SOON, "payload": OFF}
+
+    made = [await who.post(place, **sent) for who in (team.owner, ada, bea)]
+    refused = await cleo.client.post(place, json=sent)
+    kept = await cleo.client.delete(f"{place}{made[0]['id']}/")
+    seen = await cleo.get(place)
+
+    assert (refused.status_code, refused.json()) == (403, NO_EDIT)
+    assert (kept.status_code, kept.json()) == (403, NO_EDIT)
+    assert [one["id"] for one in seen["results"]] == [one["id"] for one in reversed(made)]
+    assert (await bea.client.delete(f"{place}{made[0]['id']}/")).status_code == 204
+
+
+async def test_changes_are_found_under_their_own_flag_only(team: Team, office: Office) -> None:
+    first, second = [await team.owner.post(team.flags, key=key) for key in "ab"]
+    async with open_team(office) as neighbours:
+        foreign = await neighbours.owner.post(neighbours.flags, key="a")
+    sent = {"scheduled_at": SOON, "payload": OFF}
+    made = await team.owner.post(f"{team.flags}{first['id']}/scheduled_changes/", **sent)
+
+    for flag_id, change_id in ((second["id"], made["id"]), (foreign["id"], made["id"])):
+        place = f"{team.flags}{flag_id}/scheduled_changes/{change_id}/"
+        for method in ("GET", "DELETE"):
+            answer = await team.owner.client.request(method, place)
+            assert (answer.status_code, answer.json()) == (404, NOT_FOUND)
+    for flag_id in (foreign["id"], 999999999, "x"):
+        place = f"{team.flags}{flag_id}/scheduled_changes/"
+        assert (await team.owner.client.get(place)).json() == NOT_FOUND
+        assert (await team.owner.client.post(place, json=sent)).json() == NOT_FOUND
+
+
+async def executed(team: Team, made: Json) -> str | None:
+    """Why the change could not be made."""
+    async with team.office.records.read() as connection:
+        row = (await connection.execute(select(projects).where(_is(team.project_id)))).one()
+    project = Project(
+        row.id, row.uuid, row.organization_id, row.name, row.api_token, row.timezone, NOW
+    )
+    due = Due(made["id"], team.project_id, made["feature_flag"])
+    later = NOW + timedelta(hours=1)
+    outcome = await ScheduledChanges(team.office.records).execute(due, project, later)
+    assert outcome is not None
+    return outcome.failure_reason
+
+
+def _is(project_id: int) -> ColumnElement[bool]:
+    return projects.c.id == project_id
+
+
+async def test_who_lost_the_right_changes_nothing_any_more(team: Team) -> None:
+    ada, bea, cleo, dan = [await team.add(name) for name in ("ada", "bea", "cleo", "dan")]
+    flag = await ada.post(team.flags, key="a")
+    place = f"{team.flags}{flag['id']}/"
+    sent: Json = {"scheduled_at": SOON, "payload": {**OFF, "value": True}}
+    made = [
+        await who.post(f"{place}scheduled_changes/", **sent)
+        for who in (ada, bea, cleo, dan, team.owner)
+    ]
+    role = await team.role("given", 21, bea)
+    await team.owner.post(f"{place}role_access/", role_id=role["id"])
+    await team.allow_everybody(21)
+    async with team.office.records.write() as connection:
+        await connection.execute(delete(memberships).where(memberships.c.user_id == dan.user_id))
+
+    assert [await executed(team, one) for one in made] == [
+        None,  # made the flag
+        None,  # has a role that was given it
+        "Whoever scheduled the change may no longer edit this feature flag.",
+        "Whoever scheduled the change is no longer a member of the organization.",
+        None,
+    ]
+    shown = await team.owner.get(f"{place}scheduled_changes/{made[2]['id']}/")
+    assert shown["failure_reason"].endswith("may no longer edit this feature flag.")
+    assert shown["executed_at"] is None
+    assert (await team.owner.get(place))["active"] is True

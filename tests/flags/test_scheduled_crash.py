@@ -1,0 +1,80 @@
+"""The real server, away when a change was due, makes it after the next start, and once."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.support import plain_http
+from tests.support.preloaded import PreloadedServer
+from tests.support.server import Keys, RealServer
+
+DONE_S = 30
+AHEAD_S = 1.5
+
+Json = dict[str, Any]
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[RealServer]:
+    server = PreloadedServer(tmp_path / "data")
+    yield server
+    server.close()
+
+
+async def test_what_came_due_while_no_server_ran_is_made_at_the_start(server: RealServer) -> None:
+    keys = server.setup()
+    server.start()
+    times = [datetime.now(UTC) + timedelta(seconds=AHEAD_S + place) for place in range(2)]
+    steps = [
+        {"scheduled_at": at.isoformat(), "value": percentage}
+        for at, percentage in zip(times, (10, 60), strict=True)
+    ]
+    async with client(server, keys) as http:
+        flag = await created(http, "/", key="beta")
+        place = f"/{flag['id']}/scheduled_changes/"
+        payload = {"operation": "update_rollout_percentage", "steps": steps}
+        change = await created(http, place, payload=payload)
+    server.kill()
+    await asyncio.sleep(max(0.0, (times[-1] - datetime.now(UTC)).total_seconds()))
+
+    server.start()
+    async with client(server, keys) as http:
+        done = await executed(http, f"{place}{change['id']}/")
+        seen = (await http.get(f"/{flag['id']}/")).json()
+        told = (await http.get(f"/{flag['id']}/activity/")).json()["results"]
+
+    assert seen["rollout_percentage"] == 60
+    assert done["failure_reason"] is None
+    made = [one for one in told if one["detail"]["trigger"] is not None]
+    assert [one["detail"]["trigger"]["payload"]["value"] for one in made] == [60, 10]
+
+
+def client(server: RealServer, keys: Keys) -> httpx.AsyncClient:
+    return plain_http.AsyncClient(
+        base_url=f"{server.url}/api/projects/{keys.project_id}/feature_flags",
+        headers={"Authorization": f"Bearer {keys.personal_api_key}"},
+        timeout=30,
+    )
+
+
+async def created(http: httpx.AsyncClient, path: str, **body: Any) -> Json:
+    answer = await http.post(path, json=body)
+    assert answer.status_code == 201, answer.text
+    found: Json = answer.json()
+    return found
+
+
+async def executed(http: httpx.AsyncClient, path: str) -> Json:
+    give_up = time.monotonic() + DONE_S
+    while time.monotonic() < give_up:
+        found: Json = (await http.get(path)).json()
+        if found["executed_at"] is not None:
+            return found
+        await asyncio.sleep(0.05)
+    raise AssertionError(f"not executed after {DONE_S} s: {found}")

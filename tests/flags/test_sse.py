@@ -1,0 +1,279 @@
+"""Server-sent events that say when a project's flags have changed."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import delete
+
+from fanion.db.engine import RecordsUnavailable
+from fanion.db.schema.activity import activity_log
+from fanion.db.schema.tables import memberships, projects
+from fanion.errors import Unavailable
+from fanion.flags.sdk.sse import HEARTBEAT, Broadcaster
+from tests.support.application import Home
+from tests.support.management import NOW, add_member
+
+SOON_S = 10
+
+
+async def following(home: Home) -> asyncio.Task[None]:
+    """What `main` runs beside the server: it notices changes."""
+    return asyncio.create_task(home.site.running.public.flags.flag_sets.watch())
+
+
+@pytest.fixture
+async def watching(home: Home) -> AsyncIterator[None]:
+    task = await following(home)
+    yield
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+@pytest.fixture
+def broadcaster(home: Home) -> Broadcaster:
+    return home.site.running.public.flags.broadcaster
+
+
+@pytest.fixture(autouse=True)
+def own_broadcaster_is_told(home: Home, broadcaster: Broadcaster) -> None:
+    """Flag sets tell one listener, which a test before may have replaced."""
+    home.site.running.public.flags.flag_sets.listen(broadcaster._changed)
+
+
+async def version(home: Home) -> int:
+    built = await home.site.running.public.flags.flag_sets.built(home.project_id)
+    return built.definitions.version
+
+
+def event(number: int) -> bytes:
+    data = f'{{"type":"definitions","version":{number}}}'
+    return f"id: {number}\nevent: definitions\ndata: {data}\n\n".encode()
+
+
+async def test_the_present_version_comes_at_once_and_then_each_change(
+    home: Home, watching: None, broadcaster: Broadcaster
+) -> None:
+    await home.create_flag(key="f", filters={"groups": [{}]})
+    messages = broadcaster.messages(home.project_id)
+
+    async with asyncio.timeout(SOON_S):
+        first = await anext(messages)
+        before = await version(home)
+        await home.create_flag(key="g", filters={"groups": [{}]})
+        second = await anext(messages)
+
+    assert first == event(before)
+    assert second == event(before + 1)
+    await messages.aclose()
+
+
+async def test_another_projects_change_is_none_of_its_business(
+    home: Home, broadcaster: Broadcaster
+) -> None:
+    messages = broadcaster.messages(home.project_id)
+    await anext(messages)
+    waiting = asyncio.ensure_future(anext(messages))
+
+    home.site.running.public.flags.flag_sets.changed(home.project_id + 1)
+    await asyncio.wait([waiting], timeout=0.05)
+
+    assert not waiting.done()
+    waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
+
+
+async def test_a_silent_connection_is_kept_open(home: Home) -> None:
+    broadcaster = Broadcaster(home.site.running.public.flags.flag_sets, 10, heartbeat_s=0.05)
+    beating = asyncio.create_task(broadcaster.beat())
+    messages = broadcaster.messages(home.project_id)
+
+    async with asyncio.timeout(SOON_S):
+        await anext(messages)
+        assert await anext(messages) == HEARTBEAT
+        assert await anext(messages) == HEARTBEAT
+
+    beating.cancel()
+    await asyncio.gather(beating, messages.aclose(), return_exceptions=True)
+
+
+async def test_closing_ends_every_listener_and_lets_no_other_in(home: Home) -> None:
+    broadcaster = Broadcaster(home.site.running.public.flags.flag_sets, 100)
+    listeners = [broadcaster.messages(home.project_id) for _ in range(100)]
+    for messages in listeners:
+        await anext(messages)
+    ending = [asyncio.ensure_future(anext(messages, None)) for messages in listeners]
+    await asyncio.sleep(0)
+
+    broadcaster.close()
+
+    async with asyncio.timeout(SOON_S):
+        assert await asyncio.gather(*ending) == [None] * 100
+    with pytest.raises(Unavailable):
+        broadcaster.messages(home.project_id)
+
+
+async def test_there_is_a_limit_to_listeners(home: Home) -> None:
+    broadcaster = Broadcaster(home.site.running.public.flags.flag_sets, 1)
+    messages = broadcaster.messages(home.project_id)
+    await anext(messages)
+
+    with pytest.raises(Unavailable):
+        broadcaster.messages(home.project_id)
+
+    await messages.aclose()
+    again = broadcaster.messages(home.project_id)
+    await anext(again)
+    await again.aclose()
+
+
+async def test_over_http_it_needs_a_key_that_reads_definitions(home: Home) -> None:
+    path = f"/api/projects/{home.project_id}/feature_flags/stream/"
+
+    nobody = await home.public.get(path)
+    public = await home.public.get(path, headers={"authorization": f"Bearer {home.token}"})
+
+    assert (nobody.status_code, nobody.json()["code"]) == (401, "not_authenticated")
+    assert public.status_code == 401
+
+
+# ── Keys that end ────────────────────────────────────────────────────────────────────────
+
+
+def path_of(home: Home) -> str:
+    return f"/api/projects/{home.project_id}/feature_flags/stream/"
+
+
+@asynccontextmanager
+async def listening(home: Home, key: str) -> AsyncIterator[AsyncIterator[bytes]]:
+    """Its messages from the second on, while the server runs what it runs beside requests."""
+    flags = home.site.running.public.flags
+    following = next(
+        one
+        for one in flags.followers
+        if getattr(one, "func", None) == flags.broadcaster.follow_grants
+    )
+    task = asyncio.ensure_future(following())
+    request = home.public.build_request(
+        "GET", path_of(home), headers={"authorization": f"Bearer {key}"}
+    )
+    answer = await home.public.send(request, stream=True)
+    assert answer.status_code == 200
+    messages = answer.aiter_raw()
+    try:
+        async with asyncio.timeout(SOON_S):
+            await anext(messages)
+            yield messages
+    finally:
+        await answer.aclose()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def ends(messages: AsyncIterator[bytes]) -> bool:
+    return [one async for one in messages if one != HEARTBEAT] == []
+
+
+async def key_of(home: Home, **more: Any) -> tuple[str, str]:
+    """Another personal key of the owner, by its text and its id."""
+    async with home.site.client(home.key) as client:
+        answer = await client.post("/api/personal_api_keys/", json={"label": "stream", **more})
+    return answer.json()["value"], answer.json()["id"]
+
+
+async def test_a_stream_ends_when_its_key_is_revoked(home: Home) -> None:
+    key, key_id = await key_of(home)
+    async with listening(home, key) as messages, home.site.client(home.key) as client:
+        await client.delete(f"/api/personal_api_keys/{key_id}/")
+
+        assert await ends(messages)
+
+
+async def test_a_stream_ends_when_its_key_expires(home: Home) -> None:
+    key, _ = await key_of(home, expires_at=(NOW + timedelta(hours=1)).isoformat())
+    async with listening(home, key) as messages:
+        home.site.clock.move(hours=1)
+
+        assert await ends(messages)
+
+
+async def test_a_stream_ends_when_the_owner_leaves_the_organization(home: Home) -> None:
+    name = f"mia-{home.project_id}"
+    member = await add_member(home.site.records, name, organization_id=home.organization_id)
+    async with listening(home, member.key) as messages:
+        async with home.site.records.write() as connection:
+            await connection.execute(
+                delete(memberships).where(memberships.c.user_id == member.user_id)
+            )
+
+        assert await ends(messages)
+
+
+async def test_a_stream_ends_when_the_project_is_gone(home: Home) -> None:
+    other = (await home.api.post("http://fanion.test/api/projects/", json={"name": "x"})).json()
+    projects_of_site = home.site.running.public.flags.projects
+    async with listening(replace(home, project_id=other["id"]), home.key) as messages:
+        async with home.site.records.write() as connection:
+            await connection.execute(
+                delete(activity_log).where(activity_log.c.project_id == other["id"])
+            )
+            await connection.execute(delete(projects).where(projects.c.id == other["id"]))
+        await projects_of_site.refresh()
+
+        assert await ends(messages)
+
+
+@pytest.mark.parametrize("ended", ["replaced", "revoked", "over"])
+async def test_a_stream_ends_with_the_secret_key(home: Home, ended: str) -> None:
+    key = (await home.api.post("/secret_key/")).json()["secret_api_key"]
+    async with listening(home, key) as messages:
+        if ended == "revoked":
+            await home.api.delete("/secret_key/")
+        else:
+            valid_s = 60 if ended == "over" else 0
+            await home.api.post("/secret_key/", json={"former_valid_s": valid_s})
+            home.site.clock.move(seconds=valid_s)
+
+        assert await ends(messages)
+
+
+async def test_a_stream_goes_on_while_its_key_does(home: Home) -> None:
+    key, _ = await key_of(home, scopes=["feature_flag:read"])
+    _, other_id = await key_of(home)
+    watching = await following(home)
+    async with listening(home, key) as messages, home.site.client(home.key) as client:
+        await client.delete(f"/api/personal_api_keys/{other_id}/")
+        await home.create_flag(key="f", filters={"groups": [{}]})
+
+        while (message := await anext(messages)) == HEARTBEAT:
+            pass
+
+    assert message.startswith(b"id: ")
+    watching.cancel()
+    await asyncio.gather(watching, return_exceptions=True)
+
+
+async def test_while_the_store_is_away_streams_stay(home: Home, broadcaster: Broadcaster) -> None:
+    asked = asyncio.Event()
+
+    async def away(_: object) -> bool:
+        asked.set()
+        raise RecordsUnavailable("down")
+
+    own = Broadcaster(home.site.running.public.flags.flag_sets, 10, heartbeat_s=0.05)
+    tasks = [asyncio.create_task(own.follow_grants(away)), asyncio.create_task(own.beat())]
+    messages = own.messages(home.project_id, "a key")
+
+    async with asyncio.timeout(SOON_S):
+        await anext(messages)
+        own.ask_for_grants()
+        await asked.wait()
+        assert await anext(messages) == HEARTBEAT
+
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, messages.aclose(), return_exceptions=True)

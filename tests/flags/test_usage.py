@@ -1,0 +1,245 @@
+"""How flags are used, in numbers, and which are not needed any more."""
+
+from datetime import timedelta
+from types import MethodType
+from typing import Any
+
+import pytest
+
+from fanion.flags.evaluation.counters_store import KEPT_DAYS, CountKeeper
+from tests.support.application import Home, Json, error
+
+VARIANTS = {
+    "groups": [{"properties": [], "rollout_percentage": 100}],
+    "multivariate": {
+        "variants": [
+            {"key": "one", "rollout_percentage": 50},
+            {"key": "two", "rollout_percentage": 50},
+        ]
+    },
+}
+HALF = {"groups": [{"properties": [], "rollout_percentage": 50}]}
+
+
+async def counted(home: Home) -> None:
+    """What was counted in memory is written down, as it is every minute."""
+    for one in home.site.running.public.flags.followers:
+        if isinstance(one, MethodType) and isinstance(one.__self__, CountKeeper):
+            await one.__self__.flush()
+
+
+def called(key: str, answer: object, at: str) -> Json:
+    return {
+        "event": "$feature_flag_called",
+        "distinct_id": "ann",
+        "timestamp": at,
+        "properties": {"$feature_flag": key, "$feature_flag_response": answer},
+    }
+
+
+async def usage(home: Home, flag: Json, **query: Any) -> Json:
+    found: Json = await home.get(f"/feature_flags/{flag['id']}/usage/", **query)
+    return found
+
+
+async def stale(home: Home, **query: Any) -> dict[str, tuple[str, str | None]]:
+    page = await home.get("/feature_flags/", stale="true", **query)
+    return {one["key"]: (one["stale_reason"], one["last_evaluated_at"]) for one in page["results"]}
+
+
+async def test_a_flag_that_nobody_used_has_zeros_and_no_time(home: Home) -> None:
+    flag = await home.create_flag(key="beta")
+
+    assert await usage(home, flag, date_from="-2d") == {
+        "last_evaluated_at": None,
+        "days": ["2024-02-28", "2024-02-29", "2024-03-01"],
+        "evaluations": [],
+        "calls": [],
+    }
+    assert len((await usage(home, flag))["days"]) == 31
+
+
+async def test_answers_of_servers_are_counted_by_day_and_value(home: Home) -> None:
+    flag = await home.create_flag(key="beta", filters=HALF)
+    answers = [(await home.decide(f"p{n}"))["featureFlags"]["beta"] for n in range(8)]
+    await counted(home)
+    home.site.clock.move(days=1)
+    await home.public.post("/flags/?v=2", json={"api_key": home.token, "distinct_id": "p1"})
+    await counted(home)
+
+    found = await usage(home, flag, date_from="-1d")
+
+    by_value = {one["value"]: one["data"] for one in found["evaluations"]}
+    total = {value: sum(data) for value, data in by_value.items()}
+    assert sum(total.values()) == 9
+    assert by_value["true"][0] == sum(answers)
+    assert by_value["false"][0] == 8 - sum(answers)
+    assert found["last_evaluated_at"] == "2024-03-02T12:00:00Z"
+
+
+async def test_variants_are_told_apart_and_the_largest_comes_first(home: Home) -> None:
+    flag = await home.create_flag(key="beta", filters=VARIANTS)
+    answers = [(await home.decide(f"p{n}"))["featureFlags"]["beta"] for n in range(9)]
+    await counted(home)
+
+    found = (await usage(home, flag))["evaluations"]
+
+    expected = {value: answers.count(value) for value in ("one", "two")}
+    assert {one["value"]: one["count"] for one in found} == expected
+    assert [one["count"] for one in found] == sorted(expected.values(), reverse=True)
+
+
+async def test_looking_at_a_flag_is_no_use_of_it(home: Home) -> None:
+    flag = await home.create_flag(key="beta")
+
+    await home.get("/feature_flags/evaluation_reasons/", distinct_id="ann")
+    await home.get("/feature_flags/my_flags/")
+    await counted(home)
+
+    assert (await usage(home, flag))["evaluations"] == []
+
+
+async def test_calls_are_counted_from_events(home: Home) -> None:
+    flag = await home.create_flag(key="beta")
+    await home.capture(
+        called("beta", True, "2024-02-29T10:00:00Z"),
+        called("beta", True, "2024-03-01T10:00:00Z"),
+        called("beta", "test", "2024-03-01T11:00:00Z"),
+        called("other", True, "2024-03-01T11:30:00Z"),
+    )
+
+    found = await usage(home, flag, date_from="-1d")
+
+    assert found["calls"] == [
+        {"value": "true", "count": 2, "data": [1, 1]},
+        {"value": "test", "count": 1, "data": [0, 1]},
+    ]
+    assert found["last_evaluated_at"] == "2024-03-01T11:00:00Z"
+
+
+async def test_days_are_those_of_the_project(home: Home) -> None:
+    flag = await home.create_flag(key="beta")
+    await home.api.patch("/", json={"timezone": "Pacific/Auckland"})  # where it is tomorrow
+    await home.decide("ann")
+    await counted(home)
+
+    found = await usage(home, flag, date_from="-1d")
+
+    assert found["days"] == ["2024-03-01", "2024-03-02"]
+    assert [one["data"] for one in found["evaluations"]] == [[0, 1]]
+
+
+async def test_what_is_written_later_is_added(home: Home) -> None:
+    flag = await home.create_flag(key="beta")
+    await home.decide("ann")
+    await counted(home)
+    await home.decide("ann")
+    await home.decide("bob")
+    await counted(home)
+
+    [entry] = (await usage(home, flag))["evaluations"]
+
+    assert entry["count"] == 3
+
+
+async def test_old_counts_are_forgotten(home: Home) -> None:
+    flag = await home.create_flag(key="beta")
+    await home.decide("ann")
+    await counted(home)
+    home.site.clock.move(days=KEPT_DAYS + 1)
+    await home.decide("ann")
+    await counted(home)
+
+    found = await usage(home, flag, date_from=f"-{KEPT_DAYS + 2}d")
+
+    assert [one["count"] for one in found["evaluations"]] == [1]
+
+
+@pytest.mark.parametrize(
+    ("query", "attr"),
+    [({"date_from": "soon"}, "date_from"), ({"date_from": "-3y"}, "date_from")],
+)
+async def test_a_range_that_cannot_be_told_is_refused(home: Home, query: Json, attr: str) -> None:
+    flag = await home.create_flag(key="beta")
+
+    answer = await home.api.get(f"/feature_flags/{flag['id']}/usage/", params=query)
+
+    assert (answer.status_code, answer.json()["attr"]) == (400, attr)
+
+
+async def test_usage_of_an_unknown_flag_does_not_exist(home: Home) -> None:
+    answer = await home.api.get("/feature_flags/987654/usage/")
+
+    assert answer.status_code == 404
+    assert answer.json() == error("invalid_request", "not_found", "Not found.")
+
+
+async def test_stale_flags_are_listed_with_their_reason(home: Home) -> None:
+    old = "2023-12-01T00:00:00Z"
+    await home.create_flag(key="everybody", created_at=old)
+    await home.create_flag(key="one-variant", created_at=old, filters=_only("one"))
+    await home.create_flag(key="asleep", created_at=old, filters=HALF)
+    await home.create_flag(key="called", created_at=old, filters=HALF)
+    await home.create_flag(key="called-long-ago", created_at=old, filters=HALF)
+    await home.create_flag(key="young", filters=HALF)
+    await home.create_flag(key="off", created_at=old, filters=HALF, active=False)
+    await home.capture(
+        called("called", True, "2024-02-20T10:00:00Z"),
+        called("called-long-ago", True, "2024-01-10T10:00:00Z"),
+    )
+
+    assert await stale(home) == {
+        "everybody": ("fully_rolled_out", None),
+        "one-variant": ("fully_rolled_out", None),
+        "asleep": ("not_evaluated", None),
+        "called-long-ago": ("not_evaluated", "2024-01-10T10:00:00Z"),
+    }
+    assert "called" in await stale(home, stale_days=5)
+
+
+async def test_stale_flags_are_chosen_and_ordered_as_others_are(home: Home) -> None:
+    for key, tags in (("alpha", ["x"]), ("beta", ["y"]), ("gamma", ["x"])):
+        await home.create_flag(key=key, tags=tags, created_at="2024-01-01T00:00:00Z")
+
+    assert list(await stale(home, tags='["x"]', order="key")) == ["alpha", "gamma"]
+    assert list(await stale(home, order="-key")) == ["gamma", "beta", "alpha"]
+    assert list(await stale(home, search="bet")) == ["beta"]
+    assert await stale(home, active="false") == {}
+    answer = await home.api.get("/feature_flags/", params={"stale": "true", "type": "odd"})
+    assert (answer.status_code, answer.json()["attr"]) == (400, "type")
+
+
+async def test_a_flag_that_servers_answer_is_not_stale(home: Home) -> None:
+    await home.create_flag(key="beta", created_at="2023-12-01T00:00:00Z", filters=HALF)
+    await home.decide("ann")
+    await counted(home)
+
+    assert await stale(home) == {}
+    home.site.clock.time += timedelta(days=31)
+    assert await stale(home) == {"beta": ("not_evaluated", "2024-03-01T12:00:00Z")}
+
+
+async def test_stale_flags_are_paged_as_other_lists_are(home: Home) -> None:
+    for number in range(3):
+        await home.create_flag(key=f"flag-{number}", created_at=f"2023-12-0{number + 1}T00:00:00Z")
+
+    page = await home.get("/feature_flags/", stale="true", limit=2)
+
+    assert page["count"] == 3
+    assert [one["key"] for one in page["results"]] == ["flag-2", "flag-1"]
+    assert "stale=true" in page["next"]
+
+
+@pytest.mark.parametrize("days", [0, 91])
+async def test_days_without_use_have_bounds(home: Home, days: int) -> None:
+    answer = await home.api.get(
+        "/feature_flags/", params={"stale": "true", "stale_days": str(days)}
+    )
+
+    told = "This is between 1 and 90."
+    assert answer.json() == error("validation_error", "invalid_input", told, "stale_days")
+
+
+def _only(variant: str) -> Json:
+    shares = [{"key": variant, "rollout_percentage": 100}, {"key": "x", "rollout_percentage": 0}]
+    return {**VARIANTS, "multivariate": {"variants": shares}}

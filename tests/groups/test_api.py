@@ -1,0 +1,117 @@
+"""Groups and their types, as people read them."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.application import Home, Json, error
+
+
+def identify(group_type: str, key: str, **properties: Any) -> Json:
+    return {
+        "event": "$groupidentify",
+        "distinct_id": f"${group_type}_{key}",
+        "timestamp": "2024-02-01T00:00:00Z",
+        "properties": {"$group_type": group_type, "$group_key": key, "$group_set": properties},
+    }
+
+
+@pytest.fixture
+async def companies(home: Home) -> Home:
+    await home.capture(
+        identify("company", "acme", name="Acme Größe", seats=5),
+        identify("team", "red", name="Red"),
+    )
+    await home.capture({**identify("company", "Zeta_1"), "timestamp": "2024-02-02T00:00:00Z"})
+    return home
+
+
+async def test_types_are_listed_by_index(companies: Home) -> None:
+    assert await companies.get("/groups_types/") == [
+        {"group_type": name, "group_type_index": index, "name_singular": None, "name_plural": None}
+        for index, name in enumerate(["company", "team"])
+    ]
+
+
+async def test_a_project_without_groups_has_no_types(home: Home) -> None:
+    assert await home.get("/groups_types/") == []
+
+
+async def test_a_group_is_found_by_its_key(companies: Home) -> None:
+    found = await companies.get("/groups/find/", group_type_index=0, group_key="acme")
+
+    assert found == {
+        "group_type_index": 0,
+        "group_key": "acme",
+        "group_properties": {"name": "Acme Größe", "seats": 5},
+        "created_at": "2024-02-01T00:00:00Z",
+    }
+
+
+LISTS: dict[str, tuple[Json, list[str]]] = {
+    "newest first": ({"group_type_index": 0}, ["Zeta_1", "acme"]),
+    "another type": ({"group_type_index": 1}, ["red"]),
+    "an unknown type": ({"group_type_index": 4}, []),
+    "by key": ({"group_type_index": 0, "search": "ACM"}, ["acme"]),
+    "by property": ({"group_type_index": 0, "search": "acme gr"}, ["acme"]),
+    "percent is plain text": ({"group_type_index": 0, "search": "%"}, []),
+    "underscore is plain text": ({"group_type_index": 0, "search": "a_1"}, ["Zeta_1"]),
+    "a quote": ({"group_type_index": 0, "search": '"x'}, []),
+    "a page": ({"group_type_index": 0, "limit": 1, "offset": 1}, ["acme"]),
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+async def test_groups_are_listed(companies: Home, name: str) -> None:
+    query, expected = LISTS[name]
+
+    found = await companies.get("/groups/", **query)
+
+    assert [group["group_key"] for group in found["results"]] == expected
+
+
+async def test_pages_are_linked(companies: Home) -> None:
+    first = await companies.get("/groups/", group_type_index=0, limit=1)
+    second = (await companies.api.get(first["next"])).json()
+
+    assert (first["count"], second["next"]) == (2, None)
+    assert [group["group_key"] for group in second["results"]] == ["acme"]
+
+
+REFUSED: dict[str, tuple[str, Json, Json]] = {
+    "no type": (
+        "/groups/",
+        {},
+        error("validation_error", "required", "This field is required.", "group_type_index"),
+    ),
+    "no number": (
+        "/groups/",
+        {"group_type_index": "company"},
+        error(
+            "validation_error", "invalid_input", "A valid integer is required.", "group_type_index"
+        ),
+    ),
+    "no key": (
+        "/groups/find/",
+        {"group_type_index": 0},
+        error("validation_error", "required", "This field is required.", "group_key"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+async def test_a_query_that_makes_no_sense_is_refused(home: Home, name: str) -> None:
+    path, query, expected = REFUSED[name]
+
+    answer = await home.api.get(path, params=query)
+
+    assert (answer.status_code, answer.json()) == (400, expected)
+
+
+async def test_an_unknown_group_is_not_found(companies: Home) -> None:
+    query = {"group_type_index": "1", "group_key": "acme"}
+
+    answer = await companies.api.get("/groups/find/", params=query)
+
+    assert answer.status_code == 404
+    assert answer.json() == error("invalid_request", "not_found", "Not found.")

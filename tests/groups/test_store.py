@@ -1,0 +1,61 @@
+"""What the store of groups promises beside what the API shows of it."""
+
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import insert
+
+from fanion.db.engine import Records
+from fanion.db.schema.tables import groups
+from fanion.groups.store import PORTION_KEYS, GroupQuery, find_groups, load_groups
+from fanion.properties.size import Allowance, TooMuchAtOnce, json_bytes
+from tests.support.management import NOW
+
+PROJECT = 1
+COUNT = PORTION_KEYS * 2 + 10
+PROPERTIES = {"name": "Ü" * 50}
+
+
+@pytest.fixture
+async def many(records: Records) -> Records:
+    rows = [
+        {
+            "project_id": PROJECT,
+            "group_type_index": 0,
+            "group_key": f"g{n:03}",
+            "properties": PROPERTIES,
+            "created_at": NOW - timedelta(days=n),
+            "version": 1,
+        }
+        for n in range(COUNT)
+    ]
+    async with records.write() as connection:
+        await connection.execute(insert(groups), rows)
+    return records
+
+
+async def test_a_page_of_many_groups_is_whole_and_in_order(many: Records) -> None:
+    found, total = await find_groups(many, PROJECT, GroupQuery(0, limit=COUNT, offset=5))
+
+    assert total == COUNT
+    assert [one.key for one in found] == [f"g{n:03}" for n in range(5, COUNT)]
+    assert all(one.properties == PROPERTIES for one in found)
+
+
+async def test_a_page_ends_early_when_it_holds_much(many: Records) -> None:
+    found, total = await find_groups(many, PROJECT, GroupQuery(0, limit=COUNT), bytes_max=1_000)
+
+    assert (len(found), total) == (PORTION_KEYS, COUNT)
+
+
+async def test_ingestion_reads_all_groups_that_it_names_and_their_size(many: Records) -> None:
+    keys = [(0, f"g{n:03}") for n in range(COUNT + 5)]
+    size = json_bytes(PROPERTIES)
+
+    async with many.read() as connection:
+        found = await connection.run_sync(load_groups, PROJECT, keys, Allowance(COUNT * size))
+        with pytest.raises(TooMuchAtOnce):
+            await connection.run_sync(load_groups, PROJECT, keys, Allowance(COUNT * size - 1))
+
+    assert found.keys() == set(keys[:COUNT])
+    assert {group.properties_bytes for group in found.values()} == {size}

@@ -1,0 +1,164 @@
+"""A run of envelopes: what it comes to, and what it says twice."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from fanion.accept_log.port import Entry, Envelope
+from fanion.events.event import NO_PERSON, Event
+from fanion.ingest.pipeline.batch import PreparedRun, prepare_run, without_duplicates
+from fanion.ingest.pipeline.resolve import Known, Resolution, Resolved, distinct_ids
+from fanion.ingest.pipeline.types import Drop, ProjectRules
+from fanion.persons.merge import person_uuid
+
+NOW = datetime(2026, 1, 2, tzinfo=UTC)
+BEFORE = NOW - timedelta(minutes=5)
+FIRST, SECOND = UUID(int=1, version=4), UUID(int=2, version=4)
+NOTHING = Known({}, {}, {})
+
+
+def entry(number: int, *items: dict[str, Any], project_id: int = 1) -> Entry:
+    body = msgspec.json.encode({"batch": items})
+    return Entry(number, Envelope(project_id, NOW, "", "", None, body))
+
+
+def event(name: str = "paid", uuid: UUID | None = None, **more: Any) -> dict[str, Any]:
+    named = {} if uuid is None else {"uuid": str(uuid)}
+    return {"event": name, "distinct_id": "ann", **named, **more}
+
+
+def run_of(*entries: Entry) -> PreparedRun:
+    rules = ProjectRules()
+    return prepare_run(entries, lambda _: rules)
+
+
+def resolve(run: PreparedRun, known: Known) -> tuple[list[Event], Resolved]:
+    resolution = Resolution(1, run.arrived[1], known)
+    return list(resolution.events()), resolution.outcome()
+
+
+def names(run: PreparedRun, project_id: int = 1) -> list[str]:
+    return [one.prepared.name for one in run.arrived[project_id]]
+
+
+def test_items_keep_their_order_within_their_project() -> None:
+    run = run_of(
+        entry(1, event("a"), event("b")), entry(2, event("x"), project_id=2), entry(3, event("c"))
+    )
+
+    assert names(run) == ["a", "b", "c"]
+    assert names(run, 2) == ["x"]
+    assert (run.first, run.last, run.events) == (1, 3, 4)
+
+
+def test_a_run_names_its_distinct_ids_once() -> None:
+    run = run_of(
+        entry(
+            1,
+            event(distinct_id="u2"),
+            event("$identify", distinct_id="u1", properties={"$anon_distinct_id": "anon"}),
+            event(distinct_id="anon"),
+            event(distinct_id="u2"),
+        )
+    )
+
+    assert distinct_ids(run.arrived[1]) == ["u2", "u1", "anon"]
+
+
+def test_a_drop_keeps_the_rest_and_is_counted() -> None:
+    run = run_of(entry(1, event("a"), {"event": "b"}, {"distinct_id": "ann"}, event("c")))
+
+    assert names(run) == ["a", "c"]
+    assert run.dropped == {Drop.NO_DISTINCT_ID: 1, Drop.NO_NAME: 1}
+
+
+def test_a_repeated_run_gives_the_same_ids() -> None:
+    entries = [entry(7, event("a"), event("b"))]
+
+    first, again = run_of(*entries), run_of(*entries)
+
+    assert [one.prepared.uuid for one in first.arrived[1]] == [
+        one.prepared.uuid for one in again.arrived[1]
+    ]
+
+
+def test_of_an_id_that_is_said_twice_the_first_counts() -> None:
+    run = run_of(entry(1, event("a", FIRST)), entry(2, event("b", FIRST), event("c", SECOND)))
+
+    fresh = without_duplicates(run, {})
+
+    assert names(fresh) == ["a", "c"]
+    assert fresh.dropped == {Drop.DUPLICATE: 1}
+
+
+def test_what_is_stored_is_left_out() -> None:
+    run = run_of(entry(1, event("a", FIRST), event("b", SECOND), event("c")))
+
+    fresh = without_duplicates(run, {1: {FIRST: BEFORE}})
+
+    assert names(fresh) == ["b", "c"]
+
+
+def test_what_an_attempt_at_this_run_has_stored_is_no_repetition() -> None:
+    run = run_of(entry(1, event("a", FIRST)), entry(2, event("b", FIRST)))
+
+    fresh = without_duplicates(run, {1: {FIRST: NOW}})
+
+    assert names(fresh) == ["a"]
+
+
+def test_the_same_id_in_two_projects_is_two_events() -> None:
+    run = run_of(entry(1, event("a", FIRST)), entry(2, event("b", FIRST), project_id=2))
+
+    assert without_duplicates(run, {2: {FIRST: BEFORE}}).arrived[1] == run.arrived[1]
+
+
+def test_a_run_without_duplicates_is_itself() -> None:
+    run = run_of(entry(1, event("a", FIRST), event("b")))
+
+    assert without_duplicates(run, {1: {SECOND: BEFORE}}) is run
+
+
+def test_groups_become_columns_and_new_types_take_the_next_index() -> None:
+    grouped = event(properties={"$groups": {"company": "acme", "team": "a"}})
+    run = run_of(entry(1, grouped))
+
+    events, resolved = resolve(run, Known({}, {"company": 0}, {}))
+
+    properties = msgspec.json.decode(events[0].properties)
+    assert (properties["$group_0"], properties["$group_1"]) == ("acme", "a")
+    assert resolved.new_types == {"team": 1}
+
+
+def test_a_group_described_twice_is_written_once() -> None:
+    described = [
+        event(
+            "$groupidentify",
+            properties={"$group_type": "company", "$group_key": "acme", "$group_set": set_},
+        )
+        for set_ in ({"plan": "free", "size": 3}, {"plan": "pro"})
+    ]
+
+    _, resolved = resolve(run_of(entry(1, *described)), NOTHING)
+
+    assert resolved.new_types == {"company": 0}
+    ((place, group),) = resolved.groups.items()
+    assert place == (0, "acme")
+    assert group.properties == {"plan": "pro", "size": 3}
+
+
+def test_events_carry_the_person_that_they_made() -> None:
+    run = run_of(
+        entry(1, event("a"), event("b", properties={"$process_person_profile": False})),
+        entry(2, {**event("c"), "distinct_id": "x", "properties": {
+            "$process_person_profile": False}}),
+    )  # fmt: skip
+
+    events, resolved = resolve(run, NOTHING)
+
+    ann = person_uuid(1, "ann")
+    assert [one.person_id for one in events] == [ann, ann, NO_PERSON]
+    assert resolved.names == {"a", "b", "c"}
+    assert list(resolved.owners) == ["ann"]

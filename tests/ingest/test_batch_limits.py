@@ -1,0 +1,160 @@
+"""How much is ingested at once counts by what it takes in memory."""
+
+import subprocess
+import sys
+from typing import Any
+
+import msgspec
+import pytest
+
+from fanion.accept_log.port import Entry, Envelope
+from fanion.ingest.pipeline.batch import prepare_run
+from fanion.ingest.pipeline.batch_limits import (
+    LOCATED_OBJECT_BYTES,
+    Budget,
+    ids_of,
+    named_before,
+    pieces,
+    with_ids,
+    within,
+)
+from fanion.ingest.pipeline.types import ProjectRules
+from tests.support.management import NOW
+
+UUID_A = "018e0000-0000-7000-8000-00000000000a"
+
+
+def entry(body: bytes, number: int = 7) -> Entry:
+    return Entry(number, Envelope(1, NOW, "192.0.2.1", "", NOW, body))
+
+
+def events(count: int) -> list[dict[str, Any]]:
+    return [{"event": f"e{n}", "distinct_id": "u"} for n in range(count)]
+
+
+def items_of(part: Entry) -> list[Any]:
+    found: list[Any] = msgspec.json.decode(part.envelope.body)
+    return found
+
+
+ONE = Budget().cost(msgspec.json.encode(events(1)[0]))
+
+
+@pytest.mark.parametrize("form", [lambda some: some, lambda some: {"batch": some, "api_key": "k"}])
+@pytest.mark.parametrize("of_one", [1, 3, 100])
+def test_pieces_are_all_items_in_order_within_the_limit(form: Any, of_one: int) -> None:
+    some = events(7)
+    whole = entry(msgspec.json.encode(form(some)))
+
+    parts = pieces(whole, 0, Budget(of_one * ONE))
+
+    assert [item for part in parts for item in items_of(part)] == some
+    assert [part.start for part in parts] == list(range(0, 7, of_one))
+    assert {(part.id, part.envelope.client_ip) for part in parts} == {(7, "192.0.2.1")}
+    for part in parts:
+        assert pieces(whole, part.start, Budget(of_one * ONE)) == parts[parts.index(part) :]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b'{"event":"a","distinct_id":"u"}', b'{"batch":null,"event":"a"}', b"[", b"[]", b"\xff"],
+)
+def test_what_is_no_list_is_one_piece(body: bytes) -> None:
+    assert pieces(entry(body), 0, Budget(1)) == [entry(body)]
+
+
+def test_an_item_that_is_too_large_alone_stands_alone() -> None:
+    large = {"event": "a", "distinct_id": "u", "properties": {"a": [{}] * 50}}
+    body = msgspec.json.encode([*events(2), large, *events(1)])
+
+    assert [part.start for part in pieces(entry(body), 0, Budget(2 * ONE))] == [0, 2, 3]
+
+
+def test_events_of_pieces_have_the_ids_of_the_whole() -> None:
+    whole = entry(msgspec.json.encode([*events(5), {**events(1)[0], "uuid": UUID_A}]))
+
+    def ids(*entries: Entry) -> list[Any]:
+        runs = [prepare_run([one], lambda _: ProjectRules()) for one in entries]
+        return [one.prepared.uuid for run in runs for one in run.arrived[1]]
+
+    parts = pieces(whole, 0, Budget(2 * ONE))
+    assert len(parts) == 4
+    assert ids(*parts) == ids(whole)
+    # Put aside, a piece keeps them.
+    assert [ids(with_ids(part)) for part in parts] == [ids(part) for part in parts]
+    assert [with_ids(part).start for part in parts] == [0, 0, 0, 0]
+    assert {str(one) for one in named_before(whole, 6)} == {UUID_A}
+    assert named_before(whole, 5) == named_before(whole, 0) == set()
+
+
+def test_a_body_that_cannot_be_read_is_put_aside_as_it_is() -> None:
+    assert with_ids(entry(b"[{")) == entry(b"[{")
+    assert ids_of([]) == set()
+
+
+def test_a_run_ends_where_it_comes_to_too_much() -> None:
+    some = [entry(msgspec.json.encode(one), n) for n, one in enumerate(events(5))]
+
+    assert [one.id for one in within(some, Budget(2 * ONE))] == [0, 1]
+    assert [one.id for one in within(some, Budget(1))] == [0]
+    assert within(some, Budget(5 * ONE)) == some
+    assert within([], Budget(1)) == []
+    assert Budget(ONE - 1).exceeds(some[:1])
+    assert not Budget(ONE).exceeds(some[:1])
+
+
+@pytest.mark.parametrize("body", [b"{" * 1000, b"[" * 1000, b"x" * 1000, b'{"a":[{},[]]}' * 50])
+def test_what_is_surely_within_is_within(body: bytes) -> None:
+    size = Budget().cost(body)
+
+    for budget in map(Budget, (size - 1, size, 2 * size, 1000 * size)):
+        assert not (budget.surely_takes([entry(body)]) and budget.exceeds([entry(body)]))
+    assert Budget(1000 * size).surely_takes([entry(body)])
+
+
+ITEMS = {
+    "smallest events": b'{"event":"a","distinct_id":"u"}',
+    "items that are dropped": b'{"":0}',
+    "lists in lists": b'{"event":"a","distinct_id":"u","properties":{"a":['
+    + b"[]," * 999
+    + b"[]]}}",
+    "ordinary events": b'{"event":"paid","distinct_id":"user","properties":{'
+    + b",".join(b'"name%d":"value%d"' % (n, n) for n in range(20))
+    + b"}}",
+    "numbers": b'{"event":"a","distinct_id":"u","properties":{"a":[' + b"1.5," * 999 + b"1]}}",
+}
+# Of a process of its own, whose allocator has nothing to give back.
+MEASURE = """
+import sys, tracemalloc
+from datetime import UTC, datetime
+from fanion.ingest.pipeline.consumer import _blocks
+from fanion.ingest.pipeline.batch_limits import Budget
+from fanion.ingest.pipeline.types import ProjectRules
+from fanion.ingest.pipeline.resolve import Known, Resolution
+from fanion.ingest.pipeline.batch import prepare_run
+from fanion.accept_log.port import Entry, Envelope
+item = sys.stdin.buffer.read()
+body = b"[" + b",".join([item] * (2**20 // (len(item) + 1))) + b"]"
+now = datetime(2024, 3, 1, tzinfo=UTC)
+one = Entry(1, Envelope(1, now, "192.0.2.1", "x" * 1000, now, body))
+place = {f"$geoip_{n}": "value" for n in range(13)} if sys.argv[1:] else None
+tracemalloc.start()
+run = prepare_run([one], lambda _: ProjectRules(), place and (lambda _: place))
+resolution = Resolution(1, run.arrived.get(1, []), Known({}, {}, {}))
+for block in _blocks(run, [resolution]):
+    pass
+resolution.outcome()
+budget = Budget(object_bytes=int(sys.argv[1])) if place else Budget()
+print(tracemalloc.get_traced_memory()[1], budget.cost(body))
+"""
+
+
+@pytest.mark.parametrize("more", [[], [str(LOCATED_OBJECT_BYTES)]])
+@pytest.mark.parametrize("name", ITEMS)
+def test_what_it_takes_is_about_what_is_reckoned(name: str, more: list[str]) -> None:
+    """more: with places"""
+    command = [sys.executable, "-c", MEASURE, *more]
+    done = subprocess.run(command, input=ITEMS[name], capture_output=True, check=True)
+    taken, reckoned = map(int, done.stdout.split())
+
+    assert taken < 3 * reckoned, f"{taken} bytes for {reckoned}"

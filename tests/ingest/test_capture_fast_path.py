@@ -1,0 +1,150 @@
+"""Capture on connections: what is answered without a task is answered, and stored, as before."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import pytest
+
+from fanion.ingest.capture.fast_path import READ_ON_LOOP_BYTES_MAX
+from fanion.server.server import HttpServer
+from tests.ingest.test_capture import ENCODINGS, REFUSALS, SHAPES
+from tests.ingest.test_project_rules import wish
+from tests.support import plain_http
+from tests.support.application import Home, Json
+from tests.support.server import free_port
+
+EVENT = {"event": "paid", "distinct_id": "u", "properties": {"a": 1}}
+
+
+@dataclass
+class Door:
+    """The application behind a socket. The first request with a head is answered by a task."""
+
+    home: Home
+    client: httpx.AsyncClient
+
+    async def twice(self, **request: Any) -> tuple[httpx.Response, httpx.Response, int]:
+        """Two answers, and how many of them needed no task."""
+        before = self.home.site.log.prompt
+        answers = [await self.client.post("/e/", **request) for _ in range(2)]
+        return answers[0], answers[1], self.home.site.log.prompt - before
+
+
+@pytest.fixture
+async def door(home: Home) -> AsyncIterator[Door]:
+    stop, port = asyncio.Event(), free_port()
+    server = HttpServer(("127.0.0.1", port), stop)
+    await server.show(home.site.running.application)
+    async with plain_http.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
+        # Before, no project is known.
+        await client.post("/e/", json={"api_key": home.token, **EVENT, "distinct_id": "first"})
+        yield Door(home, client)
+    stop.set()
+    await server.ended()
+
+
+def told(answer: httpx.Response) -> tuple[int, dict[str, str], bytes]:
+    """All that does not differ from one request to another."""
+    headers = {k: v for k, v in answer.headers.items() if k not in ("date", "x-request-id")}
+    return answer.status_code, headers, answer.content
+
+
+def stored(event: Json) -> Json:
+    return {k: v for k, v in event.items() if k not in ("id", "uuid", "timestamp", "created_at")}
+
+
+async def test_every_shape_in_every_encoding_is_stored_twice_alike(door: Door) -> None:
+    prompt = 0
+    for shape in SHAPES:
+        for encode in ENCODINGS:
+            name = f"{shape.__name__} {encode.__name__}"
+            body = shape(door.home.token, {**EVENT, "event": name, "distinct_id": name})
+            first, second, without_task = await door.twice(**encode(json.dumps(body).encode()))
+            assert told(first) == told(second), name
+            assert first.json() == {"status": 1}
+            prompt += without_task
+    await door.home.site.ingested()
+
+    assert prompt == len(SHAPES)  # those that are plain JSON
+    for shape in SHAPES:
+        for encode in ENCODINGS:
+            name = f"{shape.__name__} {encode.__name__}"
+            one, other = await door.home.events(distinct_id=name)
+            assert stored(one) == stored(other)
+            assert one["id"] != other["id"]
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+async def test_refusals_are_the_same_the_second_time(door: Door, name: str) -> None:
+    body, status, expected = REFUSALS[name]
+    sent = body.replace(b"TOKEN", door.home.token.encode())
+
+    first, second, without_task = await door.twice(content=sent)
+
+    assert told(first) == told(second)
+    assert (first.status_code, first.json()) == (status, expected)
+    assert without_task == 0
+
+
+async def test_a_browser_reads_the_second_answer_too(door: Door) -> None:
+    body = {"api_key": door.home.token, **EVENT}
+    headers = {"origin": "https://shop.example", "x-request-id": "mine"}
+
+    first, second, without_task = await door.twice(json=body, headers=headers)
+
+    assert without_task == 1
+    assert told(first) == told(second)
+    assert second.headers["access-control-allow-origin"] == "https://shop.example"
+    assert second.headers["x-request-id"] == "mine"
+    assert await door.home.site.metric("fanion_items_accepted_total") >= 3
+
+
+async def test_what_the_head_says_is_stored_each_time(door: Door) -> None:
+    body = {"api_key": door.home.token, **EVENT, "sent_at": "2024-05-06T07:08:09Z"}
+    headers = {"user-agent": "shop/1"}
+    sent = {"json": body, "headers": headers, "params": {"_": "1714978800000"}}
+
+    _, _, without_task = await door.twice(**sent)
+    await door.home.site.ingested()
+
+    one, other = await door.home.events(distinct_id="u")
+    assert without_task == 1
+    assert one["timestamp"] == other["timestamp"]
+    assert one["properties"] == other["properties"]
+    assert one["properties"]["$ip"] == "127.0.0.1"
+
+
+@pytest.mark.parametrize(
+    "query", ["?compression=gzip-js", "?" + "&".join(f"a{n}=1" for n in range(150))]
+)
+async def test_a_query_that_is_not_plain_takes_the_ordinary_way(door: Door, query: str) -> None:
+    body = json.dumps({"api_key": door.home.token, **EVENT}).encode()
+    before = door.home.site.log.prompt
+
+    answers = [await door.client.post(f"/e/{query}", content=body) for _ in range(2)]
+
+    assert told(answers[0]) == told(answers[1])
+    assert door.home.site.log.prompt == before
+
+
+async def test_a_project_with_limits_is_asked_for_room_each_time(door: Door) -> None:
+    await wish(door.home, items_per_second=1, burst_seconds=2)
+
+    body = {"api_key": door.home.token, **EVENT}
+    answers = [await door.client.post("/e/", json=body) for _ in range(4)]
+
+    assert [answer.status_code for answer in answers] == [200, 200, 429, 429]
+
+
+async def test_a_large_body_is_read_beside_the_loop(door: Door) -> None:
+    text = "x" * READ_ON_LOOP_BYTES_MAX
+    body = {"api_key": door.home.token, **EVENT, "properties": {"text": text}}
+
+    first, second, without_task = await door.twice(json=body)
+
+    assert told(first) == told(second)
+    assert (first.status_code, without_task) == (200, 0)

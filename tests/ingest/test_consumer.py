@@ -1,0 +1,206 @@
+"""Ingestion whatever happens in between: each envelope once, in order, none in the way."""
+
+import asyncio
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import cast
+
+import pytest
+from msgspec import json
+from sqlalchemy import select
+
+from fanion.accept_log.port import Envelope
+from fanion.app import services_background
+from fanion.db.schema.tables import dead_letters
+from fanion.events.storage.blocks import event_blocks
+from fanion.events.storage.store import EventStore
+from fanion.ingest.pipeline import consumer
+from fanion.ingest.pipeline.store import IngestStore
+from tests.support.application import Home, Json, open_home, open_site
+from tests.support.deadly import Deadly, Killed
+from tests.support.management import NOW
+
+BATCH: list[Json] = [
+    {"event": "a", "distinct_id": "visitor", "$set": {"n": 1}},
+    {"event": "$identify", "distinct_id": "ann", "properties": {"$anon_distinct_id": "visitor"}},
+    {"event": "b", "distinct_id": "ann", "properties": {"$groups": {"org": "o"}}},
+]
+
+
+async def send(home: Home, *items: Json) -> None:
+    body = {"api_key": home.token, "batch": list(items)}
+    assert (await home.public.post("/batch/", json=body)).status_code == 200
+
+
+@pytest.mark.parametrize("inserts", [1, 2, 3])
+async def test_what_was_in_hand_when_the_process_died_is_there_once(
+    records_url: str,
+    events: EventStore,
+    project_id: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    inserts: int,
+) -> None:
+    """Two blocks of events, and the persons."""
+    monkeypatch.setattr(consumer, "event_blocks", partial(event_blocks, rows_max=2))
+    deadly = cast(EventStore, Deadly(events, inserts))
+    with pytest.raises((Killed, BaseExceptionGroup)):
+        async with (
+            open_site(records_url, deadly, tmp_path) as site,
+            open_home(site, project_id) as first,
+        ):
+            await send(first, *BATCH)
+            key = first.key
+            await site.running_out()
+    # Where several servers may ingest, another one goes on only after the first was silent.
+    later = NOW + timedelta(minutes=1)
+    async with open_site(records_url, events, tmp_path, later) as site:
+        api = site.client(key, f"/api/projects/{project_id}")
+        async with api, site.client() as public:
+            home = Home(site, first.organization_id, 0, project_id, first.token, key, api, public)
+            await home.capture({"event": "later", "distinct_id": "ann"})
+            stored = await home.events()
+            person = await home.person("ann")
+
+    assert sorted(event["event"] for event in stored) == ["$identify", "a", "b", "later"]
+    assert sorted(person["distinct_ids"]) == ["ann", "visitor"]
+    assert person["properties"] == {"n": 1}
+
+
+async def test_an_envelope_that_cannot_be_ingested_is_put_aside_and_the_rest_goes_on(
+    records_url: str, events: EventStore, project_id: int, tmp_path: Path
+) -> None:
+    poison = Envelope(project_id, NOW, "203.0.113.7", "curl", None, b'[{"event": ')
+
+    async with (
+        open_site(records_url, events, tmp_path) as site,
+        open_home(site, project_id) as home,
+    ):
+        await send(home, {"event": "before", "distinct_id": "u"})
+        await site.log.append(poison)
+        await send(home, {"event": "after", "distinct_id": "u"})
+        await site.ingested()
+        stored = await home.events()
+        put_aside = await site.records.fetch(select(dead_letters))
+        counted = await site.metric("fanion_dead_letters_total")
+
+    assert sorted(event["event"] for event in stored) == ["after", "before"]
+    assert [(row.project_id, row.client_ip, row.body) for row in put_aside] == [
+        (project_id, "203.0.113.7", poison.body)
+    ]
+    assert put_aside[0].error
+    assert counted == 1
+
+
+async def test_a_lost_log_begins_behind_what_was_ingested(
+    sqlite_url: str, events: EventStore, project_id: int, tmp_path: Path
+) -> None:
+    """An operator restores the records without the file of the accept log."""
+    async with (
+        open_site(sqlite_url, events, tmp_path) as site,
+        open_home(site, project_id) as home,
+    ):
+        await home.capture({"event": "before", "distinct_id": "u"})
+        token, key = home.token, home.key
+    lose_log(tmp_path)
+    async with open_site(sqlite_url, events, tmp_path) as site, site.client() as public:
+        body = {"api_key": token, "event": "after", "distinct_id": "u"}
+        assert (await public.post("/capture/", json=body)).status_code == 200
+        await site.ingested()
+        async with site.client(key, f"/api/projects/{project_id}") as api:
+            listed = (await api.get("/events/")).json()["results"]
+
+    assert sorted(event["event"] for event in listed) == ["after", "before"]
+
+
+async def test_an_import_and_live_events_are_both_ingested(
+    records_url: str, events: EventStore, project_id: int, tmp_path: Path
+) -> None:
+    async with (
+        open_site(records_url, events, tmp_path) as site,
+        open_home(site, project_id) as home,
+    ):
+        old = {"event": "old", "distinct_id": "u", "timestamp": "2015-01-01T00:00:00Z"}
+        body = {"api_key": home.token, "batch": [old], "historical_migration": True}
+        assert (await home.public.post("/batch/", json=body)).status_code == 200
+        await home.capture({"event": "new", "distinct_id": "u"})
+        stored = await home.events()
+
+    assert [event["event"] for event in stored] == ["new", "old"]
+
+
+async def test_an_import_that_is_repeated_much_later_adds_and_changes_nothing(
+    records_url: str, events: EventStore, project_id: int, tmp_path: Path
+) -> None:
+    """No memory reaches so far back: the event store is asked."""
+    old = {
+        "event": "old",
+        "uuid": "0190d0a6-0000-7000-8000-0000000000ab",
+        "distinct_id": "u",
+        "timestamp": "2015-01-01T00:00:00.000001Z",
+        "$set": {"plan": "old"},
+    }
+    async with (
+        open_site(records_url, events, tmp_path) as site,
+        open_home(site, project_id) as first,
+    ):
+        await first.capture(old, historical_migration=True)
+        await first.capture({"event": "new", "distinct_id": "u", "$set": {"plan": "new"}})
+    async with open_site(records_url, events, tmp_path, NOW + timedelta(days=1)) as site:
+        api = site.client(first.key, f"/api/projects/{project_id}")
+        async with api, site.client() as public:
+            home = Home(site, first.organization_id, 0, project_id, first.token, "", api, public)
+            other = {**old, "uuid": None, "$set": {}}
+            await home.capture(old, other, historical_migration=True)
+            stored = await home.events()
+            person = await home.person("u")
+        duplicates = await site.metric("fanion_items_dropped_total", reason="duplicate")
+
+    assert [event["event"] for event in stored] == ["new", "old", "old"]
+    assert person["properties"] == {"plan": "new"}
+    assert duplicates == 1
+
+
+def lose_log(folder: Path) -> None:
+    for file in folder.glob("accept-log.db*"):
+        file.unlink()
+
+
+async def test_events_that_name_many_large_persons_are_taken_fewer_at_a_time(
+    records_url: str,
+    events: EventStore,
+    project_id: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    names = [f"p{n}" for n in range(4)]
+    large = [{"event": "a", "distinct_id": name, "$set": {"text": "x" * 1_000}} for name in names]
+    small = [{"event": "b", "distinct_id": name, "$set": {"n": 1}} for name in names]
+    async with (
+        open_site(records_url, events, tmp_path) as site,
+        open_home(site, project_id) as first,
+    ):
+        await send(first, *large)
+        await site.ingested()
+    monkeypatch.setattr(
+        services_background, "IngestStore", partial(IngestStore, read_bytes_max=2_500)
+    )
+
+    later = NOW + timedelta(minutes=1)
+    async with open_site(records_url, events, tmp_path, later) as site:
+        sent = [Envelope(project_id, NOW, "", "", None, json.encode([one])) for one in small]
+        whole = Envelope(project_id, NOW, "", "", None, json.encode(small))
+        await asyncio.gather(*map(site.log.append, [whole, *sent]))
+        await site.ingested()
+        api = site.client(first.key, f"/api/projects/{project_id}")
+        async with api:
+            listed = (await api.get("/events/", params={"event": "b"})).json()["results"]
+            people = (await api.get("/persons/")).json()["results"]
+        put_aside = await site.records.fetch(select(dead_letters))
+
+    assert sorted(event["distinct_id"] for event in listed) == names
+    assert [one["properties"]["n"] for one in people] == [1] * 4
+    [letter] = put_aside
+    assert letter.body == whole.body
+    assert "more than 2500 bytes of properties" in letter.error

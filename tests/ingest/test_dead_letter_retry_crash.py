@@ -1,0 +1,80 @@
+"""Dead letters are tried again while the server is killed: none is lost, none is stored twice."""
+
+import asyncio
+import random
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from msgspec import json
+
+from fanion.accept_log.port import Entry, Envelope
+from fanion.db.engine import open_records
+from fanion.ingest.ledger.dead_letters_store import Chosen, DeadLetters, put_aside
+from tests.support.outcome import check, client
+from tests.support.preloaded import PreloadedServer
+from tests.support.server import Keys
+from tests.support.traffic import AGE_ROUNDS, Request, Traffic
+
+ROUNDS, WRITERS, LETTERS = 25, 4, 4
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[PreloadedServer]:
+    server = PreloadedServer(tmp_path / "data")
+    yield server
+    server.close()
+
+
+async def test_dead_letters_are_there_once_after_25_kills(server: PreloadedServer) -> None:
+    keys, traffic = server.setup(), Traffic(WRITERS, seed=26)
+    chance, letters = random.Random(26), traffic.add_writer()
+
+    for round_number in range(ROUNDS):
+        age = round_number // AGE_ROUNDS
+        failed = [letters.new_request(age) for _ in range(LETTERS)]
+        await put_aside_all(server, keys, failed, 1 + round_number * LETTERS)
+        server.start()
+        writing = asyncio.create_task(traffic.write_until_killed(server, keys, round_number))
+        await asyncio.sleep(chance.uniform(0.02, 0.4))
+        server.kill()
+        await writing
+    server.start()
+
+    async with client(server, keys) as http:
+        await none_left(server)
+        await check(http, traffic)
+
+
+async def put_aside_all(
+    server: PreloadedServer, keys: Keys, requests: list[Request], log_id: int
+) -> None:
+    """As if they had been accepted and could not be ingested, and somebody wants them tried
+    again."""
+    records = await open_records(f"sqlite:///{server.data}/records.db")
+    now = datetime.now(UTC)
+    try:
+        for entry_id, request in enumerate(requests, log_id):
+            body = json.encode({"batch": request.items})
+            envelope = Envelope(keys.project_id, now, "", "", None, body)
+            entry = Entry(entry_id, envelope)
+            async with records.write() as connection:
+                items = len(request.items)
+                await connection.run_sync(put_aside, entry, items, "ValueError", now)
+            request.tries = request.acknowledged = 1
+        await DeadLetters(records).mark(Chosen(), now)
+    finally:
+        await records.close()
+
+
+async def none_left(server: PreloadedServer) -> None:
+    records = await open_records(f"sqlite:///{server.data}/records.db")
+    try:
+        async with asyncio.timeout(60):
+            while True:
+                if not [letter async for letter in DeadLetters(records).marked()]:
+                    return
+                await asyncio.sleep(0.05)
+    finally:
+        await records.close()

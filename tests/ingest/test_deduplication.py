@@ -1,0 +1,178 @@
+"""What was sent twice counts once, also when the server dies in the middle of storing it."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, cast
+from uuid import UUID
+
+import pytest
+from msgspec import json
+
+from fanion.accept_log.port import Entry, Envelope
+from fanion.events.storage.store import EventStore
+from fanion.ingest.ledger.dead_letters_store import Chosen, DeadLetters, put_aside
+from fanion.ingest.ledger.report import totals_of
+from fanion.ingest.ledger.store import Ledger
+from fanion.properties.size import PROPERTIES_BYTES_MAX
+from tests.support.application import Home, Json, Site, open_home, open_site
+from tests.support.deadly import Deadly, Killed
+from tests.support.management import NOW
+
+# Where several servers may ingest, another one goes on only after the first was silent.
+LATER = NOW + timedelta(minutes=1)
+SETTLED_S = 20
+
+
+def item(number: int) -> Json:
+    """An event of ann that says so."""
+    uuid = str(UUID(int=number, version=4))
+    return {"event": "a", "uuid": uuid, "distinct_id": "ann", "$set": {"last": number}}
+
+
+def envelope(project_id: int, seconds: int, *items: Json) -> Envelope:
+    accepted = NOW + timedelta(seconds=seconds)
+    return Envelope(project_id, accepted, "", "", None, json.encode({"batch": items}))
+
+
+@asynccontextmanager
+async def dying(records_url: str, events: EventStore, folder: Path) -> AsyncGenerator[Site]:
+    """A server that dies as soon as it has stored events, for which the end of this waits."""
+    deadly = cast(EventStore, Deadly(events))
+    with pytest.raises((Killed, BaseExceptionGroup)):
+        async with open_site(records_url, deadly, folder) as site:
+            yield site
+            await site.running_out()
+
+
+@asynccontextmanager
+async def after_the_death(
+    records_url: str, events: EventStore, first: Home, folder: Path
+) -> AsyncGenerator[Home]:
+    """The next server, when it has done what was left."""
+    async with open_site(records_url, events, folder, LATER) as site:
+        api = site.client(first.key, f"/api/projects/{first.project_id}")
+        async with api, site.client() as public:
+            ids = (first.organization_id, first.user_id, first.project_id)
+            home = Home(site, *ids, first.token, first.key, api, public)
+            await home.capture({"event": "later", "distinct_id": "bob"})
+            yield home
+
+
+async def counts(home: Home) -> tuple[int, int, int]:
+    """stored, duplicates and dead letters"""
+    ledger = Ledger(home.site.records, home.site.clock.now)
+    totals = totals_of(await ledger.counts(NOW, LATER, home.project_id))
+    return totals.stored, totals.duplicates, totals.dead_lettered
+
+
+async def test_a_retry_within_a_run_that_is_taken_again_changes_nothing(
+    records_url: str, events: EventStore, project_id: int, tmp_path: Path
+) -> None:
+    async with (
+        dying(records_url, events, tmp_path) as site,
+        open_home(site, project_id) as first,
+    ):
+        sent = [envelope(project_id, place, item(n)) for place, n in enumerate((1, 2, 1))]
+        await asyncio.gather(*map(site.log.append, sent))  # one group
+
+    async with after_the_death(records_url, events, first, tmp_path) as home:
+        person = await home.person("ann")
+        stored = await home.events(distinct_id="ann")
+        counted = await counts(home)
+
+    assert person["properties"] == {"last": 2}
+    assert len(stored) == 2
+    assert counted == (3, 1, 0)
+
+
+async def test_a_retry_that_was_in_hand_when_the_process_died_changes_nothing(
+    records_url: str, events: EventStore, project_id: int, tmp_path: Path
+) -> None:
+    async with (
+        open_site(records_url, events, tmp_path) as site,
+        open_home(site, project_id) as first,
+    ):
+        await first.capture(item(1), item(2))
+    async with dying(records_url, events, tmp_path) as site:
+        await site.log.append(envelope(project_id, 1, item(1)))
+
+    async with after_the_death(records_url, events, first, tmp_path) as home:
+        person = await home.person("ann")
+        stored = await home.events(distinct_id="ann")
+        counted = await counts(home)
+
+    assert person["properties"] == {"last": 2}
+    assert len(stored) == 2
+    assert counted == (3, 1, 0)
+
+
+async def test_a_dead_letter_in_hand_when_the_process_died_is_there_once(
+    records_url: str, events: EventStore, project_id: int, tmp_path: Path
+) -> None:
+    async with (
+        open_site(records_url, events, tmp_path) as site,
+        open_home(site, project_id) as first,
+    ):
+        await first.capture(item(1), item(2))
+        await failed(site, project_id, item(1), item(3), {"event": "a", "distinct_id": "ann"})
+    async with dying(records_url, events, tmp_path) as site:
+        await DeadLetters(site.records).mark(Chosen(project_id), LATER)
+
+    async with after_the_death(records_url, events, first, tmp_path) as home:
+        await settled(home)
+        person = await home.person("ann")
+        stored = await home.events(distinct_id="ann")
+        counted = await counts(home)
+
+    assert person["properties"] == {"last": 3}
+    assert len(stored) == 4
+    assert counted == (5, 1, 0)
+
+
+async def failed(site: Site, project_id: int, *items: Json) -> None:
+    """Makes a dead letter."""
+    entry = Entry(17, envelope(project_id, 30, *items))
+    async with site.records.write() as connection:
+        await connection.run_sync(put_aside, entry, len(items), "ValueError", NOW)
+
+
+async def settled(home: Home) -> None:
+    async with asyncio.timeout(SETTLED_S):
+        while True:
+            if not (await home.get("/ingestion/dead_letters/"))["results"]:
+                return
+            await asyncio.sleep(0.05)
+
+
+async def test_changes_that_are_not_made_are_the_same_when_a_run_is_taken_again(
+    records_url: str, events: EventStore, project_id: int, tmp_path: Path
+) -> None:
+    half = "x" * (PROPERTIES_BYTES_MAX // 2)
+
+    def setting(distinct_id: str, **values: Any) -> Json:
+        return {"event": "a", "distinct_id": distinct_id, "$set": values}
+
+    async with dying(records_url, events, tmp_path) as site, open_home(site, project_id) as first:
+        merge = {"event": "$identify", "properties": {"$anon_distinct_id": "visitor"}}
+        sent = [
+            envelope(project_id, 0, setting("ann", kept=half), setting("ann", more=half)),
+            envelope(project_id, 1, setting("visitor", other=half, small=1)),
+            envelope(project_id, 2, setting("ann", last=1) | merge | {"timestamp": "soon"}),
+        ]
+        await asyncio.gather(*map(site.log.append, sent))  # one group
+
+    async with after_the_death(records_url, events, first, tmp_path) as home:
+        person = await home.person("ann")
+        counted = await counts(home)
+        report = await home.get("/ingestion/")
+
+    assert person["properties"] == {"kept": half, "small": 1, "last": 1}
+    assert counted == (5, 0, 0)
+    assert [(one["reason"], one["count"]) for one in report["changes_not_made"]] == [
+        ("merge_left_out", 1),
+        ("person_too_large", 1),
+        ("time_unreadable", 1),
+    ]

@@ -1,0 +1,188 @@
+"""Whatever is sent in whatever order, persons are those of the reference, on every store."""
+
+import asyncio
+from collections.abc import Coroutine
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import count
+from typing import Any, TypeVar
+from uuid import UUID, uuid4
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from msgspec import json
+from sqlalchemy import select
+
+from fanion.accept_log.port import Entry, Envelope
+from fanion.db.engine import Records, open_records
+from fanion.db.schema.tables import person_overrides
+from fanion.events.definitions.property_cache import KnownProperties
+from fanion.ingest.pipeline.batch import prepare_run
+from fanion.ingest.pipeline.person_cache import RecentPersons
+from fanion.ingest.pipeline.resolve import Resolution
+from fanion.ingest.pipeline.store import IngestStore, Written
+from fanion.ingest.pipeline.types import ProjectRules
+from fanion.persons.list_store import PersonQuery, find_persons
+from tests.support.identities import OTHER_ID, Identities
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+SETTINGS = settings(
+    max_examples=25,
+    stateful_step_count=30,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=list(HealthCheck),
+)
+
+# Few legal ids, so that they meet again and again; one of them like an illegal one.
+LEGAL = [*"abcdefgh", "42", "Nan"]
+ILLEGAL = ["Guest", "null", "'none'", '"anonymous"', " ", "[object Object]", "0"]
+IDS = st.sampled_from(LEGAL) | st.sampled_from(LEGAL) | st.sampled_from(LEGAL + ILLEGAL)
+NAMES = st.sampled_from("xyz")
+VALUES = st.sampled_from([None, 0, 1, True, "1", [1], {"k": 1.5}])
+ONCE = VALUES.filter(lambda value: value is not None)
+UPDATES = st.fixed_dictionaries(
+    {},
+    optional={
+        "$set": st.dictionaries(NAMES, VALUES, max_size=2),
+        "$set_once": st.dictionaries(NAMES, ONCE, max_size=2),
+        "$unset": st.lists(NAMES, max_size=2),
+    },
+)
+AGES = st.integers(0, 5)
+
+T = TypeVar("T")
+Shown = list[tuple[list[str], dict[str, Any], bool, datetime, list[str]]]
+
+
+class Site:
+    """The records of all examples, each a project of its own."""
+
+    def __init__(self, url: str) -> None:
+        self._loop = asyncio.new_event_loop()
+        self.records: Records = self.run(open_records(url))
+        self.ids = count(1)
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        return self._loop.run_until_complete(work)
+
+    def close(self) -> None:
+        self.run(self.records.close())
+        self._loop.close()
+
+
+class Persons(RuleBasedStateMachine):
+    """Events are told to the oracle at once, and to the store run by run."""
+
+    def __init__(self, site: Site) -> None:
+        super().__init__()
+        self.site = site
+        self.project_id = next(site.ids)
+        self.oracle = Identities()
+        self.waiting: list[Entry] = []
+        self.persons: dict[str, UUID] = {}
+        self.begin()
+
+    def begin(self) -> None:
+        """A server starts."""
+        recent, properties = RecentPersons(), KnownProperties()
+        self.store = IngestStore(self.site.records, "live", "one", recent, properties)
+        self.position = self.site.run(self.store.take(NOW)).at
+
+    @rule(own=IDS, update=UPDATES, age=AGES)
+    def send(self, own: str, update: dict[str, Any], age: int) -> None:
+        self._send("a", own, update, age)
+
+    @rule(name=st.sampled_from([*OTHER_ID]), own=IDS, other=IDS, update=UPDATES, age=AGES)
+    def join(self, name: str, own: str, other: str, update: dict[str, Any], age: int) -> None:
+        given = 42 if other == "42" else other
+        self._send(name, own, {OTHER_ID[name]: given, **update}, age)
+
+    @rule()
+    def run_ends(self) -> None:
+        if self.waiting:
+            self.site.run(self._store())
+
+    @rule()
+    def server_is_started_anew(self) -> None:
+        self.begin()
+
+    @invariant()
+    def persons_are_those_of_the_oracle(self) -> None:
+        if not self.waiting:
+            assert self.site.run(self._stored()) == self._expected()
+
+    def teardown(self) -> None:
+        self.run_ends()
+        assert self.site.run(self._stored()) == self._expected()
+
+    def _send(self, name: str, own: str, properties: dict[str, Any], age: int) -> None:
+        event = uuid4()
+        item = {
+            "event": name,
+            "distinct_id": own,
+            "timestamp": (NOW - timedelta(days=age)).isoformat(),
+            "properties": properties,
+        }
+        self.oracle.apply(item, str(event))
+        body = json.encode({**item, "uuid": event})
+        place = (self.waiting[-1].id if self.waiting else self.position) + 1
+        self.waiting.append(Entry(place, Envelope(self.project_id, NOW, "", "", None, body)))
+
+    async def _store(self) -> None:
+        """As the consumer does, but for the event store."""
+        run = prepare_run(self.waiting, lambda _: ProjectRules())
+        known = await self.store.known(run.arrived, NOW)
+        [(project_id, arrived)] = run.arrived.items()
+        resolution = Resolution(project_id, arrived, known[project_id])
+        events = list(resolution.events())
+        resolved = resolution.outcome()
+        written = [Written(resolved, await self.store.overrides(resolved))]
+        await self.store.claim(self.position, run.last, NOW)
+        async with self.store.writing(written, run.tally, self.position, run.last, NOW):
+            self.persons.update({str(one.uuid): one.person_id for one in events})
+        self.position, self.waiting = run.last, []
+
+    async def _stored(self) -> Shown:
+        records, project_id = self.site.records, self.project_id
+        persons = (await find_persons(records, project_id, PersonQuery(limit=1000))).persons
+        moved = person_overrides.c
+        rows = await records.fetch(
+            select(moved.old_person, moved.new_person).where(moved.project_id == project_id)
+        )
+        became: dict[UUID, UUID] = {row.old_person: row.new_person for row in rows}
+        events: dict[UUID, list[str]] = {}
+        for event, person in self.persons.items():
+            events.setdefault(became.get(person, person), []).append(event)
+        return sorted(
+            (
+                sorted(one.distinct_ids),
+                dict(one.properties),
+                one.is_identified,
+                one.created_at,
+                sorted(events.pop(one.uuid, [])),
+            )
+            for one in persons
+        )
+
+    def _expected(self) -> Shown:
+        return sorted(
+            (
+                sorted(one.distinct_ids),
+                one.properties,
+                one.is_identified,
+                one.created_at,
+                sorted(one.events),
+            )
+            for one in self.oracle.persons
+        )
+
+
+def test_any_sequence_makes_the_persons_of_the_reference(records_url: str) -> None:
+    site = Site(records_url)
+    try:
+        machine = partial(Persons, site)
+        run_state_machine_as_test(machine, settings=SETTINGS)  # type: ignore[arg-type]  # it calls it
+    finally:
+        site.close()

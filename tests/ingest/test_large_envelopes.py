@@ -1,0 +1,213 @@
+"""An envelope that would take too much memory is ingested in pieces: each item once, in order,
+whatever happens in between."""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+import pytest
+from sqlalchemy import select
+
+from fanion.accept_log.port import Envelope
+from fanion.db.schema.tables import dead_letters
+from fanion.events.event import EventRejected
+from fanion.events.storage.blocks import Batch
+from fanion.events.storage.store import EventStore
+from fanion.ingest.ledger.dead_letters_store import Chosen, DeadLetters
+from fanion.ingest.pipeline.batch_limits import Budget
+from fanion.ingest.pipeline.store import ingested_upto
+from tests.support.application import Home, Json, Site, open_home, open_site
+from tests.support.awaited import until_soon
+from tests.support.deadly import Deadly, Killed
+from tests.support.management import NOW
+
+# Twice the same id, in two pieces.
+REPEATED = "018e0000-0000-7000-8000-00000000000a"
+
+
+def item(number: int) -> Json:
+    named = {"uuid": REPEATED} if number in (1, 7) else {}
+    return {"event": f"e{number}", "distinct_id": "ann", "$set": {"n": number}, **named}
+
+
+ITEMS = [item(number) for number in range(9)]
+# Two or three items each, so that there are four or five pieces.
+BUDGET = Budget(3 * Budget().cost(msgspec.json.encode(item(0))))
+
+
+class Refusing:
+    """An event store that refuses what names one event."""
+
+    def __init__(self, store: EventStore, refused: bytes) -> None:
+        self._store = store
+        self.refused = refused
+        self.inserts = 0
+
+    async def insert(self, batch: Batch, token: str) -> None:
+        if any(self.refused in block.data for block in batch.events):
+            raise EventRejected("one of these")
+        self.inserts += bool(batch.events)
+        await self._store.insert(batch, token)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+
+def limit(site: Site, budget: Budget = BUDGET) -> None:
+    for consumer in site.running.consumers:
+        consumer.intake.budget = budget
+
+
+async def names(home: Home) -> list[str]:
+    return sorted(one["event"] for one in await home.events())
+
+
+async def counts(home: Home) -> tuple[int, int, int]:
+    """Of the ledger: stored, duplicates, dead letters."""
+    found = (await home.get("/ingestion/"))["totals"]
+    return found["stored"], found["duplicates"], found["dead_lettered"]
+
+
+ALL_BUT_THE_REPEATED = [f"e{n}" for n in range(9) if n != 7]
+
+
+@pytest.mark.parametrize("historical", [False, True])
+async def test_each_item_is_stored_once_and_in_order(
+    records_url: str, events: EventStore, project_id: int, tmp_path: Path, historical: bool
+) -> None:
+    watched = Refusing(events, b"nothing of that")
+    async with (
+        open_site(records_url, cast(EventStore, watched), tmp_path) as site,
+        open_home(site, project_id) as home,
+    ):
+        limit(site)
+        await home.capture(*ITEMS, historical_migration=historical)
+        await home.capture(
+            {"event": "later", "distinct_id": "ann"}, historical_migration=historical
+        )
+
+        assert await names(home) == sorted([*ALL_BUT_THE_REPEATED, "later"])
+        assert watched.inserts >= 4
+        assert (await home.person("ann"))["properties"] == {"n": 8}
+        assert await counts(home) == (9, 1, 0)
+        # What was noted of the pieces is no place in the log.
+        positions = [consumer.position for consumer in site.running.consumers]
+        assert await ingested_upto(site.records) == max(positions) < len(ITEMS)
+
+
+@pytest.mark.parametrize("inserts", range(1, 9))
+async def test_what_was_in_hand_when_the_process_died_goes_on(
+    records_url: str, events: EventStore, project_id: int, tmp_path: Path, inserts: int
+) -> None:
+    """Each piece is an insert of events and one of its person."""
+    deadly = cast(EventStore, Deadly(events, inserts))
+    with pytest.raises((Killed, BaseExceptionGroup)):
+        async with (
+            open_site(records_url, deadly, tmp_path) as site,
+            open_home(site, project_id) as first,
+        ):
+            limit(site)
+            body = {"api_key": first.token, "batch": ITEMS}
+            assert (await first.public.post("/batch/", json=body)).status_code == 200
+            key = first.key
+            await site.running_out()
+    # What counts as too large may be another thing by then.
+    budget = BUDGET if inserts % 2 else Budget()
+    async with open_site(records_url, events, tmp_path, NOW + timedelta(minutes=1)) as site:
+        limit(site, budget)
+        api = site.client(key, f"/api/projects/{project_id}")
+        async with api, site.client() as public:
+            home = Home(site, first.organization_id, 0, project_id, first.token, key, api, public)
+            await home.capture({"event": "later", "distinct_id": "ann"})
+
+            assert await names(home) == sorted([*ALL_BUT_THE_REPEATED, "later"])
+            assert (await home.person("ann"))["properties"] == {"n": 8}
+            assert await counts(home) == (9, 1, 0)
+
+
+async def test_a_piece_that_cannot_be_stored_is_put_aside_alone(
+    records_url: str, events: EventStore, project_id: int, tmp_path: Path
+) -> None:
+    refusing = cast(EventStore, Refusing(events, b"e4"))
+    async with (
+        open_site(records_url, refusing, tmp_path) as site,
+        open_home(site, project_id) as home,
+    ):
+        limit(site)
+        await home.capture(*ITEMS)
+        put_aside = await site.records.fetch(select(dead_letters))
+        stored = await names(home)
+        told = await counts(home)
+
+    [letter] = put_aside
+    aside = msgspec.json.decode(letter.body)
+    assert "e4" in [one["event"] for one in aside]
+    assert all(one["uuid"] for one in aside)
+    missing = {one["event"] for one in aside}
+    assert stored == sorted(set(ALL_BUT_THE_REPEATED) - missing)
+    assert told[2] == letter._mapping["items"] == len(aside) < 4
+    assert told[0] == len(stored)
+
+
+async def test_a_large_dead_letter_is_tried_again_in_pieces(
+    records_url: str, events: EventStore, project_id: int, tmp_path: Path
+) -> None:
+    """It was put aside whole by a former version."""
+    refusing = Refusing(events, b"e")
+    async with (
+        open_site(records_url, cast(EventStore, refusing), tmp_path) as site,
+        open_home(site, project_id) as home,
+    ):
+        await home.capture(*(one for one in ITEMS if "uuid" not in one))
+        before = await counts(home)
+        limit(site)
+        refusing.refused = b"nothing of that"
+        letters = DeadLetters(site.records)
+        assert await letters.mark(Chosen(), NOW) == 1
+        await until_soon(lambda: all_tried(site), "the letters stay")
+
+        assert await names(home) == [f"e{n}" for n in range(9) if n not in (1, 7)]
+        assert (await home.person("ann"))["properties"] == {"n": 8}
+        assert before == (0, 0, 7)
+        assert await counts(home) == (7, 0, 0)
+
+
+async def all_tried(site: Site) -> bool:
+    return not await site.records.fetch(select(dead_letters.c.id))
+
+
+async def test_what_cannot_be_read_is_put_aside_whole(
+    records_url: str, events: EventStore, project_id: int, tmp_path: Path
+) -> None:
+    body = b'[{"event": ' * 100
+    async with (
+        open_site(records_url, events, tmp_path) as site,
+        open_home(site, project_id) as home,
+    ):
+        limit(site)
+        await site.log.append(Envelope(project_id, NOW, "", "", None, body))
+        await home.capture({"event": "later", "distinct_id": "ann"})
+        put_aside = await site.records.fetch(select(dead_letters.c.body))
+        stored = await names(home)
+
+    assert [row.body for row in put_aside] == [body]
+    assert stored == ["later"]
+
+
+async def test_many_envelopes_are_several_runs(
+    records_url: str, events: EventStore, project_id: int, tmp_path: Path
+) -> None:
+    watched = Refusing(events, b"nothing of that")
+    async with (
+        open_site(records_url, cast(EventStore, watched), tmp_path) as site,
+        open_home(site, project_id) as home,
+    ):
+        limit(site, Budget(2 * Budget().cost(b'[{"event":"e0","distinct_id":"ann"}]')))
+        for one in range(9):
+            body = msgspec.json.encode([{"event": f"e{one}", "distinct_id": "ann"}])
+            await site.log.append(Envelope(project_id, NOW, "", "", None, body, historical=True))
+        await site.ingested()
+
+        assert await names(home) == [f"e{one}" for one in range(9)]
+        assert watched.inserts >= 5

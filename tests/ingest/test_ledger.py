@@ -1,0 +1,237 @@
+"""What a run tells the ledger: counts by minute and outcome, and examples without secrets."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from fanion.accept_log.port import Entry, Envelope
+from fanion.ingest.ledger.model import (
+    EXAMPLE_BYTES_MAX,
+    EXAMPLES_MAX,
+    MEANING,
+    Dropped,
+    LedgerCount,
+    NotMade,
+    Tally,
+    Undone,
+    example_of,
+    joined,
+    minute_of,
+    moved,
+    tally_of,
+    time_of,
+)
+from fanion.ingest.ledger.report import minutes_of, not_made_of, reasons_of, totals_of
+from fanion.ingest.pipeline.batch import PreparedRun, count_items, prepare_run, without_duplicates
+from fanion.ingest.pipeline.types import Drop, ProjectRules
+
+NOON = datetime(2024, 3, 1, 12, tzinfo=UTC)
+MINUTE = minute_of(NOON)
+ID = "0190d0a6-0000-7000-8000-0000000000aa"
+
+
+def run_of(*requests: tuple[int, float, list[Any]]) -> PreparedRun:
+    """requests: project, seconds after noon, items"""
+    entries = [
+        Entry(
+            place,
+            Envelope(
+                project_id,
+                NOON + timedelta(seconds=after_s),
+                "",
+                "curl/8",
+                None,
+                msgspec.json.encode(items),
+            ),
+        )
+        for place, (project_id, after_s, items) in enumerate(requests, 1)
+    ]
+    return prepare_run(entries, lambda _: ProjectRules(dropped_user_agents=("bot",)))
+
+
+def stored_of(run: PreparedRun) -> dict[int, list[datetime]]:
+    return {key: [one.received_at for one in events] for key, events in run.arrived.items()}
+
+
+def event(name: str = "paid", **fields: Any) -> dict[str, Any]:
+    return {"event": name, "distinct_id": "u1", **fields}
+
+
+def test_items_count_by_project_minute_and_outcome() -> None:
+    run = run_of((1, 0, [event(), {"event": "x"}]), (1, 59.9, [event()]), (1, 60, [event()]),
+                 (2, 0, [{"distinct_id": "u"}]))  # fmt: skip
+
+    ledger = run.ledger(stored_of(run))
+
+    assert ledger.counts == {
+        (1, MINUTE, "stored"): 2,
+        (1, MINUTE, "no_distinct_id"): 1,
+        (1, MINUTE + 1, "stored"): 1,
+        (2, MINUTE, "no_name"): 1,
+    }
+
+
+def test_a_repetition_within_a_run_counts_as_a_duplicate() -> None:
+    run = without_duplicates(run_of((1, 0, [event(uuid=ID)]), (1, 60, [event(uuid=ID)])), {})
+
+    ledger = run.ledger(stored_of(run))
+
+    assert ledger.counts == {(1, MINUTE, "stored"): 1, (1, MINUTE + 1, "duplicate"): 1}
+    assert run.dropped[Drop.DUPLICATE] == 1
+    assert ledger.examples[1, "duplicate"][0].uuid == ID
+
+
+def test_what_arrived_and_was_not_stored_was_erased() -> None:
+    run = run_of((1, 0, [event(), event()]), (1, 60, [event()]), (2, 0, [event()]))
+
+    ledger = run.ledger({1: [NOON], 2: [NOON]})
+
+    assert ledger.counts == {
+        (1, MINUTE, "stored"): 1,
+        (1, MINUTE, "erased"): 1,
+        (1, MINUTE + 1, "erased"): 1,
+        (2, MINUTE, "stored"): 1,
+    }
+
+
+def test_every_reason_has_a_meaning_in_words() -> None:
+    assert {*Drop, *NotMade} <= MEANING.keys()
+
+
+def test_the_newest_examples_are_kept() -> None:
+    run = run_of((1, 0, [{"event": f"e{n}"} for n in range(EXAMPLES_MAX + 5)]))
+    later = run_of((1, 1, [{"event": "later"}]))
+
+    both = joined(run.tally, later.tally).examples[1, "no_distinct_id"]
+
+    assert [one.event for one in both] == ["later", *(f"e{n}" for n in range(14, 5, -1))]
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"event": "é" * 9_000, "distinct_id": "😀" * 9_000, "uuid": "x" * 9_000},
+        {"event": ["a"] * 9_000, "properties": {"😀" * 500 + str(n): n for n in range(500)}},
+        {"event": 17, "properties": {"$lib": "l" * 9_000, "$lib_version": {"a": "b" * 9_000}}},
+        {"event": "a", "properties": "none"},
+        {"k" * 9_000: 1},
+        {},
+    ],
+)
+def test_an_example_is_small_whatever_was_sent(item: dict[str, Any]) -> None:
+    example = example_of(item, NOON, "agent " * 9_000)
+
+    assert len(msgspec.json.encode(example)) <= EXAMPLE_BYTES_MAX
+
+
+def test_an_example_tells_names_of_properties_and_no_values() -> None:
+    item = {
+        "event": "paid",
+        "$distinct_id": "u1",
+        "distinct_id": "u2",
+        "properties": {"$ip": "192.0.2.1", "card": "4111", "$lib": "web", "$lib_version": "1.2"},
+    }
+
+    example = example_of(item, NOON, "curl/8")
+
+    assert (example.event, example.distinct_id, example.uuid) == ("paid", "u1", None)
+    assert example.detail == (
+        "user agent: curl/8; library: web 1.2; "
+        "properties: $ip, $lib, $lib_version, card; "
+        "keys: $distinct_id, distinct_id, event, properties"
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "items"),
+    [(b'[{"event": 1}, {}]', 2), (b'{"event": 1}', 1), (b"[]", 1), (b"{broken", 1), (b"17", 1)],
+)
+def test_a_body_that_cannot_be_read_counts_as_one_item(body: bytes, items: int) -> None:
+    assert count_items(body) == items
+
+
+def test_a_dead_letter_that_is_settled_counts_no_more() -> None:
+    ledger = joined(
+        Tally(Dropped().tally().counts),
+        moved(1, NOON, 3, "discarded"),
+    )
+
+    assert ledger.counts == {(1, MINUTE, "dead_letter"): -3, (1, MINUTE, "discarded"): 3}
+
+
+def test_changes_that_were_not_made_are_in_no_sum_of_items() -> None:
+    counts = [
+        LedgerCount(1, MINUTE, "merge_left_out", 7),
+        LedgerCount(1, MINUTE, "person_too_large", 2),
+        LedgerCount(1, MINUTE, "stored", 5),
+        LedgerCount(1, MINUTE + 60, "group_too_large", 1),
+    ]
+
+    totals, minutes = totals_of(counts), minutes_of(counts)
+
+    assert (totals.accepted, totals.stored, totals.dropped) == (5, 5, 0)
+    assert [(one.minute, one.accepted) for one in minutes] == [(NOON, 5)]
+    assert reasons_of(counts) == []
+    assert [(one.reason, one.items) for one in not_made_of(counts)] == [
+        ("merge_left_out", 7),
+        ("person_too_large", 2),
+        ("group_too_large", 1),
+    ]
+
+
+def test_a_change_that_was_not_made_counts_with_its_newest_examples() -> None:
+    run = run_of((1, 0, [event(f"e{n}") for n in range(EXAMPLES_MAX + 1)]), (1, 60, [event()]))
+    long = ["ü" * 9_000] * 100
+
+    tally = tally_of(
+        1,
+        [
+            *(
+                Undone(NotMade.PERSON_TOO_LARGE, one, "person: p", 1, ["a"])
+                for one in run.arrived[1]
+            ),
+            Undone(NotMade.MERGE_LEFT_OUT, run.arrived[1][0], "person: " + "x" * 9_000, 120, long),
+        ],
+    )
+
+    assert tally.counts == {
+        (1, MINUTE, "person_too_large"): EXAMPLES_MAX + 1,
+        (1, MINUTE + 1, "person_too_large"): 1,
+        (1, MINUTE, "merge_left_out"): 120,
+    }
+    newest, *others = tally.examples[1, "person_too_large"]
+    assert (newest.event, newest.distinct_id, newest.detail) == (
+        "paid",
+        "u1",
+        "person: p; properties: a",
+    )
+    assert [one.event for one in others] == [f"e{n}" for n in range(EXAMPLES_MAX, 1, -1)]
+    [merged] = tally.examples[1, "merge_left_out"]
+    assert len(msgspec.json.encode(merged)) <= EXAMPLE_BYTES_MAX
+
+
+def test_the_report_sums_up() -> None:
+    counts = [
+        LedgerCount(1, MINUTE, "no_name", 2),
+        LedgerCount(1, MINUTE, "stored", 5),
+        LedgerCount(1, MINUTE + 1, "dead_letter", 4),
+        LedgerCount(1, MINUTE + 1, "duplicate", 1),
+        LedgerCount(1, MINUTE + 1, "no_name", 3),
+    ]
+
+    totals, minutes = totals_of(counts), minutes_of(counts)
+
+    assert (totals.accepted, totals.stored, totals.dropped) == (15, 5, 5)
+    assert (totals.duplicates, totals.dead_lettered) == (1, 4)
+    assert [(one.minute, one.accepted) for one in minutes] == [
+        (NOON, 7),
+        (NOON + timedelta(minutes=1), 8),
+    ]
+    assert [(one.reason, one.items) for one in reasons_of(counts)] == [
+        ("no_name", 5),
+        ("dead_letter", 4),
+        ("duplicate", 1),
+    ]
+    assert time_of(MINUTE) == NOON

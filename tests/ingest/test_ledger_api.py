@@ -1,0 +1,298 @@
+"""What became of captured events: the ledger and the dead letters, over HTTP."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from sqlalchemy import select, update
+
+from fanion.accept_log.port import Envelope
+from fanion.db.schema.tables import dead_letters
+from fanion.ingest.pipeline.types import Context
+from tests.support.application import Home, Json, error
+from tests.support.management import NOW
+
+UNREADABLE = b'[{"event": "paid", "distinct_id": "u1"}, {"event": '
+READABLE = b'[{"event": "paid", "distinct_id": "u1"}, {"event": "left"}]'
+WAIT_S = 20
+
+NOTHING = {"accepted": 0, "stored": 0, "duplicates": 0, "dropped": 0, "dead_lettered": 0}
+ID = "0190d0a6-0000-7000-8000-0000000000aa"
+
+
+def shown(time: Any) -> str:
+    return str(time.isoformat().replace("+00:00", "Z"))
+
+
+async def poison(home: Home, body: bytes = UNREADABLE) -> int:
+    """A request whose body was damaged after it was accepted; its id in the log."""
+    entry_id = await home.site.log.append(
+        Envelope(home.project_id, home.site.clock.now(), "192.0.2.1", "curl/8", None, body)
+    )
+    await home.site.ingested()
+    return entry_id
+
+
+async def repair(home: Home, letter_id: int, body: bytes = READABLE) -> None:
+    """As a version of the server would that can read what this one cannot."""
+    async with home.site.records.write() as connection:
+        await connection.execute(
+            update(dead_letters).where(dead_letters.c.id == letter_id).values(body=body)
+        )
+
+
+async def until(found: Callable[[], Coroutine[Any, Any, bool]]) -> None:
+    async with asyncio.timeout(WAIT_S):
+        while True:
+            if await found():
+                return
+            await asyncio.sleep(0.05)
+
+
+async def letters(home: Home) -> list[Json]:
+    found: list[Json] = (await home.get("/ingestion/dead_letters/"))["results"]
+    return found
+
+
+async def settled(home: Home) -> None:
+    """Nothing is marked for a retry any more."""
+
+    async def none_marked() -> bool:
+        return not any(letter["retry_requested_at"] for letter in await letters(home))
+
+    await until(none_marked)
+
+
+async def test_nothing_sent_is_nothing_told(home: Home) -> None:
+    report = await home.get("/ingestion/")
+
+    assert report == {
+        "start": shown(NOW - timedelta(hours=1)),
+        "end": shown(NOW),
+        "totals": NOTHING,
+        "reasons": [],
+        "changes_not_made": [],
+        "minutes": [],
+        "waiting": {"requests": 0, "bytes": 0, "oldest": None},
+    }
+
+
+async def test_every_accepted_item_is_found_in_the_ledger(home: Home) -> None:
+    await home.capture(
+        {"event": "paid", "distinct_id": "u1", "uuid": ID},
+        {"event": "paid", "distinct_id": "u1", "uuid": ID},
+        {"event": "seen", "distinct_id": "u2"},
+        {"event": "lost", "properties": {"$lib": "web", "plan": "secret"}},
+        {"distinct_id": "u3"},
+        {"event": "$$heatmap", "distinct_id": "u4"},
+    )
+    report = await home.get("/ingestion/")
+
+    counts = {"accepted": 6, "stored": 2, "duplicates": 1, "dropped": 3, "dead_lettered": 0}
+    assert report["totals"] == counts
+    assert report["minutes"] == [{"minute": shown(NOW), **counts}]
+    assert {one["reason"]: one["items"] for one in report["reasons"]} == {
+        "duplicate": 1,
+        "no_name": 1,
+        "no_distinct_id": 1,
+        "diverted_event": 1,
+    }
+    [lost] = [one for one in report["reasons"] if one["reason"] == "no_distinct_id"]
+    assert lost["meaning"] == "The event has no distinct_id, or an empty one."
+    [example] = lost["examples"]
+    detail = example.pop("detail")
+    assert example == {
+        "event": "lost",
+        "distinct_id": None,
+        "uuid": None,
+        "received_at": shown(NOW),
+    }
+    assert "library: web; properties: $lib, plan; keys: event, properties" in detail
+    assert "secret" not in detail
+
+
+async def test_a_repeated_request_is_told_as_a_duplicate_with_its_id(home: Home) -> None:
+    await home.capture({"event": "paid", "distinct_id": "u1", "uuid": ID})
+    home.site.clock.move(seconds=3)
+    await home.capture({"event": "paid", "distinct_id": "u1", "uuid": ID})
+    report = await home.get("/ingestion/")
+
+    assert report["totals"]["stored"] == 1
+    assert report["totals"]["duplicates"] == 1
+    [duplicate] = report["reasons"]
+    assert duplicate["examples"][0]["uuid"] == ID
+    assert duplicate["examples"][0]["event"] == "paid"
+
+
+async def test_minutes_are_those_of_acceptance_and_may_be_chosen(home: Home) -> None:
+    clock = home.site.clock
+    await home.capture({"event": "a", "distinct_id": "u1"})
+    clock.move(minutes=2)
+    await home.capture({"event": "b", "distinct_id": "u1"}, {"event": "c", "distinct_id": "u1"})
+    clock.move(minutes=90)
+
+    hour = await home.get("/ingestion/")
+    day = await home.get("/ingestion/", **{"from": "-1d"})
+    first = await home.get(
+        "/ingestion/", **{"from": NOW.isoformat(), "to": (NOW + timedelta(minutes=1)).isoformat()}
+    )
+
+    assert hour["minutes"] == []
+    assert [(one["minute"], one["stored"]) for one in day["minutes"]] == [
+        (shown(NOW), 1),
+        (shown(NOW + timedelta(minutes=2)), 2),
+    ]
+    assert [one["stored"] for one in first["minutes"]] == [1]
+
+
+async def test_only_the_newest_examples_are_kept_each_of_a_bounded_size(home: Home) -> None:
+    await home.capture(*({"event": f"e{n}" + "é" * 5_000} for n in range(8)))
+    await home.capture(*({"event": f"f{n}"} for n in range(8)), {str(n): n for n in range(500)})
+    report = await home.get("/ingestion/")
+
+    examples = {one["reason"]: one["examples"] for one in report["reasons"]}
+    names = [example["event"] for example in examples["no_distinct_id"]]
+    assert names[:8] == [f"f{n}" for n in reversed(range(8))]
+    assert [name[:2] for name in names[8:]] == ["e7", "e6"]
+    assert all(len(str(one).encode()) <= 2_200 for of in examples.values() for one in of)
+
+
+async def test_a_report_of_no_date_is_refused(home: Home) -> None:
+    answer = await home.api.get("/ingestion/", params={"from": "yesterdayish"})
+
+    assert answer.status_code == 400
+    assert answer.json() == error(
+        "validation_error", "invalid_input", '"yesterdayish" is no date.', "from"
+    )
+
+
+async def test_a_key_needs_the_scope_of_events(home: Home) -> None:
+    async with home.site.client(None, f"/api/projects/{home.project_id}") as nobody:
+        answer = await nobody.get("/ingestion/")
+
+    assert answer.status_code == 401
+
+
+async def test_an_unreadable_request_is_put_aside_and_the_rest_goes_on(home: Home) -> None:
+    await poison(home)
+    await home.capture({"event": "fine", "distinct_id": "u1"})
+
+    [letter] = await letters(home)
+    report = await home.get("/ingestion/")
+
+    assert letter["error"].startswith("InvalidPayload: ")
+    assert (letter["items"], letter["attempts"], letter["retry_requested_at"]) == (1, 1, None)
+    assert (letter["received_at"], letter["failed_at"]) == (shown(NOW), shown(NOW))
+    assert letter["body_bytes"] == len(UNREADABLE)
+    assert await home.get(f"/ingestion/dead_letters/{letter['id']}/") == letter
+    assert [event["event"] for event in await home.events()] == ["fine"]
+    assert report["totals"]["dead_lettered"] == 1
+    [reason] = report["reasons"]
+    assert (reason["reason"], reason["items"]) == ("dead_letter", 1)
+    assert reason["examples"][0]["detail"] == letter["error"]
+
+
+async def test_a_retry_ingests_with_the_ids_of_the_first_time(home: Home) -> None:
+    entry_id = await poison(home)
+    [letter] = await letters(home)
+    await repair(home, letter["id"])
+    home.site.clock.move(minutes=5)
+
+    answer = await home.api.post(f"/ingestion/dead_letters/{letter['id']}/retry/")
+    await settled(home)
+
+    assert (answer.status_code, answer.json()) == (202, {"dead_letters": 1})
+    [event] = await home.events()
+    expected = Context(home.project_id, entry_id, NOW).make_uuid(0)
+    assert (UUID(event["id"]), event["event"], event["distinct_id"]) == (expected, "paid", "u1")
+    assert event["timestamp"] == NOW.isoformat()
+    assert (await home.person("u1"))["distinct_ids"] == ["u1"]
+    assert await letters(home) == []
+    totals = (await home.get("/ingestion/"))["totals"]
+    assert totals == {
+        "accepted": 2,
+        "stored": 1,
+        "duplicates": 0,
+        "dropped": 1,
+        "dead_lettered": 0,
+    }
+
+
+async def test_a_retry_that_fails_again_tells_the_new_error(home: Home) -> None:
+    await poison(home)
+    [letter] = await letters(home)
+    await repair(home, letter["id"], b'{"batch": [17]}')
+    home.site.clock.move(minutes=5)
+
+    answer = await home.api.post("/ingestion/dead_letters/retry/")
+    await settled(home)
+
+    assert (answer.status_code, answer.json()) == (202, {"dead_letters": 1})
+    [again] = await letters(home)
+    assert again["id"] == letter["id"]
+    assert again["error"] != letter["error"]
+    assert again["attempts"] == 2
+    assert again["received_at"] == letter["received_at"]
+    assert again["failed_at"] == shown(NOW + timedelta(minutes=5))
+    assert (await home.get("/ingestion/"))["totals"]["dead_lettered"] == 1
+
+
+async def test_a_retry_waits_for_a_store_that_is_down(home: Home) -> None:
+    await poison(home)
+    [letter] = await letters(home)
+    await repair(home, letter["id"])
+    events, failures = home.site.events, await store_failures(home)
+
+    events.is_down = True
+    try:
+        await home.api.post(f"/ingestion/dead_letters/{letter['id']}/retry/")
+        await until(lambda: tried_in_vain(home, failures))
+    finally:
+        events.is_down = False
+    await settled(home)
+
+    assert await letters(home) == []
+    assert [event["event"] for event in await home.events()] == ["paid"]
+
+
+async def store_failures(home: Home) -> float:
+    return await home.site.metric("fanion_store_errors_total", store="ingestion")
+
+
+async def tried_in_vain(home: Home, before: float) -> bool:
+    return await store_failures(home) > before
+
+
+async def test_a_dropped_dead_letter_is_gone_and_told_as_discarded(home: Home) -> None:
+    await poison(home)
+    [letter] = await letters(home)
+
+    dropped = await home.api.delete(f"/ingestion/dead_letters/{letter['id']}/")
+    again = await home.api.delete(f"/ingestion/dead_letters/{letter['id']}/")
+    report = await home.get("/ingestion/")
+
+    assert (dropped.status_code, dropped.content) == (204, b"")
+    assert again.status_code == 404
+    assert await letters(home) == []
+    assert report["totals"] == {**NOTHING, "accepted": 1, "dropped": 1}
+    assert [(one["reason"], one["items"]) for one in report["reasons"]] == [("discarded", 1)]
+
+
+@pytest.mark.parametrize(("method", "path"), [("GET", ""), ("POST", "/retry"), ("DELETE", "")])
+async def test_a_dead_letter_of_another_project_is_not_found(
+    home: Home, method: str, path: str
+) -> None:
+    other = Envelope(home.project_id + 1_000_000, NOW, "", "", None, UNREADABLE)
+    entry_id = await home.site.log.append(other)
+    await home.site.ingested()
+    async with home.site.records.read() as connection:
+        wanted = select(dead_letters.c.id).where(dead_letters.c.log_id == entry_id)
+        letter_id = (await connection.execute(wanted)).scalar_one()
+
+    answer = await home.api.request(method, f"/ingestion/dead_letters/{letter_id}{path}/")
+
+    assert answer.status_code == 404
+    assert answer.json() == error("invalid_request", "not_found", "Not found.")

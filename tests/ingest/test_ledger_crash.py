@@ -1,0 +1,48 @@
+"""The ledger counts each item once, whatever happens to the process in between."""
+
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from fanion.events.storage.store import EventStore
+from fanion.ingest.ledger.report import totals_of
+from fanion.ingest.ledger.store import Ledger
+from tests.support.application import Json, Site, open_home, open_site
+from tests.support.deadly import Deadly, Killed
+from tests.support.management import NOW
+
+BATCH: list[Json] = [
+    {"event": "a", "distinct_id": "u1"},
+    {"event": "b", "distinct_id": "u2"},
+    {"event": "nobody's"},
+]
+
+
+async def counted(site: Site, project_id: int) -> tuple[int, int, int]:
+    """accepted, stored and dropped"""
+    totals = totals_of(await Ledger(site.records, site.clock.now).counts(NOW, NOW, project_id))
+    return totals.accepted, totals.stored, totals.dropped
+
+
+async def test_a_run_that_is_repeated_after_a_crash_counts_once(
+    sqlite_url: str, events: EventStore, project_id: int, tmp_path: Path
+) -> None:
+    deadly = cast(EventStore, Deadly(events))
+    with pytest.raises((Killed, BaseExceptionGroup)):
+        async with (
+            open_site(sqlite_url, deadly, tmp_path) as site,
+            open_home(site, project_id) as home,
+        ):
+            body = {"api_key": home.token, "batch": BATCH}
+            assert (await home.public.post("/batch/", json=body)).status_code == 200
+            await site.running_out()
+            before = await counted(site, project_id)
+    async with open_site(sqlite_url, events, tmp_path) as site, site.client() as public:
+        event = {"event": "later", "distinct_id": "u1", "api_key": home.token}
+        assert (await public.post("/capture/", json=event)).status_code == 200
+        await site.ingested()
+        after = await counted(site, project_id)
+
+    assert before == (0, 0, 0)
+    assert after == (4, 3, 1)

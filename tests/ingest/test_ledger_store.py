@@ -1,0 +1,126 @@
+"""The ledger on both engines of the records store."""
+
+from collections import Counter
+from datetime import timedelta
+
+import pytest
+
+from fanion.db.engine import Records
+from fanion.ingest.ledger.model import Example, Tally, minute_of
+from fanion.ingest.ledger.store import HOURS_KEPT, MINUTES_KEPT, Ledger, write_tally
+from tests.support.management import NOW, Clock
+
+MINUTE = minute_of(NOW)
+ALWAYS = (NOW - timedelta(days=400), NOW + timedelta(days=400))
+
+
+async def write(records: Records, tally: Tally) -> None:
+    async with records.write() as connection:
+        await connection.run_sync(write_tally, tally)
+
+
+def counted(**outcomes: int) -> Tally:
+    return Tally(Counter({(1, MINUTE, outcome): items for outcome, items in outcomes.items()}))
+
+
+async def rows(ledger: Ledger, project_id: int | None = None) -> list[tuple[int, int, str, int]]:
+    found = await ledger.counts(*ALWAYS, project_id)
+    return [(one.project_id, one.minute - MINUTE, one.outcome, one.items) for one in found]
+
+
+async def test_counts_of_many_runs_add_up(records: Records) -> None:
+    ledger = Ledger(records, Clock().now)
+
+    await write(records, counted(stored=3, no_name=1))
+    await write(records, counted(stored=4))
+    await write(records, Tally(Counter({(2, MINUTE, "stored"): 5, (1, MINUTE + 1, "stored"): 6})))
+    await write(records, Tally())
+
+    assert await rows(ledger) == [
+        (1, 0, "no_name", 1),
+        (1, 0, "stored", 7),
+        (2, 0, "stored", 5),
+        (1, 1, "stored", 6),
+    ]
+    assert await rows(ledger, 2) == [(2, 0, "stored", 5)]
+
+
+async def test_what_is_written_goes_with_its_transaction(records: Records) -> None:
+    ledger = Ledger(records, Clock().now)
+
+    with pytest.raises(RuntimeError, match="the run failed"):
+        async with records.write() as connection:
+            await connection.run_sync(write_tally, counted(stored=3))
+            raise RuntimeError("the run failed")
+
+    assert await rows(ledger) == []
+
+
+async def test_what_was_settled_leaves_no_row_behind(records: Records) -> None:
+    ledger = Ledger(records, Clock().now)
+
+    await write(records, counted(dead_letter=2))
+    await write(records, counted(dead_letter=-2, stored=2))
+
+    assert await rows(ledger) == [(1, 0, "stored", 2)]
+
+
+async def test_the_span_is_chosen_by_whole_minutes(records: Records) -> None:
+    ledger = Ledger(records, Clock().now)
+    await write(records, Tally(Counter({(1, MINUTE + n, "stored"): 1 for n in range(5)})))
+
+    found = await ledger.counts(
+        NOW + timedelta(minutes=1, seconds=30), NOW + timedelta(minutes=3, seconds=1)
+    )
+
+    assert [one.minute - MINUTE for one in found] == [1, 2, 3]
+
+
+async def test_examples_of_many_runs_keep_the_newest(records: Records) -> None:
+    ledger = Ledger(records, Clock().now)
+
+    for name in ("a\0b", "é😀", *(f"e{n}" for n in range(9))):
+        example = Example(name, None, None, NOW, "detail")
+        await write(records, Tally(Counter(), {(1, "no_name"): [example], (2, "x"): [example]}))
+
+    found = await ledger.examples(1)
+    assert [one.event for one in found["no_name"]] == [
+        *(f"e{n}" for n in reversed(range(9))),
+        "é😀",
+    ]
+    assert found["no_name"][0] == Example("e8", None, None, NOW, "detail")
+    assert await ledger.examples(3) == {}
+
+
+async def test_old_minutes_become_hours_and_old_hours_go(records: Records) -> None:
+    clock = Clock(NOW + MINUTES_KEPT + timedelta(hours=1, minutes=30))
+    ledger = Ledger(records, clock.now)
+    # NOW is a whole hour: two hours of minutes, of which the first has passed its time.
+    minutes = [-1, 0, 1, 59, 60, 61, 119]
+    await write(records, Tally(Counter({(1, MINUTE + n, "stored"): 1 for n in minutes})))
+    await write(records, Tally(Counter({(2, MINUTE + 3, "no_name"): 4})))
+
+    await ledger.roll_up()
+    await ledger.roll_up()
+
+    assert await rows(ledger) == [
+        (1, -60, "stored", 1),
+        (1, 0, "stored", 3),
+        (2, 0, "no_name", 4),
+        (1, 60, "stored", 1),
+        (1, 61, "stored", 1),
+        (1, 119, "stored", 1),
+    ]
+
+    clock.move(days=HOURS_KEPT.days - 1, minutes=-35)
+    await ledger.roll_up()
+    assert await rows(ledger) == [(1, 60, "stored", 3)]
+
+
+async def test_rolling_up_works_in_bounded_transactions(records: Records) -> None:
+    ledger = Ledger(records, Clock(NOW + timedelta(days=3)).now, rows_max=10)
+    await write(records, Tally(Counter({(1, MINUTE + n, "stored"): 1 for n in range(45)})))
+
+    await ledger.roll_up()
+
+    assert await rows(ledger) == [(1, 0, "stored", 45)]

@@ -1,0 +1,129 @@
+"""Person updates that events carry, openly or by what they tell of the browser."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from fanion.ingest.pipeline.prepare import prepare
+from fanion.ingest.pipeline.types import Context, Prepared
+from fanion.persons.merge import PersonUpdate
+
+CONTEXT = Context(project_id=1, entry_id=77, received_at=datetime(2024, 3, 1, tzinfo=UTC))
+
+
+def stored(
+    properties: dict[str, Any], name: str = "paid", top: dict[str, Any] | None = None
+) -> Prepared:
+    item = {"event": name, "distinct_id": "u1", "properties": properties, **(top or {})}
+    prepared = prepare(item, CONTEXT)
+    assert isinstance(prepared, Prepared)
+    return prepared
+
+
+def test_an_event_that_says_nothing_updates_nothing() -> None:
+    assert stored({"amount": 3}).update is None
+
+
+@pytest.mark.parametrize(
+    ("properties", "top", "update"),
+    [
+        ({"$set": {"a": 1}}, {}, PersonUpdate({"a": 1}, {})),
+        ({}, {"$set": {"a": 1}}, PersonUpdate({"a": 1}, {})),
+        ({"$set": {"a": 1, "b": 1}}, {"$set": {"a": 2}}, PersonUpdate({"a": 2, "b": 1}, {})),
+        ({"$set": {"a": None}}, {}, PersonUpdate({"a": None}, {})),
+        (
+            {"$set_once": {"a": 1, "b": 1}},
+            {"$set_once": {"a": 2}},
+            PersonUpdate({}, {"a": 2, "b": 1}),
+        ),
+        ({"$set_once": {"a": None, "b": 0}}, {}, PersonUpdate({}, {"b": 0})),
+        ({"$unset": ["a", 7, "b"]}, {}, PersonUpdate({}, {}, ("a", "b"))),
+        ({"$unset": {"a": 1}}, {}, PersonUpdate({}, {}, ("a",))),
+        ({"$set": "text", "$set_once": [1], "$unset": "a"}, {}, None),
+        ({"$set": "text"}, {"$set": {"a": 1}}, PersonUpdate({"a": 1}, {})),
+        ({"$set": {"a": 1}}, {"$set": 7, "$unset": ["a"]}, PersonUpdate({"a": 1}, {})),
+        ({"$set": {}, "$set_once": {}}, {}, None),
+    ],
+)
+def test_an_update_is_read(
+    properties: dict[str, Any], top: dict[str, Any], update: PersonUpdate | None
+) -> None:
+    assert stored(properties, top=top).update == update
+
+
+def test_top_level_updates_are_stored_among_the_properties() -> None:
+    prepared = stored({"$set": {"a": 1, "b": 1}}, top={"$set": {"a": 2}, "$set_once": {"c": 3}})
+
+    assert prepared.properties == {"$set": {"a": 2, "b": 1}, "$set_once": {"c": 3}}
+
+
+@pytest.mark.parametrize(
+    ("name", "initial"),
+    [
+        ("utm_source", "$initial_utm_source"),
+        ("gclid", "$initial_gclid"),
+        ("$current_url", "$initial_current_url"),
+        ("$os_version", "$initial_os_version"),
+        ("$app_build", "$initial_app_build"),
+    ],
+)
+def test_what_an_event_tells_of_its_client_is_set_and_set_once(name: str, initial: str) -> None:
+    prepared = stored({name: "x"}, "$pageview")
+
+    assert prepared.update == PersonUpdate({name: "x"}, {initial: "x"})
+    assert prepared.properties == {name: "x"}
+
+
+def test_explicit_values_win_over_automatic_ones() -> None:
+    properties = {
+        "$browser": "Firefox",
+        "$set": {"$browser": "mine"},
+        "$set_once": {"$initial_browser": "first"},
+    }
+
+    assert stored(properties).update == PersonUpdate(
+        {"$browser": "mine"}, {"$initial_browser": "first"}
+    )
+
+
+def test_nulls_set_nothing_automatically() -> None:
+    properties = {"utm_source": None, "$set_once": {"$initial_utm_source": None}}
+
+    assert stored(properties).update is None
+
+
+def test_a_snapshot_sets_nothing_automatically() -> None:
+    assert stored({"$browser": "Firefox"}, "$snapshot").update is None
+
+
+def test_an_event_without_person_profile_touches_no_person() -> None:
+    properties = {
+        "$process_person_profile": False,
+        "$browser": "Firefox",
+        "$set": {"a": 1},
+        "$set_once": {"a": 1},
+        "$unset": ["a"],
+        "$groups": {"company": "acme"},
+    }
+
+    prepared = stored(properties, top={"$set": {"b": 1}})
+
+    assert not prepared.makes_person
+    assert prepared.update is None
+    assert prepared.groups == {}
+    assert prepared.properties == {
+        "$process_person_profile": False,
+        "$browser": "Firefox",
+        "$groups": {"company": "acme"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"), [(True, False), ("false", True), (0, True), (None, True)]
+)
+def test_only_false_withholds_the_person_profile(given: Any, kept: bool) -> None:
+    prepared = stored({"$process_person_profile": given})
+
+    assert prepared.makes_person
+    assert ("$process_person_profile" in prepared.properties) is kept

@@ -1,0 +1,297 @@
+"""Runs that another process prepares: stored once, on the right persons, whatever that process
+and the stores do meanwhile."""
+
+import asyncio
+import os
+import signal
+import socket
+import threading
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import select
+
+from fanion.accept_log.port import Entry, Envelope
+from fanion.db.schema.tables import dead_letters
+from fanion.events.storage.store import EventStore
+from fanion.ingest.pipeline import preparer_main, reader
+from fanion.ingest.pipeline.batch import PreparedRun
+from fanion.ingest.pipeline.preparer_client import Preparer
+from fanion.ingest.pipeline.types import ProjectRules
+from tests.support.application import Home, Site, open_home, open_site
+from tests.support.awaited import until_soon
+from tests.support.management import NOW
+from tests.support.maxmind import write_maxmind
+
+
+@dataclass
+class Watched:
+    """How many runs came back prepared, and how many did not."""
+
+    ahead: int = 0
+    not_ahead: int = 0
+
+
+@pytest.fixture
+def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
+    """Every run is full, so that all are asked for."""
+    monkeypatch.setattr(reader, "RUN_ENVELOPES_MAX", 1)
+    found, prepare = Watched(), Preparer.prepare
+
+    async def counted(self: Preparer, *asked: Any) -> PreparedRun | None:
+        run = await prepare(self, *asked)
+        found.ahead += run is not None
+        found.not_ahead += run is None
+        return run
+
+    monkeypatch.setattr(Preparer, "prepare", counted)
+    return found
+
+
+@asynccontextmanager
+async def open_helped(
+    records_url: str, events: EventStore, project_id: int, folder: Path, watched: Watched
+) -> AsyncGenerator[Home]:
+    """A home whose runs are prepared elsewhere from now on."""
+    async with (
+        open_site(records_url, events, folder, processes=2) as site,
+        open_home(site, project_id) as home,
+    ):
+        await until_it_helps(home, watched)
+        yield home
+
+
+async def until_it_helps(home: Home, watched: Watched) -> None:
+    before = watched.ahead
+
+    async def helped() -> bool:
+        await home.capture({"event": "warm", "distinct_id": "warm"})
+        return watched.ahead > before
+
+    await until_soon(helped, "no run was prepared elsewhere")
+
+
+def process_of(site: Site) -> int:
+    preparer = site.running.preparer
+    assert preparer is not None
+    assert preparer._running is not None
+    return preparer._running.process.pid
+
+
+async def named(home: Home, *events: str) -> list[dict[str, Any]]:
+    found = [event for event in await home.events() if event["event"] in events]
+    return sorted(found, key=lambda event: str(event["event"]))
+
+
+async def test_events_are_stored_whole_and_on_the_right_persons(
+    records_url: str, events: EventStore, project_id: int, tmp_path: Path, watched: Watched
+) -> None:
+    async with open_helped(records_url, events, project_id, tmp_path, watched) as home:
+        before = watched.ahead
+        await home.capture(
+            {"event": "a", "distinct_id": "visitor", "$set": {"n": 1}, "properties": {"x": [1]}},
+            {
+                "event": "$identify",
+                "distinct_id": "ann",
+                "properties": {"$anon_distinct_id": "visitor", "deep": [{"er": 1}]},
+            },
+            {"event": "", "distinct_id": "dropped"},
+        )
+        stored = await named(home, "a", "$identify")
+        person = await home.person("ann")
+        of_person = await home.events(person_id=person["uuid"])
+        definitions = await home.get("/property_definitions/", search="deep")
+        dropped = await home.site.metric("fanion_items_dropped_total", reason="no_name")
+
+    assert watched.ahead == before + 1
+    assert [event["event"] for event in stored] == ["$identify", "a"]
+    assert sorted(event["event"] for event in of_person) == ["$identify", "a"]
+    assert stored[0]["properties"]["deep"] == [{"er": 1}]
+    assert stored[1]["properties"]["x"] == [1]
+    assert person["properties"] == {"n": 1}
+    assert [one["name"] for one in definitions["results"]] == ["deep"]
+    assert dropped == 1
+
+
+async def test_new_group_types_are_given_here_and_known_there_from_then_on(
+    records_url: str, events: EventStore, project_id: int, tmp_path: Path, watched: Watched
+) -> None:
+    async with open_helped(records_url, events, project_id, tmp_path, watched) as home:
+        before = Watched(watched.ahead, watched.not_ahead)
+        groups = {"$groups": {"org": "o1"}}
+        await home.capture({"event": "a", "distinct_id": "ann", "properties": groups})
+        await home.capture({"event": "b", "distinct_id": "ann", "properties": groups})
+        await home.capture({"event": "c", "distinct_id": "ann", "properties": groups})
+        stored = await named(home, "a", "b", "c")
+
+    assert watched.not_ahead > before.not_ahead
+    assert watched.ahead > before.ahead
+    assert [event["properties"]["$group_0"] for event in stored] == ["o1"] * 3
+
+
+async def test_what_is_sent_again_is_left_out(
+    records_url: str, events: EventStore, project_id: int, tmp_path: Path, watched: Watched
+) -> None:
+    async with open_helped(records_url, events, project_id, tmp_path, watched) as home:
+        first = {"event": "a", "distinct_id": "ann", "uuid": str(uuid4()), "$set": {"n": 1}}
+        await home.capture(first, first)
+        home.site.clock.move(seconds=1)
+        await home.capture({"event": "b", "distinct_id": "ann", "$set": {"n": 2}})
+        await home.capture(first, {"event": "c", "distinct_id": "ann", "uuid": str(uuid4())})
+        stored = await named(home, "a", "b", "c")
+        person = await home.person("ann")
+        duplicates = await home.site.metric("fanion_items_dropped_total", reason="duplicate")
+
+    assert [event["event"] for event in stored] == ["a", "b", "c"]
+    assert person["properties"] == {"n": 2}
+    assert duplicates == 2
+
+
+async def test_events_of_a_deleted_person_are_left_out(
+    records_url: str, events: EventStore, project_id: int, tmp_path: Path, watched: Watched
+) -> None:
+    """It is deleted at the very time at which they are accepted."""
+    async with open_helped(records_url, events, project_id, tmp_path, watched) as home:
+        await home.capture({"event": "a", "distinct_id": "ann"})
+        person = await home.person("ann")
+        answer = await home.api.delete(f"/persons/{person['id']}/?delete_events=true")
+        assert answer.is_success
+        before = watched.ahead
+        await home.capture(
+            {"event": "b", "distinct_id": "ann"}, {"event": "c", "distinct_id": "bob"}
+        )
+        stored = await named(home, "b", "c")
+        erased = await home.site.metric("fanion_items_dropped_total", reason="erased")
+
+    assert watched.ahead == before + 1
+    assert [event["event"] for event in stored] == ["c"]
+    assert erased == 1
+
+
+async def test_when_the_process_dies_the_run_is_prepared_here_and_another_one_is_started(
+    records_url: str, events: EventStore, project_id: int, tmp_path: Path, watched: Watched
+) -> None:
+    async with open_helped(records_url, events, project_id, tmp_path, watched) as home:
+        first = process_of(home.site)
+        os.kill(first, signal.SIGKILL)
+        await home.capture({"event": "a", "distinct_id": "ann"})
+        await until_it_helps(home, watched)
+        second = process_of(home.site)
+        stored = await named(home, "a")
+
+    assert len(stored) == 1
+    assert first != second
+    assert not _is_alive(second)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+async def test_a_poisoned_envelope_is_put_aside_and_the_rest_goes_on(
+    records_url: str, events: EventStore, project_id: int, tmp_path: Path, watched: Watched
+) -> None:
+    poison = Envelope(project_id, NOW, "203.0.113.7", "curl", None, b'[{"event": ')
+
+    async with open_helped(records_url, events, project_id, tmp_path, watched) as home:
+        await home.site.log.append(poison)
+        await home.capture({"event": "after", "distinct_id": "ann"})
+        stored = await named(home, "after")
+        put_aside = await home.site.records.fetch(select(dead_letters))
+
+    assert len(stored) == 1
+    assert [row.body for row in put_aside] == [poison.body]
+
+
+async def test_with_one_process_nothing_is_prepared_elsewhere(
+    sqlite_url: str, events: EventStore, tmp_path: Path
+) -> None:
+    async with open_site(sqlite_url, events, tmp_path, processes=1) as site:
+        assert site.running.preparer is None
+
+
+def entry(number: int, body: bytes, ip: str = "") -> Entry:
+    return Entry(number, Envelope(1, NOW, ip, "", None, body))
+
+
+async def prepared(preparer: Preparer, entries: list[Entry]) -> PreparedRun:
+    run: list[PreparedRun] = []
+
+    async def one() -> bool:
+        found = await preparer.prepare(entries, {1: ProjectRules()}, {})
+        run.extend([] if found is None else [found])
+        return bool(run)
+
+    await until_soon(one, "it never became ready")
+    return run[0]
+
+
+async def test_it_looks_up_where_an_address_is(tmp_path: Path) -> None:
+    germany = {"country": {"iso_code": "DE", "names": {"en": "Germany"}}}
+    database = write_maxmind(tmp_path / "country.mmdb", {"192.0.2.0/24": germany})
+    preparer = Preparer(str(database))
+    try:
+        body = b'{"event":"a","distinct_id":"ann"}'
+        run = await prepared(preparer, [entry(1, body, "192.0.2.1")])
+    finally:
+        await preparer.close()
+
+    assert run.ahead is not None
+    [properties] = run.ahead.brought[1].seen["a"]
+    assert properties["$geoip_country_code"] == "DE"
+
+
+async def test_one_that_cannot_open_its_database_leaves_all_to_the_caller(tmp_path: Path) -> None:
+    """The server itself would not have started."""
+    preparer = Preparer(str(tmp_path / "none.mmdb"))
+    try:
+        for _ in range(3):
+            assert await preparer.prepare([entry(1, b"{}")], {1: ProjectRules()}, {}) is None
+    finally:
+        await preparer.close()
+
+
+async def test_a_question_that_nobody_waits_for_any_more_ends_the_process() -> None:
+    """Its answer would pass for that to the next one."""
+    preparer = Preparer()
+    try:
+        run = await prepared(preparer, [entry(1, b'{"event":"a","distinct_id":"ann"}')])
+        assert run.events == 1
+        many = b"[" + b",".join([b'{"event":"a","distinct_id":"ann"}'] * 200_000) + b"]"
+        asking = asyncio.create_task(preparer.prepare([entry(2, many)], {1: ProjectRules()}, {}))
+        await asyncio.sleep(0)
+        assert preparer._turn.locked()
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        assert preparer._running is None
+        again = await prepared(preparer, [entry(3, b'{"event":"b","distinct_id":"ann"}')])
+    finally:
+        await preparer.close()
+
+    assert [one.prepared.name for one in again.arrived[1]] == ["b"]
+
+
+def test_messages_may_be_long_and_end_with_the_line() -> None:
+    ours, theirs = socket.socketpair()
+    message = b"x" * 5_000_000
+    with ours, theirs:
+        sending = threading.Thread(target=preparer_main.send, args=(ours, message))
+        sending.start()
+        assert bytes(preparer_main.receive(theirs) or b"") == message
+        sending.join()
+        preparer_main.send(ours, b"")
+        assert preparer_main.receive(theirs) == bytearray()
+        ours.sendall(preparer_main.LENGTH.pack(10) + b"half")
+        ours.shutdown(socket.SHUT_RDWR)
+        assert preparer_main.receive(theirs) is None
+        assert preparer_main.receive(theirs) is None

@@ -1,0 +1,114 @@
+"""A server that catches up with another process's help is killed again and again: every event is
+there once, every person is right, and nothing is left running."""
+
+import asyncio
+import random
+from collections import Counter
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx
+import msgspec
+import pytest
+
+from tests.support import plain_http
+from tests.support.awaited import until
+from tests.support.outcome import caught_up, client, events
+from tests.support.server import Keys, RealServer
+
+ROUNDS = 3
+REQUESTS, EVENTS = 14, 30
+TEXT = "x" * 30_000  # full runs of few events: of 8 MB at least
+PERSONS = 40
+
+Json = dict[str, Any]
+
+
+def item(number: int) -> Json:
+    person = f"user-{number % PERSONS}"
+    made: Json = {
+        "event": "read",
+        "distinct_id": person,
+        "properties": {"name": number, "text": TEXT, "$groups": {"org": f"o{number % 3}"}},
+        "$set": {"last": number},
+    }
+    if number % 7 == 0:
+        made["properties"]["odd"] = [{"n": number}]
+    if number % 11 == 0:
+        made["event"] = "$identify"
+        made["properties"]["$anon_distinct_id"] = f"visitor-{number}"
+    return made
+
+
+async def send(http: httpx.AsyncClient, keys: Keys, first: int) -> None:
+    for start in range(first, first + REQUESTS * EVENTS, EVENTS):
+        batch = [item(number) for number in range(start, start + EVENTS)]
+        body = msgspec.json.encode({"api_key": keys.project_api_key, "batch": batch})
+        answer = await http.post("/batch/", content=body)
+        assert answer.status_code == 200, answer.text
+
+
+def helpers(server: RealServer) -> list[int]:
+    """Processes of the server that prepare runs."""
+    assert server.process is not None
+    pid = server.process.pid
+    tasks = Path(f"/proc/{pid}/task").glob("*/children")
+    children = [int(child) for task in tasks for child in task.read_text().split()]
+    return [child for child in children if "preparer_main" in command(child)]
+
+
+def have_ended(pids: list[int]) -> bool:
+    return not any(map(command, pids))
+
+
+def command(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    except FileNotFoundError:
+        return ""
+
+
+@pytest.mark.skipif(
+    not Path("/proc/self/task").exists(), reason="only Linux tells what a process has started"
+)
+async def test_nothing_is_lost_or_there_twice_or_left_over(tmp_path: Path) -> None:
+    server = RealServer(tmp_path / "data", {"FANION_PROCESSES": "2"})
+    keys, chance = server.setup(), random.Random(7)
+    sent = 0
+    try:
+        for _ in range(ROUNDS):
+            server.start()
+            async with plain_http.AsyncClient(base_url=server.url, timeout=30) as http:
+                await send(http, keys, sent)
+                sent += REQUESTS * EVENTS
+                await asyncio.to_thread(until, lambda: helpers(server), "nobody helps")
+            await asyncio.sleep(chance.random())
+            left = helpers(server)
+            server.kill()
+            until(partial(have_ended, left), "a process is left over")
+        server.start()
+        async with client(server, keys) as http:
+            await caught_up(http)
+            stored = await events(http)
+            persons = (await http.get("/persons/?limit=1000")).json()["results"]
+            totals = (await http.get("/ingestion/")).json()["totals"]
+        assert server.stop() == 0
+    finally:
+        server.close()
+
+    assert Counter(one["properties"]["name"] for one in stored) == Counter(range(sent))
+    for one in stored:
+        number = one["properties"]["name"]
+        assert one["properties"]["$group_0"] == f"o{number % 3}"
+        assert one["properties"].get("odd") == ([{"n": number}] if number % 7 == 0 else None)
+    assert totals["stored"] == sent
+    last = {f"user-{number % PERSONS}": number for number in range(sent)}
+    found = {
+        name: one["properties"]["last"]
+        for one in persons
+        for name in one["distinct_ids"]
+        if name in last
+    }
+    assert found == last
+    assert len(persons) == PERSONS

@@ -1,0 +1,49 @@
+"""How much ingestion leaves to requests."""
+
+import pytest
+
+from fanion.ingest.pipeline.throttle import (
+    CROWDED_RUN_BYTES_MAX,
+    LAG_MAX_S,
+    REST,
+    RUN_BYTES_MAX,
+    Courtesy,
+)
+
+
+@pytest.mark.parametrize(
+    ("answered", "run_s", "lag_s", "rest_s"),
+    [
+        (999, 0.5, 1.0, 0.0),
+        (1000, 0.5, 1.0, REST * 0.5),
+        (50_000, 0.1, 1.0, REST * 0.1),
+        (50_000, 0.5, LAG_MAX_S - 0.25, 0.25),
+        (50_000, 0.5, LAG_MAX_S, 0.0),
+        (50_000, 0.5, LAG_MAX_S + 60, 0.0),
+    ],
+)
+def test_ingestion_rests_while_many_ask_and_nothing_is_old(
+    answered: int, run_s: float, lag_s: float, rest_s: float
+) -> None:
+    courtesy = Courtesy(answered=0, at=100.0)
+
+    assert courtesy.rest_s(answered, 101.0, run_s, lag_s) == pytest.approx(rest_s)
+
+
+def test_the_rate_is_that_of_the_time_since_the_run_before() -> None:
+    courtesy = Courtesy(answered=0, at=100.0)
+
+    assert courtesy.rest_s(5_000, 101.0, 0.5, 1.0) > 0
+    assert courtesy.rest_s(5_500, 102.0, 0.5, 1.0) == 0
+    assert courtesy.rest_s(5_500, 102.0, 0.5, 1.0) == 0
+
+
+def test_runs_are_small_while_many_ask() -> None:
+    courtesy = Courtesy(answered=0, at=100.0)
+    assert courtesy.run_bytes_max == RUN_BYTES_MAX
+
+    courtesy.rest_s(5_000, 101.0, 0.5, LAG_MAX_S)
+    assert courtesy.run_bytes_max == CROWDED_RUN_BYTES_MAX
+
+    courtesy.rest_s(5_100, 102.0, 0.5, LAG_MAX_S)
+    assert courtesy.run_bytes_max == RUN_BYTES_MAX

@@ -1,0 +1,395 @@
+"""What two servers on one store may do, and what each must not believe of its memory."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import Any, cast
+
+import httpx
+import pytest
+from msgspec import json
+from sqlalchemy import delete, select, update
+
+from fanion.accept_log.port import Entry, Envelope
+from fanion.db.engine import Records
+from fanion.db.schema.tables import log_positions, person_distinct_ids, persons
+from fanion.events.definitions.property_cache import KnownProperties
+from fanion.events.storage.blocks import Batch, event_blocks
+from fanion.events.storage.store import EventStore
+from fanion.ingest.pipeline import consumer
+from fanion.ingest.pipeline.batch import prepare_run
+from fanion.ingest.pipeline.consumer import CONFLICTS_MAX
+from fanion.ingest.pipeline.person_cache import RecentPersons
+from fanion.ingest.pipeline.resolve import Known, Resolution
+from fanion.ingest.pipeline.store import HELD, HISTORICAL, LIVE, IngestStore, NotOurs, Written
+from fanion.ingest.pipeline.types import ProjectRules
+from fanion.persons.store import PersonsChanged
+from tests.support.application import Home, Json, open_home, open_site
+from tests.support.awaited import until_soon
+from tests.support.management import NOW
+
+PROJECT = 1
+MERGE = {
+    "event": "$identify",
+    "distinct_id": "ann",
+    "properties": {"$anon_distinct_id": "bob"},
+}
+MOMENT = timedelta(seconds=1)
+
+two_servers = pytest.mark.parametrize("records_url", ["postgresql"], indirect=True)
+
+
+# ── One lease for both lanes ─────────────────────────────────────────────────────────────
+
+
+def lanes(records: Records, holder: str) -> dict[str, IngestStore]:
+    """Of one server."""
+    recent, properties = RecentPersons(), KnownProperties()
+    return {
+        lane: IngestStore(records, lane, holder, recent, properties) for lane in (LIVE, HISTORICAL)
+    }
+
+
+async def test_who_ingests_one_lane_keeps_the_idle_one_too(records: Records) -> None:
+    one, other = lanes(records, "one"), lanes(records, "other")
+    await one[LIVE].take(NOW)
+    await one[HISTORICAL].take(NOW)
+
+    await one[LIVE].claim(0, 5, NOW + HELD)
+
+    for lane in (LIVE, HISTORICAL):
+        with pytest.raises(NotOurs):
+            await other[lane].take(NOW + HELD + MOMENT)
+    await one[HISTORICAL].claim(0, 3, NOW + HELD + MOMENT)
+
+
+async def test_a_lane_is_not_free_before_the_other_one_was_released(records: Records) -> None:
+    one, other = lanes(records, "one"), lanes(records, "other")
+    await one[LIVE].take(NOW)
+
+    await one[LIVE].release(NOW)
+    with pytest.raises(NotOurs):
+        await other[LIVE].take(NOW + MOMENT)
+    await one[HISTORICAL].release(NOW)
+    await other[HISTORICAL].take(NOW + MOMENT)
+
+    with pytest.raises(NotOurs):
+        await one[LIVE].claim(0, 5, NOW + MOMENT)
+
+
+async def test_who_has_nothing_to_ingest_keeps_both_lanes_as_long_as_it_lives(
+    records: Records,
+) -> None:
+    one, other = lanes(records, "one"), lanes(records, "other")
+    await one[LIVE].take(NOW)
+
+    await one[LIVE].renew(NOW + HELD - MOMENT)
+    with pytest.raises(NotOurs):
+        await other[HISTORICAL].take(NOW + HELD)
+    await other[LIVE].take(NOW + 2 * HELD)
+
+    with pytest.raises(NotOurs):
+        await one[LIVE].renew(NOW + 2 * HELD)
+
+
+async def test_who_was_silent_loses_both_lanes(records: Records) -> None:
+    one, other = lanes(records, "one"), lanes(records, "other")
+    await one[LIVE].take(NOW)
+    await one[HISTORICAL].take(NOW)
+
+    await other[LIVE].take(NOW + HELD)
+
+    for lane in (LIVE, HISTORICAL):
+        with pytest.raises(NotOurs):
+            await one[lane].claim(0, 5, NOW + HELD)
+
+
+# ── Versions of persons ──────────────────────────────────────────────────────────────────
+
+
+class Ingester:
+    """One that ingests live events, without an event store."""
+
+    def __init__(self, records: Records) -> None:
+        self.recent = RecentPersons()
+        self.store = IngestStore(records, LIVE, "one", self.recent, KnownProperties())
+        self.position = 0
+
+    async def ingest(self, *items: Json) -> None:
+        await self.write(await self.resolved(*items))
+
+    async def resolved(self, *items: Json) -> Written:
+        known = await self.known(*items)
+        resolution = Resolution(PROJECT, self._arrived(*items), known)
+        list(resolution.events())
+        resolved = resolution.outcome()
+        return Written(resolved, await self.store.overrides(resolved))
+
+    async def known(self, *items: Json) -> Known:
+        return (await self.store.known({PROJECT: self._arrived(*items)}, NOW))[PROJECT]
+
+    async def write(self, written: Written) -> None:
+        await self.store.take(NOW)
+        run = prepare_run([self._entry()], lambda _: ProjectRules())
+        done = self.position + 1
+        async with self.store.writing([written], run.tally, self.position, done, NOW) as written_:
+            await written_
+        self.position = done
+
+    def _arrived(self, *items: Json) -> Any:
+        return prepare_run([self._entry(*items)], lambda _: ProjectRules()).arrived[PROJECT]
+
+    def _entry(self, *items: Json) -> Entry:
+        body = json.encode(list(items))
+        return Entry(self.position + 1, Envelope(PROJECT, NOW, "", "", None, body))
+
+
+@pytest.fixture
+async def ingester(records: Records) -> Ingester:
+    """It remembers ann, who is bob too."""
+    made = Ingester(records)
+    await made.ingest({"event": "a", "distinct_id": "ann", "$set": {"plan": "free"}}, MERGE)
+    return made
+
+
+async def edit(records: Records) -> None:
+    """By another server."""
+    change = update(persons).values(properties={"plan": "pro"}, version=persons.c.version + 2)
+    async with records.write() as connection:
+        await connection.execute(change)
+
+
+async def remove(records: Records) -> None:
+    async with records.write() as connection:
+        await connection.execute(delete(person_distinct_ids))
+        await connection.execute(delete(persons))
+
+
+def seen(distinct_id: str, **properties: Any) -> Json:
+    return {"event": "seen", "distinct_id": distinct_id, "$set": properties}
+
+
+@two_servers
+async def test_what_another_server_has_changed_of_a_remembered_person_is_read(
+    records: Records, ingester: Ingester
+) -> None:
+    remembered, _ = ingester.recent.find(PROJECT, ["ann", "bob"])
+    await edit(records)
+
+    known = (await ingester.known(seen("ann"))).persons
+    await ingester.ingest(seen("ann"))
+    both = (await ingester.known(seen("ann"), seen("bob"))).persons
+
+    assert remembered["ann"] is remembered["bob"]
+    assert known["ann"].properties == {"plan": "pro"}
+    assert both["ann"] is both["bob"]
+    assert both["bob"].properties == {"plan": "pro"}
+
+
+@two_servers
+async def test_a_person_met_by_another_distinct_id_is_not_the_remembered_one(
+    records: Records, ingester: Ingester
+) -> None:
+    """Remembered as ann, changed, then met as bob for the first time."""
+    [bob] = ingester.recent.find(PROJECT, ["bob"])[0].values()
+    ingester.recent.let_go(PROJECT, {"bob": bob}, {(bob.id, bob.version)})
+    ingester.recent.keep(PROJECT, {"ann": bob})
+    ingester.recent.same({"ann": bob})
+    await edit(records)
+
+    known = (await ingester.known(seen("bob"))).persons
+
+    assert known["bob"].properties == {"plan": "pro"}
+
+
+@two_servers
+async def test_a_person_that_is_gone_is_not_remembered(
+    records: Records, ingester: Ingester
+) -> None:
+    await remove(records)
+
+    known = (await ingester.known(seen("ann"))).persons
+
+    assert known == {}
+
+
+@two_servers
+@pytest.mark.parametrize("happens", [edit, remove])
+async def test_a_run_is_refused_when_a_person_was_changed_that_it_only_used(
+    records: Records, ingester: Ingester, happens: Callable[[Records], Awaitable[None]]
+) -> None:
+    written = await ingester.resolved(seen("ann", plan="free"))
+    assert not written.resolved.persons.updated
+    await happens(records)
+
+    with pytest.raises(PersonsChanged):
+        await ingester.write(written)
+
+    [position] = await records.fetch(
+        select(log_positions.c.position).where(log_positions.c.consumer == LIVE)
+    )
+    assert position.position == ingester.position
+
+
+# ── While a run is in hand ───────────────────────────────────────────────────────────────
+
+
+class Halting:
+    """An event store that, while `goes_on` is cleared, does not return from the first insert of an
+    attempt at a run; what it was given is stored.
+
+    tokens: of those inserts
+    """
+
+    def __init__(self, store: EventStore) -> None:
+        self._store = store
+        self.reached, self.goes_on = asyncio.Event(), asyncio.Event()
+        self.goes_on.set()
+        self.tokens: list[str] = []
+
+    async def insert(self, batch: Batch, token: str) -> None:
+        await self._store.insert(batch, token)
+        if token.endswith("-0"):
+            self.tokens.append(token)
+            self.reached.set()
+            await self.goes_on.wait()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+
+@dataclass
+class Pair:
+    """home: of the server that ingests; other: a client of another server's management, by whose
+    clock it is a minute earlier"""
+
+    home: Home
+    other: httpx.AsyncClient
+    halting: Halting
+
+    async def append_while(
+        self, *bodies: list[Json], happens: Callable[[], Awaitable[httpx.Response]], times: int = 1
+    ) -> None:
+        """happens: between the reading of the persons and their writing, for which there have to
+        be three events at least"""
+        sent = [
+            Envelope(self.home.project_id, NOW, "", "", None, json.encode(body)) for body in bodies
+        ]
+        self.halting.reached.clear()
+        self.halting.goes_on.clear()
+        self.halting.tokens.clear()
+        await asyncio.gather(*map(self.home.site.log.append, sent))  # one group
+        for _ in range(times):
+            await self.halting.reached.wait()
+            self.halting.reached.clear()
+            answer = await happens()
+            assert answer.is_success, answer.text
+            self.halting.goes_on.set()
+            self.halting.goes_on.clear()
+        self.halting.goes_on.set()
+        await self.home.site.ingested()
+
+    async def names(self, **query: Any) -> list[str]:
+        return sorted(event["event"] for event in await self.home.events(**query))
+
+
+@pytest.fixture
+async def pair(
+    records_url: str,
+    events: EventStore,
+    project_id: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> AsyncIterator[Pair]:
+    """Blocks of one event: the third is made only when the first is stored."""
+    monkeypatch.setattr(consumer, "event_blocks", partial(event_blocks, rows_max=1))
+    halting = Halting(events)
+    earlier = NOW - timedelta(minutes=1)
+    async with (
+        open_site(records_url, cast(EventStore, halting), tmp_path / "a") as site,
+        open_home(site, project_id) as home,
+        open_site(records_url, events, tmp_path / "b", earlier) as second,
+        second.client(home.key, f"/api/projects/{project_id}") as other,
+    ):
+        yield Pair(home, other, halting)
+
+
+def named(distinct_id: str, *names: str, **properties: Any) -> list[Json]:
+    return [{**seen(distinct_id, **properties), "event": name} for name in names]
+
+
+@two_servers
+async def test_an_idle_server_renews_what_it_holds(pair: Pair) -> None:
+    site = pair.home.site
+
+    async def is_held() -> bool:
+        held = select(log_positions.c.held_until).where(log_positions.c.consumer == LIVE)
+        [row] = await site.records.fetch(held)
+        return bool(row.held_until == site.clock.now() + HELD)
+
+    await until_soon(is_held, "nothing is held")
+    site.clock.move(seconds=HELD.total_seconds() - 1)
+
+    await until_soon(is_held, "it is not renewed")
+
+
+@two_servers
+async def test_an_edit_on_another_server_while_a_run_is_in_hand_does_not_lose_a_set(
+    pair: Pair,
+) -> None:
+    await pair.home.capture(seen("ann", plan="free"))
+    person = await pair.home.person("ann")
+    change = {"properties": {"plan": "pro"}}
+
+    await pair.append_while(
+        named("ann", "x", "y", "z", plan="free"),
+        happens=lambda: pair.other.patch(f"/persons/{person['id']}/", json=change),
+    )
+
+    assert (await pair.home.person("ann"))["properties"] == {"plan": "free"}
+    assert await pair.names() == ["seen", "x", "y", "z"]
+
+
+@two_servers
+async def test_events_in_hand_of_a_person_that_another_server_deletes_are_of_a_new_one(
+    pair: Pair,
+) -> None:
+    await pair.home.capture(seen("ann"), MERGE)
+    gone = await pair.home.person("bob")
+
+    await pair.append_while(
+        named("bob", "x", "y", "z"), happens=lambda: pair.other.delete(f"/persons/{gone['id']}/")
+    )
+
+    person = await pair.home.person("bob")
+    assert person["id"] != gone["id"]
+    assert await pair.names(person_id=person["id"]) == ["x", "y", "z"]
+
+
+@two_servers
+async def test_a_run_whose_persons_are_changed_again_and_again_is_taken_in_halves(
+    pair: Pair,
+) -> None:
+    await pair.home.capture(seen("ann"), seen("bob"))
+    person = await pair.home.person("ann")
+    numbers = count()
+
+    await pair.append_while(
+        named("ann", "a", "b"),
+        named("bob", "c", "d"),
+        happens=lambda: pair.other.patch(
+            f"/persons/{person['id']}/", json={"properties": {"n": next(numbers)}}
+        ),
+        times=CONFLICTS_MAX,
+    )
+
+    runs = [tuple(token.split("-")[1:3]) for token in pair.halting.tokens]
+    (first, last), halves = runs[0], runs[CONFLICTS_MAX:]
+    assert runs[:CONFLICTS_MAX] == [(first, last)] * CONFLICTS_MAX
+    assert halves == [(first, first), (last, last)]
+    assert len(set(pair.halting.tokens)) == len(pair.halting.tokens)
+    assert await pair.names() == ["a", "b", "c", "d", "seen", "seen"]

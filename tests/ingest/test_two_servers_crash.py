@@ -1,0 +1,158 @@
+"""Two real servers on one PostgreSQL: events keep their persons, and edits of persons hold.
+
+Each has an embedded event store of its own: what the one that ingests stores is looked at there.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import pytest
+
+from tests.support import plain_http
+from tests.support.awaited import until_soon
+from tests.support.preloaded import PreloadedServer
+from tests.support.server import Keys, RealServer
+
+Json = dict[str, Any]
+
+# Much longer than a server that stands by waits before it looks again.
+LOOKED_S, LOOK_S = 3.0, 0.1
+
+# As 15 s after the last import.
+EXPIRE = "UPDATE log_positions SET held_until = '2000-01-01' WHERE consumer = 'historical'"
+HOLDERS = """
+  SELECT COUNT(DISTINCT holder)
+    FROM log_positions
+   WHERE consumer IN ('live', 'historical')
+"""
+
+
+INGESTED = """
+  SELECT position >= (SELECT COALESCE(MAX(id), 0) FROM accept_log WHERE NOT historical)
+    FROM log_positions
+   WHERE consumer = 'live'
+"""
+IMPORTED = "SELECT position > 0 FROM log_positions WHERE consumer = 'historical'"
+
+
+@dataclass
+class Two:
+    """first: ingests; second: stands by"""
+
+    first: RealServer
+    second: RealServer
+    keys: Keys
+    database: str
+
+    async def capture(self, server: RealServer, *items: Json, **common: Any) -> None:
+        body = {"api_key": self.keys.project_api_key, "batch": list(items), **common}
+        async with plain_http.AsyncClient(base_url=server.url, timeout=30) as client:
+            answer = await client.post("/batch/", json=body)
+        assert answer.status_code == 200, answer.text
+
+    async def asked(self, server: RealServer, method: str, path: str, **more: Any) -> Json:
+        headers = {"Authorization": f"Bearer {self.keys.personal_api_key}"}
+        url = f"{server.url}/api/projects/{self.keys.project_id}{path}"
+        async with plain_http.AsyncClient(headers=headers, timeout=30) as client:
+            answer = await client.request(method, url, **more)
+        assert answer.status_code == 200, answer.text
+        found: Json = answer.json()
+        return found
+
+    async def persons(self, distinct_id: str) -> list[Json]:
+        """One, or none in the moment in which it is merged away."""
+        params = {"distinct_id": distinct_id}
+        found = await self.asked(self.first, "GET", "/persons/", params=params)
+        return list(found["results"])
+
+    async def person(self, distinct_id: str) -> Json:
+        [found] = await self.persons(distinct_id)
+        return found
+
+    async def events(self, **query: str) -> list[str]:
+        found = await self.asked(self.first, "GET", "/events/", params=query)
+        return sorted(event["event"] for event in found["results"])
+
+    async def stored(self, name: str) -> None:
+        """With its person."""
+
+        async def is_there() -> bool:
+            return await self.events(event=name) == [name] and await self.shown(INGESTED)
+
+        await until_soon(is_there, f"{name} is not stored")
+
+    async def shown(self, question: str) -> Any:
+        connection = await asyncpg.connect(self.database)
+        try:
+            return await connection.fetchval(question)
+        finally:
+            await connection.close()
+
+    async def let_imports_rest(self) -> None:
+        """For so long that a server which stands by may ask for the lane of imports."""
+        await self.shown(EXPIRE)
+        for _ in range(int(LOOKED_S / LOOK_S)):
+            if await self.shown(HOLDERS) > 1:
+                return
+            await asyncio.sleep(LOOK_S)
+
+
+@pytest.fixture
+def two(tmp_path: Path, postgres_url: str) -> Iterator[Two]:
+    settings = {"FANION_DATABASE_URL": postgres_url}
+    first, second = (PreloadedServer(tmp_path / name, settings) for name in ("first", "second"))
+    try:
+        keys = first.setup()
+        first.start()
+        second.start()
+        yield Two(first, second, keys, postgres_url)
+    finally:
+        first.close()
+        second.close()
+
+
+async def test_a_merge_of_an_import_counts_for_live_events(two: Two) -> None:
+    """Live events go to one server and the import to the other one, which stood by."""
+    await two.capture(two.first, {"event": "early", "distinct_id": "y"})
+    await two.stored("early")
+    await two.let_imports_rest()
+    # If there is a server for live events and another one for imports, each knows by now.
+    await two.capture(two.second, {"event": "old", "distinct_id": "x"}, historical_migration=True)
+    await until_soon(lambda: two.shown(IMPORTED), "the import is not ingested")
+    await two.capture(two.first, {"event": "seen p", "distinct_id": "p"})
+    await two.capture(two.first, {"event": "seen q", "distinct_id": "q"})
+    await two.stored("seen p")
+    await two.stored("seen q")
+
+    merge = {"event": "$identify", "distinct_id": "q", "properties": {"$anon_distinct_id": "p"}}
+    await two.capture(two.second, merge, historical_migration=True)
+
+    async def is_merged() -> bool:
+        return [sorted(one["distinct_ids"]) for one in await two.persons("p")] == [["p", "q"]]
+
+    await until_soon(is_merged, "p is not merged into q")
+    await two.capture(two.first, {"event": "after", "distinct_id": "p"})
+    await two.stored("after")
+
+    survivor = await two.person("p")
+    assert "after" in await two.events(person_id=survivor["id"])
+
+
+async def test_a_set_after_an_edit_on_the_other_server_is_written(two: Two) -> None:
+    free = {"distinct_id": "u", "$set": {"plan": "free"}}
+    await two.capture(two.first, {"event": "first", **free})
+    await two.stored("first")
+    person = await two.person("u")
+
+    change = {"properties": {"plan": "pro"}}
+    await two.asked(two.second, "PATCH", f"/persons/{person['id']}/", json=change)
+    edited = (await two.person("u"))["properties"]["plan"]
+    await two.capture(two.first, {"event": "second", **free})
+    await two.stored("second")
+
+    assert edited == "pro"
+    assert (await two.person("u"))["properties"]["plan"] == "free"

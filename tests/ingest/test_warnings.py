@@ -1,0 +1,78 @@
+"""What stored events asked for and did not get: times and group types, told by the ledger."""
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from tests.support.application import Home, Json
+from tests.support.management import NOW
+
+
+def seen(distinct_id: str, timestamp: Any, **more: Any) -> Json:
+    return {"event": "seen", "distinct_id": distinct_id, "timestamp": timestamp, **more}
+
+
+async def not_made(home: Home) -> dict[str, tuple[int, list[tuple[str, str]]]]:
+    report = await home.get("/ingestion/")
+    return {
+        one["reason"]: (
+            one["count"],
+            [(example["distinct_id"], example["detail"]) for example in one["examples"]],
+        )
+        for one in report["changes_not_made"]
+    }
+
+
+async def test_times_that_are_not_stored_are_counted_with_what_was_sent(home: Home) -> None:
+    ahead = (NOW + timedelta(days=1, seconds=1)).isoformat()
+
+    await home.capture(seen("ann", "yesterday"), seen("bob", ahead), seen("cid", [1]))
+    await home.capture(seen("dan", NOW.timestamp() - 60), seen("eve", "1709287200123"))
+
+    times = {one["distinct_id"]: one["timestamp"] for one in await home.events()}
+    arrived = NOW.isoformat()
+    assert times == {
+        "ann": arrived,
+        "bob": arrived,
+        "cid": arrived,
+        "dan": (NOW - timedelta(minutes=1)).isoformat(),
+        "eve": "2024-03-01T10:00:00.123000+00:00",
+    }
+    assert await not_made(home) == {
+        "time_unreadable": (2, [("cid", "time: [1]"), ("ann", "time: yesterday")]),
+        "time_ahead": (1, [("bob", f"time: {ahead}")]),
+    }
+    totals = (await home.get("/ingestion/"))["totals"]
+    assert (totals["accepted"], totals["stored"], totals["dropped"]) == (5, 5, 0)
+
+
+async def test_a_repeated_event_is_counted_once(home: Home) -> None:
+    item = seen("ann", "soon", uuid=str(UUID(int=7)))
+
+    await home.capture(item, item)
+
+    assert await not_made(home) == {"time_unreadable": (1, [("ann", "time: soon")])}
+
+
+async def test_a_sixth_group_type_is_counted_with_its_name(home: Home) -> None:
+    types = {f"type{n}": "a" for n in range(5)}
+    identify = {"$group_type": "seventh", "$group_key": "k", "$group_set": {"a": 1}}
+
+    await home.capture(
+        {"event": "seen", "distinct_id": "ann", "properties": {"$groups": types}},
+        {"event": "seen", "distinct_id": "bob", "properties": {"$groups": {**types, "sixth": "b"}}},
+    )
+    await home.capture(
+        {"event": "$groupidentify", "distinct_id": "cid", "properties": identify},
+        {"event": "seen", "distinct_id": "dan", "properties": {"$groups": {"type3": "b"}}},
+    )
+
+    assert await not_made(home) == {
+        "group_type_left_out": (
+            2,
+            [("cid", "group types: seventh"), ("bob", "group types: sixth")],
+        )
+    }
+    [of_bob] = await home.events(distinct_id="bob")
+    assert "$group_5" not in of_bob["properties"]
+    assert (await home.get("/ingestion/"))["totals"]["stored"] == 4

@@ -1,0 +1,292 @@
+"""Insights and trends over HTTP."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import update
+
+from fanion.db.schema.insights import insights
+from tests.support.application import Home, Json, error
+
+CALLS = {
+    "insight": "TRENDS",
+    "events": [{"id": "$feature_flag_called", "name": "$feature_flag_called", "type": "events"}],
+    "date_from": "-2d",
+    "breakdown": "$feature_flag_response",
+    "breakdown_type": "event",
+}
+
+
+def called(answer: object, at: str, distinct_id: str = "ann") -> Json:
+    return {
+        "event": "$feature_flag_called",
+        "distinct_id": distinct_id,
+        "uuid": str(uuid4()),
+        "timestamp": at,
+        "properties": {"$feature_flag": "beta", "$feature_flag_response": answer},
+    }
+
+
+async def two_days(home: Home) -> None:
+    await home.capture(
+        called("control", "2024-02-29T10:00:00Z"),
+        called("control", "2024-03-01T10:00:00Z"),
+        called("control", "2024-03-01T11:00:00Z", "bob"),
+        called(True, "2024-03-01T11:00:00Z", "bob"),
+    )
+
+
+async def trend(home: Home, filters: Json, status: int = 200) -> Any:
+    answer = await home.api.post("/insights/trend/", json=filters)
+    assert answer.status_code == status, answer.text
+    return answer.json()
+
+
+async def test_a_trend_is_calculated_from_captured_events(home: Home) -> None:
+    await two_days(home)
+
+    told = await trend(home, CALLS)
+
+    first, second = told.pop("result")
+    assert told == {
+        "timezone": "UTC",
+        "last_refresh": "2024-03-01T12:00:00Z",
+        "is_cached": False,
+        "next": None,
+    }
+    assert (first["label"], first["data"], first["count"]) == ("control", [0.0, 1.0, 2.0], 3.0)
+    assert (second["label"], second["data"]) == ("true", [0.0, 0.0, 1.0])
+    assert first["days"] == ["2024-02-28", "2024-02-29", "2024-03-01"]
+
+
+async def test_a_query_string_asks_as_a_body_does(home: Home) -> None:
+    await two_days(home)
+    query = {"date_from": "-2d", "events": '[{"id": "$feature_flag_called", "math": "dau"}]'}
+
+    told = await home.get("/insights/trend/", **query, properties="[]")
+
+    assert told["result"][0]["data"] == [0.0, 1.0, 2.0]
+
+
+async def test_what_was_just_calculated_is_told_again_until_it_is_old(home: Home) -> None:
+    first = await trend(home, CALLS)
+    await two_days(home)
+
+    again = await trend(home, CALLS)
+    anew = await trend(home, {**CALLS, "refresh": True})
+    home.site.clock.move(minutes=16)
+    later = await trend(home, CALLS)
+
+    assert again == {**first, "is_cached": True}
+    assert [len(one["result"]) for one in (first, again, anew, later)] == [0, 0, 2, 2]
+    assert [one["is_cached"] for one in (anew, later)] == [False, False]
+    assert later["last_refresh"] == "2024-03-01T12:16:00Z"
+
+
+async def test_a_new_day_is_calculated_at_once(home: Home) -> None:
+    home.site.clock.move(hours=11, minutes=59)
+    await trend(home, CALLS)
+
+    home.site.clock.move(minutes=2)
+    told = await trend(home, CALLS)
+
+    assert told["is_cached"] is False
+
+
+async def test_the_project_says_when_a_day_begins(home: Home) -> None:
+    answer = await home.api.patch("/", json={"timezone": "Pacific/Auckland"})
+    assert answer.status_code == 200, answer.text
+    await home.capture(called("a", "2024-02-29T10:59:00Z"), called("a", "2024-02-29T11:01:00Z"))
+
+    told = await trend(home, CALLS)
+
+    assert told["timezone"] == "Pacific/Auckland"
+    assert told["result"][0]["days"] == ["2024-02-29", "2024-03-01", "2024-03-02"]
+    assert told["result"][0]["data"] == [1.0, 1.0, 0.0]
+
+
+REFUSED: dict[str, tuple[Json, Json]] = {
+    "another kind": (
+        {"insight": "FUNNELS"},
+        error("validation_error", "invalid_input", "Only trends can be calculated.", "insight"),
+    ),
+    "a date": (
+        {"date_from": "soon"},
+        error("validation_error", "invalid_input", "Invalid date: soon", "date_from"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+async def test_a_trend_that_cannot_be_asked_is_refused(home: Home, name: str) -> None:
+    filters, told = REFUSED[name]
+
+    assert await trend(home, filters, 400) == told
+
+
+async def test_a_query_string_must_hold_json_where_json_is_meant(home: Home) -> None:
+    answer = await home.api.get("/insights/trend/", params={"events": "{"})
+
+    assert answer.status_code == 400
+    assert answer.json() == error(
+        "validation_error", "invalid_input", "This must be JSON.", "events"
+    )
+
+
+async def created(home: Home, **fields: Any) -> Json:
+    answer = await home.api.post("/insights/", json=fields)
+    assert answer.status_code == 201, answer.text
+    made: Json = answer.json()
+    return made
+
+
+async def test_a_new_insight_has_every_field(home: Home) -> None:
+    insight = await created(home, name="Calls", filters=CALLS, tags=[" A "], saved=True)
+
+    assert len(insight.pop("short_id")) == 8
+    assert len(insight.pop("filters_hash")) == 40
+    assert insight == {
+        "id": insight["id"],
+        "name": "Calls",
+        "derived_name": None,
+        "description": "",
+        "filters": CALLS,
+        "query": None,
+        "order": None,
+        "deleted": False,
+        "dashboards": [],
+        "dashboard_tiles": [],
+        "last_refresh": None,
+        "next_allowed_client_refresh": None,
+        "result": None,
+        "columns": None,
+        "created_at": "2024-03-01T12:00:00Z",
+        "created_by": home.owner,
+        "updated_at": "2024-03-01T12:00:00Z",
+        "last_modified_at": "2024-03-01T12:00:00Z",
+        "last_modified_by": home.owner,
+        "tags": ["a"],
+        "favorited": False,
+        "saved": True,
+        "is_sample": False,
+        "effective_restriction_level": 21,
+        "effective_privilege_level": 37,
+        "timezone": "UTC",
+        "is_cached": False,
+    }
+
+
+async def test_an_insight_shows_its_result_once_somebody_has_calculated_it(home: Home) -> None:
+    await two_days(home)
+    insight = await created(home, filters=CALLS)
+    path = f"/insights/{insight['id']}/"
+
+    before = await home.get(path)
+    refreshed = await home.get(path, refresh="true")
+    after = await home.get(path)
+
+    assert (before["result"], before["last_refresh"]) == (None, None)
+    assert (len(refreshed["result"]), refreshed["is_cached"]) == (2, False)
+    assert after == {**refreshed, "is_cached": True}
+    [listed] = (await home.get("/insights/", short_id=insight["short_id"]))["results"]
+    assert listed == after
+
+
+async def test_insights_are_listed_newest_first_and_can_be_chosen(home: Home) -> None:
+    for number in range(3):
+        home.site.clock.move(seconds=1)
+        await created(home, name=f"Insight {number}", favorited=number == 1)
+
+    every = await home.get("/insights/", limit=2)
+    searched = await home.get("/insights/", search="INSIGHT 2")
+    favourites = await home.get("/insights/", favorited="true")
+
+    assert every["count"] == 3
+    assert [one["name"] for one in every["results"]] == ["Insight 2", "Insight 1"]
+    assert [one["name"] for one in searched["results"]] == ["Insight 2"]
+    assert [one["name"] for one in favourites["results"]] == ["Insight 1"]
+
+
+async def test_a_change_touches_what_it_names_and_says_who_made_it(home: Home) -> None:
+    insight = await created(home, name="a", filters=CALLS, tags=["x"])
+    home.site.clock.move(hours=1)
+
+    answer = await home.api.patch(f"/insights/{insight['id']}/", json={"name": "b"})
+
+    assert answer.status_code == 200
+    moved = {"updated_at": "2024-03-01T13:00:00Z", "last_modified_at": "2024-03-01T13:00:00Z"}
+    assert answer.json() == {**insight, "name": "b", **moved}
+
+
+async def test_an_insight_of_before_is_renamed_though_its_options_are_refused_now(
+    home: Home,
+) -> None:
+    made = (await home.api.post("/insights/", json={"name": "a", "filters": CALLS})).json()
+    old = {**CALLS, "smoothing_intervals": 7}
+    async with home.site.records.write() as connection:
+        await connection.execute(update(insights).values(filters=old))
+
+    renamed = await home.api.patch(f"/insights/{made['id']}/", json={"name": "b", "filters": old})
+    changed = await home.api.patch(
+        f"/insights/{made['id']}/", json={"filters": {**old, "date_from": "-3d"}}
+    )
+
+    assert (renamed.status_code, renamed.json()["name"]) == (200, "b")
+    assert changed.status_code == 400
+    assert changed.json() == error(
+        "validation_error",
+        "invalid_input",
+        "Trends with smoothing_intervals are not supported. Leave it out.",
+        "filters__smoothing_intervals",
+    )
+
+
+async def test_a_deleted_insight_is_gone_until_it_is_restored(home: Home) -> None:
+    insight = await created(home, name="a")
+    path = f"/insights/{insight['id']}/"
+
+    deleted = await home.api.patch(path, json={"deleted": True})
+    gone = await home.api.get(path)
+    restored = await home.api.patch(path, json={"deleted": False})
+
+    assert (deleted.status_code, gone.status_code, restored.status_code) == (200, 404, 200)
+    assert (await home.get(path))["name"] == "a"
+
+
+async def test_an_insight_is_never_deleted_for_good(home: Home) -> None:
+    insight = await created(home, name="a")
+
+    answer = await home.api.delete(f"/insights/{insight['id']}/")
+
+    assert (answer.status_code, answer.content) == (405, b"")
+
+
+async def test_an_insight_of_another_project_does_not_exist(home: Home) -> None:
+    insight = await created(home, name="a")
+    other = f"{home.site.client(home.key).base_url}"
+
+    for path in (f"/insights/{insight['id'] + 1000}/", "/insights/x/"):
+        answer = await home.api.get(path)
+        assert answer.status_code == 404, (other, path)
+        assert answer.json()["type"] == "invalid_request"
+
+
+@pytest.mark.parametrize("dashboard", ["-1", "0", "x", str(2**63)])
+async def test_a_dashboard_that_none_can_be_is_refused(home: Home, dashboard: str) -> None:
+    insight = await created(home, name="a")
+
+    answer = await home.api.get(f"/insights/{insight['id']}/", params={"from_dashboard": dashboard})
+
+    assert answer.status_code == 400
+    assert (answer.json()["type"], answer.json()["attr"]) == ("validation_error", "from_dashboard")
+
+
+async def test_a_store_that_is_down_is_told_as_such(home: Home) -> None:
+    home.site.events.is_down = True
+    try:
+        answer = await home.api.post("/insights/trend/", json=CALLS)
+    finally:
+        home.site.events.is_down = False
+
+    assert answer.status_code == 503

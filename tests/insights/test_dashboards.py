@@ -1,0 +1,357 @@
+"""Dashboards over HTTP, and those that show how a flag is used."""
+
+from typing import Any
+
+from tests.support.application import Home, Json, error
+
+KEY = "beta"
+
+
+def called_filters(display: str, **math: str) -> Json:
+    """source: cohorts.md section 20"""
+    name = "$feature_flag_called"
+    leaf = {"type": "event", "key": "$feature_flag", "value": KEY}
+    return {
+        "insight": "TRENDS",
+        "display": display,
+        "interval": "day",
+        "date_from": "-30d",
+        "events": [{"id": name, "name": name, "type": "events", **math}],
+        "properties": {"type": "AND", "values": [{"type": "AND", "values": [leaf]}]},
+        "breakdown": "$feature_flag_response",
+        "breakdown_type": "event",
+        "filter_test_accounts": False,
+    }
+
+
+async def created(home: Home, **fields: Any) -> Json:
+    answer = await home.api.post("/dashboards/", json=fields)
+    assert answer.status_code == 201, answer.text
+    made: Json = answer.json()
+    return made
+
+
+async def post(home: Home, path: str) -> tuple[int, Any]:
+    answer = await home.api.post(path, json={"name": "ignored"})
+    return answer.status_code, answer.json()
+
+
+async def test_a_new_dashboard_has_every_field(home: Home) -> None:
+    dashboard = await created(home, name="Mine", tags=["A"], filters={"date_from": "-7d"})
+
+    assert dashboard == {
+        "id": dashboard["id"],
+        "name": "Mine",
+        "description": "",
+        "pinned": False,
+        "created_at": "2024-03-01T12:00:00Z",
+        "created_by": home.owner,
+        "is_shared": False,
+        "deleted": False,
+        "creation_mode": "default",
+        "filters": {"date_from": "-7d"},
+        "tags": ["a"],
+        "restriction_level": 21,
+        "effective_restriction_level": 21,
+        "effective_privilege_level": 37,
+        "tiles": [],
+    }
+    assert await home.get(f"/dashboards/{dashboard['id']}/") == dashboard
+
+
+async def test_pinned_dashboards_come_first_then_names(home: Home) -> None:
+    for name, pinned in (("c", False), ("b", True), ("a", False), ("d", True)):
+        await created(home, name=name, pinned=pinned)
+
+    listed = await home.get("/dashboards/")
+
+    assert listed["count"] == 4
+    assert [one["name"] for one in listed["results"]] == ["b", "d", "a", "c"]
+    assert not {"tiles", "filters"} & set(listed["results"][0])
+
+
+async def test_a_deleted_dashboard_is_gone_until_it_is_restored(home: Home) -> None:
+    dashboard = await created(home, name="a")
+    path = f"/dashboards/{dashboard['id']}/"
+
+    deleted = await home.api.patch(path, json={"deleted": True})
+    gone = await home.api.get(path)
+    renamed = await home.api.patch(path, json={"name": "b"})
+    restored = await home.api.patch(path, json={"deleted": False})
+
+    assert deleted.json() == {**dashboard, "deleted": True}
+    assert gone.json() == error("invalid_request", "not_found", "Not found.")
+    assert renamed.status_code == 404
+    assert restored.json() == dashboard
+
+
+async def test_a_dashboard_is_never_deleted_for_good(home: Home) -> None:
+    dashboard = await created(home, name="a")
+
+    answer = await home.api.delete(f"/dashboards/{dashboard['id']}/")
+
+    assert (answer.status_code, answer.content) == (405, b"")
+
+
+async def test_unknown_levels_and_dates_are_refused(home: Home) -> None:
+    level = await home.api.post("/dashboards/", json={"restriction_level": 22})
+    dates = await home.api.post("/dashboards/", json={"filters": {"date_from": "soon"}})
+
+    told = '"22" is not a valid choice. Did you mean "21"?'
+    assert level.json() == error("validation_error", "invalid_choice", told, "restriction_level")
+    assert dates.json() == error(
+        "validation_error", "invalid_input", "Invalid date: soon", "filters__date_from"
+    )
+
+
+async def test_an_insight_is_shown_with_the_dates_of_its_dashboard(home: Home) -> None:
+    dashboard = await created(home, name="a", filters={"date_from": "-1d"})
+    filters = {"events": [{"id": "x"}], "date_from": "-7d", "date_to": "-1d"}
+    answer = await home.api.post(
+        "/insights/", json={"filters": filters, "dashboards": [dashboard["id"]]}
+    )
+    insight = answer.json()
+
+    shown = await home.get(f"/dashboards/{dashboard['id']}/", refresh="true")
+    alone = await home.get(f"/insights/{insight['id']}/", from_dashboard=dashboard["id"])
+
+    [tile] = shown["tiles"]
+    assert tile["insight"]["filters"] == {**filters, "date_from": "-1d", "date_to": None}
+    assert tile["insight"]["result"][0]["days"] == ["2024-02-29", "2024-03-01"]
+    assert (tile["last_refresh"], tile["is_cached"]) == ("2024-03-01T12:00:00Z", False)
+    assert alone["result"] == tile["insight"]["result"]
+    assert insight["dashboards"] == [dashboard["id"]]
+    assert insight["dashboard_tiles"] == [
+        {"id": tile["id"], "dashboard_id": dashboard["id"], "deleted": False}
+    ]
+
+
+async def test_tiles_can_be_moved_and_taken_away(home: Home) -> None:
+    dashboard, other = await created(home, name="a"), await created(home, name="b")
+    for name in ("first", "second"):
+        body = {"name": name, "dashboards": [dashboard["id"], other["id"]]}
+        await home.api.post("/insights/", json=body)
+    path = f"/dashboards/{dashboard['id']}/"
+    first, second = (await home.get(path))["tiles"]
+    [foreign, _] = (await home.get(f"/dashboards/{other['id']}/"))["tiles"]
+
+    layouts = {"sm": {"x": 1}}
+    changes = [
+        {"id": first["id"], "layouts": layouts, "color": "red"},
+        {"id": second["id"], "deleted": True},
+        {"id": foreign["id"], "deleted": True},
+    ]
+    answer = await home.api.patch(path, json={"tiles": changes})
+
+    [left] = answer.json()["tiles"]
+    assert (left["id"], left["layouts"], left["color"]) == (first["id"], layouts, "red")
+    assert len((await home.get(f"/dashboards/{other['id']}/"))["tiles"]) == 2
+
+
+async def test_a_tile_that_is_only_named_stays_as_it_is(home: Home) -> None:
+    dashboard = await created(home, name="a")
+    await home.api.post("/insights/", json={"name": "first", "dashboards": [dashboard["id"]]})
+    path = f"/dashboards/{dashboard['id']}/"
+    before = await home.get(path)
+
+    answer = await home.api.patch(path, json={"tiles": [{"id": before["tiles"][0]["id"]}]})
+
+    assert (answer.status_code, answer.json()) == (200, before)
+
+
+async def test_an_insight_names_the_dashboards_that_show_it(home: Home) -> None:
+    one, two = await created(home, name="a"), await created(home, name="b")
+    made = await home.api.post("/insights/", json={"dashboards": [one["id"]]})
+    path = f"/insights/{made.json()['id']}/"
+
+    moved = (await home.api.patch(path, json={"dashboards": [two["id"]]})).json()
+    back = (await home.api.patch(path, json={"dashboards": [one["id"], two["id"]]})).json()
+    refused = await home.api.patch(path, json={"dashboards": [987654]})
+
+    assert moved["dashboards"] == [two["id"]]
+    assert sorted(back["dashboards"]) == [one["id"], two["id"]]
+    told = 'Invalid pk "987654" - object does not exist.'
+    assert refused.json() == error("validation_error", "does_not_exist", told, "dashboards")
+
+
+async def test_a_new_flag_has_a_dashboard_that_shows_how_it_is_used(home: Home) -> None:
+    flag = await home.create_flag(key=KEY)
+
+    dashboard = await home.get(f"/dashboards/{flag['usage_dashboard']}/")
+
+    about = f"This dashboard was generated by the feature flag with key ({KEY})"
+    assert (dashboard["name"], dashboard["description"]) == (
+        f"Generated Dashboard: {KEY} Usage",
+        about,
+    )
+    assert dashboard["filters"] == {"date_from": "-30d"}
+    assert dashboard["tags"] == ["feature flags"]
+    assert dashboard["created_by"] == home.owner
+    first, second = dashboard["tiles"]
+    assert first["insight"]["name"] == "Feature Flag Called Total Volume"
+    assert first["insight"]["filters"] == {**called_filters("ActionsLineGraph"), "date_to": None}
+    assert first["insight"]["description"].endswith(KEY)
+    assert first["insight"]["is_sample"] is True
+    assert (first["color"], second["color"]) == ("blue", "green")
+    assert first["layouts"] == {
+        "sm": {"x": 0, "y": 0, "w": 6, "h": 5, "minW": 3, "minH": 5, "i": "21"},
+        "xs": {"x": 0, "y": 0, "w": 1, "h": 5, "minW": 1, "minH": 5, "i": "21"},
+    }
+    assert second["insight"]["name"] == "Feature Flag calls made by unique users per variant"
+    assert second["insight"]["filters"] == {
+        **called_filters("ActionsTable", math="dau"),
+        "date_to": None,
+    }
+    assert second["insight"]["description"].endswith(KEY)
+
+
+async def test_a_usage_dashboard_counts_calls_and_callers(home: Home) -> None:
+    flag = await home.create_flag(key=KEY)
+    await home.capture(
+        *(
+            {
+                "event": "$feature_flag_called",
+                "distinct_id": distinct_id,
+                "properties": {"$feature_flag": key, "$feature_flag_response": answer},
+                "timestamp": "2024-03-01T10:00:00Z",
+            }
+            for distinct_id, key, answer in (
+                ("ann", KEY, "test"),
+                ("ann", KEY, "test"),
+                ("bob", KEY, True),
+                ("bob", "another", True),
+            )
+        )
+    )
+
+    shown = await home.get(f"/dashboards/{flag['usage_dashboard']}/", refresh="true")
+
+    calls, callers = (tile["insight"]["result"] for tile in shown["tiles"])
+    assert [(one["label"], one["count"], len(one["data"])) for one in calls] == [
+        ("test", 2.0, 31),
+        ("true", 1.0, 31),
+    ]
+    assert [(one["label"], one["aggregated_value"]) for one in callers] == [
+        ("test", 1.0),
+        ("true", 1.0),
+    ]
+
+
+async def test_the_longest_key_there_can_be_has_a_usage_dashboard(home: Home) -> None:
+    flag = await home.create_flag(key="k" * 400)
+
+    dashboard = await home.get(f"/dashboards/{flag['usage_dashboard']}/")
+
+    assert dashboard["name"] == f"Generated Dashboard: {'k' * 379}"
+    assert dashboard["description"].endswith(f"with key ({'k' * 400})")
+
+
+async def test_a_flag_that_is_refused_leaves_no_dashboard(home: Home) -> None:
+    await home.create_flag(key=KEY)
+
+    await home.api.post("/feature_flags/", json={"key": KEY})
+
+    assert (await home.get("/dashboards/"))["count"] == 1
+
+
+async def test_a_flag_goes_on_with_the_usage_dashboard_that_it_has(home: Home) -> None:
+    flag = await home.create_flag(key=KEY)
+    path = f"/feature_flags/{flag['id']}/"
+
+    answers = [await post(home, f"{path}dashboard/") for _ in range(2)]
+
+    assert answers == [(200, flag | {"success": True})] * 2
+    assert (await home.get("/dashboards/"))["count"] == 1
+
+
+async def test_a_usage_dashboard_that_was_deleted_is_made_anew(home: Home) -> None:
+    flag = await home.create_flag(key=KEY)
+    path = f"/feature_flags/{flag['id']}/"
+    await home.api.patch(f"/dashboards/{flag['usage_dashboard']}/", json={"deleted": True})
+
+    status, answer = await post(home, f"{path}dashboard/")
+
+    new = answer["usage_dashboard"]
+    assert (status, answer["key"]) == (200, KEY)
+    assert new != flag["usage_dashboard"]
+    assert (await home.get(path))["usage_dashboard"] == new
+    assert len((await home.get(f"/dashboards/{new}/"))["tiles"]) == 2
+
+
+async def test_enriching_is_refused_for_the_first_reason_there_is(home: Home) -> None:
+    flag = await home.create_flag(key=KEY)
+    path = f"/feature_flags/{flag['id']}/"
+    enrich = f"{path}enrich_usage_dashboard/"
+
+    def refused(why: str) -> tuple[int, Json]:
+        told = error("validation_error", "not_enriched", why)
+        return 400, {**told, "success": False, "error": why}
+
+    plain = await post(home, enrich)
+    await home.api.patch(path, json={"has_enriched_analytics": True})
+    done = await post(home, enrich)
+    again = await post(home, enrich)
+    await home.api.patch(f"/dashboards/{flag['usage_dashboard']}/", json={"deleted": True})
+    without = await post(home, enrich)
+
+    assert plain == refused("No enriched analytics available for this feature flag")
+    assert done == (200, {"success": True})
+    assert again == refused("Usage dashboard already has enriched data")
+    assert without == refused("Usage dashboard not found")
+
+
+async def test_an_enriched_dashboard_shows_views_and_interactions(home: Home) -> None:
+    flag = await home.create_flag(key=KEY, has_enriched_analytics=True)
+
+    tiles = (await home.get(f"/dashboards/{flag['usage_dashboard']}/"))["tiles"][2:]
+
+    leaf = {"type": "event", "key": "feature_flag", "value": KEY}
+    for tile, event, name in zip(
+        tiles,
+        ("$feature_view", "$feature_interaction"),
+        ("Feature View", "Feature Interaction"),
+        strict=True,
+    ):
+        assert (tile["layouts"], tile["color"]) == ({}, None)
+        assert tile["insight"]["filters"] == {
+            "insight": "TRENDS",
+            "display": "ActionsLineGraph",
+            "interval": "day",
+            "date_from": "-30d",
+            "date_to": None,
+            "properties": {"type": "AND", "values": [{"type": "AND", "values": [leaf]}]},
+            "filter_test_accounts": False,
+            "events": [
+                {"id": event, "type": "events", "name": f"{name} - Total"},
+                {"id": event, "type": "events", "name": f"{name} - Unique users", "math": "dau"},
+            ],
+        }
+    assert [tile["insight"]["name"] for tile in tiles] == [
+        "Feature Viewed Total Volume",
+        "Feature Interaction Total Volume",
+    ]
+
+
+async def test_dashboards_of_an_unknown_flag_do_not_exist(home: Home) -> None:
+    told = 404, error("invalid_request", "not_found", "Not found.")
+
+    assert await post(home, "/feature_flags/987654/dashboard/") == told
+    assert await post(home, "/feature_flags/987654/enrich_usage_dashboard/") == told
+
+
+async def test_a_flag_is_given_dashboards_that_exist_each_once(home: Home) -> None:
+    one, two = await created(home, name="a"), await created(home, name="b")
+    flag = await home.create_flag(key=KEY, analytics_dashboards=[one["id"], one["id"]])
+    path = f"/feature_flags/{flag['id']}/"
+
+    answer = await home.api.patch(path, json={"analytics_dashboards": [two["id"], one["id"]]})
+    nothing = await home.api.patch(path, json={"analytics_dashboards": []})
+    refused = await home.api.patch(path, json={"analytics_dashboards": [987654]})
+
+    assert flag["analytics_dashboards"] == [one["id"]]
+    assert answer.json()["analytics_dashboards"] == [one["id"], two["id"]]
+    assert nothing.json()["analytics_dashboards"] == [one["id"], two["id"]]
+    told = 'Invalid pk "987654" - object does not exist.'
+    assert refused.json() == error(
+        "validation_error", "does_not_exist", told, "analytics_dashboards"
+    )

@@ -1,0 +1,62 @@
+"""The JSON Schema of an insight's questions and what validation refuses agree."""
+
+from typing import Any
+
+import pytest
+
+from fanion.errors import Invalid
+from fanion.insights.json_schema import EXAMPLES
+from fanion.insights.validation import check_question
+from fanion.properties.operators import ASKED, MEMBERSHIP
+from tests.flags.test_json_schema import (
+    ABSENT,
+    ACCEPTED_TRENDS,
+    QUESTION,
+    REFUSED_TRENDS,
+    VALUES,
+    Json,
+    trend,
+)
+
+OPERATORS = sorted({*ASKED, *MEMBERSHIP})
+# Ids that no cohort has are refused where the cohorts are known.
+NO_IDS = (0, -1)
+
+
+def refusal(filters: Json) -> str | None:
+    try:
+        check_question(filters)
+    except Invalid as problem:
+        return problem.detail
+    return None
+
+
+@pytest.mark.parametrize("name", ACCEPTED_TRENDS)
+def test_questions_that_fit_the_schema_are_accepted(name: str) -> None:
+    assert refusal(ACCEPTED_TRENDS[name]) is None
+
+
+@pytest.mark.parametrize("filters", EXAMPLES["TrendsFilters"])
+def test_an_example_is_accepted(filters: Json) -> None:
+    assert refusal(filters) is None
+
+
+@pytest.mark.parametrize("name", REFUSED_TRENDS)
+def test_mistakes_in_questions_are_refused(name: str) -> None:
+    assert refusal(REFUSED_TRENDS[name]) is not None
+
+
+# The last has more members than the schema allows; questions have no such limit.
+@pytest.mark.parametrize("value", VALUES[:-1], ids=lambda value: repr(value)[:20])
+@pytest.mark.parametrize("kind", ["event", "person", "cohort", None, ABSENT])
+def test_schema_and_validation_agree_on_every_operator_and_value(kind: Any, value: Any) -> None:
+    if kind == "cohort" and value in NO_IDS:
+        return
+    for operator in (*OPERATORS, "less", "", None, ABSENT):
+        leaf = {"type": kind, "key": "id", "operator": operator, "value": value}
+        filters = trend(properties=[{k: v for k, v in leaf.items() if v is not ABSENT}])
+        told = refusal(filters)
+        if told is None:
+            QUESTION.validate(filters)
+        elif "for operator" not in told:
+            assert not QUESTION.is_valid(filters), told

@@ -1,0 +1,190 @@
+"""Who may change dashboards and insights, and what the activity tells of it.
+
+source: cohorts.md sections 21 and 24
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from typing import Any
+
+import httpx
+import pytest
+
+from fanion.projects.model import Level
+from tests.support.application import Home, Json, error
+from tests.support.management import add_member
+
+NO_EDIT = "You don't have edit permissions for this dashboard."
+NO_RESTRICT = (
+    "Only the dashboard owner and project admins have the restriction rights required to change "
+    "the dashboard's restriction level."
+)
+NO_INSIGHT = (
+    "This insight is on a dashboard that can only be edited by its owner and by project admins."
+)
+
+
+def refused(detail: str) -> tuple[int, Json]:
+    return 403, error("authentication_error", "permission_denied", detail)
+
+
+class People:
+    def __init__(self, home: Home, stack: AsyncExitStack) -> None:
+        self._home, self._stack = home, stack
+
+    async def add(self, name: str, level: Level = Level.MEMBER) -> httpx.AsyncClient:
+        home = self._home
+        unique = f"{name}-{home.project_id:x}"
+        person = await add_member(home.site.records, unique, level, home.organization_id)
+        client = home.site.client(person.key, f"/api/projects/{home.project_id}")
+        return await self._stack.enter_async_context(client)
+
+
+@pytest.fixture
+async def people(home: Home) -> AsyncIterator[People]:
+    async with AsyncExitStack() as stack:
+        yield People(home, stack)
+
+
+async def post(client: httpx.AsyncClient, path: str, **sent: Any) -> Json:
+    answer = await client.post(path, json=sent)
+    assert answer.status_code == 201, answer.text
+    made: Json = answer.json()
+    return made
+
+
+async def patch(client: httpx.AsyncClient, path: str, **sent: Any) -> tuple[int, Json]:
+    answer = await client.patch(path, json=sent)
+    return answer.status_code, answer.json()
+
+
+async def activity(home: Home, path: str = "/activity_log/", **query: Any) -> list[Json]:
+    found: list[Json] = (await home.get(path, **query))["results"]
+    return found
+
+
+def told(entry: Json) -> tuple[str, list[tuple[str, Any, Any]]]:
+    changes = entry["detail"]["changes"] or []
+    return entry["activity"], [(one["field"], one["before"], one["after"]) for one in changes]
+
+
+async def test_a_restricted_dashboard_is_changed_by_its_maker_and_administrators(
+    home: Home, people: People
+) -> None:
+    ada, bea, chief = [
+        await people.add("ada"),
+        await people.add("bea"),
+        await people.add("chief", Level.ADMIN),
+    ]
+    board = await post(ada, "/dashboards/", name="Hers", restriction_level=37)
+    place = f"/dashboards/{board['id']}/"
+
+    seen = {
+        client: (await client.get(place)).json()["effective_privilege_level"]
+        for client in (ada, bea, chief, home.api)
+    }
+
+    assert list(seen.values()) == [37, 21, 37, 37]
+    assert await patch(bea, place, name="Mine") == refused(NO_EDIT)
+    assert await patch(bea, place, restriction_level=21) == refused(NO_EDIT)
+    assert await patch(bea, place, deleted=True) == refused(NO_EDIT)
+    for client in (ada, chief, home.api):
+        assert (await patch(client, place, name="Ours"))[0] == 200
+    assert (await patch(ada, place, restriction_level=21))[0] == 200
+    assert (await patch(bea, place, name="All ours"))[0] == 200
+    assert await patch(bea, place, restriction_level=37) == refused(NO_RESTRICT)
+    listed = (await bea.get("/dashboards/")).json()["results"]
+    assert [one["effective_privilege_level"] for one in listed] == [37]
+
+
+async def test_insights_are_as_free_as_their_dashboards(home: Home, people: People) -> None:
+    ada, bea = await people.add("ada"), await people.add("bea")
+    closed = await post(ada, "/dashboards/", name="Closed", restriction_level=37)
+    free = await post(ada, "/dashboards/", name="Free")
+    shown = await post(ada, "/insights/", name="Shown", dashboards=[closed["id"]])
+    place = f"/insights/{shown['id']}/"
+
+    seen = (await bea.get(place)).json()
+    assert (seen["effective_restriction_level"], seen["effective_privilege_level"]) == (37, 21)
+    assert await patch(bea, place, name="Other") == refused(NO_INSIGHT)
+    to_closed = f"You don't have permission to add insights to dashboard: {closed['id']}"
+    answer = await bea.post("/insights/", json={"name": "n", "dashboards": [closed["id"]]})
+    assert (answer.status_code, answer.json()) == refused(to_closed)
+    assert (await bea.get("/insights/", params={"search": "n"})).json()["count"] == 1
+
+    await patch(ada, place, dashboards=[closed["id"], free["id"]])
+    assert (await patch(bea, place, name="Other"))[0] == 200
+    from_closed = f"You don't have permission to remove insights from dashboard: {closed['id']}"
+    assert await patch(bea, place, dashboards=[free["id"]]) == refused(from_closed)
+
+
+async def test_a_deleted_insight_is_only_restored(home: Home) -> None:
+    made = await post(home.api, "/insights/", name="n")
+    place = f"/insights/{made['id']}/"
+    await patch(home.api, place, deleted=True)
+
+    lost = 404, error("invalid_request", "not_found", "Not found.")
+    assert await patch(home.api, place, name="other") == lost
+    assert await patch(home.api, place, deleted=True) == lost
+    status, restored = await patch(home.api, place, deleted=False)
+    assert (status, restored["name"], restored["deleted"]) == (200, "n", False)
+
+
+async def test_changes_of_insights_are_told(home: Home) -> None:
+    board = await post(home.api, "/dashboards/", name="Board")
+    made = await post(home.api, "/insights/", name="Calls", tags=["a"])
+    place = f"/insights/{made['id']}/"
+    await patch(home.api, place, name="Calls", tags=["a"])
+    _, same = await patch(home.api, place)
+    await patch(home.api, place, name="Called", dashboards=[board["id"]])
+    await patch(home.api, place, deleted=True)
+
+    entries = await activity(home, f"{place}activity/")
+
+    assert [told(one) for one in entries] == [
+        ("updated", [("deleted", False, True)]),
+        ("updated", [("name", "Calls", "Called"), ("dashboards", [], [board["id"]])]),
+        ("created", []),
+    ]
+    assert same["last_modified_at"] == made["last_modified_at"]
+    first = entries[-1]
+    assert (first["scope"], first["item_id"]) == ("Insight", str(made["id"]))
+    assert first["user"] == {"first_name": "Olga", "email": home.owner["email"]}
+    assert first["detail"] == {
+        "name": "Calls",
+        "changes": None,
+        "short_id": made["short_id"],
+        "trigger": None,
+        "type": None,
+    }
+    assert await activity(home, "/insights/activity/") == entries
+    assert (await home.api.get("/insights/987654/activity/")).status_code == 404
+
+
+async def test_changes_of_dashboards_are_told(home: Home) -> None:
+    made = await post(home.api, "/dashboards/", name="Board")
+    place = f"/dashboards/{made['id']}/"
+    insight = await post(home.api, "/insights/", name="Calls", dashboards=[made["id"]])
+    [tile] = (await home.get(place))["tiles"]
+    await patch(home.api, place, name="Board", tiles=[{"id": tile["id"], "color": None}])
+    await patch(home.api, place, pinned=True, tiles=[{"id": tile["id"], "color": "red"}])
+
+    entries = await activity(home, f"{place}activity/")
+
+    shown = {"id": tile["id"], "insight": insight["id"], "layouts": {}, "color": None}
+    assert [told(one) for one in entries] == [
+        (
+            "updated",
+            [("pinned", False, True), ("tiles", [shown], [{**shown, "color": "red"}])],
+        ),
+        ("created", []),
+    ]
+    assert await activity(home, "/dashboards/activity/") == entries
+    assert (await home.api.get("/dashboards/987654/activity/")).status_code == 404
+
+
+async def test_the_usage_dashboard_of_a_flag_is_not_told(home: Home) -> None:
+    flag = await home.create_flag(key="beta")
+    await home.api.post(f"/feature_flags/{flag['id']}/dashboard/")
+
+    assert [one["scope"] for one in await activity(home)] == ["FeatureFlag"]

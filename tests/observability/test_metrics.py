@@ -1,0 +1,75 @@
+"""What several processes have counted, told as one."""
+
+import pytest
+
+from fanion.observability.metrics import Measured, Metrics, added
+from fanion.server.first_line import path_of
+
+
+def counted(route: str, requests: int) -> Metrics:
+    metrics = Metrics()
+    tally, seconds = metrics.hot.requests(route, 200)
+    for _ in range(requests):
+        tally.count += 1
+        seconds.observe(0.002)
+        metrics.store_seconds.labels("records").observe(0.001)
+    return metrics
+
+
+def test_what_others_have_counted_is_added() -> None:
+    metrics = counted("decide", 3)
+    others = [counted("decide", 4).measured(), counted("capture", 5).measured()]
+    metrics.elsewhere = lambda: others
+
+    lines = metrics.render().decode().splitlines()
+
+    for line in (
+        'fanion_requests_total{route="decide",status="200"} 7.0',
+        'fanion_requests_total{route="capture",status="200"} 5.0',
+        'fanion_request_seconds_bucket{le="0.001",route="decide"} 0.0',
+        'fanion_request_seconds_bucket{le="0.0025",route="decide"} 7.0',
+        'fanion_request_seconds_count{route="capture"} 5.0',
+        'fanion_store_seconds_count{store="records"} 12.0',
+    ):
+        assert line in lines
+    assert len(lines) == len(set(lines))
+
+
+def test_alone_a_process_tells_the_same() -> None:
+    metrics = counted("decide", 3)
+    alone = metrics.render()
+    metrics.elsewhere = lambda: [{}]
+
+    assert metrics.render() == alone
+
+
+def test_when_a_number_began_is_not_added() -> None:
+    parts: list[Measured] = [{"a": [("a_created", {}, 10.0), ("a_total", {}, 1.0)]}] * 2
+
+    assert added(parts) == {"a": [("a_created", {}, 10.0), ("a_total", {}, 2.0)]}
+
+
+def test_requests_of_other_processes_count_as_answered() -> None:
+    metrics = counted("decide", 3)
+    metrics.hot.answered_elsewhere = lambda: 4
+
+    assert metrics.hot.answered == 7
+
+
+@pytest.mark.parametrize(
+    ("request_line", "path"),
+    [
+        (b"POST /decide/?v=3 HTTP/1.1\r\n", "/decide/"),
+        (b"GET / HTTP/1.1\r\n", "/"),
+        (b"GET /a%20b?c=/d HTTP/1.1\r\nx: /y z\r\n", "/a%20b"),
+        (b"GET http://host/decide/?v=3 HTTP/1.1\r\n", "/decide/"),
+        (b"GET http://host HTTP/1.1\r\n", "/"),
+        (b"OPTIONS * HTTP/1.1\r\n", "*"),
+        (b"nonsense\r\n", "nonsense\r"),
+        (b"\r\nGET /a HTTP/1.1\r\n", "/a"),
+        (b"\r\n", ""),
+        ("GET /\u00e9 HTTP/1.1\r\n".encode(), "/\u00c3\u00a9"),
+    ],
+)
+def test_the_path_of_a_first_line(request_line: bytes, path: str) -> None:
+    assert path_of(request_line) == path

@@ -1,0 +1,377 @@
+"""Persons and groups: what events make of them, and how they are listed."""
+
+import json
+from itertools import chain
+from typing import Any
+
+import pytest
+
+from tests.support.application import Home, Json, error
+
+UNKNOWN = "0190d0a6-0000-7000-8000-000000000000"
+
+
+def event(distinct_id: str, name: Any = "seen", **properties: Any) -> Json:
+    return {"event": name, "distinct_id": distinct_id, "properties": properties}
+
+
+UPDATES: dict[str, tuple[list[Json], Json]] = {
+    "set": (
+        [{"$set": {"a": 1, "b": None}}, {"$set": {"a": 2, "c": [1, {"d": 2}]}}],
+        {"a": 2, "b": None, "c": [1, {"d": 2}]},
+    ),
+    "set_once": ([{"$set_once": {"a": 1}}, {"$set_once": {"a": 2, "b": 3}}], {"a": 1, "b": 3}),
+    "set beats set_once in one event": (
+        [{"$set": {"a": 1}, "$set_once": {"a": 2, "b": 3}}],
+        {"a": 1, "b": 3},
+    ),
+    "unset by list": ([{"$set": {"a": 1, "b": 2}}, {"$unset": ["a", "x"]}], {"b": 2}),
+    "unset by object": ([{"$set": {"a": 1, "b": 2}}, {"$unset": {"a": ""}}], {"b": 2}),
+    "unset beats set": ([{"$set": {"a": 1}}, {"$set": {"a": 2}, "$unset": ["a"]}], {}),
+    "no objects": ([{"$set": {"a": 1}}, {"$set": "x", "$set_once": [1], "$unset": 5}], {"a": 1}),
+    "campaign": (
+        [{"utm_source": "ad"}, {"utm_source": "mail"}],
+        {"utm_source": "mail", "$initial_utm_source": "ad"},
+    ),
+}
+
+
+@pytest.mark.parametrize("together", [True, False], ids=["in one batch", "one by one"])
+async def test_events_update_their_person(home: Home, together: bool) -> None:
+    """A person for each case."""
+    steps = max(len(updates) for updates, _ in UPDATES.values())
+    batches = [
+        [
+            event(name, **updates[step])
+            for name, (updates, _) in UPDATES.items()
+            if step < len(updates)
+        ]
+        for step in range(steps)
+    ]
+
+    for batch in [list(chain(*batches))] if together else batches:
+        await home.capture(*batch)
+
+    found = {name: (await home.person(name))["properties"] for name in UPDATES}
+    assert found == {name: expected for name, (_, expected) in UPDATES.items()}
+
+
+async def test_updates_beside_the_properties_count_too(home: Home) -> None:
+    await home.capture({**event("ann", "$set"), "$set": {"a": 1}, "$set_once": {"b": 2}})
+
+    assert (await home.person("ann"))["properties"] == {"a": 1, "b": 2}
+
+
+async def test_a_person_is_shown_whole(home: Home) -> None:
+    now = home.site.clock.now().isoformat().replace("+00:00", "Z")
+
+    await home.capture(event("ann", **{"$set": {"name": "Ann", "plan": "pro"}}))
+    person = await home.person("ann")
+
+    assert person == {
+        "type": "person",
+        "id": person["uuid"],
+        "uuid": person["uuid"],
+        "name": "Ann",
+        "distinct_ids": ["ann"],
+        "properties": {"name": "Ann", "plan": "pro"},
+        "created_at": now,
+        "is_identified": False,
+        "matched_recordings": [],
+        "value_at_data_point": None,
+    }
+    assert await home.get(f"/persons/{person['id']}/") == person
+
+
+async def test_identify_joins_the_visitor_to_the_user(home: Home) -> None:
+    await home.capture(
+        event("visitor", **{"$set": {"seen": 1, "both": "visitor"}}),
+        event("ann", **{"$set": {"plan": "pro", "both": "ann"}}),
+    )
+
+    await home.capture(
+        event("ann", "$identify", **{"$anon_distinct_id": "visitor", "$set": {"named": True}})
+    )
+    person = await home.person("ann")
+
+    assert person == await home.person("visitor")
+    assert sorted(person["distinct_ids"]) == ["ann", "visitor"]
+    assert person["is_identified"] is True
+    assert person["properties"] == {"seen": 1, "both": "ann", "plan": "pro", "named": True}
+
+
+async def test_an_alias_gives_a_person_another_id(home: Home) -> None:
+    await home.capture(event("ann"), event("ann", "$create_alias", alias="a2"), event("a2"))
+
+    person = await home.person("a2")
+
+    assert sorted(person["distinct_ids"]) == ["a2", "ann"]
+    assert len(await home.events(person_id=person["id"])) == 3
+
+
+async def test_identified_persons_stay_apart(home: Home) -> None:
+    await home.capture(
+        event("ann", "$identify", **{"$anon_distinct_id": "v1"}),
+        event("bob", "$identify", **{"$anon_distinct_id": "v2"}),
+    )
+
+    await home.capture(event("ann", "$identify", **{"$anon_distinct_id": "bob"}))
+
+    assert sorted((await home.person("ann"))["distinct_ids"]) == ["ann", "v1"]
+    assert sorted((await home.person("bob"))["distinct_ids"]) == ["bob", "v2"]
+
+
+async def test_nobody_is_merged_with_a_generic_id(home: Home) -> None:
+    generic = ["anonymous", "Guest", "null", "[object Object]", "'0'", " "]
+
+    await home.capture(*(event(f"by {one}", "$create_alias", alias=one) for one in generic))
+
+    for one in generic:
+        assert (await home.person(f"by {one}"))["distinct_ids"] == [f"by {one}"]
+        assert (await home.get("/persons/", distinct_id=one))["results"] == []
+
+
+async def test_a_merged_person_is_found_under_its_old_id(home: Home) -> None:
+    await home.capture(event("visitor"), event("ann"))
+    old = await home.person("visitor")
+
+    await home.capture(event("ann", "$identify", **{"$anon_distinct_id": "visitor"}))
+
+    assert await home.get(f"/persons/{old['id']}/") == await home.person("ann")
+
+
+async def test_an_event_without_a_profile_makes_no_person(home: Home) -> None:
+    await home.capture(event("ann", **{"$process_person_profile": False, "$set": {"a": 1}}))
+
+    [stored] = await home.events()
+    assert stored["properties"] == {"$process_person_profile": False, "$ip": "127.0.0.1"}
+    assert (await home.get("/persons/"))["results"] == []
+
+
+async def people(home: Home) -> None:
+    for n in range(5):
+        email = f"P{n}_%@{'one' if n < 3 else 'two'}.example"
+        await home.capture(event(f"p{n}", **{"$set": {"email": email}}))
+        home.site.clock.move(minutes=1)
+
+
+LISTS: dict[str, tuple[Json, list[str]]] = {
+    "all, the newest first": ({}, ["p4", "p3", "p2", "p1", "p0"]),
+    "distinct_id": ({"distinct_id": "p2"}, ["p2"]),
+    "no such distinct_id": ({"distinct_id": "P2"}, []),
+    "email": ({"email": "p3_%@two.example"}, ["p3"]),
+    "search by part of the e-mail": ({"search": "ONE.exam"}, ["p2", "p1", "p0"]),
+    "search by distinct id": ({"search": "p4"}, ["p4"]),
+    "signs of patterns stand for themselves": ({"search": "_%@two"}, ["p4", "p3"]),
+    "a sign alone": ({"search": "%%"}, []),
+    "limit": ({"limit": 2}, ["p4", "p3"]),
+    "offset": ({"limit": 2, "offset": 3}, ["p1", "p0"]),
+    "past the end": ({"offset": 9}, []),
+    "limits that are none": ({"limit": "x", "offset": "-1"}, ["p4", "p3", "p2", "p1", "p0"]),
+}
+
+
+async def test_lists_of_persons(home: Home) -> None:
+    await people(home)
+
+    found = {
+        name: [one["distinct_ids"][0] for one in (await home.get("/persons/", **query))["results"]]
+        for name, (query, _) in LISTS.items()
+    }
+
+    assert found == {name: expected for name, (_, expected) in LISTS.items()}
+
+
+async def test_pages_of_persons_are_linked(home: Home) -> None:
+    await people(home)
+
+    first = await home.get("/persons/", limit=2, search="example")
+    second = (await home.api.get(first["next"])).json()
+    third = (await home.api.get(second["next"])).json()
+
+    pages = [[one["distinct_ids"][0] for one in page["results"]] for page in (first, second, third)]
+    assert pages == [["p4", "p3"], ["p2", "p1"], ["p0"]]
+    assert (first["previous"], third["next"]) == (None, None)
+    assert second["previous"].endswith("/persons/?limit=2&search=example")
+
+
+def leaf(key: str, value: Any = None, operator: str = "exact", **more: Any) -> Json:
+    return {"key": key, "value": value, "operator": operator, **more}
+
+
+async def ages(home: Home) -> None:
+    """Of some the first event has the same time; every third has no age."""
+    for n in range(12):
+        properties = {"plan": f"Pro {n % 2}"} | ({"age": n} if n % 3 else {})
+        await home.capture(event(f"p{n:02}", **{"$set": properties}))
+        home.site.clock.move(minutes=n % 2)
+
+
+def names(page: Json) -> list[str]:
+    return [one["distinct_ids"][0] for one in page["results"]]
+
+
+PROPERTIES: dict[str, tuple[list[Json], list[int]]] = {
+    "exact": ([leaf("age", 4)], [4]),
+    "one of several": ([leaf("age", [4, "7", "x"])], [4, 7]),
+    "no operator": ([{"key": "age", "value": 4}], [4]),
+    "the type spelled out": ([leaf("age", 4, type="person")], [4]),
+    "is_not": ([leaf("plan", "Pro 0", "is_not")], [1, 3, 5, 7, 9, 11]),
+    "icontains": ([leaf("plan", "pRO 1", "icontains")], [1, 3, 5, 7, 9, 11]),
+    "is_not_set": ([leaf("age", "", "is_not_set")], [0, 3, 6, 9]),
+    "gt": ([leaf("age", 7, "gt")], [8, 10, 11]),
+    "both": ([leaf("age", 7, "gt"), leaf("plan", "Pro 0")], [8, 10]),
+    "neither": ([leaf("age", 7), leaf("age", 8)], []),
+    "none": ([], [*range(12)]),
+    "a text of NUL": ([leaf("plan", "Pro 0\0")], []),
+    "a key of NUL": ([leaf("pl\0an", "Pro 0")], []),
+    "a huge text": ([leaf("plan", "x" * 50_000)], []),
+    "quotes": ([leaf("plan'`\\", "'); DROP TABLE persons --")], []),
+}
+
+
+async def test_properties_choose_persons(home: Home) -> None:
+    await ages(home)
+
+    found = {
+        name: sorted(names(await home.get("/persons/", properties=json.dumps(conditions))))
+        for name, (conditions, _) in PROPERTIES.items()
+    }
+
+    assert found == {name: [f"p{n:02}" for n in ns] for name, (_, ns) in PROPERTIES.items()}
+
+
+async def test_conditions_that_cannot_be_compared_are_refused(home: Home) -> None:
+    unusable = {"value": [leaf("plan"), leaf("age", 10**400, "lt"), leaf("plan", "(", "regex")]}
+    unusable["operator"] = [leaf("plan", "Pro 0", "resembles")]
+
+    for part, conditions in unusable.items():
+        for one in conditions:
+            answer = await home.api.get("/persons/", params={"properties": json.dumps([one])})
+            assert (answer.status_code, answer.json()["attr"]) == (400, f"properties__0__{part}")
+
+
+async def test_a_persons_date_may_count_back(home: Home) -> None:
+    await home.capture(event("ann", **{"$set": {"joined": "2024-02-20"}}))
+    await home.capture(event("bob", **{"$set": {"joined": "2024-02-29"}}))
+    recent = json.dumps([leaf("joined", "-7d", "is_date_after")])
+
+    assert names(await home.get("/persons/", properties=recent)) == ["bob"]
+
+
+async def test_next_leads_through_all_chosen_persons_once(home: Home) -> None:
+    await ages(home)
+    query = {"properties": json.dumps([leaf("age", 1, "gt")])}
+    whole = await home.get("/persons/", **query)
+
+    page = await home.get("/persons/", limit=3, **query)
+    paged, pages = names(page), 1
+    while page["next"]:
+        page = (await home.api.get(page["next"])).json()
+        paged, pages = paged + names(page), pages + 1
+    before = (await home.api.get(page["previous"])).json()
+
+    assert paged == names(whole)
+    assert (len(paged), pages) == (7, 3)
+    assert names(before) == paged[3:6]
+
+
+async def test_properties_go_with_the_other_filters_of_persons(home: Home) -> None:
+    await ages(home)
+    old = json.dumps([leaf("age", 7, "gt")])
+
+    assert names(await home.get("/persons/", properties=old, distinct_id="p08")) == ["p08"]
+    assert names(await home.get("/persons/", properties=old, distinct_id="p07")) == []
+    assert names(await home.get("/persons/", properties=old, search="p10")) == ["p10"]
+    assert len(names(await home.get("/persons/", properties=old, offset=2))) == 1
+    assert names(await home.get("/persons/", properties=old, offset=3)) == []
+
+
+@pytest.mark.parametrize("text", ["", "null", "[]"])
+async def test_no_properties_choose_all_persons(home: Home, text: str) -> None:
+    await people(home)
+
+    page = await home.get("/persons/", properties=text)
+
+    assert names(page) == ["p4", "p3", "p2", "p1", "p0"]
+
+
+ONLY = "Only properties of persons can be asked for."
+
+
+@pytest.mark.parametrize(
+    ("text", "detail"),
+    [
+        ("{", "Properties are unparsable!"),
+        ("[" * 5_000, "Properties are unparsable!"),
+        ("{}", "Properties cannot be read: properties must be a list."),
+        ("[null]", "Properties cannot be read: a property must be an object."),
+        ('[{"key": 1}]', "Properties cannot be read: a property must have a text key."),
+        ('[{"key": "a", "value": ?}]', "Properties cannot be read: nested too deeply."),
+        ('[{"key": "a", "type": "group"}]', ONLY),
+        ('[{"key": "id", "type": "cohort", "value": 1}]', ONLY),
+    ],
+)
+async def test_properties_that_cannot_be_read_are_refused(
+    home: Home, text: str, detail: str
+) -> None:
+    sent = text.replace("?", "[" * 500 + "]" * 500)
+
+    answer = await home.api.get("/persons/", params={"properties": sent})
+
+    assert answer.status_code == 400
+    assert answer.json() == error("validation_error", "invalid_input", detail, "properties")
+
+
+async def test_an_unknown_person_is_not_found(home: Home) -> None:
+    answer = await home.api.get(f"/persons/{UNKNOWN}/")
+
+    assert answer.status_code == 404
+    assert answer.json() == error("invalid_request", "not_found", "Not found.")
+
+
+async def test_a_distinct_id_in_place_of_a_person_id_is_explained(home: Home) -> None:
+    answer = await home.api.get("/persons/ann/")
+
+    assert answer.status_code == 400
+    assert answer.json() == error(
+        "validation_error",
+        "invalid_input",
+        "The ID provided does not look like a personID. "
+        "If you are using a distinctId, please use /persons?distinct_id=… instead.",
+    )
+
+
+async def test_groups_get_an_index_in_the_order_of_their_types(home: Home) -> None:
+    types = ["organization", "project", "t2", "t3", "t4", "sixth"]
+
+    for name in types:
+        await home.capture(event("ann", **{"$groups": {name: f"{name}:1"}}))
+    stored = [one["properties"] for one in reversed(await home.events())]
+    await home.capture(event("ann", **{"$groups": {"project": 7, "sixth": "x"}}))
+    [again, *_] = await home.events()
+
+    indexes = [{k: v for k, v in one.items() if k.startswith("$group_")} for one in stored]
+    assert indexes == [{f"$group_{n}": f"{name}:1"} for n, name in enumerate(types[:5])] + [{}]
+    assert again["properties"]["$group_1"] == "7"
+    assert "$group_5" not in again["properties"]
+
+
+async def test_group_properties_are_merged_and_flags_see_them(home: Home) -> None:
+    def describe(**properties: Any) -> Json:
+        group = {"$group_type": "organization", "$group_key": "org:1", "$group_set": properties}
+        return event("$organization_org:1", "$groupidentify", **group)
+
+    leaf = {"key": "plan", "value": "pro", "type": "group", "group_type_index": 0}
+    await home.capture(describe(plan="free", seats=3))
+    await home.capture(describe(plan="pro"))
+    for key, value in (("plan", "pro"), ("seats", "3")):
+        properties = [{**leaf, "key": key, "value": value}]
+        filters = {"aggregation_group_type_index": 0, "groups": [{"properties": properties}]}
+        await home.create_flag(key=key, filters=filters)
+
+    decided = await home.decide("ann", groups={"organization": "org:1"})
+    elsewhere = await home.decide("ann", groups={"organization": "org:2"})
+
+    assert decided["featureFlags"] == {"plan": True, "seats": True}
+    assert elsewhere["featureFlags"] == {"plan": False, "seats": False}

@@ -1,0 +1,591 @@
+"""Persons, as people change and delete them."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, cast
+from uuid import UUID, uuid4
+
+import msgspec
+import pytest
+from sqlalchemy import func, select
+
+from fanion.activity.store import Author
+from fanion.db.schema.ingestion_tables import ingestion_examples
+from fanion.db.schema.persons import person_erasures
+from fanion.db.schema.tables import (
+    dead_letters,
+    person_distinct_ids,
+    person_overrides,
+    persons,
+)
+from fanion.events.erasure import Erasure
+from fanion.events.storage.schema import EVENT_TABLES
+from fanion.events.storage.store import EventStore
+from fanion.persons.edits_store import PersonChanges
+from fanion.persons.merge import PersonUpdate
+from tests.support.application import Home, Json, error, open_home
+from tests.support.management import add_key
+
+NOT_FOUND = error("invalid_request", "not_found", "Not found.")
+
+
+def seen(distinct_id: str, **fields: Any) -> Json:
+    return {"event": "seen", "distinct_id": distinct_id, **fields}
+
+
+def setting(distinct_id: str, **values: Any) -> Json:
+    return seen(distinct_id, properties={"$set": values})
+
+
+async def delete(home: Home, person: Json, **query: Any) -> None:
+    answer = await home.api.delete(f"/persons/{person['id']}/", params=query)
+    assert (answer.status_code, answer.content) == (204, b""), answer.text
+    home.site.clock.move(seconds=1)
+
+
+async def raw(events: EventStore, table: str, project_id: int) -> int:
+    """Rows in the parts of a table, whatever readers would make of them."""
+    statement = f"SELECT count() FROM {table} WHERE project_id = {{project_id:UInt64}}"
+    [(count,)] = await events._read(statement, {"project_id": project_id})
+    return int(count)
+
+
+async def rows(home: Home, table: Any) -> int:
+    counted = select(func.count()).select_from(table).where(table.c.project_id == home.project_id)
+    [(count,)] = await home.site.records.fetch(counted)
+    return int(count)
+
+
+# ── Changing ─────────────────────────────────────────────────────────────────────────────
+
+
+async def test_given_properties_are_set_and_others_stay(home: Home) -> None:
+    await home.capture(setting("ann", plan="free", email="Ann@example.com"))
+    person = await home.person("ann")
+
+    answer = await home.api.patch(
+        f"/persons/{person['id']}/", json={"properties": {"plan": "pro", "left": None}}
+    )
+    again = await home.person("ann")
+
+    assert answer.status_code == 200
+    assert again == answer.json()
+    assert again["properties"] == person["properties"] | {"plan": "pro", "left": None}
+    assert {**again, "properties": None} == {**person, "properties": None}
+
+
+async def test_the_next_event_builds_on_the_change(home: Home) -> None:
+    await home.capture(setting("ann", plan="free", seats=1))
+    person = await home.person("ann")
+
+    await home.api.patch(f"/persons/{person['id']}/", json={"properties": {"plan": "pro"}})
+    await home.capture(setting("ann", seats=2))
+
+    properties = (await home.person("ann"))["properties"]
+    assert (properties["plan"], properties["seats"]) == ("pro", 2)
+
+
+async def test_one_property_is_set_and_removed(home: Home) -> None:
+    await home.capture(setting("ann", plan="free"))
+    path = f"/persons/{(await home.person('ann'))['id']}"
+
+    put = await home.api.post(f"{path}/update_property/", json={"key": "a", "value": [1]})
+    gone = await home.api.post(f"{path}/delete_property/", json={"$unset": "plan"})
+    absent = await home.api.post(f"{path}/delete_property/", json={"$unset": "nothing"})
+
+    properties = (await home.person("ann"))["properties"]
+    assert (put.status_code, put.content, "content-type" in put.headers) == (202, b"", False)
+    assert (gone.status_code, gone.json()) == (201, {"success": True})
+    assert absent.status_code == 201
+    assert properties["a"] == [1]
+    assert "plan" not in properties
+
+
+async def test_the_search_by_email_follows_a_change(home: Home) -> None:
+    await home.capture(setting("ann", email="old@example.com"))
+    person = await home.person("ann")
+
+    await home.api.patch(
+        f"/persons/{person['id']}/", json={"properties": {"email": "New@example.com"}}
+    )
+
+    found = [
+        len((await home.get("/persons/", email=email))["results"])
+        for email in ("old@example.com", "new@example.com")
+    ]
+    assert found == [0, 1]
+
+
+async def test_changes_and_events_at_once_lose_nothing(home: Home) -> None:
+    """Each side sets a property of its own with every step."""
+    await home.capture(setting("ann"))
+    path = f"/persons/{(await home.person('ann'))['id']}/"
+
+    async def change() -> None:
+        for number in range(10):
+            answer = await home.api.patch(path, json={"properties": {f"api{number}": number}})
+            assert answer.status_code == 200
+
+    async def capture() -> None:
+        for number in range(10):
+            await home.capture(setting("ann", **{f"event{number}": number}))
+
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(change())
+        tasks.create_task(capture())
+
+    properties = (await home.person("ann"))["properties"]
+    expected = {f"{side}{number}" for side in ("api", "event") for number in range(10)}
+    assert expected - properties.keys() == set()
+
+
+async def test_a_change_is_mirrored_for_analysis(home: Home, events: EventStore) -> None:
+    await home.capture(setting("ann", plan="free"))
+    person = await home.person("ann")
+
+    await home.api.patch(f"/persons/{person['id']}/", json={"properties": {"plan": "pro"}})
+
+    statement = """
+      SELECT attributes.plan::String
+        FROM persons FINAL
+       WHERE project_id = {project_id:UInt64} AND person_id = {person:UUID}
+    """
+    asked = {"project_id": home.project_id, "person": UUID(person["id"])}
+    assert list(await events._read(statement, asked)) == [("pro",)]
+
+
+REFUSED: dict[str, tuple[str, str, Json, Json]] = {
+    "no properties": (
+        "PATCH",
+        "",
+        {},
+        error("validation_error", "required", "This field is required.", "properties"),
+    ),
+    "properties of another kind": (
+        "PUT",
+        "",
+        {"properties": []},
+        error(
+            "validation_error",
+            "not_a_dict",
+            'Expected a dictionary of items but got type "list".',
+            "properties",
+        ),
+    ),
+    "no key": (
+        "POST",
+        "update_property/",
+        {"value": 1},
+        error("validation_error", "required", "This field is required.", "key"),
+    ),
+    "nothing to remove": (
+        "POST",
+        "delete_property/",
+        {"$unset": ""},
+        error("validation_error", "blank", "This field may not be blank.", "$unset"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+async def test_a_change_that_makes_no_sense_is_refused(home: Home, name: str) -> None:
+    method, part, values, expected = REFUSED[name]
+    await home.capture(seen("ann"))
+    person = await home.person("ann")
+
+    answer = await home.api.request(method, f"/persons/{person['id']}/{part}", json=values)
+
+    assert (answer.status_code, answer.json()) == (400, expected)
+    assert await home.person("ann") == person
+
+
+async def test_nothing_is_changed_while_the_event_store_is_down(home: Home) -> None:
+    await home.capture(setting("ann", plan="free"))
+    person = await home.person("ann")
+
+    home.site.events.is_down = True
+    answer = await home.api.patch(f"/persons/{person['id']}/", json={"properties": {"plan": "pro"}})
+    home.site.events.is_down = False
+
+    assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")
+    assert await home.person("ann") == person
+
+
+CALLS: tuple[tuple[str, str, Json | None], ...] = (
+    ("GET", "", None),
+    ("PATCH", "", {"properties": {}}),
+    ("PUT", "", {"properties": {}}),
+    ("POST", "update_property/", {"key": "a", "value": 1}),
+    ("POST", "delete_property/", {"$unset": "a"}),
+    ("GET", "activity/", None),
+    ("DELETE", "", None),
+)
+
+
+@pytest.mark.parametrize(("method", "part", "body"), CALLS)
+async def test_persons_of_other_projects_are_not_found(
+    home: Home, method: str, part: str, body: Json | None
+) -> None:
+    await home.capture(seen("ann"))
+    person = await home.person("ann")
+
+    async with open_home(home.site, home.project_id + 8_000_001) as neighbour:
+        for person_id in (person["id"], str(uuid4())):
+            path = f"/persons/{person_id}/{part}"
+            answer = await neighbour.api.request(method, path, json=body)
+            assert (answer.status_code, answer.json()) == (404, NOT_FOUND)
+
+    assert await home.person("ann") == person
+
+
+async def test_changes_and_deletions_are_told_without_values(home: Home) -> None:
+    await home.capture(setting("ann", plan="free"))
+    person = await home.person("ann")
+    path = f"/persons/{person['id']}/"
+
+    for _ in range(2):
+        await home.api.patch(path, json={"properties": {"plan": "pro"}})
+    told = (await home.get(f"{path}activity/"))["results"]
+    await delete(home, person)
+    all_told = (await home.get("/persons/activity/"))["results"]
+
+    [entry] = told
+    change = {"type": "Person", "action": "changed", "field": "properties"}
+    assert entry["detail"]["changes"] == [{**change, "before": None, "after": None}]
+    assert [(one["activity"], one["item_id"]) for one in all_told] == [
+        ("deleted", person["id"]),
+        ("updated", person["id"]),
+    ]
+
+
+SCOPES = {
+    ("GET", ""): "person:read",
+    ("PATCH", ""): "person:write",
+    ("DELETE", ""): "person:write",
+    ("GET", "activity/"): "activity_log:read",
+}
+
+
+@pytest.mark.parametrize(("method", "part"), SCOPES)
+async def test_keys_need_the_scope(home: Home, method: str, part: str) -> None:
+    await home.capture(seen("ann"))
+    path = f"/api/projects/{home.project_id}/persons/{(await home.person('ann'))['id']}/{part}"
+    body: Json | None = {"properties": {}} if method == "PATCH" else None
+    suffix, records = uuid4().hex, home.site.records
+    other = await add_key(records, home.user_id, f"phx_other{suffix}", ["cohort:write"])
+    right = await add_key(records, home.user_id, f"phx_right{suffix}", [SCOPES[method, part]])
+
+    async with home.site.client(other) as refused, home.site.client(right) as allowed:
+        no = await refused.request(method, path, json=body)
+        yes = await allowed.request(method, path, json=body)
+
+    assert (no.status_code, no.json()["code"]) == (403, "permission_denied")
+    assert yes.status_code in {200, 204}
+
+
+# ── Deleting ─────────────────────────────────────────────────────────────────────────────
+
+RECORDS = (persons, person_distinct_ids, person_overrides)
+MIRRORS = ("persons", "person_overrides")
+
+
+async def merged(home: Home) -> Json:
+    """A person of three distinct ids, one of which was a person of its own."""
+    await home.capture(
+        seen("anon"),
+        setting("ann", plan="pro"),
+        {"event": "$identify", "distinct_id": "ann", "properties": {"$anon_distinct_id": "anon"}},
+        {"event": "$create_alias", "distinct_id": "ann", "properties": {"alias": "ann2"}},
+        seen("ann", properties={"$process_person_profile": False}),
+    )
+    person = await home.person("ann2")
+    assert sorted(person["distinct_ids"]) == ["ann", "ann2", "anon"]
+    return person
+
+
+async def test_a_deleted_person_is_gone_from_everywhere(home: Home, events: EventStore) -> None:
+    person = await merged(home)
+
+    await delete(home, person, delete_events="true")
+
+    gone = await home.api.get(f"/persons/{person['id']}/")
+    listed = await home.get("/persons/")
+    assert (gone.status_code, gone.json(), listed["results"]) == (404, NOT_FOUND, [])
+    assert [await rows(home, table) for table in RECORDS] == [0, 0, 0]
+    assert [await raw(events, table, home.project_id) for table in MIRRORS] == [0, 0]
+    assert [await raw(events, table, home.project_id) for table in EVENT_TABLES] == [0, 0]
+
+
+async def test_others_keep_everything(home: Home, events: EventStore) -> None:
+    await home.capture(seen("bob"), seen("bob"))
+    bob = await home.person("bob")
+    person = await merged(home)
+
+    await delete(home, person, delete_events="true")
+
+    assert await home.person("bob") == bob
+    assert [await raw(events, table, home.project_id) for table in EVENT_TABLES] == [2, 2]
+    assert len(await home.events(person_id=bob["id"])) == 2
+    assert len(await home.events(distinct_id="bob")) == 2
+
+
+async def test_without_delete_events_the_events_stay(home: Home, events: EventStore) -> None:
+    person = await merged(home)
+    before = await raw(events, "events", home.project_id)
+
+    await delete(home, person)
+
+    assert [await rows(home, table) for table in RECORDS] == [0, 0, 0]
+    assert [await raw(events, table, home.project_id) for table in MIRRORS] == [0, 0]
+    assert await raw(events, "events", home.project_id) == before
+    assert {event["person"] for event in await home.events()} == {None}
+
+
+async def test_a_deleted_person_answers_by_number_and_by_old_id_no_more(home: Home) -> None:
+    person = await merged(home)
+    number = select(persons.c.id).where(persons.c.uuid == UUID(person["id"]))
+    [(person_id,)] = await home.site.records.fetch(number)
+
+    first = await home.api.delete(f"/persons/{person_id}/")
+    second = await home.api.delete(f"/persons/{person_id}/")
+
+    assert (first.status_code, second.status_code, second.json()) == (204, 404, NOT_FOUND)
+
+
+async def test_a_flag_sees_the_properties_no_more(home: Home) -> None:
+    await home.capture(setting("ann", plan="pro"))
+    condition = {"key": "plan", "value": "pro", "operator": "exact", "type": "person"}
+    groups = [{"properties": [condition], "rollout_percentage": 100}]
+    await home.create_flag(key="for-pros", filters={"groups": groups})
+    before = (await home.decide("ann"))["featureFlags"]
+
+    await delete(home, await home.person("ann"))
+
+    after = (await home.decide("ann"))["featureFlags"]
+    assert (before, after) == ({"for-pros": True}, {"for-pros": False})
+
+
+@pytest.mark.parametrize("with_events", ["true", "false"])
+async def test_whoever_comes_back_is_new(home: Home, events: EventStore, with_events: str) -> None:
+    """The id is the same, as it derives from the distinct id; nothing old covers the person."""
+    await home.capture(seen("ann"), *(setting("ann", step=n) for n in range(3)))
+    for number in range(3):
+        await home.capture(setting("ann", step=10 + number))
+    old = await home.person("ann")
+
+    await delete(home, old, delete_events=with_events)
+    await home.capture(setting("ann", back=True))
+    new = await home.person("ann")
+
+    statement = """
+      SELECT attributes.back::Bool, attributes.step
+        FROM persons FINAL
+       WHERE project_id = {project_id:UInt64}
+    """
+    mirrored = await events._read(statement, {"project_id": home.project_id})
+    assert new["id"] == old["id"]
+    assert "step" not in new["properties"]
+    assert [tuple(row) for row in mirrored] == [(True, None)]
+
+
+async def test_an_id_that_was_merged_comes_back_as_a_person_of_its_own(
+    home: Home, events: EventStore
+) -> None:
+    person = await merged(home)
+
+    await delete(home, person)
+    await home.capture(setting("anon", back=True), seen("ann"))
+    anon, ann = await home.person("anon"), await home.person("ann")
+
+    assert anon["id"] != ann["id"]
+    assert anon["distinct_ids"] == ["anon"]
+    assert len(await home.events(person_id=anon["id"])) > 0
+    assert await raw(events, "persons", home.project_id) == 2
+
+
+async def test_what_comes_back_can_merge_again(home: Home) -> None:
+    await delete(home, await merged(home), delete_events="true")
+
+    person = await merged(home)
+
+    found = await home.events(person_id=person["id"])
+    assert len(found) == 4 + 1
+    assert (await home.get("/persons/"))["results"] == [person]
+
+
+async def test_events_that_still_wait_are_left_out(home: Home, events: EventStore) -> None:
+    """The event store is down, so that ingestion stands still at the moment of the deletion."""
+    await home.capture(seen("ann"), seen("bob"))
+    ann = await home.person("ann")
+    home.site.events.is_down = True
+    body = {
+        "api_key": home.token,
+        "batch": [setting("ann", late=True), seen("bob"), seen("ann")],
+    }
+    await home.public.post("/batch/", json=body)
+    home.site.clock.move(seconds=1)
+
+    deleting = asyncio.create_task(
+        home.api.delete(f"/persons/{ann['id']}/", params={"delete_events": "true"})
+    )
+    for _ in range(500):
+        if (await home.api.get(f"/persons/{ann['id']}/")).status_code == 404:
+            break
+        await asyncio.sleep(0.01)
+    home.site.events.is_down = False
+    answer = await deleting
+    await home.site.ingested()
+
+    found = await home.events()
+    assert answer.status_code == 204
+    assert {event["distinct_id"] for event in found} == {"bob"}
+    assert len(found) == 2
+    assert await raw(events, "events", home.project_id) == 2
+    assert (await home.get("/persons/", distinct_id="ann"))["results"] == []
+
+
+async def test_dead_letters_lose_the_persons_items_only(home: Home) -> None:
+    await home.capture(seen("ann"))
+    ann = await home.person("ann")
+    both = [seen("ann", n=1), seen("bob"), {"event": "seen", "properties": {"distinct_id": "ann"}}]
+    bodies = [both, [seen("ann")], [seen("bob")]]
+    await put_aside(home, [encoded(body) for body in bodies] + [b'[{"distinct_id":"ann"', b"{bob"])
+
+    await delete(home, ann, delete_events="true")
+
+    left = select(dead_letters.c.body).where(dead_letters.c.project_id == home.project_id)
+    found = {bytes(row.body) for row in await home.site.records.fetch(left)}
+    assert found == {encoded([seen("bob")]), b"{bob"}
+
+
+async def test_examples_of_refused_items_do_not_name_the_person(home: Home) -> None:
+    await home.capture(
+        seen("ann"),
+        {"distinct_id": "ann", "properties": {"a": 1}},
+        {"distinct_id": "bob"},
+    )
+    ann = await home.person("ann")
+
+    await delete(home, ann, delete_events="true")
+
+    shown = select(ingestion_examples.c.examples).where(
+        ingestion_examples.c.project_id == home.project_id
+    )
+    examples = [one for row in await home.site.records.fetch(shown) for one in row.examples]
+    assert [one["distinct_id"] for one in examples] == ["bob"]
+
+
+async def test_a_deletion_that_cannot_end_now_ends_later(home: Home, events: EventStore) -> None:
+    await home.capture(seen("ann"))
+    ann = await home.person("ann")
+
+    home.site.events.is_down = True
+    answer = await home.api.delete(f"/persons/{ann['id']}/", params={"delete_events": "true"})
+    waiting = await rows(home, person_erasures)
+    home.site.events.is_down = False
+    await home.site.running.erasing.finish_all()
+    home.site.clock.move(minutes=2)
+    await home.site.running.erasing.finish_all()
+
+    assert (answer.status_code, answer.content, waiting) == (202, b"", 1)
+    assert await raw(events, "events", home.project_id) == 0
+    assert await rows(home, person_erasures) == 0
+
+
+def encoded(items: Sequence[Json]) -> bytes:
+    return msgspec.json.encode(items)
+
+
+async def put_aside(home: Home, bodies: Sequence[bytes]) -> None:
+    now = home.site.clock.now()
+    async with home.site.records.write() as connection:
+        await connection.execute(
+            dead_letters.insert(),
+            [
+                {
+                    "project_id": home.project_id,
+                    "log_id": number,
+                    "received_at": now,
+                    "failed_at": now,
+                    "client_ip": "",
+                    "user_agent": "",
+                    "sent_at": None,
+                    "body": body,
+                    "error": "it failed",
+                    "items": 1,
+                    "attempts": 1,
+                }
+                for number, body in enumerate(bodies)
+            ],
+        )
+
+
+# ── Beside another server ────────────────────────────────────────────────────────────────
+
+
+def another_server(home: Home) -> PersonChanges:
+    """It shares the stores with this one, and nothing else."""
+
+    async def finished(_: Erasure) -> bool:
+        return False
+
+    def changed(*_: object) -> None:
+        """This one is not told."""
+
+    records, events = home.site.records, cast(EventStore, home.site.events)
+    return PersonChanges(records, events, asyncio.Lock(), changed, finished)
+
+
+async def author_of(home: Home) -> Author:
+    project = await home.site.running.public.flags.projects.by_id(home.project_id)
+    assert project is not None
+    return Author(project=project, user_id=home.user_id, now=home.site.clock.now())
+
+
+async def test_a_change_by_another_server_is_not_lost(home: Home) -> None:
+    """This server has the person in memory, as it was."""
+    await home.capture(setting("ann", plan="free", seats=1))
+    person = await home.person("ann")
+
+    await another_server(home).update(
+        await author_of(home), UUID(person["id"]), PersonUpdate({"plan": "pro"}, {})
+    )
+    await home.capture(setting("ann", seats=2))
+
+    properties = (await home.person("ann"))["properties"]
+    assert (properties["plan"], properties["seats"]) == ("pro", 2)
+
+
+async def test_a_person_deleted_by_another_server_is_not_written_to(
+    home: Home, events: EventStore
+) -> None:
+    await home.capture(setting("ann", plan="free"))
+    person = await home.person("ann")
+
+    await another_server(home).erase(await author_of(home), UUID(person["id"]), with_events=True)
+    home.site.clock.move(seconds=1)
+    await home.capture(setting("ann", seats=2), seen("ann"))
+    await home.site.running.erasing.finish_all()
+
+    back = await home.person("ann")
+    assert back["properties"].get("plan") is None
+    assert back["properties"]["seats"] == 2
+    assert len(await home.events(person_id=back["id"])) == 2
+    assert await raw(events, "events", home.project_id) == 2
+    assert await raw(events, "persons", home.project_id) == 1
+
+
+async def test_of_two_changes_at_once_both_count(home: Home) -> None:
+    await home.capture(setting("ann"))
+    person, author = await home.person("ann"), await author_of(home)
+    servers = [another_server(home) for _ in range(3)]
+
+    await asyncio.gather(
+        *(
+            server.update(author, UUID(person["id"]), PersonUpdate({f"p{number}": number}, {}))
+            for number, server in enumerate(servers)
+        )
+    )
+
+    properties = (await home.person("ann"))["properties"]
+    assert {f"p{number}" for number in range(3)} <= properties.keys()

@@ -1,0 +1,338 @@
+"""A real server with a front: it answers as one process would, and outlives each of its parts."""
+
+import json
+import os
+import re
+import signal
+import sqlite3
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import httpx
+import pytest
+
+from fanion.flags.evaluation.offload import ANSWERED_ON_LOOP_MAX
+from tests.support import plain_http
+from tests.support.awaited import until
+from tests.support.preloaded import PreloadedServer
+from tests.support.server import Keys, RealServer
+
+IS_ON: dict[str, Any] = {"groups": [{"properties": [], "rollout_percentage": 100}]}
+IS_OFF: dict[str, Any] = {"groups": [{"properties": [], "rollout_percentage": 0}]}
+
+
+@dataclass
+class House:
+    server: RealServer
+    keys: Keys
+
+    def client(self) -> httpx.Client:
+        """One connection, for as long as it is used."""
+        headers = {"Authorization": f"Bearer {self.keys.personal_api_key}"}
+        limits = httpx.Limits(max_connections=1)
+        return plain_http.Client(
+            base_url=self.server.url, headers=headers, limits=limits, timeout=20
+        )
+
+    @contextmanager
+    def client_of_front(self) -> Iterator[httpx.Client]:
+        """Whose connection the front has: those that capture go there."""
+        with self.client() as client:
+            self.await_front(client)
+            yield client
+
+    def await_front(self, client: httpx.Client) -> None:
+        until(lambda: process_of(self.capture(client, "somebody")) != self.own(), "no front")
+
+    def own(self) -> str:
+        """How request ids of the server itself begin."""
+        return process_of(plain_http.get(f"{self.server.url}/_health"))
+
+    def capture(self, client: httpx.Client, distinct_id: str, **more: Any) -> httpx.Response:
+        body = {"api_key": self.keys.project_api_key, "event": "seen", "distinct_id": distinct_id}
+        return client.post("/capture/", json=body | more)
+
+    def decided(self, client: httpx.Client, distinct_id: str = "ann", **more: Any) -> Any:
+        body = {"api_key": self.keys.project_api_key, "distinct_id": distinct_id}
+        return client.post("/decide/?v=3", json=body | more).json()["featureFlags"]
+
+    def path(self, rest: str) -> str:
+        return f"/api/projects/{self.keys.project_id}/{rest}"
+
+    def events(self) -> list[str]:
+        with self.client() as client:
+            found = client.get(self.path("events/"), params={"limit": 500}).json()
+        return [event["distinct_id"] for event in found["results"] if event["event"] == "seen"]
+
+    def process(self, program: str) -> int | None:
+        """The id of the process of this server that runs it."""
+        assert self.server.process is not None
+        return child(self.server.process.pid, program)
+
+
+def process_of(answer: httpx.Response) -> str:
+    """Request ids of one process begin alike."""
+    return answer.headers["x-request-id"].partition("-")[0]
+
+
+def child(parent: int, program: str) -> int | None:
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            its_parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            if its_parent == parent and program in (folder / "cmdline").read_text():
+                return int(folder.name)
+    return None
+
+
+def add_flags(path: Path, project_id: int, flags: int) -> None:
+    """Straight into the records: the API takes milliseconds for each."""
+    rows = [(project_id, f"flag-{number}", json.dumps(IS_ON)) for number in range(flags)]
+    with closing(sqlite3.connect(path, timeout=20)) as file, file:
+        file.executemany(
+            "INSERT INTO feature_flags (project_id, key, name, filters, active, deleted, tags,"
+            " analytics_dashboards, has_enriched_analytics, version, created_at)"
+            " SELECT ?, ?, '', ?, TRUE, FALSE, '[]', '[]', FALSE, 1, created_at"
+            " FROM projects LIMIT 1",
+            rows,
+        )
+
+
+def metric(text: str, name: str) -> float:
+    found = re.search(rf"^{re.escape(name)} (\S+)$", text, re.MULTILINE)
+    return float(found[1]) if found else 0.0
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    server = PreloadedServer(tmp_path_factory.mktemp("fronts") / "data", {"FANION_PROCESSES": "2"})
+    keys = server.setup()
+    server.start()
+    try:
+        made = House(server, keys)
+        with made.client_of_front():
+            yield made
+    finally:
+        server.close()
+
+
+def test_one_connection_may_ask_for_everything(house: House) -> None:
+    with house.client_of_front() as client:
+        own, asked = house.own(), []
+        for _ in range(5):
+            asked += [
+                house.capture(client, "ann"),
+                client.get(house.path("persons/")),
+                client.post("/decide/?v=3", json={"api_key": house.keys.project_api_key}),
+                client.get("/api/projects/@current/"),
+                client.get("/nowhere"),
+            ]
+
+    assert [one.status_code for one in asked[:5]] == [200, 200, 400, 200, 404]
+    assert [one.status_code for one in asked] == [one.status_code for one in asked[:5]] * 5
+    assert [process_of(one) == own for one in asked[:2]] == [False, True]
+
+
+def test_a_changed_flag_is_seen_by_the_next_request_of_every_process(house: House) -> None:
+    with house.client() as managing, house.client_of_front() as front, house.client() as client:
+        flag = {"key": "beta", "active": True, "filters": IS_OFF}
+        made = managing.post(house.path("feature_flags/"), json=flag).json()
+        of_flag = house.path(f"feature_flags/{made['id']}/")
+        seen = []
+        for number in range(60):
+            wanted = number % 2 == 0
+            managing.patch(of_flag, json={"filters": IS_ON if wanted else IS_OFF})
+            seen += [house.decided(one).get("beta") is wanted for one in (front, client)]
+
+    assert seen == [True] * 120
+
+
+def test_a_new_project_is_known_to_every_process_at_once(house: House) -> None:
+    with house.client() as managing, house.client_of_front() as front:
+        answers = []
+        for number in range(10):
+            body = {"event": "seen", "distinct_id": "ann", "api_key": f"phc_{'x' * 43}"}
+            assert front.post("/capture/", json=body).status_code == 401
+            made = managing.post("/api/projects/", json={"name": f"p{number}"}).json()
+            body["api_key"] = made["api_token"]
+            answers.append(front.post("/capture/", json=body).status_code)
+
+    assert answers == [200] * 10
+
+
+def test_another_project_key_is_taken_by_every_process_at_once(house: House) -> None:
+    with house.client() as managing, house.client_of_front() as front:
+        made = managing.post("/api/projects/", json={"name": "rotating"}).json()
+        path, tokens = f"/api/projects/{made['id']}/reset_token/", [made["api_token"]]
+        seen = []
+        for former_valid_s in (60, 60, 0):
+            reset = managing.patch(path, json={"former_valid_s": former_valid_s})
+            tokens.append(reset.json()["api_token"])
+            for client in (front, managing):
+                body = {"event": "seen", "distinct_id": "ann"}
+                seen.append(
+                    [
+                        client.post("/capture/", json=body | {"api_key": token}).status_code
+                        for token in tokens
+                    ]
+                )
+
+    assert seen == [[200] * 2] * 2 + [[200] * 3] * 2 + [[401] * 3 + [200]] * 2
+
+
+def test_stored_properties_are_seen_as_soon_as_they_are_ingested(house: House) -> None:
+    plan = {"key": "plan", "type": "person", "operator": "exact", "value": "pro"}
+    groups = [{"properties": [plan], "rollout_percentage": 100}]
+    with house.client() as managing, house.client_of_front() as front:
+        flag = {"key": "pro", "active": True, "filters": {"groups": groups}}
+        managing.post(house.path("feature_flags/"), json=flag).raise_for_status()
+        for number in range(6):
+            name = f"customer-{number % 2}"
+            plan_now = "pro" if number % 4 < 2 else "free"
+            house.capture(front, name, properties={"$set": {"plan": plan_now}})
+
+            def is_stored(name: str = name, plan_now: str = plan_now) -> bool:
+                found = managing.get(house.path("persons/"), params={"distinct_id": name}).json()
+                persons = found["results"]
+                return bool(persons) and persons[0]["properties"].get("plan") == plan_now
+
+            until(is_stored, "not ingested")
+            assert house.decided(front, name)["pro"] is (plan_now == "pro")
+
+
+def test_a_limited_project_has_one_limit_in_all_processes(house: House) -> None:
+    with house.client() as managing, house.client_of_front() as front:
+        made = managing.post("/api/projects/", json={"name": "limited"}).json()
+        limits = {"items_per_second": 1, "burst_seconds": 20}
+        changed = managing.patch(f"/api/projects/{made['id']}/", json={"ingestion": limits})
+        changed.raise_for_status()
+        body = {"api_key": made["api_token"], "event": "seen", "distinct_id": "ann"}
+        began = monotonic()
+        answers = [
+            (front if number % 2 else managing).post("/capture/", json=body).status_code
+            for number in range(60)
+        ]
+        grown = int(monotonic() - began) + 1
+
+    assert set(answers) == {200, 429}
+    assert 20 <= answers.count(200) <= 20 + grown
+
+
+def test_metrics_are_those_of_all_processes(house: House) -> None:
+    def accepted() -> float:
+        return metric(client.get("/metrics").text, "fanion_items_accepted_total")
+
+    with house.client() as client, house.client_of_front() as front:
+        until(lambda: accepted() > 0, "nothing was counted")
+        before = accepted()
+        for _ in range(40):
+            house.capture(front, "counted")
+
+        until(lambda: accepted() >= before + 40, "the front's are missing")
+
+
+def test_whoever_asks_for_very_many_flags_asks_the_server(house: House) -> None:
+    def is_own(client: httpx.Client, token: str) -> bool:
+        """Whether the server itself answered."""
+        body = {"api_key": token, "distinct_id": "ann"}
+        return process_of(client.post("/decide/?v=3", json=body)) == house.own()
+
+    with house.client() as managing, house.client() as small, house.client() as large:
+        made = managing.post("/api/projects/", json={"name": "large"}).json()
+        add_flags(house.server.data / "records.db", made["id"], ANSWERED_ON_LOOP_MAX + 1)
+
+        is_own(large, made["api_token"])
+        afterwards = [is_own(large, made["api_token"]) for _ in range(3)]
+        others = [is_own(small, house.keys.project_api_key) for _ in range(3)]
+
+    assert (afterwards, others) == ([True] * 3, [False] * 3)
+
+
+def test_many_clients_lose_nothing_between_the_processes(house: House) -> None:
+    def ask(number: int) -> None:
+        with house.client() as client:
+            for turn in range(10):
+                answer = house.capture(client, f"many-{number}-{turn}")
+                assert answer.status_code == 200, answer.text
+                assert isinstance(house.decided(client), dict)
+                assert client.get("/_health").status_code == 200
+
+    with ThreadPoolExecutor(16) as threads:
+        list(threads.map(ask, range(16)))
+
+    def sent() -> list[str]:
+        return [name for name in house.events() if name.startswith("many-")]
+
+    until(lambda: len(sent()) >= 160, "events are missing", look_s=0.1)
+    assert len(set(sent())) == len(sent()) == 160
+
+
+def test_a_front_that_dies_is_started_again(house: House) -> None:
+    first = house.process("web_worker")
+    assert first is not None
+    with house.client_of_front() as client:
+        os.kill(first, signal.SIGKILL)
+        with suppress(httpx.TransportError):  # what was under way in it
+            house.capture(client, "cut off")
+
+        assert house.capture(client, "meanwhile").status_code == 200
+    until(lambda: house.process("web_worker") not in {None, first}, "no other front")
+    with house.client_of_front():
+        pass
+
+
+def test_a_writer_of_the_log_that_dies_is_started_again_for_the_front(house: House) -> None:
+    with house.client_of_front() as client:
+        writer = house.process("writer_main")
+        assert writer is not None
+        os.kill(writer, signal.SIGKILL)
+
+        until(lambda: house.capture(client, "afterwards").status_code == 200, "nothing is taken")
+        assert process_of(house.capture(client, "afterwards")) != house.own()
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Iterator[House]:
+    """Of its own, to be stopped and killed."""
+    server = PreloadedServer(tmp_path / "data", {"FANION_PROCESSES": "2"})
+    try:
+        made = House(server, server.setup())
+        server.start()
+        yield made
+    finally:
+        server.close()
+
+
+def test_a_stop_answers_and_ends_every_process(fresh: House) -> None:
+    with fresh.client_of_front():
+        parts = [fresh.process("web_worker"), fresh.process("writer_main")]
+
+    code = fresh.server.stop()
+
+    assert code == 0
+    assert not [part for part in parts if Path(f"/proc/{part}").exists()]
+
+
+def test_a_server_that_is_killed_takes_its_processes_with_it(fresh: House) -> None:
+    with fresh.client_of_front() as client:
+        names = [f"kept-{number}" for number in range(50)]
+        kept = [name for name in names if fresh.capture(client, name).status_code == 200]
+        parts = [fresh.process("web_worker"), fresh.process("writer_main")]
+        fresh.server.kill()
+    until(lambda: not any(map(runs, parts)), "processes are left over")
+
+    fresh.server.start()
+    until(lambda: set(kept) <= set(fresh.events()), "events are missing", look_s=0.1)
+    assert len(kept) == 50
+
+
+def runs(process: int | None) -> bool:
+    """A process that has ended and nobody waited for does not."""
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{process}/status").read_text()
+    except OSError:
+        return False

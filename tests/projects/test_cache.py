@@ -1,0 +1,105 @@
+"""What one process of a server knows of projects and keys, when another has changed them."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+
+import pytest
+from sqlalchemy import update
+
+from fanion.db.engine import Records
+from fanion.db.schema.tables import projects
+from fanion.errors import InvalidApiKey, InvalidPersonalApiKey
+from fanion.projects.auth.authentication import Authentication
+from fanion.projects.auth.personal_keys_store import KeyStore
+from fanion.projects.cache import Projects
+from fanion.projects.model import Project
+from fanion.projects.store import ProjectStore
+from tests.projects.test_authentication import SlowKeys
+from tests.support.management import OWNER_KEY, PROJECT_TOKEN, Workspace, open_workspace
+
+NEW_TOKEN = "phc_rotated"
+
+
+@pytest.fixture
+async def workspace(records: Records) -> AsyncIterator[Workspace]:
+    async with open_workspace(records) as opened:
+        yield opened
+
+
+class SlowProjects(ProjectStore):
+    """Answers its first read only when told to."""
+
+    def __init__(self, records: Records) -> None:
+        super().__init__(records)
+        self.has_read, self.may_answer = asyncio.Event(), asyncio.Event()
+
+    async def by_tokens(self, tokens: Sequence[str]) -> Mapping[str, Project]:
+        found = await super().by_tokens(tokens)
+        if not self.has_read.is_set():
+            self.has_read.set()
+            await self.may_answer.wait()
+        return found
+
+
+async def rotate(workspace: Workspace) -> None:
+    async with workspace.records.write() as connection:
+        await connection.execute(update(projects).values(api_token=NEW_TOKEN, name="New"))
+
+
+async def test_a_changed_project_is_read_again(workspace: Workspace) -> None:
+    directory = Projects(ProjectStore(workspace.records), workspace.clock.seconds)
+    project = await directory.by_token(PROJECT_TOKEN)
+    with pytest.raises(InvalidApiKey):
+        await directory.by_token(NEW_TOKEN)
+    await rotate(workspace)
+
+    directory.forget(project.id)
+
+    assert (await directory.by_token(NEW_TOKEN)).name == "New"
+    assert directory.known(PROJECT_TOKEN) is None
+
+
+async def test_a_read_under_way_brings_nothing_older_back(workspace: Workspace) -> None:
+    store = SlowProjects(workspace.records)
+    directory = Projects(store, workspace.clock.seconds)
+
+    reading = asyncio.create_task(directory.by_token(PROJECT_TOKEN))
+    await store.has_read.wait()
+    await rotate(workspace)
+    directory.forget(workspace.made.project.id)
+    store.may_answer.set()
+
+    with pytest.raises(InvalidApiKey):
+        await reading
+    assert directory.known(PROJECT_TOKEN) is None
+
+
+async def test_whoever_changes_a_project_tells_of_it(workspace: Workspace) -> None:
+    directory = workspace.projects
+    told: list[int] = []
+    directory.on_changed = told.append
+
+    organization_id = workspace.made.project.organization_id
+    made = await directory.create(organization_id, "Made", "UTC", workspace.clock.now())
+    await directory.change(made.id, {"name": "Changed"})
+
+    assert told == [made.id, made.id]
+
+
+async def test_a_key_that_another_process_revoked_is_looked_up_again(workspace: Workspace) -> None:
+    store, clock = SlowKeys(workspace.records), workspace.clock
+    revoking = Authentication(KeyStore(workspace.records), clock.now, clock.seconds)
+    authentication = Authentication(store, clock.now, clock.seconds)
+    revoking.listen(authentication.forget)
+    user_id = workspace.made.user.id
+    [key], _ = await store.page(user_id, 1, 0)
+
+    reading = asyncio.create_task(authentication.authenticate(OWNER_KEY, "body"))
+    await store.has_read.wait()
+    await revoking.revoke(user_id, key.id)
+    store.may_answer.set()
+
+    with pytest.raises(InvalidPersonalApiKey):
+        await reading
+    with pytest.raises(InvalidPersonalApiKey):
+        await authentication.authenticate(OWNER_KEY, "body")

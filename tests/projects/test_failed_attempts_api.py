@@ -1,0 +1,207 @@
+"""Keys that open nothing: what the log and the metrics tell of them, and when they are not looked
+up any more."""
+
+import json
+from collections.abc import AsyncIterator, Sequence
+from itertools import count
+from typing import Any
+
+import httpx
+import pytest
+from structlog.testing import capture_logs
+
+from fanion.errors import InvalidPersonalApiKey
+from fanion.projects.auth.authentication import Authentication
+from fanion.projects.auth.failed_attempts import FAILURES_MAX, WINDOW_S, KeyFailures
+from fanion.projects.auth.personal_keys_store import KeyStore
+from fanion.projects.cache import Projects
+from fanion.projects.store import ProjectStore
+from fanion.web.management import Management, management_app
+from fanion.wire.client_address import Clients
+from tests.support.application import BASE_URL, Home
+from tests.support.exchange import MemoryTransport
+from tests.support.management import NOW, Clock, add_key, error
+
+# Of networks that no other test calls from.
+_addresses = count(1)
+
+DECIDE = "/decide?v=3"
+
+
+class Calling:
+    """Somebody at an address of their own."""
+
+    def __init__(self, home: Home) -> None:
+        self.address = f"198.18.{next(_addresses)}.1"
+        transport = MemoryTransport(home.site.running.application, f"{self.address}:4711")
+        self.client = httpx.AsyncClient(transport=transport, base_url=BASE_URL)
+
+
+@pytest.fixture
+async def calling(home: Home) -> AsyncIterator[Calling]:
+    made = Calling(home)
+    async with made.client:
+        yield made
+
+
+def bearer(key: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {key}"}
+
+
+def refusals(lines: Sequence[Any]) -> list[dict[str, Any]]:
+    return [
+        {name: value for name, value in line.items() if name not in {"event", "log_level"}}
+        for line in lines
+        if line["event"] == "key_refused"
+    ]
+
+
+async def test_each_failed_key_is_told_and_counted_without_the_key(
+    home: Home, calling: Calling
+) -> None:
+    unique = f"{home.project_id}_secretest"
+    records, user = home.site.records, home.user_id
+    narrow = await add_key(records, user, f"phx_n{unique}", ["cohort:read"])
+    old = await add_key(records, user, f"phx_o{unique}", expires_at=NOW)
+    client, me, flags = calling.client, "/api/users/@me/", "/flags/definitions"
+    named = {"distinct_id": "u", "event": "a", "project_id": home.project_id}
+    before = await counts(home)
+
+    with capture_logs() as lines:
+        await client.get(me, headers=bearer(f"phx_{unique}"))
+        await client.get(me, headers=bearer(f"hunter2{unique}"))
+        await client.get(me, headers=bearer(old))
+        await client.get(me, headers=bearer(narrow))
+        await client.get(flags, headers=bearer(f"phs_{unique}"))
+        await client.get(flags, headers=bearer(narrow))
+        await client.post(DECIDE, json={"api_key": f"phc_{unique}", "distinct_id": "u"})
+        await client.post("/capture/", json={**named, "api_key": f"phx_c{unique}"})
+        await client.post("/capture/", json={**named, "api_key": narrow})
+        await client.post("/ofrep/v1/evaluate/flags", headers=bearer(f"phc_o{unique}"), json={})
+
+    told = refusals(lines)
+    assert [(one["kind"], one["reason"], one.get("prefix")) for one in told] == [
+        ("personal", "unknown", "phx_"),
+        ("project", "unknown", ""),
+        ("personal", "expired", None),
+        ("personal", "denied", None),
+        ("secret", "unknown", "phs_"),
+        ("personal", "denied", None),
+        ("project", "unknown", "phc_"),
+        ("personal", "unknown", "phx_"),
+        ("personal", "denied", None),
+        ("project", "unknown", "phc_"),
+    ]
+    assert {one["client"] for one in told} == {calling.address}
+    assert {one.get("user") for one in told} == {None, user}
+    assert "secretest" not in json.dumps(lines, default=str)
+    after = await counts(home)
+    assert {key: after[key] - before[key] for key in after} == {
+        ("project", "unknown"): 3,
+        ("personal", "unknown"): 2,
+        ("personal", "expired"): 1,
+        ("personal", "denied"): 3,
+        ("secret", "unknown"): 1,
+    }
+
+
+async def counts(home: Home) -> dict[tuple[str, str], float]:
+    wanted = [("project", "unknown"), ("secret", "unknown")]
+    wanted += [("personal", reason) for reason in ("unknown", "expired", "denied")]
+    name = "fanion_key_failures_total"
+    return {
+        (kind, reason): await home.site.metric(name, kind=kind, reason=reason)
+        for kind, reason in wanted
+    }
+
+
+async def test_a_client_with_too_many_unknown_keys_waits_and_others_do_not(
+    home: Home, calling: Calling
+) -> None:
+    path = "/api/users/@me/"
+    before = (await calling.client.get(path, headers=bearer(home.key))).status_code
+
+    statuses = [
+        (await calling.client.get(path, headers=bearer(f"phx_{number}"))).status_code
+        for number in range(FAILURES_MAX)
+    ]
+    refused = [
+        await calling.client.get(path, headers=bearer("phx_one-more")),
+        await calling.client.post(DECIDE, json={"api_key": "phc_other", "distinct_id": "u"}),
+        await calling.client.get("/flags/definitions", headers=bearer("phs_other")),
+        await calling.client.post(
+            "/capture/", json={"api_key": "phx_c", "project_id": 7, "event": "a"}
+        ),
+    ]
+    elsewhere = await home.public.get(path, headers=bearer("phx_one-more"))
+    after = await calling.client.get(path, headers=bearer(home.key))
+
+    assert statuses == [401] * FAILURES_MAX
+    for answer in refused:
+        wait = answer.headers["retry-after"]
+        assert 0 < int(wait) <= WINDOW_S
+        detail = f"Request was throttled. Expected available in {wait} seconds."
+        assert (answer.status_code, answer.json()) == (
+            429,
+            error("throttled_error", "throttled", detail),
+        )
+    assert elsewhere.status_code == 401
+    assert (before, after.status_code) == (200, 200)
+
+
+class CountedKeys(KeyStore):
+    reads = 0
+
+    async def principals(self, hashes: Sequence[str]) -> Any:
+        self.reads += 1
+        return await super().principals(hashes)
+
+
+async def test_without_room_nothing_is_read_but_for_keys_that_were_valid(home: Home) -> None:
+    clock, store = Clock(), CountedKeys(home.site.records)
+    failures = KeyFailures(Clients(), clock.seconds)
+    authentication = Authentication(store, clock.now, clock.seconds, failures)
+    projects = Projects(ProjectStore(home.site.records), clock.seconds, failures=failures)
+    app = management_app(
+        Management(authentication=authentication, projects=projects, now=clock.now)
+    )
+    path, transport = "/api/users/@me/", httpx.ASGITransport(app=app, client=("192.0.2.1", 1))
+    async with httpx.AsyncClient(transport=transport, base_url=BASE_URL) as client:
+        await client.get(path, headers=bearer(home.key))
+        for number in range(FAILURES_MAX):
+            await client.get(path, headers=bearer(f"phx_{number}"))
+        clock.move(seconds=WINDOW_S / 2)  # what was remembered of each key is over
+        before = store.reads
+
+        unknown = await client.get(path, headers=bearer("phx_0"))
+        reads_for_unknown = store.reads - before
+        valid = await client.get(path, headers=bearer(home.key))
+        reads_for_valid = store.reads - before
+        clock.move(seconds=WINDOW_S / 2)
+        again = await client.get(path, headers=bearer("phx_0"))
+
+    assert (unknown.status_code, unknown.headers["retry-after"]) == (429, "30")
+    assert (reads_for_unknown, reads_for_valid) == (0, 1)
+    assert (valid.status_code, again.status_code) == (200, 401)
+
+
+async def test_what_is_too_long_for_a_key_is_refused_without_a_read(home: Home) -> None:
+    clock, store = Clock(), CountedKeys(home.site.records)
+    authentication = Authentication(store, clock.now, clock.seconds)
+
+    for key in ("phx_" + "x" * 197, "x" * 10_000_000):
+        with pytest.raises(InvalidPersonalApiKey):
+            await authentication.authenticate(key, "body")
+        authentication.require_room(key, None)
+
+    assert store.reads == 0
+
+
+async def test_the_same_wrong_key_again_and_again_stays_a_wrong_key(
+    home: Home, calling: Calling
+) -> None:
+    body = {"api_key": f"phc_wrong_{home.project_id}", "distinct_id": "u"}
+
+    answers = [await calling.client.post(DECIDE, json=body) for _ in range(FAILURES_MAX + 50)]
+
+    assert {answer.status_code for answer in answers} == {401}

@@ -1,0 +1,214 @@
+"""A key opens its own organization's projects and nothing else."""
+
+from collections.abc import AsyncIterator
+from uuid import UUID
+
+import pytest
+
+from fanion.events.event import EventQuery
+from tests.support.application import Home, Json, Site, error, open_home
+from tests.support.events_engine import next_project
+
+LISTS = (
+    "events",
+    "persons",
+    "feature_flags",
+    "event_definitions",
+    "cohorts",
+    "dashboards",
+    "insights",
+    "webhooks",
+)
+HOOK = {"url": "https://hooks.example/x", "events": ["feature_flag.updated"]}
+# What hangs on one of the neighbour's things, by list.
+BENEATH: list[tuple[str, str, str, Json]] = [
+    ("GET", "feature_flags", "activity/", {}),
+    ("GET", "feature_flags", "usage/", {}),
+    ("GET", "feature_flags", "role_access/", {}),
+    ("POST", "feature_flags", "role_access/", {"role_id": str(UUID(int=1))}),
+    ("GET", "feature_flags", "scheduled_changes/", {}),
+    (
+        "POST",
+        "feature_flags",
+        "scheduled_changes/",
+        {
+            "scheduled_at": "2024-03-02T00:00:00Z",
+            "payload": {"operation": "update_status", "value": False},
+        },
+    ),
+    ("POST", "feature_flags", "dashboard/", {}),
+    ("POST", "feature_flags", "enrich_usage_dashboard/", {}),
+    ("POST", "feature_flags", "create_static_cohort_for_flag/", {}),
+    ("PATCH", "cohorts", "", {"name": "mine"}),
+    ("GET", "cohorts", "persons/", {}),
+    ("GET", "cohorts", "activity/", {}),
+    ("GET", "cohorts", "explain/", {}),
+    ("GET", "cohorts", "duplicate_as_static_cohort/", {}),
+    ("PATCH", "dashboards", "", {"name": "mine"}),
+    ("GET", "dashboards", "activity/", {}),
+    ("PATCH", "insights", "", {"name": "mine"}),
+    ("GET", "insights", "activity/", {}),
+    ("PATCH", "webhooks", "", {"active": False}),
+    ("DELETE", "webhooks", "", {}),
+    ("GET", "webhooks", "deliveries/", {}),
+    ("PATCH", "event_definitions", "", {"tags": ["mine"]}),
+    ("DELETE", "event_definitions", "", {}),
+    ("DELETE", "persons", "", {}),
+]
+
+
+@pytest.fixture
+async def neighbour(site: Site, home: Home) -> AsyncIterator[Home]:
+    """Another organization, with something of everything."""
+    async with open_home(site, next_project()) as neighbour:
+        await neighbour.capture({"event": "theirs", "distinct_id": "them"})
+        await neighbour.create_flag(key="theirs")
+        for path, body in (("/cohorts/", {"name": "theirs"}), ("/webhooks/", HOOK)):
+            answer = await neighbour.api.post(path, json=body)
+            assert answer.status_code == 201, answer.text
+        yield neighbour
+
+
+async def things(home: Home) -> dict[str, Json]:
+    return {name: (await home.get(f"/{name}/"))["results"][0] for name in LISTS}
+
+
+FORBIDDEN = error(
+    "authentication_error", "permission_denied", "You don't have access to the project."
+)
+NOT_FOUND = error("invalid_request", "not_found", "Not found.")
+
+
+async def test_another_organizations_project_is_forbidden(home: Home, neighbour: Home) -> None:
+    for name, thing in (await things(neighbour)).items():
+        for path in (f"/{name}/", f"/{name}/{thing['id']}/"):
+            answer = await home.api.get(f"/api/projects/{neighbour.project_id}{path}")
+            address = f"http://fanion.test/api/projects/{neighbour.project_id}{path}"
+            absolute = await home.api.get(address)
+
+            assert answer.status_code == 404  # the client's base address stands before it
+            assert (absolute.status_code, absolute.json()) == (403, FORBIDDEN), path
+
+
+async def test_another_projects_things_are_not_found_in_ones_own(
+    home: Home, neighbour: Home
+) -> None:
+    for name, thing in (await things(neighbour)).items():
+        answer = await home.api.get(f"/{name}/{thing['id']}/")
+
+        assert (answer.status_code, answer.json()) == (404, NOT_FOUND), name
+
+
+async def test_nothing_beneath_another_projects_things_is_reached(
+    home: Home, neighbour: Home
+) -> None:
+    theirs = await things(neighbour)
+    everything = await neighbour.get("/activity_log/", limit=1000)
+
+    for method, name, rest, body in BENEATH:
+        path = f"/{name}/{theirs[name]['id']}/{rest}"
+        within = await home.api.request(method, path, json=body)
+        address = f"http://fanion.test/api/projects/{neighbour.project_id}{path}"
+        outside = await home.api.request(method, address, json=body)
+
+        assert (within.status_code, within.json()) == (404, NOT_FOUND), (method, path)
+        assert (outside.status_code, outside.json()) == (403, FORBIDDEN), (method, path)
+    assert await things(neighbour) == theirs
+    assert await neighbour.get("/activity_log/", limit=1000) == everything
+
+
+async def test_nothing_of_ones_own_names_another_projects_things(
+    home: Home, neighbour: Home
+) -> None:
+    theirs = await things(neighbour)
+    leaf = {"type": "cohort", "key": "id", "value": theirs["cohorts"]["id"]}
+    flag = {"type": "flag", "key": str(theirs["feature_flags"]["id"]), "value": True}
+    flag["operator"] = "flag_evaluates_to"
+    sent: list[tuple[str, Json]] = [
+        ("/feature_flags/", {"key": "a", "filters": {"groups": [{"properties": [leaf]}]}}),
+        ("/feature_flags/", {"key": "a", "filters": {"groups": [{"properties": [flag]}]}}),
+        ("/feature_flags/", {"key": "a", "analytics_dashboards": [theirs["dashboards"]["id"]]}),
+        ("/insights/", {"name": "a", "dashboards": [theirs["dashboards"]["id"]]}),
+    ]
+
+    for path, body in sent:
+        answer = await home.api.post(path, json=body)
+        assert answer.status_code == 400, (path, body, answer.text)
+    radius = {"condition": {"properties": [leaf]}}
+    reached = await home.api.post("/feature_flags/user_blast_radius/", json=radius)
+    assert reached.json()["users_affected"] == 0
+
+
+async def test_no_list_shows_what_belongs_to_others(home: Home, neighbour: Home) -> None:
+    for name in LISTS:
+        assert (await home.get(f"/{name}/"))["results"] == [], name
+    assert (await home.decide("them"))["featureFlags"] == {}
+    [person] = (await neighbour.get("/persons/"))["results"]
+    assert await home.events(person_id=person["id"]) == []
+    assert await home.events(distinct_id="them") == []
+
+
+async def test_another_organizations_flags_cannot_be_written(home: Home, neighbour: Home) -> None:
+    [flag] = (await neighbour.get("/feature_flags/"))["results"]
+    base = f"http://fanion.test/api/projects/{neighbour.project_id}/feature_flags/"
+
+    created = await home.api.post(base, json={"key": "mine"})
+    changed = await home.api.patch(f"{base}{flag['id']}/", json={"active": False})
+    within_own = await home.api.patch(f"/feature_flags/{flag['id']}/", json={"active": False})
+
+    assert (created.status_code, created.json()) == (403, FORBIDDEN)
+    assert (changed.status_code, changed.json()) == (403, FORBIDDEN)
+    assert (within_own.status_code, within_own.json()) == (404, NOT_FOUND)
+    assert (await neighbour.get("/feature_flags/"))["results"] == [flag]
+
+
+async def test_a_token_of_another_organization_in_the_query_is_forbidden(
+    home: Home, neighbour: Home
+) -> None:
+    answer = await home.api.get("/feature_flags/", params={"token": neighbour.token})
+
+    assert (answer.status_code, answer.json()) == (403, FORBIDDEN)
+
+
+async def test_a_personal_key_cannot_capture_into_another_organizations_project(
+    home: Home, neighbour: Home
+) -> None:
+    body = {
+        "api_key": home.key,
+        "project_id": neighbour.project_id,
+        "event": "a",
+        "distinct_id": "u",
+    }
+
+    answer = await home.public.post("/capture/", json=body)
+
+    assert answer.status_code == 401
+    assert answer.json() == error(
+        "authentication_error", "invalid_personal_api_key", "Invalid Personal API key."
+    )
+    stored = await home.site.events.list(neighbour.project_id, EventQuery())
+    assert [event.event for event in stored] == ["theirs"]
+
+
+@pytest.mark.parametrize("name", LISTS)
+async def test_a_project_token_opens_no_list(home: Home, name: str) -> None:
+    answer = await home.site.client(home.token).get(f"/api/projects/{home.project_id}/{name}/")
+
+    assert answer.status_code == 401
+    assert answer.json() == error(
+        "authentication_error",
+        "invalid_personal_api_key",
+        "Personal API key found in request Authorization header is invalid.",
+    )
+
+
+@pytest.mark.parametrize("name", LISTS)
+async def test_without_a_key_no_list_opens(home: Home, name: str) -> None:
+    answer = await home.public.get(f"/api/projects/{home.project_id}/{name}/")
+
+    assert answer.status_code == 401
+    assert answer.json() == error(
+        "authentication_error",
+        "not_authenticated",
+        "Authentication credentials were not provided.",
+    )

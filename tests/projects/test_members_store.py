@@ -1,0 +1,277 @@
+"""Members of an organization, as an operator adds, changes and removes them, on both engines."""
+
+import asyncio
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from sqlalchemy import Connection, insert, select
+
+from fanion.db.engine import Records
+from fanion.db.schema.tables import memberships, organizations, personal_api_keys, users
+from fanion.errors import Invalid, NotFound
+from fanion.projects.admin_store import user_id_of
+from fanion.projects.auth.keys import hash_key
+from fanion.projects.auth.passwords import password_matches
+from fanion.projects.auth.personal_keys_store import KeyStore
+from fanion.projects.changes import OrganizationChange
+from fanion.projects.members_store import MemberStore, NewMember, first_organization
+from fanion.projects.model import Level
+from fanion.projects.roles_store import RoleStore
+from fanion.projects.store import FIRST_ORGANIZATION
+from tests.projects.test_store import set_up
+from tests.support.management import NOW, add_member
+
+OWNER = "owner@example.com"
+HERE = FIRST_ORGANIZATION
+LATER = NOW + timedelta(hours=1)
+ELSEWHERE = UUID(int=7)
+
+
+def ada(level: Level = Level.MEMBER) -> NewMember:
+    return NewMember("ada@example.com", "Ada", level, "Laptop")
+
+
+async def opens(records: Records, key: str) -> bool:
+    return bool(await KeyStore(records).principals([hash_key(key)]))
+
+
+async def told_by(
+    records: Records, work: Any
+) -> list[tuple[str, str, dict[str, Any] | None, dict[str, Any] | None]]:
+    """What is told of a change: kind, name, before and after."""
+    told: list[OrganizationChange] = []
+
+    def tell(_: Connection, change: OrganizationChange) -> None:
+        assert change.organization_id == HERE
+        assert change.user_id is None
+        told.append(change)
+
+    await work(MemberStore(records, tell))
+    return [
+        (
+            one.scope,
+            one.name,
+            None if one.before is None else dict(one.before),
+            None if one.after is None else dict(one.after),
+        )
+        for one in told
+    ]
+
+
+async def join_elsewhere(records: Records, user_id: int, level: Level, now: datetime) -> None:
+    """A second organization, which nobody else is in."""
+    async with records.write() as connection:
+        await connection.execute(
+            insert(organizations).values(id=ELSEWHERE, name="Elsewhere", created_at=now)
+        )
+        await connection.execute(
+            insert(memberships).values(
+                organization_id=ELSEWHERE, user_id=user_id, level=level, joined_at=now
+            )
+        )
+
+
+async def test_a_member_has_a_key_and_no_password(records: Records) -> None:
+    owner = (await set_up(records)).user
+    store = MemberStore(records)
+
+    made, key, text = await store.add(HERE, ada(Level.ADMIN), LATER)
+
+    [principal] = (await KeyStore(records).principals([hash_key(text)])).values()
+    assert (principal.user.id, principal.levels) == (made.user_id, {HERE: Level.ADMIN})
+    assert (principal.key_id, principal.scopes, key.label) == (key.id, None, "Laptop")
+    assert [(one.email, one.level, one.is_active, one.keys) for one in await store.all(HERE)] == [
+        (owner.email, Level.OWNER, True, 1),
+        ("ada@example.com", Level.ADMIN, True, 1),
+    ]
+    async with records.read() as connection:
+        kept = await connection.scalar(
+            select(users.c.password_hash).where(users.c.id == made.user_id)
+        )
+    assert not await password_matches(kept or "", "")
+
+
+async def test_an_address_belongs_to_one_user(records: Records) -> None:
+    await set_up(records)
+    store = MemberStore(records)
+    await store.add(HERE, ada(), LATER)
+
+    with pytest.raises(Invalid) as refused:
+        await store.add(HERE, ada(), LATER)
+
+    assert (refused.value.code, refused.value.attr) == ("unique", "email")
+    assert len(await store.all(HERE)) == 2
+
+
+async def test_two_that_add_the_same_address_at_once_add_one(records: Records) -> None:
+    await set_up(records)
+    store = MemberStore(records)
+
+    done = await asyncio.gather(
+        *(store.add(HERE, ada(), LATER) for _ in range(4)), return_exceptions=True
+    )
+
+    assert sum(isinstance(one, Invalid) for one in done) == 3
+    assert len(await store.all(HERE)) == 2
+
+
+async def test_keys_of_a_disabled_user_open_nothing_until_enabled(records: Records) -> None:
+    await set_up(records)
+    store = MemberStore(records)
+    made, _, text = await store.add(HERE, ada(), LATER)
+
+    disabled = await store.set_active(HERE, made.email, False, LATER)
+    assert not disabled.is_active
+    assert not await opens(records, text)
+    assert await user_id_of(records, made.email) is None
+
+    assert (await store.set_active(HERE, made.email, True, LATER)).is_active
+    assert await opens(records, text)
+    assert await user_id_of(records, made.email) == made.user_id
+
+
+async def test_a_removed_user_is_in_no_role_and_has_no_key(records: Records) -> None:
+    await set_up(records)
+    store, roles = MemberStore(records), RoleStore(records)
+    made, _, text = await store.add(HERE, ada(), LATER)
+    role = await roles.create(HERE, None, "Makers", None, LATER)
+    await roles.add_member(HERE, role.id, made.uuid, None, LATER)
+
+    await store.remove(HERE, made.email, LATER)
+
+    assert [one.level for one in await store.all(HERE)] == [Level.OWNER]
+    assert (await roles.get(HERE, role.id)).members == []
+    assert not await opens(records, text)
+    for change in (
+        store.remove(HERE, made.email, LATER),
+        store.set_active(HERE, made.email, True, LATER),
+        store.set_level(HERE, made.email, Level.OWNER, LATER),
+    ):
+        with pytest.raises(NotFound):
+            await change
+
+
+async def test_who_was_removed_and_is_added_again_is_the_same_user(records: Records) -> None:
+    await set_up(records)
+    store = MemberStore(records)
+    before, _, former = await store.add(HERE, ada(Level.OWNER), LATER)
+    await store.remove(HERE, before.email, LATER)
+
+    after, _, text = await store.add(HERE, ada(), LATER)
+
+    assert (after.user_id, after.level, after.keys) == (before.user_id, Level.MEMBER, 1)
+    assert await opens(records, text)
+    assert not await opens(records, former)
+
+
+@pytest.mark.parametrize("change", ["remove", "disable", "member", "admin"])
+async def test_the_last_active_owner_stays_one(records: Records, change: str) -> None:
+    owner = (await set_up(records)).user
+    store = MemberStore(records)
+    await store.add(HERE, ada(Level.OWNER), LATER)
+    await store.set_active(HERE, "ada@example.com", False, LATER)
+
+    async def work() -> object:
+        if change == "remove":
+            await store.remove(HERE, owner.email, LATER)
+            return None
+        if change == "disable":
+            return await store.set_active(HERE, owner.email, False, LATER)
+        return await store.set_level(HERE, owner.email, Level[change.upper()], LATER)
+
+    with pytest.raises(Invalid) as refused:
+        await work()
+    assert refused.value.code == "last_owner"
+    assert refused.value.detail == (
+        f"{owner.email} is the last active owner. Make another member an owner first."
+    )
+    [still, _] = await store.all(HERE)
+    assert (still.level, still.is_active, still.keys) == (Level.OWNER, True, 1)
+
+    await store.set_active(HERE, "ada@example.com", True, LATER)
+    await work()
+
+
+async def test_of_two_owners_who_leave_at_once_one_stays(records: Records) -> None:
+    owner = (await set_up(records)).user
+    store = MemberStore(records)
+    await store.add(HERE, ada(Level.OWNER), LATER)
+
+    done = await asyncio.gather(
+        *(
+            store.set_level(HERE, email, Level.MEMBER, LATER)
+            for email in (owner.email, "ada@example.com")
+        ),
+        return_exceptions=True,
+    )
+
+    assert sum(isinstance(one, Invalid) for one in done) == 1
+    assert sorted(one.level for one in await store.all(HERE)) == [Level.MEMBER, Level.OWNER]
+
+
+async def test_a_user_of_two_organizations_leaves_one(records: Records) -> None:
+    await set_up(records)
+    store = MemberStore(records)
+    made, _, text = await store.add(HERE, ada(), LATER)
+    await join_elsewhere(records, made.user_id, Level.OWNER, LATER)
+
+    with pytest.raises(Invalid):  # the last owner there
+        await store.set_active(HERE, made.email, False, LATER)
+    await store.remove(HERE, made.email, LATER)
+
+    [principal] = (await KeyStore(records).principals([hash_key(text)])).values()
+    assert principal.levels == {ELSEWHERE: Level.OWNER}
+
+
+async def test_each_change_is_told(records: Records) -> None:
+    await set_up(records)
+    email = "ada@example.com"
+    member, admin = {"level": 1, "is_active": True}, {"level": 8, "is_active": True}
+    disabled = {"level": 8, "is_active": False}
+    scope = "OrganizationMembership"
+
+    assert await told_by(records, lambda store: store.add(HERE, ada(), LATER)) == [
+        (scope, email, None, member),
+        ("PersonalAPIKey", "Laptop", None, {}),
+    ]
+    assert await told_by(
+        records, lambda store: store.set_level(HERE, email, Level.ADMIN, LATER)
+    ) == [(scope, email, member, admin)]
+    assert await told_by(records, lambda store: store.set_active(HERE, email, False, LATER)) == [
+        (scope, email, admin, disabled)
+    ]
+    assert await told_by(records, lambda store: store.remove(HERE, email, LATER)) == [
+        ("PersonalAPIKey", "Laptop", {}, None),
+        (scope, email, disabled, None),
+    ]
+
+
+async def test_the_first_user_of_a_command_is_one_who_may_do_something(records: Records) -> None:
+    owner = (await set_up(records)).user
+    second = await add_member(records, "mia", Level.OWNER)
+    await MemberStore(records).set_active(HERE, owner.email, False, LATER)
+
+    assert await user_id_of(records, None) == second.user_id
+
+
+async def test_the_oldest_organization_is_the_one_of_commands(records: Records) -> None:
+    assert await first_organization(records) is None
+    owner = (await set_up(records)).user
+    await join_elsewhere(records, owner.id, Level.OWNER, LATER)
+
+    assert await first_organization(records) == HERE
+
+
+async def test_a_member_is_listed_with_the_last_use_of_any_key(records: Records) -> None:
+    owner = (await set_up(records)).user
+    store, keys = MemberStore(records), KeyStore(records)
+    second, _ = await keys.create(owner.id, "CI", None, NOW)
+    await keys.mark_used({second.id: LATER})
+    async with records.read() as connection:
+        count = len((await connection.execute(select(personal_api_keys.c.id))).all())
+
+    [listed] = await store.all(HERE)
+
+    assert (listed.keys, count, listed.last_used_at) == (2, 2, LATER)

@@ -1,0 +1,142 @@
+"""No list is longer than 10,000 rows, whatever `limit` says, and `next` leads on."""
+
+from datetime import timedelta
+from urllib.parse import parse_qs, urlsplit
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import insert
+
+from fanion.activity.api import ENTRIES_MAX
+from fanion.db.schema.tables import persons
+from fanion.rest.pagination import ROWS_MAX
+from tests.support.application import Home, Json
+from tests.support.management import NOW
+
+HUGE = 1_000_000_000
+EVENTS = "/api/projects/{project_id}/events/"  # which has no page before
+
+
+@pytest.fixture
+async def things(home: Home) -> dict[str, object]:
+    """Ids of one thing each, by the name that paths give them."""
+
+    async def made(path: str, **body: object) -> object:
+        answer = await home.api.post(path, json=body)
+        assert answer.status_code == 201, answer.text
+        return answer.json()["id"]
+
+    await home.capture({"event": "seen", "distinct_id": "ann"})
+    async with home.site.client(home.key) as api:
+        role = await api.post("/api/organizations/@current/roles/", json={"name": "Editors"})
+    assert role.status_code == 201, role.text
+    return {
+        "project_id": home.project_id,
+        "organization": "@current",
+        "flag_id": await made("/feature_flags/", key="a"),
+        "cohort_id": await made("/cohorts/", name="a"),
+        "insight_id": await made("/insights/", name="a"),
+        "dashboard_id": await made("/dashboards/", name="a"),
+        "webhook_id": await made("/webhooks/", url="https://example.com/"),
+        "person_id": (await home.person("ann"))["uuid"],
+        "role_id": role.json()["id"],
+        "definition_id": (await home.get("/event_definitions/"))["results"][0]["id"],
+    }
+
+
+async def test_every_list_serves_a_huge_limit_as_its_own(
+    home: Home, things: dict[str, object]
+) -> None:
+    schema = (await home.public.get("/api/schema/")).json()
+    asked = {"limit": HUGE}
+    served: dict[str, int] = {}
+
+    async with home.site.client(home.key) as api:
+        for path in lists(schema):
+            of_groups = {"group_type_index": 0} if "/groups/" in path else {}
+            by_number = path.endswith(("/activity/", "/activity_log/"))
+            place = {"page": 2} if by_number else {"offset": 1}
+            query = asked | of_groups | ({} if path == EVENTS else place)
+            answer = await api.get(path.format(**things), params=query)
+            assert answer.status_code == 200, (path, answer.text)
+            if path != EVENTS:
+                [served[path]] = limits(answer.json()["previous"])
+
+    assert len(served) > 25
+    for path, limit in served.items():
+        expected = ENTRIES_MAX if "activity" in path else ROWS_MAX
+        assert (path, limit) == (path, expected)
+
+
+def lists(schema: Json) -> list[str]:
+    return [
+        path
+        for path, operations in schema["paths"].items()
+        if any(one["name"] == "limit" for one in operations.get("get", {}).get("parameters", ()))
+    ]
+
+
+def limits(link: str) -> list[int]:
+    return [int(number) for number in parse_qs(urlsplit(link).query)["limit"]]
+
+
+async def test_the_list_of_events_goes_on_behind_the_most_of_a_page(home: Home) -> None:
+    await home.capture(
+        *(
+            {"event": "seen", "distinct_id": "ann", "timestamp": f"2024-02-01T00:00:00.{n:06}Z"}
+            for n in range(ROWS_MAX + 2)
+        )
+    )
+
+    page = await home.get("/events/", limit=HUGE)
+    rest = (await home.api.get(page["next"])).json()
+
+    assert len(page["results"]) == ROWS_MAX
+    assert limits(page["next"]) == [ROWS_MAX]
+    assert len(rest["results"]) == 2
+    assert rest["next"] is None
+
+
+async def test_the_list_of_persons_goes_on_behind_the_most_of_a_page(home: Home) -> None:
+    columns = {"project_id": home.project_id, "is_identified": False, "properties": {}}
+    rows = [
+        columns | {"uuid": uuid4(), "version": 1, "created_at": NOW + timedelta(seconds=n)}
+        for n in range(ROWS_MAX + 2)
+    ]
+    async with home.site.records.write() as connection:
+        await connection.execute(insert(persons), rows)
+
+    page = await home.get("/persons/", limit=HUGE)
+    rest = (await home.api.get(page["next"])).json()
+
+    assert [one["uuid"] for one in page["results"]] == [
+        str(row["uuid"]) for row in reversed(rows[2:])
+    ]
+    assert limits(page["next"]) == [ROWS_MAX]
+    assert [one["uuid"] for one in rest["results"]] == [str(rows[1]["uuid"]), str(rows[0]["uuid"])]
+    assert rest["next"] is None
+
+
+@pytest.mark.parametrize("path", ["/persons/", "/events/", "/feature_flags/", "/cohorts/"])
+@pytest.mark.parametrize(
+    "query", ["limit=-1&offset=-1", "limit=x&offset=x", "limit=1e9&offset=0.5"]
+)
+async def test_what_is_no_number_counts_as_not_given(home: Home, path: str, query: str) -> None:
+    await home.capture({"event": "seen", "distinct_id": "ann"})
+
+    plain = await home.get(path)
+    # Events are followed by `next`, and have no offset.
+    sent = query.partition("&")[0] if path == "/events/" else query
+    odd = await home.api.get(f"{path}?{sent}")
+
+    assert (odd.status_code, odd.json()["results"]) == (200, plain["results"])
+
+
+async def test_an_offset_behind_everything_is_an_empty_page(home: Home) -> None:
+    await home.capture({"event": "seen", "distinct_id": "ann"})
+    wanted = '[{"key": "a", "value": "x", "type": "person"}]'
+
+    for query in ({}, {"properties": wanted}):
+        found = await home.get("/persons/", offset=10**20, **query)
+        assert (found["results"], found["next"]) == ([], None)
+        assert "offset=" in found["previous"]

@@ -1,0 +1,109 @@
+"""Names that mean nothing, and the nearest that does."""
+
+from typing import Any
+
+import pytest
+
+from fanion.errors import Invalid
+from fanion.rest.unknown_fields import (
+    COMPARED_MAX,
+    NAME_CHARS_MAX,
+    require_known,
+    require_known_query,
+    require_only,
+    require_supported,
+    suggestion,
+)
+
+FEW = {"groups", "payloads"}
+MANY = {f"field_{number}" for number in range(50)}
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "told"),
+    [
+        ("group", FEW, 'Unknown field "group". Did you mean "groups"?'),
+        ("xyz", FEW, 'Unknown field "xyz". Allowed are: groups, payloads.'),
+        ("Q", MANY, 'Unknown field "Q". The nearest known name is "field_9".'),
+    ],
+)
+def test_an_unknown_name_is_told_with_the_nearest(name: str, known: set[str], told: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        require_known([*known, name], known, "filters__groups__0")
+
+    assert (refused.value.detail, refused.value.attr) == (told, f"filters__groups__0__{name}")
+
+
+def test_a_long_name_is_cut_before_it_is_compared() -> None:
+    with pytest.raises(Invalid) as refused:
+        require_known(["x" * 1_000_000], FEW)
+
+    assert refused.value.attr == "x" * NAME_CHARS_MAX + "…"
+
+
+def test_of_many_names_those_with_the_same_first_letter_are_compared() -> None:
+    many = {f"{letter}_{number}" for letter in "ab" for number in range(COMPARED_MAX)}
+
+    assert suggestion("a-77", many) == 'Did you mean "a_77"?'
+    assert suggestion("zzz", many) == 'The nearest known name is "a_99".'
+
+
+def test_some_query_parameters_are_known_everywhere() -> None:
+    require_known_query(asked("token", "api_key", "personal_api_key", "format", "_"), set())
+    require_known_query(asked("search"), {"search"})
+
+    for name in ("serach", "limit"):
+        with pytest.raises(Invalid) as refused:
+            require_known_query(asked(name), {"search"})
+
+        told = f'Unknown query parameter "{name}". '
+        assert refused.value.detail.startswith(told)
+        assert refused.value.attr == name
+    assert refused.value.detail == f"{told}Allowed are: search."
+
+
+def test_an_answer_is_json_unless_the_operation_takes_another_format() -> None:
+    require_known_query([("format", "json")], set())
+    require_known_query([("format", "csv")], {"format"})
+
+    with pytest.raises(Invalid) as refused:
+        require_known_query([("format", "csv")], {"search"})
+
+    assert refused.value.detail == '"csv" is not a valid choice. Allowed are: json.'
+
+
+def test_a_body_that_is_not_read_must_be_empty() -> None:
+    taken: list[Any] = [None, "", [], {}, {"personal_api_key": "phx_a"}, {"name": 1}]
+    for body in taken:
+        require_only(body, {"name"})
+
+    wrong: list[Any] = ["x", 5, [1], False]
+    for body in wrong:
+        with pytest.raises(Invalid, match="Expected a dictionary"):
+            require_only(body, set())
+    with pytest.raises(Invalid) as refused:
+        require_only({"ids": [1]}, set())
+    assert refused.value.detail == 'Unknown field "ids". None are allowed here.'
+
+
+IDLE: list[Any] = [None, False, 0, "", [], {}]
+ASKING: list[Any] = [True, 1, "x", [0], {"a": None}]
+
+
+def test_what_is_not_supported_must_ask_for_nothing() -> None:
+    unsupported = {"query": "Ask with filters.", "color": ""}
+    for value in IDLE:
+        require_supported({"query": value, "name": "x"}, unsupported)
+
+    for value in ASKING:
+        with pytest.raises(Invalid) as refused:
+            require_supported({"query": value}, unsupported, "filters")
+        assert refused.value.detail == '"query" is not supported. Ask with filters.'
+        assert refused.value.attr == "filters__query"
+    with pytest.raises(Invalid) as refused:
+        require_supported({"color": "red"}, unsupported)
+    assert (refused.value.detail, refused.value.attr) == ('"color" is not supported.', "color")
+
+
+def asked(*names: str) -> list[tuple[str, str]]:
+    return [(name, "") for name in names]

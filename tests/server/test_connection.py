@@ -1,0 +1,607 @@
+"""HTTP/1.1 on a real socket: what clients send in odd ways, and what they get."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from fanion.errors import AppError, HeadTooLarge, RequestTimeout, TargetTooLong, Unavailable
+from fanion.server.buffers import STALLED_S_MAX, BufferBudget
+from fanion.server.connection import (
+    HEAD_S_MAX,
+    IDLE_S_MAX,
+    Answer,
+    Connection,
+    PassOn,
+)
+from fanion.server.exchange import ClientGone, Exchange, Scope
+from fanion.server.head_cache import KnownHeads
+from fanion.server.parser import HEAD_BYTES_MAX
+
+JSON = ("content-type", "application/json")
+WAIT_S = 10
+BODY_MAX = 100_000_000
+
+
+async def echo(scope: Scope, exchange: Exchange) -> None:
+    """Tells what it was asked."""
+    body = (await exchange.body(BODY_MAX)).decode("latin-1")
+    told = {
+        "method": scope.method,
+        "path": scope.path,
+        "query": scope.query_string,
+        "headers": dict(scope.headers.items()),
+        "body": body,
+    }
+    exchange.response_bytes(200, [JSON], json.dumps(told).encode())
+
+
+@dataclass
+class House:
+    """The server around the connections, with a clock that stands."""
+
+    answer: Answer
+    connections_max: int = 100
+    is_ending: bool = False
+    pass_on: PassOn | None = None
+    known_heads: KnownHeads = field(default_factory=KnownHeads)
+    buffers: BufferBudget = field(default_factory=BufferBudget)
+    time: float = 0.0
+    open: list[Connection] = field(default_factory=list)
+    port: int = 0
+    clients: list["Client"] = field(default_factory=list)
+
+    async def client(self) -> "Client":
+        self.clients.append(Client(*await asyncio.open_connection("127.0.0.1", self.port)))
+        return self.clients[-1]
+
+    async def close(self) -> None:
+        for connection in list(self.open):
+            connection.abort()
+        await until(lambda: not self.open)
+        for client in self.clients:
+            client.writer.close()
+            with suppress(ConnectionError):
+                await client.writer.wait_closed()
+
+    def now(self) -> float:
+        return self.time
+
+    def date(self) -> str:
+        return "date: Thu, 01 Jan 1970 00:00:00 GMT\r\n"
+
+    def opened(self, connection: Connection) -> AppError | None:
+        self.open.append(connection)
+        if len(self.open) <= self.connections_max:
+            return None
+        return Unavailable("Too many connections are open. Please retry.")
+
+    def closed(self, connection: Connection) -> None:
+        self.open.remove(connection)
+
+    def look(self, later_s: float) -> None:
+        for connection in list(self.open):
+            connection.look(self.time + later_s)
+
+
+@dataclass
+class Client:
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+    async def answer(self) -> tuple[int, dict[str, str], bytes]:
+        async with asyncio.timeout(WAIT_S):
+            status, headers = await self.head()
+            if headers.get("transfer-encoding") == "chunked":
+                return status, headers, await self._chunks()
+            length = headers.get("content-length")
+            if length is None:
+                return status, headers, b""
+            return status, headers, await self.reader.readexactly(int(length))
+
+    async def head(self) -> tuple[int, dict[str, str]]:
+        lines = (await self.reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")[:-2]
+        headers = dict(line.split(": ", 1) for line in lines[1:])
+        assert len(headers) == len(lines) - 1, lines
+        return int(lines[0].split()[1]), headers
+
+    async def asked(self, sent: bytes) -> Any:
+        """The request as the application saw it."""
+        self.writer.write(sent)
+        status, _, body = await self.answer()
+        assert status == 200, body
+        return json.loads(body)
+
+    async def is_closed(self) -> bool:
+        async with asyncio.timeout(WAIT_S):
+            return await self.reader.read() == b""
+
+    async def _chunks(self) -> bytes:
+        found = b""
+        while size := int(await self.reader.readuntil(b"\r\n"), 16):
+            found += await self.reader.readexactly(size)
+            assert await self.reader.readexactly(2) == b"\r\n"
+        assert await self.reader.readexactly(2) == b"\r\n"
+        return found
+
+
+@asynccontextmanager
+async def serving(answer: Answer = echo, **changes: Any) -> AsyncIterator[tuple[House, Client]]:
+    house = House(answer, **changes)
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(lambda: Connection(house), "127.0.0.1", 0)
+    house.port = server.sockets[0].getsockname()[1]
+    try:
+        yield house, await house.client()
+    finally:
+        server.close()
+        await server.wait_closed()
+        await house.close()
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(WAIT_S):
+        while not holds():  # noqa: ASYNC110  what is looked at tells nobody of its changes
+            await asyncio.sleep(0)
+
+
+def shape(error: AppError) -> bytes:
+    return error.body()
+
+
+async def test_a_request_in_single_bytes_is_one_request() -> None:
+    request = b"POST /a%20b?c=d HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody"
+
+    async with serving() as (_, client):
+        for byte in request:
+            client.writer.write(bytes([byte]))
+            await client.writer.drain()
+        status, headers, body = await client.answer()
+
+    asked = json.loads(body)
+    assert (status, headers["content-type"], asked["body"]) == (200, "application/json", "body")
+    assert (asked["method"], asked["path"], asked["query"]) == ("POST", "/a%20b", "c=d")
+
+
+async def test_requests_sent_at_once_are_answered_in_their_order() -> None:
+    requests = b"".join(
+        f"POST /{n} HTTP/1.1\r\nHost: x\r\nContent-Length: {n}\r\n\r\n".encode() + b"x" * n
+        for n in range(50)
+    )
+
+    async with serving() as (_, client):
+        client.writer.write(requests)
+        answers = [json.loads((await client.answer())[2]) for _ in range(50)]
+
+    assert [(each["path"], len(each["body"])) for each in answers] == [
+        (f"/{n}", n) for n in range(50)
+    ]
+
+
+async def test_a_body_in_chunks_is_put_together_and_its_trailers_are_no_headers() -> None:
+    request = (
+        b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nX-A: head\r\n\r\n"
+        b"3\r\nabc\r\n2\r\nde\r\n0\r\nX-A: trailer\r\n\r\n"
+    )
+
+    async with serving() as (_, client):
+        asked = await client.asked(request)
+        again = await client.asked(b"GET /next HTTP/1.1\r\nHost: x\r\n\r\n")
+
+    assert (asked["body"], asked["headers"]["x-a"]) == ("abcde", "head")
+    assert again["path"] == "/next"
+
+
+async def test_a_header_that_is_sent_twice_is_a_list() -> None:
+    async with serving() as (_, client):
+        asked = await client.asked(
+            b"GET / HTTP/1.1\r\nHost: x\r\n"
+            b"X-Forwarded-For: 1.2.3.4\r\nx-forwarded-for: 5.6.7.8\r\n\r\n"
+        )
+
+    assert asked["headers"]["x-forwarded-for"] == "1.2.3.4, 5.6.7.8"
+
+
+async def test_an_address_with_scheme_and_host_is_a_path() -> None:
+    async with serving() as (_, client):
+        asked = await client.asked(b"GET http://home/a/?b=c HTTP/1.1\r\nHost: x\r\n\r\n")
+        bare = await client.asked(b"GET http://home HTTP/1.1\r\nHost: x\r\n\r\n")
+
+    assert (asked["path"], asked["query"], bare["path"]) == ("/a/", "b=c", "/")
+
+
+MALFORMED = {
+    "not HTTP": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
+    "an older protocol": b"GET /\r\n\r\n",
+    "HTTP/2 without an agreement": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    "two lengths": (
+        b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd"
+    ),
+    "a length and chunks": (
+        b"POST / HTTP/1.1\r\nHost: x\r\n"
+        b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+    ),
+    "a negative length": b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+    "a length beyond all numbers": b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: "
+    + b"9" * 30
+    + b"\r\n\r\n",
+    "a name with a blank": b"GET / HTTP/1.1\r\nX A: b\r\n\r\n",
+    "a folded header": b"GET / HTTP/1.1\r\nHost: x\r\nX-A: b\r\n c\r\n\r\n",
+    "a NUL in a header": b"GET / HTTP/1.1\r\nHost: x\r\nX-A: b\0c\r\n\r\n",
+    "a chunk without a size": (
+        b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+async def test_what_is_no_request_is_refused_in_the_error_shape(name: str) -> None:
+    async with serving() as (_, client):
+        client.writer.write(b"GET /good HTTP/1.1\r\nHost: x\r\n\r\n")
+        good = json.loads((await client.answer())[2])
+        client.writer.write(MALFORMED[name])
+        status, headers, body = await client.answer()
+        closed = await client.is_closed()
+
+    assert good["path"] == "/good"
+    assert (status, json.loads(body)["code"], closed) == (400, "malformed_request", True)
+    assert (headers["content-type"], headers["connection"]) == ("application/json", "close")
+
+
+async def test_what_came_before_a_malformed_request_is_answered() -> None:
+    async with serving() as (_, client):
+        client.writer.write(b"GET /good HTTP/1.1\r\nHost: x\r\n\r\nnonsense\r\n\r\n")
+        good, bad = await client.answer(), await client.answer()
+
+    assert (good[0], json.loads(good[2])["path"], bad[0]) == (200, "/good", 400)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"GET / HTTP/1.1\r\nHost: x\r\nX-A: " + b"a" * HEAD_BYTES_MAX + b"\r\n\r\n",
+        b"GET / HTTP/1.1\r\n" + b"X-A: b\r\n" * HEAD_BYTES_MAX + b"\r\n",
+        b"GET / HTTP/1.1\r\nHost: x\r\nX-Never-Ending: " + b"a" * HEAD_BYTES_MAX * 8,
+    ],
+    ids=["header", "many headers", "unended header"],
+)
+async def test_a_head_over_the_limit_is_refused(head: bytes) -> None:
+    async with serving() as (_, client):
+        client.writer.write(head)
+        status, _, body = await client.answer()
+
+    assert (status, body) == (431, shape(HeadTooLarge(HEAD_BYTES_MAX)))
+
+
+@pytest.mark.parametrize("end", [b" HTTP/1.1\r\nHost: x\r\n\r\n", b""], ids=["whole", "unended"])
+async def test_an_address_over_the_limit_is_refused(end: bytes) -> None:
+    async with serving() as (_, client):
+        client.writer.write(b"GET /" + b"a" * HEAD_BYTES_MAX + end)
+        status, _, body = await client.answer()
+
+    assert (status, body) == (414, shape(TargetTooLong(HEAD_BYTES_MAX)))
+
+
+async def test_a_head_is_not_charged_for_the_body_before_it() -> None:
+    body = b"x" * HEAD_BYTES_MAX * 3
+    request = b"POST /first HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body)
+
+    async with serving() as (_, client):
+        client.writer.write(request + body + b"GET /second HTTP/1.1\r\nHost: x\r\nX-A: ")
+        first = await client.answer()
+        client.writer.write(b"b\r\n\r\n")
+        second = await client.answer()
+
+    assert (first[0], second[0]) == (200, 200)
+    assert json.loads(second[2])["headers"]["x-a"] == "b"
+
+
+async def test_a_client_that_waits_for_leave_gets_it_before_it_sends_its_body() -> None:
+    async with serving() as (_, client):
+        client.writer.write(
+            b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n"
+        )
+        leave = await client.head()
+        asked = await client.asked(b"body")
+
+    assert leave == (100, {})
+    assert asked["body"] == "body"
+
+
+async def test_a_client_that_goes_after_an_early_answer_leaves_nothing_open() -> None:
+    async def refuse(scope: Scope, exchange: Exchange) -> None:
+        exchange.response_bytes(413, [JSON], b"{}")
+
+    async with serving(refuse) as (house, client):
+        client.writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nsome")
+        refused = await client.answer()
+        client.writer.write_eof()
+
+        await until(lambda: not house.open)
+
+    assert refused[0] == 413
+
+
+async def test_an_answer_without_a_body_has_none() -> None:
+    async def answer(scope: Scope, exchange: Exchange) -> None:
+        exchange.response_bytes(204 if scope.path == "/none" else 200, [JSON], b"12345")
+
+    async with serving(answer) as (_, client):
+        client.writer.write(
+            b"HEAD / HTTP/1.1\r\nHost: x\r\n\r\nGET /none HTTP/1.1\r\nHost: x\r\n\r\n"
+        )
+        head, none = await client.head(), await client.head()
+        client.writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        whole = await client.answer()
+
+    assert (head[0], head[1]["content-length"]) == (200, "5")
+    assert none[0] == 204 and "content-length" not in none[1]
+    assert whole[2] == b"12345"
+
+
+@pytest.mark.parametrize(
+    "request_head",
+    [b"GET / HTTP/1.0\r\n\r\n", b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"],
+)
+async def test_the_connection_ends_where_the_client_wants_it(request_head: bytes) -> None:
+    async with serving() as (_, client):
+        client.writer.write(request_head)
+        status, headers, _ = await client.answer()
+
+        assert (status, headers["connection"]) == (200, "close")
+        assert await client.is_closed()
+
+
+async def test_another_protocol_is_not_spoken_and_the_connection_goes_on() -> None:
+    upgrade = b"GET /a HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+
+    async with serving() as (_, client):
+        asked = [await client.asked(upgrade) for _ in range(2)]
+        client.writer.write(b"\x81\x05hello")
+        refused = await client.answer()
+
+    assert ([each["path"] for each in asked], refused[0]) == (["/a", "/a"], 400)
+
+
+async def test_a_body_that_nobody_reads_is_thrown_away_and_the_connection_goes_on() -> None:
+    async def answer(scope: Scope, exchange: Exchange) -> None:
+        exchange.response_bytes(413, [JSON], scope.path.encode())
+
+    async with serving(answer) as (_, client):
+        client.writer.write(b"POST /large HTTP/1.1\r\nHost: x\r\nContent-Length: 5000000\r\n\r\n")
+        refused = await client.answer()
+        client.writer.write(b"x" * 5_000_000 + b"GET /next HTTP/1.1\r\nHost: x\r\n\r\n")
+        following = await client.answer()
+
+    assert (refused[2], following[2]) == (b"/large", b"/next")
+
+
+async def test_a_large_body_comes_in_pieces_without_being_held() -> None:
+    sizes: list[int] = []
+
+    async def answer(_: Scope, exchange: Exchange) -> None:
+        async for piece in exchange.pieces():
+            sizes.append(len(piece))
+        exchange.response_bytes(200, [JSON], b"%d" % sum(sizes))
+
+    async with serving(answer) as (_, client):
+        client.writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 20000000\r\n\r\n")
+        client.writer.write(b"x" * 20_000_000)
+        status, _, body = await client.answer()
+
+    assert (status, body) == (200, b"20000000")
+    assert len(sizes) > 20
+
+
+async def test_a_client_that_goes_in_the_middle_of_its_body_is_gone() -> None:
+    seen: list[type[Exception]] = []
+
+    async def answer(_: Scope, exchange: Exchange) -> None:
+        try:
+            await exchange.body(BODY_MAX)
+        except ClientGone as error:
+            seen.append(type(error))
+            raise
+
+    async with serving(answer) as (house, client):
+        client.writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf")
+        await client.writer.drain()
+        client.writer.close()
+        await until(lambda: bool(seen) and not house.open)
+
+    assert seen == [ClientGone]
+
+
+async def test_what_is_sent_bit_by_bit_is_chunked_and_ends() -> None:
+    async def answer(_: Scope, exchange: Exchange) -> None:
+        stream = exchange.response_stream(200, [("content-type", "text/event-stream")])
+        for part in (b"a", b"", b"bc"):
+            await stream.send_bytes(part)
+
+    async with serving(answer) as (_, client):
+        client.writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        first, second = await client.answer(), await client.answer()
+
+    assert (first[2], second[2]) == (b"abc", b"abc")
+
+
+async def test_an_old_client_reads_a_stream_until_the_connection_ends() -> None:
+    async def answer(_: Scope, exchange: Exchange) -> None:
+        stream = exchange.response_stream(200, [JSON])
+        await stream.send_bytes(b"abc")
+
+    async with serving(answer) as (_, client):
+        client.writer.write(b"GET / HTTP/1.0\r\n\r\n")
+        _, headers = await client.head()
+
+        assert "transfer-encoding" not in headers
+        assert await client.reader.read() == b"abc"
+
+
+async def test_a_stream_waits_for_its_client_and_ends_with_it() -> None:
+    sent = 0
+    gone = asyncio.Event()
+
+    async def answer(_: Scope, exchange: Exchange) -> None:
+        nonlocal sent
+        stream = exchange.response_stream(200, [JSON])
+        try:
+            while True:
+                await stream.send_bytes(b"x" * 100_000)
+                sent += 1
+        except ClientGone:
+            gone.set()
+
+    async with serving(answer) as (house, client):
+        client.writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        await until(lambda: sent > 0)
+        await _until_still(lambda: sent)
+        before = sent
+        await client.reader.readexactly(50_000 * before)
+        await until(lambda: sent > before)
+        client.writer.transport.abort()
+        async with asyncio.timeout(WAIT_S):
+            await gone.wait()
+
+    assert before < 200  # 20 MB: what the sockets hold, and not more
+    assert house.open == []
+
+
+async def _until_still(count: Callable[[], int]) -> None:
+    """The number has not changed for a hundred turns of the loop."""
+    known, turns = count(), 0
+    async with asyncio.timeout(WAIT_S):
+        while turns < 100:
+            await asyncio.sleep(0.001)
+            turns = turns + 1 if count() == known else 0
+            known = count()
+
+
+async def test_half_an_answer_does_not_pass_for_a_whole_one() -> None:
+    async def answer(_: Scope, exchange: Exchange) -> None:
+        stream = exchange.response_stream(200, [JSON])
+        await stream.send_bytes(b"abc")
+        raise ClientGone
+
+    async with serving(answer) as (_, client):
+        client.writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
+            await client.answer()
+
+
+async def test_clients_that_stop_doing_their_part_are_given_up() -> None:
+    async with serving() as (house, client):
+        house.look(IDLE_S_MAX - 1)
+        asked = await client.asked(b"GET /in-time HTTP/1.1\r\nHost: x\r\n\r\n")
+        house.look(IDLE_S_MAX + 1)
+
+        assert asked["path"] == "/in-time"
+        assert await client.is_closed()
+
+
+async def test_a_head_that_drips_in_is_given_up_however_often_a_byte_comes() -> None:
+    async with serving() as (house, client):
+        client.writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n")
+        await until(lambda: house.open[0].is_reading)
+        house.time += HEAD_S_MAX - 1
+        client.writer.write(b"X-A: b\r\n")
+        await client.writer.drain()
+        await _turns()
+        house.look(2)
+
+        assert (await client.answer())[2] == shape(RequestTimeout())
+        assert await client.is_closed()
+
+
+async def test_a_body_that_does_not_go_on_is_given_up() -> None:
+    async with serving() as (house, client):
+        client.writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf")
+        await until(lambda: house.open[0].is_reading)
+        await _turns()
+        house.look(STALLED_S_MAX - 1)
+        still_open = len(house.open)
+        house.look(STALLED_S_MAX + 1)
+        await until(lambda: not house.open)
+
+    assert still_open == 1
+
+
+@pytest.mark.parametrize("fields", [b"", b"Connection: close\r\n"])
+async def test_a_client_that_does_not_take_its_answer_is_given_up(fields: bytes) -> None:
+    async def answer(_: Scope, exchange: Exchange) -> None:
+        exchange.response_bytes(200, [JSON], b"x" * 50_000_000)
+
+    async with serving(answer) as (house, client):
+        client.writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n" + fields + b"\r\n")
+        await client.head()
+        await until(lambda: not house.open[0].is_answering)
+        house.look(STALLED_S_MAX - 1)
+        still_open = len(house.open)
+        house.look(STALLED_S_MAX + 1)
+        await until(lambda: not house.open)
+
+    assert still_open == 1
+
+
+async def test_an_answer_that_takes_its_time_is_waited_for() -> None:
+    may_answer = asyncio.Event()
+
+    async def answer(_: Scope, exchange: Exchange) -> None:
+        await may_answer.wait()
+        exchange.response_bytes(200, [JSON], b"late")
+
+    async with serving(answer) as (house, client):
+        client.writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        await until(lambda: house.open[0].is_answering)
+        house.look(STALLED_S_MAX * 10)
+        may_answer.set()
+
+        assert (await client.answer())[2] == b"late"
+
+
+async def test_one_client_too_many_is_told_so() -> None:
+    async with serving(connections_max=1) as (house, first):
+        await first.asked(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        second = await house.client()
+        status, headers, body = await second.answer()
+        again = await first.asked(b"GET /still HTTP/1.1\r\nHost: x\r\n\r\n")
+
+    error = Unavailable("Too many connections are open. Please retry.")
+    assert (status, body) == (503, shape(error))
+    assert headers["retry-after"] == dict(error.headers())["retry-after"]
+    assert again["path"] == "/still"
+
+
+async def test_ending_waits_for_what_is_being_answered_only() -> None:
+    may_answer = asyncio.Event()
+
+    async def answer(_: Scope, exchange: Exchange) -> None:
+        await exchange.body(BODY_MAX)
+        await may_answer.wait()
+        exchange.response_bytes(200, [JSON], b"done")
+
+    async with serving(answer) as (house, busy):
+        idle = await house.client()
+        busy.writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbo")
+        await until(lambda: any(each.is_answering for each in house.open))
+        await until(lambda: len(house.open) == 2)
+        house.is_ending = True
+        for connection in list(house.open):
+            connection.end()
+        idle_closed = await idle.is_closed()
+        busy.writer.write(b"dy")
+        may_answer.set()
+        status, headers, body = await busy.answer()
+
+        assert idle_closed
+        assert (status, headers["connection"], body) == (200, "close", b"done")
+        assert await busy.is_closed()
+
+
+async def _turns(number: int = 20) -> None:
+    for _ in range(number):
+        await asyncio.sleep(0.001)

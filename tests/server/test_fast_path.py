@@ -1,0 +1,232 @@
+"""Requests that are answered without a task, on a real socket."""
+
+import asyncio
+import io
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+
+import pytest
+
+from fanion.errors import Unavailable
+from fanion.observability.logging import LineWriter, open_logs
+from fanion.observability.metrics import Metrics
+from fanion.observability.request_log import Telemetry
+from fanion.server.asgi_bridge import AsgiApp
+from fanion.server.request_head import RequestHead
+from fanion.web.application import Application
+from fanion.web.fast_path import Prompt
+from fanion.web.routes import Route, Routes
+from fanion.wire.endpoint import Reply, Request, Response
+from tests.server.test_connection import Client, House, serving, until
+
+HEAD = b"POST /e HTTP/1.1\r\nhost: a\r\ncontent-length: %d\r\n\r\n"
+
+
+def post(body: bytes) -> bytes:
+    return HEAD % len(body) + body
+
+
+@dataclass
+class Desk:
+    """An application with one route, whose prompt endpoint keeps replies until it is told."""
+
+    application: Application
+    output: io.BytesIO
+    lines: LineWriter
+    replies: list[Reply] = field(default_factory=list)
+    ordinary: list[bytes] = field(default_factory=list)
+    prompt: list[bytes] = field(default_factory=list)
+
+    async def post(self, request: Request) -> Response:
+        self.ordinary.append(request.body)
+        return Response(200, b"ordinary")
+
+    def take(self, body: bytes, peer: str, reply: Reply) -> bool:
+        assert peer.startswith("127.0.0.1:")
+        if body == b"no":
+            return False
+        if body == b"oh":
+            raise ZeroDivisionError
+        self.prompt.append(body)
+        self.replies.append(reply)
+        return True
+
+    def logged(self) -> list[dict[str, object]]:
+        self.lines.close()
+        return [json.loads(line) for line in self.output.getvalue().splitlines()]
+
+
+async def _nothing(*_: object) -> None:
+    raise AssertionError
+
+
+def desk() -> Desk:
+    output = io.BytesIO()
+    lines = open_logs("info", output)
+    management: AsgiApp = _nothing
+    telemetry = Telemetry(Metrics(), lines)
+    made = Desk(Application(Routes({}), management, telemetry, 1000), output, lines)
+    route = Route("captures", made.post, promptly=lambda query, headers: made.take)
+    made.application = Application(Routes({"/e": route}), management, telemetry, 1000)
+    return made
+
+
+@asynccontextmanager
+async def opened() -> AsyncIterator[tuple[Desk, House, Client]]:
+    """With a client whose head is known for bodies of two bytes."""
+    made = desk()
+    async with serving(made.application.answer) as (house, client):
+        house.known_heads.forget(made.application.prompt)
+        client.writer.write(post(b"hi"))
+        assert (await client.answer())[2] == b"ordinary"
+        yield made, house, client
+    made.lines.close()
+
+
+async def taken(made: Desk, client: Client, body: bytes) -> Reply:
+    """The reply that this request waits for."""
+    client.writer.write(post(body))
+    before = len(made.replies)
+    await until(lambda: len(made.replies) > before)
+    return made.replies[-1]
+
+
+async def test_the_first_request_with_a_head_has_a_task_and_the_others_none() -> None:
+    async with opened() as (made, _, client):
+        for body in (b"b1", b"b2"):
+            (await taken(made, client, body))(Response(201, body, (("x-a", "b"),)))
+            status, headers, content = await client.answer()
+            assert (status, content, headers["x-a"]) == (201, body, "b")
+            assert headers["content-type"] == "application/json"
+            assert headers["x-request-id"]
+
+        assert (made.ordinary, made.prompt) == ([b"hi"], [b"b1", b"b2"])
+        requests = [line for line in made.logged() if line["event"] == "request"]
+        assert [(line["route"], line["status"], line["client"]) for line in requests] == [
+            ("captures", 200, "127.0.0.1"),
+            ("captures", 201, "127.0.0.1"),
+            ("captures", 201, "127.0.0.1"),
+        ]
+
+
+async def test_what_an_endpoint_does_not_take_has_a_task() -> None:
+    async with opened() as (made, _, client):
+        client.writer.write(post(b"no"))
+
+        assert (await client.answer())[2] == b"ordinary"
+        assert (made.ordinary, made.prompt) == ([b"hi", b"no"], [])
+
+
+async def test_an_endpoint_that_fails_is_told_of_and_the_connection_goes_on() -> None:
+    async with opened() as (made, _, client):
+        for body, status in ((b"oh", 500), (b"no", 200)):
+            client.writer.write(post(body))
+            assert (await client.answer())[0] == status
+        failed = [line for line in made.logged() if line["event"] == "request_failed"]
+        assert ["ZeroDivisionError" in str(line) for line in failed] == [True]
+
+
+async def test_what_is_asked_behind_it_waits_for_its_turn() -> None:
+    async with opened() as (made, _, client):
+        await taken(made, client, b"b1")
+        client.writer.write(post(b"b2") + post(b"b3"))
+        await client.writer.drain()
+        await asyncio.sleep(0.05)
+        assert made.prompt == [b"b1"]
+
+        for number, body in enumerate((b"b1", b"b2", b"b3")):
+            await until(partial(_are_more_than, made.replies, number))
+            made.replies[number](Response(200, body))
+            assert (await client.answer())[2] == body
+        assert (made.ordinary, made.prompt) == ([b"hi"], [b"b1", b"b2", b"b3"])
+
+
+def _are_more_than(replies: list[Reply], number: int) -> bool:
+    return len(replies) > number
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+async def test_a_client_that_has_gone_is_replied_to_without_harm(is_known: bool) -> None:
+    async with opened() as (made, house, client):
+        reply = await taken(made, client, b"b1")
+        client.writer.close()
+        if is_known:
+            house.open[0].abort()
+            await until(lambda: not house.open)
+
+        reply(Response(200, b"prompt"))
+
+        await until(lambda: not house.open)
+        other = await house.client()
+        (await taken(made, other, b"b2"))(Response(200, b"other"))
+        assert (await other.answer())[2] == b"other"
+
+
+async def test_a_server_that_ends_replies_first() -> None:
+    async with opened() as (made, house, client):
+        reply = await taken(made, client, b"b1")
+        house.is_ending = True
+        for connection in house.open:
+            connection.end()
+
+        reply(Response(200, b"prompt"))
+
+        _, headers, content = await client.answer()
+        assert (headers["connection"], content) == ("close", b"prompt")
+        assert await client.is_closed()
+
+
+async def test_a_client_that_sends_nothing_more_reads_its_answer() -> None:
+    async with opened() as (made, _, client):
+        reply = await taken(made, client, b"b1")
+        client.writer.write_eof()
+        await asyncio.sleep(0.05)
+
+        reply(Response(200, b"prompt"))
+
+        assert (await client.answer())[2] == b"prompt"
+        assert await client.is_closed()
+
+
+async def test_an_error_in_place_of_a_response_is_told() -> None:
+    async with opened() as (made, _, client):
+        (await taken(made, client, b"b1"))(Unavailable("Not now.", retry_after_s=5))
+        status, headers, content = await client.answer()
+        assert (status, headers["retry-after"]) == (503, "5")
+        assert json.loads(content)["detail"] == "Not now."
+
+        (await taken(made, client, b"b2"))(ZeroDivisionError("secret"))
+        status, _, content = await client.answer()
+        assert (status, b"secret" in content) == (500, False)
+
+        failed = [line for line in made.logged() if line["event"] == "request_failed"]
+        assert ["ZeroDivisionError" in str(line) for line in failed] == [True]
+
+
+async def test_an_answer_that_cannot_be_written_ends_the_connection() -> None:
+    async with opened() as (made, _, client):
+        (await taken(made, client, b"b1"))(Response(200, b"", (("x-a", "b\r\nx-c: d"),)))
+
+        with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
+            await client.answer()
+        assert [line["event"] for line in made.logged()].count("request_failed") == 1
+
+
+async def test_an_application_that_is_shown_later_answers_known_heads() -> None:
+    async with opened() as (made, house, client):
+        asked: list[RequestHead] = []
+
+        def prompt(head: RequestHead) -> Prompt | None:
+            asked.append(head)
+            return None
+
+        house.known_heads.forget(prompt)
+        for _ in range(2):
+            client.writer.write(post(b"hi"))
+            assert (await client.answer())[2] == b"ordinary"
+
+        assert made.prompt == []
+        assert [head.path for head in asked] == ["/e"]

@@ -1,0 +1,197 @@
+"""A connection that goes from one server to another between two requests, on real sockets."""
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from fanion.server.connection import Connection
+from fanion.server.exchange import Exchange, Scope
+from fanion.server.request_head import RequestHead
+from fanion.server.server import HttpServer
+from fanion.web.fast_path import Prompt
+from tests.support.server import free_port
+
+WAIT_S = 10
+BODY_MAX = 100_000_000
+ANN = b"GET /ann HTTP/1.1\r\nhost: a\r\n\r\n"
+BEN = b"POST /ben HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\nbody"
+
+
+@dataclass
+class House:
+    """Answers paths that begin with its name, and passes all others on."""
+
+    name: str
+    http: HttpServer
+    other: "House | None" = None
+    asked: list[str] = field(default_factory=list)
+    adopting: list["asyncio.Task[None]"] = field(default_factory=list)
+    is_held: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def answer(self, scope: Scope, exchange: Exchange) -> None:
+        body = await exchange.body(BODY_MAX)
+        self.asked.append(scope.path)
+        if scope.path.endswith("/held"):
+            await self.is_held.wait()
+        told = [self.name, scope.path, body.decode(), scope.client]
+        exchange.response_bytes(200, [], json.dumps(told).encode())
+
+    def prompt(self, head: RequestHead) -> Prompt | None:
+        return None
+
+    def pass_on(self, connection: Connection, path: str, first: bytes) -> bool:
+        if path.startswith(f"/{self.name}"):
+            return False
+        client = connection.leave()
+        if client is None or self.other is None:
+            return False
+        adopting = self.other.http.adopt(socket.socket(fileno=client), first)
+        self.adopting.append(asyncio.create_task(adopting))
+        return True
+
+
+@dataclass
+class Client:
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+    @property
+    def address(self) -> str:
+        host, port = self.writer.get_extra_info("sockname")
+        return f"{host}:{port}"
+
+    async def answer(self) -> list[str]:
+        async with asyncio.timeout(WAIT_S):
+            head = (await self.reader.readuntil(b"\r\n\r\n")).decode()
+            assert head.startswith("HTTP/1.1 200 "), head
+            length = head.lower().partition("content-length: ")[2].partition("\r\n")[0]
+            told: list[str] = json.loads(await self.reader.readexactly(int(length)))
+            return told
+
+    async def asked(self, *parts: bytes) -> list[str]:
+        """parts: each in a packet of its own"""
+        for part in parts:
+            self.writer.write(part)
+            await self.writer.drain()
+            await asyncio.sleep(0.01)
+        return await self.answer()
+
+
+@dataclass
+class Houses:
+    ann: House
+    ben: House
+    clients: list[Client] = field(default_factory=list)
+    port: int = 0
+
+    async def client(self) -> Client:
+        self.clients.append(Client(*await asyncio.open_connection("127.0.0.1", self.port)))
+        return self.clients[-1]
+
+
+@pytest.fixture
+async def houses() -> AsyncIterator[Houses]:
+    """Ann listens; Ben has what Ann passes on."""
+    stop, port = asyncio.Event(), free_port()
+    ann = House("ann", HttpServer(("127.0.0.1", port), stop))
+    ben = House("ben", HttpServer(None, stop), other=ann)
+    ann.other = ben
+    for house in (ann, ben):
+        await house.http.show(house)
+        house.http.pass_on = house.pass_on
+    made = Houses(ann, ben, port=port)
+    yield made
+    for client in made.clients:
+        client.writer.close()
+        with suppress(ConnectionError):
+            await client.writer.wait_closed()
+    stop.set()
+    await ann.http.ended()
+    await ben.http.ended()
+
+
+async def test_a_connection_goes_where_its_requests_are_answered(houses: Houses) -> None:
+    client = await houses.client()
+
+    told = [await client.asked(request) for request in (BEN, BEN, ANN, BEN, ANN, ANN)]
+
+    ann, ben = ["ann", "/ann", "", client.address], ["ben", "/ben", "body", client.address]
+    assert told == [ben, ben, ann, ben, ann, ann]
+
+
+async def test_a_request_in_pieces_goes_as_a_whole(houses: Houses) -> None:
+    client = await houses.client()
+
+    first = await client.asked(BEN[:3], BEN[3:7], BEN[7:30], BEN[30:-3], BEN[-3:])
+    second = await client.asked(ANN[:6], ANN[6:])
+
+    assert (first[:3], second[:3]) == (["ben", "/ben", "body"], ["ann", "/ann", ""])
+
+
+async def test_a_large_body_goes_on_coming(houses: Houses) -> None:
+    client = await houses.client()
+    body = b"x" * 5_000_000
+    head = b"POST /ben HTTP/1.1\r\nhost: a\r\ncontent-length: %d\r\n\r\n" % len(body)
+
+    client.writer.write(head + body)
+    told = await client.answer()
+
+    assert (told[0], len(told[2])) == ("ben", len(body))
+
+
+async def test_what_is_asked_behind_something_else_goes_where_it_is_answered(
+    houses: Houses,
+) -> None:
+    client = await houses.client()
+
+    client.writer.write(b"GET /ben/held HTTP/1.1\r\nhost: a\r\n\r\n" + ANN + BEN)
+    await until(lambda: bool(houses.ben.asked))
+    houses.ben.is_held.set()
+    told = [await client.answer() for _ in range(3)]
+    afterwards = await client.asked(ANN)
+
+    assert [(one[0], one[1]) for one in told] == [
+        ("ben", "/ben/held"), ("ann", "/ann"), ("ben", "/ben")
+    ]  # fmt: skip
+    assert afterwards[0] == "ann"
+
+
+async def test_many_connections_move_at_once(houses: Houses) -> None:
+    before = open_files()
+    clients = [await houses.client() for _ in range(40)]
+
+    for _ in range(5):
+        told = await asyncio.gather(*(client.asked(BEN) for client in clients))
+        assert {one[0] for one in told} == {"ben"}
+        told = await asyncio.gather(*(client.asked(ANN) for client in clients))
+        assert {one[0] for one in told} == {"ann"}
+    for client in clients:
+        client.writer.close()
+
+    await until(lambda: open_files() == before)
+
+
+async def test_a_client_that_has_gone_meanwhile_does_no_harm(houses: Houses) -> None:
+    for _ in range(20):
+        client = await houses.client()
+        client.writer.write(BEN)
+        client.writer.transport.abort()
+
+    assert (await (await houses.client()).asked(BEN))[0] == "ben"
+    await asyncio.gather(*houses.ann.adopting, return_exceptions=True)
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(WAIT_S):
+        while not holds():  # noqa: ASYNC110
+            await asyncio.sleep(0.001)
+
+
+def open_files() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))

@@ -1,0 +1,246 @@
+"""What clients may take of a process: memory for what waits, time, and connections."""
+
+import asyncio
+import json
+from functools import partial
+
+import pytest
+
+from fanion.errors import BodyTooLarge, RequestTimeout
+from fanion.server.buffers import BYTES_PER_S_MIN, STALLED_S_MAX, BufferBudget, Pace
+from fanion.server.connections import CONNECTIONS_PER_ADDRESS_MAX, ConnectionCount
+from fanion.server.exchange import Exchange, Scope
+from fanion.server.request import UNCOUNTED_BYTES_MAX
+from tests.server.test_connection import JSON, Client, House, serving, shape, until
+
+POST = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
+CHUNKED = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+async def test_a_body_that_breaks_off_is_released() -> None:
+    async with serving() as (house, client):
+        client.writer.write(POST % 2_000_000 + b"x" * 1_000_000)
+        await until(partial(_holds, house, 1_000_000))
+        client.writer.transport.abort()
+        await until(lambda: not house.open)
+
+    assert house.buffers.held == 0
+
+
+@pytest.mark.parametrize("way", ["whole", "in pieces", "refused", "too large"])
+async def test_a_body_is_released_with_its_answer(way: str) -> None:
+    async def answer(_: Scope, exchange: Exchange) -> None:
+        size = 0
+        try:
+            if way == "whole":
+                size = len(await exchange.body(10_000_000))
+            elif way == "in pieces":
+                async for piece in exchange.pieces():
+                    size += len(piece)
+            elif way == "too large":
+                await exchange.body(10_000)
+        except BodyTooLarge:
+            size = -1
+        exchange.response_bytes(200, [JSON], b"%d" % size)
+
+    async with serving(answer) as (house, client):
+        for framed in (POST % 500_000 + b"x" * 500_000, CHUNKED + _chunks(b"x" * 500_000)):
+            client.writer.write(framed)
+            told = await client.answer()
+            await until(lambda: not house.open[0].is_reading)
+
+            expected = {"refused": b"0", "too large": b"-1"}.get(way, b"500000")
+            assert (told[2], house.buffers.held) == (expected, 0)
+
+
+async def test_past_the_budget_large_requests_are_refused_and_others_are_not() -> None:
+    async with serving(buffers=BufferBudget(900_000 - UNCOUNTED_BYTES_MAX)) as (house, slow):
+        slow.writer.write(POST % 900_000 + b"x" * 899_999)
+        await until(partial(_holds, house, 899_999))
+        other = await house.client()
+        other.writer.write(POST % 200_000 + b"x" * 200_000)
+        refused = await other.answer()
+        small = await (await house.client()).asked(POST % 5 + b"small")
+        slow.writer.write(b"x")
+        whole = await slow.answer()
+        again = await (await house.client()).asked(POST % 200_000 + b"x" * 200_000)
+
+    assert (refused[0], json.loads(refused[2])["code"]) == (503, "buffers_full")
+    assert (refused[1]["connection"], "retry-after" in refused[1]) == ("close", True)
+    assert (small["body"], whole[0], len(again["body"])) == ("small", 200, 200_000)
+    assert house.buffers.held == 0
+
+
+async def test_answers_that_are_not_taken_count_too() -> None:
+    async def answer(_: Scope, exchange: Exchange) -> None:
+        exchange.response_bytes(200, [JSON], b"x" * 20_000_000)
+
+    async with serving(answer, buffers=BufferBudget(25_000_000)) as (house, first):
+        first.writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        await until(lambda: house.buffers.held > 10_000_000)
+        second = await house.client()
+        second.writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
+            await second.answer()
+        whole = await first.answer()
+        await until(lambda: house.buffers.held == 0)
+
+    assert len(whole[2]) == 20_000_000
+
+
+def _holds(house: House, size: int) -> bool:
+    """As much of one body."""
+    return house.buffers.held == max(0, size - UNCOUNTED_BYTES_MAX)
+
+
+async def _turns() -> None:
+    for _ in range(3):
+        await asyncio.sleep(0)
+
+
+async def _drip(house: House, client: Client, data: bytes, every_s: float) -> None:
+    """A byte at a time, until the server has had enough."""
+    for byte in data:
+        client.writer.write(bytes([byte]))
+        await client.writer.drain()
+        for _ in range(5):
+            await asyncio.sleep(0.001)
+        house.time += every_s
+        house.look(0)
+        if not house.open:
+            return
+
+
+@pytest.mark.parametrize(
+    "begin",
+    [
+        (POST % 1_000, b"x" * 20),
+        (CHUNKED, b"5;a=bbbbbbbbbbbbbbbbbbbbbb"),
+        (CHUNKED + b"0\r\n", b"X-A: bbbbbbbbbbbbbbbbbbbbb"),
+    ],
+    ids=["body", "extension", "trailer"],
+)
+async def test_what_drips_in_is_given_up(begin: tuple[bytes, bytes]) -> None:
+    head, rest = begin
+    async with serving() as (house, client):
+        client.writer.write(head)
+        await until(lambda: house.open[0].is_reading)
+        await _drip(house, client, rest, every_s=20)
+        status, headers, body = await client.answer()
+
+    assert (status, headers["connection"], body) == (408, "close", shape(RequestTimeout()))
+    assert house.time <= STALLED_S_MAX + 2 * 20
+
+
+async def test_a_body_at_the_least_rate_is_waited_for() -> None:
+    size = BYTES_PER_S_MIN * 200
+    async with serving() as (house, client):
+        client.writer.write(POST % size)
+        await until(lambda: house.open[0].is_reading)
+        for second in range(1, 200):
+            client.writer.write(b"x" * BYTES_PER_S_MIN)
+            await until(partial(_holds, house, BYTES_PER_S_MIN * second))
+            await _turns()
+            house.time += 1
+            house.look(0)
+        client.writer.write(b"x" * BYTES_PER_S_MIN)
+        status, _, _ = await client.answer()
+
+    assert status == 200
+
+
+async def test_a_client_is_not_charged_for_the_time_in_which_it_may_not_send() -> None:
+    may_read = asyncio.Event()
+
+    async def answer(_: Scope, exchange: Exchange) -> None:
+        await may_read.wait()
+        size = 0
+        async for piece in exchange.pieces():
+            size += len(piece)
+        exchange.response_bytes(200, [JSON], b"%d" % size)
+
+    async with serving(answer) as (house, client):
+        client.writer.write(POST % 3_000_000 + b"x" * 2_999_999)
+        await until(lambda: house.buffers.held > 256 * 1024)
+        house.time += STALLED_S_MAX * 10
+        house.look(0)
+        may_read.set()
+        await until(lambda: house.buffers.held == 0)
+        house.look(0)
+        client.writer.write(b"x")
+        status, _, body = await client.answer()
+
+    assert (status, body) == (200, b"3000000")
+
+
+async def test_a_client_that_takes_its_answer_slowly_but_on_the_whole_fast_enough_gets_it() -> None:
+    async def answer(_: Scope, exchange: Exchange) -> None:
+        exchange.response_bytes(200, [JSON], b"x" * 20_000_000)
+
+    async with serving(answer) as (house, client):
+        client.writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        _, headers = await client.head()
+        left = int(headers["content-length"])
+        while left:
+            left -= len(await client.reader.readexactly(min(left, 1_000_000)))
+            await asyncio.sleep(0.01)
+            house.time += STALLED_S_MAX / 2
+            house.look(0)
+
+    assert left == 0
+
+
+def test_the_deadline_moves_with_what_moves() -> None:
+    pace = Pace(now=100.0)
+    for second in range(100, 400):
+        pace.moved(BYTES_PER_S_MIN, second)
+    assert not pace.is_late(400.0 + STALLED_S_MAX - 2)
+    assert pace.is_late(400.0 + STALLED_S_MAX)
+
+    pace.moved(10**9, 500.0)  # nothing is saved up
+    assert pace.is_late(500.0 + STALLED_S_MAX + 1)
+
+
+def test_connections_of_one_client_are_limited_and_those_of_a_proxy_are_not() -> None:
+    count = ConnectionCount(10 * CONNECTIONS_PER_ADDRESS_MAX, lambda address: address == "10.0.0.1")
+
+    for address, refusals in (("192.0.2.1", 5), ("2001:db8::1", 5), ("10.0.0.1", 0)):
+        found = [count.opened(address) for _ in range(CONNECTIONS_PER_ADDRESS_MAX + 5)]
+        assert len([one for one in found if one is not None]) == refusals
+    assert count.opened("192.0.2.2") is None
+    assert count.opened("2001:db8::2") is not None  # of the same network
+    for _ in range(6):
+        count.closed("192.0.2.1")
+    assert count.opened("192.0.2.1") is None
+
+
+async def test_a_body_in_many_small_segments_is_put_together() -> None:
+    async with serving() as (house, client):
+        client.writer.write(POST % 30_000)
+        await until(lambda: house.open[0].is_reading)
+        for number in range(3_000):
+            client.writer.write(b"%010d" % number)
+            await asyncio.sleep(0)
+        asked = json.loads((await client.answer())[2])
+
+    assert asked["body"] == "".join(f"{number:010d}" for number in range(3_000))
+
+
+async def test_tiny_chunks_are_read_with_pauses_for_others() -> None:
+    body = b"1\r\nx\r\n" * 100_000 + b"0\r\n\r\n"
+
+    async with serving() as (house, client):
+        other = await house.client()
+        client.writer.write(CHUNKED + body)
+        await until(lambda: house.buffers.held > 0)
+        asked = await other.asked(b"GET /between HTTP/1.1\r\nHost: x\r\n\r\n")
+        was_reading = house.open[0].is_reading
+        whole = await client.answer()
+
+    assert asked["path"] == "/between"
+    assert was_reading
+    assert json.loads(whole[2])["body"] == "x" * 100_000
+
+
+def _chunks(data: bytes) -> bytes:
+    return b"%x\r\n%b\r\n0\r\n\r\n" % (len(data), data)

@@ -1,0 +1,174 @@
+"""Requests read from bytes: with what was kept of earlier heads as without."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fanion.errors import AppError
+from fanion.server.head_cache import HEAD_BYTES_MAX as KEPT_BYTES_MAX
+from fanion.server.head_cache import HEADS_MAX, KnownHead, KnownHeads
+from fanion.server.parser import RequestReader
+from fanion.server.request_head import RequestHead
+
+Read = tuple[str, str, str, dict[str, str], bool, bytes]
+
+GET = b"GET /a?b=c HTTP/1.1\r\nHost: x\r\n\r\n"
+POST = b"POST /capture/ HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n"
+CHUNKED = b"POST /e HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+LAST = b"GET /z HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+
+# What is sent, and what of it is a request.
+MESSAGES = st.sampled_from(
+    [
+        (GET, b""),
+        (POST, b"hello"),
+        (POST, b"GET /"),
+        (POST, b"\r\n\r\n!"),
+        (POST.replace(b"5", b"0"), b""),
+        (b"\r\n" + POST, b"world"),
+        (b"POST /e HTTP/1.0\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\n", b"{}"),
+    ]
+)
+
+
+@dataclass
+class Told:
+    """The requests that a reader has told of so far."""
+
+    heads: list[RequestHead] = field(default_factory=list)
+    bodies: list[bytes] = field(default_factory=list)
+    ended: int = 0
+
+    def on_request(self, known: KnownHead, body: bytes) -> None:
+        self.on_head(known.head)
+        self.on_body(body)
+        self.on_end()
+
+    def on_head(self, head: RequestHead) -> None:
+        assert self.ended == len(self.heads)
+        self.heads.append(head)
+        self.bodies.append(b"")
+
+    def on_body(self, data: bytes) -> None:
+        assert self.ended == len(self.heads) - 1
+        self.bodies[-1] += data
+
+    def on_end(self) -> None:
+        assert self.ended == len(self.heads) - 1
+        self.ended += 1
+
+    def requests(self) -> list[Read]:
+        assert self.ended == len(self.heads)
+        return [
+            (h.method, h.path, h.query_string, dict(h.headers), h.keep_alive, body)
+            for h, body in zip(self.heads, self.bodies, strict=True)
+        ]
+
+
+def read(pieces: Iterable[bytes], known: KnownHeads) -> list[Read]:
+    told = Told()
+    reader = RequestReader(told, known)
+    for piece in pieces:
+        feed(reader, piece)
+    assert not reader.is_in_message
+    return told.requests()
+
+
+def feed(reader: RequestReader, data: bytes) -> None:
+    """All of it, of however many requests."""
+    while data:
+        data = reader.feed(data)
+
+
+def cut(data: bytes, places: list[int]) -> Iterator[bytes]:
+    bounds = [0, *sorted(place % (len(data) + 1) for place in places), len(data)]
+    return (data[a:b] for a, b in pairwise(bounds) if a < b)
+
+
+@given(messages=st.lists(MESSAGES, min_size=1, max_size=6), places=st.lists(st.integers(0, 2000)))
+def test_known_heads_change_nothing(messages: list[tuple[bytes, bytes]], places: list[int]) -> None:
+    stream = b"".join(head + body for head, body in messages)
+    known = KnownHeads()
+    expected = read((bytes([byte]) for byte in stream), known)
+    assert [request[-1] for request in expected] == [body for _, body in messages]
+    for head, body in messages:
+        read([head + body], known)
+    assert read(cut(stream, places), known) == expected
+    assert read([stream], known) == expected
+
+
+def test_a_head_is_parsed_once() -> None:
+    known = KnownHeads()
+    told = Told()
+    reader = RequestReader(told, known)
+    reader.feed(POST + b"first")
+    RequestReader(told, known).feed(POST + b"other")  # on another connection too
+    reader.feed(POST)
+    assert reader.is_in_message
+    assert not reader.is_in_head
+    reader.feed(b"sec")
+    feed(reader, b"nd" + POST + b"third" + GET)
+    assert told.bodies == [b"first", b"other", b"secnd", b"third", b""]
+    assert len({id(head) for head in told.heads}) == 2
+
+
+@pytest.mark.parametrize(
+    "request_bytes",
+    [
+        CHUNKED + b"2\r\nhi\r\n0\r\n\r\n",
+        LAST,
+        b"\r\n\r\n" + GET,
+        POST.replace(b"Host: x", b"Host: x\r\nExpect: 100-continue") + b"hello",
+        b"GET /" + b"a" * KEPT_BYTES_MAX + b" HTTP/1.1\r\nHost: x\r\n\r\n",
+    ],
+)
+def test_other_heads_are_not_kept(request_bytes: bytes) -> None:
+    known = KnownHeads()
+    assert len(read([request_bytes], known)) == 1
+    assert known.find(request_bytes) is None
+    assert known.find(b"\r\n\r\n") is None
+    if request_bytes != LAST:
+        assert len(read([request_bytes, request_bytes], known)) == 2
+
+
+def test_a_request_for_another_protocol_is_read_as_http() -> None:
+    upgrade = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+    known = KnownHeads()
+    for _ in range(2):
+        assert [request[1] for request in read([upgrade + GET], known)] == ["/", "/a"]
+
+
+def test_a_head_that_is_refused_is_not_kept() -> None:
+    known = KnownHeads()
+    for wrong in (
+        b"GET / HTTP/3.0\r\n\r\n",
+        b"GET /\r\n\r\n",
+        b"G\0T / HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"GET / HTTP/1.1\n\nGET / HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: x\r\nA: b\n\r\n\r\n",
+    ):
+        for _ in range(2):
+            with pytest.raises(AppError):
+                feed(RequestReader(Told(), known), wrong)
+        assert known.find(wrong) is None
+
+
+def test_of_two_lengths_neither_is_believed() -> None:
+    known = KnownHeads()
+    twice = POST.replace(b"\r\n\r\n", b"\r\nContent-Length: 5\r\n\r\n") + b"hello"
+    for _ in range(2):
+        with pytest.raises(AppError):
+            RequestReader(Told(), known).feed(twice)
+    assert known.find(twice) is None
+
+
+def test_heads_that_differ_every_time_do_not_pile_up() -> None:
+    known = KnownHeads()
+    for number in range(HEADS_MAX + 1):
+        read([b"GET /%d HTTP/1.1\r\nHost: x\r\n\r\n" % number], known)
+    assert known.find(b"GET /0 HTTP/1.1\r\nHost: x\r\n\r\n") is None
+    assert known.find(b"GET /%d HTTP/1.1\r\nHost: x\r\n\r\n" % HEADS_MAX) is not None

@@ -1,0 +1,38 @@
+"""Opening the accept log of a place, and envelopes to put into it. Programs that tests start again
+and again load this: it needs no more than the log does."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from fanion.accept_log.port import AcceptLog, Entry, Envelope
+from fanion.accept_log.postgres import open_postgres_log
+from fanion.accept_log.sqlite import open_sqlite_log
+
+NOW = datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
+BYTES_MAX = 1024**3
+APART = "apart:"
+
+
+async def open_log(place: str, bytes_max: int = BYTES_MAX) -> AcceptLog:
+    """place: a PostgreSQL URL, or the path of a file; `APART` before it for a writing process"""
+    if place.startswith("postgresql://"):
+        return await open_postgres_log(place, bytes_max=bytes_max)
+    path = Path(place.removeprefix(APART))
+    return await open_sqlite_log(path, bytes_max=bytes_max, apart=place.startswith(APART))
+
+
+def envelope(body: bytes = b"{}", *, historical: bool = False, project_id: int = 1) -> Envelope:
+    return Envelope(project_id, NOW, "203.0.113.7", "python/1", None, body, historical)
+
+
+async def read_all(log: AcceptLog, after: int = 0, *, historical: bool = False) -> list[Entry]:
+    entries: list[Entry] = []
+    while run := await log.read(after, 500, 10**7, historical=historical):
+        entries += run
+        after = run[-1].id
+    return entries
+
+
+def ids(entries: Sequence[Entry]) -> list[int]:
+    return [entry.id for entry in entries]

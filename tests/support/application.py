@@ -1,0 +1,362 @@
+"""The whole application in memory over real stores: what a client sees, without a socket."""
+
+import asyncio
+import io
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from types import MethodType
+from typing import Any, cast
+from uuid import UUID, uuid4
+
+import httpx
+from sqlalchemy import insert, update
+
+from fanion.accept_log.port import AcceptLog, Backlog, Entry, Envelope, Receipt
+from fanion.app.main import Running, build
+from fanion.app.services import PublicStores, build_public_parts, open_log
+from fanion.cohorts.calculation.worker import Calculator
+from fanion.config import Settings, read_settings
+from fanion.db.engine import Records, open_records
+from fanion.db.schema.cohorts import cohorts
+from fanion.db.schema.tables import (
+    feature_flags,
+    memberships,
+    organizations,
+    personal_api_keys,
+    projects,
+    users,
+)
+from fanion.events.event import EventStoreUnavailable
+from fanion.events.storage.store import EventStore
+from fanion.observability.logging import LineWriter
+from fanion.observability.metrics import Metrics
+from fanion.projects.auth.keys import hash_key, mask
+from fanion.projects.flag_version import move_flag_version
+from fanion.projects.model import Level
+from tests.support.exchange import MemoryTransport
+from tests.support.management import NOW, Clock
+
+BASE_URL = "http://fanion.test"
+INGESTED_S = 30
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _Noted:
+    """A receipt of somebody else's; its id is noted first."""
+
+    receipt: Receipt
+    note: Callable[[int], None]
+
+    def done(self) -> bool:
+        return self.receipt.done()
+
+    def set_result(self, entry_id: int, /) -> None:
+        self.note(entry_id)
+        self.receipt.set_result(entry_id)
+
+    def set_exception(self, exception: Exception, /) -> None:
+        self.receipt.set_exception(exception)
+
+
+class WatchedLog:
+    """The real accept log; it also knows when all that it took has been ingested.
+
+    prompt: how many appends needed no task
+    last:   what was appended last
+    """
+
+    def __init__(self, log: AcceptLog) -> None:
+        self._log = log
+        self._appended = {False: 0, True: 0}
+        self._trimmed = {False: 0, True: 0}
+        self._moved = asyncio.Condition()
+        self.prompt = 0
+        self.last: Envelope | None = None
+
+    async def append(self, envelope: Envelope) -> int:
+        self.last = envelope
+        entry_id = await self._log.append(envelope)
+        self._note(envelope.historical, entry_id)
+        return entry_id
+
+    def append_for(self, receipt: Receipt, envelope: Envelope) -> None:
+        self.prompt += 1
+        self.last = envelope
+        self._log.append_for(_Noted(receipt, partial(self._note, envelope.historical)), envelope)
+
+    async def trim(self, upto: int, *, historical: bool = False) -> None:
+        """The consumer lets go of what it has stored."""
+        await self._log.trim(upto, historical=historical)
+        async with self._moved:
+            self._trimmed[historical] = upto
+            self._moved.notify_all()
+
+    def _note(self, lane: bool, entry_id: int) -> None:
+        self._appended[lane] = max(self._appended[lane], entry_id)
+
+    async def all_ingested(self) -> None:
+        def done() -> bool:
+            return all(self._trimmed[lane] >= self._appended[lane] for lane in (False, True))
+
+        async with asyncio.timeout(INGESTED_S), self._moved:
+            await self._moved.wait_for(done)
+
+    async def read(
+        self, after: int, envelopes_max: int, bytes_max: int, *, historical: bool = False
+    ) -> Sequence[Entry]:
+        return await self._log.read(after, envelopes_max, bytes_max, historical=historical)
+
+    async def backlog(self, after: int, *, historical: bool = False) -> Backlog:
+        return await self._log.backlog(after, historical=historical)
+
+    async def appended(self, after: int, *, historical: bool = False) -> None:
+        await self._log.appended(after, historical=historical)
+
+    async def close(self) -> None:
+        await self._log.close()
+
+
+class Breakable:
+    """Stands before an event store; while `is_down` each call fails as a lost server would."""
+
+    def __init__(self, store: EventStore) -> None:
+        self._store = store
+        self.is_down = False
+
+    def __getattr__(self, name: str) -> Any:
+        async def down(*_: Any, **__: Any) -> None:
+            raise EventStoreUnavailable("the event store cannot be reached")
+
+        return down if self.is_down else getattr(self._store, name)
+
+
+@dataclass(frozen=True)
+class Site:
+    """A serving application. lines: what it logs, complete once `writer` is closed"""
+
+    settings: Settings
+    records: Records
+    events: Breakable
+    log: WatchedLog
+    clock: Clock
+    running: Running
+    writer: LineWriter
+    lines: io.BytesIO
+    ingesting: Sequence["asyncio.Task[None]"]
+
+    def client(self, key: str | None = None, path: str = "") -> httpx.AsyncClient:
+        headers = {} if key is None else {"authorization": f"Bearer {key}"}
+        transport = MemoryTransport(self.running.application)
+        return httpx.AsyncClient(transport=transport, base_url=BASE_URL + path, headers=headers)
+
+    async def ingested(self) -> None:
+        """Returns when everything that was accepted can be read."""
+        await self.log.all_ingested()
+
+    @property
+    def calculator(self) -> Calculator:
+        """Of cohorts."""
+        bound = [one.__self__ for one in self.running.followers if isinstance(one, MethodType)]
+        return next(one for one in bound if isinstance(one, Calculator))
+
+    async def calculated(self) -> None:
+        """Returns when no cohort is due any more."""
+        while await self.calculator.work_once():
+            pass
+
+    async def running_out(self) -> None:
+        """Returns when a consumer has died."""
+        await asyncio.wait(self.ingesting, return_when=asyncio.FIRST_EXCEPTION)
+
+    async def metric(self, name: str, **labels: str) -> float:
+        """One sample of /metrics, as the collector of the server's own counts knows it."""
+        async with self.client() as client:
+            text = (await client.get("/metrics")).text
+        wanted = ",".join(f'{label}="{value}"' for label, value in labels.items())
+        sample = f"{name}{{{wanted}}}" if wanted else name
+        found = [line for line in text.splitlines() if line.startswith(f"{sample} ")]
+        return float(found[0].rpartition(" ")[2]) if found else 0.0
+
+
+@asynccontextmanager
+async def open_site(
+    records_url: str, events: EventStore, folder: Any, start: datetime = NOW, **settings: Any
+) -> AsyncGenerator[Site]:
+    """start: what its clock says; settings: further fields of `Settings`"""
+    chosen = read_settings({}, {"data": folder, "database_url": records_url, **settings})
+    clock, stream = Clock(start), io.BytesIO()
+    async with AsyncExitStack() as stack:
+        records = await open_records(records_url)
+        stack.push_async_callback(records.close)
+        log = WatchedLog(await open_log(chosen, records))
+        stack.push_async_callback(log.close)
+        writer = LineWriter(stream)
+        stack.callback(writer.close)
+        breakable = Breakable(events)
+        public = build_public_parts(chosen, PublicStores(records, log), Metrics(), clock.now)
+        running = build(chosen, public, cast(EventStore, breakable), writer)
+        for consumer in running.consumers:
+            consumer.intake.linger_s = 0.0  # a test waits for each of its runs
+        ingesting = [asyncio.create_task(consumer.run()) for consumer in running.consumers]
+        stack.push_async_callback(_end, running, ingesting)
+        yield Site(chosen, records, breakable, log, clock, running, writer, stream, ingesting)
+
+
+async def _end(running: Running, ingesting: Sequence["asyncio.Task[None]"]) -> None:
+    """All of them have ended before their stores are closed, also when one of them has died."""
+    for consumer in running.consumers:
+        consumer.stop()
+    await asyncio.wait(ingesting)
+    if running.preparer is not None:
+        await running.preparer.close()
+    await asyncio.gather(*ingesting)
+
+
+@dataclass(frozen=True)
+class Home:
+    """An organization of a test's own: owner, project, both keys, and clients that use them.
+
+    api:    the project's management API
+    public: no key at all
+    """
+
+    site: Site
+    organization_id: UUID
+    user_id: int
+    project_id: int
+    token: str
+    key: str
+    api: httpx.AsyncClient
+    public: httpx.AsyncClient
+    owner: Json = field(default_factory=dict)
+
+    async def capture(self, *items: Json, **common: Any) -> None:
+        """Send a batch, and wait until it is ingested."""
+        body = {"api_key": self.token, "batch": list(items), **common}
+        answer = await self.public.post("/batch/", json=body)
+        assert (answer.status_code, answer.json()) == (200, {"status": 1}), answer.text
+        await self.site.ingested()
+
+    async def get(self, path: str, **query: Any) -> Any:
+        answer = await self.api.get(path, params=query)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    async def events(self, **query: Any) -> list[Json]:
+        """The newest first."""
+        found: list[Json] = (await self.get("/events/", **query))["results"]
+        return found
+
+    async def person(self, distinct_id: str) -> Json:
+        found = (await self.get("/persons/", distinct_id=distinct_id))["results"]
+        assert len(found) == 1, found
+        person: Json = found[0]
+        return person
+
+    async def create_flag(self, **flag: Any) -> Json:
+        answer = await self.api.post("/feature_flags/", json=flag)
+        assert answer.status_code == 201, answer.text
+        created: Json = answer.json()
+        return created
+
+    async def create_flag_for_nobody(self, key: str, **filters: Any) -> Json:
+        """Without a condition set, as older versions have made some."""
+        flag = await self.create_flag(key=key)
+        await self.store_flag(flag, filters={"groups": [], **filters})
+        return flag
+
+    async def store_flag(self, flag: Json, **columns: Any) -> None:
+        """Write past every rule, as an older version has stored it."""
+        this = update(feature_flags).where(feature_flags.c.id == flag["id"])
+        async with self.site.records.write() as connection:
+            await connection.execute(this.values(**columns))
+            await connection.run_sync(move_flag_version, self.project_id)
+
+    async def store_cohort(self, cohort: Json, **columns: Any) -> None:
+        """As `store_flag`."""
+        this = update(cohorts).where(cohorts.c.id == cohort["id"])
+        async with self.site.records.write() as connection:
+            await connection.execute(this.values(**columns))
+            await connection.run_sync(move_flag_version, self.project_id)
+
+    async def decide(self, distinct_id: str, query: str = "?v=3", **fields: Any) -> Json:
+        body = {"api_key": self.token, "distinct_id": distinct_id, **fields}
+        answer = await self.public.post(f"/decide{query}", json=body)
+        assert answer.status_code == 200, answer.text
+        decided: Json = answer.json()
+        return decided
+
+
+@asynccontextmanager
+async def open_home(site: Site, project_id: int) -> AsyncGenerator[Home]:
+    """project_id: one that the shared event store has not seen"""
+    organization_id, name = uuid4(), f"{project_id:x}"
+    token, key = f"phc_{name}", f"phx_{name}"
+    owner: Json = {
+        "uuid": uuid4(),
+        "distinct_id": f"owner-{name}",
+        "first_name": "Olga",
+        "email": f"olga-{name}@example.com",
+        "is_email_verified": True,
+    }
+    async with site.records.write() as connection:
+        await connection.execute(
+            insert(organizations).values(id=organization_id, name=name, created_at=NOW)
+        )
+        await connection.execute(
+            insert(projects).values(
+                id=project_id,
+                uuid=uuid4(),
+                organization_id=organization_id,
+                name=name,
+                api_token=token,
+                timezone="UTC",
+                created_at=NOW,
+            )
+        )
+        added = await connection.execute(
+            insert(users)
+            .values(
+                **owner,
+                password_hash="",
+                is_active=True,
+                current_project_id=project_id,
+                created_at=NOW,
+            )
+            .returning(users.c.id)
+        )
+        user_id = added.scalar_one()
+        await connection.execute(
+            insert(memberships).values(
+                organization_id=organization_id,
+                user_id=user_id,
+                level=Level.OWNER,
+                joined_at=NOW,
+            )
+        )
+        await connection.execute(
+            insert(personal_api_keys).values(
+                id=uuid4(),
+                user_id=user_id,
+                label="test",
+                hash=hash_key(key),
+                mask_value=mask(key),
+                scopes=None,
+                created_at=NOW,
+                last_used_at=None,
+            )
+        )
+    shown = {"id": user_id, **owner, "uuid": str(owner["uuid"])}
+    api = site.client(key, f"/api/projects/{project_id}")
+    async with api, site.client() as public:
+        yield Home(site, organization_id, user_id, project_id, token, key, api, public, owner=shown)
+
+
+def error(error_type: str, code: str, detail: str, attr: str | None = None) -> Json:
+    """The whole body of a failure."""
+    return {"type": error_type, "code": code, "detail": detail, "attr": attr}

@@ -1,0 +1,30 @@
+"""An event store at which the process dies."""
+
+from typing import Any
+
+from fanion.events.storage.blocks import Batch
+from fanion.events.storage.store import EventStore
+
+
+class Killed(BaseException):
+    """The process dies: nothing catches it."""
+
+
+class Deadly:
+    """An event store whose process is killed right after an insert was stored.
+
+    inserts: which one it is
+    """
+
+    def __init__(self, store: EventStore, inserts: int = 1) -> None:
+        self._store = store
+        self._inserts = inserts
+
+    async def insert(self, batch: Batch, token: str) -> None:
+        await self._store.insert(batch, token)
+        self._inserts -= 1
+        if self._inserts < 1:
+            raise Killed
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)

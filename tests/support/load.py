@@ -1,0 +1,91 @@
+"""Clients that ask a real server without a pause, and remember what they were answered."""
+
+import itertools
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx
+
+from tests.support import plain_http
+
+TIMEOUT_S = 60
+FIRST = datetime(2024, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """place: how many answers the same kind of client had seen when this one was asked for"""
+
+    place: int
+    status: int
+    body: Any
+    headers: httpx.Headers
+    sent: str = ""
+
+
+@dataclass
+class Load:
+    """acknowledged: names of the events that were answered with 200"""
+
+    url: str
+    token: str
+    decided: list[Answer] = field(default_factory=list)
+    captured: list[Answer] = field(default_factory=list)
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _numbers: Iterator[int] = field(default_factory=itertools.count)
+
+    @property
+    def acknowledged(self) -> set[str]:
+        return {answer.sent for answer in self.captured if answer.status == 200}
+
+    def decide(self) -> None:
+        body = {"api_key": self.token, "distinct_id": "ann"}
+        with plain_http.Client(timeout=TIMEOUT_S) as client:
+            while not self._stop.is_set():
+                place = len(self.decided)
+                found = client.post(f"{self.url}/decide?v=3", json=body)
+                self.decided.append(Answer(place, found.status_code, found.json(), found.headers))
+
+    def capture(self) -> None:
+        with plain_http.Client(timeout=TIMEOUT_S) as client:
+            while not self._stop.is_set():
+                place, event = len(self.captured), self._event()
+                found = client.post(f"{self.url}/capture/", json=event)
+                self.captured.append(
+                    Answer(place, found.status_code, found.json(), found.headers, event["event"])
+                )
+
+    def _event(self) -> dict[str, Any]:
+        """With a name and a time of its own, so that lists of events tell it apart."""
+        number = next(self._numbers)
+        return {
+            "api_key": self.token,
+            "event": f"e{number}",
+            "distinct_id": "ann",
+            "uuid": str(uuid.uuid4()),
+            "timestamp": (FIRST + timedelta(seconds=number)).isoformat(),
+        }
+
+    @contextmanager
+    def running(self, deciders: int, capturers: int) -> Iterator[None]:
+        """Raises what a client met, for example an answer that did not come."""
+        work: list[Callable[[], None]] = [self.decide] * deciders + [self.capture] * capturers
+        with ThreadPoolExecutor(len(work)) as threads:
+            clients: list[Future[None]] = [threads.submit(each) for each in work]
+            try:
+                yield
+            finally:
+                self._stop.set()
+        for client in clients:
+            client.result()
+
+
+def asked_after(answers: list[Answer], place: int) -> list[Answer]:
+    """Those whose request was sent after somebody counted `place` answers, not just before."""
+    return [answer for answer in answers if answer.place > place]

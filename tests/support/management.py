@@ -1,0 +1,223 @@
+"""The management API in memory, set up with one organization, for tests to talk to."""
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import httpx
+from argon2 import PasswordHasher
+from litestar import Controller
+from sqlalchemy import insert, update
+
+from fanion.db.engine import Records
+from fanion.db.schema.tables import memberships, organizations, personal_api_keys, projects, users
+from fanion.projects.auth.authentication import Authentication
+from fanion.projects.auth.keys import hash_key, mask
+from fanion.projects.auth.personal_keys_store import KeyStore
+from fanion.projects.cache import Projects
+from fanion.projects.model import Level
+from fanion.projects.store import FIRST_ORGANIZATION, Installation, ProjectStore, SetUp
+from fanion.server.asgi_bridge import AsgiApp
+from fanion.web.management import Management, management_app
+
+NOW = datetime(2024, 3, 1, 12, 0, tzinfo=UTC)
+BASE_URL = "http://fanion.test"
+OWNER_KEY = "phx_owner-of-the-first-organization"
+PROJECT_TOKEN = "phc_first-project"
+# What a project shows as `ingestion` until somebody changes it.
+NO_WISHES: dict[str, Any] = {
+    "anonymize_ips": False,
+    "dropped_user_agents": [],
+    "removed_properties": [],
+    "items_per_second": None,
+    "bytes_per_second": None,
+    "burst_seconds": 10.0,
+}
+
+
+async def quick_hash(password: str) -> str:
+    """Of the same kind, without the third of a second that guessing has to cost."""
+    return PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(password)
+
+
+class Clock:
+    """The time of day and the seconds of a stopwatch, moved by hand."""
+
+    def __init__(self, start: datetime = NOW) -> None:
+        self.time = start
+
+    def now(self) -> datetime:
+        return self.time
+
+    def seconds(self) -> float:
+        return self.time.timestamp()
+
+    def move(self, **duration: float) -> None:
+        self.time += timedelta(**duration)
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """client: calls with OWNER_KEY; `client_with` calls with another key, or none"""
+
+    records: Records
+    clock: Clock
+    projects: Projects
+    authentication: Authentication
+    made: SetUp
+    app: AsgiApp
+    client: httpx.AsyncClient
+
+    def client_with(self, key: str | None) -> httpx.AsyncClient:
+        headers = {} if key is None else {"authorization": f"Bearer {key}"}
+        transport = httpx.ASGITransport(app=self.app)
+        return httpx.AsyncClient(transport=transport, base_url=BASE_URL, headers=headers)
+
+
+@asynccontextmanager
+async def open_workspace(
+    records: Records,
+    controllers: Sequence[type[Controller]] = (),
+    dependencies: Mapping[str, object] | None = None,
+    **settings: Any,
+) -> AsyncGenerator[Workspace]:
+    """settings: further fields of `Management`"""
+    clock = Clock()
+    projects = Projects(ProjectStore(records, hash_password=quick_hash), clock.seconds)
+    authentication = Authentication(KeyStore(records), clock.now, clock.seconds)
+    made = await projects.setup(
+        Installation(
+            email="owner@example.com",
+            first_name="Olga",
+            password="a long password",
+            project_token=PROJECT_TOKEN,
+            personal_key=OWNER_KEY,
+        ),
+        NOW,
+    )
+    app = management_app(
+        Management(
+            authentication=authentication,
+            projects=projects,
+            now=clock.now,
+            controllers=controllers,
+            dependencies=dependencies or {},
+            **settings,
+        )
+    )
+    headers = {"authorization": f"Bearer {OWNER_KEY}"}
+    transport = httpx.ASGITransport(app=app)
+    async with httpx.AsyncClient(transport=transport, base_url=BASE_URL, headers=headers) as client:
+        yield Workspace(records, clock, projects, authentication, made, app, client)
+
+
+@dataclass(frozen=True)
+class Person:
+    user_id: int
+    key: str
+
+
+async def add_member(
+    records: Records,
+    name: str,
+    level: Level = Level.MEMBER,
+    organization_id: UUID = FIRST_ORGANIZATION,
+    scopes: Sequence[str] | None = None,
+) -> Person:
+    """A user of an organization, with a personal key."""
+    async with records.write() as connection:
+        added = await connection.execute(
+            insert(users)
+            .values(
+                uuid=uuid4(),
+                distinct_id=f"distinct-{name}",
+                email=f"{name}@example.com",
+                first_name=name,
+                password_hash="",
+                is_active=True,
+                is_email_verified=True,
+                current_project_id=None,
+                created_at=NOW,
+            )
+            .returning(users.c.id)
+        )
+        user_id = added.scalar_one()
+        await connection.execute(
+            insert(memberships).values(
+                organization_id=organization_id, user_id=user_id, level=level, joined_at=NOW
+            )
+        )
+    return Person(user_id, await add_key(records, user_id, f"phx_{name}", scopes))
+
+
+async def add_key(
+    records: Records,
+    user_id: int,
+    key: str,
+    scopes: Sequence[str] | None = None,
+    expires_at: datetime | None = None,
+) -> str:
+    async with records.write() as connection:
+        await connection.execute(
+            insert(personal_api_keys).values(
+                id=uuid4(),
+                user_id=user_id,
+                label=key[:40],
+                hash=hash_key(key),
+                mask_value=mask(key),
+                scopes=scopes,
+                created_at=NOW,
+                last_used_at=None,
+                expires_at=expires_at,
+            )
+        )
+    return key
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """Another organization, with an owner and a project."""
+
+    organization_id: UUID
+    owner: Person
+    project_id: int
+    project_token: str
+
+
+async def add_neighbour(records: Records) -> Neighbour:
+    organization_id, token = uuid4(), "phc_neighbour"
+    async with records.write() as connection:
+        await connection.execute(
+            insert(organizations).values(id=organization_id, name="Neighbour", created_at=NOW)
+        )
+        added = await connection.execute(
+            insert(projects)
+            .values(
+                uuid=uuid4(),
+                organization_id=organization_id,
+                name="Next door",
+                api_token=token,
+                timezone="UTC",
+                created_at=NOW,
+            )
+            .returning(projects.c.id)
+        )
+        project_id = added.scalar_one()
+    owner = await add_member(records, "neighbour", Level.OWNER, organization_id)
+    async with records.write() as connection:
+        await connection.execute(
+            update(users).where(users.c.id == owner.user_id).values(current_project_id=project_id)
+        )
+    return Neighbour(organization_id, owner, project_id, token)
+
+
+def error(status_type: str, code: str, detail: str, attr: str | None = None) -> dict[str, Any]:
+    """The whole body of a failure."""
+    return {"type": status_type, "code": code, "detail": detail, "attr": attr}
+
+
+def invalid(code: str, detail: str, attr: str | None = None) -> dict[str, Any]:
+    return error("validation_error", code, detail, attr)

@@ -1,0 +1,122 @@
+"""What a server shows of everything that was sent to it, against what it should."""
+
+import asyncio
+from collections import Counter
+from typing import Any
+
+import httpx
+
+from tests.support import plain_http
+from tests.support.server import Keys, RealServer
+from tests.support.traffic import Expected, Request, Traffic, expected
+
+ENOUGH = 60  # acknowledged requests; less would prove nothing
+CATCH_UP_S = 60
+
+Json = dict[str, Any]
+
+
+def client(server: RealServer, keys: Keys) -> httpx.AsyncClient:
+    return plain_http.AsyncClient(
+        base_url=f"{server.url}/api/projects/{keys.project_id}",
+        headers={"Authorization": f"Bearer {keys.personal_api_key}"},
+        timeout=30,
+    )
+
+
+async def check(http: httpx.AsyncClient, traffic: Traffic) -> None:
+    """Everything that can be read, once ingestion has caught up."""
+    await caught_up(http)
+    stored = await events(http)
+    arrived = check_events(traffic, stored)
+    due = expected(arrived)
+    await check_persons(http, due)
+    await check_groups(http, due, stored)
+    await check_definitions(http, stored)
+    await check_ledger(http, traffic, stored)
+
+
+async def caught_up(http: httpx.AsyncClient) -> None:
+    async with asyncio.timeout(CATCH_UP_S):
+        while True:
+            metrics = (await http.get(str(http.base_url.join("/metrics")))).text
+            if "\nfanion_log_lag_envelopes 0.0" in metrics:
+                return
+            await asyncio.sleep(0.05)
+
+
+async def get(http: httpx.AsyncClient, path: str, **query: Any) -> Any:
+    answer = await http.get(path, params=query or None)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+async def events(http: httpx.AsyncClient, **query: Any) -> list[Json]:
+    page = await get(http, "/events/", limit=5000, **query)
+    found: list[Json] = page["results"]
+    while page["next"] is not None:
+        page = await get(http, page["next"])
+        found += page["results"]
+    return found
+
+
+def check_events(traffic: Traffic, stored: list[Json]) -> list[Request]:
+    """Each item once, and of a request all or none. returns: the requests that arrived"""
+    counts = Counter(event["properties"]["name"] for event in stored)
+    arrived = [one for one in traffic.requests if one.names[0] in counts]
+    acknowledged = [one for one in traffic.requests if one.acknowledged]
+
+    assert len(acknowledged) >= ENOUGH
+    assert [one.names for one in acknowledged if one not in arrived] == []
+    assert counts == Counter(name for one in arrived for name in one.names)
+    return arrived
+
+
+async def check_persons(http: httpx.AsyncClient, due: Expected) -> None:
+    """As the plain reading of the reference makes them, and their events with them."""
+    listed = (await get(http, "/persons/", limit=10_000))["results"]
+    persons = {tuple(sorted(one["distinct_ids"])): one for one in listed}
+
+    assert persons.keys() == {tuple(sorted(one.distinct_ids)) for one in due.identities.persons}
+    for one in due.identities.persons:
+        person = persons[tuple(sorted(one.distinct_ids))]
+        assert person["properties"] == one.properties
+        assert person["is_identified"] == one.is_identified
+        assert person["created_at"] == one.created_at.isoformat().replace("+00:00", "Z")
+        of_person = await events(http, person_id=person["id"])
+        assert {event["properties"]["name"] for event in of_person} == one.events
+
+
+async def check_groups(http: httpx.AsyncClient, due: Expected, stored: list[Json]) -> None:
+    types = await get(http, "/groups_types/")
+    names = {one["group_type_index"]: one["group_type"] for one in types}
+    groups = {
+        (names[index], group["group_key"]): group["group_properties"]
+        for index in names
+        for group in (await get(http, "/groups/", group_type_index=index, limit=10_000))["results"]
+    }
+
+    assert groups == due.groups
+    for properties in (event["properties"] for event in stored):
+        columns = {
+            names[i]: properties[f"$group_{i}"] for i in names if f"$group_{i}" in properties
+        }
+        assert columns == properties.get("$groups", {})
+
+
+async def check_definitions(http: httpx.AsyncClient, stored: list[Json]) -> None:
+    definitions = (await get(http, "/event_definitions/"))["results"]
+
+    assert sorted(one["name"] for one in definitions) == sorted({one["event"] for one in stored})
+
+
+async def check_ledger(http: httpx.AsyncClient, traffic: Traffic, stored: list[Json]) -> None:
+    """Of all items that arrived, however often they were sent."""
+    totals = (await get(http, "/ingestion/"))["totals"]
+
+    sent = sum(len(one.items) * one.tries for one in traffic.requests)
+    acknowledged = sum(len(one.items) * one.acknowledged for one in traffic.requests)
+    assert totals["stored"] == len(stored)
+    assert acknowledged <= totals["accepted"] <= sent
+    assert totals["accepted"] == totals["stored"] + totals["duplicates"]
+    assert totals["duplicates"] > 0 or sent == acknowledged

@@ -1,0 +1,177 @@
+"""A private PostgreSQL for the tests: its own folder, socket and port, gone afterwards."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from itertools import count
+from pathlib import Path
+
+import asyncpg
+
+START_S = 60
+ENGINES = ("sqlite", "postgresql")
+TEMPLATE = "fanion_template"
+# Nothing a test does must survive a power cut, so nothing waits for the disk.
+_SPEED = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "autovacuum=off")
+
+
+class NoPostgres(Exception):
+    """The text says what to install."""
+
+
+@cache
+def binaries() -> Path:
+    """The folder with initdb and postgres, the newest version first.
+
+    raises: NoPostgres
+    """
+    folders = sorted(
+        Path("/usr/lib/postgresql").glob("*/bin"),
+        key=lambda folder: float(folder.parent.name),
+        reverse=True,
+    )
+    if config := shutil.which("pg_config"):
+        answer = subprocess.run([config, "--bindir"], capture_output=True, text=True, check=False)
+        folders.insert(0, Path(answer.stdout.strip()))
+    if initdb := shutil.which("initdb"):
+        folders.append(Path(initdb).resolve().parent)
+    for folder in folders:
+        if (folder / "initdb").exists() and (folder / "postgres").exists():
+            return folder
+    raise NoPostgres("no PostgreSQL server found: install the package `postgresql`")
+
+
+@dataclass(frozen=True)
+class Postgres:
+    """A running server; `databases` numbers those made for single tests."""
+
+    port: int
+    folder: Path
+    pid: int
+    databases: Iterator[int]
+
+    def url(self, database: str) -> str:
+        return f"postgresql://fanion@127.0.0.1:{self.port}/{database}"
+
+    async def create_database(self, template: str = "template0") -> str:
+        """Return the name of a new database, a copy of `template`."""
+        name = f"test_{next(self.databases)}"
+        await self.run(f"CREATE DATABASE {name} TEMPLATE {template}")
+        return name
+
+    async def drop_database(self, name: str) -> None:
+        await self.run(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+    async def run(self, statement: str, database: str = "postgres") -> None:
+        connection = await asyncpg.connect(self.url(database))
+        try:
+            await connection.execute(statement)
+        finally:
+            await connection.close()
+
+
+@contextmanager
+def private_postgres() -> Iterator[Postgres]:
+    """Start a server and stop it at the end, by its process id.
+
+    raises: NoPostgres when this machine has no server to start
+    """
+    programs = binaries()
+    account = _unprivileged_account()
+    # Not under the test's own temporary folder: a socket's path may have 107 bytes at most.
+    folder = Path(tempfile.mkdtemp(prefix="fanion-pg-", dir="/tmp"))
+    try:
+        if account:
+            shutil.chown(folder, account)
+        _initialise(programs, folder, account)
+        server, port = _start(programs, folder, account)
+        try:
+            yield Postgres(port, folder, server.pid, count(1))
+        finally:
+            _stop(server)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _unprivileged_account() -> str | None:
+    """PostgreSQL refuses to run as root; containers often run tests as root."""
+    return "nobody" if os.geteuid() == 0 else None
+
+
+def _initialise(programs: Path, folder: Path, account: str | None) -> None:
+    answer = subprocess.run(
+        [
+            programs / "initdb",
+            "--pgdata", folder / "data",
+            "--username=fanion",
+            "--auth=trust",
+            "--encoding=UTF8",
+            "--locale=C",
+            "--no-sync",
+        ],
+        user=account,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )  # fmt: skip
+    if answer.returncode:
+        raise NoPostgres(f"initdb failed: {answer.stderr.strip()}")
+
+
+def _start(
+    programs: Path, folder: Path, account: str | None
+) -> tuple[subprocess.Popen[bytes], int]:
+    port = _free_port()
+    settings = (f"port={port}", "listen_addresses=127.0.0.1", "max_connections=200", *_SPEED)
+    options = [part for setting in settings for part in ("-c", setting)]
+    with (folder / "server.log").open("wb") as log:
+        server = subprocess.Popen(
+            [programs / "postgres", "-D", folder / "data", "-k", folder, *options],
+            user=account,
+            cwd=folder,
+            stdout=log,
+            stderr=log,
+        )
+    _wait_until_ready(programs, folder, port, server)
+    return server, port
+
+
+def _wait_until_ready(
+    programs: Path, folder: Path, port: int, server: subprocess.Popen[bytes]
+) -> None:
+    command: list[str | Path] = [programs / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(port)]
+    for _ in range(START_S * 20):
+        if subprocess.run(command, check=False).returncode == 0:
+            return
+        try:
+            server.wait(0.05)
+        except subprocess.TimeoutExpired:
+            continue
+        raise NoPostgres(f"PostgreSQL did not start: {(folder / 'server.log').read_text()}")
+    _stop(server)
+    raise NoPostgres(f"PostgreSQL was not ready after {START_S} s")
+
+
+def _stop(server: subprocess.Popen[bytes]) -> None:
+    """Fast shutdown: open sessions are ended."""
+    server.send_signal(signal.SIGINT)
+    try:
+        server.wait(20)
+    except subprocess.TimeoutExpired:
+        server.kill()
+        server.wait()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

@@ -1,0 +1,180 @@
+"""The real server as a process of its own, on a free loopback port and a fresh folder."""
+
+import atexit
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, Protocol
+
+import httpx
+
+from tests.support import plain_http
+
+START_S = 30
+COMMAND_S = 60
+POLL_S = 0.02
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@dataclass(frozen=True)
+class Keys:
+    project_id: int
+    project_api_key: str
+    personal_api_key: str
+
+
+class Process(Protocol):
+    """As much of `subprocess.Popen` as is used here."""
+
+    pid: int
+
+    def poll(self) -> int | None: ...
+    def wait(self, timeout: float | None = None) -> int: ...
+    def send_signal(self, sig: int, /) -> None: ...
+    def kill(self) -> None: ...
+
+
+@dataclass
+class RealServer:
+    """start() and stop() or kill() as often as wanted; the folder and the keys stay."""
+
+    data: Path
+    settings: Mapping[str, str] = field(default_factory=dict)
+    port: int = field(default_factory=free_port)
+    process: Process | None = None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def log_path(self) -> Path:
+        return self.data / "server.log"
+
+    def setup(self) -> Keys:
+        """As `fanion setup` does, which takes seconds: a folder it has made is copied."""
+        if "FANION_DATABASE_URL" in self.settings:
+            return self.setup_anew()
+        folder, keys = _set_up_folder()
+        shutil.copytree(folder, self.data, dirs_exist_ok=True)
+        return keys
+
+    def setup_anew(self) -> Keys:
+        """With keys that no other server has."""
+        output = self.command("setup", "--json")
+        found = json.loads(output)
+        return Keys(int(found["project_id"]), found["project_api_key"], found["personal_api_key"])
+
+    def command(self, *arguments: str) -> str:
+        done = self.run(*arguments)
+        assert done.returncode == 0, done.stderr + done.stdout
+        return done.stdout
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """A command, whatever comes of it."""
+        return subprocess.run(
+            [sys.executable, "-m", "fanion", *arguments],
+            env=self.environment(),
+            capture_output=True,
+            text=True,
+            timeout=COMMAND_S,
+            check=False,
+        )
+
+    def begin(self, *arguments: str) -> Process:
+        """A command, while it runs."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "fanion", *arguments],
+            env=self.environment(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def start(self) -> None:
+        self.launch()
+        try:
+            self.wait_ready()
+        except BaseException:
+            self.close()
+            raise
+
+    def launch(self) -> None:
+        """Without waiting until it is ready, which it may never be."""
+        self.data.mkdir(parents=True, exist_ok=True)
+        with self.log_path.open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "fanion", "serve"],
+                env=self.environment(),
+                stdout=log,
+                stderr=log,
+            )
+
+    def wait_ready(self) -> None:
+        assert self.process is not None
+        give_up = time.monotonic() + START_S
+        # One client: each new one reads all certificates, which would slow the server's start.
+        with plain_http.Client(timeout=5) as client:
+            while time.monotonic() < give_up:
+                assert self.process.poll() is None, self.log_path.read_text()[-4000:]
+                try:
+                    answer = client.get(f"{self.url}/_ready")
+                    # It may be ready before the event store is open.
+                    if answer.is_success and set(answer.json()["checks"].values()) == {"ok"}:
+                        return
+                except httpx.TransportError:
+                    pass
+                time.sleep(POLL_S)
+        raise AssertionError(f"not ready in {START_S} s: {self.log_path.read_text()[-4000:]}")
+
+    def log_lines(self) -> list[dict[str, Any]]:
+        """Of all its processes; what it announced is none."""
+        lines = self.log_path.read_text().splitlines()
+        return [json.loads(line) for line in lines if line.startswith("{")]
+
+    def kill(self) -> None:
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self) -> int:
+        """SIGTERM, and the exit code."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(timeout=20)
+
+    def close(self) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.kill()
+
+    def environment(self) -> dict[str, str]:
+        kept = {k: v for k, v in os.environ.items() if not k.startswith("FANION_")}
+        return kept | {
+            "FANION_DATA": str(self.data),
+            "FANION_PORT": str(self.port),
+            "FANION_PROCESSES": "1",  # each more takes a second of the processor to start
+            **self.settings,
+        }
+
+
+@cache
+def _set_up_folder() -> tuple[Path, Keys]:
+    folder = Path(tempfile.mkdtemp(prefix="fanion-set-up-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    server = RealServer(folder / "data")
+    return server.data, server.setup_anew()

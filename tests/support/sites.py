@@ -1,0 +1,109 @@
+"""The application of the whole session, once over SQLite and once over PostgreSQL."""
+
+import shutil
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from sqlalchemy import delete
+
+from fanion.db.engine import open_records
+from fanion.db.schema.cohorts import cohorts
+from fanion.events.storage.store import EventStore
+from tests.support.application import Home, Site, open_home, open_site
+from tests.support.management import NOW, Workspace, open_workspace
+from tests.support.postgres import ENGINES, Postgres
+from tests.support.team import office, postgres_office, sqlite_office, team
+
+__all__ = [
+    "home",
+    "office",
+    "postgres_office",
+    "postgres_site",
+    "postgres_workspace",
+    "shared_workspace",
+    "site",
+    "sqlite_office",
+    "sqlite_site",
+    "sqlite_workspace",
+    "team",
+]
+
+
+@pytest.fixture(scope="session")
+async def sqlite_site(
+    sqlite_template: Path, events: EventStore, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Site]:
+    folder: Path = tmp_path_factory.mktemp("site")
+    shutil.copyfile(sqlite_template, folder / "records.db")
+    async with open_site(f"sqlite:///{folder}/records.db", events, folder) as site:
+        yield site
+
+
+@pytest.fixture(scope="session")
+async def postgres_site(
+    postgres: Postgres,
+    postgres_template: str,
+    events: EventStore,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> AsyncIterator[Site]:
+    url = postgres.url(await postgres.create_database(postgres_template))
+    async with open_site(url, events, tmp_path_factory.mktemp("site")) as site:
+        yield site
+
+
+@pytest.fixture(scope="session", params=ENGINES)
+def site(request: pytest.FixtureRequest, events: EventStore) -> Site:
+    """Shared, because opening one costs more than most tests; each test has its own `home`. Both
+    stay open until the end, because each file asks for one after the other."""
+    name = "sqlite_site" if request.param == "sqlite" else "postgres_site"
+    site: Site = request.getfixturevalue(name)
+    # The event store, which they share, tells its times to one of them.
+    events.observe(site.running.public.metrics.store_seconds.labels("events").observe)
+    return site
+
+
+@pytest.fixture
+async def home(site: Site, project_id: int) -> AsyncIterator[Home]:
+    """An organization with a project that nobody else uses, at noon."""
+    site.clock.time = NOW
+    async with open_home(site, project_id) as home:
+        yield home
+    # Or whoever lets a week pass would calculate them too.
+    async with site.records.write() as connection:
+        await connection.execute(delete(cohorts).where(cohorts.c.project_id == project_id))
+
+
+@pytest.fixture(scope="session")
+async def sqlite_workspace(
+    sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Workspace]:
+    path = tmp_path_factory.mktemp("workspace") / "records.db"
+    shutil.copyfile(sqlite_template, path)
+    async with shared(f"sqlite:///{path}") as workspace:
+        yield workspace
+
+
+@pytest.fixture(scope="session")
+async def postgres_workspace(
+    postgres: Postgres, postgres_template: str
+) -> AsyncIterator[Workspace]:
+    async with shared(postgres.url(await postgres.create_database(postgres_template))) as workspace:
+        yield workspace
+
+
+@pytest.fixture(scope="session", params=ENGINES)
+def shared_workspace(request: pytest.FixtureRequest) -> Workspace:
+    """For tests that change nothing, because an application takes half a second to build."""
+    name = "sqlite_workspace" if request.param == "sqlite" else "postgres_workspace"
+    workspace: Workspace = request.getfixturevalue(name)
+    return workspace
+
+
+@asynccontextmanager
+async def shared(records_url: str) -> AsyncGenerator[Workspace]:
+    records = await open_records(records_url)
+    async with open_workspace(records) as workspace:
+        yield workspace
+    await records.close()

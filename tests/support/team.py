@@ -1,0 +1,226 @@
+"""The management API of flags and roles in memory, with an organization of each test's own."""
+
+import shutil
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import httpx
+import pytest
+from sqlalchemy import insert, select
+
+from fanion.activity.api import ActivityApi
+from fanion.activity.organizations_store import tell_of_organization
+from fanion.activity.recorders import tell_of_project
+from fanion.db.engine import Records, open_records
+from fanion.db.schema.tables import organizations, projects, users
+from fanion.flags.automation.scheduled_api import ScheduledChangesApi
+from fanion.flags.evaluation.cache import FlagSets
+from fanion.flags.management.api import Flags, FlagsApi
+from fanion.flags.management.role_access_api import RoleAccessApi
+from fanion.flags.management.role_access_store import take_back_flags
+from fanion.flags.storage.store import FlagStore
+from fanion.flags.usage.dashboards_api import FlagDashboardsApi
+from fanion.projects.auth.authentication import Authentication
+from fanion.projects.auth.personal_keys_store import KeyStore
+from fanion.projects.cache import Projects
+from fanion.projects.model import Level
+from fanion.projects.organizations_api import Organizations, OrganizationsApi
+from fanion.projects.roles_api import RoleMembershipsApi, RolesApi
+from fanion.projects.store import ProjectStore
+from fanion.server.asgi_bridge import AsgiApp
+from fanion.web.management import Management, management_app
+from tests.support.management import BASE_URL, NOW, Clock, add_member
+from tests.support.postgres import ENGINES, Postgres
+
+ORGANIZATION = "/api/organizations/@current"
+ROLES = f"{ORGANIZATION}/roles/"
+ACCESS = f"{ORGANIZATION}/resource_access/"
+
+Json = dict[str, Any]
+_numbers = count(1)
+
+
+@dataclass(frozen=True)
+class Office:
+    """Shared by every test of a session; `open_team` makes what is a test's own."""
+
+    records: Records
+    clock: Clock
+    app: AsgiApp
+
+    def client(self, key: str | None) -> httpx.AsyncClient:
+        headers = {} if key is None else {"authorization": f"Bearer {key}"}
+        transport = httpx.ASGITransport(app=self.app)
+        return httpx.AsyncClient(transport=transport, base_url=BASE_URL, headers=headers)
+
+
+@dataclass(frozen=True)
+class Colleague:
+    user_id: int
+    uuid: str
+    name: str
+    client: httpx.AsyncClient
+
+    async def get(self, path: str, **query: Any) -> Json:
+        answer = await self.client.get(path, params=query)
+        assert answer.status_code == 200, answer.text
+        found: Json = answer.json()
+        return found
+
+    async def post(self, path: str, **sent: Any) -> Json:
+        """What was created."""
+        answer = await self.client.post(path, json=sent)
+        assert answer.status_code == 201, answer.text
+        created: Json = answer.json()
+        return created
+
+    async def patch(self, path: str, **sent: Any) -> Json:
+        answer = await self.client.patch(path, json=sent)
+        assert answer.status_code == 200, answer.text
+        changed: Json = answer.json()
+        return changed
+
+
+@dataclass(frozen=True)
+class Team:
+    """flags: the path of the project's flags"""
+
+    office: Office
+    organization_id: UUID
+    project_id: int
+    flags: str
+    _stack: AsyncExitStack
+    _people: dict[str, Colleague] = field(default_factory=dict)
+
+    @property
+    def owner(self) -> Colleague:
+        return self._people["olga"]
+
+    async def add(
+        self, name: str, level: Level = Level.MEMBER, scopes: Sequence[str] | None = None
+    ) -> Colleague:
+        records, unique = self.office.records, f"{name}-{next(_numbers)}"
+        person = await add_member(records, unique, level, self.organization_id, scopes)
+        client = await self._stack.enter_async_context(self.office.client(person.key))
+        colleague = Colleague(
+            person.user_id, await _user_uuid(records, person.user_id), unique, client
+        )
+        self._people[name] = colleague
+        return colleague
+
+    async def role(self, name: str, level: int = 37, *members: Colleague) -> Json:
+        """Made by the owner, with these people in it."""
+        role = await self.owner.post(ROLES, name=name, feature_flags_access_level=level)
+        for member in members:
+            await self.owner.post(f"{ROLES}{role['id']}/role_memberships/", user_uuid=member.uuid)
+        return role
+
+    async def allow_everybody(self, level: int) -> Json:
+        return await self.owner.post(ACCESS, resource="feature flags", access_level=level)
+
+
+@pytest.fixture(scope="session")
+async def sqlite_office(
+    sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Office]:
+    path = tmp_path_factory.mktemp("office") / "records.db"
+    shutil.copyfile(sqlite_template, path)
+    async with open_office(f"sqlite:///{path}") as office:
+        yield office
+
+
+@pytest.fixture(scope="session")
+async def postgres_office(postgres: Postgres, postgres_template: str) -> AsyncIterator[Office]:
+    url = postgres.url(await postgres.create_database(postgres_template))
+    async with open_office(url) as office:
+        yield office
+
+
+@pytest.fixture(scope="session", params=ENGINES)
+def office(request: pytest.FixtureRequest) -> Office:
+    """Once over SQLite and once over PostgreSQL; both stay open until the end."""
+    name = "sqlite_office" if request.param == "sqlite" else "postgres_office"
+    office: Office = request.getfixturevalue(name)
+    return office
+
+
+@asynccontextmanager
+async def open_office(records_url: str) -> AsyncGenerator[Office]:
+    records = await open_records(records_url)
+    clock = Clock()
+    yield Office(records, clock, _app(records, clock))
+    await records.close()
+
+
+@pytest.fixture
+async def team(office: Office) -> AsyncIterator[Team]:
+    async with open_team(office) as team:
+        yield team
+
+
+@asynccontextmanager
+async def open_team(office: Office) -> AsyncGenerator[Team]:
+    """An organization with an owner, Olga, and a project, at noon."""
+    office.clock.time = NOW
+    organization_id, token = uuid4(), f"phc_team_{next(_numbers)}"
+    async with office.records.write() as connection:
+        await connection.execute(
+            insert(organizations).values(id=organization_id, name="Team", created_at=NOW)
+        )
+        added = await connection.execute(
+            insert(projects)
+            .values(
+                uuid=uuid4(),
+                organization_id=organization_id,
+                name="Project",
+                api_token=token,
+                timezone="UTC",
+                created_at=NOW,
+            )
+            .returning(projects.c.id)
+        )
+        project_id = added.scalar_one()
+    async with AsyncExitStack() as stack:
+        flags = f"/api/projects/{project_id}/feature_flags/"
+        team = Team(office, organization_id, project_id, flags, stack)
+        await team.add("olga", Level.OWNER)
+        yield team
+
+
+def _app(records: Records, clock: Clock) -> AsgiApp:
+    directory = Projects(ProjectStore(records, tell_of_project), clock.seconds)
+    store = FlagStore(records)
+    return management_app(
+        Management(
+            authentication=Authentication(KeyStore(records), clock.now, clock.seconds),
+            projects=directory,
+            now=clock.now,
+            controllers=(
+                OrganizationsApi,
+                RolesApi,
+                RoleMembershipsApi,
+                FlagsApi,
+                RoleAccessApi,
+                FlagDashboardsApi,
+                ScheduledChangesApi,
+                ActivityApi,
+            ),
+            dependencies={
+                "organizations": Organizations(
+                    directory, records, tell_of_organization, take_back_flags
+                ),
+                "flags": Flags(store, FlagSets(store)),
+                "records": records,
+            },
+        )
+    )
+
+
+async def _user_uuid(records: Records, user_id: int) -> str:
+    async with records.read() as connection:
+        return str(await connection.scalar(select(users.c.uuid).where(users.c.id == user_id)))

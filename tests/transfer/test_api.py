@@ -1,0 +1,447 @@
+"""A project written as a document, and read into others: over the whole application."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+from msgspec import json, structs, to_builtins
+from sqlalchemy import insert, update
+
+from fanion.activity.store import Author
+from fanion.db.schema.tables import feature_flags, memberships
+from fanion.projects.model import Level
+from fanion.projects.store import ProjectStore
+from fanion.transfer.document import Document, DocumentError, read_document, write_document
+from fanion.transfer.export_store import export_project
+from fanion.transfer.importing.importer import import_document
+from fanion.transfer.result import Outcome, Report
+from tests.support.application import BASE_URL, Home, Json, open_home
+from tests.support.events_engine import next_project
+from tests.support.management import NOW
+from tests.support.rich_project import MEMBERS, NEVER_PAID, PEOPLE, Site, make_rich_project
+
+NEW: Json = {"format": "fanion-project", "version": 1}
+
+
+@pytest.fixture
+async def other(home: Home) -> AsyncIterator[Home]:
+    """A project of another organization."""
+    async with open_home(home.site, next_project()) as other:
+        yield other
+
+
+async def rich(home: Home) -> Document:
+    await home.capture(*PEOPLE)
+    site = Site(home.api, BASE_URL, home.project_id)
+    await make_rich_project(site, home.owner["uuid"], home.site.calculated)
+    return await exported(home)
+
+
+async def author_in(home: Home) -> Author:
+    found = await ProjectStore(home.site.records).by_ids([home.project_id])
+    return Author(project=found[home.project_id], user_id=None, now=home.site.clock.now())
+
+
+async def exported(home: Home) -> Document:
+    """As a file tells it."""
+    project = (await author_in(home)).project
+    return read_document(write_document(await export_project(home.site.records, project)))
+
+
+async def imported(home: Home, document: Document | Json, *, dry_run: bool = False) -> Report:
+    if isinstance(document, dict):
+        document = read_document(json.encode({**NEW, **document}))
+    author = await author_in(home)
+    return await import_document(home.site.records, author, document, dry_run=dry_run)
+
+
+async def activity(home: Home) -> list[Json]:
+    found: list[Json] = (await home.get("/activity_log/", limit=1000))["results"]
+    return found
+
+
+def results(report: Report) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for one in report.outcomes:
+        found[one.result] += one.count
+    return found
+
+
+def told(report: Report, *wanted: str) -> list[Outcome]:
+    return [one for one in report.outcomes if one.result in wanted]
+
+
+def without_times(document: Document) -> Document:
+    """When definitions were made and seen is each project's own."""
+    none = {"created_at": None, "last_seen_at": None}
+    plain = [structs.replace(one, **none) for one in document.event_definitions]
+    return structs.replace(document, event_definitions=plain)
+
+
+async def test_a_project_comes_out_of_an_import_as_it_was(home: Home, other: Home) -> None:
+    document = await rich(home)
+    await other.capture(*PEOPLE)
+
+    report = await imported(other, structs.replace(document, roles=[], flags=[]))
+    await other.site.calculated()
+    again = await imported(other, document)
+
+    assert told(report, "skipped") == []
+    assert told(again, "updated") == []
+    assert without_times(await exported(other)) == without_times(
+        structs.replace(document, roles=[structs.replace(document.roles[0], members=[])])
+    )
+
+
+async def test_a_second_import_changes_nothing_and_tells_nothing(home: Home, other: Home) -> None:
+    document = await rich(home)
+    await other.capture(*PEOPLE)
+    await imported(other, document)
+    before, entries = await exported(other), await activity(other)
+
+    waiting = await imported(other, document)
+    await other.site.calculated()
+    after = await imported(other, document)
+
+    skipped = Outcome(
+        "role member",
+        f"{home.owner['email']} in Engineering",
+        "skipped",
+        "nobody in this organization has the e-mail address",
+    )
+    for report in (waiting, after):
+        assert told(report, "created", "updated") == []
+        assert told(report, "skipped") == [skipped]
+    assert await activity(other) == entries
+    assert structs.replace(await exported(other), cohorts=before.cohorts) == before
+
+
+async def test_an_import_into_the_same_project_changes_nothing(home: Home) -> None:
+    document = await rich(home)
+    entries = await activity(home)
+    flags = (await home.get("/feature_flags/"))["results"]
+
+    report = await imported(home, document)
+
+    assert set(results(report)) == {"unchanged"}
+    assert await activity(home) == entries
+    assert (await home.get("/feature_flags/"))["results"] == flags
+
+
+async def test_references_are_those_of_the_project_imported_into(home: Home, other: Home) -> None:
+    document = await rich(home)
+    await other.capture({**PEOPLE[0], "properties": {"$groups": {"company": "acme"}}})
+    await other.create_flag(key="unrelated")
+    await other.api.post("/cohorts/", json={"name": "unrelated"})
+
+    await imported(other, document)
+
+    flags = {one["key"]: one for one in (await other.get("/feature_flags/"))["results"]}
+    cohorts = {one["name"]: one for one in (await other.get("/cohorts/"))["results"]}
+    [condition] = flags["beta"]["filters"]["groups"]
+    in_friends, in_gone, on_base = condition["properties"]
+    gone = await other.get(f"/cohorts/{in_gone['value']}/")
+    assert in_friends["value"] == cohorts["friends"]["id"]
+    assert (gone["name"], gone["deleted"]) == ("gone", True)
+    assert on_base["key"] == str(flags["base"]["id"])
+    assert flags["beta"]["filters"]["payloads"] == {"a": {"type": "cohort", "value": 1}}
+    assert flags["companies"]["filters"]["aggregation_group_type_index"] == 0
+    assert flags["companies"]["filters"]["groups"][0]["properties"][0]["group_type_index"] == 0
+    [insight] = (await other.get("/insights/", search="Seen"))["results"]
+    [board] = (await other.get("/dashboards/"))["results"][-1:]
+    assert insight["filters"]["properties"][0]["value"] in {
+        one["id"] for one in (await other.get("/cohorts/"))["results"] if one["name"] == "paying"
+    }
+    assert insight["dashboards"] == flags["beta"]["analytics_dashboards"] == [board["id"]]
+
+
+async def test_flags_decide_at_once_after_an_import(home: Home, other: Home) -> None:
+    document = await rich(home)
+    await other.capture(*PEOPLE)
+    before = (await other.decide("ann"))["featureFlags"]
+
+    await imported(other, document)
+    await other.site.running.public.flags.flag_sets.catch_up()
+    decided = (await other.decide("ann", groups={"company": "acme"}))["featureFlags"]
+
+    assert before == {}
+    assert decided == {"base": True, "companies": False}
+
+
+async def test_members_are_added_by_the_server_once_they_are_known(home: Home, other: Home) -> None:
+    document = await rich(home)
+
+    unknown = await imported(other, document)
+    await other.capture(*PEOPLE)
+    known = await imported(other, document)
+    await other.site.calculated()
+
+    friends = next(
+        one for one in (await other.get("/cohorts/"))["results"] if one["name"] == "friends"
+    )
+    page = await other.get(f"/cohorts/{friends['id']}/persons/")
+    why = "nobody here has their distinct ids: ann, bob"
+    assert Outcome("cohort member", "friends", "skipped", why, 2) in unknown.outcomes
+    assert Outcome("cohort member", "friends", "created", count=2) in known.outcomes
+    assert friends["count"] == 2
+    assert sorted(one["distinct_ids"][0] for one in page["results"]) == list(MEMBERS)
+
+
+async def test_what_differs_is_changed_and_told(home: Home, other: Home) -> None:
+    document = await rich(home)
+    await imported(other, document)
+    entries = await activity(other)
+    flags = [
+        structs.replace(one, name="Better", tags=["three"]) if one.key == "base" else one
+        for one in document.flags
+    ]
+    cohorts = [
+        structs.replace(one, filters={"properties": {}}) if one.key == "paying" else one
+        for one in document.cohorts
+    ]
+    changed = structs.replace(
+        document,
+        flags=flags,
+        cohorts=cohorts,
+        roles=[structs.replace(one, feature_flags_access_level=37) for one in document.roles],
+        dashboards=[structs.replace(one, pinned=True) for one in document.dashboards],
+        insights=[structs.replace(one, name="Read") for one in document.insights],
+        event_definitions=[
+            structs.replace(one, tags=["x"], verified=False, hidden=True)
+            for one in document.event_definitions
+        ],
+    )
+
+    report = await imported(other, changed)
+
+    assert [(one.kind, one.name, one.why) for one in told(report, "updated")] == [
+        ("event definition", "seen", "tags, hidden, verified"),
+        ("cohort", "paying", "filters"),
+        ("insight", "Read", "name"),
+        ("dashboard", "Overview", "pinned"),
+        ("role", "Engineering", "feature_flags_access_level"),
+        ("flag", "base", "name, tags"),
+    ]
+    new = (await activity(other))[: -len(entries)]
+    assert [(one["scope"], one["activity"], one["detail"]["name"]) for one in new] == [
+        ("FeatureFlag", "updated", "base"),
+        ("Role", "updated", "Engineering"),
+        ("Dashboard", "updated", "Overview"),
+        ("Insight", "updated", "Read"),
+        ("Cohort", "updated", "paying"),
+        ("EventDefinition", "updated", "seen"),
+        ("EventDefinition", "updated", "seen"),
+    ]
+    assert [one["user"]["first_name"] for one in new] == ["System"] * 7
+    assert told(await imported(other, changed), "created", "updated") == []
+
+
+async def test_a_trial_tells_the_same_and_changes_nothing(home: Home, other: Home) -> None:
+    document = await rich(home)
+    await other.capture(*PEOPLE)
+    before = await exported(other)
+
+    trial = await imported(other, document, dry_run=True)
+    untouched = await exported(other)
+    real = await imported(other, document)
+
+    assert trial == real
+    assert untouched == before
+    assert results(trial)["created"] > 10
+
+
+async def test_a_member_of_the_organization_is_put_into_the_role(home: Home, other: Home) -> None:
+    document = await rich(home)
+    await other.capture(*PEOPLE)
+    await imported(other, document)
+    async with other.site.records.write() as connection:
+        await connection.execute(
+            insert(memberships).values(
+                organization_id=other.organization_id,
+                user_id=home.user_id,
+                level=Level.MEMBER,
+                joined_at=NOW,
+            )
+        )
+
+    report = await imported(other, document)
+
+    name = f"{home.owner['email']} in Engineering"
+    assert told(report, "created", "updated", "skipped") == [
+        Outcome("role member", name, "created")
+    ]
+    assert (await exported(other)).roles == document.roles
+
+
+async def test_nothing_is_written_when_one_thing_cannot_be(home: Home, other: Home) -> None:
+    """The last flag is one that is refused only while it is written."""
+    document = await rich(home)
+    before = await exported(other)
+    full = {"group_types": [{"group_type": f"g{n}", "group_type_index": n} for n in range(5)]}
+    await imported(other, full)
+
+    with pytest.raises(DocumentError) as refused:
+        await imported(other, document)
+
+    assert str(refused.value) == ("group type team: the project has 5 already, which is the most")
+    assert (await exported(other)).flags == before.flags == []
+
+
+async def test_an_invalid_flag_refuses_the_document_before_anything_is_written(
+    home: Home,
+) -> None:
+    flags = [{"key": "fine"}, {"key": "odd", "filters": {"groups": [{"properties": 7}]}}]
+
+    with pytest.raises(DocumentError) as refused:
+        await imported(home, {"flags": flags})
+
+    assert str(refused.value) == (
+        "flag odd: filters: Filters are not valid (properties must be a list of conditions)"
+    )
+    assert (await exported(home)).flags == []
+
+
+async def test_each_thing_that_the_rules_refuse_is_told(home: Home) -> None:
+    flags = [
+        {"key": "fine"},
+        {"key": "odd", "filters": {"groups": [{"rollout": 5}]}},
+        {"key": "less", "rollback_conditions": [{**NEVER_PAID, "operator": "less"}]},
+    ]
+
+    with pytest.raises(DocumentError) as refused:
+        await imported(home, {"flags": flags})
+
+    assert str(refused.value).split("\n") == [
+        'flag odd: filters__groups__0__rollout: Unknown field "rollout". Did you mean '
+        '"rollout_percentage"?',
+        'flag less: rollback_conditions__0__operator: "less" is not a valid choice. Allowed are: '
+        "lt, gt.",
+    ]
+    assert (await exported(home)).flags == []
+
+
+async def test_what_was_stored_before_the_rules_is_no_fault(home: Home) -> None:
+    flag = await home.create_flag(key="old")
+    filters = {"groups": [{"properties": [], "rollout": 5}]}
+    conditions = [{**NEVER_PAID, "operator": "less"}]
+    await home.store_flag(flag, filters=filters, rollback_conditions=conditions)
+    document = await exported(home)
+    [entry] = document.flags
+
+    report = await imported(home, {"flags": [to_builtins(structs.replace(entry, name="new"))]})
+
+    assert [one.result for one in report.outcomes] == ["updated"]
+    assert (await home.get(f"/feature_flags/{flag['id']}/"))["name"] == "new"
+    worse = to_builtins(structs.replace(entry, filters={"groups": [{"rollout": 6}]}))
+    with pytest.raises(DocumentError, match="Unknown field"):
+        await imported(home, {"flags": [worse]})
+
+
+async def test_a_deleted_flag_gives_way_and_a_deleted_insight_comes_back(
+    home: Home,
+) -> None:
+    document = await rich(home)
+    base = next(
+        one for one in (await home.get("/feature_flags/"))["results"] if one["key"] == "companies"
+    )
+    [insight] = (await home.get("/insights/", search="Seen"))["results"]
+    await home.api.patch(f"/feature_flags/{base['id']}/", json={"deleted": True})
+    await home.api.patch(f"/insights/{insight['id']}/", json={"deleted": True})
+
+    report = await imported(home, document)
+
+    assert [(one.kind, one.result, one.why) for one in told(report, "created", "updated")] == [
+        ("insight", "updated", "deleted"),
+        ("flag", "created", ""),
+    ]
+    after = await exported(home)
+    assert after.flags == document.flags
+    assert document.insights[0] in after.insights
+
+
+async def test_broken_references_survive_a_journey(home: Home, other: Home) -> None:
+    """A flag that asks for a flag that is gone, as an import from elsewhere may leave it, cannot
+    be computed, here and there."""
+    base = await home.create_flag(key="base")
+    leaf = {"type": "flag", "operator": "flag_evaluates_to", "value": True}
+    groups = {"groups": [{"properties": [{**leaf, "key": str(base["id"])}]}]}
+    await home.create_flag(key="next", filters=groups)
+    nobody = {"properties": {"type": "OR", "values": [{"type": "cohort", "value": 99_999_999}]}}
+    cohort = (await home.api.post("/cohorts/", json={"name": "odd"})).json()
+    await home.store_cohort(cohort, filters=nobody)
+    async with home.site.records.write() as connection:
+        gone = update(feature_flags).where(feature_flags.c.id == base["id"])
+        await connection.execute(gone.values(deleted=True))
+    document = await exported(home)
+
+    await imported(other, document)
+    await other.site.running.public.flags.flag_sets.catch_up()
+    decided = await other.decide("ann")
+
+    [flag] = document.flags
+    assert flag.filters["groups"][0]["properties"][0]["key"] == {"flag": None}
+    assert [one.key for one in document.cohorts] == ["odd", "missing cohort 99999999"]
+    assert (decided["featureFlags"], decided["errorsWhileComputingFlags"]) == ({}, True)
+    assert await exported(other) == document
+    assert told(await imported(other, document), "created", "updated") == []
+
+
+async def test_a_cohort_in_a_flag_is_not_broken_by_an_import(home: Home) -> None:
+    name = {"key": "c", "name": "c"}
+    await imported(home, {"cohorts": [{**name, "filters": {"properties": []}}]})
+    cohort = (await home.get("/cohorts/"))["results"][0]["id"]
+    leaf = {"key": "id", "type": "cohort", "value": cohort}
+    await home.create_flag(key="in-c", filters={"groups": [{"properties": [leaf]}]})
+    broken = {"properties": {"type": "NEITHER", "values": []}}
+
+    with pytest.raises(DocumentError) as refused:
+        await imported(home, {"cohorts": [{**name, "filters": broken}]})
+
+    assert str(refused.value) == (
+        'cohort c: filters: Invalid type "NEITHER" of a group. Allowed are: AND, OR.'
+    )
+    assert (await home.get("/cohorts/"))["results"][0]["filters"] == {"properties": []}
+
+
+async def test_imports_at_the_same_moment_do_not_mix(home: Home) -> None:
+    """Two of them, and somebody who makes one of their flags through the API."""
+    flags = [{"key": f"flag-{n}", "roles": ["Builders"]} for n in range(10)]
+    document: Json = {"flags": flags, "roles": [{"name": "Builders"}], "cohorts": [{"key": "vip"}]}
+
+    done = await asyncio.gather(
+        imported(home, document),
+        imported(home, document),
+        home.api.post("/feature_flags/", json={"key": "flag-9"}),
+        return_exceptions=True,
+    )
+    last = await imported(home, document)
+
+    for one in done:
+        assert isinstance(one, Report | DocumentError | httpx.Response), one
+    assert results(await imported(home, document)) == Counter(unchanged=22)
+    assert told(last, "skipped") == []
+    found = await exported(home)
+    assert [one.key for one in found.flags] == [f"flag-{n}" for n in range(10)]
+    assert [one.key for one in found.cohorts] == ["unnamed"]
+
+
+async def test_property_types_that_are_known_stay(home: Home) -> None:
+    await home.capture(*PEOPLE)
+    wanted = [
+        {"name": "amount", "property_type": "String", "event_names": ["seen"]},
+        {"name": "new", "property_type": "Numeric", "event_names": ["seen", "other"]},
+    ]
+
+    report = await imported(home, {"property_definitions": wanted})
+
+    assert report.outcomes == [
+        Outcome("property definition", "amount", "skipped", "its type is Numeric here"),
+        Outcome("property definition", "new", "created"),
+    ]
+    found = {one.name: one for one in (await exported(home)).property_definitions}
+    assert (found["amount"].property_type, found["new"].event_names) == (
+        "Numeric",
+        ["other", "seen"],
+    )

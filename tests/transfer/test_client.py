@@ -1,0 +1,293 @@
+"""Reading another server: waiting as it asks, giving up in the end, and never led astray."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from typing import Any
+
+import pytest
+
+from fanion.transfer.posthog import client
+from fanion.transfer.posthog.client import (
+    TRIES_MAX,
+    Source,
+    SourceError,
+    SourceRefused,
+    open_source,
+)
+from fanion.transfer.posthog.reader import read_source
+from fanion.transfer.result import Outcome, Report
+from tests.support.scripted_source import Answer, Asked, Script, ScriptedSource, scripted
+
+KEY = "phx_secret"
+Opened = tuple[Source, ScriptedSource, list[float]]
+
+
+@asynccontextmanager
+async def opened(script: Script, path: str = "") -> AsyncIterator[Opened]:
+    """With the seconds that were waited."""
+    waited: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waited.append(seconds)
+
+    with scripted(script) as server:
+        async with open_source(server.url + path, KEY, "1", sleep) as source:
+            yield source, server, waited
+
+
+def in_turn(*answers: Answer | None) -> Script:
+    waiting = iter(answers)
+    return lambda _: next(waiting)
+
+
+async def all_rows(source: Source) -> list[Any]:
+    return [row async for row in source.rows("/api/projects/1/cohorts/")]
+
+
+async def test_a_throttled_request_waits_as_long_as_it_is_told() -> None:
+    script = in_turn(
+        Answer(429, {"detail": "slowly"}, {"retry-after": "7"}),
+        Answer(503, b"", {"retry-after": "99999"}),
+        Answer(429, b"", {"retry-after": "soon"}),
+        Answer(500, b"oops"),
+        None,
+        Answer(200, {"a": 1}),
+    )
+    async with opened(script) as (source, server, waited):
+        found = await source.get("/api/x/")
+
+    assert found == {"a": 1}
+    assert waited == [7.0, client.WAIT_S_MAX, 4.0, 8.0, 16.0]
+    assert [one.headers["authorization"] for one in server.asked] == [f"Bearer {KEY}"] * 6
+
+
+async def test_a_time_to_wait_for_may_be_a_date() -> None:
+    then = datetime.now(UTC) + timedelta(seconds=30)
+    script = in_turn(Answer(429, b"", {"retry-after": format_datetime(then)}), Answer())
+    async with opened(script) as (source, _, waited):
+        await source.get("/api/x/")
+
+    assert 20 < waited[0] <= 30
+
+
+async def test_it_is_given_up_in_the_end() -> None:
+    async with opened(lambda _: Answer(429, {"detail": "slowly"})) as (source, server, waited):
+        with pytest.raises(SourceError) as refused:
+            await source.get("/api/x/")
+
+    assert str(refused.value) == (
+        "the source answers /api/x/ with 429: slowly; given up after 6 tries"
+    )
+    assert (len(server.asked), len(waited)) == (TRIES_MAX, TRIES_MAX - 1)
+
+
+async def test_a_server_that_is_not_there_is_named() -> None:
+    async with opened(lambda _: None) as (source, server, _):
+        with pytest.raises(SourceError) as refused:
+            await source.get("/api/x/")
+
+    assert str(refused.value).startswith("the source cannot be reached: ")
+    assert len(server.asked) == TRIES_MAX
+
+
+REFUSALS: list[tuple[Answer, str]] = [
+    (
+        Answer(401, {"detail": "Invalid Personal API key."}),
+        "the source answers /api/x/ with 401: Invalid Personal API key.",
+    ),
+    (Answer(404, b"<html>"), "the source answers /api/x/ with 404"),
+    (Answer(403, [1]), "the source answers /api/x/ with 403"),
+    (
+        Answer(301, b"", {"location": "https://elsewhere.example/"}),
+        "the source answers /api/x/ with 301: it leads to https://elsewhere.example/; "
+        "name that address",
+    ),
+]
+
+
+@pytest.mark.parametrize(("answer", "said"), REFUSALS)
+async def test_what_does_not_help_is_not_asked_again(answer: Answer, said: str) -> None:
+    async with opened(lambda _: answer) as (source, server, waited):
+        with pytest.raises(SourceRefused) as refused:
+            await source.get("/api/x/")
+
+    assert str(refused.value) == said
+    assert (len(server.asked), waited) == (1, [])
+
+
+async def test_what_is_not_json_is_said_to_be_so() -> None:
+    async with opened(lambda _: Answer(200, b"<html>Welcome</html>")) as (source, _, _):
+        with pytest.raises(SourceError) as refused:
+            await source.get("/api/x/")
+
+    assert str(refused.value) == "/api/x/ of the source is not JSON: is this the right address?"
+
+
+async def test_pages_are_followed_to_the_same_place_wherever_they_lead() -> None:
+    def script(asked: Asked) -> Answer:
+        offset = int(asked.query.get("offset", 0))
+        following = f"https://thief.example/steal/?limit=100&offset={offset + 2}"
+        more = following if offset < 4 else None
+        return Answer(200, {"next": more, "results": [offset, offset + 1]})
+
+    async with opened(script, "/prefix") as (source, server, _):
+        found = await all_rows(source)
+
+    assert found == [0, 1, 2, 3, 4, 5]
+    assert {one.path for one in server.asked} == {"/prefix/api/projects/1/cohorts/"}
+    assert [one.query for one in server.asked] == [
+        {"limit": "100"},
+        {"limit": "100", "offset": "2"},
+        {"limit": "100", "offset": "4"},
+    ]
+
+
+LISTS: list[tuple[Any, str]] = [
+    ({"results": 1}, "is no list"),
+    (7, "is no list"),
+    ({"results": [], "next": "?limit=100"}, "repeats a page"),
+    ({"results": [], "next": "/somewhere"}, "has a next page that asks for nothing"),
+]
+
+
+@pytest.mark.parametrize(("page", "said"), LISTS)
+async def test_a_list_that_does_not_end_is_given_up(page: Any, said: str) -> None:
+    async with opened(lambda _: Answer(200, page)) as (source, _, _):
+        with pytest.raises(SourceError) as refused:
+            await all_rows(source)
+
+    assert str(refused.value) == f"/api/projects/1/cohorts/ of the source {said}"
+
+
+@pytest.mark.parametrize(
+    ("host", "key", "project"),
+    [
+        ("ftp://x", KEY, "1"),
+        ("example.com", KEY, "1"),
+        ("http://", KEY, "1"),
+        ("http://x:port", KEY, "1"),
+        ("http://x?a=b", KEY, "1"),
+        ("http://me:secret@x", KEY, "1"),
+        ("", KEY, "1"),
+        ("http://x", "", "1"),
+        ("http://x", "ключ", "1"),
+        ("http://x", "a\nb", "1"),
+        ("http://x", KEY, "../2"),
+        ("http://x", KEY, ""),
+    ],
+)
+async def test_what_is_no_address_key_or_project_is_refused(
+    host: str, key: str, project: str
+) -> None:
+    with pytest.raises(SourceError):
+        async with open_source(host, key, project):
+            pass
+
+
+def project(**lists: Any) -> Callable[[Asked], Answer]:
+    """A server with these lists, and nothing else."""
+
+    def script(asked: Asked) -> Answer:
+        if asked.path == "/api/projects/1/":
+            return Answer(200, {"id": 1, "organization": "o"})
+        name = asked.path.removeprefix("/api/projects/1/").strip("/")
+        found = lists.get(name)
+        if found is None:
+            return Answer(404, {"detail": "Not found."})
+        return Answer(200, found if isinstance(found, dict) else {"results": found, "next": None})
+
+    return script
+
+
+def on(*leaves: Any) -> dict[str, Any]:
+    """Filters of a flag."""
+    return {"groups": [{"properties": list(leaves)}]}
+
+
+async def read(**lists: Any) -> tuple[Any, Report]:
+    report = Report()
+    async with opened(project(**lists)) as (source, _, _):
+        return await read_source(source, report), report
+
+
+async def test_what_cannot_be_used_is_left_out_with_all_that_needs_it() -> None:
+    time = "2024-01-01T00:00:00Z"
+    look = {"type": "person", "key": "a", "operator": "regex", "value": "(?=x)"}
+    on_bad = {"type": "flag", "key": "1", "operator": "flag_evaluates_to", "value": True}
+    flags = [
+        {
+            "id": 1,
+            "key": "bad",
+            "created_at": time,
+            "filters": {"groups": [{"properties": [look]}]},
+        },
+        {
+            "id": 2,
+            "key": "n",
+            "created_at": time,
+            "filters": {"groups": [{"properties": [on_bad]}]},
+        },
+        {"id": 3, "key": "good", "created_at": time, "analytics_dashboards": [5]},
+        {"id": 3, "key": "good", "created_at": time, "analytics_dashboards": [5]},
+        {"id": 4, "key": "gone", "created_at": time, "deleted": True},
+        {"id": 6, "key": 7},
+        "flag",
+    ]
+    insights = [
+        {"id": 8, "short_id": "new", "name": "New", "query": {"kind": "X"}, "filters": {}},
+        {"id": 9, "short_id": "odd", "filters": {"insight": "TRENDS", "interval": "aeon"}},
+    ]
+    board = {"id": 5, "name": "Board", "tiles": [{"insight": {"id": 9}}, {"insight": None}]}
+
+    document, report = await read(
+        feature_flags=flags,
+        cohorts=[],
+        insights=insights,
+        dashboards=[{"id": 5, "name": "Board"}],
+        **{"dashboards/5": board},
+    )
+
+    assert [(one.key, one.analytics_dashboards) for one in document.flags] == [("good", ["Board"])]
+    assert [one.tiles for one in document.dashboards] == [[]]
+    skipped = [(one.kind, one.name, one.why) for one in report.outcomes]
+    assert {one.result for one in report.outcomes} == {"skipped"}
+    assert [one[:2] for one in skipped] == [
+        ("flag", "7"),
+        ("flag", "[6]"),
+        ("groups_types", "all of them"),
+        ("event_definitions", "all of them"),
+        ("property_definitions", "all of them"),
+        ("insight", "New"),
+        ("role", "all of them"),
+        ("tile", "Board"),
+        ("insight", "odd"),
+        ("flag", "bad"),
+        ("flag", "n"),
+    ]
+    assert skipped[-1][2] == "filters: flag 'bad' is not in the document"
+    assert skipped[2][2] == (
+        "the source answers /api/projects/1/groups_types/ with 404: Not found."
+    )
+
+
+async def test_a_cohort_that_is_nowhere_is_nobody() -> None:
+    leaf = {"type": "cohort", "key": "id", "value": 12}
+    flag = {"id": 1, "key": "a", "created_at": "2024-01-01T00:00:00", "filters": on(leaf)}
+
+    document, report = await read(feature_flags=[flag], cohorts=[])
+
+    [cohort] = document.cohorts
+    assert (cohort.key, cohort.deleted) == ("missing cohort 12", True)
+    assert document.flags[0].created_at == datetime(2024, 1, 1, tzinfo=UTC)
+    assert Outcome("flag", "a", "skipped") not in report.outcomes
+
+
+async def test_flags_must_be_told() -> None:
+    with pytest.raises(SourceRefused) as refused:
+        await read(cohorts=[])
+
+    assert str(refused.value) == (
+        "the source answers /api/projects/1/feature_flags/ with 404: Not found."
+    )

@@ -1,0 +1,187 @@
+"""Handing copied events in: through the log itself, or through the server that holds it."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from random import Random
+from uuid import uuid4
+
+import pytest
+from msgspec import json
+
+from fanion.accept_log.port import AcceptLog
+from fanion.accept_log.postgres import open_postgres_log
+from fanion.accept_log.sqlite import open_sqlite_log
+from fanion.projects.model import Project
+from fanion.transfer.posthog.sinks import (
+    BATCH_ITEMS_MAX,
+    WAIT_S_MAX,
+    HttpSink,
+    LogSink,
+    SinkError,
+    batches,
+)
+from tests.support import plain_http
+from tests.support.management import NOW
+from tests.support.scripted_source import Answer, Script, ScriptedSource, scripted
+
+PROJECT = Project(7, uuid4(), uuid4(), "p", 'phc_"odd', "UTC", NOW)
+BODY_MAX = 20_971_520
+
+
+def items(count: int, size: int = 20) -> list[bytes]:
+    """size: of something that cannot be compressed much; the same each time"""
+    pad = Random(1).randbytes(size).hex()
+    return [json.encode({"n": n, "pad": pad}) for n in range(count)]
+
+
+def test_batches_keep_the_order_and_their_limits() -> None:
+    small, large = items(BATCH_ITEMS_MAX + 1), items(1, 5_000)
+
+    assert [len(batch) for batch in batches(small, BODY_MAX)] == [BATCH_ITEMS_MAX, 1]
+    assert [len(batch) for batch in batches([*small[:3], *large, *small[:1]], 1_000)] == [3, 1, 1]
+    assert [one for batch in batches(small, 100) for one in batch] == small
+    assert list(batches([], 100)) == []
+
+
+@pytest.fixture
+async def log(records_url: str, tmp_path: Path) -> AsyncIterator[AcceptLog]:
+    """Full after the first group."""
+    if records_url.startswith("sqlite"):
+        log: AcceptLog = await open_sqlite_log(tmp_path / "log.db", bytes_max=200)
+    else:
+        log = await open_postgres_log(records_url, bytes_max=200)
+    yield log
+    await log.close()
+
+
+class Waiting:
+    """Waits by doing something else, and keeps the seconds."""
+
+    def __init__(self, log: AcceptLog | None = None) -> None:
+        self._log = log
+        self.seconds: list[float] = []
+
+    async def sleep(self, seconds: float) -> None:
+        self.seconds.append(seconds)
+        if self._log is not None:
+            await self._log.trim(1, historical=True)
+
+
+async def test_the_log_takes_events_in_the_lane_of_imports(log: AcceptLog) -> None:
+    sink = LogSink(log, PROJECT, lambda: NOW, BODY_MAX)
+    events = items(3)
+
+    too_large = await sink.take([*events, *items(1, BODY_MAX)])
+    [entry] = await log.read(0, 10, BODY_MAX, historical=True)
+
+    envelope = entry.envelope
+    assert too_large == 1
+    assert (envelope.project_id, envelope.received_at, envelope.historical) == (7, NOW, True)
+    assert (envelope.client_ip, envelope.user_agent, envelope.sent_at) == ("", "", None)
+    assert json.decode(envelope.body) == [json.decode(item) for item in events]
+    assert await log.read(0, 10, BODY_MAX) == []
+    assert await sink.ingested() is False
+
+
+async def test_a_full_log_that_nobody_works_off_ends_the_copy(log: AcceptLog) -> None:
+    sink = LogSink(log, PROJECT, lambda: NOW, BODY_MAX)
+    await sink.take(items(1, 500))
+
+    with pytest.raises(SinkError, match="the accept log is full: start `fanion serve`"):
+        await sink.take(items(1))
+
+
+async def test_a_full_log_that_a_server_works_off_is_waited_for(log: AcceptLog) -> None:
+    waiting, reached = Waiting(log), iter([0, 1, 2])
+
+    async def upto() -> int:
+        return next(reached)
+
+    sink = LogSink(log, PROJECT, lambda: NOW, BODY_MAX, upto, waiting.sleep)
+    await sink.take(items(1, 500))
+    await sink.take(items(1))
+
+    assert waiting.seconds == [1.0]
+    assert await sink.ingested() is True
+
+
+@asynccontextmanager
+async def http_sink(
+    script: Script, body_max: int = BODY_MAX
+) -> AsyncIterator[tuple[HttpSink, ScriptedSource, list[float]]]:
+    waiting = Waiting()
+    with scripted(script) as server:
+        async with plain_http.AsyncClient(base_url=server.url, trust_env=False) as client:
+            yield HttpSink(client, PROJECT, body_max, waiting.sleep), server, waiting.seconds
+
+
+def numbers(server: ScriptedSource) -> list[Sequence[int]]:
+    return [[one["n"] for one in json.decode(asked.body)["batch"]] for asked in server.asked]
+
+
+async def test_a_server_is_sent_an_import() -> None:
+    async with http_sink(lambda _: Answer(200)) as (sink, server, _):
+        too_large = await sink.take(items(2))
+
+    [asked] = server.asked
+    assert (too_large, asked.path) == (0, "/batch/")
+    assert json.decode(asked.body) == {
+        "api_key": PROJECT.api_token,
+        "historical_migration": True,
+        "batch": [json.decode(item) for item in items(2)],
+    }
+
+
+async def test_a_server_that_is_busy_is_waited_for() -> None:
+    slowly, later = {"retry-after": "5"}, {"retry-after": "900"}
+    busy = [Answer(503, b"", slowly), Answer(429, b"", later), None, Answer(500)]
+    answers = iter([*busy, Answer(200)])
+    async with http_sink(lambda _: next(answers)) as (sink, server, waited):
+        await sink.take(items(2))
+
+    assert waited == [5.0, 60.0, 4.0, 8.0]
+    assert numbers(server) == [[0, 1]] * 5
+
+
+async def test_a_batch_that_is_too_large_is_halved() -> None:
+    async with http_sink(lambda asked: Answer(413 if b'"n":2' in asked.body else 200)) as (
+        sink,
+        server,
+        _,
+    ):
+        too_large = await sink.take(items(4))
+
+    assert too_large == 1
+    assert numbers(server) == [[0, 1, 2, 3], [0, 1], [2, 3], [2], [3]]
+
+
+async def test_a_server_that_refuses_ends_the_copy() -> None:
+    async with http_sink(lambda _: Answer(401, b"no such key")) as (sink, _, _):
+        with pytest.raises(SinkError) as refused:
+            await sink.take(items(1))
+
+    assert str(refused.value) == "the server here answers with 401: no such key"
+
+
+async def test_a_server_that_never_has_time_is_given_up() -> None:
+    async with http_sink(lambda _: Answer(503, b"busy")) as (sink, _, waited):
+        with pytest.raises(SinkError, match="given up after 900 s"):
+            await sink.take(items(1))
+
+    assert WAIT_S_MAX <= sum(waited) < 2 * WAIT_S_MAX
+
+
+METRICS = b"\nfanion_log_lag_envelopes %s\nother 1\n"
+
+
+async def test_what_was_sent_is_waited_for() -> None:
+    answers = iter([Answer(200, METRICS % b"3.0"), Answer(200, METRICS % b"0.0")])
+    async with http_sink(lambda _: next(answers)) as (sink, _, waited):
+        assert await sink.ingested() is True
+    async with http_sink(lambda _: Answer(200, METRICS % b"3.0")) as (busy, _, long_waited):
+        assert await busy.ingested() is False
+    async with http_sink(lambda _: None) as (gone, _, _):
+        assert await gone.ingested() is False
+
+    assert (len(waited), len(long_waited)) == (1, 240)

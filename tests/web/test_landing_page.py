@@ -1,0 +1,278 @@
+"""What is shown at `/`: a page to browsers, a few facts to programs, never a key."""
+
+import asyncio
+import re
+import shlex
+from base64 import b64encode
+from collections.abc import Mapping
+from hashlib import sha256
+from html import escape, unescape
+from typing import Any
+
+import pytest
+
+from fanion import __version__
+from fanion.app.services import landing_page
+from fanion.config import read_settings
+from fanion.observability.metrics import Metrics
+from fanion.server.forwarded import BaseUrl, TrustedProxies, read_networks
+from fanion.server.request_head import Headers
+from fanion.web.landing_page import LandingPage, prefers_html
+from fanion.web.probes import OK, Check, Checked, Probes, State
+from fanion.wire.endpoint import Request, Response
+from tests.support.application import BASE_URL, Home, error
+
+BROWSER = {"accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
+PROXY = "10.1.2.3:4711"
+
+
+async def refresh() -> None:
+    """Nothing is measured."""
+
+
+def probes(**states: State) -> Probes:
+    def answers(state: State) -> Check:
+        async def check() -> Checked:
+            return Checked(state)
+
+        return check
+
+    checks = {name: answers(state) for name, state in states.items()}
+    return Probes(checks, Metrics(), refresh)
+
+
+def asked(**headers: str) -> Request:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Request("GET", "/", "", Headers({"host": "fanion.test", **BROWSER, **named}), PROXY)
+
+
+def texts(answer: Response) -> str:
+    """What is to be read, without tags."""
+    return unescape(re.sub(r"<style>.*?</style>|<[^>]*>", "", answer.body.decode(), flags=re.S))
+
+
+async def test_a_browser_is_shown_a_page_with_the_address_that_it_used(home: Home) -> None:
+    answer = await home.public.get("/", headers=BROWSER)
+
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    assert "Ready." in answer.text
+    assert "records store works, event store works, accept log works" in answer.text
+    for path in ("/api/docs/", "/api/schema/", "/_ready", "/_health"):
+        assert f'href="{BASE_URL}{path}"' in answer.text
+    page = unescape(answer.text)
+    assert f'api_host: "{BASE_URL}"' in page
+    assert f'host="{BASE_URL}"' in page
+    assert f"{BASE_URL}/capture/" in page
+    assert f"Fanion {__version__}" in page
+
+
+async def test_every_link_of_the_page_leads_somewhere(home: Home) -> None:
+    page = (await home.public.get("/", headers=BROWSER)).text
+    links = re.findall(r'<a href="([^"]+)"', page)
+
+    assert len(links) == 4
+    for link in links:
+        assert (await home.public.get(unescape(link))).status_code == 200
+
+
+async def test_the_page_tells_no_key(home: Home) -> None:
+    page = (await home.public.get("/", headers=BROWSER)).text
+    told = (await home.public.get("/")).text
+
+    assert re.findall(r"ph[cxs]_\w*", page) == ["phc_"] * page.count("phc_…")
+    assert "phc_" not in told
+    assert home.token not in page
+
+
+async def test_the_page_may_do_nothing_but_be_read(home: Home) -> None:
+    answer = await home.public.get("/", headers=BROWSER)
+
+    [style] = re.findall(r"<style>(.*?)</style>", answer.text, re.DOTALL)
+    allowed = b64encode(sha256(style.encode()).digest()).decode()
+    assert answer.headers["content-security-policy"].split("; ") == [
+        "default-src 'none'",
+        f"style-src 'sha256-{allowed}'",
+        "img-src data:",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+    ]
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["cache-control"] == "no-store"
+    assert re.findall(r"<script|<img|@import|url\(|\sstyle=|\son[a-z]+=", answer.text) == []
+    assert set(re.findall(r'(?:src|href)="([^/"]*)', answer.text)) == {"data:,", "http:"}
+
+
+async def test_a_program_is_told_the_same_as_json(home: Home) -> None:
+    answer = await home.public.get("/")
+
+    assert (answer.status_code, answer.json()) == (
+        200,
+        {
+            "name": "Fanion",
+            "version": __version__,
+            "status": "ready",
+            "checks": {"records": "ok", "events": "ok", "accept_log": "ok"},
+            "documentation": f"{BASE_URL}/api/docs/",
+            "schema": f"{BASE_URL}/api/schema/",
+        },
+    )
+    assert answer.headers["vary"] == "Accept"
+
+
+async def test_nothing_can_be_sent_to_it(home: Home) -> None:
+    answer = await home.public.post("/", json={})
+
+    assert answer.status_code == 405
+    detail = 'Method "POST" not allowed.'
+    assert answer.json() == error("invalid_request", "method_not_allowed", detail)
+
+
+ACCEPTED: Mapping[str, bool] = {
+    "": False,
+    "*/*": False,
+    "application/json": False,
+    "text/*": False,
+    "text/html": True,
+    "TEXT/HTML; charset=utf-8": True,
+    BROWSER["accept"]: True,
+    "application/xhtml+xml": True,
+    "application/json, text/html;q=0.9": False,
+    "application/json;q=0.5, text/html;q=0.9": True,
+    "text/html;q=0": False,
+    "text/html;q=nan": True,  # no quality that can be read is none
+    ",,;;,text/html": True,
+    "x," * 40 + "text/html": False,
+    ";" * 60_000 + "text/html": False,
+}
+
+
+@pytest.mark.parametrize("accept", ACCEPTED, ids=lambda accept: accept[:40])
+def test_a_page_is_for_those_who_ask_for_one(accept: str) -> None:
+    assert prefers_html(accept) == ACCEPTED[accept]
+
+
+@pytest.mark.parametrize(
+    ("state", "told"),
+    [
+        (State.OPENING, "Not ready: records store works, event store is being opened."),
+        (State.UNREACHABLE, "Not ready: records store works, event store cannot be reached."),
+        (State.FULL, "Not ready: records store works, event store is full."),
+    ],
+)
+async def test_the_page_says_what_is_not_well(state: State, told: str) -> None:
+    page = LandingPage(probes(records=State.OK, events=state), BaseUrl(TrustedProxies()))
+
+    answer = await page.get(asked())
+
+    assert answer.status == 200
+    assert told in texts(answer)
+    assert "healthy" not in texts(answer)
+
+
+async def test_the_page_is_as_ready_as_the_probe_without_the_event_store() -> None:
+    async def away() -> Checked:
+        return Checked(State.UNREACHABLE, is_needed=False)
+
+    page = LandingPage(Probes({"events": away}, Metrics(), refresh), BaseUrl(TrustedProxies()))
+
+    answer = await page.get(asked())
+    told = await page.get(asked(accept="application/json"))
+
+    assert "Ready for captures and flags: event store cannot be reached." in texts(answer)
+    assert b'"status":"ready","checks":{"events":"unreachable"}' in told.body
+
+
+async def test_a_store_that_hangs_does_not_hold_up_the_page() -> None:
+    hanging = asyncio.Event()
+
+    async def hang() -> Checked:
+        await hanging.wait()
+        return OK
+
+    stuck = Probes({"records": hang}, Metrics(), refresh)
+    page = LandingPage(stuck, BaseUrl(TrustedProxies()), wait_s=0.01)
+
+    answer = await page.get(asked())
+    told = await page.get(asked(accept="application/json"))
+    hanging.set()
+    after = await stuck.check()
+
+    assert "Not ready. Its stores do not answer in time." in texts(answer)
+    assert b'"status":"not ready","checks":null' in told.body
+    assert after == {"records": OK}  # to give up on it has cancelled it for no other
+
+
+ODD = "/a&b'c;d$(e)"
+
+
+async def test_an_address_is_written_as_text_and_quoted_in_each_language() -> None:
+    base_url = BaseUrl(TrustedProxies(), f"https://example.com{ODD}")
+
+    page = (await LandingPage(probes(), base_url).get(asked())).body.decode()
+
+    assert f'href="{escape(f"https://example.com{ODD}")}/api/docs/"' in page
+    assert ODD not in page
+    codes = [unescape(code) for code in re.findall(r"<pre><code>(.*?)</code>", page, re.DOTALL)]
+    assert f'host="https://example.com{ODD}"' in codes[1]
+    assert shlex.split(codes[2])[-1] == f"https://example.com{ODD}/flags/?v=2"
+
+
+async def test_a_host_is_never_markup() -> None:
+    page = LandingPage(probes(), BaseUrl(TrustedProxies()))
+
+    answer = await page.get(asked(host='"><script>alert(1)</script>'))
+
+    assert b"<script" not in answer.body
+    assert b"&lt;script&gt;" in answer.body
+
+
+@pytest.mark.parametrize(
+    ("trusted", "base"), [("10.0.0.0/8", "https://example.com/fanion"), ("", "http://fanion.test")]
+)
+async def test_the_address_is_what_a_trusted_proxy_tells(trusted: str, base: str) -> None:
+    proxies = TrustedProxies(read_networks(trusted))
+    page = LandingPage(probes(), BaseUrl(proxies))
+
+    answer = await page.get(
+        asked(
+            x_forwarded_host="example.com",
+            x_forwarded_proto="https",
+            x_forwarded_prefix="/fanion",
+        )
+    )
+
+    assert f'href="{base}/api/docs/"' in answer.body.decode()
+    assert f"{base}/capture/" in texts(answer)
+
+
+SETTINGS: list[tuple[dict[str, Any], str, str]] = [
+    ({}, "http://fanion.test", "http://fanion.test"),
+    ({"public_url": "https://a.example/"}, "https://a.example", "https://a.example"),
+    ({"management_listen": "127.0.0.1:8001"}, "http://fanion.test", "http://127.0.0.1:8000"),
+    (
+        {"management_listen": "127.0.0.1:8001", "public_url": "https://a.example"},
+        "http://fanion.test",
+        "https://a.example",
+    ),
+]
+
+
+@pytest.mark.parametrize(("given", "links", "capture"), SETTINGS)
+async def test_with_an_address_of_its_own_management_names_the_public_one_in_snippets(
+    given: dict[str, Any], links: str, capture: str
+) -> None:
+    page = landing_page(read_settings({}, given), probes(), TrustedProxies())
+
+    answer = await page.get(asked())
+
+    assert f'href="{links}/api/docs/"' in answer.body.decode()
+    assert f'host="{capture}"' in texts(answer)
+
+
+async def test_a_request_without_a_host_is_told_where_the_server_listens() -> None:
+    page = landing_page(read_settings({}), probes(), TrustedProxies())
+
+    answer = await page.get(Request("GET", "/", "", Headers(BROWSER), PROXY))
+
+    assert 'href="http://127.0.0.1:8000/api/docs/"' in answer.body.decode()

@@ -1,0 +1,185 @@
+"""Few bytes that unfold to many: on every public route, with and without a key."""
+
+import gzip
+import json
+from typing import Any
+
+import httpx
+import msgspec
+import pytest
+
+from fanion.wire.offload import DECODING_BYTES_MAX
+from tests.support.application import Home
+
+MANY = 400_000
+OBJECTS = b"{}," * MANY + b"{}"
+DEEP = b"[" * 100_000 + b"]" * 100_000
+TEXT = b'"' + b"\\u00e9" * 1_000_000 + b'"'
+EVENT = b'{"event":"many","distinct_id":"u"}'
+V1, OFREP = "/i/v1/analytics/events", "/ofrep/v1/evaluate/flags"
+WRONG = "phc_nobody-has-this-key"
+
+CAPTURE_PATHS = ("/batch/", "/capture/", "/engage/")
+
+
+async def send(home: Home, path: str, body: bytes, key: str) -> httpx.Response:
+    """In gzip; the key where it belongs."""
+    content = gzip.compress(body.replace(b"KEY", key.encode()), 1)
+    assert len(content) < len(body) // 50
+    headers = {"authorization": f"Bearer {key}", "content-encoding": "gzip"}
+    return await home.public.post(path, content=content, headers=headers)
+
+
+def told(answer: httpx.Response) -> tuple[int, Any]:
+    body = answer.json()
+    return answer.status_code, body.get("code", body.get("error", body.get("errorCode")))
+
+
+@pytest.mark.parametrize("path", CAPTURE_PATHS)
+@pytest.mark.parametrize(
+    ("body", "wrong", "right"),
+    [
+        (b'{"api_key":"KEY","batch":[' + OBJECTS + b"]}", 401, (400, "invalid_payload")),
+        (b'{"batch":[' + OBJECTS + b'],"api_key":"KEY"}', 401, (400, "invalid_payload")),
+        (b'[{"token":"KEY","event":"e"},' + OBJECTS + b"]", 401, (400, "invalid_payload")),
+        (b'{"api_key":"KEY","properties":' + DEEP + b"}", 400, (400, "invalid_payload")),
+        (b'{"api_key":"KEY","event":"e","properties":{"a":' + TEXT + b"}}", 401, (200, None)),
+        (b'{"api_key":"KEY","batch":[' + OBJECTS, 400, (400, "invalid_payload")),
+        (
+            b'{"api_key":"KEY","event":"e","properties":{"a":[' + OBJECTS + b"]}}",
+            401,
+            (413, "payload_too_large"),
+        ),
+    ],
+    ids=["objects", "key last", "array", "deep", "text", "broken", "one item"],
+)
+async def test_captures_are_answered_as_small_ones(
+    home: Home, path: str, body: bytes, wrong: int, right: tuple[int, Any]
+) -> None:
+    assert (await send(home, path, body, WRONG)).status_code == wrong
+    assert told(await send(home, path, body, home.token)) == right
+
+
+async def test_a_batch_of_a_million_items_is_stored_as_it_came(home: Home) -> None:
+    """Without a name they are dropped; what counts is that no number of them is refused."""
+    body = b'{"batch":[' + b'{"a":1},' * 1_000_000 + EVENT + b'],"api_key":"KEY"}'
+
+    assert told(await send(home, "/batch/", body, home.token)) == (200, None)
+    await home.site.ingested()
+
+    assert len(await home.events(event="many")) == 1
+
+
+async def test_a_large_unclean_batch_is_stored_clean(home: Home) -> None:
+    odd = b'{"event":"odd","distinct_id":"u","properties":{"a":NaN,"b":"\\ud83d"}},'
+    body = b'{"batch":[' + odd * 2_000 + EVENT + b'],"api_key":"KEY"}'
+
+    assert told(await send(home, "/batch/", body, home.token)) == (200, None)
+    await home.site.ingested()
+
+    found = await home.events(event="odd", limit=10_000)
+    assert len(found) == 2_000
+    assert {"a": None, "b": "\ufffd"}.items() <= found[0]["properties"].items()
+
+
+async def test_an_engage_of_a_large_object_is_an_identify(home: Home) -> None:
+    known = json.dumps({"a": "x" * 2_000_000}).encode()
+    body = b'{"$token":"KEY","$distinct_id":"large","$set":' + known + b',"properties":{}}'
+
+    assert told(await send(home, "/engage/", body, home.token)) == (200, None)
+    await home.site.ingested()
+
+    [event] = await home.events(distinct_id="large")
+    assert event["event"] == "$identify"
+
+
+async def test_capture_v1_answers_for_each_of_many_events(home: Home) -> None:
+    uuids = [f"01890f3c-aaaa-7bbb-8ccc-{number:012x}" for number in range(5_000)]
+    items = [{"event": "v1", "distinct_id": "u", "uuid": uuid} for uuid in uuids]
+    body = msgspec.json.encode({"batch": [*items, {"uuid": "x"}, None, 17]})
+    content = gzip.compress(body)
+    headers = {"content-encoding": "gzip", "posthog-sdk-info": "posthog-python/7"}
+
+    wrong = await home.public.post(
+        V1, content=content, headers={**headers, "authorization": f"Bearer {WRONG}"}
+    )
+    right = await home.public.post(
+        V1, content=content, headers={**headers, "authorization": f"Bearer {home.token}"}
+    )
+    await home.site.ingested()
+
+    assert told(wrong) == (401, "invalid_api_key")
+    results = right.json()["results"]
+    assert results.pop("x")["result"] == "drop"
+    assert results == {uuid: {"result": "ok"} for uuid in uuids}
+    stored = await home.events(event="v1", limit=10_000)
+    assert len(stored) == len(uuids)
+    assert stored[0]["properties"]["$lib"] == "posthog-python"
+
+
+@pytest.mark.parametrize(
+    ("members", "status"),
+    [(OBJECTS, 413), (DEEP, 400), (TEXT, 200)],
+    ids=["objects", "deep", "text"],
+)
+async def test_flags_look_at_the_key_first(home: Home, members: bytes, status: int) -> None:
+    await home.create_flag(key="on", filters={"groups": [{}]})
+    sent = b'{"a":[' + members + b"]}"
+    asked = b'{"person_properties":' + sent + b',"distinct_id":"u","api_key":"KEY"}'
+    wrong_status = 400 if members is DEEP else 401
+
+    for path in ("/decide?v=3", "/flags?v=2"):
+        assert (await send(home, path, asked, WRONG)).status_code == wrong_status
+        assert (await send(home, path, asked, home.token)).status_code == status
+    context = b'{"context":{"targetingKey":"u","plan":' + sent + b"}}"
+    for path in (OFREP, f"{OFREP}/on"):
+        assert (await send(home, path, context, WRONG)).status_code == 401
+        assert (await send(home, path, context, home.token)).status_code == status
+
+
+async def test_a_large_request_gets_the_flags_that_a_small_one_gets(home: Home) -> None:
+    plan = {"key": "plan", "type": "person", "operator": "exact", "value": "pro"}
+    await home.create_flag(key="pro", filters={"groups": [{"properties": [plan]}]})
+    ballast = {f"p{number}": "x" * 100 for number in range(2_000)}
+    properties = {**ballast, "plan": "pro"}
+
+    decided = await home.decide("u", person_properties=properties)
+    told_ofrep = await home.public.post(
+        f"{OFREP}/pro",
+        json={"context": {"targetingKey": "u", **properties}},
+        headers={"authorization": f"Bearer {home.token}"},
+    )
+
+    assert decided["featureFlags"]["pro"] is True
+    assert told_ofrep.json()["value"] is True
+
+
+@pytest.mark.parametrize("kind", ["application/json", "application/x-www-form-urlencoded"])
+async def test_a_management_request_without_a_key_is_only_searched_for_one(
+    home: Home, kind: str
+) -> None:
+    path = f"/api/projects/{home.project_id}/cohorts/"
+    if kind == "application/json":
+        without = b'{"name":"n","filters":[' + OBJECTS + b"]}"
+        with_key = b'{"name":"n","filters":[' + OBJECTS + b'],"personal_api_key":"KEY"}'
+        bad = b'{"name":"n","filters":' + DEEP + b"}"
+    else:
+        without = b"name=" + b"%41" * 200_000
+        with_key = without + b"&personal_api_key=KEY"
+        bad = b"a=1&" * 2_000
+    headers = {"content-type": kind}
+
+    answers = [
+        (await home.public.post(path, content=body, headers=headers)).status_code
+        for body in (without, with_key.replace(b"KEY", b"phx_none"), bad * 40)
+    ]
+    known = await home.public.post(
+        path, content=with_key.replace(b"KEY", home.key.encode()), headers=headers
+    )
+
+    assert answers == [401, 401, 400]
+    assert known.status_code in (400, 413)  # of the values, once it is known who asks
+
+
+def test_the_budget_has_room_for_several_of_the_largest_bodies() -> None:
+    assert DECODING_BYTES_MAX >= 3 * 3 * 20_971_520

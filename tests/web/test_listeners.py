@@ -1,0 +1,75 @@
+"""Two addresses: the public one answers what SDKs ask, the other one what managers do."""
+
+import pytest
+
+from fanion.web.application import Application
+from fanion.web.listeners import for_managers, for_the_public
+from tests.support import plain_http
+from tests.support.application import BASE_URL, Home, error
+from tests.support.exchange import MemoryTransport
+
+NOWHERE = error("invalid_request", "not_found", "Not found.")
+# Paths of the API that SDKs read with a personal or a secret key.
+OF_SDKS = ("/local_evaluation", "/stream", "/remote_config")
+
+
+async def status(application: Application, method: str, path: str) -> int:
+    """Without any key: 404 where nothing is, something else where something is."""
+    client = plain_http.AsyncClient(transport=MemoryTransport(application), base_url=BASE_URL)
+    async with client:
+        answer = await client.request(method, path)
+    if answer.status_code == 404:
+        assert answer.json() == NOWHERE
+        assert answer.headers.get_list("x-content-type-options") == ["nosniff"]
+    return answer.status_code
+
+
+async def test_the_public_finds_nothing_of_management(home: Home) -> None:
+    whole = home.site.running.application
+    public, managers = for_the_public(whole), for_managers(whole)
+    documented = (await home.public.get("/api/schema/")).json()["paths"]
+    asked = {
+        (method, path.replace("{", "").replace("}", ""))
+        for path, item in documented.items()
+        for method in item
+        if path.startswith("/api/") and method in {"get", "post", "put", "patch", "delete"}
+    }
+    asked |= {("get", "/api/schema/"), ("get", "/api/docs/"), ("get", "/metrics")}
+
+    for_sdks = {one for one in asked if one[1].rstrip("/").endswith(OF_SDKS)}
+    found = {one for one in asked if await status(public, *one) != 404}
+    missing = {one for one in asked if await status(managers, *one) == 404}
+
+    assert len(asked) > 100
+    assert found == for_sdks
+    assert missing == set()
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "public", "managers"),
+    [
+        ("POST", "/capture/", 400, 404),
+        ("POST", "/batch", 400, 404),
+        ("POST", "/i/v1/analytics/events", 400, 404),
+        ("POST", "/decide/", 400, 404),
+        ("POST", "/flags", 400, 404),
+        ("GET", "/flags/definitions", 401, 404),
+        ("POST", "/ofrep/v1/evaluate/flags", 401, 404),
+        ("GET", "/api/feature_flag/local_evaluation/", 401, 401),
+        ("GET", "/_health", 200, 200),
+        ("GET", "/_ready/", 200, 200),
+        ("GET", "/metrics", 404, 200),
+        ("GET", "/metrics/", 404, 200),
+        ("GET", "/%6detrics", 404, 404),
+        ("GET", "/%61pi/projects/", 404, 404),
+        ("GET", "//api/projects/", 404, 404),
+        ("GET", "/", 404, 200),
+    ],
+)
+async def test_each_path_is_answered_where_it_belongs(
+    home: Home, method: str, path: str, public: int, managers: int
+) -> None:
+    whole = home.site.running.application
+
+    assert await status(for_the_public(whole), method, path) == public
+    assert await status(for_managers(whole), method, path) == managers

@@ -1,0 +1,370 @@
+"""Typical mistakes in what the management API manages, beside flags and cohorts: refused by name
+with the nearest name or what to do instead, and nothing is changed."""
+
+from typing import Any
+
+import pytest
+from sqlalchemy import Table, update
+
+from fanion.db.schema.insights import dashboards, insights
+from tests.support.application import Home, Json
+
+HOOK = {"url": "https://hooks.example.com/a"}
+TREND: Json = {"insight": "TRENDS", "events": [{"id": "seen"}]}
+
+
+def trend(**more: Any) -> Json:
+    return {"filters": {**TREND, **more}}
+
+
+def condition(**more: Any) -> Json:
+    return trend(properties=[{"key": "plan", "value": "pro", **more}])
+
+
+# By the operation: what is sent, `attr`, and a part of what is told.
+CREATED: dict[str, list[tuple[Json, str, str]]] = {
+    "/insights/": [
+        ({"filtres": {}}, "filtres", 'Did you mean "filters"?'),
+        ({"query": {"kind": "TrendsQuery"}}, "query", "Ask with filters."),
+        ({"dashboard": 7}, "dashboard", "Set dashboards."),
+        ({"deleted": True}, "deleted", "Set it once it is created."),
+        (trend(date_form="-7d"), "filters__date_form", 'Did you mean "date_from"?'),
+        (trend(insight="TREND"), "filters__insight", 'Did you mean "TRENDS"?'),
+        (trend(interval="dayly"), "filters__interval", 'Did you mean "day"?'),
+        (trend(interval="minute"), "filters__interval", "is not a valid choice"),
+        (trend(display="LineGraph"), "filters__display", 'Did you mean "ActionsLineGraph"?'),
+        (trend(display="ActionsDonut"), "filters__display", "not supported"),
+        (trend(date_from="yesterday"), "filters__date_from", "Invalid date: yesterday"),
+        (trend(compare="yes"), "filters__compare", "valid boolean"),
+        (trend(filter_test_accounts="on"), "filters__filter_test_accounts", "valid boolean"),
+        (trend(sampling_factor=10), "filters__sampling_factor", "not above 1"),
+        (trend(breakdown_group_type_index=5), "filters__breakdown_group_type_index", "0 to 4"),
+        (trend(offset=25), "filters__offset", "not supported"),
+        (trend(events=[{"id": "a", "maths": "dau"}]), "filters__events__0__maths", '"math"'),
+        (trend(events=[{"math_group_type_index": -1}]),
+         "filters__events__0__math_group_type_index", "0 to 4"),
+        (condition(opertor="exact"), "filters__properties__0__opertor", '"operator"'),
+        (condition(operator="less"), "filters__properties__0__operator", "Unknown operator"),
+        (condition(operator="gt", value="many"), "filters__properties__0__value", "a number"),
+        (condition(operator="between", value=[5, 1]), "filters__properties__0__value", "lesser"),
+        (condition(operator="regex", value="("), "filters__properties__0__value", "RE2"),
+        (condition(operator="is_date_before", value="soon"),
+         "filters__properties__0__value", "a date"),
+        (condition(value=[]), "filters__properties__0__value", "at least one"),
+        (condition(type="group", group_type_index=7),
+         "filters__properties__0__group_type_index", "0 to 4"),
+        (trend(properties={"type": "AND", "value": []}), "filters__properties__value", '"values"'),
+        (condition(key="id", type="cohort", value=5151),
+         "filters__properties__0__value", "Cohort with id 5151 does not exist"),
+        ({"filters": {"insight": "FUNNELS", "funnel_order_type": "strickt"}},
+         "filters__funnel_order_type", 'Did you mean "strict"?'),
+        ({"filters": {"insight": "FUNNELS", "exclusions": [{"id": "a", "from": 1}]}},
+         "filters__exclusions__0__from", "from"),
+        ({"filters": {"insight": "RETENTION", "period": "day"}}, "filters__period", '"Day"'),
+    ],
+    "/dashboards/": [
+        ({"title": "d"}, "title", "Unknown field"),
+        ({"use_template": "product"}, "use_template", "not supported"),
+        ({"tiles": [{"id": 1}]}, "tiles", "Create insights with dashboards."),
+        ({"filters": {"date_form": "-7d"}}, "filters__date_form", '"date_from"'),
+        ({"filters": {"properties": [{"key": "a"}]}}, "filters__properties", "each insight"),
+        ({"filters": {"date_from": "soon"}}, "filters__date_from", "Invalid date: soon"),
+        ({"restriction_level": 1}, "restriction_level", "not a valid choice"),
+    ],
+    "/webhooks/": [
+        ({**HOOK, "event": ["flag.created"]}, "event", 'Did you mean "events"?'),
+        ({**HOOK, "secret": "mine"}, "secret", "The server makes it."),
+    ],
+    "/secret_key/": [({"former_valid": 5}, "former_valid", '"former_valid_s"')],
+    "/api/personal_api_keys/": [
+        ({"label": "k", "scope": ["*"]}, "scope", 'Did you mean "scopes"?'),
+        ({"label": "k", "scoped_teams": [1]}, "scoped_teams", "not supported"),
+        ({"label": "k", "expires": "2030-01-01"}, "expires", '"expires_at"'),
+    ],
+    "/api/projects/": [
+        ({"name": "p", "time_zone": "UTC"}, "time_zone", '"timezone"'),
+        ({"name": "p", "timezone": "Berlin"}, "timezone", "not a valid choice"),
+        ({"name": "p", "ingestion": {"anonymize_ips": True}}, "ingestion", "not supported"),
+    ],
+    "/api/organizations/@current/roles/": [
+        ({"name": "r", "feature_flag_access_level": 21},
+         "feature_flag_access_level", '"feature_flags_access_level"'),
+    ],
+    "/api/organizations/@current/resource_access/": [
+        ({"resource": "feature flags", "level": 21}, "level", "Unknown field"),
+    ],
+}  # fmt: skip
+CASES = [(path, *case) for path, cases in CREATED.items() for case in cases]
+
+
+def place_of(home: Home, path: str) -> str:
+    return path if path.startswith("/api/") else f"/api/projects/{home.project_id}{path}"
+
+
+async def asked(home: Home, method: str, path: str, **request: Any) -> Any:
+    headers = {"authorization": home.api.headers["authorization"]}
+    return await home.public.request(method, place_of(home, path), headers=headers, **request)
+
+
+@pytest.mark.parametrize(("path", "sent", "attr", "told"), CASES)
+async def test_a_mistake_makes_nothing(
+    home: Home, path: str, sent: Json, attr: str, told: str
+) -> None:
+    answer = await asked(home, "POST", path, json=sent)
+
+    assert (answer.status_code, answer.json().get("attr")) == (400, attr), answer.text
+    assert answer.json()["type"] == "validation_error"
+    assert told in answer.json()["detail"]
+    listed = await asked(home, "GET", path)
+    if listed.status_code == 200 and path not in ("/api/projects/", "/api/personal_api_keys/"):
+        assert listed.json()["count"] == 0
+
+
+SETTINGS: list[tuple[Json, str, str]] = [
+    ({"anonymize_ips": True}, "anonymize_ips", "Set ingestion.anonymize_ips."),
+    ({"session_recording_opt_in": True}, "session_recording_opt_in", "not recorded"),
+    ({"autocapture_opt_out": True}, "autocapture_opt_out", "where the client starts"),
+    ({"test_account_filters": [{"key": "email"}]}, "test_account_filters", "not supported"),
+    ({"week_start_day": 1}, "week_start_day", "Weeks begin on Sunday."),
+    ({"nam": "n"}, "nam", 'Did you mean "name"?'),
+    ({"timezone": "Europe/Berlinn"}, "timezone", "not a valid choice"),
+    ({"ingestion": {"anonymise_ips": True}}, "ingestion__anonymise_ips", '"anonymize_ips"'),
+]
+
+
+@pytest.mark.parametrize(("sent", "attr", "told"), SETTINGS)
+async def test_a_setting_that_would_not_be_kept_is_refused(
+    home: Home, sent: Json, attr: str, told: str
+) -> None:
+    place = f"/api/projects/{home.project_id}/"
+    before = (await asked(home, "GET", place)).json()
+
+    answer = await asked(home, "PATCH", place, json=sent)
+
+    assert (answer.status_code, answer.json()["attr"]) == (400, attr), answer.text
+    assert told in answer.json()["detail"]
+    assert (await asked(home, "GET", place)).json() == before
+
+
+async def test_settings_that_ask_for_nothing_are_passed_over(home: Home) -> None:
+    idle: Json = {
+        "anonymize_ips": False,
+        "session_recording_opt_in": False,
+        "session_recording_sample_rate": None,
+        "test_account_filters": [],
+        "week_start_day": 0,
+        "completed_snippet_onboarding": True,
+        "product_description": "",
+    }
+
+    answer = await asked(home, "PATCH", f"/api/projects/{home.project_id}/", json=idle)
+    form = await asked(
+        home, "PATCH", f"/api/projects/{home.project_id}/", data={"anonymize_ips": "False"}
+    )
+    wrong = await asked(
+        home, "PATCH", f"/api/projects/{home.project_id}/", data={"anonymize_ips": "True"}
+    )
+
+    assert (answer.status_code, form.status_code) == (200, 200), answer.text + form.text
+    assert (wrong.status_code, wrong.json()["attr"]) == (400, "anonymize_ips")
+
+
+async def made(home: Home) -> dict[str, Json]:
+    """One of each thing that can be changed, by its address, as it is read."""
+    await home.capture({"event": "seen", "distinct_id": "ann", "$set": {"plan": "pro"}})
+    await home.capture({"event": "seen", "distinct_id": "ann", "properties": {"a": 1}})
+    dashboard = (await home.api.post("/dashboards/", json={"name": "d"})).json()
+    insight = {**trend(date_from="-7d"), "dashboards": [dashboard["id"]], "name": "i"}
+    roles = "/api/organizations/@current/roles/"
+    access = "/api/organizations/@current/resource_access/"
+    allowed = {"resource": "feature flags", "access_level": 37}
+    [person] = (await home.get("/persons/"))["results"]
+    [definition] = (await home.get("/event_definitions/"))["results"]
+    insight_id = (await home.api.post("/insights/", json=insight)).json()["id"]
+    hook_id = (await home.api.post("/webhooks/", json=HOOK)).json()["id"]
+    role_id = (await asked(home, "POST", roles, json={"name": "r"})).json()["id"]
+    access_id = (await asked(home, "POST", access, json=allowed)).json()["id"]
+    places = [
+        f"/api/projects/{home.project_id}/",
+        f"{roles}{role_id}/",
+        f"{access}{access_id}/",
+        f"/insights/{insight_id}/",
+        f"/dashboards/{dashboard['id']}/",
+        f"/webhooks/{hook_id}/",
+        f"/persons/{person['uuid']}/",
+        f"/event_definitions/{definition['id']}/",
+        f"/event_definitions/{definition['id']}/marks/",
+    ]
+    return {place: (await asked(home, "GET", place)).json() for place in places}
+
+
+async def test_everything_can_be_sent_back_as_it_was_read(home: Home) -> None:
+    for place, shown in (await made(home)).items():
+        answer = await asked(home, "PATCH", place, json=shown)
+
+        assert answer.status_code == 200, (place, answer.text)
+        moving = {"last_updated_at", "updated_at", "last_modified_at", "last_modified_by", "tiles"}
+        kept = {name: value for name, value in shown.items() if name not in moving}
+        assert kept.items() <= answer.json().items(), place
+
+
+async def test_a_mistake_changes_nothing(home: Home) -> None:
+    for place, shown in (await made(home)).items():
+        answer = await asked(home, "PATCH", place, json={**shown, "nmae": "x"})
+
+        assert (answer.status_code, answer.json()["attr"]) == (400, "nmae"), (place, answer.text)
+        assert (await asked(home, "GET", place)).json() == shown
+
+
+DEFINITION: list[tuple[Json, str]] = [
+    ({"description": "what it is"}, "description"),
+    ({"verified": True}, "verified"),
+    ({"hidden": True}, "hidden"),
+    ({"post_to_slack": True}, "post_to_slack"),
+    ({"owner": 7}, "owner"),
+]
+
+
+async def test_what_definitions_do_not_keep_is_refused(home: Home) -> None:
+    await home.capture({"event": "seen", "distinct_id": "ann"})
+    [definition] = (await home.get("/event_definitions/"))["results"]
+    place = f"/event_definitions/{definition['id']}/"
+
+    for sent, attr in DEFINITION:
+        answer = await home.api.patch(place, json=sent)
+        assert (answer.status_code, answer.json()["attr"]) == (400, attr), answer.text
+    nothing = {"description": "", "verified": False, "owner": None, "creation_context": "x"}
+    assert (await home.api.patch(place, json=nothing)).status_code == 200
+
+
+async def test_mistakes_in_tiles_are_refused(home: Home) -> None:
+    dashboard = (await home.api.post("/dashboards/", json={"name": "d"})).json()
+    insight = {**trend(), "dashboards": [dashboard["id"]]}
+    assert (await home.api.post("/insights/", json=insight)).status_code == 201
+    place = f"/dashboards/{dashboard['id']}/"
+    [tile] = (await home.get(place))["tiles"]
+    wrong = [
+        ({"id": tile["id"], "colour": "red"}, "tiles__0__colour"),
+        ({"id": tile["id"], "text": {"body": "hello"}}, "text"),
+        ({"id": tile["id"], "transparent_background": True}, "transparent_background"),
+    ]
+
+    for sent, attr in wrong:
+        answer = await home.api.patch(place, json={"tiles": [sent]})
+        assert answer.status_code == 400, answer.text
+        assert answer.json()["attr"] in (attr, f"tiles__0__{attr}")
+    assert (await home.get(place))["tiles"] == [tile]
+
+
+async def store(home: Home, table: Table, row_id: int, **columns: Any) -> None:
+    """Write past every rule, as an older version has stored it."""
+    async with home.site.records.write() as connection:
+        await connection.execute(update(table).where(table.c.id == row_id).values(**columns))
+
+
+async def test_an_old_insight_and_an_old_dashboard_can_still_be_changed(home: Home) -> None:
+    insight = (await home.api.post("/insights/", json=trend())).json()
+    dashboard = (await home.api.post("/dashboards/", json={"name": "d"})).json()
+    old = {**TREND, "no_such": 1, "display": "LineGraph"}
+    await store(home, insights, insight["id"], filters=old)
+    await store(home, dashboards, dashboard["id"], filters={"properties": [{"key": "a"}]})
+
+    renamed = await home.api.patch(
+        f"/insights/{insight['id']}/", json={"filters": old, "name": "n"}
+    )
+    worse = await home.api.patch(
+        f"/insights/{insight['id']}/", json={"filters": {**old, "interval": "dayly"}}
+    )
+    shown = await home.get(f"/insights/{insight['id']}/", refresh=True)
+    named = await home.api.patch(
+        f"/dashboards/{dashboard['id']}/",
+        json={"filters": {"properties": [{"key": "a"}]}, "name": "n"},
+    )
+    other = await home.api.patch(
+        f"/dashboards/{dashboard['id']}/", json={"filters": {"properties": [{"key": "b"}]}}
+    )
+
+    assert (renamed.status_code, renamed.json()["name"]) == (200, "n"), renamed.text
+    assert (worse.status_code, worse.json()["attr"]) == (400, "filters__no_such")
+    assert shown["result"][0]["count"] == 0
+    assert (named.status_code, named.json()["name"]) == (200, "n"), named.text
+    assert (other.status_code, other.json()["attr"]) == (400, "filters__properties")
+
+
+QUERIES: list[tuple[str, str, str]] = [
+    ("/groups/?group_type_index=5", "group_type_index", "0 to 4"),
+    ("/groups/find/?group_type_index=9&group_key=a", "group_type_index", "0 to 4"),
+    ("/activity_log/?scope=FeatureFlags", "scope", 'Did you mean "FeatureFlag"?'),
+    ("/property_definitions/?type=person", "type", "Allowed are: event."),
+    ('/events/?properties=[{"key":"a","value":"1","opertor":"gt"}]',
+     "properties__0__opertor", '"operator"'),
+    ('/events/?properties=[{"key":"a","value":"1","operator":"greater"}]',
+     "properties__0__operator", "Unknown operator"),
+    ('/persons/?properties=[{"key":"a","value":"x","operator":"gt"}]',
+     "properties__0__value", "a number"),
+    ("/insights/trend/?date_form=-7d", "date_form", '"date_from"'),
+    ("/insights/trend/?interval=dayly", "interval", '"day"'),
+    ("/insights/trend/?refresh=now", "refresh", "not a valid choice"),
+    ("/insights/trend/?sampling_factor=2", "sampling_factor", "not above 1"),
+    ("/insights/trend/?breakdown_group_type_index=7", "breakdown_group_type_index", "0 to 4"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "attr", "told"), QUERIES)
+async def test_a_mistake_in_a_query_is_refused(home: Home, path: str, attr: str, told: str) -> None:
+    answer = await home.api.get(path)
+
+    assert (answer.status_code, answer.json()["attr"]) == (400, attr), answer.text
+    assert told in answer.json()["detail"]
+
+
+async def test_a_trend_takes_what_clients_of_any_age_send(home: Home) -> None:
+    sent = {
+        **TREND,
+        "interval": "day",
+        "show_legend": True,
+        "hidden_legend_keys": {"0": True},
+        "aggregation_axis_format": "numeric",
+        "filter_test_accounts": True,
+        "sampling_factor": 0.1,
+        "breakdowns": [],
+        "funnel_window_days": 14,
+        "client_query_id": "any",
+        "session_id": "any",
+        "refresh": "force_blocking",
+        "personal_api_key": "phx_of_the_header_instead",
+    }
+
+    body = await home.api.post("/insights/trend/", json=sent)
+    query = await home.api.get(
+        '/insights/trend/?events=[{"id":"seen"}]&breakdowns=[]&sampling_factor=0.1&_=1&format=json'
+        f"&filter_test_accounts=false&token={home.token}&breakdown_group_type_index="
+    )
+    listed = await home.api.get("/insights/?basic=true&refresh=true&saved=true")
+
+    assert (body.status_code, query.status_code, listed.status_code) == (200, 200, 200), (
+        body.text + query.text + listed.text
+    )
+
+
+async def test_a_counter_against_caches_is_no_part_of_a_question(home: Home) -> None:
+    first = await home.api.get('/insights/trend/?events=[{"id":"seen"}]&_=1')
+    second = await home.api.get('/insights/trend/?events=[{"id":"seen"}]&_=2')
+
+    assert (first.json()["is_cached"], second.json()["is_cached"]) == (False, True)
+
+
+async def test_no_option_of_an_insight_is_passed_over_for_a_cohort(home: Home) -> None:
+    place = '/cohorts/?insight=TRENDS&events=[{"id":"seen"}]&entity_id=seen'
+    sent = {"name": "c", "is_static": True}
+    wrong = {
+        "aggregation_group_type_index=0": "aggregation_group_type_index",
+        "date_form=-7d": "date_form",
+        "interval=dayly": "interval",
+    }
+
+    for option, attr in wrong.items():
+        answer = await home.api.post(f"{place}&{option}", json=sent)
+        assert (answer.status_code, answer.json()["attr"]) == (400, attr), answer.text
+    drawn = await home.api.post(f"{place}&display=ActionsLineGraph&show_legend=true", json=sent)
+    assert drawn.status_code == 201, drawn.text

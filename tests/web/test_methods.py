@@ -1,0 +1,40 @@
+"""What a path says of its methods, and answers without a body."""
+
+import pytest
+
+from tests.support.application import Home
+
+ALLOWED = {
+    "/feature_flags/": {"GET", "HEAD", "OPTIONS", "POST"},
+    "/feature_flags/1/": {"GET", "HEAD", "OPTIONS", "PATCH"},
+    "/feature_flags/1/role_access/7/": {"DELETE", "GET", "HEAD", "OPTIONS"},
+    "/cohorts/1/": {"GET", "HEAD", "OPTIONS", "PATCH", "PUT"},
+    "/event_definitions/none/": {"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "PUT"},
+    "/insights/trend/": {"GET", "HEAD", "OPTIONS", "POST"},
+}
+KEPT = ["/feature_flags/1/", "/cohorts/1/", "/dashboards/1/", "/insights/1/"]
+
+
+@pytest.mark.parametrize("path", ALLOWED)
+async def test_options_tells_every_method_that_does_something(home: Home, path: str) -> None:
+    answer = await home.api.options(path)
+
+    assert (answer.status_code, answer.content) == (204, b"")
+    assert set(answer.headers["allow"].split(", ")) == ALLOWED[path]
+
+
+@pytest.mark.parametrize("path", KEPT)
+async def test_a_refused_deletion_has_no_body_and_so_no_type(home: Home, path: str) -> None:
+    answer = await home.api.delete(path)
+
+    assert (answer.status_code, answer.content) == (405, b"")
+    assert "content-type" not in answer.headers
+    assert "DELETE" not in answer.headers["allow"]
+
+
+async def test_a_method_that_a_path_has_not_is_refused_with_those_it_has(home: Home) -> None:
+    answer = await home.api.put("/feature_flags/")
+
+    assert answer.status_code == 405
+    assert answer.json()["code"] == "method_not_allowed"
+    assert set(answer.headers["allow"].split(", ")) == {"GET", "HEAD", "OPTIONS", "POST"}

@@ -1,0 +1,114 @@
+"""What the API's own description says of endpoints that are not like the others."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.application import Home, Json
+
+FLAGS = "/api/projects/{project_id}/feature_flags/"
+COHORTS = "/api/projects/{project_id}/cohorts/"
+KEPT = ("feature_flags/{flag_id}", "cohorts/{cohort_id}", "dashboards/{dashboard_id}")
+
+
+@pytest.fixture
+async def paths(home: Home) -> Json:
+    found: Json = (await home.public.get("/api/schema/")).json()["paths"]
+    return found
+
+
+def query(operation: Json) -> dict[str, Any]:
+    """Schemas of the query's parameters."""
+    return {one["name"]: one["schema"] for one in operation["parameters"] if one["in"] == "query"}
+
+
+async def test_a_body_is_required_where_one_of_its_fields_is(paths: Json) -> None:
+    assert paths[FLAGS]["post"]["requestBody"]["required"] is True
+    assert paths[FLAGS + "{flag_id}/"]["patch"]["requestBody"]["required"] is False
+    assert paths[COHORTS]["post"]["requestBody"]["required"] is False
+
+
+async def test_ids_have_bounds_that_are_integers(paths: Json) -> None:
+    parameters = paths[FLAGS + "{flag_id}/"]["get"]["parameters"]
+
+    [schema] = [one["schema"] for one in parameters if one["name"] == "flag_id"]
+    assert schema == {"type": "integer", "minimum": 1, "maximum": 2**63 - 1}
+
+
+async def test_a_parameter_is_never_null(paths: Json) -> None:
+    listed = query(paths[FLAGS]["get"])
+    definitions = query(paths["/api/projects/{project_id}/event_definitions/"]["get"])
+    insight = query(paths["/api/projects/{project_id}/insights/{insight_id}/"]["get"])
+
+    assert listed["search"] == {"type": "string"}
+    assert definitions["ordering"] == {"type": "array", "items": {"type": "string"}}
+    assert insight["from_dashboard"] == {"type": "integer", "minimum": 1, "maximum": 2**63 - 1}
+
+
+async def test_lists_say_how_they_are_paged(paths: Json) -> None:
+    listed = query(paths[FLAGS]["get"])
+    members = query(paths[COHORTS + "{cohort_id}/persons/"]["get"])
+    activity = query(paths[FLAGS + "{flag_id}/activity/"]["get"])
+
+    limit = {"type": "integer", "minimum": 1, "maximum": 10_000, "default": 100}
+    offset = {"type": "integer", "minimum": 0, "default": 0}
+    for found in (listed, members):
+        assert (found["limit"], found["offset"]) == (limit, offset)
+    assert activity == {
+        "page": {"type": "integer", "minimum": 1, "default": 1},
+        "limit": {"type": "integer", "minimum": 1, "maximum": 1000, "default": 10},
+    }
+
+
+@pytest.mark.parametrize("kind", KEPT)
+async def test_a_refused_deletion_has_no_body(paths: Json, kind: str) -> None:
+    responses = paths[f"/api/projects/{{project_id}}/{kind}/"]["delete"]["responses"]
+
+    assert responses.keys() == {"405", "default"}
+    assert "content" not in responses["405"]
+
+
+async def test_a_deleted_person_is_gone_now_or_soon(paths: Json) -> None:
+    responses = paths["/api/projects/{project_id}/persons/{person_id}/"]["delete"]["responses"]
+
+    assert responses.keys() == {"202", "204", "default"}
+    assert not [one for one in responses.values() if "content" in one]
+
+
+async def test_a_refusal_of_a_shape_of_its_own_is_told_beside_the_common_one(paths: Json) -> None:
+    responses = paths[FLAGS + "{flag_id}/enrich_usage_dashboard/"]["post"]["responses"]
+
+    assert responses["200"]["content"]["application/json"]["schema"] == {
+        "$ref": "#/components/schemas/Done"
+    }
+    assert responses["400"]["content"]["application/json"]["schema"] == {
+        "anyOf": [{"$ref": "#/components/schemas/NotDone"}, {"$ref": "#/components/schemas/Error"}]
+    }
+
+
+async def test_members_come_as_json_or_as_a_table(paths: Json) -> None:
+    content = paths[COHORTS + "{cohort_id}/persons/"]["get"]["responses"]["200"]["content"]
+
+    assert content == {
+        "application/json": {"schema": {"$ref": "#/components/schemas/MemberPage"}},
+        "text/csv": {"schema": {"type": "string"}},
+    }
+
+
+async def test_a_cohort_is_sent_as_json_or_with_a_file(paths: Json) -> None:
+    one = COHORTS + "{cohort_id}/"
+    for method, path, body in (("post", COHORTS, "NewCohort"), ("patch", one, "CohortFields")):
+        content = paths[path][method]["requestBody"]["content"]
+
+        assert content["application/json"]["schema"] == {"$ref": f"#/components/schemas/{body}"}
+        fields = content["multipart/form-data"]["schema"]["properties"]
+        assert fields["csv"] == {"type": "string", "format": "binary"}
+
+
+async def test_a_blast_radius_is_asked_for_with_a_condition_or_filters(paths: Json) -> None:
+    body = paths[FLAGS + "user_blast_radius/"]["post"]["requestBody"]
+
+    schema = body["content"]["application/json"]["schema"]
+    assert body["required"] is True
+    assert schema["anyOf"] == [{"required": ["condition"]}, {"required": ["filters"]}]
+    assert schema["properties"].keys() == {"condition", "group_type_index", "filters"}

@@ -1,0 +1,192 @@
+"""The examples of /api/schema/ and /api/docs/: each is sent, and answered as it is shown."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from html import unescape
+from typing import Any
+
+import httpx
+import pytest
+from jsonschema_rs import Draft202012Validator
+
+from fanion.web.openapi_examples import PERSONAL_KEY, PROJECT_KEY, example_of
+from fanion.web.openapi_public import EXAMPLE_FLAG, PUBLIC_OPERATIONS
+from tests.support.application import BASE_URL, Home, Json
+from tests.support.documented import holds
+
+# Some time before what the examples plan.
+NOW = datetime(2029, 1, 1, 12, tzinfo=UTC)
+_COMMAND = re.compile(r'<pre class="request">(.*?)</pre>', re.DOTALL)
+# What differs from one answer to the next.
+_MOVING = {"id", "requestId", "evaluatedAt"}
+
+
+@pytest.fixture
+async def document(home: Home) -> Json:
+    found: Json = (await home.public.get("/api/schema/")).json()
+    return found
+
+
+@pytest.fixture
+async def page(home: Home) -> str:
+    return (await home.public.get("/api/docs/")).text
+
+
+async def objects(home: Home) -> dict[str, str]:
+    """What paths name, made for the purpose."""
+    home.site.clock.time = NOW
+    flag = await home.create_flag(**EXAMPLE_FLAG)
+    cohort = (await home.api.post("/cohorts/", json={"name": "Any", "is_static": True})).json()
+    dynamic = {"name": "Any", "filters": {"properties": {}}}
+    changed = (await home.api.post("/cohorts/", json=dynamic)).json()
+    insight = (await home.api.post("/insights/", json={"name": "Any"})).json()
+    return {
+        "project_id": str(home.project_id),
+        "flag_id": str(flag["id"]),
+        "cohort_id": str(changed["id"]),
+        "static_cohort_id": str(cohort["id"]),
+        "insight_id": str(insight["id"]),
+        "key": "new-checkout",
+    }
+
+
+def examples(document: Json) -> Iterator[tuple[str, str, Json, Any]]:
+    """Of requests: path, method, operation and body."""
+    schemas = document["components"]["schemas"]
+    for path, item in document["paths"].items():
+        for method, operation in item.items():
+            content = operation.get("requestBody", {}).get("content", {})
+            described = content.get("application/json", {})
+            if "example" in described:
+                yield path, method, operation, described["example"]
+            name = described.get("schema", {}).get("$ref", "").rpartition("/")[2]
+            for sent in schemas.get(name, {}).get("examples", ()):
+                yield path, method, operation, sent
+
+
+def validator(document: Json, schema: Json) -> Draft202012Validator:
+    return Draft202012Validator({**schema, "components": document["components"]})
+
+
+def keys_of(home: Home, text: str) -> str:
+    personal = str(home.api.headers["authorization"]).removeprefix("Bearer ")
+    return text.replace(PROJECT_KEY, home.token).replace(PERSONAL_KEY, personal)
+
+
+async def run(home: Home, command: str, places: dict[str, str]) -> httpx.Response:
+    """A command of the page. raises: AssertionError for anything that is not understood"""
+    words = iter(shlex.split(keys_of(home, command).replace("\\\n", " ")))
+    assert next(words) == "curl"
+    method, headers, body, address = "GET", {}, "", ""
+    for word in words:
+        if word == "-X":
+            method = next(words)
+        elif word == "-H":
+            name, _, value = next(words).partition(": ")
+            headers[name] = value
+        elif word == "-d":
+            body = next(words)
+        else:
+            address = word
+    url = address.replace("@current", places["project_id"])
+    for name, value in places.items():
+        url = url.replace(f"{{{name}}}", value)
+    assert "{" not in url
+    return await home.public.request(method, url, headers=headers, content=body.encode())
+
+
+async def test_the_page_shows_a_command_for_every_public_endpoint(page: str) -> None:
+    commands = [unescape(one) for one in _COMMAND.findall(page)]
+
+    shown = {one.rpartition(BASE_URL)[2].partition("?")[0].rstrip("'") for one in commands}
+    wanted = {f"{path}/".replace("{key}", "new-checkout") for path in PUBLIC_OPERATIONS}
+    assert wanted <= shown
+    assert any("/feature_flags/" in path for path in shown)
+
+
+async def test_every_command_of_the_page_succeeds(home: Home, page: str) -> None:
+    places = await objects(home)
+
+    commands = [unescape(one) for one in _COMMAND.findall(page)]
+
+    assert len(commands) > len(PUBLIC_OPERATIONS)
+    for command in commands:
+        answer = await run(home, command, places)
+        assert answer.is_success, f"{command}\n{answer.text}"
+
+
+async def test_every_example_of_a_request_is_accepted(home: Home, document: Json) -> None:
+    places = await objects(home)
+
+    found = list(examples(document))
+
+    assert len(found) > len(PUBLIC_OPERATIONS) + 15
+    for path, method, operation, sent in found:
+        schema = operation["requestBody"]["content"]["application/json"]["schema"]
+        assert validator(document, schema).is_valid(sent), (path, sent)
+        if path in {f"{one}/" for one in PUBLIC_OPERATIONS}:
+            continue  # sent with its key by the tests below
+        for name, value in places.items():
+            path = path.replace(f"{{{name}}}", value)
+        answer = await home.api.request(method, f"{BASE_URL}{path}", json=sent)
+        assert answer.is_success, f"{method} {path} {sent}\n{answer.text}"
+
+
+@pytest.mark.parametrize("path", PUBLIC_OPERATIONS)
+async def test_a_public_endpoint_answers_as_it_is_shown(
+    home: Home, document: Json, page: str, path: str
+) -> None:
+    places = await objects(home)
+    operation = document["paths"][f"{path}/"]["post"]
+    [command] = [
+        one
+        for one in map(unescape, _COMMAND.findall(page))
+        if re.search(rf"{BASE_URL}{path.replace('{key}', 'new-checkout')}/['?]", one)
+    ]
+
+    answer = await run(home, command, places)
+
+    told = operation["responses"]["200"]
+    assert answer.status_code == 200, answer.text
+    schema = told["content"]["application/json"]["schema"]
+    validator(document, schema).validate(answer.json())
+    assert holds(steady(answer.json()), steady(example_of(told, {}))), answer.text
+
+
+@pytest.mark.parametrize("path", PUBLIC_OPERATIONS)
+async def test_a_public_endpoint_fails_in_the_common_shape(
+    home: Home, document: Json, path: str
+) -> None:
+    operation = document["paths"][f"{path}/"]["post"]
+
+    address = path.replace("{key}", "new-checkout")
+    sent = {"api_key": "phc_unknown", "batch": [], "event": "seen", "distinct_id": "user-1"}
+    answer = await home.public.post(f"{address}/", json=sent)
+
+    assert answer.status_code == 401
+    failure = document["components"]["responses"]["Error"]["content"]["application/json"]
+    validator(document, failure["schema"]).validate(answer.json())
+    assert operation["responses"]["default"] == {"$ref": "#/components/responses/Error"}
+
+
+async def test_the_captured_examples_are_stored(home: Home, page: str) -> None:
+    places = await objects(home)
+    for command in map(unescape, _COMMAND.findall(page)):
+        if re.search(rf"{BASE_URL}/(capture|batch|engage|i)/", command):
+            await run(home, command, places)
+    await home.site.ingested()
+
+    names = sorted(event["event"] for event in await home.events())
+    person = await home.person("user-1")
+
+    assert names == ["$identify", "invited", "signed up", "signed up", "signed up"]
+    assert person["properties"]["email"] == "ann@example.com"
+    assert person["properties"]["plan"] == "pro"
+
+
+def steady(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: 0 if name in _MOVING else steady(one) for name, one in value.items()}
+    return [steady(one) for one in value] if isinstance(value, list) else value

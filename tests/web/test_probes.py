@@ -1,0 +1,250 @@
+"""What operators look at: probes, metrics, request ids and the log."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog
+
+from fanion.events.storage.store import EventStore
+from fanion.observability.metrics import Metrics
+from fanion.projects.auth.keys import mask
+from fanion.web.probes import OK, Checked, Probes, State
+from fanion.wire.endpoint import Request
+from tests.support.application import Home, Site, open_home, open_site
+
+
+async def test_a_living_process_is_healthy(site: Site) -> None:
+    async with site.client() as client:
+        for path in ("/_health", "/_health/"):
+            answer = await client.get(path)
+            assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
+
+
+async def test_ready_says_so_of_each_store(site: Site) -> None:
+    async with site.client() as client:
+        answer = await client.get("/_ready")
+
+    checks = {"records": "ok", "events": "ok", "accept_log": "ok"}
+    assert (answer.status_code, answer.json()) == (200, {"status": "ready", "checks": checks})
+
+
+async def test_ready_without_the_event_store_which_capture_and_flags_do_not_need(
+    site: Site,
+) -> None:
+    async with site.client() as client:
+        site.events.is_down = True
+        try:
+            down = await client.get("/_ready")
+        finally:
+            site.events.is_down = False
+        up = await client.get("/_ready")
+
+    checks = {"records": "ok", "events": "unreachable", "accept_log": "ok"}
+    assert (down.status_code, down.json()) == (200, {"status": "ready", "checks": checks})
+    assert up.json()["checks"] == {**checks, "events": "ok"}
+
+
+MOVED = {
+    "fanion_requests_total": {"route": "capture", "status": "200"},
+    "fanion_items_accepted_total": {},
+    "fanion_events_ingested_total": {},
+    "fanion_items_dropped_total": {"reason": "no_name"},
+    "fanion_flag_evaluation_seconds_count": {},
+    "fanion_ingest_batch_seconds_count": {},
+    "fanion_request_seconds_count": {"route": "decide"},
+}
+
+
+async def samples(site: Site) -> dict[str, float]:
+    found = {name: await site.metric(name, **labels) for name, labels in MOVED.items()}
+    for store in ("records", "events"):
+        found[store] = await site.metric("fanion_store_seconds_count", store=store)
+    return found
+
+
+async def nothing() -> None:
+    """To refresh."""
+
+
+async def test_a_stranger_learns_no_more_of_a_store_than_that_it_is_away() -> None:
+    """Error texts of stores carry addresses, users, even statements."""
+    found = [
+        Checked(State.UNREACHABLE, "postgresql://fanion:s3cret@10.1.2.3/db: refused"),
+        Checked(State.UNREACHABLE, "postgresql://fanion:s3cret@10.1.2.3/db: refused"),
+        OK,
+    ]
+
+    async def records() -> Checked:
+        return found.pop(0)
+
+    probes = Probes({"records": records}, Metrics(), nothing)
+    asked = Request("GET", "/_ready", "", {}, "", b"")
+    with structlog.testing.capture_logs() as lines:
+        answers = [await probes.ready(asked) for _ in range(3)]
+
+    down = b'{"status":"not ready","checks":{"records":"unreachable"}}'
+    assert [one.body for one in answers] == [
+        down,
+        down,
+        b'{"status":"ready","checks":{"records":"ok"}}',
+    ]
+    assert [(line["event"], line.get("reason", "")) for line in lines] == [
+        ("store_not_ready", "postgresql://fanion:s3cret@10.1.2.3/db: refused"),
+        ("store_ready", ""),
+    ]
+
+
+async def test_stores_are_asked_once_for_all_who_ask_at_once() -> None:
+    asked, may_answer = 0, asyncio.Event()
+
+    async def records() -> Checked:
+        nonlocal asked
+        asked += 1
+        await may_answer.wait()
+        return OK
+
+    probes = Probes({"records": records}, Metrics(), nothing)
+    request = Request("GET", "/_ready", "", {}, "", b"")
+    waiting = [asyncio.create_task(probes.ready(request)) for _ in range(50)]
+    waiting[0].cancel()  # a client that left cancels it for no other
+    await asyncio.sleep(0)
+    may_answer.set()
+    answers = await asyncio.gather(*waiting[1:])
+
+    assert asked == 1
+    assert {answer.status for answer in answers} == {200}
+
+
+async def test_metrics_count_what_happens(home: Home) -> None:
+    site = home.site
+    before = await samples(site)
+
+    await home.capture(
+        {"event": "a", "distinct_id": "u"}, {"event": "b", "distinct_id": "u"}, {"distinct_id": "u"}
+    )
+    await home.decide("u")
+    after = await samples(site)
+
+    moved = {name: after[name] - before[name] for name in before}
+    assert moved.pop("records") >= 1
+    assert moved.pop("events") >= 1
+    assert moved == {
+        "fanion_requests_total": 1,
+        "fanion_items_accepted_total": 3,
+        "fanion_events_ingested_total": 2,
+        "fanion_items_dropped_total": 1,
+        "fanion_flag_evaluation_seconds_count": 1,
+        "fanion_ingest_batch_seconds_count": 1,
+        "fanion_request_seconds_count": 1,
+    }
+
+
+async def test_metrics_tell_how_far_ingestion_is_behind(home: Home) -> None:
+    site = home.site
+    site.events.is_down = True
+    try:
+        for name in ("a", "b"):
+            body = {"api_key": home.token, "event": name, "distinct_id": "u"}
+            assert (await home.public.post("/capture/", json=body)).status_code == 200
+        site.clock.move(seconds=90)
+        behind = (
+            await site.metric("fanion_log_lag_envelopes"),
+            await site.metric("fanion_log_lag_seconds"),
+            await site.metric("fanion_log_bytes"),
+        )
+    finally:
+        site.events.is_down = False
+    await site.ingested()
+
+    assert behind[:2] == (2, 90)
+    assert behind[2] > 0
+    assert await site.metric("fanion_log_lag_envelopes") == 0
+    assert await site.metric("fanion_log_lag_seconds") == 0
+
+
+async def test_metrics_are_in_the_format_of_prometheus(site: Site) -> None:
+    async with site.client() as client:
+        answer = await client.get("/metrics")
+
+    assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    assert "# TYPE fanion_requests_total counter" in answer.text
+
+
+ROUTES = [
+    ("POST", "/capture/"),
+    ("GET", "/_health"),
+    ("GET", "/api/projects/"),
+    ("GET", "/nowhere"),
+]
+
+
+@pytest.mark.parametrize(("method", "path"), ROUTES)
+async def test_a_request_id_is_echoed_or_made(home: Home, method: str, path: str) -> None:
+    async def echoed(**headers: str) -> str:
+        answer = await home.public.request(method, path, headers=headers)
+        return str(answer.headers["x-request-id"])
+
+    assert await echoed(**{"x-request-id": "abc-123"}) == "abc-123"
+    made = [await echoed(), await echoed(), await echoed(**{"x-request-id": "x" * 129})]
+    assert len({*made, "x" * 129}) == 4
+
+
+async def test_each_request_is_one_line_of_the_log(
+    sqlite_url: str, events: EventStore, tmp_path: Path, project_id: int
+) -> None:
+    async with (
+        open_site(sqlite_url, events, tmp_path, trusted_proxies="127.0.0.1") as site,
+        open_home(site, project_id) as home,
+    ):
+        known = {"x-request-id": "first"}
+        await home.public.post("/capture/?ip=1", json={"api_key": home.token}, headers=known)
+        await home.public.post("/decide?v=3", json={"api_key": "phc_x", "distinct_id": "u"})
+        await home.get("/persons/")
+        await home.public.get("/nowhere")
+        theirs = {"api_key": home.key, "project_id": project_id, "distinct_id": "u"}
+        await home.public.post("/decide", json=theirs)
+        secret = (await home.api.post("/secret_key/")).json()["secret_api_key"]
+        await home.public.get("/flags/definitions", headers={"authorization": f"Bearer {secret}"})
+        told = {"x-forwarded-for": "10.0.0.1, 198.51.100.7"}
+        await home.public.post(
+            "/decide", json={"api_key": home.token, "distinct_id": "u"}, headers=told
+        )
+        key_id = str(
+            (
+                await home.public.get(
+                    "/api/personal_api_keys/", headers={"authorization": f"Bearer {home.key}"}
+                )
+            ).json()["results"][0]["id"]
+        )
+        await asyncio.to_thread(site.writer.close)
+        lines = [json.loads(line) for line in site.lines.getvalue().splitlines()]
+
+    assert [shape(line) for line in lines] == [
+        ("capture", "POST", "/capture/", 200),
+        ("decide", "POST", "/decide", 401),
+        ("management", "GET", f"/api/projects/{project_id}/persons/", 200),
+        ("management", "GET", "/nowhere", 404),
+        ("decide", "POST", "/decide", 200),
+        ("management", "POST", f"/api/projects/{project_id}/secret_key/", 201),
+        ("flag_definitions", "GET", "/flags/definitions", 200),
+        ("decide", "POST", "/decide", 200),
+        ("management", "GET", "/api/personal_api_keys/", 200),
+    ]
+    mine = {"key": key_id, "user": home.user_id}
+    assert [{name: line[name] for name in ("key", "user") if name in line} for line in lines] == [
+        {}, {}, mine, {}, mine, mine, {"key": mask(secret)}, {}, mine,
+    ]  # fmt: skip
+    assert [line["client"] for line in lines] == [
+        "198.51.100.7" if number == 7 else "127.0.0.1" for number in range(len(lines))
+    ]
+    assert lines[0]["request_id"] == "first"
+    assert all(line["event"] == "request" and line["ms"] > 0 for line in lines)
+    for text in (home.token, home.key, secret):
+        assert not any(text in json.dumps(line) for line in lines)
+
+
+def shape(line: dict[str, Any]) -> tuple[Any, ...]:
+    return line["route"], line["method"], line["path"], line["status"]

@@ -1,0 +1,211 @@
+"""Who a client is, and where it reached the server: what trusted proxies say, and no other peer."""
+
+import asyncio
+import json
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from fanion.accept_log.port import USER_AGENT_CHARS_MAX
+from fanion.cli.import_posthog import http_sink
+from fanion.events.storage.store import EventStore
+from fanion.ingest.capture.fast_path import READ_ON_LOOP_BYTES_MAX
+from fanion.server.server import HttpServer
+from fanion.web.proxy_warning import Ignored, ignored_headers
+from tests.support import plain_http
+from tests.support.application import BASE_URL, Home, Json, Site, error, open_home, open_site
+from tests.support.awaited import until
+from tests.support.exchange import MemoryTransport
+from tests.support.server import free_port
+
+FORWARDED = {
+    "x-forwarded-for": "192.0.2.44",
+    "x-forwarded-host": "evil.example.com",
+    "x-forwarded-proto": "https",
+    "x-forwarded-prefix": "/evil",
+}
+PROXY, STRANGER = "127.0.0.1:50000", "203.0.113.9:50000"
+NO_ADDRESS = {"fanion-client-address": "none"}
+
+
+@pytest.fixture(scope="module")
+async def proxied_site(
+    sqlite_template: Path, events: EventStore, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Site]:
+    """Behind a proxy on this machine."""
+    folder = tmp_path_factory.mktemp("proxied")
+    shutil.copyfile(sqlite_template, folder / "records.db")
+    url = f"sqlite:///{folder}/records.db"
+    async with open_site(url, events, folder, trusted_proxies="127.0.0.1") as site:
+        yield site
+
+
+@pytest.fixture
+async def proxied(proxied_site: Site, project_id: int) -> AsyncIterator[Home]:
+    async with open_home(proxied_site, project_id) as home:
+        yield home
+
+
+def client_at(home: Home, peer: str) -> httpx.AsyncClient:
+    transport = MemoryTransport(home.site.running.application, peer)
+    headers = {"authorization": f"Bearer {home.key}"}
+    return httpx.AsyncClient(transport=transport, base_url=BASE_URL, headers=headers)
+
+
+V1 = "/i/v1/analytics/events"
+PATHS = ["/capture/", "/batch/", "/engage/", V1]
+
+
+async def send(home: Home, path: str, name: str, peer: str, headers: dict[str, str]) -> int:
+    body: Json = {"event": name, "distinct_id": name, "properties": {}}
+    own = {"authorization": f"Bearer {home.token}"} if path == V1 else {}
+    if path in ("/batch/", V1):
+        body = {"batch": [body]}
+    if path != V1:
+        body |= {"api_key": home.token}
+    async with client_at(home, peer) as client:
+        answer = await client.post(path, json=body, headers={**own, **headers})
+    return answer.status_code
+
+
+async def stored_addresses(home: Home) -> dict[str, object]:
+    await home.site.ingested()
+    return {one["distinct_id"]: one["properties"].get("$ip") for one in await home.events()}
+
+
+async def test_on_every_path_only_a_trusted_proxy_tells_the_address(proxied: Home) -> None:
+    for path in PATHS:
+        assert await send(proxied, path, f"stranger {path}", STRANGER, FORWARDED) == 200
+        assert await send(proxied, path, f"proxy {path}", PROXY, FORWARDED) == 200
+        unknown = {"x-forwarded-for": "192.0.2.44, unknown"}
+        assert await send(proxied, path, f"unknown {path}", PROXY, unknown) == 200
+
+    found = await stored_addresses(proxied)
+    assert found == {
+        **{f"stranger {path}": "203.0.113.9" for path in PATHS},
+        **{f"proxy {path}": "192.0.2.44" for path in PATHS},
+        **{f"unknown {path}": None for path in PATHS},
+    }
+
+
+async def test_by_default_nothing_that_is_forwarded_changes_anything(home: Home) -> None:
+    await send(home, "/capture/", "a", PROXY, FORWARDED)
+    async with client_at(home, PROXY) as client:
+        path = f"/api/projects/{home.project_id}/events/?limit=1"
+        await send(home, "/capture/", "b", PROXY, FORWARDED)
+        found = await stored_addresses(home)
+        plain = (await client.get(path)).json()
+        told = (await client.get(path, headers=FORWARDED)).json()
+
+    assert found == {"a": "127.0.0.1", "b": "127.0.0.1"}
+    assert told["next"].startswith(f"{BASE_URL}/api/projects/")
+    assert told == plain
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_a_copy_may_say_that_its_sender_is_not_the_client(home: Home, path: str) -> None:
+    assert await send(home, path, "copied", STRANGER, NO_ADDRESS) == 200
+
+    assert await stored_addresses(home) == {"copied": None}
+
+
+async def test_only_one_thing_can_be_said_of_the_address(home: Home) -> None:
+    said = {"fanion-client-address": "192.0.2.44"}
+    async with client_at(home, STRANGER) as client:
+        body = {"api_key": home.token, "event": "a", "distinct_id": "u"}
+        answer = await client.post("/capture/", json=body, headers=said)
+
+    detail = "fanion-client-address: '192.0.2.44' is not allowed, only none."
+    assert answer.status_code == 400
+    assert answer.json() == error("validation_error", "invalid_payload", detail)
+
+
+@asynccontextmanager
+async def door(home: Home) -> AsyncIterator[str]:
+    """The address of the application behind a socket."""
+    stop, port = asyncio.Event(), free_port()
+    server = HttpServer(("127.0.0.1", port), stop)
+    await server.show(home.site.running.application)
+    yield f"http://127.0.0.1:{port}"
+    stop.set()
+    await server.ended()
+
+
+HEADS: list[tuple[dict[str, str], str | None]] = [
+    ({}, "127.0.0.1"),
+    ({"x-forwarded-for": "6.6.6.6, 192.0.2.44"}, "192.0.2.44"),
+    ({"x-forwarded-for": "192.0.2.44:80, 127.0.0.1"}, "192.0.2.44"),
+    ({"x-forwarded-for": "192.0.2.44, garbage"}, None),
+    ({"x-forwarded-proto": "https"}, "127.0.0.1"),
+    (NO_ADDRESS, None),
+]
+
+
+@pytest.mark.parametrize(("headers", "address"), HEADS)
+async def test_captures_without_a_task_follow_the_same_rule(
+    proxied: Home, headers: dict[str, str], address: str | None
+) -> None:
+    """The first request with a head is answered by a task, the others are not."""
+    before = proxied.site.log.prompt
+    async with door(proxied) as url, plain_http.AsyncClient(base_url=url) as client:
+        for name in ("first", "second", "third"):
+            event = {"event": "a", "distinct_id": name, "properties": {"of": name}}
+            body = json.dumps({"api_key": proxied.token, **event})
+            answer = await client.post("/e/", content=body.ljust(500), headers=headers)
+            assert answer.status_code == 200
+
+    assert proxied.site.log.prompt > before
+    assert await stored_addresses(proxied) == dict.fromkeys(("first", "second", "third"), address)
+
+
+@pytest.mark.parametrize("size", [100, 2 * READ_ON_LOOP_BYTES_MAX])
+async def test_a_header_of_any_size_costs_an_event_nothing(proxied: Home, size: int) -> None:
+    """Each of many events would carry it."""
+    huge = "x" * 60_000
+    events = [{"event": "a", "distinct_id": "u", "properties": {"n": "y" * size}}]
+    body = json.dumps({"api_key": proxied.token, "batch": events * 2})
+    headers = {"x-forwarded-for": huge, "user-agent": huge}
+    async with client_at(proxied, PROXY) as client:
+        assert (await client.post("/batch/", content=body, headers=headers)).status_code == 200
+    await proxied.site.ingested()
+
+    kept = proxied.site.log.last
+    assert kept is not None
+    assert (kept.client_ip, kept.user_agent) == ("", "x" * USER_AGENT_CHARS_MAX)
+    assert [one["properties"] for one in await proxied.events()] == [{"n": "y" * size}] * 2
+
+
+async def test_the_first_header_that_is_ignored_is_told_once(
+    sqlite_url: str, events: EventStore, project_id: int, tmp_path: Path
+) -> None:
+    async with (
+        open_site(sqlite_url, events, tmp_path, trusted_proxies="10.0.0.0/8") as site,
+        open_home(site, project_id) as home,
+    ):
+        await send(home, "/e/", "a", "10.1.1.1:1", FORWARDED)
+        assert ignored_headers(tmp_path) is None
+        for path in PATHS:
+            await send(home, path, "a", STRANGER, FORWARDED)
+        until(lambda: ignored_headers(tmp_path) is not None, "nothing is noted")
+        await send(home, "/e/", "a", "198.51.100.7:1", FORWARDED)
+        await home.site.ingested()
+
+    found = ignored_headers(tmp_path)
+    assert isinstance(found, Ignored)
+    assert found.peer == "203.0.113.9"
+
+
+async def test_events_that_a_command_copies_are_not_given_its_address(home: Home) -> None:
+    """Without any trust in this machine."""
+    project = await home.site.running.public.flags.projects.by_token(home.token)
+    without = {"event": "a", "distinct_id": "without", "properties": {}}
+    with_one = {"event": "a", "distinct_id": "with", "properties": {"$ip": "192.0.2.44"}}
+    async with door(home) as url, AsyncExitStack() as stack:
+        sink = await http_sink(stack, url, project, 10**6)
+        assert await sink.take([json.dumps(one).encode() for one in (without, with_one)]) == 0
+
+    assert await stored_addresses(home) == {"without": None, "with": "192.0.2.44"}

@@ -1,0 +1,118 @@
+"""An operator whose proxy is not trusted learns of it: from the log, and from `fanion doctor`."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+from fanion.cli.doctor import Finding, examine
+from fanion.config import Settings, read_settings
+from fanion.web.proxy_warning import (
+    IgnoredHeaders,
+    forget_ignored_headers,
+    ignored_headers,
+    trusted_proxies,
+)
+from tests.observability.test_logging import LOG_TIME
+from tests.support.awaited import until
+from tests.support.plain_http import post
+from tests.support.server import RealServer
+
+NOW = datetime(2026, 5, 6, 7, 8, 9, tzinfo=UTC)
+FORWARDED = {"x-forwarded-for": "192.0.2.44"}
+
+
+def settings_in(folder: Path, **given: str) -> Settings:
+    gone = "clickhouse://127.0.0.1:9/none"  # the event store has nothing to do with it
+    return read_settings({}, {"data": folder, "events_url": gone, **given})
+
+
+async def found(settings: Settings) -> Finding:
+    return next(one for one in await examine(settings, NOW) if one.what == "proxies")
+
+
+def test_the_first_one_in_a_process_is_a_line_and_a_file(tmp_path: Path) -> None:
+    ignored = IgnoredHeaders(tmp_path)
+
+    with capture_logs() as lines:
+        ignored("203.0.113.9")
+        ignored("198.51.100.7")
+    until(lambda: ignored_headers(tmp_path) is not None, "nothing is noted")
+
+    assert lines == [
+        {
+            "event": "forwarded_headers_ignored",
+            "log_level": "warning",
+            "peer": "203.0.113.9",
+            "advice": "If this peer is your proxy, add its address to FANION_TRUSTED_PROXIES.",
+        }
+    ]
+    assert (tmp_path / "ignored-forwarding.json").stat().st_mode & 0o777 == 0o600
+    forget_ignored_headers(tmp_path)
+    assert ignored_headers(tmp_path) is None
+
+
+def test_a_folder_that_cannot_be_written_costs_no_request(tmp_path: Path) -> None:
+    proxies = trusted_proxies(settings_in(tmp_path / "gone"))
+
+    assert proxies.client_address("203.0.113.9:1", FORWARDED) == "203.0.113.9"
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b'{"peer": 1}', b"\xff"])
+async def test_a_file_that_is_none_says_nothing(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "ignored-forwarding.json").write_bytes(content)
+
+    assert await found(settings_in(tmp_path)) == Finding("proxies", True, "trusted: none")
+
+
+async def test_doctor_tells_who_was_not_believed(tmp_path: Path) -> None:
+    IgnoredHeaders(tmp_path)("203.0.113.9")
+    until(lambda: ignored_headers(tmp_path) is not None, "nothing is noted")
+
+    none = await found(settings_in(tmp_path))
+    other = await found(settings_in(tmp_path, trusted_proxies="10.0.0.0/8, ::1"))
+    mended = await found(settings_in(tmp_path, trusted_proxies="203.0.113.0/24"))
+
+    assert none.found.startswith("trusted: none; forwarded headers from 203.0.113.9 were ignored")
+    assert none.advice == "If 203.0.113.9 is your proxy, add it to FANION_TRUSTED_PROXIES."
+    assert none.ok  # anybody can send such headers straight to the server
+    assert other.found.startswith("trusted: 10.0.0.0/8, ::1; forwarded headers from 203.0.113.9")
+    assert mended == Finding("proxies", True, "trusted: 203.0.113.0/24")
+
+
+async def test_doctor_names_the_successor_of_the_old_setting(tmp_path: Path) -> None:
+    finding = await found(settings_in(tmp_path, trust_forwarded_for="true"))
+
+    assert finding.found == "trusted: 0.0.0.0/0, ::/0"
+    assert finding.advice == (
+        "FANION_TRUST_FORWARDED_FOR: use FANION_TRUSTED_PROXIES. "
+        "Name your proxies; until then any client may claim any address."
+    )
+
+
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_a_server_tells_of_its_settings_and_of_its_proxy(tmp_path: Path, processes: str) -> None:
+    """Whichever of its processes has met the header."""
+    settings = {"FANION_PROCESSES": processes, "FANION_TRUST_FORWARDED_FOR": "false"}
+    server = RealServer(tmp_path / "data", settings)
+    keys = server.setup()
+    IgnoredHeaders(server.data)("198.51.100.7")
+    until(lambda: ignored_headers(server.data) is not None, "nothing is noted")
+    body = {"api_key": keys.project_api_key, "event": "a", "distinct_id": "u"}
+    server.start()
+    try:
+        assert ignored_headers(server.data) is None  # of the run before
+        assert post(f"{server.url}/e/", json=body, headers=FORWARDED).status_code == 200
+        until(lambda: ignored_headers(server.data) is not None, "nothing is noted")
+    finally:
+        server.close()
+
+    assert all(LOG_TIME.fullmatch(line["timestamp"]) for line in server.log_lines())
+    assert {"setting_replaced", "request"} <= {line["event"] for line in server.log_lines()}
+    log = server.log_path.read_text()
+    assert log.count('"setting_replaced"') == 1
+    assert '"successor":"FANION_TRUSTED_PROXIES"' in log
+    known = ignored_headers(server.data)
+    assert known is not None
+    assert known.peer == "127.0.0.1"

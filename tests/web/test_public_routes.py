@@ -1,0 +1,138 @@
+"""What browsers and mobile clients read beside flags, and cross-origin headers everywhere."""
+
+import json
+from typing import Any
+
+import pytest
+
+from fanion.web.public_routes import CAPTURE_PATHS, DISCARDED_PATHS
+from tests.support.application import Home
+
+ORIGIN = "https://shop.example"
+POSTED = (
+    *CAPTURE_PATHS, *DISCARDED_PATHS, "/engage", "/i/v1/analytics/events", "/decide", "/flags",
+    "/ofrep/v1/evaluate/flags", "/ofrep/v1/evaluate/flags/key",
+)  # fmt: skip
+READ_WITH_SECRETS = (
+    "/flags/definitions", "/api/feature_flag/local_evaluation/",
+    "/api/projects/{}/feature_flags/local_evaluation/",
+    "/api/projects/{}/feature_flags/key/remote_config/",
+)  # fmt: skip
+LISTS: dict[str, dict[str, list[Any]]] = {
+    "/api/surveys": {"surveys": []},
+    "/api/early_access_features": {"earlyAccessFeatures": []},
+    "/api/web_experiments": {"experiments": []},
+    "/api/product_tours": {"product_tours": []},
+}
+
+
+@pytest.mark.parametrize("slash", ["", "/"])
+async def test_a_browser_reads_its_configuration(home: Home, slash: str) -> None:
+    answer = await home.public.get(f"/array/{home.token}/config{slash}", headers={"origin": ORIGIN})
+
+    found = answer.json()
+    assert answer.status_code == 200
+    assert answer.headers["access-control-allow-origin"] == ORIGIN
+    assert found["token"] == home.token
+    assert found["hasFeatureFlags"] is True
+    assert found["supportedCompression"] == ["gzip", "gzip-js", "lz64"]
+    assert found["analytics"] == {"endpoint": "/i/v0/e/"}
+    for product in ("surveys", "productTours", "sessionRecording", "heatmaps", "conversations"):
+        assert found[product] is False
+
+
+async def test_the_script_sets_the_same_configuration(home: Home) -> None:
+    config = (await home.public.get(f"/array/{home.token}/config")).json()
+    answer = await home.public.get(f"/array/{home.token}/config.js", headers={"origin": ORIGIN})
+
+    assert answer.headers["content-type"].startswith("application/javascript")
+    assert answer.headers["access-control-allow-origin"] == ORIGIN
+    line = next(one for one in answer.text.splitlines() if f'"{home.token}"] = ' in one)
+    assert json.loads(line.partition(" = ")[2].rstrip(";")) == {"config": config, "siteApps": []}
+
+
+@pytest.mark.parametrize("path", ["/array/phc_none/config", "/array/phc_none/config.js"])
+async def test_an_unknown_token_has_no_configuration(home: Home, path: str) -> None:
+    answer = await home.public.get(path, headers={"origin": ORIGIN})
+
+    assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+    assert answer.headers["access-control-allow-origin"] == ORIGIN
+
+
+@pytest.mark.parametrize("slash", ["", "/"])
+@pytest.mark.parametrize(("path", "body"), LISTS.items())
+async def test_other_products_have_nothing_to_show(
+    home: Home, path: str, body: Any, slash: str
+) -> None:
+    answer = await home.public.get(
+        path + slash, params={"token": home.token}, headers={"origin": ORIGIN}
+    )
+    nobody = await home.public.get(path + slash)
+    unknown = await home.public.get(path + slash, params={"token": "phc_none"})
+
+    assert (answer.status_code, answer.json()) == (200, body)
+    assert answer.headers["access-control-allow-origin"] == ORIGIN
+    assert (nobody.status_code, nobody.json()["code"]) == (401, "no_api_key")
+    assert (unknown.status_code, unknown.json()["code"]) == (401, "invalid_api_key")
+
+
+@pytest.mark.parametrize("slash", ["", "/"])
+@pytest.mark.parametrize("path", [*POSTED, *LISTS, "/array/phc_x/config", "/array/phc_x/config.js"])
+async def test_every_public_path_answers_a_preflight(home: Home, path: str, slash: str) -> None:
+    answer = await home.public.options(
+        path + slash,
+        headers={
+            "origin": ORIGIN,
+            "access-control-request-method": "POST",
+            "access-control-request-headers": "content-type,traceparent",
+        },
+    )
+
+    assert answer.status_code == 200
+    assert answer.headers["access-control-allow-origin"] == ORIGIN
+    assert answer.headers["access-control-allow-credentials"] == "true"
+    assert answer.headers["access-control-allow-methods"] == "GET, POST, OPTIONS"
+    assert answer.headers["access-control-allow-headers"] == "content-type,traceparent"
+    assert answer.headers["access-control-max-age"] == "86400"
+    assert "Origin" in answer.headers["vary"]
+
+
+@pytest.mark.parametrize("path", POSTED)
+async def test_refusals_carry_cross_origin_headers_too(home: Home, path: str) -> None:
+    answer = await home.public.post(path, content=b"", headers={"origin": ORIGIN})
+
+    assert answer.headers["access-control-allow-origin"] == ORIGIN
+    assert answer.headers["access-control-allow-credentials"] == "true"
+    assert answer.headers["vary"] == "Origin"
+
+
+@pytest.mark.parametrize("method", ["GET", "OPTIONS"])
+@pytest.mark.parametrize("bearer", [True, False])
+@pytest.mark.parametrize("path", READ_WITH_SECRETS)
+async def test_paths_of_personal_and_secret_keys_take_no_cookies_of_other_origins(
+    home: Home, path: str, bearer: bool, method: str
+) -> None:
+    key = {"authorization": f"Bearer {home.key}"} if bearer else {}
+
+    answer = await home.public.request(
+        method, path.format(home.project_id), headers={"origin": ORIGIN, **key}
+    )
+
+    assert answer.headers["access-control-allow-origin"] == ORIGIN
+    assert "access-control-allow-credentials" not in answer.headers
+    assert "Origin" in answer.headers["vary"]
+
+
+async def test_a_caller_without_origin_gets_no_such_headers(home: Home) -> None:
+    answer = await home.public.post("/decide", content=b"{}")
+
+    assert not [name for name in answer.headers if name.startswith("access-control")]
+
+
+async def test_management_paths_of_hot_routes_stand_in_the_document(home: Home) -> None:
+    schema = (await home.public.get("/api/schema/")).json()
+
+    base = "/api/projects/{project_id}/feature_flags"
+    for path in (f"{base}/local_evaluation/", f"{base}/stream/", f"{base}/{{key}}/remote_config/"):
+        responses = schema["paths"][path]["get"]["responses"]
+        assert responses.keys() == {"200", "default"}

@@ -1,0 +1,167 @@
+"""Every operation of the management API refuses names that mean nothing, in bodies and queries.
+
+The operations are those of the API's own description, so that a new one is checked from its first
+day.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from tests.support.application import Home, Json
+
+UNKNOWN = "zzz_no_such_name"
+# Where a person or a program manages something; all else is for SDKs, and stays tolerant.
+MANAGED = ("/api/projects/", "/api/organizations/", "/api/personal_api_keys/", "/api/users/")
+_OF_SDKS = "SDKs of any age ask for it, and may send more than it takes."
+TOLERANT: Mapping[str, str] = {
+    "GET /api/projects/{project_id}/feature_flags/local_evaluation/": _OF_SDKS,
+    "GET /api/projects/{project_id}/feature_flags/stream/": _OF_SDKS,
+    "GET /api/projects/{project_id}/feature_flags/{key}/remote_config/": _OF_SDKS,
+}
+PLACES = {"{project_id}": "@current", "{organization}": "@current"}
+_METHODS = ("GET", "POST", "PATCH", "PUT", "DELETE")
+
+
+@dataclass(frozen=True)
+class Operation:
+    """address: below the host, with something for each parameter; parameters: of the query"""
+
+    name: str
+    method: str
+    address: str
+    parameters: frozenset[str]
+
+
+def operations(schema: Json) -> Iterator[Operation]:
+    for path, item in schema["paths"].items():
+        for method, operation in item.items():
+            name = f"{method.upper()} {path}"
+            if method.upper() in _METHODS and path.startswith(MANAGED) and name not in TOLERANT:
+                asked = operation.get("parameters", ())
+                queried = frozenset(one["name"] for one in asked if one["in"] == "query")
+                yield Operation(name, method.upper(), address(path), queried)
+
+
+def address(path: str) -> str:
+    for name, value in PLACES.items():
+        path = path.replace(name, value)
+    return re.sub(r"\{[^}]*\}", "1", path)
+
+
+@pytest.fixture
+async def managed(home: Home) -> list[Operation]:
+    schema = (await home.public.get("/api/schema/")).json()
+    found = list(operations(schema))
+    assert len(found) > 100
+    return found
+
+
+async def sent(home: Home, operation: Operation, **request: Any) -> Any:
+    headers = {"authorization": home.api.headers["authorization"]}
+    method, place = operation.method, operation.address
+    return await home.public.request(method, place, headers=headers, **request)
+
+
+async def test_what_is_tolerant_is_an_operation(home: Home) -> None:
+    schema = (await home.public.get("/api/schema/")).json()
+    known = {f"{m.upper()} {path}" for path, item in schema["paths"].items() for m in item}
+
+    assert TOLERANT.keys() <= known
+
+
+async def test_every_operation_refuses_an_unknown_query_parameter(
+    home: Home, managed: list[Operation]
+) -> None:
+    passed_over = []
+    for operation in managed:
+        answer = await sent(home, operation, params={UNKNOWN: "1"})
+        refused = answer.json() if answer.status_code == 400 else {}
+        told = (refused.get("type"), refused.get("attr"))
+        if told != ("validation_error", UNKNOWN) or UNKNOWN not in refused["detail"]:
+            passed_over.append((operation.name, answer.status_code, answer.text[:200]))
+
+    assert passed_over == [], "\n".join(map(str, passed_over))
+
+
+async def test_every_operation_refuses_an_unknown_name_in_its_body(
+    home: Home, managed: list[Operation]
+) -> None:
+    passed_over = []
+    for operation in managed:
+        if operation.method == "GET":
+            continue
+        answer = await sent(home, operation, json={UNKNOWN: 1})
+        refused = answer.json() if answer.status_code == 400 else {}
+        told = (refused.get("type"), refused.get("attr"))
+        if told != ("validation_error", UNKNOWN) or UNKNOWN not in refused["detail"]:
+            passed_over.append((operation.name, answer.status_code, answer.text[:200]))
+
+    assert passed_over == [], "\n".join(map(str, passed_over))
+
+
+async def test_every_operation_takes_the_query_parameters_of_clients_and_its_own(
+    home: Home, managed: list[Operation]
+) -> None:
+    """What the description tells is what is taken."""
+    everywhere = {"token": home.token, "api_key": home.token, "format": "json", "_": "17"}
+    refused = []
+    for operation in managed:
+        if operation.method != "GET":
+            continue
+        own = dict.fromkeys(operation.parameters - everywhere.keys(), "1")
+        for query in (everywhere, own):
+            answer = await sent(home, operation, params=query)
+            if "Unknown query parameter" in answer.text:
+                refused.append((operation.name, answer.text))
+
+    assert refused == []
+
+
+async def test_another_format_than_json_is_refused_where_there_is_none(home: Home) -> None:
+    answer = await home.api.get("/insights/?format=csv")
+
+    assert (answer.status_code, answer.json()["attr"]) == (400, "format")
+    assert answer.json()["detail"] == '"csv" is not a valid choice. Allowed are: json.'
+
+
+PAGING = {
+    "/events/?offset=100": "offset",
+    "/feature_flags/?page=2": "page",
+    "/insights/?page_size=5": "page_size",
+    "/activity_log/?offset=10": "offset",
+    "/api/users/@me/?limit=1": "limit",
+}
+
+
+@pytest.mark.parametrize("path", PAGING)
+async def test_a_place_in_a_list_is_only_taken_where_it_counts(home: Home, path: str) -> None:
+    """Or the same page would be answered again and again."""
+    client = home.public if path.startswith("/api/") else home.api
+    key = home.api.headers["authorization"]
+
+    answer = await client.get(path, headers={"authorization": key})
+
+    assert (answer.status_code, answer.json()["attr"]) == (400, PAGING[path]), answer.text
+
+
+async def test_an_operation_without_a_body_takes_an_empty_one_and_a_key(home: Home) -> None:
+    key = str(home.api.headers["authorization"]).removeprefix("Bearer ")
+    place = f"/api/projects/{home.project_id}/ingestion/dead_letters/retry/"
+
+    for body in (b"", b"{}", b"null", b'{"personal_api_key": "' + key.encode() + b'"}'):
+        answer = await home.api.post(
+            "/ingestion/dead_letters/retry/",
+            content=body,
+            headers={"content-type": "application/json"},
+        )
+        assert answer.status_code == 202, answer.text
+    unread = await home.public.post(place, json={"personal_api_key": key, "ids": [1]})
+    listed = await home.api.post("/ingestion/dead_letters/retry/", json=[1])
+
+    assert (unread.status_code, unread.json()["attr"]) == (400, "ids")
+    assert unread.json()["detail"] == 'Unknown field "ids". None are allowed here.'
+    assert (listed.status_code, listed.json()["attr"]) == (400, None)

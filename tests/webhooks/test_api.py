@@ -1,0 +1,530 @@
+"""Webhooks of a project: managed over HTTP, and what a real receiver is sent."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from fanion.observability.metrics import Metrics
+from fanion.projects.model import FORMER_KEYS_MAX, FORMER_VALID_S
+from fanion.webhooks.lookup import Resolver
+from fanion.webhooks.payloads import EVENT_TYPES
+from fanion.webhooks.sender import Sender
+from fanion.webhooks.worker import Deliverer
+from tests.support.application import Home
+from tests.support.management import NOW, error, invalid
+from tests.support.receiver import Receiver, open_receiver
+from tests.support.team import Json
+
+NOW_TEXT = "2024-03-01T12:00:00Z"
+NOT_FOUND = error("invalid_request", "not_found", "Not found.")
+
+
+@pytest.fixture
+async def receiver() -> AsyncIterator[Receiver]:
+    async with open_receiver() as receiver:
+        yield receiver
+
+
+@asynccontextmanager
+async def open_deliverer(home: Home, **options: Any) -> AsyncIterator[Deliverer]:
+    """As one of a server that may send to this machine."""
+    sender = Sender(Resolver(), **{"allow_private": True, **options})
+    yield Deliverer(home.site.records, sender, Metrics(), home.site.clock.now)
+    await sender.close()
+
+
+async def delivered(home: Home, **options: Any) -> None:
+    """Returns when nothing is due any more."""
+    async with open_deliverer(home, **options) as deliverer:
+        while await deliverer.work_once():
+            pass
+
+
+async def create(home: Home, url: str = "https://hooks.example/x?y", **sent: Any) -> Json:
+    answer = await home.api.post("/webhooks/", json={"url": url, **sent})
+    assert answer.status_code == 201, answer.text
+    made: Json = answer.json()
+    return made
+
+
+async def deliveries(home: Home, webhook: Json) -> list[Json]:
+    found: list[Json] = (await home.get(f"/webhooks/{webhook['id']}/deliveries/"))["results"]
+    return found
+
+
+async def test_a_webhook_from_birth_to_deletion(home: Home) -> None:
+    made = await create(home)
+    other = await create(home, "http://other.example:8080/", events=["cohort.created"])
+    place = f"/webhooks/{made['id']}/"
+
+    shown = await home.get(place)
+    listed = await home.get("/webhooks/")
+    home.site.clock.move(minutes=1)
+    changed = await home.api.patch(
+        place, json={"url": "https://new.example/", "events": ["cohort.updated"], "active": False}
+    )
+    gone = await home.api.delete(place)
+
+    assert made["secret"].startswith("whsec_")
+    assert made == {
+        "id": made["id"],
+        "url": "https://hooks.example/x?y",
+        "events": list(EVENT_TYPES),
+        "active": True,
+        "secret": made["secret"],
+        "former_secret_valid_until": None,
+        "created_by": home.owner,
+        "created_at": NOW_TEXT,
+        "updated_at": NOW_TEXT,
+    }
+    assert made["secret"] != other["secret"]
+    assert shown == made | {"secret": None}
+    assert listed["results"] == [shown, other | {"secret": None}]
+    assert listed["count"] == 2
+    assert changed.json() == shown | {
+        "url": "https://new.example/",
+        "events": ["cohort.updated"],
+        "active": False,
+        "updated_at": "2024-03-01T12:01:00Z",
+    }
+    assert (gone.status_code, gone.content) == (204, b"")
+    for method, path in (
+        ("GET", place),
+        ("PATCH", place),
+        ("DELETE", place),
+        ("GET", f"{place}deliveries/"),
+    ):
+        answer = await home.api.request(method, path, json={})
+        assert (answer.status_code, answer.json()) == (404, NOT_FOUND)
+
+
+LITERAL = "Webhooks are not sent to {} address."
+REFUSED: dict[str, tuple[Json, Json]] = {
+    "no URL": ({}, invalid("required", "This field is required.", "url")),
+    "a null": ({"url": None}, invalid("null", "This field may not be null.", "url")),
+    "a blank": ({"url": " "}, invalid("blank", "This field may not be blank.", "url")),
+    "a list": ({"url": ["x"]}, invalid("invalid_input", "Not a valid string.", "url")),
+    "a long one": (
+        {"url": "https://a.example/" + "x" * 2_000},
+        invalid("max_length", "Ensure this field has no more than 2000 characters.", "url"),
+    ),
+    "a file": (
+        {"url": "file:///etc/passwd"},
+        invalid("invalid_input", "The URL must begin with https:// or http://.", "url"),
+    ),
+    "a password": (
+        {"url": "https://a:b@c.example/"},
+        invalid("invalid_input", "The URL must not hold a user name or a password.", "url"),
+    ),
+    "this machine": (
+        {"url": "http://127.0.0.1/"},
+        invalid("invalid_input", LITERAL.format("a loopback"), "url"),
+    ),
+    "this machine, mapped": (
+        {"url": "http://[::ffff:127.0.0.1]/"},
+        invalid("invalid_input", LITERAL.format("a loopback"), "url"),
+    ),
+    "this network": (
+        {"url": "http://192.168.1.1/"},
+        invalid("invalid_input", LITERAL.format("a private or reserved"), "url"),
+    ),
+    "an unknown event": (
+        {"url": "https://a.example/", "events": ["all"]},
+        invalid(
+            "invalid_choice",
+            f'"all" is not a valid choice. Allowed are: {", ".join(sorted(EVENT_TYPES))}.',
+            "events__0",
+        ),
+    ),
+    "no event": (
+        {"url": "https://a.example/", "events": []},
+        invalid("empty", "This list may not be empty.", "events"),
+    ),
+    "no list": (
+        {"url": "https://a.example/", "events": "cohort.created"},
+        invalid("not_a_list", 'Expected a list of items but got type "str".', "events"),
+    ),
+    "a state that is none": (
+        {"url": "https://a.example/", "active": "perhaps"},
+        invalid("invalid_input", "Must be a valid boolean.", "active"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+async def test_what_is_wrong_is_refused(home: Home, name: str) -> None:
+    sent, told = REFUSED[name]
+
+    created = await home.api.post("/webhooks/", json=sent)
+
+    assert (created.status_code, created.json()) == (400, told)
+    if sent:
+        made = await create(home)
+        changed = await home.api.patch(f"/webhooks/{made['id']}/", json=sent)
+        assert (changed.status_code, changed.json()) == (400, told)
+        assert await home.get(f"/webhooks/{made['id']}/") == made | {"secret": None}
+
+
+async def test_events_are_listed_once_and_in_one_order(home: Home) -> None:
+    made = await create(home, events=["cohort.created", "feature_flag.created", "cohort.created"])
+
+    assert made["events"] == ["feature_flag.created", "cohort.created"]
+
+
+async def test_a_change_of_a_flag_is_sent_and_signed(home: Home, receiver: Receiver) -> None:
+    webhook = await create(home, receiver.url("/in"))
+    flag = await home.create_flag(key="beta")
+    waiting = await deliveries(home, webhook)
+
+    await delivered(home)
+
+    [request] = receiver.requests
+    assert request.path == "/in"
+    assert request.is_signed_with(webhook["secret"])
+    assert request.headers["webhook-timestamp"] == str(int(NOW.timestamp()))
+    assert request.json() == {
+        "type": "feature_flag.created",
+        "timestamp": NOW_TEXT,
+        "data": {
+            "project_id": home.project_id,
+            "item_id": str(flag["id"]),
+            "name": "beta",
+            "user": {"first_name": "Olga", "email": home.owner["email"]},
+            "changes": None,
+            "trigger": None,
+            "truncated": False,
+        },
+    }
+    message = {
+        "id": request.headers["webhook-id"],
+        "event": "feature_flag.created",
+        "response_code": None,
+        "error": None,
+        "created_at": NOW_TEXT,
+    }
+    assert waiting == [
+        message
+        | {"status": "pending", "attempts": 0, "next_attempt_at": NOW_TEXT, "finished_at": None}
+    ]
+    assert await deliveries(home, webhook) == [
+        message
+        | {
+            "status": "delivered",
+            "attempts": 1,
+            "response_code": 200,
+            "next_attempt_at": None,
+            "finished_at": NOW_TEXT,
+        }
+    ]
+
+
+async def test_a_secret_that_is_replaced_signs_for_a_while(home: Home, receiver: Receiver) -> None:
+    webhook = await create(home, receiver.url("/in"))
+    place = f"/webhooks/{webhook['id']}/rotate_secret/"
+
+    answer = await home.api.post(place, json={"former_valid_s": 4})
+    rotated = answer.json()
+    for number, seconds in enumerate((3, 1)):
+        home.site.clock.move(seconds=seconds)
+        await home.create_flag(key=f"f{number}")
+        await delivered(home)
+
+    assert answer.status_code == 200
+    assert rotated == webhook | {
+        "secret": rotated["secret"],
+        "former_secret_valid_until": "2024-03-01T12:00:04Z",
+    }
+    assert rotated["secret"].startswith("whsec_") and rotated["secret"] != webhook["secret"]
+    signed = [
+        [request.is_signed_with(one["secret"]) for one in (rotated, webhook)]
+        for request in receiver.requests
+    ]
+    assert signed == [[True, True], [True, False]]
+    assert (await home.get(f"/webhooks/{webhook['id']}/"))["former_secret_valid_until"] is None
+
+
+async def test_secrets_that_have_leaked_end_at_once(home: Home, receiver: Receiver) -> None:
+    webhook = await create(home, receiver.url("/in"))
+    place = f"/webhooks/{webhook['id']}/rotate_secret/"
+    for _ in range(FORMER_KEYS_MAX):
+        assert (await home.api.post(place, json={"former_valid_s": 60})).status_code == 200
+    refused = await home.api.post(place, json={"former_valid_s": 60})
+
+    last = (await home.api.post(place, json={"former_valid_s": 0})).json()
+    await home.create_flag(key="f")
+    await delivered(home)
+
+    [request] = receiver.requests
+    assert (refused.status_code, refused.json()["attr"]) == (400, "former_valid_s")
+    assert " " not in request.headers["webhook-signature"]
+    assert request.is_signed_with(last["secret"])
+    assert not request.is_signed_with(webhook["secret"])
+
+
+async def test_the_activity_tells_of_another_secret_and_not_the_secret(home: Home) -> None:
+    made = await create(home)
+    rotated = (await home.api.post(f"/webhooks/{made['id']}/rotate_secret/")).json()
+
+    newest = (await home.get("/activity_log/", scope="Webhook"))["results"][0]
+
+    until = NOW + timedelta(seconds=FORMER_VALID_S)
+    assert rotated["former_secret_valid_until"] == f"{until:%Y-%m-%dT%H:%M:%SZ}"
+    [change] = newest["detail"]["changes"]
+    assert (newest["activity"], change["field"]) == ("updated", "secret")
+    assert change["before"] == f"whse...{made['secret'][-4:]}"
+    assert change["after"] == f"whse...{rotated['secret'][-4:]}"
+
+
+async def test_each_kind_of_change_has_its_type(home: Home, receiver: Receiver) -> None:
+    await create(home, receiver.url())
+    rollback = {
+        "threshold": 1,
+        "threshold_type": "insight",
+        "operator": "lt",
+        "threshold_metric": {"insight": "trends", "events": [{"id": "paid"}]},
+    }
+    flag = await home.create_flag(key="beta", rollback_conditions=[rollback])
+    place = f"/feature_flags/{flag['id']}/"
+    await home.api.patch(place, json={"name": "n"})
+    await home.api.patch(place, json={"name": "n"})
+    scheduled = {
+        "scheduled_at": "2024-03-01T12:30:00Z",
+        "payload": {"operation": "update_rollout_percentage", "value": 5},
+    }
+    await home.api.post(f"{place}scheduled_changes/", json=scheduled)
+    home.site.clock.time = NOW + timedelta(hours=1)
+    await home.site.running.changes.scheduler.work_once()
+    await home.site.running.changes.rollbacks.work_once()
+    await home.api.patch(place, json={"deleted": True})
+    cohort = (await home.api.post("/cohorts/", json={"name": "c", "groups": []})).json()
+    await home.api.patch(f"/cohorts/{cohort['id']}/", json={"name": "d"})
+    await home.api.patch(f"/cohorts/{cohort['id']}/", json={"deleted": True})
+
+    await delivered(home)
+
+    told = [request.json() for request in receiver.requests]
+    triggers = [(one["data"]["trigger"] or {}).get("job_type") for one in told]
+    users = [one["data"]["user"] is not None for one in told]
+    assert [
+        (one["type"], trigger, by_somebody)
+        for one, trigger, by_somebody in zip(told, triggers, users, strict=True)
+    ] == [
+        ("feature_flag.created", None, True),
+        ("feature_flag.updated", None, True),
+        ("feature_flag.updated", None, True),
+        ("feature_flag.updated", "scheduled_change", True),
+        ("feature_flag.rolled_back", "auto_rollback", False),
+        ("feature_flag.deleted", None, True),
+        ("cohort.created", None, True),
+        ("cohort.updated", None, True),
+        ("cohort.deleted", None, True),
+    ]
+
+
+async def test_a_role_that_gets_a_flag_or_loses_it_is_sent(home: Home, receiver: Receiver) -> None:
+    flag = await home.create_flag(key="beta")
+    async with home.site.client(home.key) as client:
+        roles = "/api/organizations/@current/roles/"
+        first, second = [
+            (await client.post(roles, json={"name": name})).json() for name in ("One", "Two")
+        ]
+        await create(home, receiver.url())
+        place = f"/feature_flags/{flag['id']}/role_access/"
+        made = await home.api.post(place, json={"role_id": first["id"]})
+        await home.api.delete(f"{place}{made.json()['id']}/")
+        await home.api.post(place, json={"role_id": second["id"]})
+        await client.delete(f"{roles}{second['id']}/")
+
+    await delivered(home)
+
+    told = [request.json() for request in receiver.requests]
+    assert {one["type"] for one in told} == {"feature_flag.updated"}
+    one, two = ({"id": role["id"], "name": role["name"]} for role in (first, second))
+    assert [
+        [(change["field"], change["before"], change["after"]) for change in one["data"]["changes"]]
+        for one in told
+    ] == [
+        [("role_access", None, one)],
+        [("role_access", one, None)],
+        [("role_access", None, two)],
+        [("role_access", two, None)],
+    ]
+
+
+async def test_only_what_was_asked_for_is_sent(home: Home, receiver: Receiver) -> None:
+    await create(home, receiver.url("/cohorts"), events=["cohort.created"])
+    off = await create(home, receiver.url("/off"), active=False)
+
+    await home.create_flag(key="beta")
+    await home.api.post("/cohorts/", json={"name": "c", "groups": []})
+    await delivered(home)
+
+    assert [request.path for request in receiver.requests] == ["/cohorts"]
+    assert await deliveries(home, off) == []
+
+
+async def test_a_refused_change_sends_nothing(home: Home, receiver: Receiver) -> None:
+    await create(home, receiver.url())
+    await home.create_flag(key="beta")
+    await delivered(home)
+
+    answer = await home.api.post("/feature_flags/", json={"key": "beta"})
+    await delivered(home)
+
+    assert answer.status_code == 400
+    assert len(receiver.requests) == 1
+
+
+async def test_a_failure_is_tried_again_under_the_same_id(home: Home, receiver: Receiver) -> None:
+    webhook = await create(home, receiver.url())
+    receiver.statuses = [500, 302]
+    await home.create_flag(key="beta")
+
+    await delivered(home)
+    [first] = await deliveries(home, webhook)
+    home.site.clock.move(seconds=9)
+    await delivered(home)
+    early = len(receiver.requests)
+    home.site.clock.move(seconds=1)
+    await delivered(home)
+    home.site.clock.move(seconds=60)
+    await delivered(home)
+
+    [done] = await deliveries(home, webhook)
+    assert (first["status"], first["attempts"], first["response_code"]) == ("pending", 1, 500)
+    assert first["error"] == "The answer was 500, not one of 200 to 299."
+    assert first["next_attempt_at"] == "2024-03-01T12:00:10Z"
+    assert (early, len(receiver.requests)) == (1, 3)
+    assert {request.headers["webhook-id"] for request in receiver.requests} == {done["id"]}
+    stamps = [request.headers["webhook-timestamp"] for request in receiver.requests]
+    assert len(set(stamps)) == 3
+    assert all(request.is_signed_with(webhook["secret"]) for request in receiver.requests)
+    assert (done["status"], done["attempts"], done["response_code"]) == ("delivered", 3, 200)
+    assert (done["error"], done["finished_at"]) == (None, "2024-03-01T12:01:10Z")
+
+
+async def test_without_the_setting_this_machine_is_not_reached(
+    home: Home, receiver: Receiver
+) -> None:
+    webhook = await create(home, receiver.url())
+    await home.create_flag(key="beta")
+
+    while await home.site.running.webhooks.deliverer.work_once():
+        pass
+
+    [one] = await deliveries(home, webhook)
+    assert receiver.requests == []
+    assert (one["status"], one["attempts"]) == ("failed", 1)
+    assert one["error"] == "Not sent: the host has a loopback address."
+
+
+async def test_a_slow_receiver_holds_up_nobody_else(home: Home, receiver: Receiver) -> None:
+    slow = await create(home, receiver.url("/slow"))
+    quick = await create(home, receiver.url("/quick"))
+    async with open_deliverer(home) as deliverer:
+        running = asyncio.create_task(deliverer.run())
+        for key in "abc":
+            await home.create_flag(key=key)
+
+        seen = [request.path for request in await receiver.received(4)]
+        receiver.let_go.set()
+        everything = [request.path for request in await receiver.received(6)]
+        running.cancel()
+        await asyncio.wait([running])
+
+    assert sorted(seen) == ["/quick", "/quick", "/quick", "/slow"]
+    assert everything.count("/slow") == 3
+    assert len(await deliveries(home, slow)) == len(await deliveries(home, quick)) == 3
+
+
+async def test_what_is_broken_off_is_sent_by_the_next_server(
+    home: Home, receiver: Receiver
+) -> None:
+    webhook = await create(home, receiver.url("/slow"))
+    await home.create_flag(key="beta")
+    async with open_deliverer(home) as deliverer:
+        running = asyncio.create_task(deliverer.run())
+        await receiver.received(1)
+        running.cancel()
+        await asyncio.wait([running])
+    [broken_off] = await deliveries(home, webhook)
+    receiver.let_go.set()
+
+    await delivered(home)
+
+    assert (broken_off["status"], broken_off["next_attempt_at"]) == ("pending", NOW_TEXT)
+    [done] = await deliveries(home, webhook)
+    assert (done["status"], done["attempts"]) == ("delivered", 2)
+
+
+async def test_captured_events_are_announced_by_their_definition(
+    home: Home, receiver: Receiver
+) -> None:
+    await create(home, receiver.url(), events=["event.captured"])
+    paid = [{"event": "paid", "distinct_id": "ann"}]
+    await home.capture(*paid, {"event": "seen", "distinct_id": "ann"})
+    found = (await home.get("/event_definitions/", search="paid"))["results"]
+    definition = found[0]
+    place = f"/event_definitions/{definition['id']}/"
+    await home.api.patch(place, json={"post_to_chat": True})
+
+    await home.capture(*paid * 3)
+    await delivered(home)
+    for _ in range(2):
+        await home.capture(*paid * 2)
+        await delivered(home)
+    home.site.clock.move(minutes=1)
+    await delivered(home)
+    await home.capture(*paid * 4, historical_migration=True)
+    home.site.clock.move(minutes=1)
+    await delivered(home)
+
+    assert [request.json() for request in receiver.requests] == [
+        {
+            "type": "event.captured",
+            "timestamp": NOW_TEXT,
+            "data": {
+                "project_id": home.project_id,
+                "event_definition": {"id": definition["id"], "name": "paid"},
+                "count": count,
+                "since": NOW_TEXT,
+                "until": NOW_TEXT,
+            },
+        }
+        for count in (3, 4)
+    ]
+
+
+async def test_the_activity_tells_of_webhooks_without_their_secrets(home: Home) -> None:
+    made = await create(home, "https://hooks.example/a/secret/path")
+    await home.api.patch(f"/webhooks/{made['id']}/", json={"active": False})
+    await home.api.patch(f"/webhooks/{made['id']}/", json={"url": "https://b.example/x"})
+    await home.api.delete(f"/webhooks/{made['id']}/")
+
+    told = (await home.get("/activity_log/", scope="Webhook"))["results"]
+
+    assert [(one["activity"], one["detail"]["name"]) for one in told] == [
+        ("deleted", "https://b.example"),
+        ("updated", "https://b.example"),
+        ("updated", "https://hooks.example"),
+        ("created", "https://hooks.example"),
+    ]
+    assert {one["item_id"] for one in told} == {str(made["id"])}
+    assert "secret" not in str(told)
+    [change] = told[2]["detail"]["changes"]
+    assert (change["field"], change["before"], change["after"]) == ("active", True, False)
+
+
+async def test_attempts_are_counted_for_operators(home: Home, receiver: Receiver) -> None:
+    before = await home.site.metric("fanion_webhook_attempts_total", outcome="failed")
+    await create(home, receiver.url())
+    await home.create_flag(key="beta")
+
+    await home.site.running.webhooks.deliverer.work_once()
+
+    after = await home.site.metric("fanion_webhook_attempts_total", outcome="failed")
+    assert after == before + 1

@@ -1,0 +1,373 @@
+"""Deliveries in the records store: written with their change, sent by one server, bounded."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import func, insert, select
+
+from fanion.activity.store import Author
+from fanion.db.engine import Records, open_records
+from fanion.db.schema.tables import event_definitions, organizations, projects
+from fanion.db.schema.webhooks import event_announcements, webhook_deliveries
+from fanion.errors import Invalid, NotFound
+from fanion.flags.storage.store import FlagStore
+from fanion.projects.model import Project
+from fanion.webhooks.event_alerts import ANNOUNCE_EVERY, announce_due, count_captured
+from fanion.webhooks.model import ATTEMPTS_MAX, Outcome, Webhook
+from fanion.webhooks.outbox import PENDING_MAX, put_out
+from fanion.webhooks.payloads import EVENT_TYPES
+from fanion.webhooks.queue_store import KEPT, LEASE, PROJECT_SENDING_MAX, Claim, Sending, WorkStore
+from fanion.webhooks.store import WEBHOOKS_MAX, WebhookStore
+
+NOW = datetime(2024, 3, 1, 12, tzinfo=UTC)
+PROJECT = Project(1, uuid4(), uuid4(), "p", "phc", "UTC", NOW)
+AUTHOR = Author(project=PROJECT, user_id=None, now=NOW)
+NOTHING = Sending((), {})
+DONE = Outcome(204)
+
+
+@pytest.fixture
+async def others(records: Records, records_url: str) -> AsyncIterator[Records]:
+    """Those of a second server, on the same store."""
+    store = await open_records(records_url)
+    yield store
+    await store.close()
+
+
+async def create(records: Records, project_id: int = 1, **values: Any) -> Webhook:
+    project = Project(project_id, uuid4(), uuid4(), "p", "phc", "UTC", NOW)
+    author = Author(project=project, user_id=None, now=NOW)
+    given = {"url": "https://a.example/", "events": list(EVENT_TYPES), "active": True, **values}
+    made, _ = await WebhookStore(records).create(author, given)
+    return made
+
+
+async def tell(records: Records, project_id: int = 1, now: datetime = NOW, times: int = 1) -> None:
+    async with records.write() as connection:
+        for _ in range(times):
+            await connection.run_sync(
+                put_out, project_id, "feature_flag.updated", lambda: b"{}", now
+            )
+
+
+async def create_flag(records: Records, key: str) -> None:
+    values = {
+        "key": key,
+        "name": "",
+        "filters": {},
+        "deleted": False,
+        "active": True,
+        "created_at": NOW,
+        "tags": [],
+        "analytics_dashboards": [],
+        "has_enriched_analytics": False,
+    }
+    await FlagStore(records).create(AUTHOR, values)
+
+
+async def claim(records: Records, now: datetime = NOW, limit: int = 100) -> Sequence[Claim]:
+    return await WorkStore(records).claim(now, NOTHING, limit)
+
+
+async def listed(records: Records, webhook: Webhook) -> list[tuple[str, int, str | None]]:
+    """Status, attempts and error of each, the newest first."""
+    found, _ = await WebhookStore(records).deliveries(webhook.project_id, webhook.id, 10_000, 0)
+    return [(one.status, one.attempts, one.error) for one in found]
+
+
+async def test_a_delivery_is_written_with_its_change_or_not_at_all(records: Records) -> None:
+    webhook = await create(records)
+    await create_flag(records, "a")
+    with pytest.raises(Invalid):
+        await create_flag(records, "a")
+
+    assert await listed(records, webhook) == [("pending", 0, None)]
+
+
+async def test_only_webhooks_that_want_it_are_told(records: Records) -> None:
+    wanted = await create(records, events=["feature_flag.updated"])
+    unwanted = await create(records, events=["feature_flag.created"])
+    inactive = await create(records, active=False)
+    elsewhere = await create(records, project_id=2)
+
+    await tell(records)
+
+    numbers = [len(await listed(records, one)) for one in (wanted, unwanted, inactive, elsewhere)]
+    assert numbers == [1, 0, 0, 0]
+
+
+async def test_a_delivery_is_claimed_by_one_server(records: Records, others: Records) -> None:
+    for _ in range(5):
+        await create(records)
+    await tell(records)
+
+    claims = await asyncio.gather(*(claim(one) for one in (records, others) * 3))
+
+    ids = [one.id for some in claims for one in some]
+    assert len(ids) == len(set(ids)) == 5
+    assert await claim(others, NOW + LEASE - timedelta(seconds=1)) == []
+
+
+async def test_what_a_dead_server_held_is_taken_over_and_its_word_no_longer_counts(
+    records: Records,
+) -> None:
+    webhook = await create(records)
+    await tell(records)
+    [dead] = await claim(records)
+
+    [heir] = await claim(records, NOW + LEASE)
+    await WorkStore(records).finish(dead, Outcome(500, "late"), NOW + LEASE)
+    between = await listed(records, webhook)
+    await WorkStore(records).finish(heir, DONE, NOW + LEASE)
+
+    assert (heir.id, heir.message_id, heir.attempt) == (dead.id, dead.message_id, 2)
+    assert between == [("pending", 2, None)]
+    assert await listed(records, webhook) == [("delivered", 2, None)]
+
+
+async def test_a_failure_is_tried_again_ever_later_and_then_given_up(records: Records) -> None:
+    webhook = await create(records)
+    await tell(records)
+    work, now, times = WorkStore(records), NOW, []
+
+    while claims := await claim(records, now):
+        times.append(now)
+        await work.finish(claims[0], Outcome(503, "busy"), now)
+        [found], _ = await WebhookStore(records).deliveries(1, webhook.id, 1, 0)
+        now = found.due_at or now + timedelta(days=30)
+
+    waits = [later - earlier for earlier, later in pairwise(times)]
+    assert len(times) == ATTEMPTS_MAX
+    assert waits == sorted(set(waits))
+    assert await listed(records, webhook) == [("failed", ATTEMPTS_MAX, "busy")]
+
+
+async def test_a_final_failure_is_given_up_at_once(records: Records) -> None:
+    webhook = await create(records)
+    await tell(records)
+    [one] = await claim(records)
+
+    await WorkStore(records).finish(one, Outcome(error="no", is_final=True), NOW)
+
+    assert await listed(records, webhook) == [("failed", 1, "no")]
+
+
+async def test_what_is_released_is_due_at_once(records: Records) -> None:
+    await create(records)
+    await tell(records)
+    [one] = await claim(records)
+
+    await WorkStore(records).release(one, NOW)
+
+    [again] = await claim(records)
+    assert (again.id, again.attempt) == (one.id, 2)
+
+
+async def test_a_receiver_is_sent_one_at_a_time_and_a_project_a_few(records: Records) -> None:
+    many = [await create(records) for _ in range(PROJECT_SENDING_MAX + 3)]
+    other = await create(records, project_id=2)
+    await tell(records, times=2)
+    await tell(records, project_id=2, now=NOW + timedelta(seconds=1))
+    later = NOW + timedelta(seconds=2)
+
+    first = await claim(records, later)
+    sending = Sending([one.webhook_id for one in first], {1: PROJECT_SENDING_MAX, 2: 1})
+    none = await WorkStore(records).claim(later, sending, 100)
+    room = Sending([many[0].id, other.id], {1: PROJECT_SENDING_MAX - 1, 2: 1})
+    one = await WorkStore(records).claim(later, room, 100)
+
+    of_projects = [one.project_id for one in first]
+    assert (of_projects.count(1), of_projects.count(2)) == (PROJECT_SENDING_MAX, 1)
+    assert len({one.webhook_id for one in first}) == len(first)
+    assert none == []
+    assert len(one) == 1 and one[0].webhook_id != many[0].id
+
+
+async def test_the_oldest_of_a_receiver_goes_first(records: Records) -> None:
+    await create(records)
+    await tell(records, times=3)
+    order = []
+
+    while claims := await claim(records):
+        order += [one.id for one in claims]
+        await WorkStore(records).finish(claims[0], DONE, NOW)
+
+    assert len(order) == 3
+    assert order == sorted(order)
+
+
+async def test_what_is_over_is_listed_for_a_while_and_holds_no_body(records: Records) -> None:
+    webhook = await create(records)
+    await tell(records, times=KEPT + 5)
+    finishing = WorkStore(records)
+
+    while claims := await claim(records):
+        await finishing.finish(claims[0], DONE, NOW)
+
+    assert len(await listed(records, webhook)) == KEPT
+    async with records.read() as connection:
+        bytes_kept = await connection.scalar(
+            select(func.sum(func.length(webhook_deliveries.c.body)))
+        )
+    assert bytes_kept == 0
+
+
+async def test_a_receiver_that_is_away_collects_only_so_much(records: Records) -> None:
+    webhook = await create(records)
+    await tell(records, times=PENDING_MAX)
+
+    await tell(records)
+
+    newest, *_ = await listed(records, webhook)
+    assert newest == ("failed", 0, f"Not sent: {PENDING_MAX} deliveries were waiting.")
+    assert [status for status, *_ in await listed(records, webhook)].count("pending") == PENDING_MAX
+
+
+async def test_a_webhook_that_is_switched_off_gives_up_what_waits(records: Records) -> None:
+    webhook = await create(records)
+    await tell(records)
+    [under_way] = await claim(records)
+    await tell(records)
+
+    await WebhookStore(records).change(AUTHOR, webhook.id, {"active": False})
+    await WorkStore(records).finish(under_way, DONE, NOW)
+    await tell(records)
+    await WebhookStore(records).change(AUTHOR, webhook.id, {"active": True})
+
+    told = "Not sent: the webhook was switched off."
+    assert await listed(records, webhook) == [("failed", 0, told), ("failed", 1, told)]
+    assert await claim(records, NOW + LEASE) == []
+
+
+async def test_a_new_url_and_what_waits(records: Records) -> None:
+    webhook = await create(records)
+    await tell(records)
+
+    await WebhookStore(records).change(AUTHOR, webhook.id, {"url": "https://b.example/"})
+
+    [one] = await claim(records)
+    assert one.url == "https://b.example/"
+
+
+async def test_removing_a_webhook_while_changes_are_told_fails_nobody(
+    records: Records, others: Records
+) -> None:
+    webhooks = [await create(records) for _ in range(5)]
+    await tell(records)
+    claims = await claim(records)
+
+    await asyncio.gather(
+        *(create_flag(others, f"flag-{number}") for number in range(5)),
+        *(WebhookStore(records).remove(AUTHOR, one.id) for one in webhooks),
+        *(WorkStore(others).finish(one, DONE, NOW) for one in claims),
+    )
+
+    async with records.read() as connection:
+        left = await connection.scalar(select(func.count()).select_from(webhook_deliveries))
+    assert left == 0
+    with pytest.raises(NotFound):
+        await WebhookStore(records).remove(AUTHOR, webhooks[0].id)
+
+
+async def test_a_project_has_only_so_many_webhooks(records: Records, others: Records) -> None:
+    await create_project(records)
+    for _ in range(WEBHOOKS_MAX - 1):
+        await create(records)
+
+    made = await asyncio.gather(create(records), create(others), return_exceptions=True)
+
+    assert sum(isinstance(one, Webhook) for one in made) == 1
+    [refused] = [one for one in made if isinstance(one, BaseException)]
+    assert str(refused) == "There are 20 webhooks in this project already."
+
+
+async def create_project(records: Records) -> None:
+    row = {
+        "id": 1,
+        "uuid": uuid4(),
+        "organization_id": uuid4(),
+        "name": "p",
+        "api_token": "phc_1",
+        "timezone": "UTC",
+        "created_at": NOW,
+    }
+    organization = {"id": row["organization_id"], "name": "o", "created_at": NOW}
+    async with records.write() as connection:
+        await connection.execute(insert(organizations).values(**organization))
+        await connection.execute(insert(projects).values(**row))
+
+
+# ── Events of definitions with post_to_chat ──────────────────────────────────────────────
+
+
+async def define(records: Records, name: str, *, post_to_chat: bool = True) -> None:
+    row = {"id": uuid4(), "project_id": 1, "name": name, "tags": [], "post_to_chat": post_to_chat}
+    async with records.write() as connection:
+        await connection.execute(insert(event_definitions).values(**row))
+
+
+async def captured(records: Records, now: datetime, **numbers: int) -> None:
+    """So many events of each name were stored."""
+    counts = {(1, name): number for name, number in numbers.items()}
+    async with records.write() as connection:
+        await connection.run_sync(count_captured, {1}, lambda: counts, now)
+
+
+async def announced(records: Records) -> list[bytes]:
+    column = webhook_deliveries.c.body
+    rows = await records.fetch(select(column).order_by(webhook_deliveries.c.id))
+    return [bytes(row.body) for row in rows]
+
+
+async def test_events_are_announced_at_once_and_then_by_the_minute(records: Records) -> None:
+    await create(records)
+    await define(records, "paid")
+    await define(records, "quiet", post_to_chat=False)
+
+    await captured(records, NOW, paid=2, quiet=5)
+    await announce_due(records, NOW)
+    for second in (10, 20):
+        await captured(records, NOW + timedelta(seconds=second), paid=3)
+        await announce_due(records, NOW + timedelta(seconds=second))
+    early = len(await announced(records))
+    await announce_due(records, NOW + ANNOUNCE_EVERY)
+    await announce_due(records, NOW + 2 * ANNOUNCE_EVERY)
+
+    one, other = await announced(records)
+    assert early == 1
+    assert b'"count":2,"since":"2024-03-01T12:00:00Z","until":"2024-03-01T12:00:00Z"' in one
+    assert b'"count":6,"since":"2024-03-01T12:00:10Z","until":"2024-03-01T12:00:20Z"' in other
+    assert b"quiet" not in one + other
+    async with records.read() as connection:
+        rows = await connection.scalar(select(func.count()).select_from(event_announcements))
+    assert rows == 0
+
+
+async def test_several_servers_announce_once(records: Records, others: Records) -> None:
+    await create(records)
+    for name in "abcde":
+        await define(records, name)
+    await captured(records, NOW, **dict.fromkeys("abcde", 1))
+
+    await asyncio.gather(*(announce_due(one, NOW) for one in (records, others) * 3))
+
+    assert len(await announced(records)) == 5
+
+
+async def test_without_a_webhook_for_them_events_are_not_counted(records: Records) -> None:
+    await create(records, events=["feature_flag.updated"])
+    await define(records, "paid")
+
+    def nobody_asks() -> Mapping[tuple[int, str], int]:
+        raise AssertionError("counting takes time")
+
+    async with records.write() as connection:
+        await connection.run_sync(count_captured, {1}, nobody_asks, NOW)
+
+    assert not await announce_due(records, NOW)
+    assert await announced(records) == []
