@@ -13,9 +13,8 @@ from posthog.feature_flags import match_feature_flag_properties
 from bench.report import Row, best_ns, show
 from fanion.flags.engine.conditions import CohortDefinition
 from fanion.flags.engine.definition import FlagRow, compile_flag
-from fanion.flags.engine.evaluate import evaluate
+from fanion.flags.engine.evaluate import evaluate, needs
 from fanion.flags.engine.flag_set import FlagSet, build_flag_set
-from fanion.flags.engine.needs import needs
 from fanion.flags.engine.subject import Subject
 from fanion.properties.filters import parse_tree
 

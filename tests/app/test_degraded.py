@@ -76,7 +76,7 @@ def loaded_by(program: str) -> set[str]:
 def test_the_records_store_is_asked_before_the_rest_is_loaded() -> None:
     loaded = loaded_by(LOADED)
 
-    assert "fanion.db.answering" in loaded
+    assert "fanion.db.engine" in loaded
     assert sorted(loaded & (LATER | MEANWHILE)) == []
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fanion.cohorts.calculation.member_diff import Differences
 from fanion.cohorts.csv_import import CELL_CHARS_MAX, LINE_CHARS_MAX, read_csv
-from fanion.cohorts.table import COLUMNS_MAX, Columns, header, rows
+from fanion.cohorts.members_api import COLUMNS_MAX, Columns, header, rows
 from fanion.errors import Invalid
 
 UUIDS = st.sets(st.integers(0, 30).map(lambda n: n.to_bytes(16)), max_size=20)

@@ -21,7 +21,7 @@ from fanion.db.schema.tables import metadata, personal_api_keys, schema_compatib
 from fanion.db.schema.webhooks import webhooks
 from fanion.db.upgrade import config_of, oldest_program
 from fanion.errors import SchemaTooNew
-from fanion.projects.auth.secret_key_store import SecretKeyOwner, SecretKeyStore
+from fanion.projects.auth.secret_keys import SecretKeyOwner, SecretKeyStore
 from fanion.projects.store import ProjectStore
 from tests.support.awaited import until_soon
 from tests.support.postgres import ENGINES, Postgres

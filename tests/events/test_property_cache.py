@@ -3,15 +3,16 @@
 from datetime import timedelta
 from typing import Any
 
-from fanion.events.definitions.detect import UNTRACKED, PropertyType
 from fanion.events.definitions.property_cache import (
     NAME_CHARS_MAX,
     NAMES_MAX,
     NAMES_OF_EVENT_MAX,
     OCCURRENCES_MAX,
     READ_AGAIN,
+    UNTRACKED,
     KnownProperties,
     NewProperties,
+    PropertyType,
     Recorded,
 )
 from tests.support.management import NOW

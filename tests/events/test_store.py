@@ -9,8 +9,8 @@ import pytest
 from clickhouse_connect.driver.client import Client
 from msgspec.structs import replace
 
-from fanion.events.erasure import Erasure
 from fanion.events.event import (
+    Erasure,
     Event,
     EventQuery,
     EventRejected,

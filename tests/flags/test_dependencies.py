@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from fanion.flags.engine.definition import FlagRow, compile_flag
-from fanion.flags.engine.evaluate import evaluate
+from fanion.flags.engine.evaluate import evaluate, needs
 from fanion.flags.engine.flag_set import FlagSet, build_flag_set
-from fanion.flags.engine.needs import needs
 from fanion.flags.engine.subject import Subject
 
 NOW = datetime(2022, 5, 1, tzinfo=UTC)

@@ -9,8 +9,7 @@ from fanion.flags.engine.definition import FlagRow, compile_flag
 from fanion.flags.engine.evaluate import evaluate
 from fanion.flags.engine.flag_set import FlagSet, build_flag_set
 from fanion.flags.engine.subject import Subject
-from fanion.flags.evaluation.request import read_request
-from fanion.flags.evaluation.visible import visible_keys
+from fanion.flags.evaluation.request import read_request, visible_keys
 from tests.flags.test_sdk_agreement import NOW
 
 SDK: Any = feature_flags  # most of it has no types

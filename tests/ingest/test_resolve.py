@@ -6,9 +6,9 @@ from uuid import UUID
 
 import pytest
 
-from fanion.events.erasure import Erasure
+from fanion.events.event import Erasure
+from fanion.ingest.pipeline.resolve import without_erased
 from fanion.ingest.pipeline.types import Arrived, Prepared
-from fanion.ingest.pipeline.withheld import without_erased
 from fanion.persons.merge import Merge, MergeKind, PersonUpdate
 from tests.support.management import NOW
 

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import func, select
 
 from fanion.activity.store import Author
-from fanion.db.schema.ingestion_tables import ingestion_examples
+from fanion.db.schema.events import ingestion_examples
 from fanion.db.schema.persons import person_erasures
 from fanion.db.schema.tables import (
     dead_letters,
@@ -18,7 +18,7 @@ from fanion.db.schema.tables import (
     person_overrides,
     persons,
 )
-from fanion.events.erasure import Erasure
+from fanion.events.event import Erasure
 from fanion.events.storage.schema import EVENT_TABLES
 from fanion.events.storage.store import EventStore
 from fanion.persons.edits_store import PersonChanges

@@ -15,7 +15,7 @@ from fanion.observability.logging import LineWriter, open_logs
 from fanion.observability.metrics import Metrics
 from fanion.observability.request_log import Telemetry
 from fanion.server.asgi_bridge import AsgiApp
-from fanion.server.request_head import RequestHead
+from fanion.server.exchange import RequestHead
 from fanion.web.application import Application
 from fanion.web.fast_path import Prompt
 from fanion.web.routes import Route, Routes

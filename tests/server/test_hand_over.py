@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from fanion.server.connection import Connection
-from fanion.server.exchange import Exchange, Scope
-from fanion.server.request_head import RequestHead
+from fanion.server.exchange import Exchange, RequestHead, Scope
 from fanion.server.server import HttpServer
 from fanion.web.fast_path import Prompt
 from tests.support.server import free_port

@@ -8,9 +8,9 @@ import pytest
 
 from fanion.errors import BodyTooLarge, RequestTimeout
 from fanion.server.buffers import BYTES_PER_S_MIN, STALLED_S_MAX, BufferBudget, Pace
-from fanion.server.connections import CONNECTIONS_PER_ADDRESS_MAX, ConnectionCount
 from fanion.server.exchange import Exchange, Scope
 from fanion.server.request import UNCOUNTED_BYTES_MAX
+from fanion.server.server import CONNECTIONS_PER_ADDRESS_MAX, ConnectionCount
 from tests.server.test_connection import JSON, Client, House, serving, shape, until
 
 POST = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fanion.errors import AppError
+from fanion.server.exchange import RequestHead
 from fanion.server.head_cache import HEAD_BYTES_MAX as KEPT_BYTES_MAX
 from fanion.server.head_cache import HEADS_MAX, KnownHead, KnownHeads
 from fanion.server.parser import RequestReader
-from fanion.server.request_head import RequestHead
 
 Read = tuple[str, str, str, dict[str, str], bool, bytes]
 

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from fanion.errors import AppError
 from fanion.server.chunked import EXTRAS_BYTES_MAX
+from fanion.server.exchange import RequestHead
 from fanion.server.head_cache import KnownHead, KnownHeads
 from fanion.server.head_rules import METHODS
 from fanion.server.parser import RequestReader
-from fanion.server.request_head import RequestHead
 
 
 @dataclass

@@ -14,8 +14,7 @@ import pytest
 from sqlalchemy import insert, select
 
 from fanion.activity.api import ActivityApi
-from fanion.activity.organizations_store import tell_of_organization
-from fanion.activity.recorders import tell_of_project
+from fanion.activity.recorders import tell_of_organization, tell_of_project
 from fanion.db.engine import Records, open_records
 from fanion.db.schema.tables import organizations, projects, users
 from fanion.flags.automation.scheduled_api import ScheduledChangesApi

@@ -15,8 +15,8 @@ from fanion import __version__
 from fanion.app.services import landing_page
 from fanion.config import read_settings
 from fanion.observability.metrics import Metrics
+from fanion.server.exchange import Headers
 from fanion.server.forwarded import BaseUrl, TrustedProxies, read_networks
-from fanion.server.request_head import Headers
 from fanion.web.landing_page import LandingPage, prefers_html
 from fanion.web.probes import OK, Check, Checked, Probes, State
 from fanion.wire.endpoint import Request, Response

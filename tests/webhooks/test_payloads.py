@@ -10,17 +10,19 @@ import pytest
 from fanion.activity.diff import Change, Trigger
 from fanion.activity.store import Author, Entry
 from fanion.projects.model import Project
-from fanion.webhooks.addresses import refusal
-from fanion.webhooks.destination import URL_CHARS_MAX, read_target
+from fanion.webhooks.destination import URL_CHARS_MAX, read_target, refusal
 from fanion.webhooks.model import ATTEMPTS_MAX, Outcome, wait_after
 from fanion.webhooks.payloads import (
     BODY_BYTES_MAX,
     EVENT_TYPES,
+    SECRET_BYTES,
     captured_body,
     change_body,
+    is_signed,
+    secret_text,
+    signed_headers,
     type_of,
 )
-from fanion.webhooks.signature import SECRET_BYTES, is_signed, secret_text, signed_headers
 
 NOW = datetime(2024, 3, 1, 12, 0, 0, 500_000, tzinfo=UTC)
 PROJECT = Project(1, uuid4(), uuid4(), "p", "phc", "UTC", NOW)

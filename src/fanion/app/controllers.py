@@ -4,14 +4,20 @@ from dataclasses import dataclass
 from functools import partial
 
 from fanion.activity.api import ActivityApi
-from fanion.activity.organizations_store import tell_of_organization
-from fanion.app.change_parts import CHANGE_CONTROLLERS
-from fanion.app.cohort_parts import COHORT_CONTROLLERS, CohortParts
-from fanion.app.insight_parts import INSIGHT_CONTROLLERS, InsightParts
+from fanion.activity.recorders import tell_of_organization
 from fanion.app.services import management_base_url
-from fanion.app.services_background import Ingestion, backlogs
+from fanion.app.services_background import (
+    CHANGE_CONTROLLERS,
+    COHORT_CONTROLLERS,
+    INSIGHT_CONTROLLERS,
+    WEBHOOK_CONTROLLERS,
+    CohortParts,
+    Ingestion,
+    InsightParts,
+    WebhookParts,
+    backlogs,
+)
 from fanion.app.services_flags import FlagParts
-from fanion.app.webhook_parts import WEBHOOK_CONTROLLERS, WebhookParts
 from fanion.config import Settings
 from fanion.events.api import EventReading, EventsApi
 from fanion.events.definitions.api import Definitions, EventDefinitionsApi
@@ -37,8 +43,8 @@ from fanion.persons.edits_store import PersonChanges
 from fanion.projects.auth.secret_keys_api import SecretKeysApi
 from fanion.projects.organizations_api import Organizations, OrganizationsApi
 from fanion.projects.roles_api import RoleMembershipsApi, RolesApi
-from fanion.web.hot_operations import HOT_OPERATIONS
 from fanion.web.management import Management
+from fanion.web.openapi import HOT_OPERATIONS
 from fanion.web.openapi_public import PUBLIC_OPERATIONS
 
 CONTROLLERS = (

@@ -5,18 +5,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from fanion.app.change_parts import ChangeParts, build_change_parts
-from fanion.app.cohort_parts import build_cohort_parts
 from fanion.app.controllers import ManagementParts, build_management
-from fanion.app.insight_parts import build_insight_parts
 from fanion.app.services import PublicParts, check_records, landing_page, telemetry
-from fanion.app.services_background import Ingestion, backlogs
-from fanion.app.webhook_parts import WebhookParts, build_webhook_parts
+from fanion.app.services_background import (
+    ChangeParts,
+    Ingestion,
+    WebhookParts,
+    backlogs,
+    build_change_parts,
+    build_cohort_parts,
+    build_insight_parts,
+    build_webhook_parts,
+)
 from fanion.config import Settings
 from fanion.events.event import EventStoreUnavailable
 from fanion.events.storage.store import EventStore
-from fanion.flags.usage.enrichment import Enrichment
-from fanion.flags.usage.enrichment_consumer import enrich_for_ever
+from fanion.flags.usage.enrichment import Enrichment, enrich_for_ever
 from fanion.ingest.erasure_worker import Erasing
 from fanion.ingest.ledger.store import Ledger
 from fanion.ingest.person_squash_worker import squash_for_ever

@@ -1,24 +1,55 @@
 """Builds what ingests: the consumers of all lanes, and what they share."""
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from uuid import uuid4
+from zoneinfo import ZoneInfo
 
 from fanion.accept_log.port import AcceptLog, Backlog
+from fanion.cohorts.api import Cohorts, CohortsApi
+from fanion.cohorts.calculation.lease_store import WorkStore
+from fanion.cohorts.calculation.worker import Calculator
+from fanion.cohorts.explain_api import CohortExplanationsApi
+from fanion.cohorts.member_changes_store import MemberChanges
+from fanion.cohorts.members_api import CohortMemberChangesApi, CohortMembersApi
+from fanion.cohorts.store import CohortStore
+from fanion.cohorts.trash_store import DeletedCohorts
+from fanion.cohorts.upload_store import UploadStore
+from fanion.config import Settings
 from fanion.db.engine import Records
 from fanion.events.definitions.property_cache import KnownProperties
 from fanion.events.storage.store import EventStore
+from fanion.flags.automation.rollback_store import RollbackStore
+from fanion.flags.automation.rollback_worker import Rollbacks
+from fanion.flags.automation.scheduled_api import ScheduledChangesApi
+from fanion.flags.automation.scheduled_store import ScheduledChanges
+from fanion.flags.automation.scheduled_worker import Scheduler
+from fanion.flags.management.enabled_persons import EnabledPersons
+from fanion.flags.management.role_access_store import active_flags_using, guard_audience
+from fanion.flags.storage.integrity import flags_without_answer
+from fanion.flags.storage.store import FlagStore
 from fanion.ingest.pipeline.consumer import Consumer
 from fanion.ingest.pipeline.person_cache import RecentPersons
 from fanion.ingest.pipeline.preparer_client import Preparer
 from fanion.ingest.pipeline.store import HISTORICAL, LIVE, IngestStore
 from fanion.ingest.pipeline.types import ProjectRules, rules_of
+from fanion.insights.actors.store import People, insight_of
+from fanion.insights.api import Insights, InsightsApi
+from fanion.insights.dashboards_api import Dashboards, DashboardsApi
+from fanion.insights.dashboards_store import DashboardStore
+from fanion.insights.result_cache import Results, ResultStore
+from fanion.insights.store import InsightStore
+from fanion.insights.trends.store import Trends
 from fanion.observability.metrics import Metrics
 from fanion.projects.cache import Projects
 from fanion.runtime.geoip import GeoIp
+from fanion.webhooks.api import Webhooks, WebhooksApi
+from fanion.webhooks.sender import Resolver, Sender
+from fanion.webhooks.store import WebhookStore
+from fanion.webhooks.worker import Deliverer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,3 +111,122 @@ async def _rules(projects: Projects, ids: Collection[int]) -> Mapping[int, Proje
 async def backlogs(log: AcceptLog, consumers: Collection[Consumer]) -> list[Backlog]:
     """What waits in each lane. raises: OSError"""
     return [await log.backlog(one.position, historical=one.historical) for one in consumers]
+
+
+COHORT_CONTROLLERS = (
+    CohortsApi,
+    CohortMembersApi,
+    CohortMemberChangesApi,
+    CohortExplanationsApi,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CohortParts:
+    cohorts: Cohorts
+    calculator: Calculator
+
+
+def build_cohort_parts(
+    settings: Settings,
+    records: Records,
+    events: EventStore,
+    projects: Projects,
+    changed: Callable[[int], None],
+    now: Callable[[], datetime],
+) -> CohortParts:
+    """changed: is told the project whose flags have to be read again"""
+    store, uploads = (
+        CohortStore(records, flags_without_answer, guard_audience, active_flags_using),
+        UploadStore(records, now),
+    )
+
+    async def zone_of(project_id: int) -> ZoneInfo:
+        project = await projects.by_id(project_id)
+        return ZoneInfo("UTC" if project is None else project.timezone)
+
+    calculator = Calculator(
+        store,
+        WorkStore(records, settings.cohort_lease_s),
+        DeletedCohorts(records, timedelta(days=settings.deleted_cohorts_kept_days)),
+        uploads,
+        events,
+        zone_of,
+        now,
+        settings.cohorts_every_s,
+        {
+            "flag": EnabledPersons(FlagStore(records), now).of,
+            "insight": People(Trends(records, events), zone_of).of,
+        },
+    )
+    members = MemberChanges(records, guard_audience)
+    cohorts = Cohorts(store, uploads, members, events, calculator, insight_of, changed)
+    return CohortParts(cohorts, calculator)
+
+
+CHANGE_CONTROLLERS = (ScheduledChangesApi,)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeParts:
+    scheduler: Scheduler
+    rollbacks: Rollbacks
+
+    @property
+    def followers(self) -> tuple[Callable[[], Awaitable[None]], ...]:
+        """Run beside the server for as long as it serves."""
+        return self.scheduler.run, self.rollbacks.run
+
+
+def build_change_parts(
+    settings: Settings,
+    records: Records,
+    trends: Trends,
+    projects: Projects,
+    changed: Callable[[int], None],
+    now: Callable[[], datetime],
+) -> ChangeParts:
+    """changed: is told the project whose flags have to be read again"""
+    checks = RollbackStore(records, timedelta(seconds=settings.rollbacks_every_s))
+    return ChangeParts(
+        Scheduler(ScheduledChanges(records), projects.by_id, changed, now),
+        Rollbacks(checks, trends, projects.by_id, changed, now),
+    )
+
+
+WEBHOOK_CONTROLLERS = (WebhooksApi,)
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookParts:
+    webhooks: Webhooks
+    deliverer: Deliverer
+
+
+def build_webhook_parts(
+    settings: Settings, records: Records, metrics: Metrics, now: Callable[[], datetime]
+) -> WebhookParts:
+    allow_private = settings.webhooks_allow_private
+    sender = Sender(Resolver(), allow_private=allow_private)
+    return WebhookParts(
+        Webhooks(WebhookStore(records), allow_private), Deliverer(records, sender, metrics, now)
+    )
+
+
+INSIGHT_CONTROLLERS = (InsightsApi, DashboardsApi)
+
+
+@dataclass(frozen=True, slots=True)
+class InsightParts:
+    """trends: without any memory of what was calculated before"""
+
+    trends: Trends
+    insights: Insights
+    dashboards: Dashboards
+
+
+def build_insight_parts(records: Records, events: EventStore) -> InsightParts:
+    trends, store = Trends(records, events), DashboardStore(records)
+    results = Results(trends, ResultStore(records))
+    insights = Insights(InsightStore(records), store, results)
+    return InsightParts(trends, insights, Dashboards(store, results))

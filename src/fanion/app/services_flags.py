@@ -8,8 +8,7 @@ from functools import partial
 from pathlib import Path
 from random import random
 
-from fanion.activity.organizations_store import tell_of_organization
-from fanion.activity.recorders import tell_of_project, tell_of_secret_key
+from fanion.activity.recorders import tell_of_organization, tell_of_project, tell_of_secret_key
 from fanion.cohorts.membership_lookup import memberships
 from fanion.config import Settings
 from fanion.db.batching import Lookup, LookupLimits
@@ -24,8 +23,7 @@ from fanion.flags.evaluation.loader import Readings
 from fanion.flags.evaluation.offline_store import KeptFlags
 from fanion.flags.evaluation.rate_limit import EvaluationLimit
 from fanion.flags.evaluation.service import Evaluator
-from fanion.flags.sdk.definitions_api import DefinitionEndpoints
-from fanion.flags.sdk.endpoints import DefinitionReaders
+from fanion.flags.sdk.endpoints import DefinitionEndpoints, DefinitionReaders
 from fanion.flags.sdk.ofrep_endpoints import Ofrep
 from fanion.flags.sdk.sse import Broadcaster
 from fanion.flags.storage.store import FlagStore
@@ -35,14 +33,13 @@ from fanion.persons.store import stored_properties
 from fanion.projects.auth.authentication import Authentication
 from fanion.projects.auth.failed_attempts import KeyFailures
 from fanion.projects.auth.personal_keys_store import KeyStore
-from fanion.projects.auth.secret_key_store import SecretKeyStore
-from fanion.projects.auth.secret_keys import SecretKeys
+from fanion.projects.auth.secret_keys import SecretKeys, SecretKeyStore
 from fanion.projects.cache import Projects
 from fanion.projects.store import ProjectStore
 from fanion.runtime.background import Follower
 from fanion.runtime.geoip import GeoIp, open_geoip
-from fanion.server.connections import allow_connections
 from fanion.server.forwarded import TrustedProxies
+from fanion.server.server import allow_connections
 from fanion.web.proxy_warning import trusted_proxies
 from fanion.web.public_routes import FlagEndpoints
 from fanion.wire.client_address import Clients

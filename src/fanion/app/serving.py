@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING
 import structlog
 
 from fanion.config import Settings
-from fanion.db.answering import records_answer
+from fanion.db.engine import records_answer
 from fanion.observability.logging import LineWriter, open_logs
 from fanion.runtime.data_dir import data_folder
-from fanion.runtime.interpreter import hand_over_often
-from fanion.runtime.loading import loaded
-from fanion.server.connections import allow_connections
+from fanion.runtime.interpreter import hand_over_often, loaded
 from fanion.server.forwarded import TrustedProxies
-from fanion.server.server import HttpServer, check_port
+from fanion.server.server import HttpServer, allow_connections, check_port
 from fanion.web.proxy_warning import forget_ignored_headers
 
 if TYPE_CHECKING:

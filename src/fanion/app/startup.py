@@ -21,15 +21,13 @@ from fanion.app.services import (
 )
 from fanion.app.services_flags import kept_flags
 from fanion.config import Settings
-from fanion.db.answering import until_records_answer
-from fanion.db.engine import RecordsUnavailable
+from fanion.db.engine import RecordsUnavailable, until_records_answer
 from fanion.events.event import EventStoreUnavailable
 from fanion.observability.logging import LineWriter
 from fanion.observability.metrics import Metrics
 from fanion.runtime.background import beside
 from fanion.runtime.clock import utc_now
-from fanion.runtime.interpreter import collect_garbage
-from fanion.runtime.loading import loaded
+from fanion.runtime.interpreter import collect_garbage, loaded
 from fanion.web.listeners import Listeners
 
 if TYPE_CHECKING:  # loaded while capture and flags are served

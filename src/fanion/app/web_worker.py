@@ -42,8 +42,7 @@ from fanion.runtime.background import beside
 from fanion.runtime.clock import utc_now
 from fanion.runtime.interpreter import collect_garbage, hand_over_often
 from fanion.server.connection import Connection
-from fanion.server.exchange import Exchange, Scope
-from fanion.server.request_head import RequestHead
+from fanion.server.exchange import Exchange, RequestHead, Scope
 from fanion.server.server import HttpServer
 from fanion.web.fast_path import Prompt
 from fanion.wire.endpoint import PromptEndpoint, Reply

@@ -10,9 +10,8 @@ from zoneinfo import available_timezones
 import typer
 
 from fanion import __version__
-from fanion.activity.organizations_store import tell_of_organization
-from fanion.activity.recorders import tell_of_project, tell_of_secret_key
-from fanion.cli.cli_doctor import doctor
+from fanion.activity.recorders import tell_of_organization, tell_of_project, tell_of_secret_key
+from fanion.cli.doctor import doctor
 from fanion.cli.import_posthog import import_posthog
 from fanion.cli.ingestion import dead_letters, ingestion
 from fanion.cli.output import (
@@ -43,8 +42,7 @@ from fanion.projects.admin_store import (
 )
 from fanion.projects.auth.keys import KEY_LABEL_CHARS_MAX, read_expiry
 from fanion.projects.auth.personal_keys_store import KeyStore
-from fanion.projects.auth.secret_key_store import SecretKeyStore
-from fanion.projects.auth.secret_keys import SecretKeys
+from fanion.projects.auth.secret_keys import SecretKeys, SecretKeyStore
 from fanion.projects.cache import Projects
 from fanion.projects.model import FORMER_VALID_S, FORMER_VALID_S_MAX, is_scope
 from fanion.projects.store import AlreadySetUp, Installation, ProjectStore

@@ -9,7 +9,14 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
 from fanion import __version__
+from fanion.cli.output import Data, printable, run, settings_of
 from fanion.cohorts.invalid_store import RefusedCohort, refused_cohorts
 from fanion.config import PREFIX, Settings
 from fanion.db.engine import Records, RecordsUnavailable, open_records
@@ -19,6 +26,7 @@ from fanion.events.event import EventStoreUnavailable
 from fanion.events.storage.store import open_events
 from fanion.flags.management.invalid_store import Refused, refused_flags
 from fanion.insights.invalid_store import refused_insights
+from fanion.runtime.clock import utc_now
 from fanion.runtime.data_dir import (
     FIRST_START_FILE,
     events_folder,
@@ -287,3 +295,34 @@ def _events_in_use(server: RunningServer) -> Finding:
     if state is None:
         return Finding("event store", True, "not looked at: another process uses it")
     return Finding("event store", state == State.OK, f"{state}, as the server says that uses it")
+
+
+def doctor(data: Data = None) -> None:
+    """Check settings, stores, disk, clock and versions, and say what to do. Exit code 1 when
+    something is wrong."""
+    findings = run(examine(settings_of(data=data), utc_now()))
+    _show(findings)
+    raise typer.Exit(0 if all(finding.ok for finding in findings) else 1)
+
+
+def _show(findings: Sequence[Finding]) -> None:
+    """A table on a terminal; elsewhere a line for each, and one for what to do about it."""
+    terminal = Console()
+    if not terminal.is_terminal:
+        for one in findings:
+            print(f"{_mark(one)}  {one.what:14} {printable(one.found)}")
+            if one.advice:
+                print(f"{'':18} -> {printable(one.advice)}")
+        return
+    table = Table("", "Check", "Found", "What to do", box=box.SIMPLE_HEAD)
+    table.columns[1].no_wrap = True
+    for column in table.columns[2:]:
+        column.overflow = "fold"
+    for one in findings:
+        mark = Text(_mark(one), "green" if one.ok else "bold red")
+        table.add_row(mark, one.what, Text(printable(one.found)), Text(printable(one.advice)))
+    terminal.print(table)
+
+
+def _mark(finding: Finding) -> str:
+    return "ok" if finding.ok else "!!"

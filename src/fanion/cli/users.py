@@ -8,7 +8,7 @@ from uuid import UUID
 
 import typer
 
-from fanion.activity.organizations_store import tell_of_organization
+from fanion.activity.recorders import tell_of_organization
 from fanion.cli.output import (
     NOT_SET_UP,
     AsJson,
@@ -27,7 +27,7 @@ from fanion.flags.management.role_access_store import take_back_flags
 from fanion.projects.auth.keys import KEY_LABEL_CHARS_MAX, read_expiry
 from fanion.projects.members import read_email, read_first_name, read_level
 from fanion.projects.members_store import Member, MemberStore, NewMember, first_organization
-from fanion.projects.roles import AccessLevel, Role
+from fanion.projects.model import AccessLevel, Role
 from fanion.projects.roles_store import RoleStore
 from fanion.runtime.clock import utc_now
 

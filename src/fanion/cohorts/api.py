@@ -49,9 +49,8 @@ from fanion.errors import Invalid, NotFound
 from fanion.events.storage.store import EventStore
 from fanion.projects.model import Project
 from fanion.projects.request import ManagementRequest, scoped
-from fanion.rest.ids import ObjectId
 from fanion.rest.pagination import Paged
-from fanion.rest.types import refused
+from fanion.rest.types import ObjectId, refused
 from fanion.rest.unknown_fields import CREDENTIAL_NAMES, require_known
 
 

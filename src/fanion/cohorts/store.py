@@ -35,7 +35,7 @@ from fanion.db.schema.tables import users
 from fanion.errors import Invalid, Unavailable
 from fanion.projects.flag_version import move_flag_version
 from fanion.projects.model import UserSummary
-from fanion.projects.summary_store import USER_SUMMARY, user_summary
+from fanion.projects.organizations_store import USER_SUMMARY, user_summary
 from fanion.webhooks.outbox import tell
 
 # What the activity tells of; the outcome of calculations is not among it.

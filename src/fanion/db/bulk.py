@@ -9,6 +9,7 @@ from itertools import chain, islice
 from typing import Any
 
 from sqlalchemy import Connection, Dialect, Table
+from sqlalchemy.dialects import postgresql, sqlite
 
 # SQLite takes 32,766 values a statement. More rows at once are no faster, more ids much slower.
 _ROWS_MAX = 512
@@ -118,3 +119,7 @@ def _brackets(dialect: Dialect, marks: Sequence[str], rows: int) -> str:
         return ", ".join([bracket.format(*["?"] * len(marks))] * rows)
     numbers = (f"${number}" for number in range(1, rows * len(marks) + 1))
     return ", ".join(bracket.format(*islice(numbers, len(marks))) for _ in range(rows))
+
+
+def upsert(dialect: Dialect, table: Table) -> postgresql.Insert | sqlite.Insert:
+    return sqlite.insert(table) if dialect.name == "sqlite" else postgresql.insert(table)

@@ -1,5 +1,6 @@
 """The records store, opened by URL: SQLite in one file, or PostgreSQL."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from time import perf_counter
@@ -156,3 +157,28 @@ def _open_postgres(url: URL, connections: int) -> Records:
     writes = postgres_engine(url, connections)
     reads = writes.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
     return Records(reads, writes, PostgresFetch(writes))
+
+
+# At the start flags wait for the store; later there is time to wait for a slow one.
+ANSWER_S = 5.0
+RETRY_S = 0.5
+
+
+async def records_answer(url: str) -> bool:
+    try:
+        async with asyncio.timeout(ANSWER_S):
+            records = await open_records(url)
+            await records.close()
+    except (RecordsUnavailable, TimeoutError):
+        return False
+    return True
+
+
+async def until_records_answer(url: str, stop: asyncio.Event) -> None:
+    """Or until `stop` is set."""
+    stopping = asyncio.ensure_future(stop.wait())
+    try:
+        while not stopping.done() and not await records_answer(url):
+            await asyncio.wait([stopping], timeout=RETRY_S)
+    finally:
+        stopping.cancel()

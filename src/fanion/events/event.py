@@ -1,6 +1,7 @@
 """One event as it is stored, and the questions the event store answers."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -88,3 +89,22 @@ class StatementFailed(EventStoreUnavailable):
 
 class EventRejected(Exception):
     """Some row of this insert can never be stored; halving the batch finds it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Erasure:
+    """A person that was deleted, as long as something of it may be left somewhere.
+
+    persons:      the person and all that were merged into it
+    version:      the highest that any of them can have; who comes back has a higher one
+    with_events:  whether its events go too
+    requested_at: what was accepted up to here is meant; whoever comes back later is new
+    """
+
+    id: int
+    project_id: int
+    persons: tuple[UUID, ...]
+    distinct_ids: frozenset[str]
+    version: int
+    with_events: bool
+    requested_at: datetime

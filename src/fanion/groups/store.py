@@ -22,9 +22,9 @@ from sqlalchemy import (
     type_coerce,
 )
 
+from fanion.db.bulk import upsert
 from fanion.db.engine import Records
 from fanion.db.schema.tables import group_types, groups
-from fanion.db.upsert import upsert
 from fanion.groups.model import GroupState
 from fanion.properties.size import Allowance, text_bytes
 

@@ -17,12 +17,12 @@ from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from fanion.activity.api import ActivityPage, activity_page, author_of
 from fanion.errors import Invalid, NotFound
-from fanion.insights.calculate import Results
 from fanion.insights.changes import change_insight, create_insight
 from fanion.insights.dashboards_store import DashboardStore
 from fanion.insights.flag_usage_template import NAME_CHARS_MAX
 from fanion.insights.model import Answer, on_dashboard
 from fanion.insights.permissions import DashboardAccess
+from fanion.insights.result_cache import Results
 from fanion.insights.schemas import (
     Filters,
     InsightBody,
@@ -40,7 +40,6 @@ from fanion.insights.validation import (
 )
 from fanion.projects.model import Level, Project
 from fanion.projects.request import ManagementRequest, scoped
-from fanion.rest.ids import ObjectId
 from fanion.rest.openapi import takes
 from fanion.rest.pagination import Paged
 from fanion.rest.posthog_fields import (
@@ -48,10 +47,9 @@ from fanion.rest.posthog_fields import (
     UNSUPPORTED_OF_INSIGHT,
 )
 from fanion.rest.posthog_insight_fields import OF_FILTERS
-from fanion.rest.tags import normal_tags
-from fanion.rest.types import refused
+from fanion.rest.types import ObjectId, refused
 from fanion.rest.unknown_fields import QUERY_NAMES, no_choice
-from fanion.rest.validation import INTEGER_MAX
+from fanion.rest.validation import INTEGER_MAX, normal_tags
 
 Name = Annotated[str, Meta(max_length=NAME_CHARS_MAX)]
 Refresh = Annotated[bool, Meta(description="Calculate now, whatever was calculated before.")]

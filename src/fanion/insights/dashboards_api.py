@@ -16,10 +16,10 @@ from msgspec import UNSET, Meta, Struct, UnsetType, structs
 from fanion.activity.api import ActivityPage, activity_page, author_of
 from fanion.errors import Invalid, NotFound
 from fanion.insights.api import NOT_YET, Name, Refresh, viewer_of
-from fanion.insights.calculate import Results
 from fanion.insights.dashboards_store import DashboardStore, TileChange
 from fanion.insights.model import NO_ANSWER, Answer, StoredDashboard, on_dashboard
 from fanion.insights.permissions import ANYBODY_EDITS, RESTRICTION_LEVELS
+from fanion.insights.result_cache import Results
 from fanion.insights.schemas import (
     DashboardBody,
     DashboardSummary,
@@ -29,7 +29,6 @@ from fanion.insights.schemas import (
 )
 from fanion.insights.validation import check_dashboard_filters
 from fanion.projects.request import ManagementRequest, scoped
-from fanion.rest.ids import ObjectId
 from fanion.rest.pagination import Paged
 from fanion.rest.posthog_fields import (
     MAINTAINED_OF_DASHBOARD,
@@ -37,9 +36,9 @@ from fanion.rest.posthog_fields import (
     UNSUPPORTED_OF_DASHBOARD,
     UNSUPPORTED_OF_TILE,
 )
-from fanion.rest.tags import normal_tags
-from fanion.rest.types import refused
+from fanion.rest.types import ObjectId, refused
 from fanion.rest.unknown_fields import no_choice
+from fanion.rest.validation import normal_tags
 
 Color = Annotated[str, Meta(max_length=400)]
 

@@ -14,7 +14,7 @@ from fanion.db.schema.tables import users
 from fanion.errors import Invalid
 from fanion.insights.model import StoredInsight, TilePlace
 from fanion.projects.model import UserSummary
-from fanion.projects.summary_store import USER_SUMMARY
+from fanion.projects.organizations_store import USER_SUMMARY
 
 SHORT_ID_CHARS = 8
 TILES_MAX = 100  # of one dashboard

@@ -27,11 +27,10 @@ from fanion.persons.merge import PersonUpdate
 from fanion.persons.store import Person, get_person, persons_of
 from fanion.projects.request import ManagementRequest, scoped
 from fanion.properties.query_param import read_conditions
-from fanion.rest.ids import object_id
 from fanion.rest.posthog_fields import (
     MAINTAINED_OF_PERSON,
 )
-from fanion.rest.types import empty
+from fanion.rest.types import empty, object_id
 
 # What a person is called by, the first that is set. source: capture.md section 8
 _SHOWN = ("email", "name", "username")

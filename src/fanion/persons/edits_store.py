@@ -14,8 +14,7 @@ from fanion.activity.store import Author, Entry, record
 from fanion.db.engine import Records
 from fanion.db.schema.tables import person_distinct_ids, person_overrides, persons
 from fanion.errors import Invalid, NotFound, Unavailable
-from fanion.events.erasure import Erasure
-from fanion.events.event import EventStoreUnavailable, PersonRow
+from fanion.events.event import Erasure, EventStoreUnavailable, PersonRow
 from fanion.events.storage.store import EventStore
 from fanion.persons.erasure_store import begin_erasure
 from fanion.persons.merge import PersonState, PersonUpdate, edit_of

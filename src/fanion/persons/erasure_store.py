@@ -9,12 +9,11 @@ from uuid import UUID
 from sqlalchemy import Connection, Row, Select, delete, insert, or_, select, update
 
 from fanion.activity.store import Author, Entry, record
+from fanion.db.bulk import upsert
 from fanion.db.schema.insights import insight_results
 from fanion.db.schema.persons import person_erasures, person_floors
 from fanion.db.schema.tables import person_distinct_ids, person_overrides, persons
-from fanion.db.upsert import upsert
-from fanion.events.erasure import Erasure
-from fanion.events.event import Override
+from fanion.events.event import Erasure, Override
 from fanion.persons.pending_identities_store import forget_waiting
 
 UUIDS_MAX = 1_000  # of one statement

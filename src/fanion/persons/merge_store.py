@@ -1,14 +1,49 @@
 """What a merge does to the cohorts that a person is in."""
 
+from collections.abc import Mapping, Sequence
 from functools import cache
+from typing import Any
 
-from sqlalchemy import Connection, Dialect, bindparam, case, literal, literal_column, select
+from sqlalchemy import (
+    Column,
+    Connection,
+    Dialect,
+    bindparam,
+    case,
+    exists,
+    literal,
+    literal_column,
+    select,
+    update,
+)
 from sqlalchemy.dialects import postgresql, sqlite
 
+from fanion.db.bulk import IDS_MAX, upsert
 from fanion.db.schema.cohorts import AWAITED, NEVER, cohort_imports, cohort_people, cohorts
+from fanion.db.schema.flags import flag_continuity
 from fanion.db.schema.tables import ID
-from fanion.db.upsert import upsert
-from fanion.persons.moves_store import Moves, concerning
+
+Moves = Sequence[Mapping[str, Any]]
+
+
+def concerning(connection: Connection, person_id: Column[Any], moves: Moves) -> Moves:
+    """Those that take a person away of which there are rows, or will be by a move before.
+
+    person_id: the column that says whose a row is
+    moves:     `gone` and `survivor`, numbers of persons
+    """
+    gone = [move["gone"] for move in moves]
+    having: set[int] = set()
+    for start in range(0, len(gone), IDS_MAX):
+        some = person_id.in_(gone[start : start + IDS_MAX])
+        having.update(connection.scalars(select(person_id).where(some).distinct()))
+    found = []
+    for move in moves:
+        if move["gone"] in having:
+            having.add(move["survivor"])
+            found.append(move)
+    return found
+
 
 _member = cohort_people.c
 _cohort = cohorts.c
@@ -94,3 +129,27 @@ def _give_to_copies(dialect: Dialect) -> postgresql.Insert | sqlite.Insert:
     return statement.on_conflict_do_update(
         index_elements=["cohort_id", "person_id"], set_={"added": added, "removed": NEVER}
     )
+
+
+_kept = flag_continuity.c
+_theirs = flag_continuity.alias("theirs")
+_MOVE = (
+    update(flag_continuity)
+    .where(_kept.person_id == bindparam("gone"))
+    .where(
+        ~exists().where(
+            _theirs.c.person_id == bindparam("survivor"), _theirs.c.flag_key == _kept.flag_key
+        )
+    )
+    .values(person_id=bindparam("survivor"))
+)
+
+
+def move_kept_identities(connection: Connection, moves: Moves) -> None:
+    """To be called before the vanishing persons are removed, which takes along what stays.
+
+    A record that the surviving person already has for a flag wins.
+    moves: `gone` and `survivor`, numbers of persons of one project
+    """
+    if theirs := concerning(connection, flag_continuity.c.person_id, moves):
+        connection.execute(_MOVE, theirs)

@@ -26,11 +26,10 @@ from sqlalchemy import (
     update,
 )
 
-from fanion.db.bulk import IDS_MAX
+from fanion.db.bulk import IDS_MAX, upsert
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.db.schema.flags import flag_continuity, waiting_identities
 from fanion.db.schema.tables import person_distinct_ids, projects
-from fanion.db.upsert import upsert
 
 SWEEP_EVERY_S = 60.0
 KEPT_FOR = timedelta(days=30)

@@ -25,9 +25,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from fanion.db.bulk import IDS_MAX, as_bound, insert_rows, put_rows, update_rows
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.db.schema.tables import person_distinct_ids, person_overrides, persons
-from fanion.persons.continuity_store import move_kept_identities
 from fanion.persons.merge import Changes, Merged, PersonState
-from fanion.persons.merge_store import move_memberships
+from fanion.persons.merge_store import move_kept_identities, move_memberships
 from fanion.properties.size import Allowance, text_bytes
 
 T = TypeVar("T")

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection
 
-from fanion.projects.roles import Role
+from fanion.projects.model import Role
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

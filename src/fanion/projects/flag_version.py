@@ -5,8 +5,8 @@ Every server watches it, so that a change on one machine is seen on all.
 
 from sqlalchemy import Connection
 
+from fanion.db.bulk import upsert
 from fanion.db.schema.tables import flag_versions
-from fanion.db.upsert import upsert
 
 
 def move_flag_version(connection: Connection, project_id: int) -> None:

@@ -14,9 +14,8 @@ from fanion.db.schema.organizations import resource_access
 from fanion.db.schema.tables import users
 from fanion.errors import Invalid, NotFound
 from fanion.projects.changes import OrganizationChange, TellOrganization, nobody
-from fanion.projects.model import UserSummary
-from fanion.projects.roles import FEATURE_FLAGS, AccessLevel, ResourceAccess
-from fanion.projects.summary_store import USER_SUMMARY
+from fanion.projects.model import FEATURE_FLAGS, AccessLevel, ResourceAccess, UserSummary
+from fanion.projects.organizations_store import USER_SUMMARY
 
 _access = resource_access.c
 

@@ -2,15 +2,29 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from msgspec import Struct
-from sqlalchemy import func, select
+from sqlalchemy import Row, func, select
 
 from fanion.db.engine import Records
 from fanion.db.schema.tables import memberships, users
 from fanion.projects.model import UserSummary
-from fanion.projects.summary_store import USER_SUMMARY
+
+_NAMES = ("id", "uuid", "distinct_id", "first_name", "email", "is_email_verified")
+
+# Columns of a statement that joins the user, none of which may be there.
+USER_SUMMARY = tuple(users.c[name].label(f"by_{name}") for name in _NAMES)
+
+
+def user_summary(row: Row[Any]) -> UserSummary | None:
+    """Of a row with the columns USER_SUMMARY."""
+    values = row._mapping
+    if values["by_id"] is None:
+        return None
+    return UserSummary(*(values[f"by_{name}"] for name in _NAMES))
+
 
 _member = memberships.c
 _PEOPLE = (

@@ -22,10 +22,9 @@ from fanion.projects.changes import (
     nobody,
     role_changed,
 )
-from fanion.projects.model import UserSummary
+from fanion.projects.model import AccessLevel, Role, RoleFlag, RoleMember, UserSummary, folded
 from fanion.projects.organization_access_store import setting_of
-from fanion.projects.roles import AccessLevel, Role, RoleFlag, RoleMember, folded
-from fanion.projects.summary_store import USER_SUMMARY
+from fanion.projects.organizations_store import USER_SUMMARY
 
 _role = roles.c
 _member = role_memberships.c

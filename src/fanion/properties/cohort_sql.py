@@ -14,8 +14,7 @@ from typing import Any
 
 from fanion.properties.dates import parse_date
 from fanion.properties.filters import Property
-from fanion.properties.regex import search
-from fanion.properties.values import NUMBER, range_of, spaceless_number, text_of
+from fanion.properties.values import NUMBER, range_of, search, spaceless_number, text_of
 
 # Keys that name one column of `attributes`; any other key is read from the text.
 COLUMN = re.compile(r"[A-Za-z0-9_$@.\- ]{1,200}")

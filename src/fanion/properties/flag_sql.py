@@ -25,8 +25,7 @@ from fanion.properties.cohort_sql import (
 from fanion.properties.dates import Ago, parse_date_value
 from fanion.properties.filters import Property
 from fanion.properties.match import wanted_texts
-from fanion.properties.regex import search
-from fanion.properties.values import number_of, text_of
+from fanion.properties.values import number_of, search, text_of
 
 _NEVER = "0"
 _INSTANT = {"is_date_before": "<", "is_date_after": ">", "is_date_exact": "="}

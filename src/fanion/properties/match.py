@@ -12,8 +12,7 @@ from typing import Any, Protocol, TypeVar
 
 from fanion.properties.dates import Ago, parse_date, parse_date_value
 from fanion.properties.filters import Property
-from fanion.properties.regex import search
-from fanion.properties.values import MISSING, finite, number_of, range_of, text_of
+from fanion.properties.values import MISSING, finite, number_of, range_of, search, text_of
 
 Properties = Mapping[str, Any]
 

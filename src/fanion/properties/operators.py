@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from fanion.properties.dates import parse_date, parse_date_value
-from fanion.properties.regex import search
-from fanion.properties.values import range_of, spaceless_number
+from fanion.properties.values import range_of, search, spaceless_number
 
 # `any`:      a text, number or boolean, or a list of those
 # `one`:      a text, number or boolean

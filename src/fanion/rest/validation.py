@@ -5,7 +5,7 @@ source: capture.md section 10; flags.md section 12
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any, TypeVar
@@ -326,3 +326,11 @@ _PLAIN: tuple[tuple[type[inspect.Type], Convert], ...] = (
     (inspect.UUIDType, _uuid),
     (inspect.DictType, _dict),
 )
+
+
+def normal_tags(tags: Sequence[str]) -> list[str]:
+    """Trimmed, in lower case, each once, in the order given; blank ones are left out.
+
+    source: capture.md section 7
+    """
+    return [tag for tag in dict.fromkeys(tag.strip().lower() for tag in tags) if tag]

@@ -1,7 +1,9 @@
 """How the interpreter of a process that answers requests is set up."""
 
+import asyncio
 import gc
 import sys
+from importlib import import_module
 
 # How often the interpreter hands over between threads: with Python's own 5 ms a commit that is
 # done waits for the event loop longer than it took.
@@ -20,3 +22,8 @@ def collect_garbage() -> None:
     gc.freeze()
     gc.set_threshold(*GARBAGE_THRESHOLDS)
     gc.enable()
+
+
+async def loaded(module: str) -> None:
+    """Beside the event loop, which answers requests meanwhile. A later import finds it there."""
+    await asyncio.to_thread(import_module, module)

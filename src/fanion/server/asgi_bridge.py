@@ -5,7 +5,9 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from urllib.parse import unquote
 
+from fanion.rest.multipart_form import MULTIPART
 from fanion.server.exchange import ClientGone, Exchange, Scope, Stream
+from fanion.wire.endpoint import Headers
 
 Message = MutableMapping[str, Any]
 # Frameworks write the three arguments' types each in their own way.
@@ -124,3 +126,17 @@ class _Conversation:
                 raise
         else:
             await asyncio.sleep(0)
+
+
+def comes_in_pieces(headers: Headers, bytes_max: int) -> bool:
+    """A form that is not known to be small: what takes it reads it while it comes in."""
+    media = headers.get("content-type", "").partition(";")[0].strip().lower()
+    return media == MULTIPART and not _is_announced(headers, bytes_max)
+
+
+def _is_announced(headers: Headers, bytes_max: int) -> bool:
+    """The client says how large the body is, and it is not too large."""
+    length = headers.get("content-length")
+    if length is None or not (length.isascii() and length.isdigit()):
+        return False
+    return int(length) <= bytes_max

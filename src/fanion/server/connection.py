@@ -7,12 +7,10 @@ from typing import Any, Protocol, cast
 
 from fanion.errors import AppError, RequestTimeout, Unavailable
 from fanion.server.buffers import STALLED_S_MAX, BufferBudget, Pace, Sending
-from fanion.server.exchange import ClientGone, Exchange, Scope
-from fanion.server.first_line import path_of
+from fanion.server.exchange import ClientGone, Exchange, RequestHead, Scope
 from fanion.server.head_cache import KnownHead, KnownHeads
-from fanion.server.parser import RequestReader
+from fanion.server.parser import RequestReader, path_of
 from fanion.server.request import Incoming
-from fanion.server.request_head import RequestHead
 from fanion.server.response import response_head
 from fanion.web.fast_path import PromptAnswer
 

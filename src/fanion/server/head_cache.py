@@ -4,7 +4,7 @@ differ in the length of their bodies; to look it up takes 0.5 µs and spares a r
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fanion.server.request_head import RequestHead
+from fanion.server.exchange import RequestHead
 from fanion.web.fast_path import Prompt
 
 HEAD_BYTES_MAX = 1_500

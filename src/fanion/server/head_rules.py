@@ -7,7 +7,7 @@ import re
 from ipaddress import IPv6Address
 
 from fanion.errors import MalformedRequest, NotImplementedHere, VersionNotSupported
-from fanion.server.request_head import Headers
+from fanion.server.exchange import Headers
 
 # Those that some path answers, and TRACE, which each path refuses by name.
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"})

@@ -17,6 +17,7 @@ from fanion.errors import (
     TargetTooLong,
 )
 from fanion.server.chunked import ChunkedDecoder
+from fanion.server.exchange import Headers, RequestHead
 from fanion.server.head_cache import KnownHead, KnownHeads
 from fanion.server.head_rules import (
     body_bytes,
@@ -28,7 +29,6 @@ from fanion.server.head_rules import (
     require_method,
     version_of,
 )
-from fanion.server.request_head import Headers, RequestHead
 
 HEAD_BYTES_MAX = 64 * 1024
 # Of a body in chunks that is decoded without a pause: tiny chunks take 1 µs each.
@@ -232,3 +232,17 @@ def _end_of_head(known: bytearray, data: bytes) -> int | None:
             return before - min(before, 3) + found + len(_END)
     found = data.find(_END)
     return None if found < 0 else before + found + len(_END)
+
+
+def path_of(request: bytes) -> str:
+    """As `RequestHead.path`, before anything is parsed: two processes must agree on it.
+
+    request: its beginning, with the whole first line; what it names need not be a path
+    """
+    request = request.lstrip(b"\r\n")
+    start = request.find(b" ") + 1
+    target = request[start : request.find(b" ", start)]
+    path = target.partition(b"?")[0]
+    if path[:1] != b"/" and b"://" in path:
+        path = b"/" + path.partition(b"://")[2].partition(b"/")[2]
+    return path.decode("latin-1")

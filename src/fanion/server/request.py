@@ -6,8 +6,7 @@ from typing import Protocol
 
 from fanion.errors import AppError, BodyTooLarge
 from fanion.server.buffers import BufferBudget
-from fanion.server.exchange import ClientGone
-from fanion.server.request_head import RequestHead
+from fanion.server.exchange import ClientGone, RequestHead
 from fanion.server.response import CONTINUE, LAST_CHUNK, chunk, has_body, response_head
 
 # More of a body that nothing has asked for yet waits at the client.

@@ -12,10 +12,10 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from fanion.events.definitions.detect import PropertyType
+from fanion.events.definitions.property_cache import PropertyType
 from fanion.flags.engine.definition import BucketingIdentifier, EvaluationRuntime
 from fanion.groups.model import GROUP_TEXT_MAX, GROUP_TYPES_MAX
-from fanion.projects.roles import AccessLevel
+from fanion.projects.model import AccessLevel
 from fanion.rest.body import is_deep
 
 FORMAT = "fanion-project"

@@ -9,9 +9,8 @@ from fanion.errors import AppError, MethodNotAllowed, NotFound
 from fanion.observability.request_log import Telemetry
 from fanion.projects.model import Principal
 from fanion.server import asgi_bridge
-from fanion.server.body import comes_in_pieces
-from fanion.server.exchange import ClientGone, Exchange, Scope
-from fanion.server.request_head import RequestHead
+from fanion.server.asgi_bridge import comes_in_pieces
+from fanion.server.exchange import ClientGone, Exchange, RequestHead, Scope
 from fanion.web.cors import cors_headers, preflight
 from fanion.web.fast_path import Prompt
 from fanion.web.routes import Route, Routes

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from fanion.errors import AppError
 from fanion.observability.request_log import Telemetry
-from fanion.server.request_head import RequestHead
+from fanion.server.exchange import RequestHead
 from fanion.server.response import end_of_head, start_of_head
 from fanion.web.cors import cors_headers
 from fanion.web.routes import Route

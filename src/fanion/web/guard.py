@@ -20,10 +20,10 @@ from fanion.projects.auth.keys import bearer_key
 from fanion.projects.cache import Projects
 from fanion.projects.model import Principal, Project
 from fanion.projects.request import ManagementRequest
-from fanion.rest.ids import object_id
 from fanion.rest.pagination import paging_names
+from fanion.rest.types import object_id
 from fanion.rest.unknown_fields import require_known_query, require_only
-from fanion.server.request_head import Headers
+from fanion.server.exchange import Headers
 from fanion.wire.client_address import Caller
 
 BODY_KEY = "personal_api_key"

@@ -10,8 +10,10 @@ from litestar.datastructures import MutableScopeHeaders
 from litestar.di import Provide
 from litestar.enums import MediaType
 from litestar.openapi import OpenAPIConfig
+from litestar.routes import HTTPRoute
 from litestar.types import Message, Scope
 
+from fanion.errors import with_head
 from fanion.projects.api import PersonalKeysApi, ProjectsApi, UsersApi
 from fanion.projects.auth.authentication import Authentication
 from fanion.projects.cache import Projects
@@ -19,7 +21,6 @@ from fanion.projects.request import ManagementRequest
 from fanion.rest.body import Body
 from fanion.server.asgi_bridge import AsgiApp
 from fanion.server.forwarded import BaseUrl, TrustedProxies
-from fanion.web.allowed import tell_methods
 from fanion.web.docs_page import CONTENT_SECURITY_POLICY, DescribedApi, Page
 from fanion.web.error_handler import error_renderer
 from fanion.web.guard import gate
@@ -27,6 +28,30 @@ from fanion.web.json_response import encode_answer
 from fanion.web.openapi import document, openapi_config
 from fanion.wire.endpoint import is_known_version
 from fanion.wire.offload import Decoding
+
+_REFUSED = 405
+
+
+async def tell_methods(message: Message, scope: Scope) -> None:
+    """Called before each message is sent."""
+    if message["type"] == "http.response.start" and scope.get("method") == "OPTIONS":
+        allowed = ", ".join(sorted(with_head(_methods(scope))))
+        if allowed:
+            MutableScopeHeaders.from_message(message)["allow"] = allowed
+
+
+def _methods(scope: Scope) -> set[str]:
+    """Without those whose handler does nothing but refuse."""
+    template = scope.get("path_template")
+    return {
+        str(method)
+        for route in scope["litestar_app"].routes
+        if isinstance(route, HTTPRoute) and route.path_format == template
+        for handler in route.route_handlers
+        if handler.status_code != _REFUSED
+        for method in handler.http_methods
+    }
+
 
 BODY_BYTES_MAX = 20 * 1024 * 1024  # api.md, Limits
 UPLOAD_BYTES_MAX = 256 * 1024 * 1024

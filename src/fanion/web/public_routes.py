@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from fanion.flags.evaluation.browser_config import EMPTY_LISTS, BrowserConfig
 from fanion.flags.evaluation.endpoints import Decide
-from fanion.flags.sdk.definitions_api import DefinitionEndpoints
+from fanion.flags.sdk.endpoints import DefinitionEndpoints
 from fanion.flags.sdk.ofrep_endpoints import PREFIX as OFREP
 from fanion.flags.sdk.ofrep_endpoints import Ofrep
 from fanion.ingest.capture.endpoints import CaptureEndpoints

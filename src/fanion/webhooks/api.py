@@ -16,14 +16,13 @@ from fanion.errors import Invalid
 from fanion.projects.api import FormerValidS
 from fanion.projects.model import FORMER_VALID_S, Level, UserSummary
 from fanion.projects.request import ManagementRequest, scoped
-from fanion.rest.ids import ObjectId
 from fanion.rest.pagination import Paged
 from fanion.rest.posthog_fields import (
     MAINTAINED_OF_WEBHOOK,
     UNSUPPORTED_OF_WEBHOOK,
 )
-from fanion.webhooks.addresses import refusal
-from fanion.webhooks.destination import URL_CHARS_MAX, read_target
+from fanion.rest.types import ObjectId
+from fanion.webhooks.destination import URL_CHARS_MAX, read_target, refusal
 from fanion.webhooks.model import Delivery, Status, Webhook
 from fanion.webhooks.payloads import EVENT_TYPES, EventType
 from fanion.webhooks.store import WebhookStore

@@ -12,10 +12,10 @@ from uuid import UUID
 
 from sqlalchemy import Connection, Row, Select, case, delete, select, update
 
+from fanion.db.bulk import upsert
 from fanion.db.engine import Records
 from fanion.db.schema.tables import event_definitions
 from fanion.db.schema.webhooks import event_announcements
-from fanion.db.upsert import upsert
 from fanion.webhooks.outbox import put_out, subscribed_projects
 from fanion.webhooks.payloads import captured_body
 

@@ -27,10 +27,10 @@ from fanion.db.schema.webhooks import webhook_deliveries, webhooks
 from fanion.errors import Invalid, NotFound
 from fanion.projects.auth.keys import mask
 from fanion.projects.model import FORMER_KEYS_MAX
+from fanion.projects.organizations_store import USER_SUMMARY, user_summary
 from fanion.projects.store import too_many_former
-from fanion.projects.summary_store import USER_SUMMARY, user_summary
 from fanion.webhooks.model import Delivery, FormerSecret, Webhook, read_former, written_former
-from fanion.webhooks.signature import SECRET_BYTES, secret_text
+from fanion.webhooks.payloads import SECRET_BYTES, secret_text
 
 WEBHOOKS_MAX = 20  # of a project
 _SWITCHED_OFF = "Not sent: the webhook was switched off."

@@ -16,9 +16,9 @@ from fanion.db.engine import Records, RecordsUnavailable
 from fanion.observability.metrics import Metrics
 from fanion.webhooks.event_alerts import announce_due
 from fanion.webhooks.model import Outcome
+from fanion.webhooks.payloads import signed_headers
 from fanion.webhooks.queue_store import Claim, Sending, WorkStore
 from fanion.webhooks.sender import Sender
-from fanion.webhooks.signature import signed_headers
 
 LOOK_S = 1.0  # two reads through indexes
 SENDING_MAX = 64  # at once, by a server

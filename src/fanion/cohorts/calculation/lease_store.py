@@ -32,10 +32,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from fanion.cohorts.calculation.history import Run, noted
 from fanion.cohorts.csv_import import Kind
 from fanion.cohorts.store import QuestionKind, StoredCohort, drop_imports, get_cohort
+from fanion.db.bulk import upsert
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import AWAITED, NEVER, cohort_imports, cohort_people, cohorts
 from fanion.db.schema.tables import ID, person_distinct_ids, person_overrides, persons
-from fanion.db.upsert import upsert
 
 _cohort = cohorts.c
 _import = cohort_imports.c

@@ -21,11 +21,9 @@ from fanion.db.schema import (
     cohorts,
     events,
     flags,
-    ingestion_tables,
     insights,
     organizations,
     persons,
-    transfer_tables,
     webhooks,
 )
 from fanion.db.schema.tables import ID, metadata
@@ -37,10 +35,10 @@ TABLES = (
     events,
     persons,
     flags,
-    ingestion_tables,
+    events,
     insights,
     organizations,
-    transfer_tables,
+    activity,
     webhooks,
 )
 

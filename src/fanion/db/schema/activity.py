@@ -1,6 +1,6 @@
 """The table of who changed what."""
 
-from sqlalchemy import Column, ForeignKey, Index, String, Table, Uuid
+from sqlalchemy import Boolean, Column, ForeignKey, Index, PrimaryKeyConstraint, String, Table, Uuid
 
 from fanion.db.columns import Json, UtcDateTime
 from fanion.db.schema.tables import ID, metadata
@@ -22,4 +22,21 @@ activity_log = Table(
     Index(None, "project_id", "scope", "item_id", "created_at"),
     Index("ix_activity_log_project_id_created_at", "project_id", "created_at"),
     sqlite_autoincrement=True,
+)
+
+
+SOURCE_CHARS_MAX = 500
+
+# Everything of the source from `since` on, null for from the first event, and before
+# `copied_upto` has been accepted here.
+event_copies = Table(
+    "event_copies",
+    metadata,
+    Column("project_id", ID, nullable=False),
+    Column("source", String(SOURCE_CHARS_MAX), nullable=False),
+    Column("since", UtcDateTime, nullable=True),
+    Column("copied_upto", UtcDateTime, nullable=False),
+    Column("is_finished", Boolean, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
+    PrimaryKeyConstraint("project_id", "source"),
 )

@@ -1,6 +1,7 @@
 """Tables of what is known about events and their properties, beside `event_definitions`."""
 
 from sqlalchemy import (
+    BigInteger,
     Boolean,
     Column,
     ForeignKey,
@@ -13,7 +14,7 @@ from sqlalchemy import (
     Uuid,
 )
 
-from fanion.db.columns import UtcDateTime
+from fanion.db.columns import Json, UtcDateTime
 from fanion.db.schema.tables import ID, metadata
 
 # What people think of an event; without a row it is neither.
@@ -51,4 +52,28 @@ event_properties = Table(
     Column("property", Text, nullable=False),
     PrimaryKeyConstraint("project_id", "event", "property"),
     Index(None, "project_id", "property"),
+)
+
+
+# Items by the minute in which they were accepted and by what became of them. Only what is done
+# counts: an item that still waits in the accept log has no place here.
+ingestion_ledger = Table(
+    "ingestion_ledger",
+    metadata,
+    Column("project_id", ID, nullable=False),
+    # Of the Unix epoch; old rows are summed up into the first minute of their hour.
+    Column("minute", BigInteger, nullable=False, index=True),
+    Column("outcome", String(40), nullable=False),
+    Column("items", BigInteger, nullable=False),
+    PrimaryKeyConstraint("project_id", "minute", "outcome"),
+)
+
+# The newest items of a project that met each outcome but being stored: a list, newest first.
+ingestion_examples = Table(
+    "ingestion_examples",
+    metadata,
+    Column("project_id", ID, nullable=False),
+    Column("outcome", String(40), nullable=False),
+    Column("examples", Json, nullable=False),
+    PrimaryKeyConstraint("project_id", "outcome"),
 )

@@ -36,7 +36,7 @@ from fanion.events.definitions.store import (
 )
 from fanion.events.event import EventStoreUnavailable
 from fanion.events.storage.store import EventStore
-from fanion.events.volume import last_days
+from fanion.events.times import last_days
 from fanion.projects.model import UserSummary
 from fanion.projects.request import ManagementRequest, scoped
 from fanion.rest.pagination import Paged
@@ -44,8 +44,8 @@ from fanion.rest.posthog_fields import (
     MAINTAINED_OF_DEFINITION,
     UNSUPPORTED_OF_DEFINITION,
 )
-from fanion.rest.tags import normal_tags
 from fanion.rest.unknown_fields import no_choice
+from fanion.rest.validation import normal_tags
 
 NAME_CHARS_MAX = 400
 

@@ -19,11 +19,15 @@ from sqlalchemy import (
 )
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from fanion.db.bulk import upsert
 from fanion.db.engine import Records
 from fanion.db.schema.events import event_properties, property_definitions
-from fanion.db.upsert import upsert
-from fanion.events.definitions.detect import PropertyType
-from fanion.events.definitions.property_cache import KnownProperties, NewProperties, Recorded
+from fanion.events.definitions.property_cache import (
+    KnownProperties,
+    NewProperties,
+    PropertyType,
+    Recorded,
+)
 
 EVENTS_SHOWN = 100  # of a property; the first by name
 

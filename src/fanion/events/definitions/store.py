@@ -22,10 +22,10 @@ from sqlalchemy.exc import IntegrityError
 
 from fanion.activity.diff import changes
 from fanion.activity.store import Author, Entry, record
+from fanion.db.bulk import upsert
 from fanion.db.engine import Records
 from fanion.db.schema.events import event_marks
 from fanion.db.schema.tables import event_definitions
-from fanion.db.upsert import upsert
 from fanion.errors import Invalid
 from fanion.events.definitions.model import TOLD, DefinitionQuery, EventDefinition, Ordering
 

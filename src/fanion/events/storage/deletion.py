@@ -6,8 +6,7 @@ from typing import Any
 
 from clickhouse_connect.driver.client import Client
 
-from fanion.events.erasure import Erasure
-from fanion.events.event import EventStoreUnavailable
+from fanion.events.event import Erasure, EventStoreUnavailable
 from fanion.events.storage.client import Lanes
 from fanion.events.storage.schema import EVENT_TABLES
 from fanion.events.times import micros

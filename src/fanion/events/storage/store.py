@@ -8,16 +8,14 @@ from uuid import UUID
 
 from clickhouse_connect.driver.client import Client
 
-from fanion.events.erasure import Erasure
-from fanion.events.event import Event, EventQuery, Override, PersonRow
+from fanion.events.event import Erasure, Event, EventQuery, Override, PersonRow
 from fanion.events.storage.blocks import Batch, Block, encode
 from fanion.events.storage.client import Lanes, Rows, engine_at, open_clients, read_rows
 from fanion.events.storage.cohort_query import SECONDS_MAX, Found, ask, put_inputs
 from fanion.events.storage.deletion import erase
 from fanion.events.storage.list_query import Listing
 from fanion.events.storage.person_squash import squash
-from fanion.events.times import micros
-from fanion.events.volume import Days
+from fanion.events.times import Days, micros
 
 # The copy of the events remembers the token for itself: when only the first of both inserts came
 # to its end, a repetition makes good the other. Copies of one event are left to the merges; to look

@@ -11,10 +11,10 @@ from typing import Any
 from sqlalchemy import Connection, Dialect, Insert, Row, Text, bindparam, null, or_, select
 from sqlalchemy.exc import IntegrityError
 
+from fanion.db.bulk import upsert
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.db.schema.flags import flag_continuity
 from fanion.db.schema.tables import person_distinct_ids
-from fanion.db.upsert import upsert
 from fanion.persons.pending_identities_store import (
     PROJECT_BYTES_MAX,
     TRIM_AFTER_BYTES,

@@ -10,9 +10,9 @@ from zoneinfo import ZoneInfo
 import structlog
 from sqlalchemy import Connection, case, delete
 
+from fanion.db.bulk import upsert
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.db.schema.insights import flag_evaluations
-from fanion.db.upsert import upsert
 from fanion.flags.evaluation.counters import ByAnswer, EvaluationCounts
 from fanion.projects.model import Project
 

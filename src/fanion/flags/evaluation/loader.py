@@ -8,8 +8,8 @@ from typing import Any
 
 from fanion.db.batching import UNKNOWN, K, Lookup, V
 from fanion.db.engine import RecordsUnavailable
+from fanion.flags.engine.evaluate import Needs
 from fanion.flags.engine.flag_set import FlagSet
-from fanion.flags.engine.needs import Needs
 from fanion.flags.engine.subject import Subject
 from fanion.flags.evaluation.circuit_breaker import Breaker
 from fanion.flags.evaluation.continuity_store import Keep

@@ -12,7 +12,7 @@ import msgspec
 import structlog
 
 from fanion.flags.engine.definition import Definitions
-from fanion.flags.evaluation.packed import written
+from fanion.flags.evaluation.compiled import written
 from fanion.projects.model import Project
 
 # Changes wait this long for others to be written with them.

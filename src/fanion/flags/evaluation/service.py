@@ -11,15 +11,13 @@ from msgspec.structs import replace
 from fanion.db.engine import RecordsUnavailable
 from fanion.errors import Unavailable
 from fanion.flags.engine.decision import Decision, Evaluation
-from fanion.flags.engine.evaluate import evaluate
+from fanion.flags.engine.evaluate import NOTHING, Needs, evaluate, needs
 from fanion.flags.engine.flag_set import FlagSet
-from fanion.flags.engine.needs import NOTHING, Needs, needs
 from fanion.flags.evaluation.cache import Built, FlagSets
 from fanion.flags.evaluation.counters import uncounted
 from fanion.flags.evaluation.loader import Readings
 from fanion.flags.evaluation.offload import ANSWERED_ON_LOOP_MAX
-from fanion.flags.evaluation.request import FlagRequest
-from fanion.flags.evaluation.visible import visible_keys
+from fanion.flags.evaluation.request import FlagRequest, visible_keys
 from fanion.observability.hot_counters import Durations
 
 

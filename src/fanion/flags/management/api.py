@@ -37,9 +37,8 @@ from fanion.flags.management.schemas import (
 from fanion.flags.management.stale_api import LastEvaluated, nobody_knows, stale_page
 from fanion.flags.storage.activity import SCOPE
 from fanion.flags.storage.changes import Decide
-from fanion.flags.storage.list_query import read_flag_query
+from fanion.flags.storage.list_query import STALE_DAYS, read_flag_query
 from fanion.flags.storage.rollback import check_conditions
-from fanion.flags.storage.staleness import STALE_DAYS
 from fanion.flags.storage.store import FlagStore, StoredFlag
 from fanion.flags.validation.filters import (
     KEY_CHARS_MAX,
@@ -50,10 +49,9 @@ from fanion.flags.validation.filters import (
 )
 from fanion.flags.validation.posthog_fields import OF_FLAG
 from fanion.projects.request import ManagementRequest, scoped
-from fanion.rest.ids import ObjectId
 from fanion.rest.pagination import Paged
-from fanion.rest.tags import normal_tags
-from fanion.rest.types import refused
+from fanion.rest.types import ObjectId, refused
+from fanion.rest.validation import normal_tags
 
 FlagKey = Annotated[str, Meta(min_length=1, max_length=KEY_CHARS_MAX)]
 Version = Annotated[

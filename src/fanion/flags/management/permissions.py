@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from fanion.errors import PermissionDenied
-from fanion.projects.roles import AccessLevel
+from fanion.projects.model import AccessLevel
 
 NAMED_MAX = 10  # flags in one refusal
 

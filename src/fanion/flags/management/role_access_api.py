@@ -17,10 +17,10 @@ from fanion.flags.management.api import Flags
 from fanion.flags.management.role_access_store import RoleAccess, RoleAccessStore
 from fanion.flags.management.schemas import FlagBody, shown
 from fanion.flags.validation.posthog_fields import OF_ROLE_ACCESS
+from fanion.projects.model import Role
 from fanion.projects.request import ManagementRequest, scoped
-from fanion.projects.roles import Role
-from fanion.rest.ids import ObjectId
 from fanion.rest.pagination import Paged
+from fanion.rest.types import ObjectId
 
 
 class NewRoleAccess(Struct, kw_only=True, forbid_unknown_fields=True):

@@ -9,8 +9,7 @@ from msgspec import Meta, structs
 from fanion.errors import Invalid
 from fanion.flags.management.permissions import FlagAccess
 from fanion.flags.management.schemas import FlagBody, shown
-from fanion.flags.storage.list_query import FlagQuery
-from fanion.flags.storage.staleness import STALE_DAYS_MAX, StaleReason, stale_reason
+from fanion.flags.storage.list_query import STALE_DAYS_MAX, FlagQuery, StaleReason, stale_reason
 from fanion.flags.storage.store import FlagStore
 from fanion.projects.request import ManagementRequest
 from fanion.rest.pagination import Paged

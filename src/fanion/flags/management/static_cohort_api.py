@@ -19,7 +19,7 @@ from fanion.cohorts.store import Import, Question
 from fanion.cohorts.validation import created_values
 from fanion.flags.management.api import Flags
 from fanion.projects.request import ManagementRequest, scoped
-from fanion.rest.ids import ObjectId
+from fanion.rest.types import ObjectId
 
 _NAME = "Users with feature flag {key} enabled at {now:%Y-%m-%d %H:%M:%S}"
 

@@ -6,12 +6,14 @@ source: flags.md section 13
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import Any, Literal, get_args
 
 import msgspec
 
 from fanion.errors import Invalid
-from fanion.flags.engine.definition import ANYWHERE, EvaluationRuntime
+from fanion.flags.engine.definition import ANYWHERE, EvaluationRuntime, grouped_filters
+from fanion.flags.storage.rows import StoredFlag
 from fanion.rest.validation import INTEGER_CHARS_MAX
 
 Kind = Literal["boolean", "multivariant", "experiment"]
@@ -176,3 +178,29 @@ def _names(text: str | None, parameter: str) -> list[str]:
         return msgspec.json.decode(text, type=list[str])
     except (msgspec.DecodeError, RecursionError):
         raise Invalid("Must be a JSON list of texts.", attr=parameter) from None
+
+
+STALE_DAYS = 30
+STALE_DAYS_MAX = 90  # evaluations are remembered no longer
+
+
+class StaleReason(StrEnum):
+    """FULLY_ROLLED_OUT: the same answer for everybody; it decides nothing"""
+
+    FULLY_ROLLED_OUT = "fully_rolled_out"
+    NOT_EVALUATED = "not_evaluated"
+
+
+def stale_reason(
+    flag: StoredFlag, last_evaluated: datetime | None, now: datetime, days: int
+) -> StaleReason | None:
+    """None for a flag that is needed, switched off, or younger than `days`."""
+    before = now - timedelta(days=days)
+    row = flag.definition
+    if not row.active or row.deleted or flag.created_at > before:
+        return None
+    if answers_one_thing(grouped_filters(row)):
+        return StaleReason.FULLY_ROLLED_OUT
+    if last_evaluated is None or last_evaluated < before:
+        return StaleReason.NOT_EVALUATED
+    return None

@@ -6,8 +6,8 @@ from typing import Any
 
 from sqlalchemy import Connection, delete
 
+from fanion.db.bulk import upsert
 from fanion.db.schema.flags import flag_rollback_checks
-from fanion.db.upsert import upsert
 from fanion.flags.storage.rollback import is_watched
 
 

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Row, Select, select
 from fanion.db.schema.tables import feature_flags, users
 from fanion.flags.engine.definition import FlagRow
 from fanion.projects.model import UserSummary
-from fanion.projects.summary_store import USER_SUMMARY, user_summary
+from fanion.projects.organizations_store import USER_SUMMARY, user_summary
 
 _flag = feature_flags.c
 

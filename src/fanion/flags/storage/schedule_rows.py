@@ -12,7 +12,7 @@ from fanion.db.schema.flags import scheduled_changes
 from fanion.db.schema.tables import users
 from fanion.flags.storage.schedule import Step
 from fanion.projects.model import UserSummary
-from fanion.projects.summary_store import USER_SUMMARY, user_summary
+from fanion.projects.organizations_store import USER_SUMMARY, user_summary
 
 FLAG_DELETED = "The feature flag was deleted."
 

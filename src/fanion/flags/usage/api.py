@@ -14,12 +14,12 @@ from msgspec import Meta, Struct
 from fanion.errors import Invalid, NotFound
 from fanion.flags.storage.store import FlagStore
 from fanion.flags.usage.store import Evaluated, UsageStore
-from fanion.insights.calculate import Results
 from fanion.insights.flag_usage_template import RANGE, calls_filters
+from fanion.insights.result_cache import Results
 from fanion.insights.trends.date_range import Clock, cut, parse_bound, resolve
 from fanion.projects.model import Project
 from fanion.projects.request import ManagementRequest, scoped
-from fanion.rest.ids import ObjectId
+from fanion.rest.types import ObjectId
 
 DAYS_MAX = 366
 

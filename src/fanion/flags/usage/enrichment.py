@@ -3,14 +3,18 @@
 source: cohorts.md section 20
 """
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Never
 
+import structlog
 from sqlalchemy import Connection, select, update
 
-from fanion.db.engine import Records
+from fanion.db.engine import Records, RecordsUnavailable
 from fanion.db.schema.tables import feature_flags
+from fanion.events.event import EventStoreUnavailable
 from fanion.events.storage.store import EventStore
 from fanion.events.times import micros
 from fanion.flags.usage.dashboards_store import enrich_dashboard
@@ -82,3 +86,24 @@ def _mark(connection: Connection, maker: Maker, key: str) -> int:
         return 0
     enrich_dashboard(connection, maker, flag_id)
     return 1
+
+
+# Soon after a start, so that a server that is started often looks too; then often enough that
+# one look may fail and no event is missed.
+FIRST_S = 60.0
+EVERY_S = 6 * 3600.0
+
+
+async def enrich_for_ever(
+    enrichment: Enrichment, first_s: float = FIRST_S, every_s: float = EVERY_S
+) -> Never:
+    await asyncio.sleep(first_s)
+    while True:
+        try:
+            marked = await enrichment.look()
+        except (RecordsUnavailable, EventStoreUnavailable) as error:
+            structlog.get_logger().warning("flags_not_enriched", reason=str(error))
+        else:
+            if marked:
+                structlog.get_logger().info("flags_enriched", flags=marked)
+        await asyncio.sleep(every_s)

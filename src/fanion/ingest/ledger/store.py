@@ -9,9 +9,9 @@ import structlog
 from msgspec import convert, to_builtins
 from sqlalchemy import Connection, delete, select, tuple_
 
+from fanion.db.bulk import upsert
 from fanion.db.engine import Records, RecordsUnavailable
-from fanion.db.schema.ingestion_tables import ingestion_examples, ingestion_ledger
-from fanion.db.upsert import upsert
+from fanion.db.schema.events import ingestion_examples, ingestion_ledger
 from fanion.ingest.ledger.model import Example, LedgerCount, Tally, minute_of, newest_of
 
 # A busy project has some 4,000 rows a day by minute and 70 by hour: 2,000 projects keep to

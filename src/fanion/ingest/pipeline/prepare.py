@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -11,11 +12,84 @@ import msgspec
 
 from fanion.groups.model import read_group_identify, read_groups
 from fanion.ingest.items import parse_uuid
-from fanion.ingest.pipeline.automatic import AUTOMATIC, automatic_properties, initial_name
-from fanion.ingest.pipeline.elements import elements_chain
 from fanion.ingest.pipeline.types import Context, Drop, Prepared
 from fanion.ingest.timestamps import event_time, ignored_time
 from fanion.persons.merge import Merge, MergeKind, PersonUpdate
+
+TEXT_MAX = 400
+HREF_MAX = 2048
+
+
+def elements_chain(elements: list[Any]) -> str:
+    """`a.small:href="/x"nth-child="1"nth-of-type="2"text="Go";div:…`, innermost first."""
+    return ";".join(_element(element) for element in elements if isinstance(element, dict))
+
+
+def _element(element: Mapping[str, Any]) -> str:
+    attributes = {
+        name: _text(value) for name, value in element.items() if name.startswith("attr__")
+    }
+    if text := _text(element.get("$el_text"))[:TEXT_MAX]:
+        attributes["text"] = text
+    if href := attributes.get("attr__href"):
+        attributes["href"] = href[:HREF_MAX]
+    if identifier := attributes.get("attr__id"):
+        attributes["attr_id"] = identifier
+    for name, key in (("nth-child", "nth_child"), ("nth-of-type", "nth_of_type")):
+        attributes[name] = _text(element.get(key)) or "0"
+    quoted = (f'{_escape(name)}="{_escape(attributes[name])}"' for name in sorted(attributes))
+    return f"{_text(element.get('tag_name'))}{_classes(element)}:{''.join(quoted)}"
+
+
+def _classes(element: Mapping[str, Any]) -> str:
+    given = element.get("attr__class")
+    names = given if isinstance(given, list) else _text(given).split()
+    return "".join(f".{name}" for name in sorted(_text(name).replace('"', "") for name in names))
+
+
+def _text(value: object) -> str:
+    return "" if value is None else str(value)
+
+
+def _escape(text: str) -> str:
+    return text.replace('"', '\\"')
+
+
+_CAMPAIGN = (
+    *("utm_source", "utm_medium", "utm_campaign", "utm_content", "utm_name", "utm_term"),
+    *("gclid", "gad_source", "gbraid", "wbraid", "fbclid", "msclkid"),
+)
+_WEB = (
+    *("$browser", "$browser_version", "$device_type", "$current_url", "$pathname"),
+    *("$os", "$os_version", "$referring_domain", "$referrer"),
+)
+_APP = ("$app_build", "$app_name", "$app_namespace", "$app_version")
+
+_SKIPPED_EVENTS = frozenset(["$snapshot", "$performance_event"])
+
+Properties = Mapping[str, Any]
+Changing = dict[str, Any]
+
+
+@lru_cache(256)  # of places for each event
+def initial_name(name: str) -> str:
+    """`$current_url` → `$initial_current_url`, `utm_source` → `$initial_utm_source`"""
+    return "$initial_" + name.removeprefix("$")
+
+
+_INITIAL = {name: initial_name(name) for name in (*_CAMPAIGN, *_WEB, *_APP)}
+AUTOMATIC = frozenset(_INITIAL)
+
+
+def automatic_properties(event: str, properties: Properties) -> tuple[Changing, Changing]:
+    """What to set (latest values) and what to set once (`$initial_…`), the caller's to change;
+    nulls set nothing."""
+    if AUTOMATIC.isdisjoint(properties) or event in _SKIPPED_EVENTS:
+        return {}, {}
+    present = [name for name in _INITIAL if name in properties]
+    latest = {name: properties[name] for name in present if properties[name] is not None}
+    return latest, {_INITIAL[name]: value for name, value in latest.items()}
+
 
 NAME_MAX = 200  # characters
 DISTINCT_ID_MAX = 200

@@ -13,8 +13,7 @@ from typing import Any
 import msgspec
 
 from fanion.accept_log.port import Entry
-from fanion.events.definitions.detect import detect_type
-from fanion.events.definitions.property_cache import OCCURRENCES_MAX, ONE_IN
+from fanion.events.definitions.property_cache import OCCURRENCES_MAX, ONE_IN, detect_type
 from fanion.events.event import NO_PERSON, Event
 from fanion.events.storage.blocks import (
     BLOCK_ROWS_MAX,

@@ -14,9 +14,9 @@ from sqlalchemy import Connection, Row, Update, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fanion.accept_log.port import Entry
+from fanion.db.bulk import upsert
 from fanion.db.engine import Records
 from fanion.db.schema.tables import log_positions
-from fanion.db.upsert import upsert
 from fanion.events.definitions.property_cache import KnownProperties
 from fanion.events.definitions.property_store import load_properties, record_properties
 from fanion.events.definitions.store import record_seen

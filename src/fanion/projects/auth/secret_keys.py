@@ -7,9 +7,27 @@ import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Any
 
+from sqlalchemy import (
+    BindParameter,
+    Connection,
+    bindparam,
+    delete,
+    func,
+    insert,
+    null,
+    select,
+    type_coerce,
+    union_all,
+)
+
+from fanion.db.columns import UtcDateTime
+from fanion.db.engine import Records
 from fanion.db.memory import Expiring, SharedReads
+from fanion.db.schema.flags import former_secret_keys, project_secret_keys
+from fanion.db.schema.tables import projects
 from fanion.errors import ExpiredPersonalApiKey, InvalidPersonalApiKey
 from fanion.projects.auth.failed_attempts import KeyFailures
 from fanion.projects.auth.keys import (
@@ -20,8 +38,127 @@ from fanion.projects.auth.keys import (
     mask,
     secret_key,
 )
-from fanion.projects.auth.secret_key_store import SecretKeyOwner, SecretKeyReset, SecretKeyStore
+from fanion.projects.changes import SecretKeyChange, TellSecretKey, nobody
+from fanion.projects.model import FORMER_KEYS_MAX
+from fanion.projects.store import too_many_former
 from fanion.wire.client_address import Caller
+
+_key, _former = project_secret_keys.c, former_secret_keys.c
+_HASHES: BindParameter[Any] = bindparam("hashes", expanding=True)
+_OWNERS = union_all(
+    select(_key.hash, _key.project_id, type_coerce(null(), UtcDateTime).label("valid_until")).where(
+        _key.hash.in_(_HASHES)
+    ),
+    select(_former.hash, _former.project_id, _former.valid_until).where(_former.hash.in_(_HASHES)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SecretKeyOwner:
+    """valid_until: of a key that was replaced; None for the present one"""
+
+    project_id: int
+    valid_until: datetime | None
+
+    def has_ended(self, now: datetime) -> bool:
+        return self.valid_until is not None and self.valid_until <= now
+
+
+@dataclass(frozen=True, slots=True)
+class SecretKeyReset:
+    """hashed: of the new key; mask_value: how it is shown
+
+    former_valid_s: how long the present key is taken beside the new one; with 0 it ends at once,
+                    and so do all earlier ones
+    user_id:        by whom; None for the operator
+    """
+
+    project_id: int
+    hashed: str
+    mask_value: str
+    former_valid_s: int
+    now: datetime
+    user_id: int | None = None
+
+
+class SecretKeyStore:
+    """tell: is told of each change in its transaction"""
+
+    def __init__(self, records: Records, tell: TellSecretKey = nobody) -> None:
+        self._records = records
+        self._tell = tell
+
+    async def owners(self, hashes: Sequence[str]) -> Mapping[str, SecretKeyOwner]:
+        """By the key's hash, without unknown ones; keys that have ended may be among them."""
+        rows = await self._records.fetch(_OWNERS, {"hashes": hashes})
+        return {row.hash: SecretKeyOwner(row.project_id, row.valid_until) for row in rows}
+
+    async def replace(self, reset: SecretKeyReset) -> None:
+        """raises: Invalid when FORMER_KEYS_MAX earlier ones have not ended"""
+        async with self._records.write() as connection:
+            before = await connection.run_sync(_retire, reset)
+            await connection.execute(
+                insert(project_secret_keys).values(
+                    project_id=reset.project_id,
+                    hash=reset.hashed,
+                    mask_value=reset.mask_value,
+                    created_at=reset.now,
+                )
+            )
+            change = SecretKeyChange(
+                reset.project_id, before, reset.mask_value, reset.user_id, reset.now
+            )
+            await connection.run_sync(self._tell, change)
+
+    async def remove(self, project_id: int, now: datetime, user_id: int | None) -> bool:
+        """With all former ones; whether any was valid. user_id: by whom"""
+        async with self._records.write() as connection:
+            present, former = await connection.run_sync(_remove, project_id, now)
+            if present is not None or former:
+                change = SecretKeyChange(project_id, present or former, None, user_id, now)
+                await connection.run_sync(self._tell, change)
+            return present is not None or former is not None
+
+
+def _retire(connection: Connection, reset: SecretKeyReset) -> str | None:
+    """How the present key was shown; None when there was none."""
+    project_id, now = reset.project_id, reset.now
+    # Of two that replace it the second finds what the first has made.
+    connection.execute(select(projects.c.id).where(projects.c.id == project_id).with_for_update())
+    theirs = _former.project_id == project_id
+    ended = theirs & (_former.valid_until <= now) if reset.former_valid_s else theirs
+    connection.execute(delete(former_secret_keys).where(ended))
+    gone = delete(project_secret_keys).where(_key.project_id == project_id)
+    present = connection.execute(gone.returning(_key.hash, _key.mask_value)).one_or_none()
+    if present is None:
+        return None
+    if reset.former_valid_s:
+        count = select(func.count()).select_from(former_secret_keys).where(theirs)
+        if (connection.scalar(count) or 0) >= FORMER_KEYS_MAX:
+            raise too_many_former()
+        connection.execute(
+            insert(former_secret_keys).values(
+                hash=present.hash,
+                project_id=project_id,
+                mask_value=present.mask_value,
+                valid_until=now + timedelta(seconds=reset.former_valid_s),
+            )
+        )
+    return str(present.mask_value)
+
+
+def _remove(
+    connection: Connection, project_id: int, now: datetime
+) -> tuple[str | None, str | None]:
+    """How the present key was shown, and the former one that would have been valid longest."""
+    gone = delete(project_secret_keys).where(_key.project_id == project_id)
+    present = connection.execute(gone.returning(_key.mask_value)).scalar_one_or_none()
+    former = delete(former_secret_keys).where(_former.project_id == project_id)
+    rows = connection.execute(former.returning(_former.mask_value, _former.valid_until)).all()
+    valid = [row for row in rows if row.valid_until > now]
+    longest = max(valid, key=lambda row: row.valid_until, default=None)
+    return present, None if longest is None else longest.mask_value
+
 
 # How long a key counts after another server has replaced it; here it ends at once.
 KNOWN_S = 2.0

@@ -12,7 +12,7 @@ from fanion.db.schema.tables import feature_flags
 from fanion.flags.management.role_access_store import give_flag
 from fanion.flags.storage.changes import change_flag, create_flag
 from fanion.flags.storage.rows import StoredFlag
-from fanion.projects.roles import folded
+from fanion.projects.model import folded
 from fanion.transfer.document import FlagEntry
 from fanion.transfer.importing.context import Target
 from fanion.transfer.importing.matching import differing, role_keys

@@ -8,7 +8,7 @@ import msgspec
 
 from fanion.cohorts.criteria.definition import normal_groups
 from fanion.errors import Invalid
-from fanion.projects.roles import folded
+from fanion.projects.model import folded
 from fanion.transfer.document import Document, Entry
 from fanion.transfer.snapshot import Keys, Stored, unique_keys
 

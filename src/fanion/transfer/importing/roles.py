@@ -4,11 +4,11 @@ from uuid import UUID, uuid4
 
 from sqlalchemy import select, update
 
-from fanion.activity.organizations_store import tell_of_organization
+from fanion.activity.recorders import tell_of_organization
 from fanion.db.schema.organizations import roles
 from fanion.db.schema.tables import memberships, users
 from fanion.projects.changes import role_changed
-from fanion.projects.roles import Role, folded
+from fanion.projects.model import Role, folded
 from fanion.projects.roles_store import add_role_member, create_role, load_roles
 from fanion.transfer.document import RoleEntry
 from fanion.transfer.importing.context import Target

@@ -1,7 +1,7 @@
 """Whether a document can be imported, found out before anything is written."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -11,15 +11,16 @@ from msgspec import structs
 from fanion.cohorts.criteria.definition import check_filters as check_cohort_filters
 from fanion.cohorts.criteria.validation import check_criteria, check_groups
 from fanion.errors import Invalid
-from fanion.flags.engine.definition import FlagRow, grouped_filters
+from fanion.flags.engine.definition import FlagRow, grouped_filters, parse_rules
 from fanion.flags.storage.rollback import check_conditions
 from fanion.flags.validation.filters import check_filters, check_key
 from fanion.flags.validation.unchanged import same
 from fanion.insights.permissions import RESTRICTION_LEVELS
 from fanion.insights.store import TILES_MAX
 from fanion.insights.validation import check_dashboard_filters, check_question
-from fanion.projects.roles import folded
-from fanion.rest.tags import normal_tags
+from fanion.projects.model import folded
+from fanion.properties.filters import COHORT_TYPES
+from fanion.rest.validation import normal_tags
 from fanion.transfer.document import (
     SECTIONS,
     CohortEntry,
@@ -31,9 +32,57 @@ from fanion.transfer.document import (
     name_of,
     shape_fault,
 )
-from fanion.transfer.importing.loops import looping_cohorts, looping_flags
 from fanion.transfer.references import Ids, numbered, numbered_flag
 from fanion.transfer.result import Report
+
+
+def looping_cohorts(cohorts: Sequence[CohortEntry]) -> set[str]:
+    """Keys of cohorts that reach themselves."""
+    inside = {one.key: {*cohorts_named(one.filters), *cohorts_named(one.groups)} for one in cohorts}
+    return {key for key in inside if _reaches(key, inside)}
+
+
+def looping_flags(flags: Sequence[FlagEntry], ids: Ids) -> set[str]:
+    """Keys of flags that reach themselves. One that is switched off depends on nothing."""
+    keys = {ids.flags[one.key]: one.key for one in flags}
+    inside = {one.key: {keys.get(name, name) for name in _flags_named(one, ids)} for one in flags}
+    return {key for key in inside if _reaches(key, inside)}
+
+
+def _flags_named(flag: FlagEntry, ids: Ids) -> Sequence[str]:
+    if not flag.active:
+        return ()
+    try:
+        return parse_rules(numbered_flag(flag.filters, ids)).flags_named()
+    except ValueError:  # told of on its own
+        return ()
+
+
+def _reaches(key: str, inside: Mapping[str, set[str]]) -> bool:
+    seen: set[str] = set()
+    waiting = list(inside[key])
+    while waiting:
+        one = waiting.pop()
+        if one == key:
+            return True
+        if one not in seen:
+            seen.add(one)
+            waiting += inside.get(one, ())
+    return False
+
+
+def cohorts_named(value: Any) -> Iterator[str]:
+    """Keys of cohorts inside the criteria of another."""
+    if isinstance(value, dict):
+        found = value.get("value")
+        kind = value.get("type")
+        if isinstance(kind, str) and kind in COHORT_TYPES and isinstance(found, dict):
+            yield str(found.get("cohort"))
+        for inner in value.values():
+            yield from cohorts_named(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from cohorts_named(inner)
 
 
 @dataclass(frozen=True, slots=True)

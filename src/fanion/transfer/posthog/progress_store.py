@@ -5,10 +5,10 @@ from datetime import datetime
 
 from sqlalchemy import select
 
+from fanion.db.bulk import upsert
 from fanion.db.engine import Records
+from fanion.db.schema.activity import SOURCE_CHARS_MAX, event_copies
 from fanion.db.schema.tables import log_positions
-from fanion.db.schema.transfer_tables import SOURCE_CHARS_MAX, event_copies
-from fanion.db.upsert import upsert
 from fanion.transfer.posthog.windows import Progress
 
 _copy = event_copies.c

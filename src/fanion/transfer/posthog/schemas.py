@@ -10,11 +10,11 @@ from typing import Any, TypeVar, get_args
 import msgspec
 from msgspec import Struct
 
-from fanion.events.definitions.detect import PropertyType
+from fanion.events.definitions.property_cache import PropertyType
 from fanion.flags.engine.definition import BucketingIdentifier, EvaluationRuntime
 from fanion.groups.model import GROUP_TYPES_MAX
-from fanion.projects.roles import AccessLevel
-from fanion.rest.tags import normal_tags
+from fanion.projects.model import AccessLevel
+from fanion.rest.validation import normal_tags
 from fanion.transfer.document import EventDefinitionEntry, PropertyDefinitionEntry, RoleEntry
 from fanion.transfer.result import Report
 from fanion.transfer.snapshot import (
