@@ -1,0 +1,268 @@
+"""Compares two OpenAPI documents as a client sees them, and prints every difference with its path.
+
+    python -m tests.support.openapi_difference BEFORE.json AFTER.json
+
+Set aside, because no request and no response depends on it: names of components (a reference is
+replaced by what it points to, so that a component and the same schema written in place are
+equal), `operationId`, `info.version`, `description`, `summary` and `title`, the address of the
+server, the order of lists that are sets, and components to which no operation refers.
+
+A pair of objects is compared once, at the path where it is met first: what differs in a component
+that many operations share is one difference. Exit code: 0 without differences, 1 with any, 2 when
+a document cannot be read.
+"""
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+# Of an object of the specification, not of one that maps names to such objects.
+SET_ASIDE = frozenset({"description", "summary", "title", "operationId"})
+# Of the document itself. Paths refer to components; `servers` says where it was fetched.
+SET_ASIDE_AT_ROOT = frozenset({"components", "servers"})
+# Keywords whose object maps names, which mean something to clients, to objects.
+NAME_MAPS = frozenset(
+    {"paths", "webhooks", "callbacks", "responses", "headers", "content", "encoding", "links"}
+    | {"properties", "patternProperties", "dependentSchemas", "$defs", "variables", "scopes"}
+)
+# Keywords whose value is data, not a part of the description.
+DATA = frozenset({"const", "default", "enum", "example", "examples", "required"})
+SETS = frozenset({"enum", "required", "type", "tags", "security", "allOf", "anyOf", "oneOf"})
+# A digest unfolds this many references; it pairs items of sets, and equality does not rest on it.
+DIGEST_DEPTH = 6
+SHOWN_LENGTH = 120
+
+Json = Any
+_ABSENT = object()
+
+
+class Document:
+    """One document, and what its references point to."""
+
+    def __init__(self, root: Mapping[str, Json]) -> None:
+        self.root = root
+        self._resolved: dict[int, dict[str, Json]] = {}
+        self._digests: dict[tuple[int, int], str] = {}
+
+    def resolve(self, node: dict[str, Json]) -> dict[str, Json]:
+        """The same object for the same reference, so that recursion is noticed. Keywords next to
+        `$ref` count beside those of the component. raises: LookupError"""
+        found = self._resolved.get(id(node))
+        if found is None:
+            found = self._resolved[id(node)] = self._follow(node)
+        return found
+
+    def digest(self, node: Json, depth: int = DIGEST_DEPTH, *, is_name_map: bool = False) -> str:
+        """Equal for equal schemas; of unequal ones it may be equal when they differ far down."""
+        if isinstance(node, list):
+            return json.dumps(sorted(self.digest(item, depth) for item in node))
+        if not isinstance(node, dict):
+            return json.dumps(node)
+        if "$ref" in node and not is_name_map:
+            if not depth:
+                return "..."
+            depth -= 1
+            node = self.resolve(node)
+        if (id(node), depth) not in self._digests:
+            parts = {
+                key: self.digest(child, depth, is_name_map=not is_name_map and key in NAME_MAPS)
+                for key, child in (node.items() if is_name_map else keywords(node))
+            }
+            self._digests[id(node), depth] = str(hash(json.dumps(parts, sort_keys=True)))
+        return self._digests[id(node), depth]
+
+    def named(self, parameters: list[dict[str, Json]]) -> dict[str, Json]:
+        """By what tells the parameters of an operation apart."""
+        resolved = [self.resolve(parameter) for parameter in parameters]
+        return {f"{one.get('in')}:{one.get('name')}": one for one in resolved}
+
+    def requirements(self, security: list[dict[str, list[str]]]) -> list[str]:
+        """Each alternative, with the scheme itself in place of its name."""
+        schemes = {
+            name: _text(dict(keywords(scheme)))
+            for name, scheme in self.root.get("components", {}).get("securitySchemes", {}).items()
+        }
+        return [
+            _text(sorted([schemes[name], scopes] for name, scopes in one.items()))
+            for one in security
+        ]
+
+    def _follow(self, node: dict[str, Json]) -> dict[str, Json]:
+        seen = [node]
+        target = node
+        while "$ref" in target:
+            target = self._pointed(str(target["$ref"]))
+            if any(target is one for one in seen):
+                raise LookupError(f"{node['$ref']} refers to nothing but itself")
+            seen.append(target)
+        beside = [part for part in seen[:-1] if any(key != "$ref" for key, _ in keywords(part))]
+        if not beside:
+            return target
+        merged = dict(target)
+        for part in reversed(beside):
+            merged |= {key: value for key, value in part.items() if key != "$ref"}
+        return merged
+
+    def _pointed(self, reference: str) -> dict[str, Json]:
+        here, _, pointer = reference.partition("#/")
+        if here or not pointer:
+            raise LookupError(f"{reference} does not point into this document")
+        found: Json = self.root
+        for part in pointer.split("/"):
+            try:
+                found = found[part.replace("~1", "/").replace("~0", "~")]
+            except (KeyError, TypeError):
+                raise LookupError(f"{reference} points to nothing") from None
+        if not isinstance(found, dict):
+            raise LookupError(f"{reference} points to nothing that has keywords")
+        return found
+
+
+class Comparison:
+    """Walks two documents together."""
+
+    def __init__(self, before: Document, after: Document) -> None:
+        self._before = before
+        self._after = after
+        self._met: set[tuple[int, int]] = set()
+
+    def differences(self) -> Iterator[str]:
+        """Lines such as `paths/~1x/get/deprecated: false -> true`, in the order of BEFORE.
+
+        raises: LookupError for a reference to nothing
+        """
+        before, after = self._before.root, self._after.root
+        yield from self._members(_described(before), _described(after), "", None)
+
+    def _nodes(self, before: Json, after: Json, path: str, keyword: str) -> Iterator[str]:
+        if before is _ABSENT or after is _ABSENT or type(before) is not type(after):
+            yield _line(path, before, after)
+        elif keyword in DATA and keyword not in SETS:
+            if _text(before) != _text(after):
+                yield _line(path, before, after)
+        elif isinstance(before, dict):
+            if keyword in NAME_MAPS:
+                yield from self._members(dict(before), dict(after), path, "")
+            else:
+                yield from self._objects(before, after, path)
+        elif isinstance(before, list):
+            yield from self._lists(before, after, path, keyword)
+        elif before != after:
+            yield _line(path, before, after)
+
+    def _objects(self, before: dict[str, Json], after: dict[str, Json], path: str) -> Iterator[str]:
+        before, after = self._before.resolve(before), self._after.resolve(after)
+        if (id(before), id(after)) in self._met:
+            return
+        self._met.add((id(before), id(after)))
+        yield from self._members(dict(keywords(before)), dict(keywords(after)), path, None)
+
+    def _members(
+        self,
+        before: dict[str, Json],
+        after: dict[str, Json],
+        path: str,
+        keyword: str | None,
+    ) -> Iterator[str]:
+        """keyword: None when each key is a keyword itself"""
+        for key in [*before, *(key for key in after if key not in before)]:
+            inner = f"{path}/{key.replace('~', '~0').replace('/', '~1')}".lstrip("/")
+            yield from self._nodes(
+                before.get(key, _ABSENT),
+                after.get(key, _ABSENT),
+                inner,
+                key if keyword is None else keyword,
+            )
+
+    def _lists(
+        self, before: list[Json], after: list[Json], path: str, keyword: str
+    ) -> Iterator[str]:
+        if keyword == "parameters":
+            named = self._before.named(before), self._after.named(after)
+            yield from self._members(*named, path, "")
+            return
+        if keyword == "security":
+            before, after = self._before.requirements(before), self._after.requirements(after)
+        pairs = list(zip(before, after, strict=False))
+        left, right = before[len(pairs) :], after[len(pairs) :]
+        if keyword in SETS:
+            pairs, left, right = self._paired(before, after)
+        for at, (one, other) in enumerate(pairs):
+            yield from self._nodes(one, other, f"{path}/{at}", "")
+        for one in left:
+            yield _line(f"{path}/-", one, _ABSENT)
+        for other in right:
+            yield _line(f"{path}/-", _ABSENT, other)
+
+    def _paired(
+        self, before: list[Json], after: list[Json]
+    ) -> tuple[list[tuple[Json, Json]], list[Json], list[Json]]:
+        """Equal items first, then schemas in their order; and what has no partner."""
+        waiting = list(after)
+        digests = [self._after.digest(other) for other in waiting]
+        pairs, left = [], []
+        for one in before:
+            digest = self._before.digest(one)
+            if digest in digests:
+                at = digests.index(digest)
+                digests.pop(at)
+                pairs.append((one, waiting.pop(at)))
+            else:
+                left.append(one)
+        while left and waiting and isinstance(left[0], dict) and isinstance(waiting[0], dict):
+            pairs.append((left.pop(0), waiting.pop(0)))
+        return pairs, left, waiting
+
+
+def keywords(node: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
+    return ((key, value) for key, value in node.items() if key not in SET_ASIDE)
+
+
+def differences(before: Mapping[str, Json], after: Mapping[str, Json]) -> list[str]:
+    """raises: LookupError for a reference to nothing"""
+    return list(Comparison(Document(before), Document(after)).differences())
+
+
+def main() -> int:
+    if len(sys.argv) != 3:
+        print("usage: python -m tests.support.openapi_difference BEFORE.json AFTER.json", file=sys.stderr)
+        return 2
+    try:
+        before, after = (json.loads(Path(name).read_bytes()) for name in sys.argv[1:])
+        found = differences(before, after)
+    except (OSError, ValueError, LookupError) as error:
+        print(f"cannot compare: {error}", file=sys.stderr)
+        return 2
+    for line in found:
+        print(line)
+    print(f"{len(found)} differences" if found else "no difference")
+    return 1 if found else 0
+
+
+def _described(root: Mapping[str, Json]) -> dict[str, Json]:
+    """Without what says nothing to a client."""
+    described = {key: value for key, value in root.items() if key not in SET_ASIDE_AT_ROOT}
+    info = described.get("info", {})
+    described["info"] = {key: value for key, value in info.items() if key != "version"}
+    return described
+
+
+def _line(path: str, before: Json, after: Json) -> str:
+    return f"{path}: {_shown(before)} -> {_shown(after)}"
+
+
+def _shown(value: Json) -> str:
+    if value is _ABSENT:
+        return "(absent)"
+    text = _text(value)
+    return text if len(text) <= SHOWN_LENGTH else text[:SHOWN_LENGTH] + "…"
+
+
+def _text(value: Json) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,246 @@
+"""What counts as a difference between two OpenAPI documents, and what does not."""
+
+import json
+import sys
+from collections.abc import Callable
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.openapi_difference import differences, main
+
+DOCUMENT: dict[str, Any] = {
+    "openapi": "3.1.0",
+    "info": {"title": "Shop", "version": "1", "description": "Sells."},
+    "servers": [{"url": "http://127.0.0.1:8000"}],
+    "security": [{"bearer": []}],
+    "paths": {
+        "/trees/{id}/": {
+            "get": {
+                "operationId": "GetTree",
+                "summary": "A tree",
+                "parameters": [
+                    {"name": "id", "in": "path", "required": True, "schema": {"type": "integer"}},
+                    {"name": "depth", "in": "query", "schema": {"type": "integer", "default": 1}},
+                ],
+                "responses": {
+                    "200": {
+                        "description": "Found",
+                        "content": {
+                            "application/json": {"schema": {"$ref": "#/components/schemas/Tree"}}
+                        },
+                    },
+                    "default": {"$ref": "#/components/responses/Error"},
+                },
+            }
+        }
+    },
+    "components": {
+        "schemas": {
+            "Tree": {
+                "title": "Tree",
+                "type": "object",
+                "required": ["title", "branches"],
+                "properties": {
+                    "title": {"type": ["string", "null"], "description": "As planted."},
+                    "branches": {
+                        "type": "array",
+                        "items": {
+                            "oneOf": [
+                                {"$ref": "#/components/schemas/Tree"},
+                                {"$ref": "#/components/schemas/Leaf"},
+                            ]
+                        },
+                    },
+                },
+            },
+            "Leaf": {"type": "string", "enum": ["green", "red"], "examples": ["red"]},
+        },
+        "responses": {
+            "Error": {"content": {"application/json": {"schema": {"type": "object"}}}},
+        },
+        "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer", "description": "A key"}},
+    },
+}
+TREE = "paths/~1trees~1{id}~1/get/responses/200/content/application~1json/schema"
+
+
+def changed(change: Callable[[dict[str, Any]], object]) -> list[str]:
+    """What is reported of a change to a copy."""
+    after = deepcopy(DOCUMENT)
+    change(after)
+    return differences(DOCUMENT, after)
+
+
+def renamed(text: str) -> dict[str, Any]:
+    """With other names for all components."""
+    for old, new in (("Tree", "Plant"), ("Leaf", "End"), ("Error", "Failed"), ("bearer", "key")):
+        text = text.replace(f'"{old}": ', f'"{new}": ').replace(f'/{old}"', f'/{new}"')
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def operation(document: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = document["paths"]["/trees/{id}/"]["get"]
+    return found
+
+
+def schema(document: dict[str, Any], name: str) -> dict[str, Any]:
+    found: dict[str, Any] = document["components"]["schemas"][name]
+    return found
+
+
+def test_a_document_is_equal_to_its_copy() -> None:
+    assert differences(DOCUMENT, deepcopy(DOCUMENT)) == []
+
+
+def test_names_of_components_are_set_aside() -> None:
+    after = renamed(json.dumps(DOCUMENT))
+
+    assert set(after["components"]["schemas"]) == {"Plant", "End"}
+    assert after["security"] == [{"key": []}]
+    assert differences(DOCUMENT, after) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda one: one["info"].update(version="2", description="Sells more."),
+        lambda one: one["servers"].append({"url": "http://127.0.0.1:9000"}),
+        lambda one: operation(one).update(operationId="Tree", summary="One", description="Tall."),
+        lambda one: operation(one)["responses"]["200"].update(description="There it is"),
+        lambda one: operation(one)["parameters"].reverse(),
+        lambda one: schema(one, "Tree").update(title="Plant", description="Grows."),
+        lambda one: schema(one, "Tree")["properties"]["title"].update(description="Or not."),
+        lambda one: schema(one, "Tree")["required"].reverse(),
+        lambda one: schema(one, "Tree")["properties"]["title"]["type"].reverse(),
+        lambda one: schema(one, "Tree")["properties"]["branches"]["items"]["oneOf"].reverse(),
+        lambda one: schema(one, "Leaf")["enum"].reverse(),
+        lambda one: one["components"]["schemas"].update(Unused={"type": "null"}),
+        lambda one: one["components"]["securitySchemes"]["bearer"].update(description="Another"),
+    ],
+)
+def test_what_no_client_sees_is_set_aside(change: Callable[[dict[str, Any]], object]) -> None:
+    assert changed(change) == []
+
+
+def test_a_component_may_be_written_in_place() -> None:
+    def write_in_place(document: dict[str, Any]) -> None:
+        content = operation(document)["responses"]["200"]["content"]["application/json"]
+        content["schema"] = deepcopy(schema(document, "Tree"))
+        items = content["schema"]["properties"]["branches"]["items"]
+        items["oneOf"][1] = document["components"]["schemas"].pop("Leaf")
+        schema(document, "Tree")["properties"]["branches"]["items"] = items
+
+    assert changed(write_in_place) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "lines"),
+    [
+        (
+            lambda one: one["paths"].pop("/trees/{id}/"),
+            ['paths/~1trees~1{id}~1: {"get": {"operationId": "GetTree", '],
+        ),
+        (
+            lambda one: one["paths"]["/trees/{id}/"].update(delete={}),
+            ["paths/~1trees~1{id}~1/delete: (absent) -> {}"],
+        ),
+        (
+            lambda one: operation(one)["parameters"][1]["schema"].update(default=2),
+            ["paths/~1trees~1{id}~1/get/parameters/query:depth/schema/default: 1 -> 2"],
+        ),
+        (
+            lambda one: operation(one)["parameters"][0].update(required=False),
+            ["paths/~1trees~1{id}~1/get/parameters/path:id/required: true -> false"],
+        ),
+        (
+            lambda one: operation(one)["parameters"][1].update(name="levels"),
+            [
+                'paths/~1trees~1{id}~1/get/parameters/query:depth: {"in": "query"',
+                "paths/~1trees~1{id}~1/get/parameters/query:levels: (absent) -> ",
+            ],
+        ),
+        (
+            lambda one: schema(one, "Tree")["properties"].pop("title"),
+            [f'{TREE}/properties/title: {{"description": "As planted.", '],
+        ),
+        (
+            lambda one: schema(one, "Tree")["required"].remove("title"),
+            [f'{TREE}/required/-: "title" -> (absent)'],
+        ),
+        (
+            lambda one: schema(one, "Tree")["properties"]["title"].update(type="string"),
+            [f'{TREE}/properties/title/type: ["string", "null"] -> "string"'],
+        ),
+        (
+            lambda one: schema(one, "Leaf")["enum"].append("brown"),
+            [f'{TREE}/properties/branches/items/oneOf/1/enum/-: (absent) -> "brown"'],
+        ),
+        (
+            lambda one: schema(one, "Leaf").update(examples=["green"]),
+            [f'{TREE}/properties/branches/items/oneOf/1/examples: ["red"] -> ["green"]'],
+        ),
+        (
+            lambda one: schema(one, "Tree")["properties"]["branches"]["items"]["oneOf"].pop(),
+            [f"{TREE}/properties/branches/items/oneOf/-: "],
+        ),
+        (
+            lambda one: one["components"]["responses"]["Error"].update(headers={}),
+            ["paths/~1trees~1{id}~1/get/responses/default/headers: (absent) -> {}"],
+        ),
+        (
+            lambda one: one["components"]["securitySchemes"]["bearer"].update(scheme="basic"),
+            ["security/-: ", "security/-: "],
+        ),
+        (lambda one: one["info"].update(contact={}), ["info/contact: (absent) -> {}"]),
+    ],
+)
+def test_what_a_client_sees_is_reported(
+    change: Callable[[dict[str, Any]], object], lines: list[str]
+) -> None:
+    found = changed(change)
+
+    assert len(found) == len(lines)
+    assert all(one.startswith(line) for one, line in zip(found, lines, strict=True)), found
+
+
+def test_a_difference_in_a_shared_component_is_reported_once() -> None:
+    before = deepcopy(DOCUMENT)
+    before["paths"]["/other/"] = deepcopy(before["paths"]["/trees/{id}/"])
+    after = deepcopy(before)
+    schema(after, "Tree")["properties"]["title"]["maxLength"] = 5
+
+    assert differences(before, after) == [f"{TREE}/properties/title/maxLength: (absent) -> 5"]
+
+
+def test_a_reference_to_nothing_is_an_error() -> None:
+    with pytest.raises(LookupError, match="schemas/Leaf points to nothing"):
+        changed(lambda one: one["components"]["schemas"].pop("Leaf"))
+
+
+@pytest.mark.parametrize(
+    ("after", "code", "said"),
+    [
+        (json.dumps(DOCUMENT), 0, "no difference\n"),
+        (json.dumps(DOCUMENT | {"openapi": "3.2.0"}), 1, 'openapi: "3.1.0" -> "3.2.0"\n'),
+        ("{", 2, ""),
+    ],
+)
+def test_the_exit_code_tells_whether_they_differ(
+    after: str,
+    code: int,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    files = tmp_path / "before.json", tmp_path / "after.json"
+    files[0].write_text(json.dumps(DOCUMENT))
+    files[1].write_text(after)
+    monkeypatch.setattr(sys, "argv", ["openapi_difference", *map(str, files)])
+
+    assert main() == code
+    assert capsys.readouterr().out.startswith(said)
