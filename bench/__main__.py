@@ -15,6 +15,7 @@ from bench import (
     ingestion,
     load,
     sustained,
+    walk,
 )
 from bench.report import Row, show
 
@@ -37,6 +38,9 @@ ALL = [name for name in CASES if name != "cohort-upload"]
 
 
 def main() -> None:
+    if sys.argv[1:2] == ["walk"]:  # counts, and measures no time
+        walk.main(sys.argv[2:])
+        return
     if not load.available():
         sys.exit("The HTTP cases need wrk (Debian package `wrk`) on the PATH.")
     rows: list[Row] = []

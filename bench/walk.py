@@ -1,0 +1,299 @@
+"""How far one request walks through the files of the product: `python -m bench walk`.
+
+    python -m bench walk                       the table of all paths
+    python -m bench walk NAME ...              of some of them
+    python -m bench walk files NAME ...        the files that they enter, in order, and crossings
+
+A real server is started, one process that serves and the one that writes the accept log, and each
+is traced from inside (bench/walk_tracer.py). Columns: files of which at least one function was
+entered; functions entered; calls, which are entries of functions; crossings, which are calls from
+a function of one file into one of another, where library frames in between, tasks, callbacks and
+threads of an executor are passed over. Waking a task that waits for an event is no call.
+
+Each path is made warm, then taken SAMPLES times, and of each pair of caller and function the
+median counts. A request lasts until nothing is called for a while but what is called anyway: that,
+loops that tick, is measured while nothing is asked, and taken away at its rate. The calculation of
+a cohort is one turn of a loop that ticks too; there only calls of that loop count.
+
+For the answer to a capture alone, ingestion is held up: another program locks the records store
+while earlier events are ingested.
+
+Not counted: time between a client and the process, C code, SQL, and whatever more web workers or
+the process that prepares runs would do; the server has one web process here, and prepares itself.
+"""
+
+import json
+import socket
+import sqlite3
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from bench.servers import fanion
+from bench.walk_control import (
+    Calls,
+    Controller,
+    by_file,
+    controller,
+    crosses,
+    figures,
+    typical,
+)
+from tests.server import Keys, RealServer
+
+SAMPLES = 9
+# Longer than the loops need that do much; some tick every 5 s.
+IDLE_S = 5.5
+QUIET_S = 0.15
+INGESTED_QUIET_S = 0.35
+CALCULATED_BUSY_MIN = 40
+# Between samples, so that none meets the same loop at each: multiples of it are spread evenly.
+PAUSE_S, GOLDEN = 0.5, 0.618
+REQUEST_S = 10.0
+
+
+class Client:
+    """One connection, each request in one segment and with the same head."""
+
+    def __init__(self, port: int, key: str) -> None:
+        self._key = key
+        self._socket = socket.create_connection(("127.0.0.1", port), REQUEST_S)
+        self._stream = self._socket.makefile("rb")
+
+    def close(self) -> None:
+        self._stream.close()
+        self._socket.close()
+
+    def ask(self, method: str, path: str, body: object = None) -> Any:
+        """raises: AssertionError unless it succeeds"""
+        content = b"" if body is None else json.dumps(body).encode()
+        head = (
+            f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {self._key}\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n"
+        )
+        self._socket.sendall(head.encode() + content)
+        status = int(self._stream.readline().split()[1])
+        length = 0
+        while line := self._stream.readline().strip():
+            name, _, value = line.partition(b":")
+            length = int(value) if name.lower() == b"content-length" else length
+        answer = self._stream.read(length)
+        assert 200 <= status < 300, (method, path, status, answer)
+        return json.loads(answer) if answer else None
+
+
+@dataclass
+class Walk:
+    """Of one server. Requests differ from one to the next where equal ones would do less."""
+
+    server: RealServer
+    keys: Keys
+    control: Controller
+    client: Client
+    _number: int = field(default=0)
+
+    @property
+    def flags_path(self) -> str:
+        return f"/api/projects/{self.keys.project_id}/feature_flags/"
+
+    def capture(self) -> Calls:
+        """The answer alone."""
+        self._event()
+        self._learn_idle()
+        with self._ingestion_held_up():
+            calls = self._requests(self._event, QUIET_S)
+        self._settled(INGESTED_QUIET_S)
+        return calls
+
+    def capture_stored(self) -> Calls:
+        """Until the event is stored, and its place in the log is no longer needed."""
+        self._event()
+        self._learn_idle()
+        return self._requests(self._event, INGESTED_QUIET_S)
+
+    def flags(self) -> Calls:
+        self._make_flag("simple")
+        body = {"api_key": self.keys.project_api_key, "distinct_id": "walker"}
+
+        def evaluate() -> None:
+            assert "simple" in self.client.ask("POST", "/flags?v=2", body)["flags"]
+
+        evaluate()
+        self._learn_idle()
+        return self._requests(evaluate, QUIET_S)
+
+    def get_flag(self) -> Calls:
+        path = self._make_flag("read")
+        self.client.ask("GET", path)
+        self._learn_idle()
+        return self._requests(lambda: self.client.ask("GET", path), QUIET_S)
+
+    def patch_flag(self) -> Calls:
+        path = self._make_flag("changed")
+
+        def change() -> None:
+            self.client.ask("PATCH", path, {"filters": _filters(self._next() % 90 + 1)})
+
+        change()
+        self._learn_idle()
+        return self._requests(change, QUIET_S)
+
+    def cohort(self) -> Calls:
+        """Calculated because it has become old, after one person came in and one left."""
+        self._learn_idle()
+        for person in ("ann", "ben", "cid", "dee", "eve"):
+            self._identify(person, "pro")
+        self._settled(INGESTED_QUIET_S)
+        condition = {"type": "person", "key": "plan", "operator": "exact", "value": "pro"}
+        criteria = {"properties": {"type": "AND", "values": [condition]}}
+        path = f"/api/projects/{self.keys.project_id}/cohorts/"
+        made = self.client.ask("POST", path, {"name": "Payers", "filters": criteria})
+        self._settled(INGESTED_QUIET_S)
+        samples = [self._calculation() for _ in range(SAMPLES + 1)]
+        count = self.client.ask("GET", f"{path}{made['id']}/")["count"]
+        assert count == 4, count
+        return typical(samples[1:])
+
+    def _calculation(self) -> Calls:
+        plans = ("pro", "free") if self._next() % 2 else ("free", "pro")
+        self._identify("ann", plans[0])
+        self._identify("ben", plans[1])
+        self._settled(INGESTED_QUIET_S)
+        recording = self.control.begin()
+        self.control.settle(recording, INGESTED_QUIET_S, CALCULATED_BUSY_MIN)
+        return self.control.activity(recording)
+
+    def _requests(self, request: Callable[[], object], quiet_s: float) -> Calls:
+        request()
+        self._settled(quiet_s)
+        samples = []
+        for number in range(SAMPLES):
+            time.sleep(number * GOLDEN % 1 * PAUSE_S)
+            recording = self.control.begin()
+            request()
+            self.control.settle(recording, quiet_s, 1)
+            samples.append(self.control.request(recording))
+        return typical(samples)
+
+    def _learn_idle(self) -> None:
+        """Which differs: what is used is kept up to date."""
+        self._settled(INGESTED_QUIET_S)
+        self.control.learn_idle(IDLE_S)
+
+    def _settled(self, quiet_s: float) -> None:
+        self.control.settle(self.control.begin(), quiet_s)
+
+    @contextmanager
+    def _ingestion_held_up(self) -> Iterator[None]:
+        """What waits for the lock has its thread, and asks nothing meanwhile."""
+        other = sqlite3.connect(self.server.data / "records.db", isolation_level=None)
+        try:
+            other.execute("BEGIN IMMEDIATE")
+            self._event()
+            self._event()
+            self._settled(INGESTED_QUIET_S)
+            yield
+        finally:
+            other.rollback()
+            other.close()
+
+    def _event(self) -> None:
+        """Of 200 to 300 bytes."""
+        self._capture("page viewed", f"walker-{self._next():05}", {
+            "$lib": "posthog-python", "$lib_version": "7.0.0", "path": "/products", "plan": "pro",
+        })  # fmt: skip
+
+    def _identify(self, person: str, plan: str) -> None:
+        self._capture("$identify", person, {"$set": {"plan": plan}})
+
+    def _capture(self, event: str, distinct_id: str, properties: dict[str, object]) -> None:
+        self.client.ask("POST", "/capture/", {
+            "api_key": self.keys.project_api_key, "event": event, "distinct_id": distinct_id,
+            "properties": properties,
+        })  # fmt: skip
+
+    def _make_flag(self, key: str) -> str:
+        """returns: its path"""
+        body = {"key": key, "name": key, "active": True, "filters": _filters(50)}
+        made = self.client.ask("POST", self.flags_path, body)
+        self._settled(QUIET_S)
+        return f"{self.flags_path}{made['id']}/"
+
+    def _next(self) -> int:
+        self._number += 1
+        return self._number
+
+
+PATHS: dict[str, tuple[str, Callable[[Walk], Calls]]] = {
+    "capture": ("capture -> 200, ordinary", Walk.capture),
+    "capture-stored": ("capture -> stored block", Walk.capture_stored),
+    "flags": ("/flags, nothing read", Walk.flags),
+    "get-flag": ("GET flag", Walk.get_flag),
+    "patch-flag": ("PATCH flag", Walk.patch_flag),
+    "cohort": ("one cohort calculated", Walk.cohort),
+}
+
+
+def main(arguments: list[str]) -> None:
+    with_files = arguments[:1] == ["files"]
+    names = arguments[1:] if with_files else arguments
+    if unknown := set(names) - PATHS.keys():
+        sys.exit(f"No such path: {', '.join(unknown)}. There are {', '.join(PATHS)}.")
+    found = walk(names or PATHS)
+    if with_files:
+        for name, calls in found.items():
+            show_files(PATHS[name][0], calls)
+    show(found)
+
+
+def walk(names: Iterable[str]) -> dict[str, Calls]:
+    with (
+        controller(_product()) as control,
+        fanion(FANION_PROCESSES="1", FANION_COHORTS_EVERY_S="3", **control.environment) as started,
+    ):
+        server, keys = started
+        client = Client(server.port, keys.personal_api_key)
+        try:
+            one = Walk(server, keys, control, client)
+            control.learn_idle(IDLE_S)
+            print("traced:", "; ".join(control.processes), file=sys.stderr)
+            return {name: PATHS[name][1](one) for name in names}
+        finally:
+            client.close()
+
+
+def show(found: dict[str, Calls]) -> None:
+    print(f"{'path':28} {'files':>6} {'functions':>10} {'calls':>7} {'crossings':>10}")
+    for name, calls in found.items():
+        one = figures(calls)
+        print(
+            f"{PATHS[name][0]:28} {one.files:>6} {one.functions:>10} {one.calls:>7} "
+            f"{one.crossings:>10}"
+        )
+
+
+def show_files(title: str, calls: Calls) -> None:
+    print(f"{title}\n\n{'calls':>7} {'crossings into':>15}  file, in the order of entry")
+    for file, count, crossings in by_file(calls):
+        print(f"{count:>7} {crossings:>15}  {file}")
+    print("\n  calls  crossing")
+    for (caller, name), count in calls.items():
+        if crosses((caller, name)):
+            print(f"{count:>7}  {caller} -> {name}")
+    print()
+
+
+def _filters(percentage: int) -> dict[str, object]:
+    return {"groups": [{"properties": [], "rollout_percentage": percentage}]}
+
+
+def _product() -> Path:
+    """The folder of the package, which is not imported here."""
+    found = find_spec("fanion")
+    assert found is not None and found.origin is not None
+    return Path(found.origin).parent

@@ -1,0 +1,213 @@
+"""Starts and stops recording in traced processes, and counts what they recorded."""
+
+import json
+import os
+import socket
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+
+from bench import walk_tracer
+from bench.walk_tracer import Entry
+
+ANSWER_S = 10.0
+LOOK_S = 0.05
+SETTLED_S_MAX = 20.0
+
+# Caller and function entered.
+Call = tuple[str, str]
+Calls = Mapping[Call, int]
+
+_HOOK = """\
+from importlib.util import module_from_spec, spec_from_file_location
+spec = spec_from_file_location("walk_tracer", {path!r})
+module = module_from_spec(spec)
+spec.loader.exec_module(module)
+module.start()
+"""
+
+
+@dataclass
+class Recording:
+    """Of one window of time. entries: of all processes"""
+
+    begun: float = field(default_factory=time.monotonic)
+    entries: list[Entry] = field(default_factory=list)
+
+    def until(self, end: float) -> "Counter[Call]":
+        return Counter((caller, name) for at, _, caller, name in self.entries if at <= end)
+
+    def of(self, activity: str) -> "Recording":
+        return Recording(self.begun, [entry for entry in self.entries if entry[1] == activity])
+
+
+class Controller:
+    """environment: of the processes to be traced"""
+
+    def __init__(self, listener: socket.socket, environment: Mapping[str, str]) -> None:
+        self.environment = environment
+        self._listener = listener
+        self._streams: list[_Stream] = []
+        # Calls a second while nothing is asked.
+        self.idle: Mapping[Call, float] = {}
+
+    @property
+    def processes(self) -> list[str]:
+        """The command of each."""
+        self._accept()
+        return [stream.command for stream in self._streams]
+
+    def begin(self) -> Recording:
+        self._accept()
+        self._ask("begin")
+        return Recording()
+
+    def look(self, recording: Recording) -> None:
+        """What was recorded meanwhile."""
+        recording.entries += self._ask("take")
+
+    def end(self, recording: Recording) -> None:
+        recording.entries += self._ask("end")
+        recording.entries.sort()
+
+    def learn_idle(self, seconds: float) -> None:
+        """Loops that tick: their calls belong to no request."""
+        recording = self.begin()
+        time.sleep(seconds)
+        self.end(recording)
+        calls = recording.until(float("inf"))
+        self.idle = {call: count / seconds for call, count in calls.items()}
+
+    def settle(self, recording: Recording, quiet_s: float, busy_min: int = 0) -> None:
+        """Wait until nothing but idle calls was seen for so long, and some others before."""
+        give_up = time.monotonic() + SETTLED_S_MAX
+        while time.monotonic() < give_up:
+            self.look(recording)
+            busy = self.busy(recording)
+            last = busy[-1][0] if busy else recording.begun
+            if len(busy) >= busy_min and time.monotonic() - last >= quiet_s:
+                self.end(recording)
+                return
+            time.sleep(LOOK_S)
+        raise AssertionError(f"the server was not quiet for {quiet_s} s within {SETTLED_S_MAX} s")
+
+    def busy(self, recording: Recording) -> list[Entry]:
+        """Entries that do not occur while nothing is asked."""
+        return sorted(entry for entry in recording.entries if entry[2:] not in self.idle)
+
+    def request(self, recording: Recording) -> dict[Call, float]:
+        """What is left of all calls when the ticking of that time is taken away."""
+        end = self.busy(recording)[-1][0]
+        calls: dict[Call, float] = dict(recording.until(end))
+        for call, rate in self.idle.items():
+            calls[call] = calls.get(call, 0) - rate * (end - recording.begun)
+        return calls
+
+    def activity(self, recording: Recording) -> Calls:
+        """The calls of the busiest activity, up to the last that an idle server does not make."""
+        busiest = Counter(entry[1] for entry in self.busy(recording)).most_common(1)[0][0]
+        one = recording.of(busiest)
+        return one.until(self.busy(one)[-1][0])
+
+    def _accept(self) -> None:
+        with suppress(BlockingIOError):
+            while True:
+                self._streams.append(_Stream(self._listener.accept()[0]))
+
+    def _ask(self, command: str) -> list[Entry]:
+        """Of every process that still runs."""
+        found: list[Entry] = []
+        for stream in tuple(self._streams):
+            try:
+                found += stream.ask(command)
+            except (OSError, ValueError):
+                self._streams.remove(stream)
+        return found
+
+
+class _Stream:
+    """To one process."""
+
+    def __init__(self, line: socket.socket) -> None:
+        line.settimeout(ANSWER_S)
+        self._stream = line.makefile("rw")
+        _, argv = json.loads(self._stream.readline())
+        self.command = " ".join(argv[1:])
+
+    def ask(self, command: str) -> list[Entry]:
+        """raises: OSError, ValueError when the process has ended"""
+        self._stream.write(command + "\n")
+        self._stream.flush()
+        return [
+            (at, activity, caller, name)
+            for at, activity, caller, name in json.loads(self._stream.readline())
+        ]
+
+
+@contextmanager
+def controller(root: Path) -> Iterator[Controller]:
+    """root: the folder whose files count"""
+    with TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as listener:
+        hook = _HOOK.format(path=str(Path(walk_tracer.__file__).resolve()))
+        Path(folder, "sitecustomize.py").write_text(hook)
+        listener.bind(f"{folder}/control")
+        listener.listen(16)
+        listener.setblocking(False)
+        path = os.pathsep.join(filter(None, (folder, os.environ.get("PYTHONPATH"))))
+        environment = {
+            "PYTHONPATH": path,
+            walk_tracer.SOCKET: f"{folder}/control",
+            walk_tracer.ROOT: str(root),
+        }
+        yield Controller(listener, environment)
+
+
+def typical(samples: Sequence[Mapping[Call, float]]) -> dict[Call, int]:
+    """The median of each call's counts, in the order of the first sample: what happened by chance
+    meanwhile, in few samples, is left out."""
+    calls = dict.fromkeys(call for sample in samples for call in sample)
+    counts = {call: round(median(one.get(call, 0) for one in samples)) for call in calls}
+    return {call: count for call, count in counts.items() if count > 0}
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """crossings: calls from a function of one file into a function of another"""
+
+    files: int
+    functions: int
+    calls: int
+    crossings: int
+
+
+def figures(calls: Calls) -> Figures:
+    return Figures(
+        len({file_of(name) for _, name in calls}),
+        len({name for _, name in calls}),
+        sum(calls.values()),
+        sum(count for call, count in calls.items() if crosses(call)),
+    )
+
+
+def crosses(call: Call) -> bool:
+    caller, name = call
+    return bool(caller) and file_of(caller) != file_of(name)
+
+
+def file_of(name: str) -> str:
+    return name.partition(":")[0]
+
+
+def by_file(calls: Calls) -> Iterable[tuple[str, int, int]]:
+    """Each file in the order in which it is entered, with its calls and the crossings into it."""
+    files: dict[str, list[int]] = {}
+    for call, count in calls.items():
+        row = files.setdefault(file_of(call[1]), [0, 0])
+        row[0] += count
+        row[1] += count if crosses(call) else 0
+    return [(file, calls, crossings) for file, (calls, crossings) in files.items()]
