@@ -27,7 +27,7 @@ import socket
 import sqlite3
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -44,14 +44,14 @@ from bench.walk_control import (
     figures,
     typical,
 )
-from tests.server import Keys, RealServer
+from tests.support.server import Keys, RealServer
 
 SAMPLES = 9
-# Longer than the loops need that do much; some tick every 5 s.
+# Longer than the turn of most loops; a few take 5 s. Of rarer ones the median knows nothing.
 IDLE_S = 5.5
 QUIET_S = 0.15
 INGESTED_QUIET_S = 0.35
-CALCULATED_BUSY_MIN = 40
+CALCULATED_BUSY_MIN = 30
 # Between samples, so that none meets the same loop at each: multiples of it are spread evenly.
 PAUSE_S, GOLDEN = 0.5, 0.618
 REQUEST_S = 10.0
@@ -95,11 +95,8 @@ class Walk:
     keys: Keys
     control: Controller
     client: Client
-    _number: int = field(default=0)
-
-    @property
-    def flags_path(self) -> str:
-        return f"/api/projects/{self.keys.project_id}/feature_flags/"
+    _number: int = 0
+    _flags: dict[str, str] = field(default_factory=dict)
 
     def capture(self) -> Calls:
         """The answer alone."""
@@ -116,36 +113,39 @@ class Walk:
         self._learn_idle()
         return self._requests(self._event, INGESTED_QUIET_S)
 
+    def get_flag(self) -> Calls:
+        path = self._flag_path("read")
+        self._learn_idle()
+        return self._requests(lambda: self.client.ask("GET", path), QUIET_S)
+
+    def patch_flag(self) -> Calls:
+        """Before flags are asked for, so that no loop compiles them anew."""
+        path = self._flag_path("changed")
+
+        def change() -> None:
+            self.client.ask("PATCH", path, {"filters": _filters(self._next() % 90 + 1)})
+
+        self._learn_idle()
+        calls = self._requests(change, QUIET_S)
+        self.client.ask("PATCH", path, {"deleted": True})
+        return calls
+
     def flags(self) -> Calls:
-        self._make_flag("simple")
+        self._flag_path("read")
         body = {"api_key": self.keys.project_api_key, "distinct_id": "walker"}
 
         def evaluate() -> None:
-            assert "simple" in self.client.ask("POST", "/flags?v=2", body)["flags"]
+            found = self.client.ask("POST", "/flags?v=2", body)["flags"]
+            assert found.keys() == {"read"}, found
 
         evaluate()
         self._learn_idle()
         return self._requests(evaluate, QUIET_S)
 
-    def get_flag(self) -> Calls:
-        path = self._make_flag("read")
-        self.client.ask("GET", path)
-        self._learn_idle()
-        return self._requests(lambda: self.client.ask("GET", path), QUIET_S)
-
-    def patch_flag(self) -> Calls:
-        path = self._make_flag("changed")
-
-        def change() -> None:
-            self.client.ask("PATCH", path, {"filters": _filters(self._next() % 90 + 1)})
-
-        change()
-        self._learn_idle()
-        return self._requests(change, QUIET_S)
-
     def cohort(self) -> Calls:
-        """Calculated because it has become old, after one person came in and one left."""
-        self._learn_idle()
+        """Calculated because it has become old, after one person came in and one left. Waiting for
+        that takes as long as loops that tick every 10 s."""
+        self._learn_idle(2 * IDLE_S)
         for person in ("ann", "ben", "cid", "dee", "eve"):
             self._identify(person, "pro")
         self._settled(INGESTED_QUIET_S)
@@ -180,10 +180,10 @@ class Walk:
             samples.append(self.control.request(recording))
         return typical(samples)
 
-    def _learn_idle(self) -> None:
-        """Which differs: what is used is kept up to date."""
+    def _learn_idle(self, seconds: float | None = None) -> None:
+        """For each path anew, because loops keep up to date what was used."""
         self._settled(INGESTED_QUIET_S)
-        self.control.learn_idle(IDLE_S)
+        self.control.learn_idle(seconds or IDLE_S)
 
     def _settled(self, quiet_s: float) -> None:
         self.control.settle(self.control.begin(), quiet_s)
@@ -217,12 +217,13 @@ class Walk:
             "properties": properties,
         })  # fmt: skip
 
-    def _make_flag(self, key: str) -> str:
-        """returns: its path"""
-        body = {"key": key, "name": key, "active": True, "filters": _filters(50)}
-        made = self.client.ask("POST", self.flags_path, body)
-        self._settled(QUIET_S)
-        return f"{self.flags_path}{made['id']}/"
+    def _flag_path(self, key: str) -> str:
+        """Of a flag that is made when it is first asked for."""
+        path = f"/api/projects/{self.keys.project_id}/feature_flags/"
+        if key not in self._flags:
+            made = self.client.ask("POST", path, {"key": key, "filters": _filters(100)})
+            self._flags[key] = f"{path}{made['id']}/"
+        return self._flags[key]
 
     def _next(self) -> int:
         self._number += 1
@@ -238,6 +239,9 @@ PATHS: dict[str, tuple[str, Callable[[Walk], Calls]]] = {
     "cohort": ("one cohort calculated", Walk.cohort),
 }
 
+# As they are taken: flags are asked for after they are changed.
+ORDER = ("capture", "capture-stored", "get-flag", "patch-flag", "flags", "cohort")
+
 
 def main(arguments: list[str]) -> None:
     with_files = arguments[:1] == ["files"]
@@ -251,7 +255,7 @@ def main(arguments: list[str]) -> None:
     show(found)
 
 
-def walk(names: Iterable[str]) -> dict[str, Calls]:
+def walk(names: Collection[str]) -> dict[str, Calls]:
     with (
         controller(_product()) as control,
         fanion(FANION_PROCESSES="1", FANION_COHORTS_EVERY_S="3", **control.environment) as started,
@@ -262,7 +266,8 @@ def walk(names: Iterable[str]) -> dict[str, Calls]:
             one = Walk(server, keys, control, client)
             control.learn_idle(IDLE_S)
             print("traced:", "; ".join(control.processes), file=sys.stderr)
-            return {name: PATHS[name][1](one) for name in names}
+            found = {name: PATHS[name][1](one) for name in ORDER if name in names}
+            return {name: found[name] for name in PATHS if name in names}
         finally:
             client.close()
 

@@ -114,6 +114,10 @@ class Controller:
         one = recording.of(busiest)
         return one.until(self.busy(one)[-1][0])
 
+    def close(self) -> None:
+        for stream in self._streams:
+            stream.close()
+
     def _accept(self) -> None:
         with suppress(BlockingIOError):
             while True:
@@ -126,6 +130,7 @@ class Controller:
             try:
                 found += stream.ask(command)
             except (OSError, ValueError):
+                stream.close()
                 self._streams.remove(stream)
         return found
 
@@ -135,6 +140,7 @@ class _Stream:
 
     def __init__(self, line: socket.socket) -> None:
         line.settimeout(ANSWER_S)
+        self._line = line
         self._stream = line.makefile("rw")
         _, argv = json.loads(self._stream.readline())
         self.command = " ".join(argv[1:])
@@ -147,6 +153,11 @@ class _Stream:
             (at, activity, caller, name)
             for at, activity, caller, name in json.loads(self._stream.readline())
         ]
+
+    def close(self) -> None:
+        with suppress(OSError):  # what could not be sent
+            self._stream.close()
+        self._line.close()
 
 
 @contextmanager
@@ -164,7 +175,11 @@ def controller(root: Path) -> Iterator[Controller]:
             walk_tracer.SOCKET: f"{folder}/control",
             walk_tracer.ROOT: str(root),
         }
-        yield Controller(listener, environment)
+        control = Controller(listener, environment)
+        try:
+            yield control
+        finally:
+            control.close()
 
 
 def typical(samples: Sequence[Mapping[Call, float]]) -> dict[Call, int]:

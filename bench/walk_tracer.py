@@ -35,6 +35,7 @@ SOCKET, ROOT = "WALK_SOCKET", "WALK_ROOT"
 # Below these frames is no caller: what they run was scheduled before.
 LOOPS = (
     "/asyncio/base_events.py",
+    "/asyncio/events.py",
     "/asyncio/runners.py",
     "/concurrent/futures/thread.py",
     "/threading.py",

@@ -227,7 +227,10 @@ def differences(before: Mapping[str, Json], after: Mapping[str, Json]) -> list[s
 
 def main() -> int:
     if len(sys.argv) != 3:
-        print("usage: python -m tests.support.openapi_difference BEFORE.json AFTER.json", file=sys.stderr)
+        print(
+            "usage: python -m tests.support.openapi_difference BEFORE.json AFTER.json",
+            file=sys.stderr,
+        )
         return 2
     try:
         before, after = (json.loads(Path(name).read_bytes()) for name in sys.argv[1:])
