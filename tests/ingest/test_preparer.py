@@ -4,8 +4,6 @@ and the stores do meanwhile."""
 import asyncio
 import os
 import signal
-import socket
-import threading
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -19,7 +17,7 @@ from sqlalchemy import select
 from fanion.accept_log.port import Entry, Envelope
 from fanion.db.schema.tables import dead_letters
 from fanion.events.storage.store import EventStore
-from fanion.ingest.pipeline import preparer_main, reader
+from fanion.ingest.pipeline import reader
 from fanion.ingest.pipeline.batch import PreparedRun
 from fanion.ingest.pipeline.preparer_client import Preparer
 from fanion.ingest.pipeline.types import ProjectRules
@@ -79,8 +77,8 @@ async def until_it_helps(home: Home, watched: Watched) -> None:
 def process_of(site: Site) -> int:
     preparer = site.running.preparer
     assert preparer is not None
-    assert preparer._running is not None
-    return preparer._running.process.pid
+    assert preparer.pid is not None
+    return preparer.pid
 
 
 async def named(home: Home, *events: str) -> list[dict[str, Any]]:
@@ -273,25 +271,9 @@ async def test_a_question_that_nobody_waits_for_any_more_ends_the_process() -> N
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
-        assert preparer._running is None
+        assert preparer.pid is None
         again = await prepared(preparer, [entry(3, b'{"event":"b","distinct_id":"ann"}')])
     finally:
         await preparer.close()
 
     assert [one.prepared.name for one in again.arrived[1]] == ["b"]
-
-
-def test_messages_may_be_long_and_end_with_the_line() -> None:
-    ours, theirs = socket.socketpair()
-    message = b"x" * 5_000_000
-    with ours, theirs:
-        sending = threading.Thread(target=preparer_main.send, args=(ours, message))
-        sending.start()
-        assert bytes(preparer_main.receive(theirs) or b"") == message
-        sending.join()
-        preparer_main.send(ours, b"")
-        assert preparer_main.receive(theirs) == bytearray()
-        ours.sendall(preparer_main.LENGTH.pack(10) + b"half")
-        ours.shutdown(socket.SHUT_RDWR)
-        assert preparer_main.receive(theirs) is None
-        assert preparer_main.receive(theirs) is None

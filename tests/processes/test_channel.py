@@ -1,4 +1,4 @@
-"""Messages and open files between a server and its fronts."""
+"""Typed messages and descriptors between two event loops."""
 
 import asyncio
 import os
@@ -8,25 +8,35 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from fanion.processes import channel as channels
 from fanion.processes.channel import Channel
-from fanion.processes.messages import AskRoom, FromFront, Ready, Take
-from fanion.processes.shared_counters import Board
 
 WAIT_S = 10
+
+
+class Hello(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    pass
+
+
+class Content(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    content: bytes
+
+
+Message = Hello | Content
 
 
 @dataclass
 class End:
     """One end of a line, and what came in there: messages, and what stood in their files."""
 
-    came: list[tuple[FromFront, str | None]] = field(default_factory=list)
+    came: list[tuple[Message, str | None]] = field(default_factory=list)
     is_lost: bool = False
     moved: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def receive(self, message: FromFront, file: int | None) -> None:
+    def receive(self, message: Message, file: int | None) -> None:
         self.came.append((message, None if file is None else read_and_close(file)))
         self.moved.set()
 
@@ -54,8 +64,8 @@ async def line() -> AsyncIterator[Line]:
     us, them = End(), End()
     one, other = socket.socketpair()
     made = Line(
-        Channel(one, FromFront, us.receive, us.lost),
-        Channel(other, FromFront, them.receive, them.lost),
+        Channel(one, Message, us.receive, us.lost),
+        Channel(other, Message, them.receive, them.lost),
         us,
         them,
     )
@@ -82,9 +92,9 @@ def open_files() -> int:
 
 
 async def test_messages_and_their_files_come_in_order(line: Line) -> None:
-    sent: list[tuple[FromFront, str | None]] = []
+    sent: list[tuple[Message, str | None]] = []
     for number in range(300):
-        sent += [(AskRoom(number, 1, 2, 3, 4.5), None), (Take(b"x" * number), f"file {number}")]
+        sent += [(Hello(), None), (Content(b"x" * number), f"file {number}")]
 
     for message, text in sent:
         line.ours.send(message, None if text is None else file_of(text))
@@ -94,50 +104,97 @@ async def test_messages_and_their_files_come_in_order(line: Line) -> None:
 
 
 async def test_more_than_the_system_holds_waits_with_its_files(line: Line) -> None:
-    sent = [(Take(bytes([number]) * 1_000_000), f"file {number}") for number in range(8)]
+    sent = [(Content(bytes([number]) * 1_000_000), f"file {number}") for number in range(8)]
 
     for message, text in sent:
         line.ours.send(message, file_of(text))
-    line.ours.send(Ready())
+    line.ours.send(Hello())
     await line.them.until(len(sent) + 1)
 
-    assert line.them.came == [*sent, (Ready(), None)]
+    assert line.them.came == [*sent, (Hello(), None)]
 
 
-async def test_the_end_of_the_other_process_is_told_after_what_it_had_said(line: Line) -> None:
-    line.ours.send(Ready())
+async def test_the_end_of_the_other_process_comes_after_its_last_message(line: Line) -> None:
+    line.ours.send(Hello())
     line.ours.close()
     await line.them.until(2)
 
-    assert (line.them.came, line.them.is_lost) == ([(Ready(), None)], True)
+    assert (line.them.came, line.them.is_lost) == ([(Hello(), None)], True)
     assert not line.us.is_lost  # it was closed here
 
 
-async def test_what_nobody_reads_is_not_kept_for_ever(
-    line: Line, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(channels, "WAITING_BYTES_MAX", 3_000_000)
+async def test_a_channel_ends_when_the_other_process_does_not_read() -> None:
+    us = End()
+    one, other = socket.socketpair()
     before = open_files()
+    ours = Channel[Message](one, Message, us.receive, us.lost, unsent_bytes_max=3_000_000)
 
     for _ in range(8):
-        line.ours.send(Take(b"x" * 1_000_000), file_of("lost"))
+        ours.send(Content(b"x" * 1_000_000), file_of("lost"))
 
-    assert line.us.is_lost
-    line.theirs.close()
+    assert us.is_lost
+    other.close()
     assert open_files() == before - 2
 
 
-def test_each_process_sees_the_numbers_of_the_others(tmp_path: Path) -> None:
-    with (tmp_path / "board").open("w+b") as file:
-        server, front = Board.make(file.fileno(), 2), Board(file.fileno(), 2)
+async def test_what_cannot_be_decoded_ends_the_channel(line: Line) -> None:
+    line.ours.send("no message of theirs")
+    line.ours.send(Hello())
 
-        server.changes += 3
-        server.writes[0] += 5
-        front.answered(1)[0] += 7
-        front.closed(0)[0] += 9
+    await line.them.until(1)
 
-        assert (front.changes, front.writes[0]) == (3, 5)
-        assert [server.answered(number)[0] for number in range(2)] == [0, 7]
-        assert [server.closed(number)[0] for number in range(2)] == [9, 0]
-        server.begin(1)
-        assert (front.answered(1)[0], front.closed(0)[0]) == (0, 9)
+    assert (line.them.came, line.them.is_lost) == ([], True)
+
+
+async def test_a_large_message_may_wait_without_a_limit() -> None:
+    us, them = End(), End()
+    one, other = socket.socketpair()
+    ours = Channel[Message](one, Message, us.receive, us.lost, unsent_bytes_max=None)
+    message = Content(b"x" * (channels.UNSENT_BYTES_MAX + 1))
+
+    ours.send(message)
+    theirs = Channel[Message](other, Message, them.receive, them.lost)
+    await them.until(1)
+
+    assert them.came == [(message, None)]
+    ours.close()
+    theirs.close()
+
+
+async def test_messages_after_its_end_are_dropped_and_their_descriptors_closed(line: Line) -> None:
+    before = open_files()
+    line.ours.close()
+
+    line.ours.send(Hello())
+    line.ours.send(Content(b"late"), file_of("late"))
+
+    assert not line.ours.is_open
+    assert open_files() == before - 1
+
+
+async def test_a_receiver_may_close_the_channel_between_two_messages() -> None:
+    before = open_files()
+    one, other = socket.socketpair()
+    came: list[Message] = []
+
+    def receive(message: Message, file: int | None) -> None:
+        came.append(message)
+        assert file is not None
+        os.close(file)
+        theirs.close()
+        closed.set()
+
+    def lost() -> None:
+        raise AssertionError("it was closed here")
+
+    closed, us = asyncio.Event(), End()
+    ours = Channel[Message](one, Message, us.receive, us.lost)
+    for _ in range(3):
+        ours.send(Content(b"x"), file_of("x"))
+    theirs = Channel[Message](other, Message, receive, lost)
+    async with asyncio.timeout(WAIT_S):
+        await closed.wait()
+
+    ours.close()
+    assert came == [Content(b"x")]
+    assert open_files() == before

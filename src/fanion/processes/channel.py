@@ -1,79 +1,87 @@
-"""Messages and open files, in order, between two processes of this machine."""
+"""Typed messages and file descriptors, in order, between this event loop and another process."""
 
 import asyncio
 import os
 import socket
 from collections import deque
 from collections.abc import Callable
-from struct import Struct
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from fanion.processes.messages import WITH_FILE
+from fanion.processes.framing import HEADER, FrameReader, listed
 
-READ_BYTES = 256 * 1024
-FILES_AT_ONCE = 64  # of one read; fewer than the 253 that the system lets one message carry
-WAITING_BYTES_MAX = 64 * 1024**2  # for a process that reads nothing any more
+UNSENT_BYTES_MAX = 64 * 1024**2
 
-_LENGTH = Struct("<I")
 _encode = msgspec.msgpack.Encoder().encode
 
 T = TypeVar("T")
 
 
 class Channel(Generic[T]):
-    """kind:    T, which is a union
-    receive: is called with each message, and the file that it carries, which it has to close
-    lost:    is called once, when the other process has gone
+    """message_type:     T, which is a union of tagged structs
+    receive:          is called with each message and its descriptor, which it has to close
+    lost:             is called once when the channel ends by itself: the other process has
+                      closed it, sends what cannot be decoded, or does not read any more
+    unsent_bytes_max: at which `send` decides that the other process does not read any more;
+                      None when the caller awaits an answer to each message
     """
 
     def __init__(
         self,
         line: socket.socket,
-        kind: Any,
+        message_type: Any,
         receive: Callable[[T, int | None], None],
         lost: Callable[[], None],
+        unsent_bytes_max: int | None = UNSENT_BYTES_MAX,
     ) -> None:
         line.setblocking(False)
         self._line = line
-        self._decode: Callable[[bytes], T] = msgspec.msgpack.Decoder(kind).decode
+        self._reader = FrameReader(line)
+        self._decode: Callable[[bytes], T] = msgspec.msgpack.Decoder(message_type).decode
         self._receive = receive
         self._lost = lost
+        self._unsent_bytes_max = unsent_bytes_max
         self._loop = asyncio.get_running_loop()
-        self._received = bytearray()
-        self._files: deque[int] = deque()
-        self._waiting: deque[tuple[bytes, int | None]] = deque()
-        self._waiting_bytes = 0
+        self._unsent: deque[tuple[memoryview, int | None]] = deque()
+        self._unsent_bytes = 0
         self._is_open = True
         self._loop.add_reader(line, self._read)
 
-    def send(self, message: object, file: int | None = None) -> None:
-        """file: is closed here"""
+    @property
+    def is_open(self) -> bool:
+        return self._is_open
+
+    def send(self, message: object, descriptor: int | None = None) -> None:
+        """Send at once, or as soon as the other process reads; nothing when the channel has
+        ended.
+
+        descriptor: is closed here
+        """
         if not self._is_open:
-            if file is not None:
-                os.close(file)
+            _close(descriptor)
             return
         content = _encode(message)
-        data = _LENGTH.pack(len(content)) + content
-        self._waiting.append((data, file))
-        self._waiting_bytes += len(data)
-        if len(self._waiting) == 1:
+        data = HEADER.pack(len(content), descriptor is not None) + content
+        self._unsent.append((memoryview(data), descriptor))
+        self._unsent_bytes += len(data)
+        if len(self._unsent) == 1:
             self._write()
-        if self._waiting_bytes > WAITING_BYTES_MAX:
+        if self._unsent_bytes_max is not None and self._unsent_bytes > self._unsent_bytes_max:
             self._end()
 
     def close(self) -> None:
+        """At once; what is not sent yet is dropped."""
         if not self._is_open:
             return
         self._is_open = False
         self._loop.remove_reader(self._line)
         self._loop.remove_writer(self._line)
         self._line.close()
-        for file in (*self._files, *(file for _, file in self._waiting if file is not None)):
-            os.close(file)
-        self._files.clear()
-        self._waiting.clear()
+        self._reader.close()
+        for _, descriptor in self._unsent:
+            _close(descriptor)
+        self._unsent.clear()
 
     def _end(self) -> None:
         if self._is_open:
@@ -82,49 +90,46 @@ class Channel(Generic[T]):
 
     def _write(self) -> None:
         """As much as the other process takes now."""
-        while self._is_open and self._waiting:
-            data, file = self._waiting[0]
+        while self._is_open and self._unsent:
+            data, descriptor = self._unsent[0]
             try:
-                sent = socket.send_fds(self._line, [data], [] if file is None else [file])
+                sent = socket.send_fds(self._line, [data], listed(descriptor))
             except BlockingIOError:
                 self._loop.add_writer(self._line, self._write)
                 return
             except OSError:
                 self._end()
                 return
-            if file is not None:
-                os.close(file)
-            self._waiting_bytes -= sent
+            _close(descriptor)
+            self._unsent_bytes -= sent
             if sent == len(data):
-                self._waiting.popleft()
+                self._unsent.popleft()
             else:
-                self._waiting[0] = data[sent:], None
+                self._unsent[0] = data[sent:], None
         if self._is_open:
             self._loop.remove_writer(self._line)
 
     def _read(self) -> None:
         try:
-            data, files, _, _ = socket.recv_fds(self._line, READ_BYTES, FILES_AT_ONCE)
+            goes_on = self._reader.read()
         except BlockingIOError:
             return
         except OSError:
-            data, files = b"", []
-        self._files += files
-        self._received += data
-        while self._is_open and (content := self._next()) is not None:
-            message = self._decode(content)
-            file = self._files.popleft() if isinstance(message, WITH_FILE) else None
-            self._receive(message, file)
-        if not data:
+            goes_on = False
+        for content, descriptor in self._reader.frames():
+            try:
+                message = self._decode(content)
+            except msgspec.DecodeError:
+                _close(descriptor)
+                goes_on = False
+                break
+            self._receive(message, descriptor)
+            if not self._is_open:
+                return
+        if not goes_on:
             self._end()
 
-    def _next(self) -> bytes | None:
-        received = self._received
-        if len(received) < _LENGTH.size:
-            return None
-        end = _LENGTH.size + _LENGTH.unpack_from(received)[0]
-        if len(received) < end:
-            return None
-        content = bytes(received[_LENGTH.size : end])
-        del received[:end]
-        return content
+
+def _close(descriptor: int | None) -> None:
+    if descriptor is not None:
+        os.close(descriptor)

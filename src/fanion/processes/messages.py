@@ -72,4 +72,3 @@ class Take(msgspec.Struct, tag=True, array_like=True, frozen=True):
 
 ToFront = Begin | LogLine | Changed | Room | End | Take
 FromFront = Ready | WantLogLine | AskRoom | Counted | Take
-WITH_FILE = (LogLine, Take)

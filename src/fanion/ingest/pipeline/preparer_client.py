@@ -1,27 +1,31 @@
-"""Who prepares the runs of a server that catches up: a process of its own, asked over a socket."""
+"""Prepares runs in a process of its own, which is started on demand."""
 
 import asyncio
-import socket
-import sys
 from collections.abc import Mapping, Sequence
 
 from fanion.accept_log.port import Entry
 from fanion.ingest.pipeline.batch import PreparedRun
 from fanion.ingest.pipeline.preparer_codec import question, read
-from fanion.ingest.pipeline.preparer_main import LENGTH, receive, send
 from fanion.ingest.pipeline.types import ProjectRules
+from fanion.processes.child import Child
+from fanion.processes.framing import BlockingChannel
 
 
 class Preparer:
-    """Started when it is first asked, and again when it is asked after it has ended.
+    """Started by the first call, and by the next one after the process has ended.
 
     geoip_db: the path of the database, or ""
     """
 
     def __init__(self, geoip_db: str = "") -> None:
-        self._geoip_db = geoip_db
-        self._running: _Running | None = None
+        self._child = Child("fanion.ingest.pipeline.preparer_main", [geoip_db])
+        self._channel: BlockingChannel | None = None
+        self._is_ready = False
         self._turn = asyncio.Lock()
+
+    @property
+    def pid(self) -> int | None:
+        return self._child.pid
 
     async def prepare(
         self,
@@ -29,90 +33,71 @@ class Preparer:
         rules: Mapping[int, ProjectRules],
         types: Mapping[int, Mapping[str, int]],
     ) -> PreparedRun | None:
-        """None when the caller has to do it: the program is not there yet, or any more, or the
-        run needs more than can be known ahead.
+        """None when the caller has to prepare the run: the process has not started yet or has
+        ended, or the run names group types that are not in `types`.
 
         rules and types (group type → index): by project
-        raises: OSError when the program cannot be started
+        raises: OSError when the process cannot be started
         """
         async with self._turn:
-            running = self._running
-            if running is None or running.process.returncode is not None:
-                await self._end()
-                self._running = await _start(self._geoip_db)
+            if self._channel is None or not self._child.is_running:
+                await self._restart()
                 return None
             try:
-                if not running.is_ready():
+                if not self._has_greeted(self._channel):
                     return None
-                return await asyncio.to_thread(_ask, running.line, entries, rules, types)
+                return await asyncio.to_thread(_ask, self._channel, entries, rules, types)
             except OSError:
                 await self._end()
                 return None
             except BaseException:
-                await self._end()  # what it still answers is no answer to the next question
+                await self._end()  # or its answer would be taken for that to the next question
                 raise
 
     async def close(self) -> None:
         async with self._turn:
             await self._end()
 
-    async def _end(self) -> None:
-        running, self._running = self._running, None
-        if running is not None:
-            await running.end()
+    async def _restart(self) -> None:
+        await self._end()
+        if self._child.restart_in_s == 0:
+            self._channel, self._is_ready = BlockingChannel(await self._child.start()), False
 
-
-class _Running:
-    def __init__(self, process: asyncio.subprocess.Process, line: socket.socket) -> None:
-        self.process = process
-        self.line = line
-        self._has_greeted = False
-
-    def is_ready(self) -> bool:
-        """raises: OSError when it has gone"""
-        if not self._has_greeted:
+    def _has_greeted(self, channel: BlockingChannel) -> bool:
+        """raises: OSError when the process has ended"""
+        if not self._is_ready:
+            channel.set_timeout(0)
             try:
-                self._has_greeted = bool(self.line.recv(LENGTH.size, socket.MSG_DONTWAIT))
+                if channel.receive() is None:
+                    raise _has_ended()
             except BlockingIOError:
                 return False
-            if not self._has_greeted:
-                raise _gone()
+            channel.set_timeout(None)
+            self._is_ready = True
         return True
 
-    async def end(self) -> None:
-        """At once: it keeps nothing."""
-        self.line.shutdown(socket.SHUT_RDWR)  # a thread may wait for it
-        self.line.close()
-        if self.process.returncode is None:
-            self.process.kill()
-        await self.process.wait()
-
-
-async def _start(geoip_db: str) -> _Running:
-    """raises: OSError"""
-    line, its_line = socket.socketpair()
-    with its_line:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "fanion.ingest.pipeline.preparer_main",
-            str(its_line.fileno()), geoip_db,
-            stdin=asyncio.subprocess.DEVNULL, pass_fds=[its_line.fileno()],
-        )  # fmt: skip
-    return _Running(process, line)
+    async def _end(self) -> None:
+        """At once: the process holds nothing that is not in the accept log."""
+        channel, self._channel = self._channel, None
+        if channel is not None:
+            channel.shutdown()  # a thread may wait for it
+            channel.close()
+        await self._child.kill()
 
 
 def _ask(
-    line: socket.socket,
+    channel: BlockingChannel,
     entries: Sequence[Entry],
     rules: Mapping[int, ProjectRules],
     types: Mapping[int, Mapping[str, int]],
 ) -> PreparedRun | None:
     """raises: OSError"""
-    send(line, question(entries, rules, types))
-    answered = receive(line)
+    channel.send(question(entries, rules, types))
+    answered = channel.receive()
     if answered is None:
-        raise _gone()
-    return read(entries, answered) if answered else None
+        raise _has_ended()
+    return read(entries, answered.content) if answered.content else None
 
 
-def _gone() -> OSError:
-    return OSError("the program that prepares runs has ended")
+def _has_ended() -> OSError:
+    return OSError("the preparer process has ended")
