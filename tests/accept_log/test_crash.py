@@ -6,23 +6,24 @@ import random
 import signal
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from fanion.accept_log import sqlite_file
 from fanion.accept_log.port import LogFull
-from fanion.accept_log.sqlite import open_sqlite_log
-from tests.support.accept_logs import APART, BYTES_MAX, envelope, open_log, read_all
-from tests.support.log_places import KINDS, place_of
+from fanion.accept_log.sqlite import SqliteLog, open_sqlite_log
+from fanion.accept_log.sqlite_file import LogFile
+from tests.support.accept_logs import BYTES_MAX, envelope, open_log, read_all
+from tests.support.log_places import place_of
+from tests.support.postgres import ENGINES
 
 ROOT = Path(__file__).parents[2]
 KILLS = 4
 APPENDERS = 16
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=ENGINES)
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return place_of(request.param, request, tmp_path)
 
@@ -64,23 +65,17 @@ async def test_every_acknowledged_append_survives_a_kill(place: str) -> None:
     assert acknowledged.items() <= kept.items()
 
 
-def writing_process(log: Path) -> int:
-    """The id of the process that has the log open for this one."""
-    for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-            if parent != os.getpid() or b"writer_main" not in (folder / "cmdline").read_bytes():
-                continue
-            if log in {file.readlink() for file in (folder / "fd").iterdir()}:
-                return int(folder.name)
-    raise AssertionError("nothing writes")
+def writer_of(log: SqliteLog) -> int:
+    """The id of the process that writes it."""
+    assert log.writer.pid is not None
+    return log.writer.pid
 
 
 async def test_a_writing_process_that_dies_is_started_again(tmp_path: Path) -> None:
     path = tmp_path / "log.db"
-    log = await open_log(f"{APART}{path}")
+    log = await open_sqlite_log(path, bytes_max=BYTES_MAX)
     kept = [await log.append(envelope(b"%d" % number)) for number in range(3)]
-    first = writing_process(path)
+    first = writer_of(log)
     os.kill(first, signal.SIGSTOP)
     waiting = [log.append(envelope(b"lost")) for _ in range(2)]
     await asyncio.sleep(0)  # the group has been sent
@@ -91,7 +86,7 @@ async def test_a_writing_process_that_dies_is_started_again(tmp_path: Path) -> N
             await append
     kept.append(await log.append(envelope(b"3")))
 
-    assert writing_process(path) != first
+    assert writer_of(log) != first
     bodies = {entry.id: entry.envelope.body for entry in await read_all(log)}
     assert [bodies[entry_id] for entry_id in kept] == [b"0", b"1", b"2", b"3"]
     assert (await log.backlog(0)).envelopes == len(bodies)
@@ -99,7 +94,7 @@ async def test_a_writing_process_that_dies_is_started_again(tmp_path: Path) -> N
 
 
 async def test_a_writing_process_ends_with_its_server(tmp_path: Path) -> None:
-    place = f"{APART}{tmp_path / 'log.db'}"
+    place = str(tmp_path / "log.db")
     server = await start_writer(place)
     await acknowledged_until_killed(server, 1)
 
@@ -109,15 +104,32 @@ async def test_a_writing_process_ends_with_its_server(tmp_path: Path) -> None:
     await log.close()
 
 
-async def test_a_file_that_another_writes_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_has_one_writer_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sqlite_file, "HELD_S_MAX", 0.0)
-    log = await open_log(str(tmp_path / "log.db"))
+    first, second = (LogFile(tmp_path / "log.db", BYTES_MAX, 0) for _ in range(2))
+    first.open()
 
     with pytest.raises(OSError, match="another process writes the accept log"):
+        second.open()
+    first.close()
+    second.open()
+    second.close()
+
+
+async def test_a_file_that_cannot_be_opened_is_an_oserror(tmp_path: Path) -> None:
+    (tmp_path / "log.db").write_bytes(b"no database, but longer than its header" * 100)
+
+    with pytest.raises(OSError, match="accept log: file is not a database"):
         await open_log(str(tmp_path / "log.db"))
+
+
+async def test_a_closed_log_starts_no_writer_again(tmp_path: Path) -> None:
+    log = await open_sqlite_log(tmp_path / "log.db", bytes_max=BYTES_MAX)
     await log.close()
+
+    with pytest.raises(OSError, match="closed"):
+        await log.backlog(0)
+    assert log.writer.pid is None
 
 
 async def test_a_full_disk_refuses_exactly_what_it_cannot_keep(tmp_path: Path) -> None:

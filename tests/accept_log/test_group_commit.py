@@ -1,4 +1,4 @@
-"""Appends that share commits: how many, and who is told when."""
+"""Appends that share commits: how many, and in which order their callers continue."""
 
 import asyncio
 from collections.abc import Callable, Sequence

@@ -10,10 +10,11 @@ from msgspec.structs import replace
 
 from fanion.accept_log.port import AcceptLog, Backlog, Envelope, LogFull
 from tests.support.accept_logs import NOW, envelope, ids, open_log, read_all
-from tests.support.log_places import KINDS, place_of
+from tests.support.log_places import place_of
+from tests.support.postgres import ENGINES
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=ENGINES)
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return place_of(request.param, request, tmp_path / "deep")
 

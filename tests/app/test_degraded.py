@@ -49,6 +49,8 @@ WRITERS = [
     "fanion.accept_log.port",
     "fanion.accept_log.sqlite_file",
     "fanion.accept_log.writer_main",
+    "fanion.processes",
+    "fanion.processes.framing",
 ]
 LOADED = """
 import sys

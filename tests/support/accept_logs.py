@@ -11,15 +11,13 @@ from fanion.accept_log.sqlite import open_sqlite_log
 
 NOW = datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
 BYTES_MAX = 1024**3
-APART = "apart:"
 
 
 async def open_log(place: str, bytes_max: int = BYTES_MAX) -> AcceptLog:
-    """place: a PostgreSQL URL, or the path of a file; `APART` before it for a writing process"""
+    """place: a PostgreSQL URL, or the path of a file"""
     if place.startswith("postgresql://"):
         return await open_postgres_log(place, bytes_max=bytes_max)
-    path = Path(place.removeprefix(APART))
-    return await open_sqlite_log(path, bytes_max=bytes_max, apart=place.startswith(APART))
+    return await open_sqlite_log(Path(place), bytes_max=bytes_max)
 
 
 def envelope(body: bytes = b"{}", *, historical: bool = False, project_id: int = 1) -> Envelope:

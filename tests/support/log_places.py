@@ -1,18 +1,13 @@
-"""Where an accept log of each kind is kept."""
+"""Where an accept log of each engine is stored."""
 
 from pathlib import Path
 
 import pytest
 
-from tests.support.accept_logs import APART
-from tests.support.postgres import ENGINES
 
-KINDS = [*ENGINES, "sqlite-apart"]
-
-
-def place_of(kind: str, request: pytest.FixtureRequest, folder: Path) -> str:
-    """Where `open_log` opens a log of that kind."""
-    if kind == "postgresql":
+def place_of(engine: str, request: pytest.FixtureRequest, folder: Path) -> str:
+    """Where `open_log` opens a log of that engine."""
+    if engine == "postgresql":
         url: str = request.getfixturevalue("postgres_url")
         return url
-    return f"{APART if kind == 'sqlite-apart' else ''}{folder / 'accept-log.db'}"
+    return str(folder / "accept-log.db")

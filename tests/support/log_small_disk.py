@@ -1,4 +1,4 @@
-"""A program whose files may not grow for a while, and then may again. It prints how many
+"""A program whose accept log may not grow for a while, and then may again. It prints how many
 envelopes were refused in each of the two times, and whether exactly the others could be read
 after each.
 
@@ -10,9 +10,11 @@ import random
 import resource
 import sys
 from contextlib import suppress
+from pathlib import Path
 
 from fanion.accept_log.port import AcceptLog
-from tests.support.accept_logs import envelope, ids, open_log, read_all
+from fanion.accept_log.sqlite import open_sqlite_log
+from tests.support.accept_logs import BYTES_MAX, envelope, ids, read_all
 
 FILE_BYTES_MAX = 300_000
 BODY_BYTES = 5_000
@@ -20,15 +22,17 @@ ENVELOPES = 400
 
 
 async def append_on_a_small_disk(path: str) -> None:
-    log = await open_log(path)
+    log = await open_sqlite_log(Path(path), bytes_max=BYTES_MAX)
+    writer = log.writer.pid
+    assert writer is not None
     await log.read(0, 1, 1)  # a reader keeps the write-ahead log from being removed
-    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    _, hard = resource.prlimit(writer, resource.RLIMIT_FSIZE)
 
-    resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_BYTES_MAX, hard))
+    resource.prlimit(writer, resource.RLIMIT_FSIZE, (FILE_BYTES_MAX, hard))
     small = await append_often(log)
     is_exact = ids(await read_all(log)) == small
 
-    resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+    resource.prlimit(writer, resource.RLIMIT_FSIZE, (hard, hard))
     large = await append_often(log)
     is_exact_later = ids(await read_all(log)) == small + large
     await log.close()

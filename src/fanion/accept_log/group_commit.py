@@ -1,8 +1,10 @@
 """Group commit: everything that arrives while a commit is under way shares the next one."""
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
 from fanion.accept_log.port import Envelope, LogFull, Receipt
 
@@ -120,3 +122,31 @@ def _refuse(group: Sequence[_Waiting], error: Exception) -> None:
     for _, receipt in group:
         if not receipt.done():
             receipt.set_exception(error)
+
+
+class GroupCommitLog(ABC):
+    """The appending half of an accept log: a group commit for each of its lanes."""
+
+    def __init__(self) -> None:
+        self._live = GroupCommit(partial(self.commit, historical=False))
+        self._historical = GroupCommit(partial(self.commit, historical=True))
+
+    @abstractmethod
+    async def commit(self, envelopes: Sequence[Envelope], *, historical: bool) -> Sequence[int]:
+        """Write a group; its ids, in its order. raises: as `Commit`"""
+
+    def append(self, envelope: Envelope) -> Awaitable[int]:
+        """As `port.Appender`."""
+        return self.lane(envelope.historical).append(envelope)
+
+    def append_for(self, receipt: Receipt, envelope: Envelope) -> None:
+        """As `port.Appender`."""
+        self.lane(envelope.historical).append_for(receipt, envelope)
+
+    def lane(self, historical: bool) -> GroupCommit:
+        return self._historical if historical else self._live
+
+    async def close_lanes(self) -> None:
+        """Write what still waits, and refuse what comes later (OSError)."""
+        await self._live.close()
+        await self._historical.close()

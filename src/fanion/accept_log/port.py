@@ -67,7 +67,7 @@ class Receipt(Protocol):
     def set_exception(self, exception: Exception, /) -> None: ...
 
 
-class Appends(Protocol):
+class Appender(Protocol):
     """What capture needs of the accept log."""
 
     def append_for(self, receipt: Receipt, envelope: Envelope) -> None:
@@ -81,7 +81,7 @@ class Appends(Protocol):
         """
 
 
-class AcceptLog(Appends, Protocol):
+class AcceptLog(Appender, Protocol):
     """Two lanes, live and historical, each read and trimmed for itself; an id is used once
     in both together. Every store failure is an OSError."""
 

@@ -1,15 +1,14 @@
 """The accept log as a table of the records database, for any number of processes."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from functools import partial
 from typing import Any
 
 import asyncpg
 
-from fanion.accept_log.group_commit import GroupCommit
-from fanion.accept_log.port import Backlog, Entry, Envelope, LogFull, Receipt
+from fanion.accept_log.group_commit import GroupCommitLog
+from fanion.accept_log.port import Backlog, Entry, Envelope, LogFull
 
 CONNECTIONS_MAX = 4  # both lanes append, the consumer reads, one trims
 CONNECT_S = 5.0
@@ -99,18 +98,11 @@ ON CONFLICT DO NOTHING
 """
 
 
-class PostgresLog:
+class PostgresLog(GroupCommitLog):
     def __init__(self, pool: "asyncpg.Pool[asyncpg.Record]", bytes_max: int) -> None:
+        super().__init__()
         self._pool = pool
         self._bytes_max = {False: bytes_max, True: bytes_max // 2}
-        self._live = GroupCommit(partial(self._commit, historical=False))
-        self._historical = GroupCommit(partial(self._commit, historical=True))
-
-    def append(self, envelope: Envelope) -> Awaitable[int]:
-        return self._lane(envelope.historical).append(envelope)
-
-    def append_for(self, receipt: Receipt, envelope: Envelope) -> None:
-        self._lane(envelope.historical).append_for(receipt, envelope)
 
     async def read(
         self, after: int, envelopes_max: int, bytes_max: int, *, historical: bool = False
@@ -131,24 +123,20 @@ class PostgresLog:
         return Backlog(0, 0, None) if row is None else Backlog(*map(_plain, row))
 
     async def appended(self, after: int, *, historical: bool = False) -> None:
-        """Told at once of this process's own appends, others are looked for every POLL_S."""
+        """Returns at once for appends of this process; those of others are polled for."""
         while not await self._exists(after, historical):
             try:
                 async with asyncio.timeout(POLL_S):
-                    await self._lane(historical).appended(after)
+                    await self.lane(historical).appended(after)
                 return
             except TimeoutError:
                 continue
 
     async def close(self) -> None:
-        await self._live.close()
-        await self._historical.close()
+        await self.close_lanes()
         await self._pool.close()
 
-    def _lane(self, historical: bool) -> GroupCommit:
-        return self._historical if historical else self._live
-
-    async def _commit(self, envelopes: Sequence[Envelope], *, historical: bool) -> Sequence[int]:
+    async def commit(self, envelopes: Sequence[Envelope], *, historical: bool) -> Sequence[int]:
         size = sum(len(envelope.body) for envelope in envelopes) + ROW_BYTES * len(envelopes)
         columns = zip(*map(_row, envelopes), strict=True)
         limit = self._bytes_max[historical]

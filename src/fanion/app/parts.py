@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from fanion.accept_log.port import Appends
+from fanion.accept_log.port import Appender
 from fanion.app.services import build_capture, telemetry
 from fanion.app.services_flags import FlagParts, build_flag_parts, kept_flags, located
 from fanion.config import Settings
@@ -38,7 +38,7 @@ class FrontParts:
 def build_front_parts(
     settings: Settings,
     records: Records,
-    log: Appends,
+    log: Appender,
     room: Room,
     metrics: Metrics,
     lines: LineWriter,

@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from fanion.accept_log.port import AcceptLog, Appends
+from fanion.accept_log.port import AcceptLog, Appender
 from fanion.accept_log.postgres import open_postgres_log
 from fanion.accept_log.sqlite import open_sqlite_log
 from fanion.app.services_flags import FlagParts, build_flag_parts, kept_flags, located
@@ -77,7 +77,6 @@ async def open_log(settings: Settings, records: Records) -> AcceptLog:
         settings.accept_log_path,
         bytes_max=bytes_max,
         after=await ingested_upto(records),
-        apart=True,
         shared=settings.answering > 1,
     )
 
@@ -98,7 +97,7 @@ def build_public_parts(
 def build_capture(
     settings: Settings,
     flags: FlagParts,
-    log: Appends,
+    log: Appender,
     metrics: Metrics,
     now: Callable[[], datetime],
     room: Room,

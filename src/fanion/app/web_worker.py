@@ -15,7 +15,7 @@ from typing import Any, assert_never
 import uvloop
 
 from fanion.accept_log.postgres import PostgresLog, open_postgres_log
-from fanion.accept_log.shared_log import JoinedLog
+from fanion.accept_log.sqlite import SqliteAppender
 from fanion.app.parts import EVALUATING, FrontParts, build_front_parts
 from fanion.config import Settings, read_settings
 from fanion.db.engine import Records, unopened_records
@@ -68,7 +68,7 @@ class Front:
         self._questions: dict[int, asyncio.Future[int]] = {}
         self._asked = 0
         self._metrics = Metrics()
-        self._log: JoinedLog | PostgresLog | None = None
+        self._log: SqliteAppender | PostgresLog | None = None
         self._parts: FrontParts | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._channel: Channel[ToFront] = Channel(line, ToFront, self._receive, _leave)
@@ -129,14 +129,14 @@ class Front:
         self._answered[0] += 1
         return True
 
-    async def _open_log(self, settings: Settings, records: Records) -> JoinedLog | PostgresLog:
+    async def _open_log(self, settings: Settings, records: Records) -> SqliteAppender | PostgresLog:
         if records.dialect == "postgresql":
             bytes_max = settings.accept_log_bytes_max
             return await open_postgres_log(
                 settings.records_url, bytes_max=bytes_max, connections=LOG_CONNECTIONS
             )
         self._tell(WantLogLine())
-        return JoinedLog(partial(self._tell, WantLogLine()))
+        return SqliteAppender(partial(self._tell, WantLogLine()))
 
     async def _serve(self) -> None:
         self._http.pass_on = self._pass_back
@@ -214,8 +214,8 @@ class Front:
             self._closed[0] += 1
 
     async def _join(self, line: socket.socket) -> None:
-        assert isinstance(self._log, JoinedLog)
-        await self._log.join(line)
+        assert isinstance(self._log, SqliteAppender)
+        await self._log.connect(line)
 
     def _tell(self, message: FromFront) -> None:
         self._channel.send(message)

@@ -175,7 +175,7 @@ class Hall:
         log = self._public.log
         assert isinstance(log, SqliteLog)  # others need none
         try:
-            line = await log.another_line()
+            line = await log.writer.add_channel()
         except OSError as error:
             self._log.error("accept_log_unavailable", reason=str(error))
         else:

@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Protocol
 
-from fanion.accept_log.port import USER_AGENT_CHARS_MAX, Appends, Envelope, LogFull
+from fanion.accept_log.port import USER_AGENT_CHARS_MAX, Appender, Envelope, LogFull
 from fanion.errors import AppError, InvalidPayload, MissingApiKey, Throttled
 from fanion.ingest.capture.fast_path import (
     ACCEPTED,
@@ -69,7 +69,7 @@ class OwnRoom:
 class CaptureEndpoints:
     projects: Projects
     authentication: Authentication
-    log: Appends
+    log: Appender
     now: Callable[[], datetime]
     accepted: Tally
     body_bytes_max: int

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from fanion.accept_log.port import Appends, Envelope, LogFull
+from fanion.accept_log.port import Appender, Envelope, LogFull
 from fanion.errors import InvalidPayload, Unavailable
 from fanion.ingest.capture.parsing import skim
 from fanion.observability.hot_counters import Tally
@@ -60,7 +60,7 @@ class PromptCapture:
     """
 
     projects: Projects
-    log: Appends
+    log: Appender
     now: Callable[[], datetime]
     accepted: Tally
     body_bytes_max: int
