@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from fanion.processes import child as children
 from fanion.processes.child import RESTART_S, RESTART_S_MAX, Child
 from fanion.processes.framing import HEADER, BlockingChannel
 from tests.support.awaited import until
@@ -17,6 +18,7 @@ from tests.support.awaited import until
 ECHO = "tests.support.echo_child"
 PARENT = """
 import asyncio, sys, time
+from fanion.processes import child as children
 from fanion.processes.child import Child
 
 async def main():
@@ -161,6 +163,19 @@ async def test_backoff_begins_anew_after_a_success_or_a_long_run(
         pass
 
     assert child.restart_in_s == 0
+
+
+async def test_a_start_may_wait_until_it_is_due(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(children, "RESTART_S", 0.01)
+    child, codes = Child(ECHO, ["0"]), []
+
+    for code in (1, 2, 3, 4):
+        channel = BlockingChannel(await child.start_when_due())
+        channel.send(b"exit %d" % code)
+        codes.append(await child.wait())
+        channel.close()
+
+    assert codes == [1, 2, 3, 4]
 
 
 async def test_what_cannot_be_started_backs_off_too(monkeypatch: pytest.MonkeyPatch) -> None:

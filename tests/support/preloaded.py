@@ -25,7 +25,7 @@ LOADED = (
         "fanion.cli.serve",
         "fanion.app.startup",
         "fanion.app.main",
-        "fanion.processes.running",
+        "fanion.app.web_workers",
         "fanion.cli.app",
     ),
     *("litestar.plugins.pydantic", "aiosqlite", "xml.etree.ElementTree"),

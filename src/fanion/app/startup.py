@@ -192,10 +192,10 @@ async def _serve_everything(start: Start, public: PublicParts, events: "EventSto
             start.announce(announcement(start.settings, made, to_terminal=to_terminal))
             if not events.opened.is_set():
                 start.announce(WITHOUT_EVENTS)
-            await loaded("fanion.processes.running")
-            from fanion.processes.running import fronts
+            await loaded("fanion.app.web_workers")
+            from fanion.app.web_workers import web_workers
 
-            async with fronts(start.settings, public, start.http.public, start.stop):
+            async with web_workers(start.settings, public, start.http.public, start.stop):
                 await start.http.ended()
         finally:
             start.stop.set()

@@ -1,11 +1,10 @@
-"""The program of a front: answers capture and flags on the connections that the server hands it.
+"""The web worker process: answers capture and flags on connections that the server hands over.
 
-It ends when the server says so, or at once when the server is no more.
+It ends when the server says so, or at once when the server has ended.
 """
 
 import asyncio
 import os
-import signal
 import socket
 import sys
 from collections.abc import Coroutine
@@ -17,26 +16,27 @@ import uvloop
 from fanion.accept_log.postgres import PostgresLog, open_postgres_log
 from fanion.accept_log.sqlite import SqliteAppender
 from fanion.app.parts import EVALUATING, FrontParts, build_front_parts
+from fanion.app.web_worker_messages import (
+    Changed,
+    HandOver,
+    LogChannel,
+    MetricsReport,
+    NeedLogChannel,
+    RateLimitAnswer,
+    RateLimitRequest,
+    Ready,
+    Start,
+    Stop,
+    ToServer,
+    ToWorker,
+)
 from fanion.config import Settings, read_settings
 from fanion.db.engine import Records, unopened_records
 from fanion.observability.logging import open_logs
 from fanion.observability.metrics import Metrics
 from fanion.processes.channel import Channel
-from fanion.processes.messages import (
-    AskRoom,
-    Begin,
-    Changed,
-    Counted,
-    End,
-    FromFront,
-    LogLine,
-    Ready,
-    Room,
-    Take,
-    ToFront,
-    WantLogLine,
-)
-from fanion.processes.shared_counters import Board
+from fanion.processes.framing import socket_to_parent
+from fanion.processes.shared_counters import SharedCounters
 from fanion.projects.model import Project
 from fanion.runtime.background import beside
 from fanion.runtime.clock import utc_now
@@ -47,38 +47,38 @@ from fanion.server.server import HttpServer
 from fanion.web.fast_path import Prompt
 from fanion.wire.endpoint import PromptEndpoint, Reply
 
-# To PostgreSQL: reads of flags share statements, two at a time for each kind of thing; both lanes.
+# To PostgreSQL: batched reads of flags, two at a time of each kind; both lanes of the log.
 RECORDS_CONNECTIONS, LOG_CONNECTIONS = 4, 2
-COUNT_S = 1.0  # how old what the server knows of this process's metrics may be
+COUNT_S = 1.0  # how old this process's metrics in the server may be
 
 
-class Front:
-    """files: where numbers are shared; number: which of the fronts this is"""
+class WebWorker:
+    """line: to the server; file: of the shared counters; number: which of the workers this is"""
 
     def __init__(self, line: socket.socket, file: int, number: int) -> None:
         self._loop = asyncio.get_running_loop()
-        self._board = Board(file, number + 1)
-        self._answered = self._board.answered(number)
-        self._closed = self._board.closed(number)
+        self._counters = SharedCounters(file, number + 1)
+        self._answered = self._counters.answered(number)
+        self._closed = self._counters.closed(number)
         self._stop = asyncio.Event()
         self._http = HttpServer(None, self._stop, is_proxy=self._is_proxy)
-        self._begun: asyncio.Future[Begin] = self._loop.create_future()
-        self._changes = 0  # of which this process was told
+        self._started: asyncio.Future[Start] = self._loop.create_future()
+        self._changes = 0  # that have been received
         self._caught_up = asyncio.Event()
-        self._questions: dict[int, asyncio.Future[int]] = {}
-        self._asked = 0
+        self._rate_limit_answers: dict[int, asyncio.Future[int]] = {}
+        self._rate_limit_requests = 0
         self._metrics = Metrics()
         self._log: SqliteAppender | PostgresLog | None = None
         self._parts: FrontParts | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        self._channel: Channel[ToFront] = Channel(line, ToFront, self._receive, _leave)
+        self._channel: Channel[ToWorker] = Channel(line, ToWorker, self._receive, _exit)
 
     async def run(self) -> None:
-        begin = await self._begun
-        settings = read_settings({}, begin.settings)
+        start = await self._started
+        settings = read_settings({}, start.settings)
         lines = open_logs(settings.log_level)
         records = unopened_records(settings.records_url, RECORDS_CONNECTIONS)
-        records.count_writes(self._board.writes, here=False)
+        records.count_writes(self._counters.writes, here=False)
         try:
             log = self._log = await self._open_log(settings, records)
             parts = self._parts = build_front_parts(
@@ -88,14 +88,14 @@ class Front:
                 await self._serve()
             await log.close()
         finally:
-            self._tell(Counted(self._metrics.measured()))
+            self._send(MetricsReport(self._metrics.measured()))
             await records.close()
             lines.close()
 
     async def answer(self, scope: Scope, exchange: Exchange) -> bool:
-        """With everything that had changed when it was asked."""
-        if self._changes < self._board.changes:
-            await self._catch_up(self._board.changes)
+        """Every change that was made before the request is seen."""
+        if self._changes < self._counters.changes:
+            await self._catch_up(self._counters.changes)
         assert self._parts is not None
         costly = await self._parts.application.answer(scope, exchange)
         self._answered[0] += 1
@@ -110,21 +110,22 @@ class Front:
         return prompt
 
     def _is_proxy(self, address: str) -> bool:
-        """No connection comes before there are parts."""
+        """There are parts before there is a connection."""
         assert self._parts is not None
         return self._parts.flags.proxies.is_trusted(address)
 
     async def take(self, project: Project, items: int, size: int, now: float) -> int:
         """As `ingest.capture.endpoints.Room`: the server knows what all processes have taken."""
-        self._asked += 1
-        answer = self._questions[self._asked] = self._loop.create_future()
-        self._tell(AskRoom(self._asked, project.id, items, size, now))
+        self._rate_limit_requests += 1
+        request_id = self._rate_limit_requests
+        answer = self._rate_limit_answers[request_id] = self._loop.create_future()
+        self._send(RateLimitRequest(request_id, project.id, items, size, now))
         return int(await answer)
 
     def _answer_promptly(
         self, endpoint: PromptEndpoint, body: bytes, peer: str, reply: Reply
     ) -> bool:
-        if self._changes < self._board.changes or not endpoint(body, peer, reply):
+        if self._changes < self._counters.changes or not endpoint(body, peer, reply):
             return False
         self._answered[0] += 1
         return True
@@ -135,20 +136,20 @@ class Front:
             return await open_postgres_log(
                 settings.records_url, bytes_max=bytes_max, connections=LOG_CONNECTIONS
             )
-        self._tell(WantLogLine())
-        return SqliteAppender(partial(self._tell, WantLogLine()))
+        self._send(NeedLogChannel())
+        return SqliteAppender(partial(self._send, NeedLogChannel()))
 
     async def _serve(self) -> None:
         self._http.pass_on = self._pass_back
         self._http.on_closed = self._count_closed
         await self._http.show(self)
         collect_garbage()
-        self._tell(Ready())
+        self._send(Ready())
         await self._http.ended()
 
     async def _count(self) -> None:
         while True:
-            self._tell(Counted(self._metrics.measured()))
+            self._send(MetricsReport(self._metrics.measured()))
             await asyncio.sleep(COUNT_S)
 
     async def _catch_up(self, changes: int) -> None:
@@ -165,39 +166,39 @@ class Front:
         client = connection.leave()
         if client is None:
             return False
-        self._channel.send(Take(first), client)
+        self._channel.send(HandOver(first), client)
         return True
 
     def _count_closed(self, _: Connection) -> None:
         self._closed[0] += 1
 
-    def _receive(self, message: ToFront, file: int | None) -> None:
+    def _receive(self, message: ToWorker, descriptor: int | None) -> None:
         match message:
-            case Take(first):
-                assert file is not None
-                self._do(self._adopt(socket.socket(fileno=file), first))
+            case HandOver(first):
+                assert descriptor is not None
+                self._spawn(self._adopt(socket.socket(fileno=descriptor), first))
             case Changed(what, changed):
                 self._apply(what, changed)
                 self._changes += 1
                 self._caught_up.set()
-            case Room(question, seconds):
-                answer = self._questions.pop(question)
+            case RateLimitAnswer(request_id, seconds):
+                answer = self._rate_limit_answers.pop(request_id)
                 if not answer.done():
                     answer.set_result(seconds)
-            case LogLine():
-                assert file is not None
-                self._do(self._join(socket.socket(fileno=file)))
-            case Begin():
+            case LogChannel():
+                assert descriptor is not None
+                self._spawn(self._connect_log(socket.socket(fileno=descriptor)))
+            case Start():
                 self._changes = message.changes
-                self._begun.set_result(message)
-            case End():
+                self._started.set_result(message)
+            case Stop():
                 self._stop.set()
             case _:
                 assert_never(message)
 
     def _apply(self, what: str, changed: int) -> None:
         if self._parts is None:
-            return  # nothing is known yet
+            return  # nothing is cached yet
         flags = self._parts.flags
         match what:
             case "flags":
@@ -213,31 +214,29 @@ class Front:
         except OSError:  # the client has gone
             self._closed[0] += 1
 
-    async def _join(self, line: socket.socket) -> None:
+    async def _connect_log(self, line: socket.socket) -> None:
         assert isinstance(self._log, SqliteAppender)
         await self._log.connect(line)
 
-    def _tell(self, message: FromFront) -> None:
+    def _send(self, message: ToServer) -> None:
         self._channel.send(message)
 
-    def _do(self, work: Coroutine[Any, Any, None]) -> None:
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = self._loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
 
-def _leave() -> None:
-    """The server is no more: whatever is under way here has nobody to answer for it."""
+def _exit() -> None:
+    """The server has ended, and with it the connections and the log of the requests under way."""
     os._exit(1)
 
 
-async def _run(line: int, file: int, number: int) -> None:
-    await Front(socket.socket(fileno=line), file, number).run()
+async def _run(line: socket.socket, file: int, number: int) -> None:
+    await WebWorker(line, file, number).run()
 
 
 if __name__ == "__main__":
-    # The server that started it says when to end.
-    for each in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(each, signal.SIG_IGN)
+    parent = socket_to_parent()
     hand_over_often()
-    uvloop.run(_run(*map(int, sys.argv[1:4])))
+    uvloop.run(_run(parent, *map(int, sys.argv[2:4])))

@@ -63,19 +63,12 @@ class Child:
         """
         if wait_s := self.restart_in_s:
             raise OSError(f"{self._module} has ended, and is started again in {wait_s:.1f} s")
-        self._back_off()
-        ours, theirs = socket.socketpair()
-        descriptors = (theirs.fileno(), *self._descriptors)
-        try:
-            with theirs:
-                self._process = await asyncio.create_subprocess_exec(
-                    sys.executable, "-m", self._module, str(theirs.fileno()), *self._arguments,
-                    stdin=asyncio.subprocess.DEVNULL, pass_fds=descriptors,
-                )  # fmt: skip
-        except BaseException:
-            ours.close()
-            raise
-        return ours
+        return await self._start()
+
+    async def start_when_due(self) -> socket.socket:
+        """As `start`, but waits until it is not too soon. raises: OSError"""
+        await asyncio.sleep(self.restart_in_s)
+        return await self._start()
 
     async def wait(self) -> int:
         """The exit code, once it has ended."""
@@ -101,6 +94,21 @@ class Child:
         """As `kill`, without waiting for the end."""
         if self._process is not None and self._process.returncode is None:
             self._process.kill()
+
+    async def _start(self) -> socket.socket:
+        self._back_off()
+        ours, theirs = socket.socketpair()
+        descriptors = (theirs.fileno(), *self._descriptors)
+        try:
+            with theirs:
+                self._process = await asyncio.create_subprocess_exec(
+                    sys.executable, "-m", self._module, str(theirs.fileno()), *self._arguments,
+                    stdin=asyncio.subprocess.DEVNULL, pass_fds=descriptors,
+                )  # fmt: skip
+        except BaseException:
+            ours.close()
+            raise
+        return ours
 
     def _back_off(self) -> None:
         has_lasted = self._now() - self._started_at > RESTART_S_MAX

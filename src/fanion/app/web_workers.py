@@ -1,0 +1,302 @@
+"""Supervises web workers: processes of a server that answer capture and flags too, on cores of
+their own. It hands connections to them, and sends them each change before the request that made
+it is answered."""
+
+import asyncio
+import os
+import socket
+import tempfile
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import Any, Final, assert_never
+
+import msgspec
+import structlog
+
+from fanion.accept_log.sqlite import SqliteLog
+from fanion.app.parts import EVALUATING, shared
+from fanion.app.services import PublicParts
+from fanion.app.web_worker_messages import (
+    Changed,
+    HandOver,
+    LogChannel,
+    MetricsReport,
+    NeedLogChannel,
+    RateLimitAnswer,
+    RateLimitRequest,
+    Ready,
+    Start,
+    Stop,
+    ToServer,
+    ToWorker,
+)
+from fanion.config import Settings
+from fanion.db.engine import RecordsUnavailable
+from fanion.observability.metrics import Measured, added
+from fanion.processes.channel import Channel
+from fanion.processes.child import Child
+from fanion.processes.shared_counters import SharedCounters
+from fanion.server.connection import Connection
+from fanion.server.server import HttpServer
+from fanion.web.routes import Routes
+
+# How long this process leaves flags to its workers after it has compiled or answered very many.
+COSTLY_S = 10.0
+
+
+@asynccontextmanager
+async def web_workers(
+    settings: Settings, public: PublicParts, http: HttpServer, stop: asyncio.Event
+) -> AsyncGenerator[None]:
+    """stop: when it is set the workers end too"""
+    count = settings.answering - 1
+    if count < 1:
+        yield
+        return
+    with tempfile.TemporaryFile() as file:
+        counters = SharedCounters.create(file.fileno(), count)
+        values = msgspec.to_builtins(settings, enc_hook=str)
+        routes = shared(settings, public.capture, public.flags.endpoints)
+        workers = WebWorkers(counters, count, values, routes, public, http)
+        workers.start()
+        ending = asyncio.create_task(_end(workers, stop))
+        try:
+            yield
+        finally:
+            stop.set()
+            await ending
+
+
+async def _end(workers: "WebWorkers", stop: asyncio.Event) -> None:
+    await stop.wait()
+    await workers.end()
+
+
+class WebWorkers:
+    """Connections that ask for `shared` go to the worker that has the fewest of them; those that
+    ask for flags stay here when this process has fewer. All others stay, and come back when they
+    ask for something else.
+
+    Captures are left to workers: in this process, where ingestion holds the GIL for 10 to 25 ms at
+    a time, they wait twice as long. Clients that ask for very many flags ask this process, and
+    meanwhile the other flags are left to workers too.
+    """
+
+    def __init__(
+        self,
+        counters: SharedCounters,
+        workers: int,
+        settings: Mapping[str, Any],
+        shared: Routes,
+        public: PublicParts,
+        http: HttpServer,
+    ) -> None:
+        self._counters = counters
+        self._workers = [
+            WebWorkerProcess(number, counters, settings, self._receive) for number in range(workers)
+        ]
+        self._shared = shared
+        self._public = public
+        self._http = http
+        self._own: set[Connection] = set()  # that ask for flags and stay here
+        self._measured_before: Measured = {}  # by workers that have ended
+        self._busy_until = 0.0
+        self._is_ending = False
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+    def start(self) -> None:
+        """Share counters and connections from now on."""
+        public, flags = self._public, self._public.flags
+        public.records.count_writes(self._counters.writes, here=True)
+        public.metrics.elsewhere = self._measured
+        public.metrics.hot.answered_elsewhere = self._answered
+        flags.flag_sets.on_changed = lambda project_id: self._publish("flags", project_id)
+        flags.flag_sets.on_large = self._be_busy
+        flags.projects.on_changed = lambda project_id: self._publish("project", project_id)
+        flags.authentication.listen(lambda: self._publish("keys", 0))
+        self._http.pass_on = self._pass_on
+        self._http.on_closed = self._own.discard
+        for worker in self._workers:
+            self._spawn(self._supervise(worker))
+
+    async def end(self) -> None:
+        """Let the workers answer the requests under way."""
+        self._is_ending = True
+        await asyncio.gather(*(worker.end() for worker in self._workers))
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _supervise(self, worker: "WebWorkerProcess") -> None:
+        """Start it again when it ends by itself."""
+        while True:
+            try:
+                code = await worker.run()
+            except OSError as error:
+                self._log.error("front_not_started", reason=str(error))
+            else:
+                if self._is_ending:
+                    return
+                self._log.error("front_ended", front=worker.number, code=code)
+            self._measured_before = added([self._measured_before, worker.measured])
+            worker.measured = {}
+
+    def _pass_on(self, connection: Connection, path: str, first: bytes) -> bool:
+        ready = [worker for worker in self._workers if worker.is_ready]
+        if not ready:
+            return False
+        worker = ready[0] if len(ready) == 1 else min(ready, key=lambda one: one.connections)
+        is_own, own = connection in self._own, len(self._own)
+        is_busy = self._http.now() < self._busy_until
+        if is_own and not is_busy and worker.connections + 1 >= own:
+            return False
+        route = self._shared.find(path)
+        if route is None:
+            return False
+        if route.name in EVALUATING:
+            if connection.is_costly:
+                self._be_busy()
+                return False
+            if not is_own and not is_busy and worker.connections >= own:
+                self._own.add(connection)
+                return False
+        client = connection.leave()
+        if client is None:
+            return False
+        worker.hand_over(client, first)
+        return True
+
+    def _be_busy(self) -> None:
+        self._busy_until = self._http.now() + COSTLY_S
+
+    def _receive(
+        self, worker: "WebWorkerProcess", message: ToServer, descriptor: int | None
+    ) -> None:
+        match message:
+            case HandOver(first):
+                assert descriptor is not None
+                self._spawn(self._take_back(socket.socket(fileno=descriptor), first))
+            case RateLimitRequest():
+                self._spawn(self._answer(worker, message))
+            case NeedLogChannel():
+                self._spawn(self._send_log_channel(worker))
+            case Ready() | MetricsReport():
+                pass
+            case _:
+                assert_never(message)
+
+    async def _take_back(self, client: socket.socket, first: bytes) -> None:
+        with suppress(OSError):  # the client has gone
+            await self._http.adopt(client, first)
+
+    async def _answer(self, worker: "WebWorkerProcess", request: RateLimitRequest) -> None:
+        """A project that cannot be read has no limits, as for the server's own requests."""
+        seconds = 0
+        with suppress(RecordsUnavailable):
+            project = await self._public.flags.projects.by_id(request.project_id)
+            if project is not None:
+                room = self._public.capture.room
+                seconds = await room.take(project, request.items, request.size, request.now)
+        worker.send(RateLimitAnswer(request.request_id, seconds))
+
+    async def _send_log_channel(self, worker: "WebWorkerProcess") -> None:
+        log = self._public.log
+        assert isinstance(log, SqliteLog)  # the other one has no writer process
+        try:
+            line = await log.writer.add_channel()
+        except OSError as error:
+            self._log.error("accept_log_unavailable", reason=str(error))
+        else:
+            worker.send(LogChannel(), line.detach())
+
+    def _publish(self, what: str, changed: int) -> None:
+        for worker in self._workers:
+            worker.send(Changed(what, changed))
+        self._counters.changes += 1
+
+    def _measured(self) -> Iterable[Measured]:
+        return [self._measured_before, *(worker.measured for worker in self._workers)]
+
+    def _answered(self) -> int:
+        return sum(self._counters.answered(worker.number)[0] for worker in self._workers)
+
+    def _spawn(self, work: Any) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+Receive = Callable[["WebWorkerProcess", ToServer, int | None], None]
+
+
+class WebWorkerProcess:
+    """One web worker, as the server sees it.
+
+    measured: as last reported
+    """
+
+    def __init__(
+        self, number: int, counters: SharedCounters, settings: Mapping[str, Any], receive: Receive
+    ) -> None:
+        self.number: Final = number
+        self.is_ready = False
+        self.measured: Measured = {}
+        self._counters = counters
+        self._closed = counters.closed(number)
+        self._handed_over = 0
+        self._settings = dict(settings)
+        self._receive = receive
+        self._channel: Channel[ToServer] | None = None
+        arguments = map(str, (counters.file, number))
+        self._child = Child("fanion.app.web_worker", tuple(arguments), [counters.file])
+
+    @property
+    def connections(self) -> int:
+        """How many it has open, as far as is known."""
+        return self._handed_over - self._closed[0]
+
+    async def run(self) -> int:
+        """Until the process ends; its exit code. raises: OSError when it cannot be started"""
+        self._counters.reset(self.number)
+        self._handed_over = 0
+        line = await self._child.start_when_due()
+        self._channel = Channel(line, ToServer, self._received, self._lost)
+        # Counted and sent at once: what changes from here on comes behind it.
+        self._channel.send(Start(self._settings, self._counters.changes))
+        try:
+            return await self._child.wait()
+        finally:
+            self._lost()
+
+    def send(self, message: ToWorker, descriptor: int | None = None) -> None:
+        """descriptor: is closed here"""
+        if self._channel is not None:
+            self._channel.send(message, descriptor)
+        elif descriptor is not None:
+            os.close(descriptor)
+
+    def hand_over(self, connection: int, first: bytes) -> None:
+        self._handed_over += 1
+        self.send(HandOver(first), connection)
+
+    async def end(self) -> None:
+        """Let it answer the requests under way."""
+        self.is_ready = False
+        self.send(Stop())
+        await self._child.end()
+
+    def _received(self, message: ToServer, descriptor: int | None) -> None:
+        match message:
+            case Ready():
+                self.is_ready = True
+            case MetricsReport(measured):
+                self.measured = measured
+        self._receive(self, message, descriptor)
+
+    def _lost(self) -> None:
+        self.is_ready = False
+        if self._channel is not None:
+            self._channel.close()
+            self._channel = None
+        self._child.send_kill()  # it does not read any more
