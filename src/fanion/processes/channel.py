@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from fanion.processes.framing import HEADER, FrameReader, listed
+from fanion.processes.framing import HEADER, FrameReader, send_some
 
 UNSENT_BYTES_MAX = 64 * 1024**2
 
@@ -46,6 +46,7 @@ class Channel(Generic[T]):
         self._unsent: deque[tuple[memoryview, int | None]] = deque()
         self._unsent_bytes = 0
         self._is_open = True
+        self._awaits_room = False
         self._loop.add_reader(line, self._read)
 
     @property
@@ -93,9 +94,11 @@ class Channel(Generic[T]):
         while self._is_open and self._unsent:
             data, descriptor = self._unsent[0]
             try:
-                sent = socket.send_fds(self._line, [data], listed(descriptor))
+                sent = send_some(self._line, data, descriptor)
             except BlockingIOError:
-                self._loop.add_writer(self._line, self._write)
+                if not self._awaits_room:
+                    self._awaits_room = True
+                    self._loop.add_writer(self._line, self._write)
                 return
             except OSError:
                 self._end()
@@ -106,7 +109,8 @@ class Channel(Generic[T]):
                 self._unsent.popleft()
             else:
                 self._unsent[0] = data[sent:], None
-        if self._is_open:
+        if self._awaits_room:
+            self._awaits_room = False
             self._loop.remove_writer(self._line)
 
     def _read(self) -> None:
