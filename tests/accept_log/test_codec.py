@@ -6,7 +6,7 @@ import msgspec
 import pytest
 import zstandard
 
-from fanion.accept_log.codec import Packer, arrival, group, unpack
+from fanion.accept_log.codec import Compressor, decode_group, encode_group, from_microseconds
 from fanion.accept_log.port import Envelope
 
 NOW = datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
@@ -24,20 +24,20 @@ def envelopes(count: int, *, historical: bool = False) -> list[Envelope]:
 def test_a_group_comes_back_as_it_was(count: int, historical: bool) -> None:
     given = envelopes(count, historical=historical)
 
-    packed = group(given)
+    encoded = encode_group(given)
 
-    assert (packed.envelopes, arrival(packed.oldest)) == (count, NOW)
-    assert unpack(Packer().pack(packed.rows), historical=historical) == given
+    assert (encoded.envelopes, from_microseconds(encoded.oldest)) == (count, NOW)
+    assert decode_group(Compressor().compress(encoded.rows), historical=historical) == given
 
 
 def test_large_groups_are_compressed() -> None:
-    assert len(Packer().pack(group(envelopes(1000)).rows)) < 10_000
+    assert len(Compressor().compress(encode_group(envelopes(1000)).rows)) < 10_000
 
 
 @pytest.mark.parametrize("count", [1, 1000])
-def test_a_damaged_group_is_told_from_a_sound_one(count: int) -> None:
-    content = bytearray(Packer().pack(group(envelopes(count)).rows))
+def test_a_damaged_group_is_detected(count: int) -> None:
+    content = bytearray(Compressor().compress(encode_group(envelopes(count)).rows))
     content[-10] ^= 0x40
 
     with pytest.raises((msgspec.DecodeError, zstandard.ZstdError)):
-        unpack(bytes(content), historical=False)
+        decode_group(bytes(content), historical=False)

@@ -13,7 +13,7 @@ import pytest
 from fanion.accept_log import sqlite_file
 from fanion.accept_log.port import LogFull
 from fanion.accept_log.sqlite import SqliteLog, open_sqlite_log
-from fanion.accept_log.sqlite_file import LogFile
+from fanion.accept_log.sqlite_file import LogFileWriter
 from tests.support.accept_logs import BYTES_MAX, envelope, open_log, read_all
 from tests.support.log_places import place_of
 from tests.support.postgres import ENGINES
@@ -38,11 +38,11 @@ async def start_writer(place: str) -> Process:
 async def acknowledged_until_killed(writer: Process, lines: int) -> dict[int, bytes]:
     """Kill the writer in the middle of its work, once it has acknowledged `lines`."""
     assert writer.stdout is not None
-    told = [await writer.stdout.readline() for _ in range(lines)]
+    lines_read = [await writer.stdout.readline() for _ in range(lines)]
     writer.kill()
-    told += (await writer.stdout.read()).splitlines()
+    lines_read += (await writer.stdout.read()).splitlines()
     await writer.wait()
-    pairs = (line.split() for line in told if line.strip())
+    pairs = (line.split() for line in lines_read if line.strip())
     return {int(entry_id): name for entry_id, name in pairs}
 
 
@@ -52,17 +52,17 @@ async def test_every_acknowledged_append_survives_a_kill(place: str) -> None:
 
     for _ in range(KILLS):
         writer = await start_writer(place)
-        told = await acknowledged_until_killed(writer, moments.randint(1, 1500))
-        assert told
-        assert not told.keys() & acknowledged.keys()
-        acknowledged |= told
+        new = await acknowledged_until_killed(writer, moments.randint(1, 1500))
+        assert new
+        assert not new.keys() & acknowledged.keys()
+        acknowledged |= new
 
     log = await open_log(place)
     live, historical = await read_all(log), await read_all(log, historical=True)
     await log.close()
-    kept = {entry.id: entry.envelope.body.partition(b" ")[0] for entry in live + historical}
-    assert len(kept) == len(live) + len(historical)
-    assert acknowledged.items() <= kept.items()
+    stored = {entry.id: entry.envelope.body.partition(b" ")[0] for entry in live + historical}
+    assert len(stored) == len(live) + len(historical)
+    assert acknowledged.items() <= stored.items()
 
 
 def writer_of(log: SqliteLog) -> int:
@@ -74,7 +74,7 @@ def writer_of(log: SqliteLog) -> int:
 async def test_a_writing_process_that_dies_is_started_again(tmp_path: Path) -> None:
     path = tmp_path / "log.db"
     log = await open_sqlite_log(path, bytes_max=BYTES_MAX)
-    kept = [await log.append(envelope(b"%d" % number)) for number in range(3)]
+    stored = [await log.append(envelope(b"%d" % number)) for number in range(3)]
     first = writer_of(log)
     os.kill(first, signal.SIGSTOP)
     waiting = [log.append(envelope(b"lost")) for _ in range(2)]
@@ -84,11 +84,11 @@ async def test_a_writing_process_that_dies_is_started_again(tmp_path: Path) -> N
     for append in waiting:
         with pytest.raises(OSError, match="writer has ended"):
             await append
-    kept.append(await log.append(envelope(b"3")))
+    stored.append(await log.append(envelope(b"3")))
 
     assert writer_of(log) != first
     bodies = {entry.id: entry.envelope.body for entry in await read_all(log)}
-    assert [bodies[entry_id] for entry_id in kept] == [b"0", b"1", b"2", b"3"]
+    assert [bodies[entry_id] for entry_id in stored] == [b"0", b"1", b"2", b"3"]
     assert (await log.backlog(0)).envelopes == len(bodies)
     await log.close()
 
@@ -105,8 +105,8 @@ async def test_a_writing_process_ends_with_its_server(tmp_path: Path) -> None:
 
 
 def test_a_file_has_one_writer_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite_file, "HELD_S_MAX", 0.0)
-    first, second = (LogFile(tmp_path / "log.db", BYTES_MAX, 0) for _ in range(2))
+    monkeypatch.setattr(sqlite_file, "LOCK_WAIT_S_MAX", 0.0)
+    first, second = (LogFileWriter(tmp_path / "log.db", BYTES_MAX, 0) for _ in range(2))
     first.open()
 
     with pytest.raises(OSError, match="another process writes the accept log"):

@@ -16,20 +16,20 @@ class Store:
     """Gives ids, each group after one turn of the loop."""
 
     sizes: list[int] = field(default_factory=list)
-    told: list[str] = field(default_factory=list)
+    calls: list[str] = field(default_factory=list)
     last: int = 0
 
     async def commit(self, envelopes: Sequence[Envelope]) -> Sequence[int]:
         self.sizes.append(len(envelopes))
-        self.told.append("commit")
+        self.calls.append("commit")
         await asyncio.sleep(0)
         self.last += len(envelopes)
         return range(self.last - len(envelopes) + 1, self.last + 1)
 
 
 @dataclass
-class Receipt:
-    """Calls `then` with what it is told."""
+class Completion:
+    """Calls `then` with the outcome."""
 
     then: Callable[[int | Exception], None]
     is_left: bool = False
@@ -57,12 +57,12 @@ async def test_half_of_what_is_under_way_is_one_group(clients: int) -> None:
         nonlocal left
         left -= 1
         if left >= clients:
-            log.append_for(Receipt(again), envelope())
+            log.append_for(Completion(again), envelope())
         elif left == 0:
             ended.set()
 
     for _ in range(clients):
-        log.append_for(Receipt(again), envelope())
+        log.append_for(Completion(again), envelope())
     await ended.wait()
 
     half = min((clients + 1) // 2, GROUP_MAX)
@@ -77,23 +77,23 @@ async def test_the_next_group_goes_to_the_store_before_the_last_is_told() -> Non
     log = GroupCommit(store.commit)
 
     for _ in range(4):
-        log.append_for(Receipt(lambda _: store.told.append("told")), envelope())
+        log.append_for(Completion(lambda _: store.calls.append("completed")), envelope())
     await log.append(envelope())
 
-    assert store.told[:3] == ["commit", "commit", "told"]
+    assert store.calls[:3] == ["commit", "commit", "completed"]
     await log.close()
 
 
-async def test_what_nobody_waits_for_is_left_out() -> None:
+async def test_an_append_whose_caller_has_gone_is_left_out() -> None:
     store = Store()
     log = GroupCommit(store.commit)
-    told: list[int | Exception] = []
-    log.append_for(Receipt(told.append, is_left=True), envelope())
-    log.append_for(Receipt(told.append), envelope())
+    outcomes: list[int | Exception] = []
+    log.append_for(Completion(outcomes.append, is_left=True), envelope())
+    log.append_for(Completion(outcomes.append), envelope())
 
     last = await log.append(envelope())
 
-    assert (last, store.last, told) == (2, 2, [1])
+    assert (last, store.last, outcomes) == (2, 2, [1])
     await log.close()
 
 
@@ -102,11 +102,11 @@ async def test_all_of_a_group_are_told_why_it_was_not_written() -> None:
         raise OSError("no disk")
 
     log = GroupCommit(fail)
-    told: list[int | Exception] = []
+    outcomes: list[int | Exception] = []
     for _ in range(2):
-        log.append_for(Receipt(told.append), envelope())
+        log.append_for(Completion(outcomes.append), envelope())
     with pytest.raises(OSError, match="no disk"):
         await log.append(envelope())
 
-    assert [str(error) for error in told] == ["no disk", "no disk"]
+    assert [str(error) for error in outcomes] == ["no disk", "no disk"]
     await log.close()

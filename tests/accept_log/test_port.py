@@ -163,13 +163,13 @@ async def test_a_full_log_refuses_and_takes_again_after_trimming(place: str) -> 
         for n in range(1000):
             accepted.append(await log.append(envelope(bytes([n % 256]) * 700)))
     refused = len(accepted)
-    kept = len(await read_all(log))
+    stored = len(await read_all(log))
     await log.trim(accepted[-1])
     await log.append(envelope())
 
     await log.close()
     assert 1 <= refused < 100
-    assert kept == refused
+    assert stored == refused
 
 
 async def test_an_import_leaves_room_for_live_events(place: str) -> None:
@@ -193,10 +193,10 @@ async def test_a_cancelled_append_leaves_the_others_whole(log: AcceptLog) -> Non
 
     outcomes = await asyncio.gather(*tasks, return_exceptions=True)
 
-    kept = {entry.id: entry.envelope.body for entry in await read_all(log)}
+    stored = {entry.id: entry.envelope.body for entry in await read_all(log)}
     for n, outcome in enumerate(outcomes):
         if isinstance(outcome, int):
-            assert kept[outcome] == b"%d" % n
+            assert stored[outcome] == b"%d" % n
     assert sum(isinstance(outcome, int) for outcome in outcomes) >= 200
 
 

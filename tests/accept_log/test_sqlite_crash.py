@@ -83,9 +83,9 @@ async def test_a_channel_is_requested_when_the_writer_has_ended(logs: Logs) -> N
     await logs.connect()
     second = await logs.worker.append(envelope(b"second"))
 
-    kept = {entry.id: entry.envelope.body for entry in await read_all(logs.server)}
-    assert (kept[first], kept[second]) == (b"first", b"second")
-    assert b"refused" not in kept.values()
+    stored = {entry.id: entry.envelope.body for entry in await read_all(logs.server)}
+    assert (stored[first], stored[second]) == (b"first", b"second")
+    assert b"refused" not in stored.values()
 
 
 async def test_the_writer_goes_on_when_another_process_has_ended(logs: Logs) -> None:

@@ -14,7 +14,7 @@ from uuid import UUID, uuid4
 import httpx
 from sqlalchemy import insert, update
 
-from fanion.accept_log.port import AcceptLog, Backlog, Entry, Envelope, Receipt
+from fanion.accept_log.port import AcceptLog, Backlog, Completion, Entry, Envelope
 from fanion.app.main import Running, build
 from fanion.app.services import PublicStores, build_public_parts, open_log
 from fanion.cohorts.calculation.worker import Calculator
@@ -47,20 +47,20 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class _Noted:
-    """A receipt of somebody else's; its id is noted first."""
+    """Notes the id before it calls another completion."""
 
-    receipt: Receipt
+    completion: Completion
     note: Callable[[int], None]
 
     def done(self) -> bool:
-        return self.receipt.done()
+        return self.completion.done()
 
     def set_result(self, entry_id: int, /) -> None:
         self.note(entry_id)
-        self.receipt.set_result(entry_id)
+        self.completion.set_result(entry_id)
 
     def set_exception(self, exception: Exception, /) -> None:
-        self.receipt.set_exception(exception)
+        self.completion.set_exception(exception)
 
 
 class WatchedLog:
@@ -84,10 +84,10 @@ class WatchedLog:
         self._note(envelope.historical, entry_id)
         return entry_id
 
-    def append_for(self, receipt: Receipt, envelope: Envelope) -> None:
+    def append_for(self, completion: Completion, envelope: Envelope) -> None:
         self.prompt += 1
         self.last = envelope
-        self._log.append_for(_Noted(receipt, partial(self._note, envelope.historical)), envelope)
+        self._log.append_for(_Noted(completion, partial(self._note, envelope.historical)), envelope)
 
     async def trim(self, upto: int, *, historical: bool = False) -> None:
         """The consumer lets go of what it has stored."""

@@ -1,4 +1,4 @@
-"""A group of envelopes as bytes, and back."""
+"""Encodes a group of envelopes, and decodes it."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -11,11 +11,11 @@ import zstandard
 from fanion.accept_log.port import Envelope
 
 # Level 1 takes 31 µs for 256 envelopes of 200 bytes, which become 1.2 KB, and 38 µs for one of
-# 22 KB, which becomes 2.4 KB. Small groups are those of a busy server with few connections, where
-# each time that the compressor lets go of the interpreter costs a tenth of the commit.
+# 22 KB, which becomes 2.4 KB. Small groups are those of a busy server with few connections,
+# where each time that the compressor releases the GIL costs a tenth of the commit.
 _LEVEL = 1
-_PLAIN_BYTES_MAX = 16 * 1024
-_PLAIN = b"\x00"
+_UNCOMPRESSED_BYTES_MAX = 16 * 1024
+_UNCOMPRESSED = b"\x00"
 _CHECKSUM = Struct("<I")
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -28,7 +28,7 @@ _decode = msgspec.msgpack.Decoder(list[_Row]).decode
 
 
 class Group(msgspec.Struct, frozen=True):
-    """What one commit brings, but the lane.
+    """What one commit writes to a lane.
 
     envelopes: how many
     oldest:    the earliest arrival, microseconds since 1970
@@ -40,8 +40,8 @@ class Group(msgspec.Struct, frozen=True):
     rows: bytes
 
 
-def group(envelopes: Sequence[Envelope]) -> Group:
-    """raises: UnicodeEncodeError for a text that is none"""
+def encode_group(envelopes: Sequence[Envelope]) -> Group:
+    """raises: UnicodeEncodeError for a text with lone surrogates"""
     rows = _encode(
         [
             (e.project_id, e.received_at, e.client_ip, e.user_agent, e.sent_at, e.body)
@@ -52,30 +52,30 @@ def group(envelopes: Sequence[Envelope]) -> Group:
     return Group(len(envelopes), (oldest - _EPOCH) // _MICROSECOND, rows)
 
 
-class Packer:
-    """For one thread. A checksum tells a damaged group from a sound one."""
+class Compressor:
+    """For one thread. Adds a checksum, by which `decode_group` detects damage."""
 
     def __init__(self) -> None:
-        self._compress = zstandard.ZstdCompressor(_LEVEL, write_checksum=True).compress
+        self._zstd = zstandard.ZstdCompressor(_LEVEL, write_checksum=True).compress
 
-    def pack(self, rows: bytes) -> bytes:
-        if len(rows) > _PLAIN_BYTES_MAX:
-            return self._compress(rows)
-        return _PLAIN + _CHECKSUM.pack(crc32(rows)) + rows
+    def compress(self, rows: bytes) -> bytes:
+        if len(rows) > _UNCOMPRESSED_BYTES_MAX:
+            return self._zstd(rows)
+        return _UNCOMPRESSED + _CHECKSUM.pack(crc32(rows)) + rows
 
 
-def arrival(microseconds: int) -> datetime:
+def from_microseconds(microseconds: int) -> datetime:
     """raises: OverflowError"""
     return _EPOCH + microseconds * _MICROSECOND
 
 
-def unpack(content: bytes, *, historical: bool) -> list[Envelope]:
+def decode_group(content: bytes, *, historical: bool) -> list[Envelope]:
     """raises: zstandard.ZstdError, msgspec.DecodeError when the content is damaged"""
-    rows = _plain(content) if content[:1] == _PLAIN else zstandard.decompress(content)
+    rows = _checked(content) if content[:1] == _UNCOMPRESSED else zstandard.decompress(content)
     return [Envelope(*row, historical) for row in _decode(rows)]
 
 
-def _plain(content: bytes) -> bytes:
+def _checked(content: bytes) -> bytes:
     [checksum] = _CHECKSUM.unpack_from(content, 1)
     rows = content[1 + _CHECKSUM.size :]
     if crc32(rows) != checksum:

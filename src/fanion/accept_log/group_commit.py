@@ -6,21 +6,21 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
-from fanion.accept_log.port import Envelope, LogFull, Receipt
+from fanion.accept_log.port import Completion, Envelope, LogFull
 
 WAITING_MAX = 20_000  # appends, in one lane; half a second at the rate of one core
 WAITING_BYTES_MAX = 256 * 1024**2  # bodies that wait in memory, in one lane
 GROUP_MAX = 1_000  # envelopes; more no longer make an append cheaper
 GROUP_BYTES_MAX = 4 * 1024**2  # bodies; compressing and writing them takes about 30 ms
 
-# Writes a group and returns its ids, in its order; LogFull or OSError when nothing was kept.
+# Writes a group and returns its ids, in its order; LogFull or OSError when nothing was written.
 Commit = Callable[[Sequence[Envelope]], Awaitable[Sequence[int]]]
 
-_Waiting = tuple[Envelope, Receipt]
+_Waiting = tuple[Envelope, Completion]
 
 
 class GroupCommit:
-    """One lane of a log. An append costs its share of a commit, and its receipt."""
+    """One lane of a log."""
 
     def __init__(self, commit: Commit) -> None:
         self._commit = commit
@@ -30,8 +30,8 @@ class GroupCommit:
         self._task: asyncio.Task[None] | None = None
         self._is_closed = False
         self._last = 0
-        self._former = 0  # how many the last group had
-        self._moved = asyncio.Event()
+        self._previous_size = 0  # envelopes of the last group
+        self._has_appended = asyncio.Event()
 
     def append(self, envelope: Envelope) -> "asyncio.Future[int]":
         """The future is done when the envelope is durable.
@@ -42,13 +42,13 @@ class GroupCommit:
         self.append_for(future, envelope)
         return future
 
-    def append_for(self, receipt: Receipt, envelope: Envelope) -> None:
+    def append_for(self, completion: Completion, envelope: Envelope) -> None:
         """As `append`."""
         if self._is_closed:
             raise OSError("the accept log is closed")
         if len(self._waiting) >= WAITING_MAX or self._waiting_bytes > WAITING_BYTES_MAX:
             raise LogFull("too many appends wait for the disk")
-        self._waiting.append((envelope, receipt))
+        self._waiting.append((envelope, completion))
         self._waiting_bytes += len(envelope.body)
         if self._task is None:
             # Starts in the next turn of the loop: all of this turn's appends share a commit.
@@ -57,8 +57,8 @@ class GroupCommit:
     async def appended(self, after: int) -> None:
         """Wait until this process has appended an id > after."""
         while self._last <= after:
-            self._moved.clear()
-            await self._moved.wait()
+            self._has_appended.clear()
+            await self._has_appended.wait()
 
     async def close(self) -> None:
         self._is_closed = True
@@ -74,13 +74,13 @@ class GroupCommit:
             self._task = None
 
     def _take(self) -> list[_Waiting]:
-        """The next group, without the appends whose callers have gone."""
+        """The next group, without the appends whose callers do not wait any more."""
         group: list[_Waiting] = []
         group_bytes = 0
-        # Half of what is under way: while it is written, clients whose appends were in the former
-        # group send their next. With all that waits, most of them would wait for the disk at the
-        # same time, and this process with them.
-        group_max = min(GROUP_MAX, (len(self._waiting) + self._former + 1) // 2)
+        # Half of the appends under way: while it is written, clients whose appends were in the
+        # previous group send their next. With all of them in one group, all clients would wait for
+        # the disk at the same time, and then this process for them.
+        group_max = min(GROUP_MAX, (len(self._waiting) + self._previous_size + 1) // 2)
         while self._waiting and len(group) < group_max and group_bytes < GROUP_BYTES_MAX:
             waiting = self._waiting.popleft()
             body_bytes = len(waiting[0].body)
@@ -88,40 +88,40 @@ class GroupCommit:
             if not waiting[1].done():
                 group.append(waiting)
                 group_bytes += body_bytes
-        self._former = len(group)
+        self._previous_size = len(group)
         return group
 
     async def _commit_group(self, group: list[_Waiting]) -> None:
         try:
             ids = await self._commit([envelope for envelope, _ in group])
         except (LogFull, OSError) as error:
-            _refuse(group, error)
+            _fail(group, error)
         except Exception as error:
-            # One envelope that cannot be written must not take its neighbours with it.
+            # One envelope that cannot be written must not fail the others of its group.
             if len(group) == 1:
-                _refuse(group, error)
+                _fail(group, error)
                 return
             for waiting in group:
                 await self._commit_group([waiting])
         except BaseException:
-            _refuse(group, OSError("the accept log was stopped"))
+            _fail(group, OSError("the accept log was stopped"))
             raise
         else:
-            # Behind the next group's way to the store, which works while these are answered.
-            self._loop.call_soon(self._accept, group, ids)
+            # After the next group was sent to the store, which works while these are answered.
+            self._loop.call_soon(self._complete, group, ids)
 
-    def _accept(self, group: list[_Waiting], ids: Sequence[int]) -> None:
-        for (_, receipt), entry_id in zip(group, ids, strict=True):
-            if not receipt.done():
-                receipt.set_result(entry_id)
+    def _complete(self, group: list[_Waiting], ids: Sequence[int]) -> None:
+        for (_, completion), entry_id in zip(group, ids, strict=True):
+            if not completion.done():
+                completion.set_result(entry_id)
         self._last = ids[-1]
-        self._moved.set()
+        self._has_appended.set()
 
 
-def _refuse(group: Sequence[_Waiting], error: Exception) -> None:
-    for _, receipt in group:
-        if not receipt.done():
-            receipt.set_exception(error)
+def _fail(group: Sequence[_Waiting], error: Exception) -> None:
+    for _, completion in group:
+        if not completion.done():
+            completion.set_exception(error)
 
 
 class GroupCommitLog(ABC):
@@ -139,9 +139,9 @@ class GroupCommitLog(ABC):
         """As `port.Appender`."""
         return self.lane(envelope.historical).append(envelope)
 
-    def append_for(self, receipt: Receipt, envelope: Envelope) -> None:
+    def append_for(self, completion: Completion, envelope: Envelope) -> None:
         """As `port.Appender`."""
-        self.lane(envelope.historical).append_for(receipt, envelope)
+        self.lane(envelope.historical).append_for(completion, envelope)
 
     def lane(self, historical: bool) -> GroupCommit:
         return self._historical if historical else self._live

@@ -1,4 +1,4 @@
-"""The accept log: what has been answered with 200 and is not ingested yet."""
+"""The accept log: requests that were answered with 200 and are not ingested yet."""
 
 from collections.abc import Awaitable, Sequence
 from datetime import datetime
@@ -6,7 +6,8 @@ from typing import Protocol
 
 import msgspec
 
-# What an envelope has beside its body is kept for each request, and used for each of its events.
+# The fields of an envelope other than its body are stored once per request, and used for each of
+# its events.
 # Browsers and SDKs send less than 300 characters, apps that embed browsers up to 500.
 USER_AGENT_CHARS_MAX = 1_000
 
@@ -43,7 +44,7 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 class Backlog(msgspec.Struct, frozen=True):
-    """What waits in a lane: envelopes, the bytes they take up, and the oldest one's arrival."""
+    """What a lane holds: envelopes, the bytes they take up, and the arrival of the oldest."""
 
     envelopes: int
     bytes: int
@@ -54,10 +55,10 @@ class LogFull(Exception):
     """The log has reached its size limit, or too many appends wait; nothing was appended."""
 
 
-class Receipt(Protocol):
-    """Is told once what became of an append, in the event loop; a future is one.
+class Completion(Protocol):
+    """Completion callback of an append, called once in the event loop; an asyncio.Future is one.
 
-    done: whether nobody waits for it any more: then the append may be left out
+    done: whether its caller does not wait any more: then the append may be left out
     """
 
     def done(self) -> bool: ...
@@ -68,21 +69,21 @@ class Receipt(Protocol):
 
 
 class Appender(Protocol):
-    """What capture needs of the accept log."""
+    """The part of the accept log that capture uses."""
 
-    def append_for(self, receipt: Receipt, envelope: Envelope) -> None:
-        """As `append`, for whoever needs neither a future nor a task to go on."""
+    def append_for(self, completion: Completion, envelope: Envelope) -> None:
+        """As `append`, with a completion callback in place of a future."""
 
     def append(self, envelope: Envelope) -> Awaitable[int]:
         """The id, once the envelope is durable.
 
-        raises: LogFull when a limit is reached; OSError when the store fails: nothing is kept,
+        raises: LogFull when a limit is reached; OSError when the store fails: nothing is written,
                 unless the connection to a server was lost during the commit
         """
 
 
 class AcceptLog(Appender, Protocol):
-    """Two lanes, live and historical, each read and trimmed for itself; an id is used once
+    """Two lanes, live and historical, each read and trimmed by itself; an id is used once
     in both together. Every store failure is an OSError."""
 
     async def read(
@@ -94,7 +95,7 @@ class AcceptLog(Appender, Protocol):
         """
 
     async def trim(self, upto: int, *, historical: bool = False) -> None:
-        """Forget entries with id <= upto; a restart may bring some back."""
+        """Delete entries with id <= upto; a restart may bring some back."""
 
     async def backlog(self, after: int, *, historical: bool = False) -> Backlog:
         """What has not been ingested when the lane's consumer stands at `after`."""
@@ -103,4 +104,4 @@ class AcceptLog(Appender, Protocol):
         """Wait until the lane may have an entry with id > after."""
 
     async def close(self) -> None:
-        """Write what still waits, refuse what comes later (OSError), and let the store go."""
+        """Write what still waits, refuse later appends (OSError), and close the store."""

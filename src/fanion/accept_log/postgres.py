@@ -13,11 +13,11 @@ from fanion.accept_log.port import Backlog, Entry, Envelope, LogFull
 CONNECTIONS_MAX = 4  # both lanes append, the consumer reads, one trims
 CONNECT_S = 5.0
 STATEMENT_S = 15.0
-# Appends that came meanwhile wait as long again; clients of capture give up after 10 to 15 s.
+# Appends that arrive meanwhile wait as long again; clients of capture time out after 10 to 15 s.
 APPEND_S = 4.0
 TRIM_ROWS = 1_000  # a transaction; appends wait for one of them at most
 POLL_S = 0.1  # how late a consumer sees what another process appended
-ROW_BYTES = 100  # what an envelope takes beside its body
+ROW_BYTES = 100  # size of an envelope without its body
 
 # The lane's row is locked from here to the commit: ids are drawn, and become visible, in one
 # order, whichever process appends. So a reader never passes an id that commits later.
@@ -192,8 +192,9 @@ def _plain(value: Any) -> Any:
 
 @contextmanager
 def _store_failures() -> Iterator[None]:
-    """An envelope that PostgreSQL cannot store is no failure of the store; a connection that is
-    torn down in the middle of a statement is, and the driver calls it an error of its own."""
+    """Raise OSError for failures of the store: also for a connection that is closed within a
+    statement, for which the driver has an error of its own; not for an envelope that PostgreSQL
+    cannot store."""
     try:
         yield
     except asyncpg.DataError:

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from fanion.accept_log.group_commit import GroupCommitLog
 from fanion.accept_log.port import Backlog, Entry, Envelope
-from fanion.accept_log.sqlite_file import DISK_FREE_BYTES_MIN, LogReader
+from fanion.accept_log.sqlite_file import DISK_FREE_BYTES_MIN, LogFileReader
 from fanion.accept_log.writer_main import Open
 from fanion.accept_log.writer_process import WriterClient, WriterProcess, has_ended
 
@@ -27,7 +27,7 @@ class SqliteLog(GroupCommitLog):
         super().__init__()
         self.writer = writer
         self._poll_s = poll_s
-        self._reader = LogReader(path)
+        self._reader = LogFileReader(path)
         self._read_thread = ThreadPoolExecutor(1, thread_name_prefix="accept-log-read")
         self._trimmed = {False: 0, True: 0}
 

@@ -1,4 +1,4 @@
-"""The file of the embedded accept log: one connection writes, one reads, each in its thread."""
+"""The file of the embedded accept log: one process writes it, the server reads it."""
 
 import fcntl
 import sqlite3
@@ -8,27 +8,28 @@ from shutil import disk_usage
 from time import monotonic, sleep
 from typing import IO
 
-from fanion.accept_log.codec import Group, Packer, arrival, unpack
+from fanion.accept_log.codec import Compressor, Group, decode_group, from_microseconds
 from fanion.accept_log.port import Backlog, Entry, LogFull
 
-# The writer of a server that was killed writes what it holds, and ends.
-HELD_S_MAX = 10.0
-BUSY_S = 5.0  # an operator's sqlite3 shell, for example
+# The writer process of a server that was killed finishes its requests first.
+LOCK_WAIT_S_MAX = 10.0
+BUSY_TIMEOUT_S = 5.0  # an operator's sqlite3 shell, for example
 TRIM_GROUPS = 64  # a transaction; appends wait for one of them at most
-FREE_PAGES_MAX = 16_384  # 64 MB kept for the next backlog; more goes back to the disk
-# Without any room not even trimming works, since it too goes through the write-ahead log.
+FREE_PAGES_MAX = 16_384  # 64 MB for the next backlog; more is returned to the disk
+# On a full disk not even trimming works, since it too goes through the write-ahead log.
 DISK_FREE_BYTES_MIN = 64 * 1024**2
-DISK_LOOK_S = 0.05  # at 4 MB a group and 30 ms each, some 8 MB are written meanwhile
-WAL_BYTES_KEPT = 64 * 1024**2
-ROW_BYTES = 32  # what a group takes beside its content
+DISK_CHECK_S = 0.05  # at 4 MB a group and 30 ms each, some 8 MB are written meanwhile
+WAL_BYTES_MAX = 64 * 1024**2
+ROW_BYTES = 32  # size of a group without its content
 
 _SETTINGS = (
     "journal_mode = WAL",
     "synchronous = FULL",
-    f"journal_size_limit = {WAL_BYTES_KEPT}",
+    f"journal_size_limit = {WAL_BYTES_MAX}",
 )
-# A row is a group: what one commit brought. Its ids have no gaps, so the last and the number
-# say them all. AUTOINCREMENT keeps an id from coming back when the table was emptied.
+# A row is a group: the envelopes of one commit. Their ids have no gaps, so the last id and the
+# number of envelopes determine all of them. With AUTOINCREMENT no id is used again after the table
+# was emptied.
 _CREATE = """
 CREATE TABLE IF NOT EXISTS {lane} (
   last_id   INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -38,8 +39,7 @@ CREATE TABLE IF NOT EXISTS {lane} (
   content   BLOB NOT NULL
 )
 """
-# No BEGIN and COMMIT around it: one statement asks for the interpreter's lock a few times,
-# and on a busy loop each time costs up to sys.getswitchinterval().
+# No BEGIN and COMMIT around it: a single statement is a transaction of its own.
 _INSERT = """
 INSERT INTO {lane} (last_id, envelopes, bytes, oldest, content) VALUES (?, ?, ?, ?, ?)
 """
@@ -69,12 +69,12 @@ _NEWEST = "SELECT COALESCE(MAX(seq), 0) FROM sqlite_sequence"
 _EVERY_ID = 2**63 - 1
 
 
-def lane_name(historical: bool) -> str:
+def lane_table(historical: bool) -> str:
     return "historical" if historical else "live"
 
 
-class LogFile:
-    """For the one writer. Opens itself, and again after a failure."""
+class LogFileWriter:
+    """For the one writer. Opens the file on demand, and again after a failure."""
 
     def __init__(
         self, path: Path, bytes_max: int, disk_free_bytes_min: int, after: int = 0
@@ -83,11 +83,11 @@ class LogFile:
         self._path = path
         self._disk_free_bytes_min = disk_free_bytes_min
         self._limits = {"live": bytes_max, "historical": bytes_max // 2}
-        self._packer = Packer()
+        self._compressor = Compressor()
         self._db: sqlite3.Connection | None = None
-        self._held: IO[bytes] | None = None
+        self._lock: IO[bytes] | None = None
         self._newest = self._used = after
-        self._disk_looked_at = -DISK_LOOK_S
+        self._disk_checked_at = -DISK_CHECK_S
         self._envelopes = {"live": 0, "historical": 0}
         self._bytes = {"live": 0, "historical": 0}
 
@@ -96,18 +96,18 @@ class LogFile:
         if self._db is not None:
             return self._db
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        self._held = self._held or _hold(self._path.with_suffix(".lock"))
+        self._lock = self._lock or _lock_file(self._path.with_suffix(".lock"))
         db = None
         try:
             db = sqlite3.connect(
-                self._path, timeout=BUSY_S, isolation_level=None, check_same_thread=False
+                self._path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
             )
             # Only in an empty file: setting it writes, which a full disk refuses.
             if db.execute("PRAGMA page_count").fetchone() == (0,):
                 db.execute("PRAGMA auto_vacuum = INCREMENTAL")
             for setting in _SETTINGS:
                 db.execute(f"PRAGMA {setting}")
-            self._count(db)
+            self._load_counts(db)
         except sqlite3.Error as error:
             if db is not None:
                 db.close()
@@ -118,20 +118,20 @@ class LogFile:
     def write(self, group: Group, *, historical: bool) -> int:
         """Return the last id once the group is on disk; the ids have no gap.
 
-        An import may fill half of the log: the rest stays free for live events.
+        An import may fill half of the log: the rest is reserved for live events.
         raises: LogFull, OSError
         """
-        lane = lane_name(historical)
+        lane = lane_table(historical)
         self._require_room(lane)
         db = self.open()
-        content = self._packer.pack(group.rows)
+        content = self._compressor.compress(group.rows)
         size = len(content) + ROW_BYTES
         last = self._newest + group.envelopes
         row = (last, group.envelopes, size, group.oldest, content)
         try:
             db.execute(_INSERT.format(lane=lane), row)
         except sqlite3.Error as error:
-            raise self._failure(error) from error
+            raise self._failed(error) from error
         self._newest = last
         self._envelopes[lane] += group.envelopes
         self._bytes[lane] += size
@@ -145,17 +145,17 @@ class LogFile:
             raise LogFull(f"the disk has less than {self._disk_free_bytes_min} bytes left")
 
     def _is_disk_short(self) -> bool:
-        """Asked now and then, and while the answer is yes at every group."""
-        if monotonic() >= self._disk_looked_at + DISK_LOOK_S:
+        """Checked every DISK_CHECK_S, and for every group while the disk is short."""
+        if monotonic() >= self._disk_checked_at + DISK_CHECK_S:
             free = disk_usage(self._path.parent).free
             if free < self._disk_free_bytes_min:
                 return True
-            self._disk_looked_at = monotonic()
+            self._disk_checked_at = monotonic()
         return False
 
     def trim_some(self, upto: int, *, historical: bool) -> bool:
-        """Forget the oldest groups that end at `upto` or before; whether more may be left."""
-        lane = lane_name(historical)
+        """Delete the oldest groups that end at `upto` or before; whether more may be left."""
+        lane = lane_table(historical)
         try:
             db = self.open()
             gone = db.execute(_TRIM.format(lane=lane), (upto, TRIM_GROUPS)).fetchall()
@@ -165,12 +165,12 @@ class LogFile:
             if free > FREE_PAGES_MAX:
                 db.execute(f"PRAGMA incremental_vacuum({free - FREE_PAGES_MAX})").fetchall()
         except sqlite3.Error as error:
-            raise self._failure(error) from error
+            raise self._failed(error) from error
         return len(gone) == TRIM_GROUPS
 
     def backlog(self, after: int, *, historical: bool) -> Backlog:
-        """Counted from memory; only what is read and not trimmed yet is looked at."""
-        lane = lane_name(historical)
+        """From counts in memory; only groups that are read and not trimmed yet are queried."""
+        lane = lane_table(historical)
         try:
             db = self.open()
             first = db.execute(_FIRST.format(lane=lane), (after,)).fetchone()
@@ -178,28 +178,28 @@ class LogFile:
                 return Backlog(0, 0, None)
             passed = db.execute(_SIZE_UPTO.format(lane=lane), (after,)).fetchone()
         except sqlite3.Error as error:
-            raise self._failure(error) from error
+            raise self._failed(error) from error
         last_id, envelopes, group_bytes, oldest = first
         # The consumer may stand within a group.
         passed_here = max(0, after - (last_id - envelopes))
         return Backlog(
             self._envelopes[lane] - passed[0] - passed_here,
             self._bytes[lane] - passed[1] - group_bytes * passed_here // envelopes,
-            arrival(oldest),
+            from_microseconds(oldest),
         )
 
     def close(self) -> None:
-        self._let_go()
-        if self._held is not None:
-            self._held.close()
-            self._held = None
+        self._disconnect()
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
 
-    def _let_go(self) -> None:
+    def _disconnect(self) -> None:
         if self._db is not None:
             self._db.close()
             self._db = None
 
-    def _count(self, db: sqlite3.Connection) -> None:
+    def _load_counts(self, db: sqlite3.Connection) -> None:
         for lane in self._envelopes:
             db.execute(_CREATE.format(lane=lane))
             size = db.execute(_SIZE_UPTO.format(lane=lane), (_EVERY_ID,)).fetchone()
@@ -207,23 +207,23 @@ class LogFile:
         [newest] = db.execute(_NEWEST).fetchone()
         self._newest = max(newest, self._used)
 
-    def _failure(self, error: sqlite3.Error) -> OSError:
-        """Start over with a new connection: what a failed one believes of the file is unsure.
+    def _failed(self, error: sqlite3.Error) -> OSError:
+        """Drop the connection: after a failure, its state and the file may differ.
 
-        A write-ahead log that could not grow is emptied into the file, if there is room, and
-        then written from its beginning.
+        A write-ahead log that could not grow is checkpointed first, if there is room, so that it
+        is written from its beginning again.
         """
         with suppress(sqlite3.Error):
             if self._db is not None:
                 self._db.execute("PRAGMA wal_checkpoint(RESTART)").fetchone()
-        self._let_go()
+        self._disconnect()
         return OSError(f"accept log: {error}")
 
 
-def _hold(path: Path) -> IO[bytes]:
-    """One writer at a time: the counts of the file are in its memory. raises: OSError"""
+def _lock_file(path: Path) -> IO[bytes]:
+    """One writer at a time, because it has the counts in memory. raises: OSError"""
     lock = path.open("ab")
-    give_up = monotonic() + HELD_S_MAX
+    give_up = monotonic() + LOCK_WAIT_S_MAX
     while True:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -235,12 +235,12 @@ def _hold(path: Path) -> IO[bytes]:
             sleep(0.02)
 
 
-class LogReader:
-    """For the one thread that reads."""
+class LogFileReader:
+    """For one thread of the server."""
 
     def __init__(self, path: Path) -> None:
         self._db = sqlite3.connect(
-            path, timeout=BUSY_S, isolation_level=None, check_same_thread=False
+            path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
         )
         self._db.execute("PRAGMA query_only = ON")
 
@@ -250,11 +250,11 @@ class LogReader:
         """raises: OSError"""
         entries: list[Entry] = []
         body_bytes = 0
-        statement = _READ.format(lane=lane_name(historical))
+        statement = _READ.format(lane=lane_table(historical))
         try:
             with closing(self._db.execute(statement, (after,))) as rows:
                 for last_id, count, content in rows:
-                    group = unpack(content, historical=historical)
+                    group = decode_group(content, historical=historical)
                     for entry_id, envelope in enumerate(group, last_id - count + 1):
                         if entry_id <= after:
                             continue

@@ -16,12 +16,12 @@ import msgspec
 
 from fanion.accept_log.codec import Group
 from fanion.accept_log.port import Backlog, LogFull
-from fanion.accept_log.sqlite_file import LogFile
+from fanion.accept_log.sqlite_file import LogFileWriter
 from fanion.processes.framing import BlockingChannel, socket_to_parent
 
 
 class Open(msgspec.Struct, tag=True, array_like=True):
-    """The first message of the server. The fields are those of `LogFile`."""
+    """The first message of the server. The fields are those of `LogFileWriter`."""
 
     path: str
     bytes_max: int
@@ -81,7 +81,7 @@ def serve(server: BlockingChannel) -> None:
         if first is None:
             return
         wanted = msgspec.msgpack.decode(first.content, type=Open)
-        file = LogFile(
+        file = LogFileWriter(
             Path(wanted.path), wanted.bytes_max, wanted.disk_free_bytes_min, wanted.after
         )
         try:
@@ -94,7 +94,9 @@ def serve(server: BlockingChannel) -> None:
             file.close()
 
 
-def _serve_ready(selector: selectors.BaseSelector, server: BlockingChannel, file: LogFile) -> bool:
+def _serve_ready(
+    selector: selectors.BaseSelector, server: BlockingChannel, file: LogFileWriter
+) -> bool:
     """Wait for requests and answer them; False when the server has gone."""
     for key, _ in selector.select():
         channel: BlockingChannel = key.data
@@ -106,7 +108,9 @@ def _serve_ready(selector: selectors.BaseSelector, server: BlockingChannel, file
     return True
 
 
-def _answer_all(channel: BlockingChannel, selector: selectors.BaseSelector, file: LogFile) -> bool:
+def _answer_all(
+    channel: BlockingChannel, selector: selectors.BaseSelector, file: LogFileWriter
+) -> bool:
     """What has arrived on a channel; False when it has ended."""
     try:
         goes_on = channel.read()
@@ -122,12 +126,12 @@ def _answer_all(channel: BlockingChannel, selector: selectors.BaseSelector, file
     return goes_on
 
 
-def _open(file: LogFile) -> Answer:
+def _open(file: LogFileWriter) -> Answer:
     file.open()
     return Done(0)
 
 
-def _do(file: LogFile, request: Request) -> Answer:
+def _do(file: LogFileWriter, request: Request) -> Answer:
     match request:
         case Write(group, historical):
             return Done(file.write(group, historical=historical))

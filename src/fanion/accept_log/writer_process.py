@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import structlog
 
-from fanion.accept_log.codec import group
+from fanion.accept_log.codec import encode_group
 from fanion.accept_log.port import Backlog, Envelope, LogFull
 from fanion.accept_log.writer_main import (
     AddChannel,
@@ -29,7 +29,7 @@ CLOSE_S_MAX = 30.0  # a checkpoint of the write-ahead log; what was acknowledged
 
 class WriterClient:
     """Requests to the writer process over one channel; answers come in their order. The calls
-    raise what those of `LogFile` do, and OSError when the process ends before it answers."""
+    raise what those of `LogFileWriter` do, and OSError when the process ends before it answers."""
 
     def __init__(self, line: socket.socket) -> None:
         self._loop = asyncio.get_running_loop()
@@ -49,7 +49,7 @@ class WriterClient:
 
     async def write(self, envelopes: Sequence[Envelope], *, historical: bool) -> int:
         """The last id."""
-        answer = await self._ask(Write(group(envelopes), historical))
+        answer = await self._ask(Write(encode_group(envelopes), historical))
         assert isinstance(answer, Done)
         return answer.value
 

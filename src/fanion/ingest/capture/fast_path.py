@@ -30,7 +30,7 @@ def not_stored(error: Exception) -> Unavailable:
 
 
 class _Receipt:
-    """Of a capture that is answered when it is durable; as `accept_log.port.Receipt`."""
+    """Of a capture that is answered when it is durable; as `accept_log.port.Completion`."""
 
     __slots__ = ("_accepted", "_items", "_reply")
 
