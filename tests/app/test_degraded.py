@@ -89,7 +89,7 @@ def test_serving_begins_without_what_capture_and_flags_do_not_need() -> None:
     assert sorted(loaded & LATER) == []
 
 
-def test_a_front_loads_no_more_than_capture_and_flags_need() -> None:
+def test_a_web_worker_loads_no_more_than_capture_and_flags_need() -> None:
     loaded = loaded_by(
         "import sys\nimport fanion.app.web_worker\nprint(*sys.modules, file=sys.stderr)"
     )

@@ -15,7 +15,7 @@ from tests.support.server import Keys, RealServer
 
 OTHERS = 0o077
 USUAL = 0o022
-# Beside the server itself: a front, and who writes the accept log.
+# Of the server: a web worker, and the writer of the accept log.
 CHILDREN = ("fanion.app.web_worker", "fanion.accept_log.writer_main")
 
 

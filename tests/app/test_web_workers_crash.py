@@ -1,4 +1,5 @@
-"""A real server with a front: it answers as one process would, and outlives each of its parts."""
+"""A real server with a web worker: it answers as one process would, and outlives each of its
+processes."""
 
 import json
 import os
@@ -40,14 +41,14 @@ class House:
         )
 
     @contextmanager
-    def client_of_front(self) -> Iterator[httpx.Client]:
-        """Whose connection the front has: those that capture go there."""
+    def client_of_worker(self) -> Iterator[httpx.Client]:
+        """Whose connection the web worker has: those that capture go there."""
         with self.client() as client:
-            self.await_front(client)
+            self.await_worker(client)
             yield client
 
-    def await_front(self, client: httpx.Client) -> None:
-        until(lambda: process_of(self.capture(client, "somebody")) != self.own(), "no front")
+    def await_worker(self, client: httpx.Client) -> None:
+        until(lambda: process_of(self.capture(client, "anyone")) != self.own(), "no web worker")
 
     def own(self) -> str:
         """How request ids of the server itself begin."""
@@ -109,19 +110,21 @@ def metric(text: str, name: str) -> float:
 
 @pytest.fixture(scope="module")
 def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    server = PreloadedServer(tmp_path_factory.mktemp("fronts") / "data", {"FANION_PROCESSES": "2"})
+    server = PreloadedServer(
+        tmp_path_factory.mktemp("web-workers") / "data", {"FANION_PROCESSES": "2"}
+    )
     keys = server.setup()
     server.start()
     try:
         made = House(server, keys)
-        with made.client_of_front():
+        with made.client_of_worker():
             yield made
     finally:
         server.close()
 
 
 def test_one_connection_may_ask_for_everything(house: House) -> None:
-    with house.client_of_front() as client:
+    with house.client_of_worker() as client:
         own, asked = house.own(), []
         for _ in range(5):
             asked += [
@@ -138,7 +141,7 @@ def test_one_connection_may_ask_for_everything(house: House) -> None:
 
 
 def test_a_changed_flag_is_seen_by_the_next_request_of_every_process(house: House) -> None:
-    with house.client() as managing, house.client_of_front() as front, house.client() as client:
+    with house.client() as managing, house.client_of_worker() as worker, house.client() as client:
         flag = {"key": "beta", "active": True, "filters": IS_OFF}
         made = managing.post(house.path("feature_flags/"), json=flag).json()
         of_flag = house.path(f"feature_flags/{made['id']}/")
@@ -146,33 +149,33 @@ def test_a_changed_flag_is_seen_by_the_next_request_of_every_process(house: Hous
         for number in range(60):
             wanted = number % 2 == 0
             managing.patch(of_flag, json={"filters": IS_ON if wanted else IS_OFF})
-            seen += [house.decided(one).get("beta") is wanted for one in (front, client)]
+            seen += [house.decided(one).get("beta") is wanted for one in (worker, client)]
 
     assert seen == [True] * 120
 
 
 def test_a_new_project_is_known_to_every_process_at_once(house: House) -> None:
-    with house.client() as managing, house.client_of_front() as front:
+    with house.client() as managing, house.client_of_worker() as worker:
         answers = []
         for number in range(10):
             body = {"event": "seen", "distinct_id": "ann", "api_key": f"phc_{'x' * 43}"}
-            assert front.post("/capture/", json=body).status_code == 401
+            assert worker.post("/capture/", json=body).status_code == 401
             made = managing.post("/api/projects/", json={"name": f"p{number}"}).json()
             body["api_key"] = made["api_token"]
-            answers.append(front.post("/capture/", json=body).status_code)
+            answers.append(worker.post("/capture/", json=body).status_code)
 
     assert answers == [200] * 10
 
 
 def test_another_project_key_is_taken_by_every_process_at_once(house: House) -> None:
-    with house.client() as managing, house.client_of_front() as front:
+    with house.client() as managing, house.client_of_worker() as worker:
         made = managing.post("/api/projects/", json={"name": "rotating"}).json()
         path, tokens = f"/api/projects/{made['id']}/reset_token/", [made["api_token"]]
         seen = []
         for former_valid_s in (60, 60, 0):
             reset = managing.patch(path, json={"former_valid_s": former_valid_s})
             tokens.append(reset.json()["api_token"])
-            for client in (front, managing):
+            for client in (worker, managing):
                 body = {"event": "seen", "distinct_id": "ann"}
                 seen.append(
                     [
@@ -187,13 +190,13 @@ def test_another_project_key_is_taken_by_every_process_at_once(house: House) -> 
 def test_stored_properties_are_seen_as_soon_as_they_are_ingested(house: House) -> None:
     plan = {"key": "plan", "type": "person", "operator": "exact", "value": "pro"}
     groups = [{"properties": [plan], "rollout_percentage": 100}]
-    with house.client() as managing, house.client_of_front() as front:
+    with house.client() as managing, house.client_of_worker() as worker:
         flag = {"key": "pro", "active": True, "filters": {"groups": groups}}
         managing.post(house.path("feature_flags/"), json=flag).raise_for_status()
         for number in range(6):
             name = f"customer-{number % 2}"
             plan_now = "pro" if number % 4 < 2 else "free"
-            house.capture(front, name, properties={"$set": {"plan": plan_now}})
+            house.capture(worker, name, properties={"$set": {"plan": plan_now}})
 
             def is_stored(name: str = name, plan_now: str = plan_now) -> bool:
                 found = managing.get(house.path("persons/"), params={"distinct_id": name}).json()
@@ -201,11 +204,11 @@ def test_stored_properties_are_seen_as_soon_as_they_are_ingested(house: House) -
                 return bool(persons) and persons[0]["properties"].get("plan") == plan_now
 
             until(is_stored, "not ingested")
-            assert house.decided(front, name)["pro"] is (plan_now == "pro")
+            assert house.decided(worker, name)["pro"] is (plan_now == "pro")
 
 
 def test_a_limited_project_has_one_limit_in_all_processes(house: House) -> None:
-    with house.client() as managing, house.client_of_front() as front:
+    with house.client() as managing, house.client_of_worker() as worker:
         made = managing.post("/api/projects/", json={"name": "limited"}).json()
         limits = {"items_per_second": 1, "burst_seconds": 20}
         changed = managing.patch(f"/api/projects/{made['id']}/", json={"ingestion": limits})
@@ -213,7 +216,7 @@ def test_a_limited_project_has_one_limit_in_all_processes(house: House) -> None:
         body = {"api_key": made["api_token"], "event": "seen", "distinct_id": "ann"}
         began = monotonic()
         answers = [
-            (front if number % 2 else managing).post("/capture/", json=body).status_code
+            (worker if number % 2 else managing).post("/capture/", json=body).status_code
             for number in range(60)
         ]
         grown = int(monotonic() - began) + 1
@@ -226,16 +229,16 @@ def test_metrics_are_those_of_all_processes(house: House) -> None:
     def accepted() -> float:
         return metric(client.get("/metrics").text, "fanion_items_accepted_total")
 
-    with house.client() as client, house.client_of_front() as front:
+    with house.client() as client, house.client_of_worker() as worker:
         until(lambda: accepted() > 0, "nothing was counted")
         before = accepted()
         for _ in range(40):
-            house.capture(front, "counted")
+            house.capture(worker, "counted")
 
-        until(lambda: accepted() >= before + 40, "the front's are missing")
+        until(lambda: accepted() >= before + 40, "the web worker's are missing")
 
 
-def test_whoever_asks_for_very_many_flags_asks_the_server(house: House) -> None:
+def test_clients_that_ask_for_very_many_flags_ask_the_server(house: House) -> None:
     def is_own(client: httpx.Client, token: str) -> bool:
         """Whether the server itself answered."""
         body = {"api_key": token, "distinct_id": "ann"}
@@ -271,22 +274,22 @@ def test_many_clients_lose_nothing_between_the_processes(house: House) -> None:
     assert len(set(sent())) == len(sent()) == 160
 
 
-def test_a_front_that_dies_is_started_again(house: House) -> None:
+def test_a_web_worker_that_dies_is_started_again(house: House) -> None:
     first = house.process("web_worker")
     assert first is not None
-    with house.client_of_front() as client:
+    with house.client_of_worker() as client:
         os.kill(first, signal.SIGKILL)
         with suppress(httpx.TransportError):  # what was under way in it
             house.capture(client, "cut off")
 
         assert house.capture(client, "meanwhile").status_code == 200
-    until(lambda: house.process("web_worker") not in {None, first}, "no other front")
-    with house.client_of_front():
+    until(lambda: house.process("web_worker") not in {None, first}, "no other web worker")
+    with house.client_of_worker():
         pass
 
 
-def test_a_writer_of_the_log_that_dies_is_started_again_for_the_front(house: House) -> None:
-    with house.client_of_front() as client:
+def test_a_writer_of_the_log_that_dies_is_started_again_for_the_web_worker(house: House) -> None:
+    with house.client_of_worker() as client:
         writer = house.process("writer_main")
         assert writer is not None
         os.kill(writer, signal.SIGKILL)
@@ -308,7 +311,7 @@ def fresh(tmp_path: Path) -> Iterator[House]:
 
 
 def test_a_stop_answers_and_ends_every_process(fresh: House) -> None:
-    with fresh.client_of_front():
+    with fresh.client_of_worker():
         parts = [fresh.process("web_worker"), fresh.process("writer_main")]
 
     code = fresh.server.stop()
@@ -318,20 +321,20 @@ def test_a_stop_answers_and_ends_every_process(fresh: House) -> None:
 
 
 def test_a_server_that_is_killed_takes_its_processes_with_it(fresh: House) -> None:
-    with fresh.client_of_front() as client:
-        names = [f"kept-{number}" for number in range(50)]
-        kept = [name for name in names if fresh.capture(client, name).status_code == 200]
+    with fresh.client_of_worker() as client:
+        names = [f"stored-{number}" for number in range(50)]
+        sent_names = [name for name in names if fresh.capture(client, name).status_code == 200]
         parts = [fresh.process("web_worker"), fresh.process("writer_main")]
         fresh.server.kill()
     until(lambda: not any(map(runs, parts)), "processes are left over")
 
     fresh.server.start()
-    until(lambda: set(kept) <= set(fresh.events()), "events are missing", look_s=0.1)
-    assert len(kept) == 50
+    until(lambda: set(sent_names) <= set(fresh.events()), "events are missing", look_s=0.1)
+    assert len(sent_names) == 50
 
 
 def runs(process: int | None) -> bool:
-    """A process that has ended and nobody waited for does not."""
+    """A process that has ended and was not waited for does not."""
     try:
         return "\nState:\tZ" not in Path(f"/proc/{process}/status").read_text()
     except OSError:
