@@ -102,7 +102,7 @@ async def test_a_restored_cohort_is_given_what_waits_for_it(records: Records) ->
     claim = await claimed(work)
 
     assert idle is None
-    assert [waiting.kind for waiting in await work.imports(claim.id)] == ["distinct_id"]
+    assert [waiting.kind for waiting in await work.imports(claim.cohort_id)] == ["distinct_id"]
 
 
 async def test_a_restored_cohort_without_anything_waiting_is_left_alone(records: Records) -> None:
@@ -123,4 +123,4 @@ async def test_a_restored_dynamic_cohort_is_calculated(records: Records) -> None
     await change(records, one, deleted=False)
 
     assert idle is None
-    assert (await claimed(work)).id == one.id
+    assert (await claimed(work)).cohort_id == one.id

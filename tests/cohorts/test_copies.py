@@ -5,7 +5,7 @@ from sqlalchemy import func, select, update
 
 from fanion.cohorts.calculation.history import Run
 from fanion.cohorts.calculation.lease_store import Claim, WorkStore
-from fanion.cohorts.membership_lookup import memberships
+from fanion.cohorts.members_store import memberships
 from fanion.cohorts.store import CohortStore, Import, StoredCohort
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohort_people
@@ -47,7 +47,7 @@ async def copy_of(records: Records, one: StoredCohort) -> StoredCohort:
 
 async def fill(work: WorkStore, claim: Claim) -> None:
     """As the calculator does."""
-    [waiting] = await work.imports(claim.id)
+    [waiting] = await work.imports(claim.cohort_id)
     last: int | None = 0
     while last is not None:
         last = await work.copy(claim, waiting, last, NOW)
@@ -129,7 +129,7 @@ async def test_somebody_merged_into_one_whose_page_was_copied_is_in_the_copy(
     await finish(work, calculation)
     copy = await copy_of(records, one)
     claim = await claimed(work)
-    [waiting] = await work.imports(claim.id)
+    [waiting] = await work.imports(claim.cohort_id)
 
     await merge(records, made["third"][1], made["first"][1])
     assert await work.copy(claim, waiting, made["second"][1], NOW) is None
@@ -145,7 +145,7 @@ async def test_somebody_merged_while_a_copy_died_is_in_the_next_one(
     one = await original(records, work)
     copy = await copy_of(records, one)
     died = await claimed(work)
-    [waiting] = await work.imports(died.id)
+    [waiting] = await work.imports(died.cohort_id)
     await work.copy(died, waiting, 0, NOW)
 
     await merge(records, await number_of(records, "a"), await number_of(records, "c"))
@@ -190,7 +190,7 @@ async def test_the_original_is_calculated_after_it_was_copied(
     await fill(work, first)
     second = await claimed(work)
 
-    assert (first.id, nothing_yet, second.id) == (copy.id, None, one.id)
+    assert (first.cohort_id, nothing_yet, second.cohort_id) == (copy.id, None, one.id)
     assert await names_in(records, copy.id) == ["a", "b"]
 
 
@@ -202,8 +202,8 @@ async def test_a_copy_that_failed_holds_nobody_up(records: Records, work: WorkSt
     first = await claimed(work)
     await work.fail(first, "broken", NOW, RUN)
 
-    assert first.id == copy.id
-    claims = {(await claimed(work, lease=f"{n}")).id for n in range(2)}
+    assert first.cohort_id == copy.id
+    claims = {(await claimed(work, lease=f"{n}")).cohort_id for n in range(2)}
     assert claims == {one.id, copy.id}
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanion.cohorts.calculation.member_diff import Differences
+from fanion.cohorts.calculation.worker import MemberDiff
 from fanion.cohorts.csv_import import CELL_CHARS_MAX, LINE_CHARS_MAX, read_csv
 from fanion.cohorts.members_api import COLUMNS_MAX, Columns, header, rows
 from fanion.errors import Invalid
@@ -22,12 +22,12 @@ def test_differences_lead_from_one_list_to_the_other(
     held: set[bytes], wanted: set[bytes], size: int
 ) -> None:
     numbered = [(member, number) for number, member in enumerate(sorted(held))]
-    differences = Differences(sorted(wanted))
+    differences = MemberDiff(sorted(wanted))
 
     gone: list[int] = []
     for start in range(0, len(numbered), size):
         gone += differences.walk(numbered[start : start + size])
-    differences.rest()
+    differences.finish()
 
     assert differences.added == sorted(wanted - held)
     assert [numbered[number][0] for number in gone] == sorted(held - wanted)

@@ -34,7 +34,7 @@ class Counted(WorkStore):
     async def claim(self, now: datetime, lease: str) -> Claim | None:
         claim = await WorkStore.claim(self, now, lease)
         if claim is not None:
-            self.claims.append(claim.id)
+            self.claims.append(claim.cohort_id)
             if len(self.claims) == 1:
                 await self.others.wait()  # so that none does everything before the other begins
         return claim

@@ -11,8 +11,7 @@ from sqlalchemy import func, insert, select, update
 from fanion.activity.store import Author
 from fanion.cohorts.calculation.history import Run
 from fanion.cohorts.calculation.lease_store import Claim, LeaseLost, WorkStore
-from fanion.cohorts.members_store import MemberQuery, find_members
-from fanion.cohorts.membership_lookup import memberships
+from fanion.cohorts.members_store import MemberQuery, find_members, memberships
 from fanion.cohorts.store import CohortStore, Import, StoredCohort
 from fanion.cohorts.upload_store import UploadStore, store_ids
 from fanion.cohorts.validation import created_values

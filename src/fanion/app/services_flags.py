@@ -9,7 +9,7 @@ from pathlib import Path
 from random import random
 
 from fanion.activity.recorders import tell_of_organization, tell_of_project, tell_of_secret_key
-from fanion.cohorts.membership_lookup import memberships
+from fanion.cohorts.members_store import memberships
 from fanion.config import Settings
 from fanion.db.batching import Lookup, LookupLimits
 from fanion.db.engine import Records

@@ -112,7 +112,7 @@ class CohortExplanationsApi(Controller):
         began = perf_counter()
         try:
             tree, plan, moment = await _planned(request, criteria, others, cohorts)
-            await cohorts.calculator.hand_in(plan, moment)
+            await cohorts.calculator.put_inputs(plan, moment)
             statement = plan.count(SAMPLE_MAX)
             answer = await cohorts.events.ask(statement, plan.parameters, PREVIEW_SECONDS_MAX)
         except (CriteriaError, EventRejected) as error:

@@ -14,14 +14,14 @@ from sqlalchemy import Connection, func, select, update
 
 from fanion.activity.diff import Change
 from fanion.activity.store import Author, Entry
-from fanion.cohorts.calculation.lease_store import (
-    Claim,
+from fanion.cohorts.members_store import (
+    NextVersion,
     add_persons,
     forget_unfinished,
     is_seen,
     remove_persons,
 )
-from fanion.cohorts.store import Guard, get_cohort, unguarded
+from fanion.cohorts.store import Guard, StoredCohort, get_cohort, unguarded
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohort_people, cohorts
 from fanion.db.schema.tables import person_overrides, persons
@@ -64,56 +64,62 @@ class MemberChanges:
     def _add(
         self, connection: Connection, author: Author, cohort_id: int, people: Sequence[UUID]
     ) -> Sequence[UUID]:
-        claim = _claim(connection, author, cohort_id, "Can only add users to static cohorts")
+        cohort = _locked(connection, author, cohort_id, "Can only add users to static cohorts")
         found = _persons(connection, author.project.id, people)
         if not found:
             raise Invalid("No valid users to add to cohort", attr="person_ids")
-        numbers = sorted(set(found.values()))
-        before = _count(connection, claim, numbers)
-        add_persons(connection, claim, select(_person.id).where(_person.id.in_(numbers)))
+        person_ids = sorted(set(found.values()))
+        target, before = _next(cohort), _count(connection, cohort, person_ids)
+        add_persons(connection, target, select(_person.id).where(_person.id.in_(person_ids)))
         change = Change(type="Cohort", action="created", field="members", after=_named(found))
-        self._finish(connection, author, claim, len(numbers) - before, change)
+        self._show(connection, author, cohort, len(person_ids) - before, change)
         return [one for one in people if one not in found]
 
     def _remove(self, connection: Connection, author: Author, cohort_id: int, person: UUID) -> None:
-        claim = _claim(connection, author, cohort_id, "Can only remove users from static cohorts")
+        cohort = _locked(connection, author, cohort_id, "Can only remove users from static cohorts")
         found = _persons(connection, author.project.id, [person])
-        if not remove_persons(connection, claim, list(found.values())):
+        if not remove_persons(connection, _next(cohort), list(found.values())):
             raise NotFound("Person is not in this cohort.")
         change = Change(type="Cohort", action="deleted", field="members", before=_named(found))
-        self._finish(connection, author, claim, -1, change)
+        self._show(connection, author, cohort, -1, change)
 
-    def _finish(
-        self, connection: Connection, author: Author, claim: Claim, more: int, change: Change
+    def _show(
+        self,
+        connection: Connection,
+        author: Author,
+        cohort: StoredCohort,
+        difference: int,
+        change: Change,
     ) -> None:
-        """Show the version. more: members than before"""
+        """Make the next version the one that is read. difference: in the number of members"""
+        version = _next(cohort).version
         connection.execute(
             update(cohorts)
-            .where(_cohort.id == claim.id)
+            .where(_cohort.id == cohort.id)
             .values(
-                version=claim.version,
-                requested=claim.version,
-                count=func.coalesce(_cohort.count, 0) + more,
+                version=version,
+                requested=version,
+                count=func.coalesce(_cohort.count, 0) + difference,
                 last_calculation=author.now,
             )
         )
         entry = Entry(
             author=author,
             scope="Cohort",
-            item_id=str(claim.id),
+            item_id=str(cohort.id),
             activity="updated",
-            name=claim.cohort.criteria.name or "",
+            name=cohort.criteria.name or "",
             changes=[change],
         )
         tell(connection, entry)
         move_flag_version(connection, author.project.id)
-        self.guard(connection, author, claim.id)
+        self.guard(connection, author, cohort.id)
 
 
-def _claim(connection: Connection, author: Author, cohort_id: int, refusal: str) -> Claim:
+def _locked(connection: Connection, author: Author, cohort_id: int, refusal: str) -> StoredCohort:
     """raises: NotFound, Invalid, Unavailable"""
-    mine = (_cohort.project_id == author.project.id) & (_cohort.id == cohort_id)
-    row = connection.execute(select(_cohort.lease_until).where(mine).with_for_update()).first()
+    own = (_cohort.project_id == author.project.id) & (_cohort.id == cohort_id)
+    row = connection.execute(select(_cohort.lease_until).where(own).with_for_update()).first()
     cohort = get_cohort(connection, author.project.id, cohort_id)
     if row is None or cohort is None:
         raise NotFound
@@ -122,8 +128,12 @@ def _claim(connection: Connection, author: Author, cohort_id: int, refusal: str)
     if row.lease_until is not None and row.lease_until > author.now:
         raise Unavailable("Members of this cohort are being imported. Please retry.")
     if cohort.requested > cohort.version:
-        forget_unfinished(connection, cohort)
-    return Claim(cohort, cohort.requested + 1, "")
+        forget_unfinished(connection, _next(cohort))
+    return cohort
+
+
+def _next(cohort: StoredCohort) -> NextVersion:
+    return NextVersion(cohort.id, cohort.project_id, cohort.version, cohort.requested + 1)
 
 
 def _persons(connection: Connection, project_id: int, people: Sequence[UUID]) -> Persons:
@@ -143,11 +153,11 @@ def _persons(connection: Connection, project_id: int, people: Sequence[UUID]) ->
     return {one: numbers[uuid] for one, uuid in wanted.items() if uuid in numbers}
 
 
-def _count(connection: Connection, claim: Claim, people: Sequence[int]) -> int:
+def _count(connection: Connection, cohort: StoredCohort, person_ids: Sequence[int]) -> int:
     """How many of them are members."""
-    seen = is_seen(claim.cohort.version)
+    seen = is_seen(cohort.version)
     statement = select(func.count()).where(
-        _member.cohort_id == claim.id, _member.person_id.in_(people), seen
+        _member.cohort_id == cohort.id, _member.person_id.in_(person_ids), seen
     )
     return connection.scalar(statement) or 0
 

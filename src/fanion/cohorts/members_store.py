@@ -1,16 +1,30 @@
-"""Who is in a cohort: its persons, by page."""
+"""The members of cohorts in the records store: which persons a cohort has, which cohorts a person
+is in, and the writing of a next version of the members.
+"""
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, or_
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    bindparam,
+    case,
+    delete,
+    literal,
+    or_,
+    select,
+    update,
+)
 
-from fanion.cohorts.calculation.lease_store import is_seen
 from fanion.cohorts.store import StoredCohort
+from fanion.db.bulk import upsert
 from fanion.db.engine import Records
-from fanion.db.schema.cohorts import cohort_people
-from fanion.db.schema.tables import persons
+from fanion.db.schema.cohorts import AWAITED, NEVER, cohort_people, cohorts
+from fanion.db.schema.tables import ID, person_distinct_ids, persons
 from fanion.persons.list_store import (
     Choose,
     Key,
@@ -28,9 +42,44 @@ from fanion.persons.list_store import (
 
 # Of each member, of which ten are shown, and one of all may serve as its name.
 DISTINCT_IDS_READ_MAX = 100
+# Members in one transaction: SQLite writes them in 20 ms, for which ingestion has to wait.
+MEMBERS_MAX = 2_000
 
+_cohort = cohorts.c
 _member = cohort_people.c
 _person = persons.c
+_link = person_distinct_ids.c
+
+_MEMBERSHIPS = (
+    select(_link.distinct_id, _member.cohort_id)
+    .select_from(
+        person_distinct_ids.join(cohort_people, _member.person_id == _link.person_id).join(
+            cohorts, _cohort.id == _member.cohort_id
+        )
+    )
+    .where(_link.project_id == bindparam("project_id"))
+    .where(_link.distinct_id.in_(bindparam("distinct_ids", expanding=True)))
+    .where(_cohort.project_id == bindparam("project_id"))
+    .where(_member.added <= _cohort.version, _member.removed > _cohort.version)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NextVersion:
+    """The version of a cohort's members that is being written.
+
+    shown: the version that is read meanwhile
+    """
+
+    cohort_id: int
+    project_id: int
+    shown: int
+    version: int
+
+
+def is_seen(version: ColumnElement[int] | int) -> ColumnElement[bool]:
+    """Of rows of `cohort_people`: whether the member belongs to this version."""
+    return (_member.added <= version) & (_member.removed > version)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +97,24 @@ class MemberQuery:
     limit: int = 100
     offset: int = 0
     after: UUID | None = None
+
+
+async def memberships(
+    records: Records, keys: Sequence[tuple[int, str]]
+) -> Mapping[tuple[int, str], frozenset[int]]:
+    """(project id, distinct id) → cohorts whose last calculation counted the person in.
+
+    Persons in no cohort, and distinct ids of nobody, are absent.
+    """
+    by_project: dict[int, list[str]] = {}
+    for project_id, distinct_id in keys:
+        by_project.setdefault(project_id, []).append(distinct_id)
+    found: dict[tuple[int, str], set[int]] = {}
+    for project_id, ids in by_project.items():
+        rows = await records.fetch(_MEMBERSHIPS, {"project_id": project_id, "distinct_ids": ids})
+        for row in rows:
+            found.setdefault((project_id, row.distinct_id), set()).add(row.cohort_id)
+    return {key: frozenset(cohort_ids) for key, cohort_ids in found.items()}
 
 
 async def find_members(records: Records, cohort: StoredCohort, query: MemberQuery) -> PersonsPage:
@@ -95,3 +162,69 @@ def _uuid(text: str) -> UUID | None:
         return UUID(text)
     except ValueError:
         return None
+
+
+async def stream_members(
+    records: Records, project_id: int, cohort_id: int
+) -> AsyncGenerator[Sequence[tuple[bytes, int]]]:
+    """Batches of (UUID as bytes, id of the person), in the order of the bytes."""
+    statement = (
+        select(_person.uuid, _person.id)
+        .join(cohort_people, _member.person_id == _person.id)
+        .join(cohorts, _cohort.id == _member.cohort_id)
+        .where(_cohort.id == cohort_id, _cohort.project_id == project_id)
+        .where(_person.project_id == project_id, is_seen(_cohort.version))
+        .order_by(_person.uuid)
+    )
+    async with records.read() as connection:
+        rows = await connection.stream(statement)
+        async for some in rows.partitions(MEMBERS_MAX):
+            yield [(uuid.bytes, person_id) for uuid, person_id in some]
+
+
+def add_persons(connection: Connection, target: NextVersion, persons: Select[Any]) -> int:
+    """A member of the shown version stays one; a former member becomes one again.
+
+    persons: their ids, each once; returns how many they are
+    """
+    chosen = persons.subquery()
+    rows = select(
+        literal(target.cohort_id, ID),
+        chosen.c[0],
+        literal(target.project_id, ID),
+        literal(target.version, ID),
+        literal(NEVER, ID),
+    ).where(literal(True))  # SQLite needs a condition before ON CONFLICT
+    statement = upsert(connection.dialect, cohort_people).from_select(
+        ["cohort_id", "person_id", "project_id", "added", "removed"], rows
+    )
+    added = case((is_seen(target.shown), _member.added), else_=target.version)
+    done = connection.execute(
+        statement.on_conflict_do_update(
+            index_elements=["cohort_id", "person_id"], set_={"added": added, "removed": NEVER}
+        )
+    )
+    return done.rowcount
+
+
+def remove_persons(connection: Connection, target: NextVersion, person_ids: Sequence[int]) -> int:
+    """Returns how many of them were members."""
+    removed = connection.execute(
+        update(cohort_people)
+        .where(_member.cohort_id == target.cohort_id, _member.person_id.in_(person_ids))
+        .where(is_seen(target.shown))
+        .values(removed=target.version)
+    )
+    return removed.rowcount
+
+
+def forget_unfinished(connection: Connection, target: NextVersion) -> None:
+    """Undo what an interrupted calculation has written under a version that was never shown."""
+    own = _member.cohort_id == target.cohort_id
+    unseen = (_member.added > target.shown) & (_member.added < AWAITED)
+    connection.execute(delete(cohort_people).where(own, unseen))
+    connection.execute(
+        update(cohort_people)
+        .where(own, _member.removed > target.shown, _member.removed < NEVER)
+        .values(removed=NEVER)
+    )

@@ -68,6 +68,7 @@ _SHOWN = (
 class StoredCohort:
     """version: of the members to be seen, 0 before the first; requested: the newest asked for"""
 
+    id: int
     criteria: Criteria
     project_id: int
     description: str
@@ -81,10 +82,6 @@ class StoredCohort:
     version: int
     requested: int
     created_by: UserSummary | None
-
-    @property
-    def id(self) -> int:
-        return self.criteria.id
 
     def compared(self) -> dict[str, Any]:
         shown = self.criteria
@@ -506,6 +503,7 @@ def _cohorts() -> Select[Any]:
 def _stored(row: Row[Any]) -> StoredCohort:
     own, values = row[: len(CRITERIA)], dict(row._mapping)
     return StoredCohort(
+        id=row.id,
         criteria=Criteria(*own),
         created_by=user_summary(row),
         **{name: values[name] for name in _SHOWN},

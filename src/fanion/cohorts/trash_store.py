@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, delete, or_, select, update
 
-from fanion.cohorts.calculation.lease_store import MEMBERS_MAX
+from fanion.cohorts.members_store import MEMBERS_MAX
 from fanion.cohorts.store import drop_imports
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohort_imports, cohort_people, cohorts

@@ -11,6 +11,7 @@ source: cohorts.md section 6
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from textwrap import indent
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -77,7 +78,7 @@ def _by_period(asked: _Asked, project: str, bits: str) -> str:
         "GROUP BY person, period"
     )
     return (
-        f"SELECT person, {bits}\nFROM (\n{indented(tested)}\n)\n"
+        f"SELECT person, {bits}\nFROM (\n{indent(tested, '  ')}\n)\n"
         f"GROUP BY person\nHAVING {asked.periods_pass}"
     )
 
@@ -95,13 +96,9 @@ def _gathered(asked: _Asked, project: str) -> str:
 def _survivors(gathered: str, project: str) -> str:
     moved = f"SELECT old_person, new_person FROM person_overrides FINAL WHERE {project}"
     return (
-        f"FROM (\n{indented(gathered)}\n) AS found\n"
+        f"FROM (\n{indent(gathered, '  ')}\n) AS found\n"
         f"LEFT ANY JOIN (\n  {moved}\n) AS moved ON moved.old_person = found.person_id"
     )
-
-
-def indented(text: str) -> str:
-    return "\n".join(f"  {line}" for line in text.splitlines())
 
 
 @dataclass(frozen=True, slots=True)

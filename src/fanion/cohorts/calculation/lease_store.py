@@ -22,7 +22,6 @@ from sqlalchemy import (
     case,
     delete,
     func,
-    literal,
     or_,
     select,
     update,
@@ -30,12 +29,20 @@ from sqlalchemy import (
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fanion.cohorts.calculation.history import Run, noted
+from fanion.cohorts.criteria.definition import Criteria
 from fanion.cohorts.csv_import import Kind
-from fanion.cohorts.store import QuestionKind, StoredCohort, drop_imports, get_cohort
-from fanion.db.bulk import upsert
+from fanion.cohorts.members_store import (
+    MEMBERS_MAX,
+    NextVersion,
+    add_persons,
+    forget_unfinished,
+    is_seen,
+    remove_persons,
+)
+from fanion.cohorts.store import CRITERIA, QuestionKind, drop_imports
 from fanion.db.engine import Records
-from fanion.db.schema.cohorts import AWAITED, NEVER, cohort_imports, cohort_people, cohorts
-from fanion.db.schema.tables import ID, person_distinct_ids, person_overrides, persons
+from fanion.db.schema.cohorts import AWAITED, cohort_imports, cohort_people, cohorts
+from fanion.db.schema.tables import person_distinct_ids, person_overrides, persons
 
 _cohort = cohorts.c
 _import = cohort_imports.c
@@ -43,11 +50,17 @@ _member = cohort_people.c
 _person = persons.c
 _link = person_distinct_ids.c
 _override = person_overrides.c
+_CLAIMED = (
+    *CRITERIA,
+    _cohort.project_id,
+    _cohort.version,
+    _cohort.requested,
+    _cohort.deleted,
+    _cohort.errors_calculating,
+)
 
 T = TypeVar("T")
 
-# Members in one transaction: SQLite writes them in 20 ms, for which ingestion has to wait.
-MEMBERS_MAX = 2_000
 ERROR_CHARS_MAX = 1_000
 
 
@@ -56,16 +69,13 @@ class LeaseLost(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """version: under which new members are written; lease: names the holder"""
+class Claim(NextVersion):
+    """A cohort to be calculated. lease: names the holder"""
 
-    cohort: StoredCohort
-    version: int
+    criteria: Criteria
+    deleted: bool
+    errors_calculating: int
     lease: str
-
-    @property
-    def id(self) -> int:
-        return self.cohort.id
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +87,6 @@ class Waiting:
     kind: Kind | QuestionKind | None
     source_id: int | None
     source_version: int | None
-
-
-def is_seen(version: ColumnElement[int] | int) -> ColumnElement[bool]:
-    """Of rows of `cohort_people`: whether the member belongs to this version."""
-    return (_member.added <= version) & (_member.removed > version)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +104,7 @@ class WorkStore:
     async def add(self, claim: Claim, members: Sequence[UUID], now: datetime) -> None:
         """Persons who do not exist are left out. At most MEMBERS_MAX. raises: LeaseLost"""
         who = select(_person.id).where(
-            _person.project_id == claim.cohort.project_id, _person.uuid.in_(members)
+            _person.project_id == claim.project_id, _person.uuid.in_(members)
         )
         async with self._holding(claim, now) as connection:
             await connection.run_sync(add_persons, claim, who)
@@ -109,9 +114,9 @@ class WorkStore:
     ) -> Collection[UUID]:
         """As `add`; of persons that were merged since somebody wrote their ids down, those that
         they became. Returns the ids without a person. raises: LeaseLost"""
-        mine = _override.project_id == claim.cohort.project_id
+        mine = _override.project_id == claim.project_id
         became = select(_override.new_person).where(mine, _override.old_person.in_(ids))
-        own = _person.project_id == claim.cohort.project_id
+        own = _person.project_id == claim.project_id
         who = select(_person.id).where(own, or_(_person.uuid.in_(ids), _person.uuid.in_(became)))
         merged = select(_override.old_person).join(
             persons, (_person.uuid == _override.new_person) & own
@@ -126,7 +131,7 @@ class WorkStore:
         self, claim: Claim, ids: Sequence[str], now: datetime
     ) -> Collection[str]:
         """At most MEMBERS_MAX, each once. Returns those without a person. raises: LeaseLost"""
-        theirs = (_link.project_id == claim.cohort.project_id) & _link.distinct_id.in_(ids)
+        theirs = (_link.project_id == claim.project_id) & _link.distinct_id.in_(ids)
         who = select(_link.person_id).where(theirs).distinct()
         known = (select(_link.distinct_id).where(theirs),)
         return await self._add_known(claim, who, ids, known, now)
@@ -138,7 +143,7 @@ class WorkStore:
 
         raises: LeaseLost
         """
-        theirs = (_person.project_id == claim.cohort.project_id) & _person.email.in_(emails)
+        theirs = (_person.project_id == claim.project_id) & _person.email.in_(emails)
         known = select(_person.email).where(theirs).distinct()
         async with self._holding(claim, now) as connection:
             await connection.run_sync(add_persons, claim, select(_person.id).where(theirs))
@@ -250,21 +255,6 @@ class WorkStore:
             return unmatched
 
     @asynccontextmanager
-    async def members(
-        self, project_id: int, cohort_id: int, version: int
-    ) -> AsyncGenerator[AsyncGenerator[Sequence[tuple[bytes, int]]]]:
-        """Batches of (UUID as bytes, number of the person), in the order of the bytes."""
-        statement = (
-            select(_person.uuid, _person.id)
-            .join(cohort_people, _member.person_id == _person.id)
-            .where(_member.cohort_id == cohort_id, _person.project_id == project_id)
-            .where(is_seen(version))
-            .order_by(_person.uuid)
-        )
-        async with self.records.read() as connection:
-            yield _batches(connection, statement)
-
-    @asynccontextmanager
     async def _holding(self, claim: Claim, now: datetime) -> AsyncGenerator[AsyncConnection]:
         """A transaction that has renewed the lease. raises: LeaseLost"""
         renewed = update(cohorts).where(_holds(claim)).values(lease_until=self._until(now))
@@ -278,14 +268,6 @@ class WorkStore:
         return now + timedelta(seconds=self.lease_s)
 
 
-async def _batches(
-    connection: AsyncConnection, statement: Select[Any]
-) -> AsyncGenerator[Sequence[tuple[bytes, int]]]:
-    rows = await connection.stream(statement)
-    async for some in rows.partitions(MEMBERS_MAX):
-        yield [(uuid.bytes, number) for uuid, number in some]
-
-
 def _waiting_copies(*conditions: ColumnElement[bool]) -> Exists:
     """Whether another cohort is still to be given members of this one."""
     copies = select(_import.id).where(_import.source_id == _cohort.id)
@@ -293,7 +275,7 @@ def _waiting_copies(*conditions: ColumnElement[bool]) -> Exists:
 
 
 def _holds(claim: Claim) -> ColumnElement[bool]:
-    return (_cohort.id == claim.id) & (_cohort.lease == claim.lease)
+    return (_cohort.id == claim.cohort_id) & (_cohort.lease == claim.lease)
 
 
 def _due(now: datetime) -> Select[Any]:
@@ -302,7 +284,7 @@ def _due(now: datetime) -> Select[Any]:
     # Before the next calculation: that one may change the rows of the version to be copied.
     copied_first = (copy.c.id == _import.cohort_id) & copy.c.due_at.is_not(None)
     return (
-        select(_cohort.id, _cohort.project_id)
+        select(_cohort.id)
         .where(_cohort.due_at <= now, free)
         .where(~_waiting_copies(copied_first, copy.c.errors_calculating == 0))
         .order_by(_cohort.due_at, _cohort.id)
@@ -314,64 +296,24 @@ def _claim(connection: Connection, now: datetime, lease: str, until: datetime) -
     row = connection.execute(_due(now).with_for_update(skip_locked=True)).first()
     if row is None:
         return None
-    requested = connection.execute(
+    cohort = connection.execute(
         update(cohorts)
         .where(_cohort.id == row.id)
         .values(lease=lease, lease_until=until, requested=_cohort.requested + 1)
-        .returning(_cohort.requested)
-    ).scalar_one()
-    cohort = get_cohort(connection, row.project_id, row.id)
-    assert cohort is not None
-    forget_unfinished(connection, cohort)
-    return Claim(cohort, requested, lease)
-
-
-def forget_unfinished(connection: Connection, cohort: StoredCohort) -> None:
-    """What a calculation that did not end has written under a number nobody saw."""
-    mine = _member.cohort_id == cohort.id
-    unseen = (_member.added > cohort.version) & (_member.added < AWAITED)
-    connection.execute(delete(cohort_people).where(mine, unseen))
-    connection.execute(
-        update(cohort_people)
-        .where(mine, _member.removed > cohort.version, _member.removed < NEVER)
-        .values(removed=NEVER)
+        .returning(*_CLAIMED)
+    ).one()
+    claim = Claim(
+        cohort_id=cohort.id,
+        project_id=cohort.project_id,
+        shown=cohort.version,
+        version=cohort.requested,
+        criteria=Criteria(*cohort[: len(CRITERIA)]),
+        deleted=cohort.deleted,
+        errors_calculating=cohort.errors_calculating,
+        lease=lease,
     )
-
-
-def add_persons(connection: Connection, claim: Claim, who: Select[Any]) -> int:
-    """Who is a member already stays one as he is; who was one before becomes one again.
-
-    who: each once; returns how many they are
-    """
-    chosen = who.subquery()
-    rows = select(
-        literal(claim.id, ID),
-        chosen.c[0],
-        literal(claim.cohort.project_id, ID),
-        literal(claim.version, ID),
-        literal(NEVER, ID),
-    ).where(literal(True))  # SQLite needs a condition before ON CONFLICT
-    statement = upsert(connection.dialect, cohort_people).from_select(
-        ["cohort_id", "person_id", "project_id", "added", "removed"], rows
-    )
-    added = case((is_seen(claim.cohort.version), _member.added), else_=claim.version)
-    done = connection.execute(
-        statement.on_conflict_do_update(
-            index_elements=["cohort_id", "person_id"], set_={"added": added, "removed": NEVER}
-        )
-    )
-    return done.rowcount
-
-
-def remove_persons(connection: Connection, claim: Claim, people: Sequence[int]) -> int:
-    """people: numbers of persons; returns how many of them were members"""
-    gone = connection.execute(
-        update(cohort_people)
-        .where(_member.cohort_id == claim.id, _member.person_id.in_(people))
-        .where(is_seen(claim.cohort.version))
-        .values(removed=claim.version)
-    )
-    return gone.rowcount
+    forget_unfinished(connection, claim)
+    return claim
 
 
 def _copy(connection: Connection, claim: Claim, source: Waiting, after: int) -> int | None:
@@ -397,12 +339,12 @@ def _finish(
     run: Run,
     imports: Sequence[int],
 ) -> int:
-    awaited = (_member.cohort_id == claim.id) & (_member.added == AWAITED)
+    awaited = (_member.cohort_id == claim.cohort_id) & (_member.added == AWAITED)
     connection.execute(update(cohort_people).where(awaited).values(added=claim.version))
     members = connection.scalar(
         select(func.count())
         .select_from(cohort_people)
-        .where(_member.cohort_id == claim.id, is_seen(claim.version))
+        .where(_member.cohort_id == claim.cohort_id, is_seen(claim.version))
     )
     connection.execute(
         update(cohorts)
@@ -438,7 +380,7 @@ def _fail(
 
 
 def _noted(connection: Connection, claim: Claim, run: Run) -> dict[str, Any]:
-    stored = connection.scalar(select(_cohort.last_run).where(_cohort.id == claim.id))
+    stored = connection.scalar(select(_cohort.last_run).where(_cohort.id == claim.cohort_id))
     return noted(stored, structs.replace(run, number=claim.version))
 
 

@@ -10,11 +10,12 @@ source: cohorts.md sections 5 to 8
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from textwrap import indent
 from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from fanion.cohorts.calculation.behaviour_sql import behaviour_query, indented
+from fanion.cohorts.calculation.behaviour_sql import behaviour_query
 from fanion.cohorts.criteria.behaviour import CriteriaError
 from fanion.cohorts.criteria.resolve import Did, Every, MemberOf, Nobody, Tree, leaves
 from fanion.properties.cohort_sql import Bindings, property_condition
@@ -66,12 +67,12 @@ class Plan:
     def members(self) -> str:
         """One row for each: sixteen bytes, ascending. Some may be of persons that no longer
         exist, whom the records store knows."""
-        return _LIST.format(found=indented(self.found))
+        return _LIST.format(found=indent(self.found, "  "))
 
     def count(self, sample: int) -> str:
         """One row: how many that exist, and some of them."""
         existing = _EXISTING.format(project=self.project)
-        return _COUNT.format(sample=sample, found=indented(self.found), existing=existing)
+        return _COUNT.format(sample=sample, found=indent(self.found, "  "), existing=existing)
 
 
 def compile_plan(tree: Tree, moment: Moment) -> Plan:
@@ -129,7 +130,7 @@ class _Compiler:
                 self.project,
                 f"toUInt64({1 << bit}) AS bits",
             )
-            self._passes.append(indented(query))
+            self._passes.append(indent(query, "  "))
         test = self._bit_test(leaf.behaviour)
         return f"NOT {test}" if leaf.negation else test
 

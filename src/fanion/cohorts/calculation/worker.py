@@ -14,11 +14,13 @@ from collections.abc import (
     Awaitable,
     Callable,
     Collection,
+    Iterable,
     Iterator,
     Mapping,
     Sequence,
 )
-from dataclasses import dataclass
+from contextlib import aclosing
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from time import perf_counter
 from typing import Never, TypeVar
@@ -28,20 +30,20 @@ from zoneinfo import ZoneInfo
 import structlog
 
 from fanion.cohorts.calculation.history import Run, Tally
-from fanion.cohorts.calculation.lease_store import MEMBERS_MAX, Claim, LeaseLost, Waiting, WorkStore
-from fanion.cohorts.calculation.member_diff import Differences
+from fanion.cohorts.calculation.inputs_store import CohortInputs
+from fanion.cohorts.calculation.lease_store import Claim, LeaseLost, Waiting, WorkStore
 from fanion.cohorts.calculation.query_plan import Moment, Plan, compile_plan
 from fanion.cohorts.criteria.behaviour import CriteriaError
-from fanion.cohorts.criteria.definition import Criteria
+from fanion.cohorts.criteria.definition import Criteria, nested_ids
 from fanion.cohorts.criteria.resolve import resolve
 from fanion.cohorts.csv_import import person_ids
+from fanion.cohorts.members_store import MEMBERS_MAX, stream_members
 from fanion.cohorts.sources import query_criteria
 from fanion.cohorts.store import CohortStore, QuestionKind
 from fanion.cohorts.trash_store import DeletedCohorts
 from fanion.cohorts.upload_store import UploadStore
 from fanion.db.engine import RecordsUnavailable
 from fanion.events.event import EventRejected, EventStoreUnavailable, StatementFailed
-from fanion.events.storage.cohort_query import INPUTS_MAX
 from fanion.events.storage.store import EventStore
 
 T = TypeVar("T")
@@ -93,6 +95,7 @@ class Calculator:
         finders: Mapping[QuestionKind, Find] = NOTHING_FOUND,
     ) -> None:
         self._cohorts = cohorts
+        self._records = work.records
         self._work = work
         self._deleted = deleted
         self._uploads = uploads
@@ -131,15 +134,16 @@ class Calculator:
 
         raises: RecordsUnavailable, EventStoreUnavailable
         """
-        claim = await self._work.claim(self._now(), self._lease)
+        now = self._now()
+        claim = await self._work.claim(now, self._lease)
         if claim is None:
-            return await self._uploads.clear() or await self._deleted.purge(self._now())
+            return await self._uploads.clear() or await self._deleted.purge(now)
         over = asyncio.Event()
         renewing = asyncio.create_task(self._keep(claim, over))
         try:
-            await self._do(claim)
+            await self._do(claim, now)
         except LeaseLost:
-            self._log.warning("cohort_lease_lost", cohort=claim.id)
+            self._log.warning("cohort_lease_lost", cohort=claim.cohort_id)
         except (RecordsUnavailable, EventStoreUnavailable):
             await self._work.put_off(claim, self._now() + timedelta(seconds=OUTAGE_WAIT_S))
             raise
@@ -153,32 +157,22 @@ class Calculator:
 
     async def members(self, plan: Plan, moment: Moment) -> Members:
         """raises: EventStoreUnavailable, EventRejected, RecordsUnavailable"""
-        await self.hand_in(plan, moment)
+        await self.put_inputs(plan, moment)
         answer = await self._events.ask(plan.members, plan.parameters)
         found = answer.columns[0] if answer.columns else ()
         return Members(found, answer.rows_read)
 
-    async def hand_in(self, plan: Plan, moment: Moment) -> None:
+    async def put_inputs(self, plan: Plan, moment: Moment) -> None:
         """Members of the static cohorts inside, to where the statement finds them."""
-        for cohort_id in plan.inputs:
-            cohort = await self._cohorts.get(moment.project_id, cohort_id)
-            version = 0 if cohort is None else cohort.version
-            waiting: list[str] = []
-            async with self._work.members(moment.project_id, cohort_id, version) as batches:
-                async for batch in batches:
-                    waiting += [member.hex() for member, _ in batch]
-                    if len(waiting) >= INPUTS_MAX:
-                        await self._events.put_inputs(moment.run, cohort_id, waiting)
-                        waiting = []
-            if waiting:
-                await self._events.put_inputs(moment.run, cohort_id, waiting)
+        inputs = CohortInputs(self._records, self._events)
+        await inputs.put(moment.run, moment.project_id, plan.inputs, with_deleted=True)
 
-    async def _do(self, claim: Claim) -> None:
+    async def _do(self, claim: Claim, started: datetime) -> None:
         """A failure of the cohort's own is noted there, and the next cohort's turn comes.
 
         raises: LeaseLost, RecordsUnavailable, EventStoreUnavailable
         """
-        started, began = self._now(), perf_counter()
+        began = perf_counter()
         imports: list[Waiting] = []
         tally = Tally()
 
@@ -189,7 +183,7 @@ class Calculator:
             )
 
         try:
-            if claim.cohort.criteria.is_static:
+            if claim.criteria.is_static:
                 rows_read = await self._import(claim, imports, tally)
             else:
                 rows_read = await self._calculate(claim, started)
@@ -198,55 +192,56 @@ class Calculator:
         except (CriteriaError, EventRejected, StatementFailed) as error:
             # The text of a CriteriaError may hold what is nobody's business.
             reason = "criteria" if isinstance(error, CriteriaError) else str(error)
-            self._log.warning("cohort_failed", reason=reason, cohort=claim.id)
+            self._log.warning("cohort_failed", reason=reason, cohort=claim.cohort_id)
             await self._fail(claim, _told(error), run())
             return
         except EventStoreUnavailable:
             raise
         except Exception as error:
-            self._log.error("cohort_failed", exc_info=error, cohort=claim.id)
+            self._log.error("cohort_failed", exc_info=error, cohort=claim.cohort_id)
             await self._fail(claim, _INTERNAL, run())
             return
         succeeded = run(rows_read)
-        again = self._again(claim, failed=False)
-        done = [one.id for one in imports]
-        count = await self._work.finish(claim, self._now(), again, succeeded, done)
-        for cohort_id in (claim.id, *(one.source_id for one in imports if one.source_id)):
+        done, now = [one.id for one in imports], self._now()
+        again = self._again(claim, now, failed=False)
+        count = await self._work.finish(claim, now, again, succeeded, done)
+        for cohort_id in (claim.cohort_id, *(one.source_id for one in imports if one.source_id)):
             while await self._work.sweep(cohort_id):
                 pass
         shown = {"seconds": succeeded.seconds, "rows_read": rows_read}
         if tally.is_file:
             shown |= {"rows": tally.rows, "matched": tally.matched}
         self._log.info(
-            "cohort_calculated", cohort=claim.id, members=count, started_at=started, **shown
+            "cohort_calculated", cohort=claim.cohort_id, members=count, started_at=started, **shown
         )
 
     async def _fail(self, claim: Claim, message: str, run: Run) -> None:
-        await self._work.fail(claim, message, self._again(claim, failed=True), run)
+        await self._work.fail(claim, message, self._again(claim, self._now(), failed=True), run)
 
     async def _calculate(self, claim: Claim, now: datetime) -> int:
         """raises: CriteriaError, LeaseLost, whatever the stores raise"""
-        members = await self._found(claim.cohort.criteria, claim.cohort.project_id, now)
+        members = await self._found(claim.criteria, claim.project_id, now)
         await self._replace(claim, members.found)
         return members.rows_read
 
     async def _found(self, criteria: Criteria, project_id: int, now: datetime) -> Members:
         """raises: CriteriaError, whatever the stores raise"""
-        tree = resolve(criteria, await self._cohorts.criteria(project_id))
+        named = nested_ids(criteria.shown)
+        tree = resolve(criteria, await self._cohorts.criteria(project_id) if named else {})
         moment = Moment(project_id, now, await self.zone_of(project_id), uuid4())
         return await self.members(compile_plan(tree, moment), moment)
 
     async def _replace(self, claim: Claim, members: Sequence[bytes]) -> None:
         """Write what differs, under a version that nobody sees yet."""
-        differences = Differences(members)
-        cohort = claim.cohort
-        async with self._work.members(cohort.project_id, cohort.id, cohort.version) as held:
-            async for batch in held:
-                gone = differences.walk(batch)
+        diff = MemberDiff(members)
+        stored = stream_members(self._records, claim.project_id, claim.cohort_id)
+        async with aclosing(stored) as batches:
+            async for batch in batches:
+                gone = diff.walk(batch)
                 if gone:
                     await self._work.remove(claim, gone, self._now())
-        differences.rest()
-        for some in _chunks(differences.added):
+        diff.finish()
+        for some in _chunks(diff.added):
             uuids = [UUID(bytes=member) for member in some]
             await self._work.add(claim, uuids, self._now())
 
@@ -256,7 +251,7 @@ class Calculator:
         imports: gets those that are read
         tally:   counts the rows of files
         """
-        for one in await self._work.imports(claim.id):
+        for one in await self._work.imports(claim.cohort_id):
             imports.append(one)
             if one.source_id is not None:
                 await self._copy(claim, one)
@@ -273,7 +268,7 @@ class Calculator:
         """raises: CriteriaError for a question that has no answer"""
         async for some in self._uploads.ids(one.id):
             if find := self._finders.get(one.kind or ""):
-                async for found in find(claim.cohort.project_id, some[0]):
+                async for found in find(claim.project_id, some[0]):
                     await self._work.add_person_ids(claim, found, self._now())
             else:
                 tally.count(some, await self._add_some(claim, one.kind, some))
@@ -300,20 +295,19 @@ class Calculator:
         for some in _chunks(members.found):
             yield [UUID(bytes=member) for member in some]
 
-    def _again(self, claim: Claim, *, failed: bool) -> datetime | None:
-        """When the cohort is due next if nobody changes it."""
-        cohort = claim.cohort
-        wait_s = self._every_s
-        if cohort.deleted:
+    def _again(self, claim: Claim, now: datetime, *, failed: bool) -> datetime | None:
+        """When the cohort is due next unless it is changed."""
+        wait_s, is_static = self._every_s, claim.criteria.is_static
+        if claim.deleted:
             return None
         if failed:
-            if cohort.errors_calculating + 1 > ERRORS_MAX:
+            if claim.errors_calculating + 1 > ERRORS_MAX:
                 return None
-            wait_s = min(FIRST_WAIT_S * 2.0**cohort.errors_calculating, WAIT_MAX_S)
-            wait_s = wait_s if cohort.criteria.is_static else max(wait_s, self._every_s)
-        elif cohort.criteria.is_static:
+            wait_s = min(FIRST_WAIT_S * 2.0**claim.errors_calculating, WAIT_MAX_S)
+            wait_s = wait_s if is_static else max(wait_s, self._every_s)
+        elif is_static:
             return None
-        return self._now() + timedelta(seconds=wait_s)
+        return now + timedelta(seconds=wait_s)
 
     async def _keep(self, claim: Claim, over: asyncio.Event) -> None:
         """Renew the lease for as long as the work takes."""
@@ -329,6 +323,42 @@ class Calculator:
                 self._log.warning("cohort_lease_not_renewed", reason=str(error))
             except LeaseLost:
                 return
+
+
+@dataclass(slots=True)
+class MemberDiff:
+    """Compares the stored members with the new ones, two sorted lists, in one pass.
+
+    wanted: all members from now on, as UUID bytes, ascending
+    added:  those of them that are not stored, as far as the lists were compared
+    """
+
+    wanted: Sequence[bytes]
+    added: list[bytes] = field(default_factory=list)
+    _index: int = 0
+
+    def walk(self, held: Iterable[tuple[bytes, int]]) -> list[int]:
+        """Compare the next batch of stored members; returns the ids of those to be removed.
+
+        held: (UUID as bytes, id of the person), ascending over all batches
+        """
+        wanted, index, end = self.wanted, self._index, len(self.wanted)
+        removed: list[int] = []
+        for member, person_id in held:
+            while index < end and wanted[index] < member:
+                self.added.append(wanted[index])
+                index += 1
+            if index < end and wanted[index] == member:
+                index += 1
+            else:
+                removed.append(person_id)
+        self._index = index
+        return removed
+
+    def finish(self) -> None:
+        """After the last batch: what was not met is new."""
+        self.added.extend(self.wanted[self._index :])
+        self._index = len(self.wanted)
 
 
 def _told(error: CriteriaError | EventRejected | StatementFailed) -> str:

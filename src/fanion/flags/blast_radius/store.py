@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 import msgspec
 from sqlalchemy import Row, Text, cast, func, select, type_coerce
 
-from fanion.cohorts.calculation.lease_store import is_seen
+from fanion.cohorts.members_store import is_seen
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohort_people, cohorts
 from fanion.db.schema.tables import groups, persons

@@ -14,7 +14,7 @@ import msgspec
 from sqlalchemy import Row, Text, func, select, type_coerce
 
 from fanion.cohorts.criteria.behaviour import CriteriaError
-from fanion.cohorts.membership_lookup import memberships
+from fanion.cohorts.members_store import memberships
 from fanion.db.schema.tables import person_distinct_ids, persons
 from fanion.flags.engine.evaluate import evaluate
 from fanion.flags.engine.flag_set import FlagSet

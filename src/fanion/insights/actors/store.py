@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from fanion.cohorts.calculation.lease_store import MEMBERS_MAX
 from fanion.cohorts.criteria.behaviour import CriteriaError
+from fanion.cohorts.members_store import MEMBERS_MAX
 from fanion.errors import Invalid
 from fanion.insights.actors.query import (
     LISTS,

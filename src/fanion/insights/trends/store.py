@@ -8,15 +8,10 @@ from typing import Any
 from uuid import UUID, uuid4
 from zoneinfo import ZoneInfo
 
-from sqlalchemy import Text, cast, select
-
-from fanion.cohorts.calculation.lease_store import is_seen
+from fanion.cohorts.calculation.inputs_store import CohortInputs
 from fanion.db.engine import Records
-from fanion.db.schema.cohorts import cohort_people, cohorts
-from fanion.db.schema.tables import persons
 from fanion.errors import Invalid
 from fanion.events.event import EventRejected
-from fanion.events.storage.cohort_query import INPUTS_MAX
 from fanion.events.storage.store import EventStore
 from fanion.insights.trends.date_range import Buckets, Clock, Span, cut, distance, previous
 from fanion.insights.trends.filters_sql import Asked, Statement
@@ -30,8 +25,6 @@ SECONDS_MAX = 30
 # Numbers in one answer: a second's work at most, and a few megabytes of JSON.
 POINTS_MAX = 200_000
 ROLLING_DAYS = 7
-
-_member, _cohort = cohort_people.c, cohorts.c
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,22 +111,8 @@ class Trends:
     async def handed_in(self, project_id: int, cohort_ids: Sequence[int]) -> UUID:
         """Members of the cohorts, as last calculated, to where statements find them."""
         run = uuid4()
-        for cohort_id in cohort_ids:
-            members = await self._members(project_id, cohort_id)
-            for start in range(0, len(members), INPUTS_MAX):
-                some = members[start : start + INPUTS_MAX]
-                await self.events.put_inputs(run, cohort_id, some)
+        await CohortInputs(self.records, self.events).put(run, project_id, cohort_ids)
         return run
-
-    async def _members(self, project_id: int, cohort_id: int) -> list[str]:
-        statement = (
-            select(cast(persons.c.uuid, Text).label("uuid"))
-            .join(cohort_people, _member.person_id == persons.c.id)
-            .join(cohorts, _cohort.id == _member.cohort_id)
-            .where(_cohort.id == cohort_id, _cohort.project_id == project_id)
-            .where(_cohort.deleted.is_(False), is_seen(_cohort.version))
-        )
-        return [row.uuid for row in await self.records.fetch(statement)]
 
 
 def _stretches(query: TrendsQuery, span: Span, zone: ZoneInfo) -> list[tuple[Span, Buckets]]:

@@ -11,9 +11,9 @@ from uuid import UUID
 from msgspec import structs
 from sqlalchemy import select, update
 
-from fanion.cohorts.calculation.lease_store import is_seen
 from fanion.cohorts.criteria.definition import Criteria, Standing
 from fanion.cohorts.csv_import import person_ids
+from fanion.cohorts.members_store import is_seen
 from fanion.cohorts.store import change_cohort, create_cohort
 from fanion.cohorts.upload_store import store_ids, waiting_ids
 from fanion.cohorts.validation import begun_work, created_values
