@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo
 from clickhouse_connect.driver.client import Client
 
 from bench.report import Row
-from fanion.cohorts.calculation.query_plan import Moment, Plan, compile_plan
+from fanion.cohorts.calculation.query_plan import PlanContext, QueryPlan, compile_plan
 from fanion.cohorts.criteria.definition import Criteria
 from fanion.cohorts.criteria.resolve import resolve
 from fanion.events.storage.client import open_lanes
@@ -178,10 +178,10 @@ def _fill(client: Client) -> None:
         client.command(MAKE_EVENTS, {**common, **given, **some})
 
 
-def _plan(leaves: list[Json]) -> Plan:
+def _plan(leaves: list[Json]) -> QueryPlan:
     tree = {"type": "AND", "values": leaves}
     criteria = Criteria(1, None, False, {"properties": tree}, ())
-    return compile_plan(resolve(criteria, {}), Moment(PROJECT, NOW, ZoneInfo("UTC"), uuid4()))
+    return compile_plan(resolve(criteria, {}), PlanContext(PROJECT, NOW, ZoneInfo("UTC"), uuid4()))
 
 
 async def _case(store: EventStore, name: str, leaves: list[Json], seconds: float) -> Row:

@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from fanion.cohorts.criteria.definition import GROUP_KEYS
-from fanion.cohorts.members_api import COLUMNS_MAX
+from fanion.cohorts.csv_export import COLUMNS_MAX
 from fanion.persons.list_store import PORTION_ROWS_MIN
 from tests.support.application import Home, Json, error
 from tests.support.management import NOW

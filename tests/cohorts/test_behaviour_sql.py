@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fanion.cohorts.calculation.query_plan import Moment, compile_plan
+from fanion.cohorts.calculation.query_plan import PlanContext, compile_plan
 from fanion.cohorts.criteria.behaviour import CriteriaError
 from fanion.cohorts.criteria.definition import Criteria
 from fanion.cohorts.criteria.resolve import resolve
@@ -288,7 +288,7 @@ async def members(
     """raises: CriteriaError"""
     others = {7: Criteria(7, "picked", True, None, ())}
     resolved = resolve(Criteria(1, None, False, {"properties": tree}, ()), others)
-    moment = Moment(project, now, ZoneInfo(zone), uuid4())
+    moment = PlanContext(project, now, ZoneInfo(zone), uuid4())
     plan = compile_plan(resolved, moment)
     if plan.inputs and picked:
         await events.put_inputs(moment.run, 7, [str(one) for one in picked])

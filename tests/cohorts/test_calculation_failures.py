@@ -9,11 +9,11 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from fanion.cohorts.calculation.lease_store import WorkStore
-from fanion.cohorts.calculation.worker import OUTAGE_WAIT_S, Calculator
+from fanion.cohorts.calculation.lease_store import CohortLeaseStore
+from fanion.cohorts.calculation.worker import OUTAGE_BACKOFF_S, Calculator
+from fanion.cohorts.import_store import ImportStore
 from fanion.cohorts.store import CohortStore
-from fanion.cohorts.trash_store import DeletedCohorts
-from fanion.cohorts.upload_store import UploadStore
+from fanion.cohorts.trash_store import CohortTrashStore
 from fanion.events.event import EventStoreUnavailable
 from fanion.events.storage.cohort_query import Found
 from fanion.events.storage.store import EventStore
@@ -44,10 +44,10 @@ def calculator(
     events: EventStore | None = None,
 ) -> Calculator:
     records = home.site.records
-    work = WorkStore(records, lease_s=60)
+    work = CohortLeaseStore(records, lease_s=60)
     events = events or cast(EventStore, home.site.events)
-    deleted = DeletedCohorts(records, timedelta(days=7))
-    uploads = UploadStore(records, now)
+    deleted = CohortTrashStore(records, timedelta(days=7))
+    uploads = ImportStore(records, now)
     return Calculator(
         CohortStore(records), work, deleted, uploads, events, zone_of, now, every_s=900
     )
@@ -94,7 +94,7 @@ async def test_a_store_that_is_away_is_no_failure_of_a_cohort(home: Home) -> Non
     finally:
         home.site.events.is_down = False
     waiting = [await retrieve(home, cohort) for cohort in cohorts]
-    home.site.clock.move(seconds=OUTAGE_WAIT_S)
+    home.site.clock.move(seconds=OUTAGE_BACKOFF_S)
     await home.site.calculated()
 
     assert waiting == cohorts
@@ -105,7 +105,7 @@ async def test_a_store_that_is_away_is_no_failure_of_a_cohort(home: Home) -> Non
 async def test_a_cohort_deleted_while_a_store_is_away_is_not_tried_again(home: Home) -> None:
     await home.site.calculated()
     cohort = await create(home, filters=all_of(person_is("plan", "free")))
-    work = WorkStore(home.site.records, lease_s=60)
+    work = CohortLeaseStore(home.site.records, lease_s=60)
     claim = await work.claim(home.site.clock.now(), "me")
     assert claim is not None
 

@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from fanion.cohorts.calculation.history import Run
-from fanion.cohorts.calculation.lease_store import LeaseLost, WorkStore
-from fanion.cohorts.criteria.definition import Criteria, Standing
-from fanion.cohorts.store import CohortStore, Import, StoredCohort
+from fanion.cohorts.calculation.history import CalculationRun
+from fanion.cohorts.calculation.lease_store import CohortLeaseStore, LeaseLost
+from fanion.cohorts.criteria.definition import Criteria
+from fanion.cohorts.model import CohortState, MembersImport, StoredCohort
+from fanion.cohorts.store import CohortStore
 from fanion.cohorts.validation import changed_values
 from fanion.db.engine import Records
 from fanion.errors import Invalid
@@ -24,13 +25,13 @@ from tests.cohorts.test_store import (
     uploaded,
 )
 
-RUN = Run(started_at=NOW, seconds=0.1)
+RUN = CalculationRun(started_at=NOW, seconds=0.1)
 
 
 async def change(
-    records: Records, one: StoredCohort, members: Import | None = None, **sent: Any
+    records: Records, one: StoredCohort, members: MembersImport | None = None, **sent: Any
 ) -> StoredCohort:
-    def decide(before: Standing, others: Mapping[int, Criteria]) -> dict[str, Any]:
+    def decide(before: CohortState, others: Mapping[int, Criteria]) -> dict[str, Any]:
         return changed_values(sent, before, others, NOW, imports=members is not None)
 
     changed = await CohortStore(records).change(AUTHOR, one.id, decide, members)
@@ -40,7 +41,7 @@ async def change(
 
 async def test_a_calculation_writes_nothing_into_what_became_static(records: Records) -> None:
     made = await people(records, "a", "b")
-    work, one = WorkStore(records, LEASE_S), await cohort(records)
+    work, one = CohortLeaseStore(records, LEASE_S), await cohort(records)
     first = await claimed(work)
     await work.add(first, [made["a"][0]], NOW)
     await finish(work, first, NOW)
@@ -63,7 +64,7 @@ async def test_a_calculation_writes_nothing_into_what_became_static(records: Rec
 async def test_an_import_writes_nothing_into_what_became_dynamic(records: Records) -> None:
     made = await people(records, "a", "b")
     one = await cohort(records, await uploaded(records, "a"), is_static=True)
-    work = WorkStore(records, LEASE_S)
+    work = CohortLeaseStore(records, LEASE_S)
     running = await claimed(work)
     await work.add_distinct_ids(running, ["a"], NOW)
 
@@ -79,7 +80,7 @@ async def test_an_import_writes_nothing_into_what_became_dynamic(records: Record
 
 
 async def test_members_for_a_dynamic_cohort_are_refused(records: Records) -> None:
-    work, one = WorkStore(records, LEASE_S), await cohort(records)
+    work, one = CohortLeaseStore(records, LEASE_S), await cohort(records)
     await finish(work, await claimed(work))
 
     with pytest.raises(Invalid):
@@ -93,7 +94,7 @@ async def test_members_for_a_dynamic_cohort_are_refused(records: Records) -> Non
 async def test_a_restored_cohort_is_given_what_waits_for_it(records: Records) -> None:
     await people(records, "a")
     one = await cohort(records, await uploaded(records, "a"), is_static=True)
-    work = WorkStore(records, LEASE_S)
+    work = CohortLeaseStore(records, LEASE_S)
 
     await change(records, one, deleted=True)
     await change(records, one, name="still deleted")
@@ -106,7 +107,7 @@ async def test_a_restored_cohort_is_given_what_waits_for_it(records: Records) ->
 
 
 async def test_a_restored_cohort_without_anything_waiting_is_left_alone(records: Records) -> None:
-    work, one = WorkStore(records, LEASE_S), await cohort(records, is_static=True)
+    work, one = CohortLeaseStore(records, LEASE_S), await cohort(records, is_static=True)
 
     await change(records, one, deleted=True)
     await change(records, one, deleted=False)
@@ -115,7 +116,7 @@ async def test_a_restored_cohort_without_anything_waiting_is_left_alone(records:
 
 
 async def test_a_restored_dynamic_cohort_is_calculated(records: Records) -> None:
-    work, one = WorkStore(records, LEASE_S), await cohort(records)
+    work, one = CohortLeaseStore(records, LEASE_S), await cohort(records)
     await finish(work, await claimed(work))
 
     await change(records, one, deleted=True)

@@ -3,10 +3,11 @@
 import pytest
 from sqlalchemy import func, select, update
 
-from fanion.cohorts.calculation.history import Run
-from fanion.cohorts.calculation.lease_store import Claim, WorkStore
+from fanion.cohorts.calculation.history import CalculationRun
+from fanion.cohorts.calculation.lease_store import CohortClaim, CohortLeaseStore
 from fanion.cohorts.members_store import memberships
-from fanion.cohorts.store import CohortStore, Import, StoredCohort
+from fanion.cohorts.model import MembersImport, StoredCohort
+from fanion.cohorts.store import CohortStore
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohort_people
 from fanion.db.schema.tables import person_distinct_ids, persons
@@ -23,15 +24,15 @@ from tests.cohorts.test_store import (
     people,
 )
 
-RUN = Run(started_at=NOW, seconds=0.1)
+RUN = CalculationRun(started_at=NOW, seconds=0.1)
 
 
 @pytest.fixture
-def work(records: Records) -> WorkStore:
-    return WorkStore(records, LEASE_S)
+def work(records: Records) -> CohortLeaseStore:
+    return CohortLeaseStore(records, LEASE_S)
 
 
-async def original(records: Records, work: WorkStore) -> StoredCohort:
+async def original(records: Records, work: CohortLeaseStore) -> StoredCohort:
     """A dynamic cohort with the members a and b."""
     await people(records, "a", "b", "c")
     one = await cohort(records)
@@ -42,10 +43,10 @@ async def original(records: Records, work: WorkStore) -> StoredCohort:
 
 
 async def copy_of(records: Records, one: StoredCohort) -> StoredCohort:
-    return await cohort(records, Import(source_id=one.id), is_static=True)
+    return await cohort(records, MembersImport(source_id=one.id), is_static=True)
 
 
-async def fill(work: WorkStore, claim: Claim) -> None:
+async def fill(work: CohortLeaseStore, claim: CohortClaim) -> None:
     """As the calculator does."""
     [waiting] = await work.imports(claim.cohort_id)
     last: int | None = 0
@@ -79,7 +80,7 @@ async def rows_of(records: Records, one: StoredCohort) -> int:
 
 
 async def test_a_calculation_that_runs_already_does_not_reach_the_copy(
-    records: Records, work: WorkStore
+    records: Records, work: CohortLeaseStore
 ) -> None:
     one = await original(records, work)
     await change(records, one, name="due")
@@ -100,7 +101,7 @@ async def test_a_calculation_that_runs_already_does_not_reach_the_copy(
 
 
 async def test_somebody_merged_after_leaving_the_original_is_in_the_copy(
-    records: Records, work: WorkStore
+    records: Records, work: CohortLeaseStore
 ) -> None:
     one = await original(records, work)
     await change(records, one, name="due")
@@ -120,7 +121,7 @@ async def test_somebody_merged_after_leaving_the_original_is_in_the_copy(
 
 
 async def test_somebody_merged_into_one_whose_page_was_copied_is_in_the_copy(
-    records: Records, work: WorkStore
+    records: Records, work: CohortLeaseStore
 ) -> None:
     made = await people(records, "first", "second", "third")
     one = await cohort(records)
@@ -140,7 +141,7 @@ async def test_somebody_merged_into_one_whose_page_was_copied_is_in_the_copy(
 
 
 async def test_somebody_merged_while_a_copy_died_is_in_the_next_one(
-    records: Records, work: WorkStore
+    records: Records, work: CohortLeaseStore
 ) -> None:
     one = await original(records, work)
     copy = await copy_of(records, one)
@@ -156,7 +157,7 @@ async def test_somebody_merged_while_a_copy_died_is_in_the_next_one(
 
 
 async def test_of_several_merges_at_once_the_last_survivor_is_in_the_copy(
-    records: Records, work: WorkStore
+    records: Records, work: CohortLeaseStore
 ) -> None:
     one = await original(records, work)
     await people(records, "d")
@@ -179,7 +180,7 @@ async def test_of_several_merges_at_once_the_last_survivor_is_in_the_copy(
 
 
 async def test_the_original_is_calculated_after_it_was_copied(
-    records: Records, work: WorkStore
+    records: Records, work: CohortLeaseStore
 ) -> None:
     one = await original(records, work)
     copy = await copy_of(records, one)
@@ -194,7 +195,7 @@ async def test_the_original_is_calculated_after_it_was_copied(
     assert await names_in(records, copy.id) == ["a", "b"]
 
 
-async def test_a_copy_that_failed_holds_nobody_up(records: Records, work: WorkStore) -> None:
+async def test_a_copy_that_failed_holds_nobody_up(records: Records, work: CohortLeaseStore) -> None:
     one = await original(records, work)
     copy = await copy_of(records, one)
     await change(records, one, name="due too")
@@ -208,7 +209,7 @@ async def test_a_copy_that_failed_holds_nobody_up(records: Records, work: WorkSt
 
 
 async def test_an_original_that_becomes_static_is_copied_all_the_same(
-    records: Records, work: WorkStore
+    records: Records, work: CohortLeaseStore
 ) -> None:
     one = await original(records, work)
     copy = await copy_of(records, one)

@@ -11,9 +11,17 @@ from hypothesis import strategies as st
 
 from fanion.cohorts.criteria.behaviour import CriteriaError
 from fanion.cohorts.criteria.definition import Criteria, filters_of_groups, nested_ids
-from fanion.cohorts.criteria.describe import sentence
-from fanion.cohorts.criteria.resolve import Did, Every, MemberOf, Nobody, Tree, leaves, resolve
-from fanion.cohorts.criteria.time_window import Span, parse_since
+from fanion.cohorts.criteria.describe import describe_criteria
+from fanion.cohorts.criteria.resolve import (
+    BehaviourLeaf,
+    Combination,
+    NoPerson,
+    StaticMembership,
+    Tree,
+    leaves,
+    resolve,
+)
+from fanion.cohorts.criteria.time_window import TimeWindow, parse_start_bound
 from fanion.errors import Invalid
 from fanion.properties.filters import Property
 
@@ -86,11 +94,11 @@ def test_a_negated_cohort_is_inverted_by_de_morgan() -> None:
 
     tree = resolved(all_of(C, cohort(2, negation=True)), inner)
 
-    assert tree == Every(
+    assert tree == Combination(
         "AND",
         (
             Property("c", "x", type="person"),
-            Every(
+            Combination(
                 "AND",
                 (
                     Property("a", "x", type="person", negation=True),
@@ -118,12 +126,12 @@ def test_static_and_unknown_cohorts_stay_leaves() -> None:
 
     tree = resolved(any_of(cohort(2), cohort(3)), static)
 
-    assert tree == Every("OR", (MemberOf(2), Nobody()))
+    assert tree == Combination("OR", (StaticMembership(2), NoPerson()))
 
 
 @pytest.mark.parametrize("tree", [{}, [], all_of(), any_of()])
 def test_no_criteria_match_nobody(tree: Any) -> None:
-    assert resolved(tree) == Nobody()
+    assert resolved(tree) == NoPerson()
 
 
 def test_a_loop_and_many_diamonds_end() -> None:
@@ -187,21 +195,21 @@ def test_equal_windows_are_allowed_and_numbers_may_be_text() -> None:
 
     [found] = leaves(resolved(all_of(leaf)))
 
-    assert isinstance(found, Did)
+    assert isinstance(found, BehaviourLeaf)
 
 
 @pytest.mark.parametrize(
     ("span", "before"),
     [
-        (Span(5, "minute"), NOW - timedelta(minutes=5)),
-        (Span(2, "week"), NOW - timedelta(weeks=2)),
-        (Span(1, "month"), datetime(2024, 2, 29, 12, 30, tzinfo=UTC)),
-        (Span(1, "year"), datetime(2023, 3, 31, 12, 30, tzinfo=UTC)),
-        (Span(10**9, "year"), datetime(1900, 1, 1, tzinfo=UTC)),
-        (Span(10**9, "minute"), datetime(1900, 1, 1, tzinfo=UTC)),
+        (TimeWindow(5, "minute"), NOW - timedelta(minutes=5)),
+        (TimeWindow(2, "week"), NOW - timedelta(weeks=2)),
+        (TimeWindow(1, "month"), datetime(2024, 2, 29, 12, 30, tzinfo=UTC)),
+        (TimeWindow(1, "year"), datetime(2023, 3, 31, 12, 30, tzinfo=UTC)),
+        (TimeWindow(10**9, "year"), datetime(1900, 1, 1, tzinfo=UTC)),
+        (TimeWindow(10**9, "minute"), datetime(1900, 1, 1, tzinfo=UTC)),
     ],
 )
-def test_windows_count_back_from_now(span: Span, before: datetime) -> None:
+def test_windows_count_back_from_now(span: TimeWindow, before: datetime) -> None:
     assert span.before(NOW) == before
 
 
@@ -222,7 +230,7 @@ def test_windows_count_back_from_now(span: Span, before: datetime) -> None:
     ],
 )
 def test_lower_bounds_are_read_in_the_projects_zone(text: str, moment: str) -> None:
-    found = parse_since(text).moment(NOW, ZoneInfo("Europe/Berlin"))
+    found = parse_start_bound(text).moment(NOW, ZoneInfo("Europe/Berlin"))
 
     assert found.isoformat() == moment
 
@@ -230,7 +238,7 @@ def test_lower_bounds_are_read_in_the_projects_zone(text: str, moment: str) -> N
 @pytest.mark.parametrize("text", ["", "soon", "d", "-7x", "-7dEnd", 7, None])
 def test_a_lower_bound_that_is_none_is_refused(text: object) -> None:
     with pytest.raises(ValueError, match="explicit_datetime"):
-        parse_since(text)
+        parse_start_bound(text)
 
 
 @pytest.mark.parametrize(
@@ -317,7 +325,7 @@ SEQUENCE = did(
 def test_criteria_read_as_a_sentence(tree: Json, words: str) -> None:
     static = Criteria(2, "Friends", True, None, ())
 
-    assert sentence(resolved(tree, static), {2: "Friends"}) == words
+    assert describe_criteria(resolved(tree, static), {2: "Friends"}) == words
 
 
 TEXT = st.text("ab0é\0", max_size=3)

@@ -19,7 +19,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fanion.cohorts.calculation.query_plan import Moment, compile_plan
+from fanion.cohorts.calculation.query_plan import PlanContext, compile_plan
 from fanion.cohorts.criteria.behaviour import CriteriaError
 from fanion.cohorts.criteria.definition import Criteria
 from fanion.cohorts.criteria.resolve import resolve
@@ -406,7 +406,7 @@ async def members(
         OLD: Criteria(OLD, None, False, None, tuple(asked.groups)),
     }
     tree = resolve(Criteria(1, None, False, {"properties": asked.tree}, ()), others)
-    moment = Moment(project, NOW, ZoneInfo("UTC"), uuid4())
+    moment = PlanContext(project, NOW, ZoneInfo("UTC"), uuid4())
     plan = compile_plan(tree, moment)
     if plan.inputs and picked:
         await events.put_inputs(moment.run, STATIC, [one.hex for one in picked])

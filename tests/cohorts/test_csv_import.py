@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fanion.cohorts.calculation.worker import MemberDiff
+from fanion.cohorts.csv_export import COLUMNS_MAX, CsvColumns, header, rows
 from fanion.cohorts.csv_import import CELL_CHARS_MAX, LINE_CHARS_MAX, read_csv
-from fanion.cohorts.members_api import COLUMNS_MAX, Columns, header, rows
 from fanion.errors import Invalid
 
 UUIDS = st.sets(st.integers(0, 30).map(lambda n: n.to_bytes(16)), max_size=20)
@@ -158,7 +158,7 @@ def test_a_table_has_the_columns_of_all_rows() -> None:
 
 
 def table(people: list[dict[str, Any]], columns_max: int = COLUMNS_MAX) -> str:
-    columns = Columns(columns_max)
+    columns = CsvColumns(columns_max)
     for one in people:
         columns.add(one)
     return header(columns.names()) + rows(people, columns.names())

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fanion.cohorts.calculation.history import RUNS_KEPT_MAX, UNMATCHED_KEPT_MAX
+from fanion.cohorts.calculation.history import RUNS_MAX, UNMATCHED_MAX
 from tests.cohorts.test_api import (
     ALONE,
     all_of,
@@ -75,14 +75,14 @@ async def test_the_last_success_explains_itself_after_failures(home: Home) -> No
 
 async def test_so_many_are_kept_and_listed_by_page(home: Home) -> None:
     cohort = await create(home, filters=all_of(person_is("plan", "pro")))
-    for _ in range(RUNS_KEPT_MAX + 2):
+    for _ in range(RUNS_MAX + 2):
         await home.site.calculated()
         home.site.clock.move(minutes=15)
 
     whole = await history(home, cohort)
     page = await history(home, cohort, limit=2, offset=1)
 
-    assert whole["count"] == len(whole["results"]) == RUNS_KEPT_MAX
+    assert whole["count"] == len(whole["results"]) == RUNS_MAX
     assert page["results"] == whole["results"][1:3]
     assert "offset=3" in page["next"]
 
@@ -166,7 +166,7 @@ async def test_rows_with_persons_match_those_they_became(home: Home) -> None:
 
 async def test_some_of_many_others_are_listed_and_all_are_counted(home: Home) -> None:
     await three_people(home)
-    strangers = [f"nobody-{n}" for n in range(UNMATCHED_KEPT_MAX + 5)]
+    strangers = [f"nobody-{n}" for n in range(UNMATCHED_MAX + 5)]
 
     cohort = await upload(home, "\n".join([*strangers, "x" * 2_000, "ann"]))
     await home.site.calculated()
@@ -174,7 +174,7 @@ async def test_some_of_many_others_are_listed_and_all_are_counted(home: Home) ->
     told = await uploaded(home, cohort)
     assert (told["rows"], told["matched"]) == (len(strangers) + 2, 1)
     assert told["unmatched_count"] == len(strangers) + 1
-    assert told["unmatched"] == strangers[:UNMATCHED_KEPT_MAX]
+    assert told["unmatched"] == strangers[:UNMATCHED_MAX]
 
 
 async def test_only_the_newest_import_lists_what_did_not_match(home: Home) -> None:

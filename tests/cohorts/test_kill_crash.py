@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 import pytest
 
-from fanion.cohorts.upload_store import IDS_MAX
+from fanion.cohorts.import_store import IDS_MAX
 from tests.support import plain_http
 from tests.support.awaited import until
 from tests.support.preloaded import PreloadedServer

@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 
-from fanion.cohorts.calculation.lease_store import WorkStore
+from fanion.cohorts.calculation.lease_store import CohortLeaseStore
 from fanion.cohorts.member_changes_store import NAMED_MAX, PERSONS_MAX
 from tests.cohorts.test_api import (
     all_of,
@@ -166,7 +166,7 @@ async def test_while_an_import_is_running_members_stay_as_they_are(home: Home) -
     ann = await uuid_of(home, "ann")
     cohort = await upload(home, "bob\n")
     now = home.site.clock.now()
-    claim = await WorkStore(home.site.records, lease_s=60).claim(now, "another server")
+    claim = await CohortLeaseStore(home.site.records, lease_s=60).claim(now, "another server")
 
     busy = [await add(home, cohort, ann), await remove(home, cohort, ann)]
     home.site.clock.move(seconds=61)
@@ -186,7 +186,7 @@ async def test_what_a_broken_import_has_written_stays_unseen(home: Home) -> None
     await three_people(home)
     ann, bob = [await uuid_of(home, one) for one in ("ann", "bob")]
     cohort = await upload(home, "cid\n")
-    now, work = home.site.clock.now(), WorkStore(home.site.records, lease_s=60)
+    now, work = home.site.clock.now(), CohortLeaseStore(home.site.records, lease_s=60)
     claim = await work.claim(now, "broken")
     assert claim is not None
     await work.add_person_ids(claim, [UUID(bob)], now)

@@ -10,11 +10,11 @@ from zoneinfo import ZoneInfo
 import pytest
 from sqlalchemy import func, select
 
-from fanion.cohorts.calculation.lease_store import Claim, WorkStore
+from fanion.cohorts.calculation.lease_store import CohortClaim, CohortLeaseStore
 from fanion.cohorts.calculation.worker import Calculator
+from fanion.cohorts.import_store import ImportStore
 from fanion.cohorts.store import CohortStore
-from fanion.cohorts.trash_store import DeletedCohorts
-from fanion.cohorts.upload_store import UploadStore
+from fanion.cohorts.trash_store import CohortTrashStore
 from fanion.db.engine import Records, open_records
 from fanion.db.schema.cohorts import cohorts
 from fanion.events.storage.store import EventStore
@@ -25,14 +25,14 @@ SERVERS = 2
 
 
 @dataclass(frozen=True)
-class Counted(WorkStore):
+class Counted(CohortLeaseStore):
     """The real one; it also keeps what it was given to do, and waits for the other server."""
 
     others: asyncio.Barrier
     claims: list[int] = field(default_factory=list)
 
-    async def claim(self, now: datetime, lease: str) -> Claim | None:
-        claim = await WorkStore.claim(self, now, lease)
+    async def claim(self, now: datetime, lease: str) -> CohortClaim | None:
+        claim = await CohortLeaseStore.claim(self, now, lease)
         if claim is not None:
             self.claims.append(claim.cohort_id)
             if len(self.claims) == 1:
@@ -73,15 +73,15 @@ async def until_idle(one: Calculator) -> None:
         pass
 
 
-def calculator(records: Records, work: WorkStore, events: EventStore) -> Calculator:
+def calculator(records: Records, work: CohortLeaseStore, events: EventStore) -> Calculator:
     async def utc(_: int) -> ZoneInfo:
         return ZoneInfo("UTC")
 
     return Calculator(
         CohortStore(records),
         work,
-        DeletedCohorts(records, timedelta(days=7)),
-        UploadStore(records, lambda: NOW),
+        CohortTrashStore(records, timedelta(days=7)),
+        ImportStore(records, lambda: NOW),
         events,
         utc,
         lambda: NOW,

@@ -9,11 +9,12 @@ import pytest
 from sqlalchemy import func, insert, select, update
 
 from fanion.activity.store import Author
-from fanion.cohorts.calculation.history import Run
-from fanion.cohorts.calculation.lease_store import Claim, LeaseLost, WorkStore
+from fanion.cohorts.calculation.history import CalculationRun
+from fanion.cohorts.calculation.lease_store import CohortClaim, CohortLeaseStore, LeaseLost
+from fanion.cohorts.import_store import ImportStore, store_uploaded_ids
 from fanion.cohorts.members_store import MemberQuery, find_members, memberships
-from fanion.cohorts.store import CohortStore, Import, StoredCohort
-from fanion.cohorts.upload_store import UploadStore, store_ids
+from fanion.cohorts.model import MembersImport, StoredCohort
+from fanion.cohorts.store import CohortStore
 from fanion.cohorts.validation import created_values
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohort_people, cohorts
@@ -22,7 +23,7 @@ from fanion.persons.merge_store import move_memberships
 from fanion.projects.model import Project
 
 NOW = datetime(2024, 3, 1, 12, tzinfo=UTC)
-RUN = Run(started_at=NOW, seconds=0.1)
+RUN = CalculationRun(started_at=NOW, seconds=0.1)
 LEASE_S = 60.0
 PROJECT = Project(1, uuid4(), uuid4(), "p", "phc", "UTC", NOW)
 AUTHOR = Author(project=PROJECT, user_id=None, now=NOW)
@@ -51,24 +52,28 @@ async def people(records: Records, *names: str, project_id: int = 1) -> dict[str
     return made
 
 
-async def cohort(records: Records, members: Import | None = None, **sent: Any) -> StoredCohort:
+async def cohort(
+    records: Records, members: MembersImport | None = None, **sent: Any
+) -> StoredCohort:
     values = created_values(sent, NOW, imports=members is not None)
     return await CohortStore(records).create(AUTHOR, values, members)
 
 
-async def uploaded(records: Records, *ids: str) -> Import:
+async def uploaded(records: Records, *ids: str) -> MembersImport:
     """A file of distinct ids that no cohort has yet."""
     async with records.write() as connection:
-        return await connection.run_sync(store_ids, 1, "distinct_id", ids, NOW)
+        return await connection.run_sync(store_uploaded_ids, 1, "distinct_id", ids, NOW)
 
 
-async def claimed(work: WorkStore, now: datetime = NOW, lease: str = "me") -> Claim:
+async def claimed(work: CohortLeaseStore, now: datetime = NOW, lease: str = "me") -> CohortClaim:
     claim = await work.claim(now, lease)
     assert claim is not None
     return claim
 
 
-async def finish(work: WorkStore, claim: Claim, again_at: datetime | None = None) -> int:
+async def finish(
+    work: CohortLeaseStore, claim: CohortClaim, again_at: datetime | None = None
+) -> int:
     return await work.finish(claim, NOW, again_at, RUN)
 
 
@@ -85,7 +90,7 @@ async def uuids(made: dict[str, tuple[UUID, int]], names: str) -> Sequence[UUID]
 
 async def test_new_members_are_seen_in_one_step(records: Records) -> None:
     made = await people(records, "a", "b", "c")
-    work, one = WorkStore(records, LEASE_S), await cohort(records)
+    work, one = CohortLeaseStore(records, LEASE_S), await cohort(records)
     first = await claimed(work)
     await work.add(first, await uuids(made, "ab"), NOW)
     before = await names_in(records, one.id)
@@ -108,7 +113,7 @@ async def test_new_members_are_seen_in_one_step(records: Records) -> None:
 
 async def test_what_a_crash_left_behind_never_shows(records: Records) -> None:
     made = await people(records, "a", "b", "c")
-    work, one = WorkStore(records, LEASE_S), await cohort(records)
+    work, one = CohortLeaseStore(records, LEASE_S), await cohort(records)
     first = await claimed(work)
     await work.add(first, await uuids(made, "a"), NOW)
     await finish(work, first, NOW)
@@ -128,7 +133,7 @@ async def test_what_a_crash_left_behind_never_shows(records: Records) -> None:
 
 async def test_work_is_done_by_one_and_a_lost_lease_writes_nothing(records: Records) -> None:
     made = await people(records, "a", "b")
-    work, one = WorkStore(records, LEASE_S), await cohort(records)
+    work, one = CohortLeaseStore(records, LEASE_S), await cohort(records)
     slow = await claimed(work)
     taken = await work.claim(NOW + timedelta(seconds=LEASE_S - 1), "another")
     await work.renew(slow, NOW + timedelta(seconds=30))
@@ -150,7 +155,7 @@ async def test_work_is_done_by_one_and_a_lost_lease_writes_nothing(records: Reco
 
 
 async def test_a_change_during_a_calculation_keeps_the_next_one_due(records: Records) -> None:
-    work, one = WorkStore(records, LEASE_S), await cohort(records)
+    work, one = CohortLeaseStore(records, LEASE_S), await cohort(records)
     claim = await claimed(work)
     async with records.write() as connection:
         await connection.execute(
@@ -168,7 +173,7 @@ async def test_a_change_during_a_calculation_keeps_the_next_one_due(records: Rec
 
 async def test_a_failure_keeps_the_members(records: Records) -> None:
     made = await people(records, "a", "b")
-    work, one = WorkStore(records, LEASE_S), await cohort(records)
+    work, one = CohortLeaseStore(records, LEASE_S), await cohort(records)
     first = await claimed(work)
     await work.add(first, await uuids(made, "a"), NOW)
     await finish(work, first, NOW)
@@ -185,7 +190,7 @@ async def test_a_failure_keeps_the_members(records: Records) -> None:
 
 
 async def test_what_a_text_column_cannot_hold_is_left_out_of_a_message(records: Records) -> None:
-    work, one = WorkStore(records, LEASE_S), await cohort(records)
+    work, one = CohortLeaseStore(records, LEASE_S), await cohort(records)
 
     await work.fail(await claimed(work), "a\0b\ud800c", None, RUN)
 
@@ -196,7 +201,7 @@ async def test_what_a_text_column_cannot_hold_is_left_out_of_a_message(records: 
 async def test_only_persons_of_the_project_become_members(records: Records) -> None:
     made = await people(records, "a")
     theirs = await people(records, "a", project_id=2)
-    work, one = WorkStore(records, LEASE_S), await cohort(records)
+    work, one = CohortLeaseStore(records, LEASE_S), await cohort(records)
 
     claim = await claimed(work)
     await work.add(claim, [made["a"][0], theirs["a"][0], uuid4()], NOW)
@@ -214,7 +219,7 @@ async def test_a_merge_moves_memberships(
     records: Records, gone_in: bool, survivor_in: bool
 ) -> None:
     made = await people(records, "gone", "survivor")
-    work, one = WorkStore(records, LEASE_S), await cohort(records)
+    work, one = CohortLeaseStore(records, LEASE_S), await cohort(records)
     claim = await claimed(work)
     chosen = [made[n][0] for n, is_in in (("gone", gone_in), ("survivor", survivor_in)) if is_in]
     await work.add(claim, chosen, NOW)
@@ -232,7 +237,7 @@ async def test_a_merge_moves_memberships(
 
 async def test_a_merge_does_not_bring_back_former_members(records: Records) -> None:
     made = await people(records, "gone", "survivor")
-    work, one = WorkStore(records, LEASE_S), await cohort(records)
+    work, one = CohortLeaseStore(records, LEASE_S), await cohort(records)
     first = await claimed(work)
     await work.add(first, [made["gone"][0]], NOW)
     await finish(work, first, NOW)
@@ -265,11 +270,11 @@ async def merge(records: Records, gone: int, survivor: int) -> None:
 async def test_imports_are_kept_until_they_are_shown(records: Records) -> None:
     await people(records, "a")
     one = await cohort(records, await uploaded(records, "a"), is_static=True)
-    work = WorkStore(records, LEASE_S)
+    work = CohortLeaseStore(records, LEASE_S)
 
     claim = await claimed(work)
     [waiting] = await work.imports(one.id)
-    found = [ids async for ids in UploadStore(records, lambda: NOW).ids(waiting.id)]
+    found = [ids async for ids in ImportStore(records, lambda: NOW).ids(waiting.id)]
     await work.add_distinct_ids(claim, ["a"], NOW)
     await work.finish(claim, NOW, None, RUN, [waiting.id])
 

@@ -4,9 +4,9 @@ from datetime import timedelta
 
 from sqlalchemy import func, select
 
-from fanion.cohorts.calculation.lease_store import WorkStore
+from fanion.cohorts.calculation.lease_store import CohortLeaseStore
 from fanion.cohorts.store import CohortStore
-from fanion.cohorts.trash_store import DeletedCohorts
+from fanion.cohorts.trash_store import CohortTrashStore
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohort_imports, cohort_people
 from tests.cohorts.test_changes import change
@@ -36,7 +36,7 @@ async def left(records: Records) -> tuple[int, int]:
 
 async def test_deleted_cohorts_lose_their_members_after_a_while(records: Records) -> None:
     await people(records, "a", "b", "c")
-    work, deleted = WorkStore(records, LEASE_S), DeletedCohorts(records, KEPT)
+    work, deleted = CohortLeaseStore(records, LEASE_S), CohortTrashStore(records, KEPT)
     gone, kept = [
         await cohort(records, await uploaded(records, "a"), is_static=True) for _ in range(2)
     ]
@@ -61,7 +61,7 @@ async def test_deleted_cohorts_lose_their_members_after_a_while(records: Records
 
 async def test_a_restored_cohort_keeps_its_members(records: Records) -> None:
     await people(records, "a")
-    work, deleted = WorkStore(records, LEASE_S), DeletedCohorts(records, KEPT)
+    work, deleted = CohortLeaseStore(records, LEASE_S), CohortTrashStore(records, KEPT)
     one = await cohort(records, await uploaded(records, "a"), is_static=True)
 
     await change(records, one, deleted=True)
@@ -76,8 +76,8 @@ async def test_a_restored_cohort_keeps_its_members(records: Records) -> None:
 
 async def test_what_is_restored_in_the_middle_shows_no_half(records: Records) -> None:
     await people(records, "a", "b")
-    work = WorkStore(records, LEASE_S)
-    deleted = DeletedCohorts(records, KEPT, members_max=1)
+    work = CohortLeaseStore(records, LEASE_S)
+    deleted = CohortTrashStore(records, KEPT, members_max=1)
     one = await cohort(records)
     claim = await claimed(work)
     await work.add_distinct_ids(claim, ["a", "b"], NOW)
@@ -98,7 +98,7 @@ async def test_what_is_restored_in_the_middle_shows_no_half(records: Records) ->
 
 async def test_what_somebody_calculates_is_not_cleared_away(records: Records) -> None:
     await people(records, "a")
-    work, deleted = WorkStore(records, LEASE_S), DeletedCohorts(records, KEPT)
+    work, deleted = CohortLeaseStore(records, LEASE_S), CohortTrashStore(records, KEPT)
     one = await cohort(records)
     await change(records, one, deleted=True)
     await change(records, one, name="asks for a calculation")

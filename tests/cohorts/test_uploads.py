@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
-from fanion.cohorts.upload_store import IDS_MAX, SILENCE, UploadStore, store_ids
+from fanion.cohorts.import_store import IDS_MAX, UPLOAD_TIMEOUT, ImportStore, store_uploaded_ids
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohort_import_parts, cohort_imports
 from fanion.events.storage.store import EventStore
@@ -183,15 +183,15 @@ async def test_a_file_is_no_text_of_a_body(home: Home) -> None:
 async def test_an_upload_that_nobody_ends_is_cleared_away(records: Records) -> None:
     """As after a server that was killed: the file's parts were written, the cohort was not."""
     clock = Clock(NOW)
-    uploads = UploadStore(records, clock.now)
+    uploads = ImportStore(records, clock.now)
     ids = [f"{number}" for number in range(2 * IDS_MAX)]
     async with records.write() as connection:
-        await connection.run_sync(store_ids, 1, "distinct_id", ids, NOW)
+        await connection.run_sync(store_uploaded_ids, 1, "distinct_id", ids, NOW)
 
-    clock.time = NOW + SILENCE / 2
+    clock.time = NOW + UPLOAD_TIMEOUT / 2
     early = await uploads.clear()
     before = await stored(records)
-    clock.time = NOW + SILENCE
+    clock.time = NOW + UPLOAD_TIMEOUT
     while await uploads.clear():
         pass
 

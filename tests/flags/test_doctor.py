@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from fanion.cli.doctor import Finding, cohorts_finding, examine, flags_finding
-from fanion.cohorts.invalid_store import RefusedCohort, refused_cohorts
+from fanion.cohorts.invalid_store import InvalidCohort, find_invalid_cohorts
 from fanion.config import read_settings
 from fanion.db.migrate import migrate as migrate_records
 from fanion.flags.management.invalid_store import Refused, refused_flags
@@ -61,7 +61,7 @@ async def test_stored_cohorts_that_the_rules_refuse_are_found(home: Home) -> Non
     await home.store_cohort(older, groups=[{"action_id": 5}])
     await home.store_cohort(static, is_static=True, filters=odd)
 
-    found = await refused_cohorts(home.site.records)
+    found = await find_invalid_cohorts(home.site.records)
 
     mine = [(one.id, one.name, one.why) for one in found if one.project_id == home.project_id]
     assert mine == [
@@ -100,7 +100,7 @@ def test_the_doctor_tells_some_of_many() -> None:
 
 
 def test_the_doctor_names_cohorts_by_their_ids() -> None:
-    finding = cohorts_finding([RefusedCohort(7, 3, "Payers", "filters: no")])
+    finding = cohorts_finding([InvalidCohort(7, 3, "Payers", "filters: no")])
 
     assert finding.ok
     assert finding.found == "project 7, 3 (Payers): filters: no"

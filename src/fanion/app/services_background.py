@@ -9,15 +9,15 @@ from uuid import uuid4
 from zoneinfo import ZoneInfo
 
 from fanion.accept_log.port import AcceptLog, Backlog
-from fanion.cohorts.api import Cohorts, CohortsApi
-from fanion.cohorts.calculation.lease_store import WorkStore
+from fanion.cohorts.api import CohortsApi, CohortService
+from fanion.cohorts.calculation.lease_store import CohortLeaseStore
 from fanion.cohorts.calculation.worker import Calculator
 from fanion.cohorts.explain_api import CohortExplanationsApi
-from fanion.cohorts.member_changes_store import MemberChanges
+from fanion.cohorts.import_store import ImportStore
+from fanion.cohorts.member_changes_store import MemberChangesStore
 from fanion.cohorts.members_api import CohortMemberChangesApi, CohortMembersApi
 from fanion.cohorts.store import CohortStore
-from fanion.cohorts.trash_store import DeletedCohorts
-from fanion.cohorts.upload_store import UploadStore
+from fanion.cohorts.trash_store import CohortTrashStore
 from fanion.config import Settings
 from fanion.db.engine import Records
 from fanion.events.definitions.property_cache import KnownProperties
@@ -123,7 +123,7 @@ COHORT_CONTROLLERS = (
 
 @dataclass(frozen=True, slots=True)
 class CohortParts:
-    cohorts: Cohorts
+    cohorts: CohortService
     calculator: Calculator
 
 
@@ -138,7 +138,7 @@ def build_cohort_parts(
     """changed: is told the project whose flags have to be read again"""
     store, uploads = (
         CohortStore(records, flags_without_answer, guard_audience, active_flags_using),
-        UploadStore(records, now),
+        ImportStore(records, now),
     )
 
     async def zone_of(project_id: int) -> ZoneInfo:
@@ -147,8 +147,8 @@ def build_cohort_parts(
 
     calculator = Calculator(
         store,
-        WorkStore(records, settings.cohort_lease_s),
-        DeletedCohorts(records, timedelta(days=settings.deleted_cohorts_kept_days)),
+        CohortLeaseStore(records, settings.cohort_lease_s),
+        CohortTrashStore(records, timedelta(days=settings.deleted_cohorts_kept_days)),
         uploads,
         events,
         zone_of,
@@ -159,8 +159,8 @@ def build_cohort_parts(
             "insight": People(Trends(records, events), zone_of).of,
         },
     )
-    members = MemberChanges(records, guard_audience)
-    cohorts = Cohorts(store, uploads, members, events, calculator, insight_of, changed)
+    members = MemberChangesStore(records, guard_audience)
+    cohorts = CohortService(store, uploads, members, events, calculator, insight_of, changed)
     return CohortParts(cohorts, calculator)
 
 

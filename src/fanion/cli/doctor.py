@@ -17,7 +17,7 @@ from rich.text import Text
 
 from fanion import __version__
 from fanion.cli.output import Data, printable, run, settings_of
-from fanion.cohorts.invalid_store import RefusedCohort, refused_cohorts
+from fanion.cohorts.invalid_store import InvalidCohort, find_invalid_cohorts
 from fanion.config import PREFIX, Settings
 from fanion.db.engine import Records, RecordsUnavailable, open_records
 from fanion.db.migrate import schema_is_current
@@ -246,7 +246,7 @@ async def _refused_flags(records: Records) -> Finding:
 
 
 async def _refused_cohorts(records: Records) -> Finding:
-    return cohorts_finding(await refused_cohorts(records))
+    return cohorts_finding(await find_invalid_cohorts(records))
 
 
 def flags_finding(refused: Sequence[Refused]) -> Finding:
@@ -254,7 +254,7 @@ def flags_finding(refused: Sequence[Refused]) -> Finding:
     return _refused("flags", told)
 
 
-def cohorts_finding(refused: Sequence[RefusedCohort]) -> Finding:
+def cohorts_finding(refused: Sequence[InvalidCohort]) -> Finding:
     told = [f"project {one.project_id}, {one.id} ({one.name}): {one.why}" for one in refused]
     return _refused("cohorts", told)
 

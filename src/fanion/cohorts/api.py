@@ -16,26 +16,27 @@ from litestar.response.base import ASGIResponse
 from msgspec import UNSET, structs
 
 from fanion.activity.api import ActivityPage, activity_page, author_of
+from fanion.cohorts.actors_query import check_sources, filters_query_text, read_actors_query
 from fanion.cohorts.calculation.worker import Calculator
-from fanion.cohorts.criteria.definition import UNSAVED, Criteria, Standing, nested_ids
+from fanion.cohorts.criteria.definition import UNSAVED, Criteria, nested_ids
+from fanion.cohorts.import_store import ImportStore
 from fanion.cohorts.list_query import read_cohort_query
-from fanion.cohorts.member_changes_store import MemberChanges
+from fanion.cohorts.member_changes_store import MemberChangesStore
+from fanion.cohorts.model import CohortState, ImportQuery, MembersImport, StoredCohort
 from fanion.cohorts.schemas import (
+    ACTOR_PARAMETERS,
+    CREATED_FROM_ACTORS,
     FILE_FIELD,
     FORM_FIELDS,
-    IDLE_TEXTS,
-    MADE_OF_PEOPLE,
-    PARAMETERS_OF_PEOPLE,
-    UNUSED_OF_PEOPLE,
+    OFF_TEXTS,
+    UNUSED_ACTOR_PARAMETERS,
     WITH_FILE,
     CohortBody,
     CohortFields,
     NewCohort,
     cohort_body,
 )
-from fanion.cohorts.sources import check_sources, filters_question, read_query
-from fanion.cohorts.store import CohortStore, Import, Question, StoredCohort
-from fanion.cohorts.upload_store import UploadStore
+from fanion.cohorts.store import CohortStore
 from fanion.cohorts.validation import (
     changed_values,
     check_changed,
@@ -55,15 +56,15 @@ from fanion.rest.unknown_fields import CREDENTIAL_NAMES, require_known
 
 
 @dataclass(frozen=True, slots=True)
-class Cohorts:
+class CohortService:
     """insight_of: makes the text of a question of the query that asks for an insight's people, or
                 raises Invalid
     changed:    is told the project whose flags have to be read again
     """
 
     store: CohortStore
-    uploads: UploadStore
-    members: MemberChanges
+    uploads: ImportStore
+    members: MemberChangesStore
     events: EventStore
     calculator: Calculator
     insight_of: Callable[[Project, Mapping[str, str], datetime], str]
@@ -90,7 +91,7 @@ class CohortsApi(Controller):
     async def cohorts(
         self,
         request: ManagementRequest,
-        cohorts: NamedDependency[Cohorts],
+        cohorts: NamedDependency[CohortService],
         kind: Annotated[str | None, QueryParameter(name="type")] = None,
         search: FromQuery[str | None] = None,
         created_by_id: FromQuery[int | None] = None,
@@ -113,15 +114,15 @@ class CohortsApi(Controller):
     @post(
         "/",
         summary="Create a cohort",
-        operation_class=MADE_OF_PEOPLE,
+        operation_class=CREATED_FROM_ACTORS,
         takes_files=True,
-        query_names=PARAMETERS_OF_PEOPLE,
+        query_names=ACTOR_PARAMETERS,
     )
     async def create(
         self,
         request: ManagementRequest,
         data: RequestBody[NewCohort],
-        cohorts: NamedDependency[Cohorts],
+        cohorts: NamedDependency[CohortService],
     ) -> CohortBody:
         """Members are found in the background. A static cohort may bring a file as `csv`, or a
         `query` for those who match its properties, or `filters`, which are asked once. With
@@ -136,14 +137,14 @@ class CohortsApi(Controller):
         values = created_values(sent, author.now, imports=imports, with_file=with_file)
         await _require_nested(request.project.id, values, question, cohorts)
         async with cohorts.uploads.stored(request.project.id, file) as uploaded:
-            members = uploaded if question is None else Import(question=question)
+            members = uploaded if question is None else MembersImport(question=question)
             created = await cohorts.store.create(author, values, members)
         cohorts.told(request.project.id)
         return cohort_body(created)
 
     @get("/activity", summary="List the activity of all cohorts", scope="activity_log:read")
     async def all_activity(
-        self, request: ManagementRequest, cohorts: NamedDependency[Cohorts]
+        self, request: ManagementRequest, cohorts: NamedDependency[CohortService]
     ) -> ActivityPage:
         return await activity_page(request, cohorts.store.records, "Cohort")
 
@@ -152,7 +153,7 @@ class CohortsApi(Controller):
         self,
         request: ManagementRequest,
         cohort_id: FromPath[ObjectId],
-        cohorts: NamedDependency[Cohorts],
+        cohorts: NamedDependency[CohortService],
     ) -> CohortBody:
         """Deleted ones too."""
         return cohort_body(await cohorts.get(request.project.id, cohort_id))
@@ -168,7 +169,7 @@ class CohortsApi(Controller):
         request: ManagementRequest,
         cohort_id: FromPath[ObjectId],
         data: RequestBody[CohortFields],
-        cohorts: NamedDependency[Cohorts],
+        cohorts: NamedDependency[CohortService],
     ) -> CohortBody:
         """Calculates anew, unless it deletes. A file as `csv` adds members to a static cohort.
         Whom it holds may be changed by those who may edit the flags that use it."""
@@ -185,7 +186,7 @@ class CohortsApi(Controller):
         request: ManagementRequest,
         cohort_id: FromPath[ObjectId],
         data: RequestBody[CohortFields],
-        cohorts: NamedDependency[Cohorts],
+        cohorts: NamedDependency[CohortService],
     ) -> CohortBody:
         """The same as PATCH: what is left out stays."""
         return await _change(request, cohort_id, data, cohorts)
@@ -199,7 +200,7 @@ class CohortsApi(Controller):
         self,
         request: ManagementRequest,
         cohort_id: FromPath[ObjectId],
-        cohorts: NamedDependency[Cohorts],
+        cohorts: NamedDependency[CohortService],
     ) -> ActivityPage:
         cohort = await cohorts.get(request.project.id, cohort_id)
         return await activity_page(request, cohorts.store.records, "Cohort", str(cohort.id))
@@ -209,7 +210,7 @@ class CohortsApi(Controller):
         self,
         request: ManagementRequest,
         cohort_id: FromPath[ObjectId],
-        cohorts: NamedDependency[Cohorts],
+        cohorts: NamedDependency[CohortService],
     ) -> CohortBody:
         """Makes a static cohort of the members of the last calculation."""
         original = await cohorts.get(request.project.id, cohort_id)
@@ -218,21 +219,21 @@ class CohortsApi(Controller):
         author = author_of(request)
         sent = {"name": copy_name(original.criteria.name), "is_static": True}
         values = created_values(sent, author.now, imports=True)
-        members = Import(source_id=original.id)
+        members = MembersImport(source_id=original.id)
         created = await cohorts.store.create(author, values, members, told=False)
         cohorts.told(request.project.id)
         return cohort_body(created)
 
 
 async def _change(
-    request: ManagementRequest, cohort_id: int, data: CohortFields, cohorts: Cohorts
+    request: ManagementRequest, cohort_id: int, data: CohortFields, cohorts: CohortService
 ) -> CohortBody:
     sent, author = _sent(data), author_of(request)
     if sent.pop("query", None):
         raise Invalid("A query is only taken when a cohort is created.", attr="query")
     file = await _file(request)
 
-    def decide(before: Standing, others: Mapping[int, Criteria]) -> dict[str, Any]:
+    def decide(before: CohortState, others: Mapping[int, Criteria]) -> dict[str, Any]:
         return changed_values(sent, before, others, author.now, imports=file is not None)
 
     before = await cohorts.get(request.project.id, cohort_id)
@@ -246,35 +247,35 @@ async def _change(
 
 
 async def _question(
-    request: ManagementRequest, sent: Mapping[str, Any], file: bool, cohorts: Cohorts
-) -> Question | None:
+    request: ManagementRequest, sent: Mapping[str, Any], file: bool, cohorts: CohortService
+) -> ImportQuery | None:
     """raises: Invalid"""
     asked = dict(request.page.query)
     _check_asked(asked)
     check_sources(sent, insight=bool(asked.get("insight")), file=file)
     if asked.get("insight"):
         now = request.app.state.now()
-        return Question("insight", cohorts.insight_of(request.project, asked, now))
+        return ImportQuery("insight", cohorts.insight_of(request.project, asked, now))
     if sent.get("query") is None:
         if file or not is_asked_once(sent):
             return None
-        return Question("query", filters_question(sent["filters"]))
+        return ImportQuery("query", filters_query_text(sent["filters"]))
     others = await cohorts.store.criteria(request.project.id)
-    return Question("query", read_query(sent["query"], others))
+    return ImportQuery("query", read_actors_query(sent["query"], others))
 
 
 def _check_asked(asked: Mapping[str, str]) -> None:
     """raises: Invalid for parameters of an insight that would be passed over"""
-    named = asked.keys() & PARAMETERS_OF_PEOPLE
+    named = asked.keys() & ACTOR_PARAMETERS
     if named and not asked.get("insight"):
         raise Invalid("This field is required.", code="required", attr="insight")
-    for name in sorted(named & UNUSED_OF_PEOPLE):
-        if asked[name].lower() not in IDLE_TEXTS:
+    for name in sorted(named & UNUSED_ACTOR_PARAMETERS):
+        if asked[name].lower() not in OFF_TEXTS:
             raise Invalid("Not supported for the people behind an insight.", attr=name)
 
 
 async def _require_nested(
-    project_id: int, values: Mapping[str, Any], question: Question | None, cohorts: Cohorts
+    project_id: int, values: Mapping[str, Any], question: ImportQuery | None, cohorts: CohortService
 ) -> None:
     """raises: Invalid for cohorts in the criteria of a new one that are not in the project"""
     criteria = Criteria(UNSAVED, None, values["is_static"], values["filters"], values["groups"])

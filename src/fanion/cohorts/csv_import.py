@@ -11,16 +11,15 @@ import io
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import IO, Literal
+from typing import IO
 from uuid import UUID
 
+from fanion.cohorts.model import IdKind
 from fanion.errors import Invalid
 from fanion.rest.unknown_fields import shortened
 
-Kind = Literal["distinct_id", "person_id", "email"]
-
 # The one that is named wins over those behind it.
-_HEADERS: tuple[tuple[Kind, frozenset[str]], ...] = (
+_HEADERS: tuple[tuple[IdKind, frozenset[str]], ...] = (
     ("person_id", frozenset({"person_id", "person-id", "person .id"})),
     ("distinct_id", frozenset({"distinct_id", "distinct-id"})),
     ("email", frozenset({"email", "e-mail"})),
@@ -33,10 +32,10 @@ LINE_CHARS_MAX = 1_048_576
 
 
 @dataclass(frozen=True, slots=True)
-class Members:
+class CsvIds:
     """kind: what `ids` are; ids: as they stand in the file, some of them several times"""
 
-    kind: Kind
+    kind: IdKind
     ids: Iterator[str]
 
     def take(self, ids_max: int) -> list[str]:
@@ -44,7 +43,7 @@ class Members:
         return list(islice(self.ids, ids_max))
 
 
-def read_csv(file: IO[bytes]) -> Members:
+def read_csv(file: IO[bytes]) -> CsvIds:
     """Row by row, so that no more of the file than a line is held in memory.
 
     raises: Invalid for a file that cannot be read; while the ids are read as well
@@ -57,11 +56,11 @@ def read_csv(file: IO[bytes]) -> Members:
     for kind, spellings in _HEADERS:
         for column, name in enumerate(names):
             if name.lower() in spellings:
-                return Members(kind, _cells(rows, column))
+                return CsvIds(kind, _cells(rows, column))
     filled = [column for column, name in enumerate(names) if name]
     if len(filled) > 1:
         raise _no_id_column([names[column] for column in filled])
-    return Members("distinct_id", _cells(chain([first], rows), filled[0]))
+    return CsvIds("distinct_id", _cells(chain([first], rows), filled[0]))
 
 
 def no_ids() -> Invalid:

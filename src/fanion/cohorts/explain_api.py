@@ -12,12 +12,12 @@ from litestar import Controller, get, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, RequestBody
 
-from fanion.cohorts.api import Cohorts
-from fanion.cohorts.calculation.history import last_success, runs_of
-from fanion.cohorts.calculation.query_plan import Moment, Plan, compile_plan
+from fanion.cohorts.api import CohortService
+from fanion.cohorts.calculation.history import last_successful_run, read_runs
+from fanion.cohorts.calculation.query_plan import PlanContext, QueryPlan, compile_plan
 from fanion.cohorts.criteria.behaviour import CriteriaError
 from fanion.cohorts.criteria.definition import UNSAVED, Criteria, nested_ids
-from fanion.cohorts.criteria.describe import sentence
+from fanion.cohorts.criteria.describe import describe_criteria
 from fanion.cohorts.criteria.resolve import Tree, resolve
 from fanion.cohorts.criteria.validation import check_criteria
 from fanion.cohorts.schemas import (
@@ -50,11 +50,11 @@ class CohortExplanationsApi(Controller):
         self,
         request: ManagementRequest,
         cohort_id: FromPath[ObjectId],
-        cohorts: NamedDependency[Cohorts],
+        cohorts: NamedDependency[CohortService],
     ) -> Explanation:
         """The criteria in English and as SQL, and what the last calculation took."""
         cohort = await cohorts.get(request.project.id, cohort_id)
-        succeeded = last_success(await cohorts.store.runs(request.project.id, cohort_id))
+        succeeded = last_successful_run(await cohorts.store.runs(request.project.id, cohort_id))
         run = (
             None if succeeded is None else msgspec.convert(succeeded, LastRun, from_attributes=True)
         )
@@ -74,7 +74,7 @@ class CohortExplanationsApi(Controller):
                 sentence=None, sql=None, parameters={}, last_run=run, problem=str(error)
             )
         return Explanation(
-            sentence=sentence(tree, _names(others)),
+            sentence=describe_criteria(tree, _names(others)),
             sql=plan.members,
             parameters=_told(plan),
             last_run=run,
@@ -86,12 +86,12 @@ class CohortExplanationsApi(Controller):
         self,
         request: ManagementRequest,
         cohort_id: FromPath[ObjectId],
-        cohorts: NamedDependency[Cohorts],
+        cohorts: NamedDependency[CohortService],
     ) -> Paged[Calculation]:
         """And imports, the newest first, those that failed too; the last 20. An import of files
         tells how many rows matched, and what the others hold."""
         await cohorts.get(request.project.id, cohort_id)
-        runs = runs_of(await cohorts.store.runs(request.project.id, cohort_id))
+        runs = read_runs(await cohorts.store.runs(request.project.id, cohort_id))
         page = request.page
         shown = runs[page.offset : page.offset + page.limit]
         return page.of([calculation_body(run) for run in shown], len(runs))
@@ -101,7 +101,7 @@ class CohortExplanationsApi(Controller):
         self,
         request: ManagementRequest,
         data: RequestBody[Previewed],
-        cohorts: NamedDependency[Cohorts],
+        cohorts: NamedDependency[CohortService],
     ) -> Preview:
         """How many persons the criteria find now, and some of them."""
         check = partial(check_criteria, data.filters, complete=False)
@@ -121,7 +121,7 @@ class CohortExplanationsApi(Controller):
         return Preview(
             count=count,
             sample=sample,
-            sentence=sentence(tree, _names(others)),
+            sentence=describe_criteria(tree, _names(others)),
             sql=plan.members,
             parameters=_told(plan),
             seconds=round(perf_counter() - began, 3),
@@ -130,13 +130,16 @@ class CohortExplanationsApi(Controller):
 
 
 async def _planned(
-    request: ManagementRequest, criteria: Criteria, others: Mapping[int, Criteria], cohorts: Cohorts
-) -> tuple[Tree, Plan, Moment]:
+    request: ManagementRequest,
+    criteria: Criteria,
+    others: Mapping[int, Criteria],
+    cohorts: CohortService,
+) -> tuple[Tree, QueryPlan, PlanContext]:
     """raises: CriteriaError"""
     project_id = request.project.id
     tree = resolve(criteria, others)
     zone = await cohorts.calculator.zone_of(project_id)
-    moment = Moment(project_id, request.app.state.now(), zone, uuid4())
+    moment = PlanContext(project_id, request.app.state.now(), zone, uuid4())
     return tree, compile_plan(tree, moment), moment
 
 
@@ -144,6 +147,6 @@ def _names(others: Mapping[int, Criteria]) -> dict[int, str | None]:
     return {number: criteria.name for number, criteria in others.items()}
 
 
-def _told(plan: Plan) -> dict[str, Any]:
+def _told(plan: QueryPlan) -> dict[str, Any]:
     told: dict[str, Any] = msgspec.to_builtins(dict(plan.parameters))
     return told

@@ -19,7 +19,7 @@ _cohort = cohorts.c
 
 
 @dataclass(frozen=True, slots=True)
-class RefusedCohort:
+class InvalidCohort:
     """why: the first rule that a cohort breaks, with the place"""
 
     project_id: int
@@ -28,7 +28,7 @@ class RefusedCohort:
     why: str
 
 
-async def refused_cohorts(records: Records) -> Sequence[RefusedCohort]:
+async def find_invalid_cohorts(records: Records) -> Sequence[InvalidCohort]:
     """Of every project, without deleted ones and static ones, whose criteria nothing reads."""
     known: dict[int, set[int]] = {}
     statement = (
@@ -36,7 +36,7 @@ async def refused_cohorts(records: Records) -> Sequence[RefusedCohort]:
         .where(_cohort.deleted.is_(False), _cohort.is_static.is_(False))
         .order_by(_cohort.project_id, _cohort.id)
     )
-    found: list[RefusedCohort] = []
+    found: list[InvalidCohort] = []
     async with records.read() as connection:
         for row in await connection.execute(select(_cohort.project_id, _cohort.id)):
             known.setdefault(row.project_id, set()).add(row.id)
@@ -46,7 +46,7 @@ async def refused_cohorts(records: Records) -> Sequence[RefusedCohort]:
                 why = _why_refused(criteria, known[project_id])
                 if why is not None:
                     name = criteria.name or ""
-                    found.append(RefusedCohort(project_id, criteria.id, name, why))
+                    found.append(InvalidCohort(project_id, criteria.id, name, why))
     return found
 
 

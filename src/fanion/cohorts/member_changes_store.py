@@ -21,7 +21,8 @@ from fanion.cohorts.members_store import (
     is_seen,
     remove_persons,
 )
-from fanion.cohorts.store import Guard, StoredCohort, get_cohort, unguarded
+from fanion.cohorts.model import StoredCohort
+from fanion.cohorts.store import RequireFlagEdit, any_author_may, get_cohort
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohort_people, cohorts
 from fanion.db.schema.tables import person_overrides, persons
@@ -44,12 +45,12 @@ Persons = Mapping[UUID, int]
 
 
 @dataclass(frozen=True, slots=True)
-class MemberChanges:
+class MemberChangesStore:
     """raises (every call): NotFound and Invalid for the cohort, PermissionDenied when the author
     may not edit flags that use it, Unavailable while an import is running"""
 
     records: Records
-    guard: Guard = unguarded
+    guard: RequireFlagEdit = any_author_may
 
     async def add(self, author: Author, cohort_id: int, people: Sequence[UUID]) -> Sequence[UUID]:
         """Those without a person in this project. raises: Invalid when all are"""

@@ -4,7 +4,7 @@ source: cohorts.md section 14
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Annotated, Any
@@ -18,7 +18,8 @@ from litestar.params import FromPath, FromQuery, RequestBody
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fanion.activity.api import author_of
-from fanion.cohorts.api import Cohorts
+from fanion.cohorts.api import CohortService
+from fanion.cohorts.csv_export import CsvColumns, header, rows
 from fanion.cohorts.member_changes_store import PERSONS_MAX
 from fanion.cohorts.members_store import (
     DISTINCT_IDS_READ_MAX,
@@ -26,124 +27,19 @@ from fanion.cohorts.members_store import (
     find_keys,
     find_members,
 )
+from fanion.cohorts.model import StoredCohort
 from fanion.cohorts.schemas import MemberPage, member_body
-from fanion.cohorts.store import StoredCohort
 from fanion.db.engine import Records
 from fanion.errors import Invalid
 from fanion.persons.list_store import Key, having, in_portions
 from fanion.persons.store import Person
 from fanion.projects.request import ManagementRequest, scoped
 from fanion.properties.query_param import read_conditions
-from fanion.rest.csv_export import table_lines, text_cell
 from fanion.rest.openapi import answers
 from fanion.rest.pagination import ROWS_MAX
 from fanion.rest.streaming import Streamed
 from fanion.rest.types import ObjectId
 from fanion.rest.unknown_fields import shortened
-
-DISTINCT_IDS_MAX = 10
-COLUMNS_MAX = 1_000  # a row of them all is 1 kB where it is empty
-COLUMN_CHARS_MAX = 400  # of a column's name, which grows with the depth of what is nested
-# The last column of a table that lacks some: how many of the row's values they hold.
-LEFT_OUT = "columns_left_out"
-
-_DROPPED = ("uuid", "type", "is_identified", "matched_recordings", "value_at_data_point")
-_OWN = frozenset(["created_at", "email", "id", "name"])
-
-_encode = msgspec.json.Encoder().encode
-
-Shown = Mapping[str, Any]
-
-
-class Columns:
-    """Those of all rows, by name; beyond COLUMNS_MAX a person's own and the first by name."""
-
-    def __init__(self, columns_max: int = COLUMNS_MAX) -> None:
-        self._columns_max = columns_max
-        self._names: set[str] = set()
-        self.is_cut = False
-
-    def add(self, person: Shown) -> None:
-        cells, too_long = _flat(_reduced(person))
-        self._names.update(cells)
-        if too_long:
-            self.is_cut = True
-        if len(self._names) > 2 * self._columns_max:
-            self._cut()
-
-    def names(self) -> list[str]:
-        """The header, LEFT_OUT last where columns are missing."""
-        self._cut()
-        return sorted(self._names) + ([LEFT_OUT] if self.is_cut else [])
-
-    def _cut(self) -> None:
-        if len(self._names) > self._columns_max:
-            self.is_cut = True
-            self._names = set(sorted(self._names, key=_precedence)[: self._columns_max])
-
-
-def header(columns: list[str]) -> str:
-    return table_lines([[text_cell(name) for name in columns]])
-
-
-def rows(persons: Iterable[Shown], columns: list[str]) -> str:
-    """persons: as the list of members shows them"""
-    places = {name: place for place, name in enumerate(columns)}
-    left_out = places.pop(LEFT_OUT, None)
-    return table_lines(_row(person, places, len(columns), left_out) for person in persons)
-
-
-def _row(person: Shown, places: Mapping[str, int], length: int, left_out: int | None) -> list[str]:
-    row = [""] * length
-    cells, missing = _flat(_reduced(person))
-    for name, value in cells.items():
-        place = places.get(name)
-        if place is None:
-            missing += 1
-        elif isinstance(value, str):
-            row[place] = text_cell(value)
-        elif value is not None:
-            row[place] = _encode(value).decode()
-    if left_out is not None:
-        row[left_out] = str(missing)
-    return row
-
-
-def _reduced(person: Shown) -> dict[str, Any]:
-    kept = {name: value for name, value in person.items() if name not in _DROPPED}
-    properties = dict(kept.get("properties") or {})
-    if properties.get("email"):
-        kept["email"] = properties.pop("email")
-    kept["properties"] = properties
-    kept["distinct_ids"] = list(kept.get("distinct_ids") or ())[:DISTINCT_IDS_MAX]
-    return kept
-
-
-def _flat(person: dict[str, Any]) -> tuple[dict[str, Any], int]:
-    """Column → value, nested ones flattened with dots, and how many are left out because their
-    column's name would be too long, each with all that it holds. Without recursion, because
-    values may be nested as deeply as JSON can be read."""
-    found: dict[str, Any] = {}
-    too_long = 0
-    waiting: list[tuple[str, Any]] = [("", person)]
-    while waiting:
-        before, values = waiting.pop()
-        members = values.items() if isinstance(values, dict) else enumerate(values)
-        for key, value in members:
-            name = f"{before}{key}"
-            if len(name) > COLUMN_CHARS_MAX:
-                too_long += 1
-            elif isinstance(value, dict | list):
-                waiting.append((f"{name}.", value))
-            else:
-                found[name] = value
-    return found, too_long
-
-
-def _precedence(name: str) -> tuple[bool, str]:
-    is_own = name in _OWN or name.startswith("distinct_ids.")
-    return not is_own, name
-
 
 _PLACES = frozenset({"limit", "offset", "after"})
 _FORMATS = frozenset({"csv", "json"})
@@ -160,7 +56,7 @@ class CohortMembersApi(Controller):
         self,
         request: ManagementRequest,
         cohort_id: FromPath[ObjectId],
-        cohorts: NamedDependency[Cohorts],
+        cohorts: NamedDependency[CohortService],
         format: FromQuery[str | None] = None,  # noqa: A002  the name is the API's
         search: FromQuery[str | None] = None,
         distinct_id: FromQuery[str | None] = None,
@@ -201,7 +97,7 @@ class CohortMembersApi(Controller):
 
 async def _table(records: Records, cohort: StoredCohort, query: MemberQuery) -> Response[Any]:
     keys = await find_keys(records, cohort, query)
-    columns = Columns()
+    columns = CsvColumns()
     async for persons in _portions(records, cohort, keys):
         await asyncio.to_thread(_add, columns, persons)
     names = columns.names()
@@ -225,7 +121,7 @@ async def _portions(
             yield persons
 
 
-def _add(columns: Columns, persons: Sequence[Person]) -> None:
+def _add(columns: CsvColumns, persons: Sequence[Person]) -> None:
     for person in persons:
         columns.add(_shown(person))
 
@@ -279,7 +175,7 @@ class CohortMemberChangesApi(Controller):
         request: ManagementRequest,
         cohort_id: FromPath[ObjectId],
         data: RequestBody[AddedPersons],
-        cohorts: NamedDependency[Cohorts],
+        cohorts: NamedDependency[CohortService],
     ) -> Added:
         """At once. Of persons that were merged since, those that they became. Not while a file is
         being imported: 503."""
@@ -301,7 +197,7 @@ class CohortMemberChangesApi(Controller):
         request: ManagementRequest,
         cohort_id: FromPath[ObjectId],
         data: RequestBody[RemovedPerson],
-        cohorts: NamedDependency[Cohorts],
+        cohorts: NamedDependency[CohortService],
     ) -> Removed:
         """At once; 404 for who is not in it. Not while a file is being imported: 503."""
         await cohorts.members.remove(author_of(request), cohort_id, data.person_id)

@@ -20,7 +20,7 @@ from sqlalchemy import (
     update,
 )
 
-from fanion.cohorts.store import StoredCohort
+from fanion.cohorts.model import StoredCohort
 from fanion.db.bulk import upsert
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import AWAITED, NEVER, cohort_people, cohorts

@@ -10,10 +10,10 @@ from uuid import UUID
 from litestar.openapi.spec import OpenAPIType, Operation, Schema
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from fanion.cohorts.calculation.history import UNMATCHED_KEPT_MAX, Rows, Run
+from fanion.cohorts.calculation.history import UNMATCHED_MAX, CalculationRun, ImportedRows
 from fanion.cohorts.criteria.definition import NAME_CHARS_MAX
 from fanion.cohorts.criteria.posthog_fields import OF_COHORT
-from fanion.cohorts.store import StoredCohort
+from fanion.cohorts.model import StoredCohort
 from fanion.persons.api import PersonBody, shown
 from fanion.persons.store import Person
 from fanion.projects.model import UserSummary
@@ -73,13 +73,13 @@ def _with_file(fields: type[Struct]) -> type[Operation]:
 FORM_FIELDS = CohortFields.also_known.union(CohortFields.__struct_encode_fields__)
 WITH_FILE = _with_file(CohortFields)
 # Known to insights, and of no use here: they have to ask for nothing.
-UNUSED_OF_PEOPLE = frozenset(
+UNUSED_ACTOR_PARAMETERS = frozenset(
     {
         *("filter_test_accounts", "new_entity", "entity_math", "entity_order", "compare"),
         *("aggregation_group_type_index", "smoothing_intervals", "sampling_factor"),
     }
 )
-IDLE_TEXTS = frozenset({"", "false", "0", "null", "[]", "{}"})
+OFF_TEXTS = frozenset({"", "false", "0", "null", "[]", "{}"})
 # Of the people behind an insight, which tells them apart by these. source: cohorts.md section 10
 _PEOPLE = {
     "insight": "`TRENDS`, `STICKINESS`, `LIFECYCLE` or `FUNNELS`: whose people are meant.",
@@ -99,9 +99,9 @@ _PEOPLE = {
     "funnel_step": "Who reached this step, from 1; negative: who left just before it.",
     "funnel_window_days": "From the first step to the last; 14 unless given.",
 }
-MADE_OF_PEOPLE = asks(_PEOPLE, _with_file(NewCohort))
+CREATED_FROM_ACTORS = asks(_PEOPLE, _with_file(NewCohort))
 # Those that are known besides: what answers the question refuses what it cannot use of them.
-PARAMETERS_OF_PEOPLE = OF_FILTERS.union(UNUSED_OF_PEOPLE, _PEOPLE)
+ACTOR_PARAMETERS = OF_FILTERS.union(UNUSED_ACTOR_PARAMETERS, _PEOPLE)
 
 
 class CohortBody(Struct, kw_only=True):
@@ -143,7 +143,7 @@ class UploadedRows(Struct, kw_only=True):
     unmatched: Annotated[
         list[str],
         Meta(
-            description=f"What the others hold, each once, at most {UNMATCHED_KEPT_MAX:,} of it; "
+            description=f"What the others hold, each once, at most {UNMATCHED_MAX:,} of it; "
             "of the newest import alone."
         ),
     ]
@@ -208,7 +208,7 @@ def cohort_body(cohort: StoredCohort, *, basic: bool = False) -> CohortBody:
     )
 
 
-def calculation_body(run: Run) -> Calculation:
+def calculation_body(run: CalculationRun) -> Calculation:
     rows, is_successful = run.imported, run.error is None
     return Calculation(
         id=run.number,
@@ -224,7 +224,7 @@ def calculation_body(run: Run) -> Calculation:
     )
 
 
-def _uploaded(rows: Rows) -> UploadedRows:
+def _uploaded(rows: ImportedRows) -> UploadedRows:
     return UploadedRows(
         rows=rows.rows,
         matched=rows.matched,

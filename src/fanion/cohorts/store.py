@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
@@ -21,20 +20,20 @@ from sqlalchemy import (
 from fanion.activity.diff import changes
 from fanion.activity.store import Author, Entry
 from fanion.cohorts.calculation.history import StoredRuns
-from fanion.cohorts.criteria.definition import Criteria, Standing
+from fanion.cohorts.criteria.definition import Criteria
+from fanion.cohorts.import_store import add_import, drop_imports
 from fanion.cohorts.list_query import CohortQuery, behavioral
+from fanion.cohorts.model import CohortState, MembersImport, StoredCohort
 from fanion.cohorts.validation import changes_audience
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import (
-    cohort_import_parts,
     cohort_imports,
     cohort_people,
     cohorts,
 )
 from fanion.db.schema.tables import users
-from fanion.errors import Invalid, Unavailable
+from fanion.errors import Invalid
 from fanion.projects.flag_version import move_flag_version
-from fanion.projects.model import UserSummary
 from fanion.projects.organizations_store import USER_SUMMARY, user_summary
 from fanion.webhooks.outbox import tell
 
@@ -42,9 +41,6 @@ from fanion.webhooks.outbox import tell
 COMPARED = ("name", "description", "filters", "groups", "is_static", "deleted")
 
 _ASKED_BY_FLAGS = frozenset({"filters", "groups", "is_static", "deleted"})
-
-# When something was written that nobody waits for any more.
-LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 _cohort = cohorts.c
 _member = cohort_people.c
@@ -64,83 +60,30 @@ _SHOWN = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class StoredCohort:
-    """version: of the members to be seen, 0 before the first; requested: the newest asked for"""
-
-    id: int
-    criteria: Criteria
-    project_id: int
-    description: str
-    deleted: bool
-    is_calculating: bool
-    count: int | None
-    last_calculation: datetime | None
-    errors_calculating: int
-    last_error_message: str | None
-    created_at: datetime
-    version: int
-    requested: int
-    created_by: UserSummary | None
-
-    def compared(self) -> dict[str, Any]:
-        shown = self.criteria
-        return {
-            "name": shown.name,
-            "description": self.description,
-            "filters": shown.filters,
-            "groups": list(shown.groups),
-            "is_static": shown.is_static,
-            "deleted": self.deleted,
-        }
-
-
-# A flag by its id, an insight, or a query by their JSON.
-QuestionKind = Literal["flag", "insight", "query"]
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """Who is to become a member: whoever is found when it is asked in the background."""
-
-    kind: QuestionKind
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Import:
-    """Members for a static cohort: an uploaded file, what another cohort has now, or those that
-    a question finds."""
-
-    upload_id: int | None = None
-    source_id: int | None = None
-    question: Question | None = None
-
-
 # From what is stored, and all of its project by id, to the columns to set.
-Decide = Callable[[Standing, Mapping[int, Criteria]], Mapping[str, Any]]
+Decide = Callable[[CohortState, Mapping[int, Criteria]], Mapping[str, Any]]
 # Of a project, the keys of the flags that some cohort keeps from being computed, each with why.
-Hindered = Callable[[Connection, int], Mapping[str, str]]
+BrokenFlags = Callable[[Connection, int], Mapping[str, str]]
 
 
 # Raises when the author may not change a cohort's members, by the cohort's id.
-Guard = Callable[[Connection, Author, int], None]
+RequireFlagEdit = Callable[[Connection, Author, int], None]
 # Of a project and a cohort, the keys of the active flags that ask for it.
-Used = Callable[[Connection, int, int], Sequence[str]]
+FlagsUsing = Callable[[Connection, int, int], Sequence[str]]
 READ_IDS_MAX = 1_000  # in one statement: both engines limit its parameters
 FLAGS_NAMED_MAX = 20  # in the refusal of a deletion
 
 
-def unguarded(_: Connection, author: Author, cohort_id: int) -> None:
+def any_author_may(_: Connection, author: Author, cohort_id: int) -> None:
     """Where no flag asks for cohorts."""
 
 
-def no_flags(_: Connection, project_id: int) -> Mapping[str, str]:
+def no_broken_flags(_: Connection, project_id: int) -> Mapping[str, str]:
     """Where nobody asks for cohorts."""
     return {}
 
 
-def unused(_: Connection, project_id: int, cohort_id: int) -> Sequence[str]:
+def no_flags_using(_: Connection, project_id: int, cohort_id: int) -> Sequence[str]:
     """Where no flag asks for cohorts."""
     return ()
 
@@ -150,9 +93,9 @@ class CohortStore:
     """Every change moves the project's flag version, in the same transaction."""
 
     records: Records
-    hindered: Hindered = no_flags
-    guard: Guard = unguarded
-    used: Used = unused
+    hindered: BrokenFlags = no_broken_flags
+    guard: RequireFlagEdit = any_author_may
+    used: FlagsUsing = no_flags_using
 
     async def find(
         self, project_id: int, query: CohortQuery, limit: int, offset: int
@@ -214,7 +157,7 @@ class CohortStore:
         self,
         author: Author,
         values: Mapping[str, Any],
-        members: Import | None = None,
+        members: MembersImport | None = None,
         *,
         told: bool = True,
     ) -> StoredCohort:
@@ -223,7 +166,7 @@ class CohortStore:
             return await connection.run_sync(create_cohort, author, values, members, told)
 
     async def change(
-        self, author: Author, cohort_id: int, decide: Decide, members: Import | None = None
+        self, author: Author, cohort_id: int, decide: Decide, members: MembersImport | None = None
     ) -> StoredCohort | None:
         """None when there is no such cohort. members: passed over unless it is static then
 
@@ -240,13 +183,13 @@ class CohortStore:
         author: Author,
         cohort_id: int,
         decide: Decide,
-        members: Import | None,
+        members: MembersImport | None,
     ) -> StoredCohort | None:
         before: Mapping[str, str] | None = None
         is_guarded = False
         deletes = False
 
-        def watched(standing: Standing, others: Mapping[int, Criteria]) -> Mapping[str, Any]:
+        def watched(standing: CohortState, others: Mapping[int, Criteria]) -> Mapping[str, Any]:
             nonlocal before, is_guarded, deletes
             values = decide(standing, others)
             deletes = bool(values.get("deleted")) and not standing.deleted
@@ -324,7 +267,7 @@ def create_cohort(
     connection: Connection,
     author: Author,
     values: Mapping[str, Any],
-    members: Import | None = None,
+    members: MembersImport | None = None,
     told: bool = True,
 ) -> StoredCohort:
     """As CohortStore.create, in the caller's transaction."""
@@ -333,7 +276,7 @@ def create_cohort(
         project_id=project_id, created_by_id=author.user_id, created_at=author.now, **values
     )
     cohort_id = connection.execute(statement.returning(_cohort.id)).scalar_one()
-    _add_import(connection, author, cohort_id, members)
+    add_import(connection, author, cohort_id, members)
     created = get_cohort(connection, project_id, cohort_id)
     assert created is not None
     if told:
@@ -348,7 +291,7 @@ def change_cohort(
     author: Author,
     cohort_id: int,
     decide: Decide,
-    members: Import | None = None,
+    members: MembersImport | None = None,
 ) -> StoredCohort | None:
     """As CohortStore.change, in the caller's transaction."""
     project_id = author.project.id
@@ -365,17 +308,17 @@ def change_cohort(
     after = get_cohort(connection, project_id, cohort_id)
     assert after is not None
     if after.criteria.is_static:
-        _add_import(connection, author, cohort_id, members)
+        add_import(connection, author, cohort_id, members)
     _tell(connection, author, after, before)
     _tell_import(connection, author, after, members)
     move_flag_version(connection, project_id)
     return after
 
 
-def _standing(connection: Connection, before: StoredCohort) -> Standing:
+def _standing(connection: Connection, before: StoredCohort) -> CohortState:
     waiting = select(cohort_imports.c.id).where(cohort_imports.c.cohort_id == before.id)
     waits = connection.scalar(select(waiting.exists())) or False
-    return Standing(before.criteria, before.deleted, before.requested, waits)
+    return CohortState(before.criteria, before.deleted, before.requested, waits)
 
 
 def _begin_as_other_kind(connection: Connection, cohort_id: int) -> None:
@@ -408,57 +351,6 @@ def _hide_members(connection: Connection, cohort_id: int) -> None:
     )
 
 
-def drop_imports(connection: Connection, which: ColumnElement[bool]) -> None:
-    """They are cleared away later, in steps."""
-    connection.execute(
-        update(cohort_imports).where(which).values(cohort_id=None, written_at=LONG_AGO)
-    )
-
-
-def _add_import(
-    connection: Connection, author: Author, cohort_id: int, members: Import | None
-) -> None:
-    if members is None:
-        return
-    if members.source_id is not None:
-        version = select(_cohort.version).where(_cohort.id == members.source_id)
-        connection.execute(
-            insert(cohort_imports).values(
-                project_id=author.project.id,
-                cohort_id=cohort_id,
-                source_id=members.source_id,
-                source_version=version.scalar_subquery(),
-                written_at=author.now,
-            )
-        )
-        return
-    if members.question is not None:
-        _add_question(connection, author, cohort_id, members.question)
-        return
-    given = connection.execute(
-        update(cohort_imports)
-        .where(cohort_imports.c.id == members.upload_id, cohort_imports.c.cohort_id.is_(None))
-        .values(cohort_id=cohort_id)
-    )
-    if given.rowcount != 1:
-        raise Unavailable("The uploaded file is gone. Please retry.")
-
-
-def _add_question(
-    connection: Connection, author: Author, cohort_id: int, question: Question
-) -> None:
-    statement = insert(cohort_imports).values(
-        project_id=author.project.id,
-        cohort_id=cohort_id,
-        kind=question.kind,
-        written_at=author.now,
-    )
-    import_id = connection.execute(statement.returning(cohort_imports.c.id)).scalar_one()
-    connection.execute(
-        insert(cohort_import_parts).values(import_id=import_id, number=0, ids=[question.text])
-    )
-
-
 def _tell(
     connection: Connection, author: Author, after: StoredCohort, before: StoredCohort | None
 ) -> None:
@@ -478,7 +370,7 @@ def _tell(
 
 
 def _tell_import(
-    connection: Connection, author: Author, cohort: StoredCohort, members: Import | None
+    connection: Connection, author: Author, cohort: StoredCohort, members: MembersImport | None
 ) -> None:
     """That somebody gave it a file; what of it becomes a member is found out later."""
     if members is not None and members.upload_id is not None and cohort.criteria.is_static:

@@ -9,8 +9,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, delete, or_, select, update
 
+from fanion.cohorts.import_store import drop_imports
 from fanion.cohorts.members_store import MEMBERS_MAX
-from fanion.cohorts.store import drop_imports
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohort_imports, cohort_people, cohorts
 
@@ -20,7 +20,7 @@ _import = cohort_imports.c
 
 
 @dataclass(frozen=True, slots=True)
-class DeletedCohorts:
+class CohortTrashStore:
     """kept: how long after its deletion a cohort keeps members and waiting files
 
     members_max: removed in one transaction
@@ -53,7 +53,7 @@ def _purge(connection: Connection, until: datetime, now: datetime, members_max: 
     cohort_id = connection.scalar(chosen)
     if cohort_id is None:
         return False
-    # Nobody sees half of the members, should the cohort be restored before the last ones go.
+    # No reader sees half of the members if the cohort is restored before the last ones are deleted.
     connection.execute(
         update(cohorts).where(_cohort.id == cohort_id).values(version=0, count=None, lease=None)
     )

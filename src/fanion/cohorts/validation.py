@@ -10,7 +10,6 @@ from typing import Any
 from fanion.cohorts.criteria.definition import (
     NAME_CHARS_MAX,
     Criteria,
-    Standing,
     check_filters,
     filters_of_groups,
     leaves_of,
@@ -18,6 +17,7 @@ from fanion.cohorts.criteria.definition import (
     normal_groups,
 )
 from fanion.cohorts.criteria.validation import check_criteria, check_groups
+from fanion.cohorts.model import CohortState
 from fanion.errors import Invalid
 
 _COPY = " (static copy)"
@@ -102,7 +102,7 @@ def created_values(
 
 def changed_values(
     sent: Mapping[str, Any],
-    before: Standing,
+    before: CohortState,
     others: Mapping[int, Criteria],
     now: datetime,
     *,
@@ -134,7 +134,7 @@ def changed_values(
 
 
 def begun_work(
-    sent: Mapping[str, Any], before: Standing, now: datetime, *, imports: bool
+    sent: Mapping[str, Any], before: CohortState, now: datetime, *, imports: bool
 ) -> dict[str, Any]:
     """Columns that tell what is to be done after such a change."""
     work = _work(sent, before, now, imports)
@@ -223,7 +223,7 @@ def containing(cohort_id: int, cohorts: Iterable[Criteria]) -> set[int]:
     return found
 
 
-def changes_audience(values: Mapping[str, Any], before: Standing, *, imports: bool) -> bool:
+def changes_audience(values: Mapping[str, Any], before: CohortState, *, imports: bool) -> bool:
     """Whether such a change may change who is in the cohort.
 
     values:  the columns to set
@@ -255,7 +255,7 @@ def _objects(groups: Sequence[object]) -> list[Mapping[str, Any]]:
 
 
 def _work(
-    sent: Mapping[str, Any], before: Standing, now: datetime, imports: bool
+    sent: Mapping[str, Any], before: CohortState, now: datetime, imports: bool
 ) -> dict[str, Any]:
     """What the change gives to do: a calculation, an import, or nothing any more."""
     if sent.get("deleted") is True:

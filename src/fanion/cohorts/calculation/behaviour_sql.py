@@ -18,15 +18,15 @@ from zoneinfo import ZoneInfo
 from fanion.cohorts.criteria.behaviour import (
     COMPARISONS,
     Behaviour,
-    FirstTime,
     Performed,
-    PerformedTimes,
-    Regularly,
-    Restarted,
-    Sequence,
-    Stopped,
+    PerformedFirstTime,
+    PerformedMultiple,
+    PerformedRegularly,
+    PerformedSequence,
+    RestartedPerforming,
+    StoppedPerforming,
 )
-from fanion.cohorts.criteria.time_window import Since, Span
+from fanion.cohorts.criteria.time_window import StartBound, TimeWindow
 from fanion.properties.cohort_sql import MICROSECOND, Bindings, micros, property_condition
 from fanion.properties.filters import Property
 
@@ -38,7 +38,7 @@ _SURVIVOR = f"if(moved.new_person = {_NO_PERSON}, found.person_id, moved.new_per
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _BehaviourParts:
     """where: which events; gather: what is kept of each person's; passes: the condition on that,
     put together for each surviving person
 
@@ -63,7 +63,7 @@ def behaviour_query(
     project: the condition on the project
     bits:    the second column
     """
-    asked = _BUILDERS[type(behaviour)](behaviour, _Builder(bindings, now, zone))
+    asked = _BUILDERS[type(behaviour)](behaviour, _BehaviourBuilder(bindings, now, zone))
     if asked.period:
         return _by_period(asked, project, bits)
     having = f"\nHAVING {asked.passes}" if asked.passes else ""
@@ -71,7 +71,7 @@ def behaviour_query(
     return f"SELECT {_SURVIVOR} AS person, {bits}\n{source}\nGROUP BY person{having}"
 
 
-def _by_period(asked: _Asked, project: str, bits: str) -> str:
+def _by_period(asked: _BehaviourParts, project: str, bits: str) -> str:
     source = _survivors(_gathered(asked, project), project)
     tested = (
         f"SELECT {_SURVIVOR} AS person, period, {asked.passes} AS passed\n{source}\n"
@@ -83,7 +83,7 @@ def _by_period(asked: _Asked, project: str, bits: str) -> str:
     )
 
 
-def _gathered(asked: _Asked, project: str) -> str:
+def _gathered(asked: _BehaviourParts, project: str) -> str:
     columns = [f"{asked.period} AS period"] if asked.period else []
     columns += [asked.gather] if asked.gather else []
     conditions = "\n  AND ".join((project, f"person_id != {_NO_PERSON}", *asked.where))
@@ -102,7 +102,7 @@ def _survivors(gathered: str, project: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Builder:
+class _BehaviourBuilder:
     bindings: Bindings
     now: datetime
     zone: ZoneInfo
@@ -123,8 +123,8 @@ class _Builder:
     def past(self) -> str:
         return f"timestamp < {self.bindings.time(self.now)}"
 
-    def start(self, window: Span | Since) -> datetime:
-        if isinstance(window, Since):
+    def start(self, window: TimeWindow | StartBound) -> datetime:
+        if isinstance(window, StartBound):
             return window.moment(self.now, self.zone)
         return window.before(self.now)
 
@@ -135,34 +135,34 @@ class _Builder:
         return self.bindings.add(number, "UInt64")
 
 
-def _performed(one: Performed, b: _Builder) -> _Asked:
-    return _Asked(_within(one, b))
+def _performed(one: Performed, b: _BehaviourBuilder) -> _BehaviourParts:
+    return _BehaviourParts(_within(one, b))
 
 
-def _times(one: PerformedTimes, b: _Builder) -> _Asked:
+def _times(one: PerformedMultiple, b: _BehaviourBuilder) -> _BehaviourParts:
     if one.times == 1 and one.comparison == "gte":
-        return _Asked(_within(one, b))
+        return _BehaviourParts(_within(one, b))
     state, merge = _counter(one.times)
     passes = f"{merge}(uuids) {COMPARISONS[one.comparison]} {b.number(one.times)}"
-    return _Asked(_within(one, b), f"{state}(uuid) AS uuids", passes)
+    return _BehaviourParts(_within(one, b), f"{state}(uuid) AS uuids", passes)
 
 
-def _within(one: Performed | PerformedTimes, b: _Builder) -> tuple[str, ...]:
+def _within(one: Performed | PerformedMultiple, b: _BehaviourBuilder) -> tuple[str, ...]:
     return (b.event(one.event), b.after(b.start(one.window)), b.past, *b.filters(one.filters))
 
 
-def _first_time(one: FirstTime, b: _Builder) -> _Asked:
+def _first_time(one: PerformedFirstTime, b: _BehaviourBuilder) -> _BehaviourParts:
     passes = f"min(first) >= {b.time(b.start(one.window))}"
-    return _Asked((b.event(one.event), b.past), "min(timestamp) AS first", passes)
+    return _BehaviourParts((b.event(one.event), b.past), "min(timestamp) AS first", passes)
 
 
-def _stopped(one: Stopped, b: _Builder) -> _Asked:
+def _stopped(one: StoppedPerforming, b: _BehaviourBuilder) -> _BehaviourParts:
     where = (b.event(one.event), b.after(b.start(one.window)), b.upto(b.now))
     passes = f"max(last) <= {b.time(one.silent.before(b.now))}"
-    return _Asked(where, "max(timestamp) AS last", passes)
+    return _BehaviourParts(where, "max(timestamp) AS last", passes)
 
 
-def _restarted(one: Restarted, b: _Builder) -> _Asked:
+def _restarted(one: RestartedPerforming, b: _BehaviourBuilder) -> _BehaviourParts:
     start, recent = b.start(one.window), one.recent.before(b.now)
     gather = (
         "min(timestamp) AS first, max(timestamp) AS last, "
@@ -171,26 +171,26 @@ def _restarted(one: Restarted, b: _Builder) -> _Asked:
     passes = (
         f"min(first) <= {b.time(start)} AND max(last) > {b.time(recent)} AND max(paused_not) = 0"
     )
-    return _Asked((b.event(one.event), b.upto(b.now)), gather, passes)
+    return _BehaviourParts((b.event(one.event), b.upto(b.now)), gather, passes)
 
 
-def _regularly(one: Regularly, b: _Builder) -> _Asked:
+def _regularly(one: PerformedRegularly, b: _BehaviourBuilder) -> _BehaviourParts:
     start = one.period.before(b.now, one.periods)
     where = (b.event(one.event), b.after(start), b.upto(b.now))
     wanted = b.number(one.periods_min)
     if one.times == 1 and one.comparison == "gte":
         state, merge = _counter(one.periods_min)
         gather = f"{state}({_period(one, b)}) AS periods"
-        return _Asked(where, gather, f"{merge}(periods) >= {wanted}")
+        return _BehaviourParts(where, gather, f"{merge}(periods) >= {wanted}")
     state, merge = _counter(one.times)
     passes = f"{merge}(uuids) {COMPARISONS[one.comparison]} {b.number(one.times)}"
     # Periods without an event are not seen here; with `lt` and `lte` they pass.
     empty = f"{b.number(one.periods)} - count()" if one.comparison in ("lt", "lte") else "0"
     enough = f"countIf(passed) + {empty} >= {wanted}"
-    return _Asked(where, f"{state}(uuid) AS uuids", passes, _period(one, b), enough)
+    return _BehaviourParts(where, f"{state}(uuid) AS uuids", passes, _period(one, b), enough)
 
 
-def _period(one: Regularly, b: _Builder) -> str:
+def _period(one: PerformedRegularly, b: _BehaviourBuilder) -> str:
     """The number of the period that an event lies in, the newest being 0."""
     add = b.bindings.add
     if not one.period.is_calendar:
@@ -200,7 +200,7 @@ def _period(one: Regularly, b: _Builder) -> str:
     return f"arrayCount(end -> {_MICROS} <= end, {add(ends, 'Array(Int64)')})"
 
 
-def _sequence(one: Sequence, b: _Builder) -> _Asked:
+def _sequence(one: PerformedSequence, b: _BehaviourBuilder) -> _BehaviourParts:
     """Each event is its time, doubled, plus 1 when it may begin the sequence. Sorted, an end
     follows its nearest beginning at once, and one of the same instant comes before it."""
     names = b.bindings.texts(sorted({one.event, one.then}))
@@ -214,17 +214,17 @@ def _sequence(one: Sequence, b: _Builder) -> _Asked:
         "arrayExists((a, b) -> bitAnd(a, 1) = 1 AND bitAnd(b, 1) = 0 AND b - a <= "
         f"{gap}, arrayPopBack(arraySort(groupArrayArray(marks)) AS sorted), arrayPopFront(sorted))"
     )
-    return _Asked(where, gather, passes)
+    return _BehaviourParts(where, gather, passes)
 
 
-_BUILDERS: dict[type, Callable[[Any, _Builder], _Asked]] = {
+_BUILDERS: dict[type, Callable[[Any, _BehaviourBuilder], _BehaviourParts]] = {
     Performed: _performed,
-    PerformedTimes: _times,
-    FirstTime: _first_time,
-    Sequence: _sequence,
-    Regularly: _regularly,
-    Stopped: _stopped,
-    Restarted: _restarted,
+    PerformedMultiple: _times,
+    PerformedFirstTime: _first_time,
+    PerformedSequence: _sequence,
+    PerformedRegularly: _regularly,
+    StoppedPerforming: _stopped,
+    RestartedPerforming: _restarted,
 }
 
 

@@ -12,16 +12,16 @@ import msgspec
 from msgspec import Struct
 
 # Of one cohort: five hours of one that is calculated every 15 minutes.
-RUNS_KEPT_MAX = 20
+RUNS_MAX = 20
 # Of the newest import; of all others it is only known how many there were.
-UNMATCHED_KEPT_MAX = 1_000
+UNMATCHED_MAX = 1_000
 UNMATCHED_CHARS_MAX = 200
 
 
-class Rows(Struct, kw_only=True):
+class ImportedRows(Struct, kw_only=True):
     """Of files that were imported. matched: that named a person
 
-    unmatched: what the others hold, each once, UNMATCHED_KEPT_MAX of it
+    unmatched: what the others hold, each once, UNMATCHED_MAX of it
     """
 
     rows: int
@@ -29,7 +29,7 @@ class Rows(Struct, kw_only=True):
     unmatched: list[str]
 
 
-class Run(Struct, kw_only=True, omit_defaults=True):
+class CalculationRun(Struct, kw_only=True, omit_defaults=True):
     """number: of the version that was calculated; error: why it failed; members: after it"""
 
     number: int = 0
@@ -38,11 +38,11 @@ class Run(Struct, kw_only=True, omit_defaults=True):
     rows_read: int = 0
     members: int | None = None
     error: str | None = None
-    imported: Rows | None = None
+    imported: ImportedRows | None = None
 
 
 @dataclass(slots=True)
-class Tally:
+class RowCounter:
     """Counts the rows of an import. is_file: whether there were some to be counted"""
 
     rows: int = 0
@@ -57,43 +57,43 @@ class Tally:
             self.rows += 1
             if one not in unmatched:
                 self.matched += 1
-            elif len(self._unmatched) < UNMATCHED_KEPT_MAX:
+            elif len(self._unmatched) < UNMATCHED_MAX:
                 self._unmatched[one[:UNMATCHED_CHARS_MAX]] = None
 
-    def told(self) -> Rows | None:
+    def told(self) -> ImportedRows | None:
         if not self.is_file:
             return None
-        return Rows(rows=self.rows, matched=self.matched, unmatched=list(self._unmatched))
+        return ImportedRows(rows=self.rows, matched=self.matched, unmatched=list(self._unmatched))
 
 
 # As the column holds it: of the last run that succeeded its own fields, and all runs as `runs`.
 StoredRuns = Mapping[str, Any] | None
 
 
-def noted(stored: StoredRuns, run: Run) -> dict[str, Any]:
+def with_run(stored: StoredRuns, run: CalculationRun) -> dict[str, Any]:
     """What is stored after one more run."""
-    earlier = runs_of(stored)[: RUNS_KEPT_MAX - 1]
+    earlier = read_runs(stored)[: RUNS_MAX - 1]
     if run.imported is not None:
         for one in earlier:
             if one.imported is not None:
                 one.imported.unmatched = []
-    succeeded = run if run.error is None else last_success(stored)
+    succeeded = run if run.error is None else last_successful_run(stored)
     own: dict[str, Any] = {} if succeeded is None else msgspec.to_builtins(succeeded)
     own.pop("imported", None)
     return {**own, "runs": msgspec.to_builtins([run, *earlier])}
 
 
-def runs_of(stored: StoredRuns) -> list[Run]:
+def read_runs(stored: StoredRuns) -> list[CalculationRun]:
     """The newest first. Older versions have stored the last one that succeeded alone."""
     if stored is None:
         return []
     if "runs" in stored:
-        return msgspec.convert(stored["runs"], list[Run])
-    return [msgspec.convert(dict(stored), Run)]
+        return msgspec.convert(stored["runs"], list[CalculationRun])
+    return [msgspec.convert(dict(stored), CalculationRun)]
 
 
-def last_success(stored: StoredRuns) -> Run | None:
+def last_successful_run(stored: StoredRuns) -> CalculationRun | None:
     if stored is None or "started_at" not in stored:
         return None
     own = {name: value for name, value in stored.items() if name != "runs"}
-    return msgspec.convert(own, Run)
+    return msgspec.convert(own, CalculationRun)

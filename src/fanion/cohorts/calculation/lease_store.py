@@ -28,9 +28,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fanion.cohorts.calculation.history import Run, noted
+from fanion.cohorts.calculation.history import CalculationRun, with_run
 from fanion.cohorts.criteria.definition import Criteria
-from fanion.cohorts.csv_import import Kind
+from fanion.cohorts.import_store import drop_imports
 from fanion.cohorts.members_store import (
     MEMBERS_MAX,
     NextVersion,
@@ -39,7 +39,8 @@ from fanion.cohorts.members_store import (
     is_seen,
     remove_persons,
 )
-from fanion.cohorts.store import CRITERIA, QuestionKind, drop_imports
+from fanion.cohorts.model import PendingImport
+from fanion.cohorts.store import CRITERIA
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import AWAITED, cohort_imports, cohort_people, cohorts
 from fanion.db.schema.tables import person_distinct_ids, person_overrides, persons
@@ -69,7 +70,7 @@ class LeaseLost(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Claim(NextVersion):
+class CohortClaim(NextVersion):
     """A cohort to be calculated. lease: names the holder"""
 
     criteria: Criteria
@@ -79,29 +80,18 @@ class Claim(NextVersion):
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
-    """What a cohort is to be given: a file of this kind of ids, those that this kind of question
-    finds, or the members that another cohort had in a version."""
-
-    id: int
-    kind: Kind | QuestionKind | None
-    source_id: int | None
-    source_version: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class WorkStore:
+class CohortLeaseStore:
     records: Records
     lease_s: float
 
-    async def claim(self, now: datetime, lease: str) -> Claim | None:
+    async def claim(self, now: datetime, lease: str) -> CohortClaim | None:
         """The work that is due longest and that nobody does; its remains are cleared away."""
         if not await self.records.fetch(_due(now)):
             return None  # without taking the place of somebody who writes
         async with self.records.write() as connection:
             return await connection.run_sync(_claim, now, lease, self._until(now))
 
-    async def add(self, claim: Claim, members: Sequence[UUID], now: datetime) -> None:
+    async def add(self, claim: CohortClaim, members: Sequence[UUID], now: datetime) -> None:
         """Persons who do not exist are left out. At most MEMBERS_MAX. raises: LeaseLost"""
         who = select(_person.id).where(
             _person.project_id == claim.project_id, _person.uuid.in_(members)
@@ -110,7 +100,7 @@ class WorkStore:
             await connection.run_sync(add_persons, claim, who)
 
     async def add_person_ids(
-        self, claim: Claim, ids: Sequence[UUID], now: datetime
+        self, claim: CohortClaim, ids: Sequence[UUID], now: datetime
     ) -> Collection[UUID]:
         """As `add`; of persons that were merged since somebody wrote their ids down, those that
         they became. Returns the ids without a person. raises: LeaseLost"""
@@ -128,7 +118,7 @@ class WorkStore:
         return await self._add_known(claim, who, ids, known, now)
 
     async def add_distinct_ids(
-        self, claim: Claim, ids: Sequence[str], now: datetime
+        self, claim: CohortClaim, ids: Sequence[str], now: datetime
     ) -> Collection[str]:
         """At most MEMBERS_MAX, each once. Returns those without a person. raises: LeaseLost"""
         theirs = (_link.project_id == claim.project_id) & _link.distinct_id.in_(ids)
@@ -137,7 +127,7 @@ class WorkStore:
         return await self._add_known(claim, who, ids, known, now)
 
     async def add_emails(
-        self, claim: Claim, emails: Sequence[str], now: datetime
+        self, claim: CohortClaim, emails: Sequence[str], now: datetime
     ) -> Collection[str]:
         """At most MEMBERS_MAX, in lower case, each once. Returns those without a person.
 
@@ -150,28 +140,30 @@ class WorkStore:
             # Several persons may have one address: their number says nothing.
             return set(emails).difference(await connection.scalars(known))
 
-    async def copy(self, claim: Claim, source: Waiting, after: int, now: datetime) -> int | None:
+    async def copy(
+        self, claim: CohortClaim, source: PendingImport, after: int, now: datetime
+    ) -> int | None:
         """Members of another cohort behind the person `after`; returns the last one copied,
         None when there are no more. raises: LeaseLost"""
         async with self._holding(claim, now) as connection:
             return await connection.run_sync(_copy, claim, source, after)
 
-    async def remove(self, claim: Claim, people: Sequence[int], now: datetime) -> None:
+    async def remove(self, claim: CohortClaim, people: Sequence[int], now: datetime) -> None:
         """people: numbers of persons, at most MEMBERS_MAX. raises: LeaseLost"""
         async with self._holding(claim, now) as connection:
             await connection.run_sync(remove_persons, claim, people)
 
-    async def renew(self, claim: Claim, now: datetime) -> None:
+    async def renew(self, claim: CohortClaim, now: datetime) -> None:
         """raises: LeaseLost"""
         async with self._holding(claim, now):
             pass
 
     async def finish(
         self,
-        claim: Claim,
+        claim: CohortClaim,
         now: datetime,
         again_at: datetime | None,
-        run: Run,
+        run: CalculationRun,
         imports: Sequence[int] = (),
     ) -> int:
         """Show the version; returns its number of members. imports: those that are done with
@@ -183,19 +175,21 @@ class WorkStore:
         async with self._holding(claim, now) as connection:
             return await connection.run_sync(_finish, claim, now, again_at, run, imports)
 
-    async def fail(self, claim: Claim, message: str, again_at: datetime | None, run: Run) -> None:
+    async def fail(
+        self, claim: CohortClaim, message: str, again_at: datetime | None, run: CalculationRun
+    ) -> None:
         """Count the failure, and keep the members of before and what waits to be imported."""
         async with self.records.write() as connection:
             await connection.run_sync(_fail, claim, message, again_at, run)
 
-    async def release(self, claim: Claim) -> None:
+    async def release(self, claim: CohortClaim) -> None:
         """Let somebody else do it, at once."""
         async with self.records.write() as connection:
             await connection.execute(
                 update(cohorts).where(_holds(claim)).values(lease=None, lease_until=None)
             )
 
-    async def put_off(self, claim: Claim, until: datetime) -> None:
+    async def put_off(self, claim: CohortClaim, until: datetime) -> None:
         """Let go of what nobody can do now, so that others have their turn; it is no failure."""
         due_at = case((_cohort.requested == claim.version, until), else_=_cohort.due_at)
         async with self.records.write() as connection:
@@ -223,7 +217,7 @@ class WorkStore:
             )
             return done.rowcount == MEMBERS_MAX
 
-    async def imports(self, cohort_id: int) -> Sequence[Waiting]:
+    async def imports(self, cohort_id: int) -> Sequence[PendingImport]:
         """The oldest first."""
         row = cohort_imports.c
         statement = (
@@ -232,11 +226,11 @@ class WorkStore:
             .order_by(row.id)
         )
         async with self.records.read() as connection:
-            return [Waiting(*one) for one in await connection.execute(statement)]
+            return [PendingImport(*one) for one in await connection.execute(statement)]
 
     async def _add_known(
         self,
-        claim: Claim,
+        claim: CohortClaim,
         who: Select[Any],
         ids: Sequence[T],
         known: Sequence[Select[Any]],
@@ -255,7 +249,7 @@ class WorkStore:
             return unmatched
 
     @asynccontextmanager
-    async def _holding(self, claim: Claim, now: datetime) -> AsyncGenerator[AsyncConnection]:
+    async def _holding(self, claim: CohortClaim, now: datetime) -> AsyncGenerator[AsyncConnection]:
         """A transaction that has renewed the lease. raises: LeaseLost"""
         renewed = update(cohorts).where(_holds(claim)).values(lease_until=self._until(now))
         async with self.records.write() as connection:
@@ -274,7 +268,7 @@ def _waiting_copies(*conditions: ColumnElement[bool]) -> Exists:
     return copies.where(_import.cohort_id.is_not(None), *conditions).exists()
 
 
-def _holds(claim: Claim) -> ColumnElement[bool]:
+def _holds(claim: CohortClaim) -> ColumnElement[bool]:
     return (_cohort.id == claim.cohort_id) & (_cohort.lease == claim.lease)
 
 
@@ -292,7 +286,9 @@ def _due(now: datetime) -> Select[Any]:
     )
 
 
-def _claim(connection: Connection, now: datetime, lease: str, until: datetime) -> Claim | None:
+def _claim(
+    connection: Connection, now: datetime, lease: str, until: datetime
+) -> CohortClaim | None:
     row = connection.execute(_due(now).with_for_update(skip_locked=True)).first()
     if row is None:
         return None
@@ -302,7 +298,7 @@ def _claim(connection: Connection, now: datetime, lease: str, until: datetime) -
         .values(lease=lease, lease_until=until, requested=_cohort.requested + 1)
         .returning(*_CLAIMED)
     ).one()
-    claim = Claim(
+    claim = CohortClaim(
         cohort_id=cohort.id,
         project_id=cohort.project_id,
         shown=cohort.version,
@@ -316,7 +312,9 @@ def _claim(connection: Connection, now: datetime, lease: str, until: datetime) -
     return claim
 
 
-def _copy(connection: Connection, claim: Claim, source: Waiting, after: int) -> int | None:
+def _copy(
+    connection: Connection, claim: CohortClaim, source: PendingImport, after: int
+) -> int | None:
     people = connection.scalars(
         select(_member.person_id)
         .where(_member.cohort_id == source.source_id, _member.person_id > after)
@@ -333,10 +331,10 @@ def _copy(connection: Connection, claim: Claim, source: Waiting, after: int) -> 
 
 def _finish(
     connection: Connection,
-    claim: Claim,
+    claim: CohortClaim,
     now: datetime,
     again_at: datetime | None,
-    run: Run,
+    run: CalculationRun,
     imports: Sequence[int],
 ) -> int:
     awaited = (_member.cohort_id == claim.cohort_id) & (_member.added == AWAITED)
@@ -364,7 +362,11 @@ def _finish(
 
 
 def _fail(
-    connection: Connection, claim: Claim, message: str, again_at: datetime | None, run: Run
+    connection: Connection,
+    claim: CohortClaim,
+    message: str,
+    again_at: datetime | None,
+    run: CalculationRun,
 ) -> None:
     told = _storable(message)[:ERROR_CHARS_MAX]
     connection.execute(
@@ -379,9 +381,9 @@ def _fail(
     )
 
 
-def _noted(connection: Connection, claim: Claim, run: Run) -> dict[str, Any]:
+def _noted(connection: Connection, claim: CohortClaim, run: CalculationRun) -> dict[str, Any]:
     stored = connection.scalar(select(_cohort.last_run).where(_cohort.id == claim.cohort_id))
-    return noted(stored, structs.replace(run, number=claim.version))
+    return with_run(stored, structs.replace(run, number=claim.version))
 
 
 def _storable(message: str) -> str:
@@ -389,7 +391,7 @@ def _storable(message: str) -> str:
     return message.replace("\0", "").encode("utf-8", "replace").decode()
 
 
-def _let_go(claim: Claim, again_at: datetime | None) -> dict[str, Any]:
+def _let_go(claim: CohortClaim, again_at: datetime | None) -> dict[str, Any]:
     """Of a cohort that was changed meanwhile, the work that the change asked for stays due."""
     unchanged = _cohort.requested == claim.version
     return {

@@ -1,6 +1,6 @@
 """Criteria as one ClickHouse statement that lists the members.
 
-Every condition on events is one pass over that event's part of the time it asks about; all
+Combination condition on events is one pass over that event's part of the time it asks about; all
 conditions on properties together are one pass over the persons. Each pass says "this person,
 this bit"; the bits of one person are put together and the tree is tested once for each.
 
@@ -17,7 +17,14 @@ from zoneinfo import ZoneInfo
 
 from fanion.cohorts.calculation.behaviour_sql import behaviour_query
 from fanion.cohorts.criteria.behaviour import CriteriaError
-from fanion.cohorts.criteria.resolve import Did, Every, MemberOf, Nobody, Tree, leaves
+from fanion.cohorts.criteria.resolve import (
+    BehaviourLeaf,
+    Combination,
+    NoPerson,
+    StaticMembership,
+    Tree,
+    leaves,
+)
 from fanion.properties.cohort_sql import Bindings, property_condition
 from fanion.properties.filters import Property
 
@@ -38,7 +45,7 @@ _COUNT = "SELECT count(), groupArray({sample})(person)\nFROM (\n{found}\n)\nWHER
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class PlanContext:
     """What a calculation takes for given. now: aware, UTC; zone: the project's
 
     run: names this calculation, under which members of static cohorts are handed in
@@ -51,7 +58,7 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class QueryPlan:
     """found: a SELECT of the members as `person`, each once; parameters: what it binds
 
     project: the condition that names the project
@@ -75,15 +82,15 @@ class Plan:
         return _COUNT.format(sample=sample, found=indent(self.found, "  "), existing=existing)
 
 
-def compile_plan(tree: Tree, moment: Moment) -> Plan:
+def compile_plan(tree: Tree, moment: PlanContext) -> QueryPlan:
     """raises: CriteriaError for more conditions than one statement can hold"""
-    compiler = _Compiler(moment)
+    compiler = _PlanCompiler(moment)
     found = compiler.persons_where(tree) if _is_on_properties(tree) else compiler.combined(tree)
-    return Plan(found, compiler.bindings.values, compiler.project, tuple(compiler.inputs))
+    return QueryPlan(found, compiler.bindings.values, compiler.project, tuple(compiler.inputs))
 
 
-class _Compiler:
-    def __init__(self, moment: Moment) -> None:
+class _PlanCompiler:
+    def __init__(self, moment: PlanContext) -> None:
         self.bindings = Bindings()
         self.inputs: list[int] = []
         self._moment = moment
@@ -112,14 +119,14 @@ class _Compiler:
             if self._is_new(tree):
                 self._on_persons.append((tree, self._new_bit(tree)))
             return self._bit_test(tree)
-        if isinstance(tree, Every):
+        if isinstance(tree, Combination):
             return _joined(tree.type, [self._test(child) for child in tree.children])
-        if isinstance(tree, Did):
+        if isinstance(tree, BehaviourLeaf):
             return self._did(tree)
-        assert isinstance(tree, MemberOf)
+        assert isinstance(tree, StaticMembership)
         return self._member_of(tree)
 
-    def _did(self, leaf: Did) -> str:
+    def _did(self, leaf: BehaviourLeaf) -> str:
         if self._is_new(leaf.behaviour):
             bit = self._new_bit(leaf.behaviour)
             query = behaviour_query(
@@ -134,7 +141,7 @@ class _Compiler:
         test = self._bit_test(leaf.behaviour)
         return f"NOT {test}" if leaf.negation else test
 
-    def _member_of(self, leaf: MemberOf) -> str:
+    def _member_of(self, leaf: StaticMembership) -> str:
         if self._is_new(leaf.cohort_id):
             bit = self._new_bit(leaf.cohort_id)
             self.inputs.append(leaf.cohort_id)
@@ -152,7 +159,7 @@ class _Compiler:
         return _PERSONS.format(bits=f"toUInt64({total})", project=self.project)
 
     def _property_tree(self, tree: Tree) -> str:
-        if isinstance(tree, Every):
+        if isinstance(tree, Combination):
             return _joined(tree.type, [self._property_tree(child) for child in tree.children])
         if isinstance(tree, Property):
             return property_condition(tree, self.bindings)
@@ -171,7 +178,7 @@ class _Compiler:
 
 
 def _is_on_properties(tree: Tree) -> bool:
-    return all(isinstance(leaf, Property | Nobody) for leaf in leaves(tree))
+    return all(isinstance(leaf, Property | NoPerson) for leaf in leaves(tree))
 
 
 def _joined(kind: str, parts: list[str]) -> str:

@@ -29,19 +29,20 @@ from zoneinfo import ZoneInfo
 
 import structlog
 
-from fanion.cohorts.calculation.history import Run, Tally
+from fanion.cohorts.actors_query import query_criteria
+from fanion.cohorts.calculation.history import CalculationRun, RowCounter
 from fanion.cohorts.calculation.inputs_store import CohortInputs
-from fanion.cohorts.calculation.lease_store import Claim, LeaseLost, Waiting, WorkStore
-from fanion.cohorts.calculation.query_plan import Moment, Plan, compile_plan
+from fanion.cohorts.calculation.lease_store import CohortClaim, CohortLeaseStore, LeaseLost
+from fanion.cohorts.calculation.query_plan import PlanContext, QueryPlan, compile_plan
 from fanion.cohorts.criteria.behaviour import CriteriaError
 from fanion.cohorts.criteria.definition import Criteria, nested_ids
 from fanion.cohorts.criteria.resolve import resolve
 from fanion.cohorts.csv_import import person_ids
+from fanion.cohorts.import_store import ImportStore
 from fanion.cohorts.members_store import MEMBERS_MAX, stream_members
-from fanion.cohorts.sources import query_criteria
-from fanion.cohorts.store import CohortStore, QuestionKind
-from fanion.cohorts.trash_store import DeletedCohorts
-from fanion.cohorts.upload_store import UploadStore
+from fanion.cohorts.model import ImportQueryKind, PendingImport
+from fanion.cohorts.store import CohortStore
+from fanion.cohorts.trash_store import CohortTrashStore
 from fanion.db.engine import RecordsUnavailable
 from fanion.events.event import EventRejected, EventStoreUnavailable, StatementFailed
 from fanion.events.storage.store import EventStore
@@ -49,14 +50,14 @@ from fanion.events.storage.store import EventStore
 T = TypeVar("T")
 
 # How often other servers' work is looked for; this server's own is begun at once.
-LOOK_S = 5.0
+POLL_INTERVAL_S = 5.0
 # After so many failures in a row a cohort is left alone until somebody changes it.
 ERRORS_MAX = 20
 # Wait after the first failure; doubled with each further one.
-FIRST_WAIT_S = 60.0
-WAIT_MAX_S = 24 * 3600.0
+BACKOFF_FIRST_S = 60.0
+BACKOFF_MAX_S = 24 * 3600.0
 # Wait for a store that did not answer, which is no failure of the cohort.
-OUTAGE_WAIT_S = 30.0
+OUTAGE_BACKOFF_S = 30.0
 # A statement may take minutes: the lease is renewed meanwhile.
 RENEWALS_A_LEASE = 3
 
@@ -64,7 +65,7 @@ _INTERNAL = "The calculation failed on the server's side; it will be tried again
 
 
 @dataclass(frozen=True, slots=True)
-class Members:
+class FoundMembers:
     """found: UUIDs as bytes, ascending"""
 
     found: Sequence[bytes]
@@ -73,8 +74,8 @@ class Members:
 
 # From a project and a question's text to persons: at most MEMBERS_MAX in a page. It raises
 # CriteriaError for what has no answer.
-Find = Callable[[int, str], AsyncGenerator[Sequence[UUID]]]
-NOTHING_FOUND: Mapping[QuestionKind, Find] = {}
+FindPersons = Callable[[int, str], AsyncGenerator[Sequence[UUID]]]
+NO_FINDERS: Mapping[ImportQueryKind, FindPersons] = {}
 
 
 class Calculator:
@@ -85,14 +86,14 @@ class Calculator:
     def __init__(
         self,
         cohorts: CohortStore,
-        work: WorkStore,
-        deleted: DeletedCohorts,
-        uploads: UploadStore,
+        work: CohortLeaseStore,
+        deleted: CohortTrashStore,
+        uploads: ImportStore,
         events: EventStore,
         zone_of: Callable[[int], Awaitable[ZoneInfo]],
         now: Callable[[], datetime],
         every_s: float,
-        finders: Mapping[QuestionKind, Find] = NOTHING_FOUND,
+        finders: Mapping[ImportQueryKind, FindPersons] = NO_FINDERS,
     ) -> None:
         self._cohorts = cohorts
         self._records = work.records
@@ -103,7 +104,7 @@ class Calculator:
         self.zone_of = zone_of
         self._now = now
         self._every_s = every_s
-        self._finders: dict[str, Find] = {"query": self._matching}
+        self._finders: dict[str, FindPersons] = {"query": self._matching}
         self._finders.update(finders.items())
         self._lease = uuid4().hex
         self._wake = asyncio.Event()
@@ -125,7 +126,7 @@ class Calculator:
             except Exception as error:
                 self._log.error("cohorts_wait", exc_info=error)
             try:
-                await asyncio.wait_for(self._wake.wait(), LOOK_S)
+                await asyncio.wait_for(self._wake.wait(), POLL_INTERVAL_S)
             except TimeoutError:
                 continue
 
@@ -145,7 +146,7 @@ class Calculator:
         except LeaseLost:
             self._log.warning("cohort_lease_lost", cohort=claim.cohort_id)
         except (RecordsUnavailable, EventStoreUnavailable):
-            await self._work.put_off(claim, self._now() + timedelta(seconds=OUTAGE_WAIT_S))
+            await self._work.put_off(claim, self._now() + timedelta(seconds=OUTAGE_BACKOFF_S))
             raise
         except asyncio.CancelledError:
             await asyncio.shield(self._work.release(claim))
@@ -155,30 +156,30 @@ class Calculator:
             await renewing
         return True
 
-    async def members(self, plan: Plan, moment: Moment) -> Members:
+    async def members(self, plan: QueryPlan, moment: PlanContext) -> FoundMembers:
         """raises: EventStoreUnavailable, EventRejected, RecordsUnavailable"""
         await self.put_inputs(plan, moment)
         answer = await self._events.ask(plan.members, plan.parameters)
         found = answer.columns[0] if answer.columns else ()
-        return Members(found, answer.rows_read)
+        return FoundMembers(found, answer.rows_read)
 
-    async def put_inputs(self, plan: Plan, moment: Moment) -> None:
+    async def put_inputs(self, plan: QueryPlan, moment: PlanContext) -> None:
         """Members of the static cohorts inside, to where the statement finds them."""
         inputs = CohortInputs(self._records, self._events)
         await inputs.put(moment.run, moment.project_id, plan.inputs, with_deleted=True)
 
-    async def _do(self, claim: Claim, started: datetime) -> None:
-        """A failure of the cohort's own is noted there, and the next cohort's turn comes.
+    async def _do(self, claim: CohortClaim, started: datetime) -> None:
+        """A failure of the cohort's own is stored with it, and the next cohort is calculated.
 
         raises: LeaseLost, RecordsUnavailable, EventStoreUnavailable
         """
         began = perf_counter()
-        imports: list[Waiting] = []
-        tally = Tally()
+        imports: list[PendingImport] = []
+        tally = RowCounter()
 
-        def run(rows_read: int = 0) -> Run:
+        def run(rows_read: int = 0) -> CalculationRun:
             seconds = round(perf_counter() - began, 3)
-            return Run(
+            return CalculationRun(
                 started_at=started, seconds=seconds, rows_read=rows_read, imported=tally.told()
             )
 
@@ -215,23 +216,23 @@ class Calculator:
             "cohort_calculated", cohort=claim.cohort_id, members=count, started_at=started, **shown
         )
 
-    async def _fail(self, claim: Claim, message: str, run: Run) -> None:
+    async def _fail(self, claim: CohortClaim, message: str, run: CalculationRun) -> None:
         await self._work.fail(claim, message, self._again(claim, self._now(), failed=True), run)
 
-    async def _calculate(self, claim: Claim, now: datetime) -> int:
+    async def _calculate(self, claim: CohortClaim, now: datetime) -> int:
         """raises: CriteriaError, LeaseLost, whatever the stores raise"""
         members = await self._found(claim.criteria, claim.project_id, now)
         await self._replace(claim, members.found)
         return members.rows_read
 
-    async def _found(self, criteria: Criteria, project_id: int, now: datetime) -> Members:
+    async def _found(self, criteria: Criteria, project_id: int, now: datetime) -> FoundMembers:
         """raises: CriteriaError, whatever the stores raise"""
         named = nested_ids(criteria.shown)
         tree = resolve(criteria, await self._cohorts.criteria(project_id) if named else {})
-        moment = Moment(project_id, now, await self.zone_of(project_id), uuid4())
+        moment = PlanContext(project_id, now, await self.zone_of(project_id), uuid4())
         return await self.members(compile_plan(tree, moment), moment)
 
-    async def _replace(self, claim: Claim, members: Sequence[bytes]) -> None:
+    async def _replace(self, claim: CohortClaim, members: Sequence[bytes]) -> None:
         """Write what differs, under a version that nobody sees yet."""
         diff = MemberDiff(members)
         stored = stream_members(self._records, claim.project_id, claim.cohort_id)
@@ -245,7 +246,9 @@ class Calculator:
             uuids = [UUID(bytes=member) for member in some]
             await self._work.add(claim, uuids, self._now())
 
-    async def _import(self, claim: Claim, imports: list[Waiting], tally: Tally) -> int:
+    async def _import(
+        self, claim: CohortClaim, imports: list[PendingImport], tally: RowCounter
+    ) -> int:
         """Add what was uploaded; members of before stay.
 
         imports: gets those that are read
@@ -259,12 +262,12 @@ class Calculator:
                 await self._read(claim, one, tally)
         return 0
 
-    async def _copy(self, claim: Claim, one: Waiting) -> None:
+    async def _copy(self, claim: CohortClaim, one: PendingImport) -> None:
         last: int | None = 0
         while last is not None:
             last = await self._work.copy(claim, one, last, self._now())
 
-    async def _read(self, claim: Claim, one: Waiting, tally: Tally) -> None:
+    async def _read(self, claim: CohortClaim, one: PendingImport, tally: RowCounter) -> None:
         """raises: CriteriaError for a question that has no answer"""
         async for some in self._uploads.ids(one.id):
             if find := self._finders.get(one.kind or ""):
@@ -274,7 +277,7 @@ class Calculator:
                 tally.count(some, await self._add_some(claim, one.kind, some))
 
     async def _add_some(
-        self, claim: Claim, kind: str | None, ids: Sequence[str]
+        self, claim: CohortClaim, kind: str | None, ids: Sequence[str]
     ) -> Collection[str]:
         """Some rows of a file. Returns the ids without a person."""
         if kind == "distinct_id":
@@ -295,7 +298,7 @@ class Calculator:
         for some in _chunks(members.found):
             yield [UUID(bytes=member) for member in some]
 
-    def _again(self, claim: Claim, now: datetime, *, failed: bool) -> datetime | None:
+    def _again(self, claim: CohortClaim, now: datetime, *, failed: bool) -> datetime | None:
         """When the cohort is due next unless it is changed."""
         wait_s, is_static = self._every_s, claim.criteria.is_static
         if claim.deleted:
@@ -303,13 +306,13 @@ class Calculator:
         if failed:
             if claim.errors_calculating + 1 > ERRORS_MAX:
                 return None
-            wait_s = min(FIRST_WAIT_S * 2.0**claim.errors_calculating, WAIT_MAX_S)
+            wait_s = min(BACKOFF_FIRST_S * 2.0**claim.errors_calculating, BACKOFF_MAX_S)
             wait_s = wait_s if is_static else max(wait_s, self._every_s)
         elif is_static:
             return None
         return now + timedelta(seconds=wait_s)
 
-    async def _keep(self, claim: Claim, over: asyncio.Event) -> None:
+    async def _keep(self, claim: CohortClaim, over: asyncio.Event) -> None:
         """Renew the lease for as long as the work takes."""
         while True:
             try:

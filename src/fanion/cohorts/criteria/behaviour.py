@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fanion.cohorts.criteria.time_window import UNITS, Since, Span, parse_since
+from fanion.cohorts.criteria.time_window import UNITS, StartBound, TimeWindow, parse_start_bound
 from fanion.properties.filters import Property, parse_leaf
 from fanion.rest.unknown_fields import shortened
 
@@ -24,43 +24,43 @@ class CriteriaError(ValueError):
 @dataclass(frozen=True, slots=True)
 class Performed:
     event: str
-    window: Span | Since
+    window: TimeWindow | StartBound
     filters: tuple[Property, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class PerformedTimes:
+class PerformedMultiple:
     """comparison: a key of COMPARISONS"""
 
     event: str
-    window: Span | Since
+    window: TimeWindow | StartBound
     comparison: str
     times: int
     filters: tuple[Property, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class FirstTime:
+class PerformedFirstTime:
     event: str
-    window: Span
+    window: TimeWindow
 
 
 @dataclass(frozen=True, slots=True)
-class Sequence:
+class PerformedSequence:
     """`then` after `event`, both within the window, at most `gap` apart."""
 
     event: str
     then: str
-    window: Span
-    gap: Span
+    window: TimeWindow
+    gap: TimeWindow
 
 
 @dataclass(frozen=True, slots=True)
-class Regularly:
+class PerformedRegularly:
     """In at least `periods_min` of the last `periods` periods, each of the same length."""
 
     event: str
-    period: Span
+    period: TimeWindow
     comparison: str
     times: int
     periods_min: int
@@ -68,20 +68,28 @@ class Regularly:
 
 
 @dataclass(frozen=True, slots=True)
-class Stopped:
+class StoppedPerforming:
     event: str
-    window: Span
-    silent: Span
+    window: TimeWindow
+    silent: TimeWindow
 
 
 @dataclass(frozen=True, slots=True)
-class Restarted:
+class RestartedPerforming:
     event: str
-    window: Span
-    recent: Span
+    window: TimeWindow
+    recent: TimeWindow
 
 
-Behaviour = Performed | PerformedTimes | FirstTime | Sequence | Regularly | Stopped | Restarted
+Behaviour = (
+    Performed
+    | PerformedMultiple
+    | PerformedFirstTime
+    | PerformedSequence
+    | PerformedRegularly
+    | StoppedPerforming
+    | RestartedPerforming
+)
 
 
 def parse_behaviour(spec: Mapping[str, Any]) -> Behaviour:
@@ -97,36 +105,36 @@ def _performed(spec: Mapping[str, Any]) -> Performed:
     return Performed(_event(spec), _window(spec), _filters(spec))
 
 
-def _times(spec: Mapping[str, Any]) -> PerformedTimes:
+def _times(spec: Mapping[str, Any]) -> PerformedMultiple:
     times = whole_number(spec, "operator_value")
-    return PerformedTimes(_event(spec), _window(spec), _comparison(spec), times, _filters(spec))
+    return PerformedMultiple(_event(spec), _window(spec), _comparison(spec), times, _filters(spec))
 
 
-def _first_time(spec: Mapping[str, Any]) -> FirstTime:
-    return FirstTime(_event(spec), _span(spec))
+def _first_time(spec: Mapping[str, Any]) -> PerformedFirstTime:
+    return PerformedFirstTime(_event(spec), _span(spec))
 
 
-def _sequence(spec: Mapping[str, Any]) -> Sequence:
+def _sequence(spec: Mapping[str, Any]) -> PerformedSequence:
     then = _event(spec, "seq_event", "seq_event_type")
-    return Sequence(_event(spec), then, _span(spec), _span(spec, "seq_"))
+    return PerformedSequence(_event(spec), then, _span(spec), _span(spec, "seq_"))
 
 
-def _regularly(spec: Mapping[str, Any]) -> Regularly:
+def _regularly(spec: Mapping[str, Any]) -> PerformedRegularly:
     wanted, total = whole_number(spec, "min_periods"), whole_number(spec, "total_periods")
     if wanted > total:
         raise CriteriaError("min_periods must not be greater than total_periods.")
     if total > PERIODS_MAX:
         raise CriteriaError(f"total_periods must not be greater than {PERIODS_MAX}.")
     times = whole_number(spec, "operator_value")
-    return Regularly(_event(spec), _span(spec), _comparison(spec), times, wanted, total)
+    return PerformedRegularly(_event(spec), _span(spec), _comparison(spec), times, wanted, total)
 
 
-def _stopped(spec: Mapping[str, Any]) -> Stopped:
-    return Stopped(_event(spec), *_two_windows(spec))
+def _stopped(spec: Mapping[str, Any]) -> StoppedPerforming:
+    return StoppedPerforming(_event(spec), *_two_windows(spec))
 
 
-def _restarted(spec: Mapping[str, Any]) -> Restarted:
-    return Restarted(_event(spec), *_two_windows(spec))
+def _restarted(spec: Mapping[str, Any]) -> RestartedPerforming:
+    return RestartedPerforming(_event(spec), *_two_windows(spec))
 
 
 _READERS: dict[str, Callable[[Mapping[str, Any]], Behaviour]] = {
@@ -154,26 +162,26 @@ def _event(spec: Mapping[str, Any], key: str = "key", kind: str = "event_type") 
     return name
 
 
-def _window(spec: Mapping[str, Any]) -> Span | Since:
+def _window(spec: Mapping[str, Any]) -> TimeWindow | StartBound:
     """An explicit lower bound wins."""
     explicit = spec.get("explicit_datetime")
     if not explicit:
         return _span(spec)
     try:
-        return parse_since(explicit)
+        return parse_start_bound(explicit)
     except ValueError as error:
         raise CriteriaError(str(error)) from None
 
 
-def _span(spec: Mapping[str, Any], prefix: str = "") -> Span:
+def _span(spec: Mapping[str, Any], prefix: str = "") -> TimeWindow:
     unit = _required(spec, f"{prefix}time_interval")
     if unit not in UNITS:
         allowed = f"{prefix}time_interval must be one of {', '.join(UNITS)}"
         raise CriteriaError(f'{allowed}, not "{shortened(unit)}".')
-    return Span(whole_number(spec, f"{prefix}time_value"), unit)
+    return TimeWindow(whole_number(spec, f"{prefix}time_value"), unit)
 
 
-def _two_windows(spec: Mapping[str, Any]) -> tuple[Span, Span]:
+def _two_windows(spec: Mapping[str, Any]) -> tuple[TimeWindow, TimeWindow]:
     outer, inner = _span(spec), _span(spec, "seq_")
     if inner.length > outer.length:
         raise CriteriaError("The recent window must not be longer than the whole window.")

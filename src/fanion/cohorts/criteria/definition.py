@@ -49,20 +49,6 @@ class Criteria:
         return parse_tree(self.shown.get("properties"))
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """What counts of a cohort that is about to be changed.
-
-    requested: its newest calculation
-    waits:     whether it was given members that are still to be imported
-    """
-
-    criteria: Criteria
-    deleted: bool
-    requested: int
-    waits: bool
-
-
 def check_filters(filters: object) -> None:
     """source: cohorts.md section 12"""
     if not isinstance(filters, dict) or "properties" not in filters:

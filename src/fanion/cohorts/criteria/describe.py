@@ -1,20 +1,26 @@
-"""Criteria as an English sentence, for the people who have to check what they wrote."""
+"""Criteria as an English sentence."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from fanion.cohorts.criteria.behaviour import (
     Behaviour,
-    FirstTime,
     Performed,
-    PerformedTimes,
-    Regularly,
-    Restarted,
-    Sequence,
-    Stopped,
+    PerformedFirstTime,
+    PerformedMultiple,
+    PerformedRegularly,
+    PerformedSequence,
+    RestartedPerforming,
+    StoppedPerforming,
 )
-from fanion.cohorts.criteria.resolve import Did, Every, MemberOf, Nobody, Tree
-from fanion.cohorts.criteria.time_window import Since, Span
+from fanion.cohorts.criteria.resolve import (
+    BehaviourLeaf,
+    Combination,
+    NoPerson,
+    StaticMembership,
+    Tree,
+)
+from fanion.cohorts.criteria.time_window import StartBound, TimeWindow
 from fanion.properties.cohort_sql import OPPOSITES
 from fanion.properties.filters import Property
 
@@ -53,33 +59,33 @@ _COUNTS = {
 }
 
 
-def sentence(tree: Tree, names: Mapping[int, str | None]) -> str:
+def describe_criteria(tree: Tree, names: Mapping[int, str | None]) -> str:
     """names: of cohorts, by id"""
-    return f"Persons {_Words(names).of(tree, outermost=True)}."
+    return f"Persons {_Sentence(names).of(tree, outermost=True)}."
 
 
-class _Words:
+class _Sentence:
     def __init__(self, names: Mapping[int, str | None]) -> None:
         self._names = names
 
     def of(self, tree: Tree, *, outermost: bool = False) -> str:
-        if isinstance(tree, Every):
+        if isinstance(tree, Combination):
             parts = [self.of(child, outermost=len(tree.children) == 1) for child in tree.children]
             joined = f" {tree.type.lower()} ".join(parts)
             return joined if outermost or len(parts) == 1 else f"({joined})"
         if isinstance(tree, Property):
-            return f"whose {property_words(tree)}"
-        if isinstance(tree, Did):
-            words = behaviour_words(tree.behaviour)
+            return f"whose {describe_property(tree)}"
+        if isinstance(tree, BehaviourLeaf):
+            words = describe_behaviour(tree.behaviour)
             return f"for whom it is not true that they {words}" if tree.negation else f"who {words}"
-        if isinstance(tree, MemberOf):
+        if isinstance(tree, StaticMembership):
             name = self._names.get(tree.cohort_id) or f"cohort {tree.cohort_id}"
             return f"who are{' not' if tree.negation else ''} in “{name}”"
-        assert isinstance(tree, Nobody)
+        assert isinstance(tree, NoPerson)
         return "in no cohort (there is nothing to match)"
 
 
-def property_words(leaf: Property) -> str:
+def describe_property(leaf: Property) -> str:
     operator = leaf.operator if leaf.operator in _OPERATORS else "exact"
     if leaf.negation:
         operator = OPPOSITES.get(operator, operator)
@@ -87,7 +93,7 @@ def property_words(leaf: Property) -> str:
     return words if operator in ("is_set", "is_not_set") else f"{words} {_value(leaf.value)}"
 
 
-def behaviour_words(behaviour: Behaviour) -> str:
+def describe_behaviour(behaviour: Behaviour) -> str:
     words: str = _BEHAVIOURS[type(behaviour)](behaviour)
     return words
 
@@ -96,23 +102,23 @@ def _performed(one: Performed) -> str:
     return f"did “{one.event}”{_where(one.filters)} {_window(one.window)}"
 
 
-def _times(one: PerformedTimes) -> str:
+def _times(one: PerformedMultiple) -> str:
     often = f"{_COUNTS[one.comparison]} {_times_of(one.times)}"
     return f"did “{one.event}”{_where(one.filters)} {often} {_window(one.window)}"
 
 
-def _first_time(one: FirstTime) -> str:
+def _first_time(one: PerformedFirstTime) -> str:
     return f"did “{one.event}” for the first time ever {_window(one.window)}"
 
 
-def _sequence(one: Sequence) -> str:
+def _sequence(one: PerformedSequence) -> str:
     return (
         f"did “{one.event}” and after it “{one.then}” within {_span(one.gap)}, "
         f"both {_window(one.window)}"
     )
 
 
-def _regularly(one: Regularly) -> str:
+def _regularly(one: PerformedRegularly) -> str:
     often = f"{_COUNTS[one.comparison]} {_times_of(one.times)}"
     return (
         f"did “{one.event}” {often} in at least {one.periods_min} of the last "
@@ -120,11 +126,11 @@ def _regularly(one: Regularly) -> str:
     )
 
 
-def _stopped(one: Stopped) -> str:
+def _stopped(one: StoppedPerforming) -> str:
     return f"did “{one.event}” {_window(one.window)}, but not in the last {_span(one.silent)}"
 
 
-def _restarted(one: Restarted) -> str:
+def _restarted(one: RestartedPerforming) -> str:
     return (
         f"did “{one.event}” more than {_span(one.window)} ago, paused, and did it again "
         f"in the last {_span(one.recent)}"
@@ -133,28 +139,28 @@ def _restarted(one: Restarted) -> str:
 
 _BEHAVIOURS: dict[type, Callable[[Any], str]] = {
     Performed: _performed,
-    PerformedTimes: _times,
-    FirstTime: _first_time,
-    Sequence: _sequence,
-    Regularly: _regularly,
-    Stopped: _stopped,
-    Restarted: _restarted,
+    PerformedMultiple: _times,
+    PerformedFirstTime: _first_time,
+    PerformedSequence: _sequence,
+    PerformedRegularly: _regularly,
+    StoppedPerforming: _stopped,
+    RestartedPerforming: _restarted,
 }
 
 
 def _where(filters: tuple[Property, ...]) -> str:
     if not filters:
         return ""
-    return f" where {' and '.join(property_words(leaf) for leaf in filters)}"
+    return f" where {' and '.join(describe_property(leaf) for leaf in filters)}"
 
 
-def _window(window: Span | Since) -> str:
-    if isinstance(window, Since):
+def _window(window: TimeWindow | StartBound) -> str:
+    if isinstance(window, StartBound):
         return f"since {window.text}"
     return f"in the last {_span(window)}"
 
 
-def _span(span: Span) -> str:
+def _span(span: TimeWindow) -> str:
     return f"{span.count} {span.unit}{'' if span.count == 1 else 's'}"
 
 

@@ -18,13 +18,13 @@ LEAVES_MAX = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Did:
+class BehaviourLeaf:
     behaviour: Behaviour
     negation: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class MemberOf:
+class StaticMembership:
     """In a static cohort."""
 
     cohort_id: int
@@ -32,22 +32,22 @@ class MemberOf:
 
 
 @dataclass(frozen=True, slots=True)
-class Nobody:
+class NoPerson:
     """A cohort that does not exist, or criteria that are empty: negated as well."""
 
     negation: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Every:
+class Combination:
     """AND or OR of at least one child."""
 
     type: Literal["AND", "OR"]
     children: "tuple[Tree, ...]"
 
 
-Leaf = Property | Did | MemberOf | Nobody
-Tree = Every | Leaf
+Leaf = Property | BehaviourLeaf | StaticMembership | NoPerson
+Tree = Combination | Leaf
 
 
 def resolve(criteria: Criteria, others: Mapping[int, Criteria]) -> Tree:
@@ -55,7 +55,7 @@ def resolve(criteria: Criteria, others: Mapping[int, Criteria]) -> Tree:
 
     raises: CriteriaError when there is no way to calculate the cohort
     """
-    writer = _Writer(others)
+    writer = _CriteriaResolver(others)
     tree = writer.cohort(criteria, negated=False, path=())
     if _pending(tree)[0]:
         raise CriteriaError(
@@ -65,14 +65,14 @@ def resolve(criteria: Criteria, others: Mapping[int, Criteria]) -> Tree:
 
 
 def leaves(tree: Tree) -> Iterator[Leaf]:
-    if isinstance(tree, Every):
+    if isinstance(tree, Combination):
         for child in tree.children:
             yield from leaves(child)
     else:
         yield tree
 
 
-class _Writer:
+class _CriteriaResolver:
     def __init__(self, others: Mapping[int, Criteria]) -> None:
         self._others = others
         self._leaves = 0
@@ -97,7 +97,7 @@ class _Writer:
         if isinstance(node, InCohort):
             return self._nested(node, negated, path)
         if isinstance(node, Behavioral):
-            return Did(parse_behaviour(node.spec), node.negation is not negated)
+            return BehaviourLeaf(parse_behaviour(node.spec), node.negation is not negated)
         if isinstance(node, FlagIs):
             raise CriteriaError("A cohort cannot depend on a flag.")
         if node.type != "person":
@@ -107,21 +107,21 @@ class _Writer:
     def _group(self, group: Group, negated: bool, path: tuple[int, ...]) -> Tree:
         """De Morgan: a negated group has the other type and every child flipped."""
         if not group.children:
-            return Nobody()
+            return NoPerson()
         inner = [isinstance(child, Group) for child in group.children]
         if any(inner) and not all(inner):
             raise CriteriaError(MIXED)
         flipped: Literal["AND", "OR"] = "OR" if group.type == "AND" else "AND"
         children = tuple(self._node(child, negated, path) for child in group.children)
-        return Every(flipped if negated else group.type, children)
+        return Combination(flipped if negated else group.type, children)
 
     def _nested(self, leaf: InCohort, negated: bool, path: tuple[int, ...]) -> Tree:
         negation = leaf.negation is not negated
         nested = self._others.get(leaf.cohort_id)
         if nested is None:
-            return Nobody(negation)
+            return NoPerson(negation)
         if nested.is_static:
-            return MemberOf(nested.id, negation)
+            return StaticMembership(nested.id, negation)
         return self.cohort(nested, negated=negation, path=path)
 
 
@@ -130,7 +130,7 @@ def _pending(tree: Tree) -> tuple[bool, bool]:
 
     source: cohorts.md section 7, "Pairing rule"
     """
-    if not isinstance(tree, Every):
+    if not isinstance(tree, Combination):
         return tree.negation, not tree.negation
     children = [_pending(child) for child in tree.children]
     negation = any(waits for waits, _ in children)

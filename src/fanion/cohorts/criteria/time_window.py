@@ -42,7 +42,7 @@ _LETTERS: dict[str, tuple[Unit, int]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class TimeWindow:
     """A length of time: `count` units, at least 1."""
 
     count: int
@@ -72,7 +72,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Since:
+class StartBound:
     """A lower bound that is written out: a date, or `-7d`, `-1mStart`, `dStart`.
 
     date:  as given; without a zone it is the project's
@@ -81,7 +81,7 @@ class Since:
 
     text: str
     date: datetime | None = None
-    span: Span | None = None
+    span: TimeWindow | None = None
     snap: str | None = None
 
     def moment(self, now: datetime, zone: ZoneInfo) -> datetime:
@@ -93,19 +93,19 @@ class Since:
         return _start_of(self.snap, back.astimezone(zone)).astimezone(UTC) if self.snap else back
 
 
-def parse_since(text: object) -> Since:
+def parse_start_bound(text: object) -> StartBound:
     """raises: ValueError. source: cohorts.md section 6, `explicit_datetime`"""
     if not isinstance(text, str):
         raise ValueError("explicit_datetime must be text")
     match = _RELATIVE.fullmatch(text.strip())
     if match is None:
-        return Since(text, date=_date(text.strip()))
+        return StartBound(text, date=_date(text.strip()))
     count, letter, snapped = match.groups()
     if count is None and not snapped:
         raise ValueError(f"explicit_datetime cannot be read: {text!r}")
     unit, times = _LETTERS[letter]
-    span = Span(int(count) * times, unit) if count and int(count) else None
-    return Since(text, span=span, snap=letter if snapped else None)
+    span = TimeWindow(int(count) * times, unit) if count and int(count) else None
+    return StartBound(text, span=span, snap=letter if snapped else None)
 
 
 def _date(text: str) -> datetime:

@@ -12,10 +12,10 @@ from litestar.params import FromPath
 from msgspec import Struct
 
 from fanion.activity.api import author_of
-from fanion.cohorts.api import Cohorts
+from fanion.cohorts.api import CohortService
 from fanion.cohorts.criteria.definition import NAME_CHARS_MAX
+from fanion.cohorts.model import ImportQuery, MembersImport
 from fanion.cohorts.schemas import CohortBody, cohort_body
-from fanion.cohorts.store import Import, Question
 from fanion.cohorts.validation import created_values
 from fanion.flags.management.api import Flags
 from fanion.projects.request import ManagementRequest, scoped
@@ -27,7 +27,7 @@ _NAME = "Users with feature flag {key} enabled at {now:%Y-%m-%d %H:%M:%S}"
 @dataclass(frozen=True, slots=True)
 class FlagCohorts:
     flags: Flags
-    cohorts: Cohorts
+    cohorts: CohortService
 
 
 class MadeCohort(Struct, kw_only=True):
@@ -52,7 +52,7 @@ class FlagCohortsApi(Controller):
         author, cohorts = author_of(request), flag_cohorts.cohorts
         sent = {"name": _name(flag.definition.key, author.now), "is_static": True}
         values = created_values(sent, author.now, imports=True)
-        members = Import(question=Question("flag", str(flag_id)))
+        members = MembersImport(question=ImportQuery("flag", str(flag_id)))
         created = await cohorts.store.create(author, values, members)
         cohorts.told(request.project.id)
         return MadeCohort(cohort=cohort_body(created))

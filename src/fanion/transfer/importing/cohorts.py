@@ -11,11 +11,12 @@ from uuid import UUID
 from msgspec import structs
 from sqlalchemy import select, update
 
-from fanion.cohorts.criteria.definition import Criteria, Standing
+from fanion.cohorts.criteria.definition import Criteria
 from fanion.cohorts.csv_import import person_ids
+from fanion.cohorts.import_store import pending_ids, store_uploaded_ids
 from fanion.cohorts.members_store import is_seen
+from fanion.cohorts.model import CohortState
 from fanion.cohorts.store import change_cohort, create_cohort
-from fanion.cohorts.upload_store import store_ids, waiting_ids
 from fanion.cohorts.validation import begun_work, created_values
 from fanion.db.bulk import IDS_MAX
 from fanion.db.schema.cohorts import cohort_people, cohorts
@@ -72,15 +73,17 @@ def _members(target: Target, cohort_id: int) -> set[UUID]:
 
 def _waiting(target: Target, cohort_id: int) -> set[UUID]:
     """Handed in by an import before this one, and not added yet."""
-    found = waiting_ids(target.connection, cohort_id, "person_id")
+    found = pending_ids(target.connection, cohort_id, "person_id")
     return set(person_ids(found).values())
 
 
 def _hand_in(target: Target, cohort_id: int, people: Sequence[UUID]) -> None:
     ids = [str(person) for person in people]
-    members = store_ids(target.connection, target.project_id, "person_id", ids, target.author.now)
+    members = store_uploaded_ids(
+        target.connection, target.project_id, "person_id", ids, target.author.now
+    )
 
-    def decide(standing: Standing, _: Mapping[int, Criteria]) -> dict[str, Any]:
+    def decide(standing: CohortState, _: Mapping[int, Criteria]) -> dict[str, Any]:
         return begun_work({}, standing, target.author.now, imports=True)
 
     change_cohort(target.connection, target.author, cohort_id, decide, members)
@@ -134,7 +137,7 @@ def _update(target: Target, before: CohortEntry, entry: CohortEntry) -> list[str
         return []
     columns = _columns(target, fields)
 
-    def decide(standing: Standing, _: Mapping[int, Criteria]) -> dict[str, Any]:
+    def decide(standing: CohortState, _: Mapping[int, Criteria]) -> dict[str, Any]:
         if entry.deleted:
             return columns
         return columns | begun_work(columns, standing, target.author.now, imports=False)

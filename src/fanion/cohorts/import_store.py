@@ -1,6 +1,6 @@
 """Uploaded files of members in the records store, until they have become members.
 
-A file is stored in parts of some ids each, in small transactions. Nobody sees it before it is
+A file is stored in parts of some ids each, in small transactions. NoPerson sees it before it is
 complete and a last transaction gives it to its cohort. What belongs to no cohort, because its
 upload failed, or its server died, or because it is done with, is cleared away in steps.
 """
@@ -9,36 +9,42 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import IO, Any
 
-from sqlalchemy import Connection, Select, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Select, delete, insert, select, update
 
-from fanion.cohorts.csv_import import Kind, no_ids, read_csv
-from fanion.cohorts.store import LONG_AGO, Import
+from fanion.activity.store import Author
+from fanion.cohorts.csv_import import no_ids, read_csv
+from fanion.cohorts.model import IdKind, ImportQuery, MembersImport
 from fanion.db.engine import Records
-from fanion.db.schema.cohorts import cohort_import_parts, cohort_imports
+from fanion.db.schema.cohorts import cohort_import_parts, cohort_imports, cohorts
+from fanion.errors import Unavailable
 
+_cohort = cohorts.c
 _import = cohort_imports.c
 _part = cohort_import_parts.c
+
+# When something was written that nobody waits for any more.
+LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 # Ids in one part, written in one transaction: 75 kB of UUIDs.
 IDS_MAX = 2_000
 # Parts removed in one transaction.
 PARTS_MAX = 50
 # An upload that has written nothing for so long does not go on.
-SILENCE = timedelta(hours=1)
+UPLOAD_TIMEOUT = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
-class UploadStore:
+class ImportStore:
     records: Records
     now: Callable[[], datetime]
 
     @asynccontextmanager
     async def stored(
         self, project_id: int, file: IO[bytes] | None
-    ) -> AsyncGenerator[Import | None]:
+    ) -> AsyncGenerator[MembersImport | None]:
         """The file's ids, for a cohort to be given before the end; what none was given goes.
 
         raises: Invalid for a file that cannot be read
@@ -55,7 +61,7 @@ class UploadStore:
                 number += 1
             if not number:
                 raise no_ids()
-            yield Import(upload_id)
+            yield MembersImport(upload_id)
         finally:
             await self._forget(upload_id)
 
@@ -74,13 +80,13 @@ class UploadStore:
 
     async def clear(self) -> bool:
         """Remove some of what belongs to no cohort; whether there may be more."""
-        until = self.now() - SILENCE
+        until = self.now() - UPLOAD_TIMEOUT
         if not await self.records.fetch(_left(until)):
             return False  # without taking the place of somebody who writes
         async with self.records.write() as connection:
             return await connection.run_sync(_clear, until)
 
-    async def _begin(self, project_id: int, kind: Kind) -> int:
+    async def _begin(self, project_id: int, kind: IdKind) -> int:
         async with self.records.write() as connection:
             return await connection.run_sync(_insert, project_id, kind, self.now())
 
@@ -102,20 +108,20 @@ class UploadStore:
             )
 
 
-def store_ids(
-    connection: Connection, project_id: int, kind: Kind, ids: Sequence[str], now: datetime
-) -> Import:
-    """As UploadStore.stored, in the caller's transaction."""
+def store_uploaded_ids(
+    connection: Connection, project_id: int, kind: IdKind, ids: Sequence[str], now: datetime
+) -> MembersImport:
+    """As ImportStore.stored, in the caller's transaction."""
     upload_id = _insert(connection, project_id, kind, now)
     for number, start in enumerate(range(0, len(ids), IDS_MAX)):
         some = ids[start : start + IDS_MAX]
         connection.execute(
             insert(cohort_import_parts).values(import_id=upload_id, number=number, ids=some)
         )
-    return Import(upload_id)
+    return MembersImport(upload_id)
 
 
-def waiting_ids(connection: Connection, cohort_id: int, kind: Kind) -> Iterable[str]:
+def pending_ids(connection: Connection, cohort_id: int, kind: IdKind) -> Iterable[str]:
     """Of this kind, of all files that the cohort is still to be given."""
     parts = connection.scalars(
         select(_part.ids)
@@ -125,7 +131,7 @@ def waiting_ids(connection: Connection, cohort_id: int, kind: Kind) -> Iterable[
     return [one for ids in parts for one in ids]
 
 
-def _insert(connection: Connection, project_id: int, kind: Kind, now: datetime) -> int:
+def _insert(connection: Connection, project_id: int, kind: IdKind, now: datetime) -> int:
     statement = insert(cohort_imports).values(project_id=project_id, kind=kind, written_at=now)
     upload_id: int = connection.execute(statement.returning(_import.id)).scalar_one()
     return upload_id
@@ -147,3 +153,54 @@ def _clear(connection: Connection, until: datetime) -> bool:
     if gone.rowcount < PARTS_MAX:
         connection.execute(delete(cohort_imports).where(_import.id == upload_id))
     return True
+
+
+def drop_imports(connection: Connection, which: ColumnElement[bool]) -> None:
+    """They are cleared away later, in steps."""
+    connection.execute(
+        update(cohort_imports).where(which).values(cohort_id=None, written_at=LONG_AGO)
+    )
+
+
+def add_import(
+    connection: Connection, author: Author, cohort_id: int, members: MembersImport | None
+) -> None:
+    if members is None:
+        return
+    if members.source_id is not None:
+        version = select(_cohort.version).where(_cohort.id == members.source_id)
+        connection.execute(
+            insert(cohort_imports).values(
+                project_id=author.project.id,
+                cohort_id=cohort_id,
+                source_id=members.source_id,
+                source_version=version.scalar_subquery(),
+                written_at=author.now,
+            )
+        )
+        return
+    if members.question is not None:
+        _add_question(connection, author, cohort_id, members.question)
+        return
+    given = connection.execute(
+        update(cohort_imports)
+        .where(_import.id == members.upload_id, _import.cohort_id.is_(None))
+        .values(cohort_id=cohort_id)
+    )
+    if given.rowcount != 1:
+        raise Unavailable("The uploaded file is gone. Please retry.")
+
+
+def _add_question(
+    connection: Connection, author: Author, cohort_id: int, question: ImportQuery
+) -> None:
+    statement = insert(cohort_imports).values(
+        project_id=author.project.id,
+        cohort_id=cohort_id,
+        kind=question.kind,
+        written_at=author.now,
+    )
+    import_id = connection.execute(statement.returning(_import.id)).scalar_one()
+    connection.execute(
+        insert(cohort_import_parts).values(import_id=import_id, number=0, ids=[question.text])
+    )

@@ -32,7 +32,7 @@ def check_sources(sent: Mapping[str, Any], *, insight: bool, file: bool) -> None
         raise Invalid("Cannot set both 'query' and 'filters' at the same time.", attr=attr)
 
 
-def read_query(query: object, others: Mapping[int, Criteria]) -> str:
+def read_actors_query(query: object, others: Mapping[int, Criteria]) -> str:
     """The text that `query_criteria` reads.
 
     others: the cohorts of the project by id
@@ -63,7 +63,7 @@ def read_query(query: object, others: Mapping[int, Criteria]) -> str:
     return text
 
 
-def filters_question(filters: Mapping[str, Any]) -> str:
+def filters_query_text(filters: Mapping[str, Any]) -> str:
     """The same of the criteria of a static cohort, which are asked once."""
     return msgspec.json.encode(filters["properties"]).decode()
 

@@ -1,0 +1,114 @@
+"""The members of a cohort as a CSV table: a row for each person, a column for each value.
+
+source: cohorts.md section 14
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from fanion.rest.csv_export import table_lines, text_cell
+
+DISTINCT_IDS_MAX = 10
+COLUMNS_MAX = 1_000  # a row of them all is 1 kB where it is empty
+COLUMN_CHARS_MAX = 400  # of a column's name, which grows with the depth of what is nested
+# The last column of a table that lacks some: how many of the row's values they hold.
+LEFT_OUT = "columns_left_out"
+
+_DROPPED = ("uuid", "type", "is_identified", "matched_recordings", "value_at_data_point")
+_OWN = frozenset(["created_at", "email", "id", "name"])
+
+_encode = msgspec.json.Encoder().encode
+
+Shown = Mapping[str, Any]
+
+
+class CsvColumns:
+    """Those of all rows, by name; beyond COLUMNS_MAX a person's own and the first by name."""
+
+    def __init__(self, columns_max: int = COLUMNS_MAX) -> None:
+        self._columns_max = columns_max
+        self._names: set[str] = set()
+        self.is_cut = False
+
+    def add(self, person: Shown) -> None:
+        cells, too_long = _flat(_reduced(person))
+        self._names.update(cells)
+        if too_long:
+            self.is_cut = True
+        if len(self._names) > 2 * self._columns_max:
+            self._cut()
+
+    def names(self) -> list[str]:
+        """The header, LEFT_OUT last where columns are missing."""
+        self._cut()
+        return sorted(self._names) + ([LEFT_OUT] if self.is_cut else [])
+
+    def _cut(self) -> None:
+        if len(self._names) > self._columns_max:
+            self.is_cut = True
+            self._names = set(sorted(self._names, key=_precedence)[: self._columns_max])
+
+
+def header(columns: list[str]) -> str:
+    return table_lines([[text_cell(name) for name in columns]])
+
+
+def rows(persons: Iterable[Shown], columns: list[str]) -> str:
+    """persons: as the list of members shows them"""
+    places = {name: place for place, name in enumerate(columns)}
+    left_out = places.pop(LEFT_OUT, None)
+    return table_lines(_row(person, places, len(columns), left_out) for person in persons)
+
+
+def _row(person: Shown, places: Mapping[str, int], length: int, left_out: int | None) -> list[str]:
+    row = [""] * length
+    cells, missing = _flat(_reduced(person))
+    for name, value in cells.items():
+        place = places.get(name)
+        if place is None:
+            missing += 1
+        elif isinstance(value, str):
+            row[place] = text_cell(value)
+        elif value is not None:
+            row[place] = _encode(value).decode()
+    if left_out is not None:
+        row[left_out] = str(missing)
+    return row
+
+
+def _reduced(person: Shown) -> dict[str, Any]:
+    kept = {name: value for name, value in person.items() if name not in _DROPPED}
+    properties = dict(kept.get("properties") or {})
+    if properties.get("email"):
+        kept["email"] = properties.pop("email")
+    kept["properties"] = properties
+    kept["distinct_ids"] = list(kept.get("distinct_ids") or ())[:DISTINCT_IDS_MAX]
+    return kept
+
+
+def _flat(person: dict[str, Any]) -> tuple[dict[str, Any], int]:
+    """Column → value, nested ones flattened with dots, and how many are left out because their
+    column's name would be too long, each with all that it holds. Without recursion, because
+    values may be nested as deeply as JSON can be read."""
+    found: dict[str, Any] = {}
+    too_long = 0
+    waiting: list[tuple[str, Any]] = [("", person)]
+    while waiting:
+        before, values = waiting.pop()
+        members = values.items() if isinstance(values, dict) else enumerate(values)
+        for key, value in members:
+            name = f"{before}{key}"
+            if len(name) > COLUMN_CHARS_MAX:
+                too_long += 1
+            elif isinstance(value, dict | list):
+                waiting.append((f"{name}.", value))
+            else:
+                found[name] = value
+    return found, too_long
+
+
+def _precedence(name: str) -> tuple[bool, str]:
+    is_own = name in _OWN or name.startswith("distinct_ids.")
+    return not is_own, name
