@@ -15,7 +15,7 @@ from fanion.errors import Invalid
 from fanion.flags.storage.rollback import check_conditions
 from fanion.flags.validation import json_schema as flag_schema
 from fanion.flags.validation.filters import check_filters
-from fanion.insights import json_schema as question_schema
+from fanion.insights import json_schema as insight_schema
 from fanion.insights.trends.query import parse_trends
 from fanion.properties.operators import OPERATORS
 from tests.flags.test_validation import ABOVE, MISTAKES, WRONG_ROLLBACKS
@@ -24,7 +24,7 @@ Json = dict[str, Any]
 COMPONENTS = {
     **flag_schema.flag_schemas(),
     **cohort_schema.cohort_schemas(),
-    **question_schema.question_schemas(),
+    **insight_schema.insight_schemas(),
 }
 
 
@@ -335,7 +335,7 @@ def test_the_schema_refuses_mistakes_in_trends(name: str) -> None:
 
 
 def test_examples_of_trends_can_be_calculated() -> None:
-    for filters in question_schema.EXAMPLES["TrendsFilters"]:
+    for filters in insight_schema.EXAMPLES["TrendsFilters"]:
         parse_trends(filters)
 
 

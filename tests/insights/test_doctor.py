@@ -9,7 +9,7 @@ from fanion.cli.doctor import Finding, examine
 from fanion.config import read_settings
 from fanion.db.migrate import migrate as migrate_records
 from fanion.db.schema.insights import dashboards, insights
-from fanion.insights.invalid_store import refused_insights
+from fanion.insights.invalid_store import find_invalid_insights
 from tests.support.application import Home, Json
 
 NOW = datetime(2026, 5, 6, 7, 8, 9, tzinfo=UTC)
@@ -32,14 +32,14 @@ async def test_stored_insights_that_the_rules_refuse_are_found(home: Home) -> No
     wide = await made(home, "/dashboards/", dashboards, filters={"properties": [{"key": "a"}]})
     await made(home, "/dashboards/", dashboards, filters={"date_from": "-30d"})
 
-    found = await refused_insights(home.site.records)
+    found = await find_invalid_insights(home.site.records)
 
     mine = [(one.what, one.id, one.why) for one in found if one.project_id == home.project_id]
     assert mine == [
         (
             "insight",
             misspelt,
-            'display: "LineGraph" is not a valid choice. Did you mean "ActionsLineGraph"?',
+            'display: "LineGraph" is not a valid choice. TrendPoint you mean "ActionsLineGraph"?',
         ),
         (
             "dashboard",

@@ -6,7 +6,7 @@ import pytest
 
 from fanion.errors import Invalid
 from fanion.insights.json_schema import EXAMPLES
-from fanion.insights.validation import check_question
+from fanion.insights.validation import check_insight_filters
 from fanion.properties.operators import ASKED, MEMBERSHIP
 from tests.flags.test_json_schema import (
     ABSENT,
@@ -25,7 +25,7 @@ NO_IDS = (0, -1)
 
 def refusal(filters: Json) -> str | None:
     try:
-        check_question(filters)
+        check_insight_filters(filters)
     except Invalid as problem:
         return problem.detail
     return None

@@ -28,7 +28,7 @@ def refused(detail: str) -> tuple[int, Json]:
     return 403, error("authentication_error", "permission_denied", detail)
 
 
-class People:
+class Actors:
     def __init__(self, home: Home, stack: AsyncExitStack) -> None:
         self._home, self._stack = home, stack
 
@@ -41,9 +41,9 @@ class People:
 
 
 @pytest.fixture
-async def people(home: Home) -> AsyncIterator[People]:
+async def people(home: Home) -> AsyncIterator[Actors]:
     async with AsyncExitStack() as stack:
-        yield People(home, stack)
+        yield Actors(home, stack)
 
 
 async def post(client: httpx.AsyncClient, path: str, **sent: Any) -> Json:
@@ -69,7 +69,7 @@ def told(entry: Json) -> tuple[str, list[tuple[str, Any, Any]]]:
 
 
 async def test_a_restricted_dashboard_is_changed_by_its_maker_and_administrators(
-    home: Home, people: People
+    home: Home, people: Actors
 ) -> None:
     ada, bea, chief = [
         await people.add("ada"),
@@ -97,7 +97,7 @@ async def test_a_restricted_dashboard_is_changed_by_its_maker_and_administrators
     assert [one["effective_privilege_level"] for one in listed] == [37]
 
 
-async def test_insights_are_as_free_as_their_dashboards(home: Home, people: People) -> None:
+async def test_insights_are_as_free_as_their_dashboards(home: Home, people: Actors) -> None:
     ada, bea = await people.add("ada"), await people.add("bea")
     closed = await post(ada, "/dashboards/", name="Closed", restriction_level=37)
     free = await post(ada, "/dashboards/", name="Free")

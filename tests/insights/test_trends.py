@@ -8,21 +8,22 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from fanion.errors import Invalid
-from fanion.insights.trends.date_range import (
+from fanion.insights.date_range import (
     BUCKETS_MAX,
     Bound,
-    Clock,
+    DateRange,
     Interval,
-    Span,
+    RangeClock,
     cut,
     distance,
     parse_bound,
     previous,
     resolve,
 )
-from fanion.insights.trends.filters_sql import NONE, OTHER, Asked
-from fanion.insights.trends.query import SERIES_MAX, parse_trends
-from fanion.insights.trends.results import Counted, trend_result
+from fanion.insights.filters_sql import NONE, OTHER, SeriesQuery
+from fanion.insights.series import SERIES_MAX
+from fanion.insights.trends.query import parse_trends
+from fanion.insights.trends.results import SeriesCounts, trend_result
 from fanion.insights.trends.sql import trend_statement
 from fanion.properties.cohort_sql import OPERATORS, micros
 from fanion.properties.filters import Group, Property
@@ -34,8 +35,8 @@ PAGEVIEWS = {"events": [{"id": "$pageview"}]}
 
 def span_of(
     since: str | None, until: str | None, interval: Interval = "day", zone: ZoneInfo = UTC_ZONE
-) -> Span:
-    clock = Clock(NOW, zone, datetime(2024, 5, 1, 23, 30, tzinfo=UTC))
+) -> DateRange:
+    clock = RangeClock(NOW, zone, datetime(2024, 5, 1, 23, 30, tzinfo=UTC))
     bounds = parse_bound(since, "date_from"), parse_bound(until, "date_to")
     return resolve(*bounds, interval, clock)
 
@@ -88,7 +89,7 @@ def test_an_explicit_range_stands_as_it_is(
 ) -> None:
     asked = {"date_from": since, "date_to": until, "explicit_date": "true", "interval": "week"}
 
-    span = parse_trends(asked).span(Clock(NOW, UTC_ZONE))
+    span = parse_trends(asked).span(RangeClock(NOW, UTC_ZONE))
 
     assert (f"{span.start:%Y-%m-%d %H:%M}", f"{span.end:%Y-%m-%d %H:%M}") == (start, end)
 
@@ -112,7 +113,7 @@ def test_the_first_week_or_month_is_counted_from_its_start(
     interval: str, display: str, start: str
 ) -> None:
     asked = {"date_from": "2026-01-10", "interval": interval, "display": display}
-    clock = Clock(datetime(2026, 1, 20, tzinfo=UTC), BERLIN)
+    clock = RangeClock(datetime(2026, 1, 20, tzinfo=UTC), BERLIN)
 
     span = parse_trends(asked).span(clock)
     exact = parse_trends({**asked, "explicit_date": True}).span(clock)
@@ -140,7 +141,7 @@ def test_a_distance_is_compared_with_the_same_weekdays_and_dates_with_their_leng
     since: str | None, until: str | None, interval: Interval, start: str, end: str
 ) -> None:
     query = parse_trends({"date_from": since, "date_to": until, "interval": interval})
-    span = query.span(Clock(datetime(2024, 1, 24, 13, 30, tzinfo=UTC), UTC_ZONE))
+    span = query.span(RangeClock(datetime(2024, 1, 24, 13, 30, tzinfo=UTC), UTC_ZONE))
     buckets = cut(span, interval, UTC_ZONE)
 
     number = distance(query.since, query.until, buckets, interval, UTC_ZONE)
@@ -267,7 +268,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "an interval": (
         {"interval": "minute"},
         "interval",
-        '"minute" is not a valid choice. Did you mean "month"?',
+        '"minute" is not a valid choice. TrendPoint you mean "month"?',
     ),
     "events": ({"events": {}}, "events", "Events must be a list."),
     "an event": ({"events": ["a"]}, "events", "An event must be an object."),
@@ -410,7 +411,8 @@ def test_values_are_never_written_into_a_statement() -> None:
         }
     )
     span = span_of("-7d", None)
-    asked = Asked(1, query, query.series[0], span, cut(span, "day", UTC_ZONE).starts, NOW, uuid4())
+    starts, [series] = cut(span, "day", UTC_ZONE).starts, query.series
+    asked = SeriesQuery(1, query.properties, query.breakdown, series, span, starts, NOW, uuid4())
 
     statement = trend_statement(asked, [nasty, OTHER])
 
@@ -424,7 +426,7 @@ def result_of(filters: dict[str, Any], rows: list[tuple[int, str, int]]) -> list
     at = [micros(start) for start in buckets.starts]
     placed = [(at[place], value, number) for place, value, number in rows]
     return trend_result(
-        query, [Counted(one, order, placed, buckets) for order, one in enumerate(query.series)]
+        query, [SeriesCounts(one, order, placed, buckets) for order, one in enumerate(query.series)]
     )
 
 

@@ -19,8 +19,8 @@ from fanion.errors import Invalid
 from fanion.events.event import NO_PERSON, Event, Override, PersonRow
 from fanion.events.storage.blocks import encode
 from fanion.events.storage.store import EventStore
-from fanion.insights.trends.date_range import Span
-from fanion.insights.trends.filters_sql import NONE, OTHER
+from fanion.insights.date_range import DateRange
+from fanion.insights.filters_sql import NONE, OTHER
 from fanion.insights.trends.query import parse_trends
 from fanion.insights.trends.store import Trends
 from fanion.projects.model import Project
@@ -351,7 +351,7 @@ async def test_a_rolling_average_counts_exactly_seven_days(site: Site) -> None:
     query = parse_trends({"insight": "trends", "events": [{"order": 0, "id": "called"}]})
 
     average = await Trends(site.records, site.events).rolling_average(
-        site.project, query, Span(NOW - timedelta(days=7), NOW)
+        site.project, query, DateRange(NOW - timedelta(days=7), NOW)
     )
 
     assert average == 7.0

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from fanion.errors import Invalid
-from fanion.insights.trends.date_range import INTERVALS
-from fanion.insights.validation import check_dashboard_filters, check_question, cohorts_of
+from fanion.insights.date_range import INTERVALS
+from fanion.insights.validation import check_dashboard_filters, check_insight_filters, cohorts_of
 from fanion.properties.operators import VALUES_MAX
 from fanion.rest import posthog_insight_fields
 from tests.support.odd_values import ODD
@@ -58,13 +58,13 @@ STORED: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("kind", STORED)
 def test_questions_of_every_kind_are_kept(kind: str) -> None:
-    check_question(STORED[kind], "filters")
+    check_insight_filters(STORED[kind], "filters")
 
 
 @pytest.mark.parametrize("kind", STORED)
 def test_an_unknown_name_is_refused_in_every_kind(kind: str) -> None:
     with pytest.raises(Invalid) as refused:
-        check_question({**STORED[kind], "zzz": 1}, "filters")
+        check_insight_filters({**STORED[kind], "zzz": 1}, "filters")
 
     assert refused.value.attr == "filters__zzz"
 
@@ -78,7 +78,7 @@ def test_a_word_that_is_none_is_refused(name: str) -> None:
     words: list[Any] = ["zzz", 5, ["day"], {}]
     for word in words:
         with pytest.raises(Invalid) as refused:
-            check_question({"insight": "PATHS", name: word or {"a": 1}})
+            check_insight_filters({"insight": "PATHS", name: word or {"a": 1}})
 
         assert (refused.value.code, refused.value.attr) == ("invalid_choice", name)
 
@@ -89,7 +89,7 @@ def test_a_condition_has_as_many_values_as_the_schema_says(values: int, is_taken
     asked = {"insight": "TRENDS", "events": [{"id": "a"}], "properties": [condition]}
 
     try:
-        check_question(asked)
+        check_insight_filters(asked)
         refused = None
     except Invalid as error:
         refused = error.attr
@@ -122,7 +122,7 @@ def test_odd_values_are_refused_or_taken(odd: Any) -> None:
         {"insight": "FUNNELS", "exclusions": odd, "target_entity": odd},
     ):
         try:
-            check_question(filters, "filters")
+            check_insight_filters(filters, "filters")
         except Invalid as refused:
             assert refused.detail
 
@@ -133,7 +133,7 @@ def test_deep_groups_are_refused_and_not_followed() -> None:
         deep = [{"type": "AND", "values": deep}]
 
     with pytest.raises(Invalid) as refused:
-        check_question({"insight": "FUNNELS", "properties": deep})
+        check_insight_filters({"insight": "FUNNELS", "properties": deep})
 
     assert "nested deeper" in refused.value.detail
 

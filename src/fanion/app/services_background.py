@@ -36,11 +36,11 @@ from fanion.ingest.pipeline.person_cache import RecentPersons
 from fanion.ingest.pipeline.preparer_client import Preparer
 from fanion.ingest.pipeline.store import HISTORICAL, LIVE, IngestStore
 from fanion.ingest.pipeline.types import ProjectRules, rules_of
-from fanion.insights.actors.store import People, insight_of
-from fanion.insights.api import Insights, InsightsApi
-from fanion.insights.dashboards_api import Dashboards, DashboardsApi
+from fanion.insights.actors.store import Actors, actors_query_text
+from fanion.insights.api import InsightsApi, InsightService
+from fanion.insights.dashboards_api import DashboardsApi, DashboardService
 from fanion.insights.dashboards_store import DashboardStore
-from fanion.insights.result_cache import Results, ResultStore
+from fanion.insights.result_cache import ResultCache, ResultStore
 from fanion.insights.store import InsightStore
 from fanion.insights.trends.store import Trends
 from fanion.observability.metrics import Metrics
@@ -156,11 +156,11 @@ def build_cohort_parts(
         settings.cohorts_every_s,
         {
             "flag": EnabledPersons(FlagStore(records), now).of,
-            "insight": People(Trends(records, events), zone_of).of,
+            "insight": Actors(Trends(records, events), zone_of).of,
         },
     )
     members = MemberChangesStore(records, guard_audience)
-    cohorts = CohortService(store, uploads, members, events, calculator, insight_of, changed)
+    cohorts = CohortService(store, uploads, members, events, calculator, actors_query_text, changed)
     return CohortParts(cohorts, calculator)
 
 
@@ -221,12 +221,12 @@ class InsightParts:
     """trends: without any memory of what was calculated before"""
 
     trends: Trends
-    insights: Insights
-    dashboards: Dashboards
+    insights: InsightService
+    dashboards: DashboardService
 
 
 def build_insight_parts(records: Records, events: EventStore) -> InsightParts:
     trends, store = Trends(records, events), DashboardStore(records)
-    results = Results(trends, ResultStore(records))
-    insights = Insights(InsightStore(records), store, results)
-    return InsightParts(trends, insights, Dashboards(store, results))
+    results = ResultCache(trends, ResultStore(records))
+    insights = InsightService(InsightStore(records), store, results)
+    return InsightParts(trends, insights, DashboardService(store, results))

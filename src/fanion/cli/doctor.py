@@ -25,7 +25,7 @@ from fanion.errors import SchemaTooNew
 from fanion.events.event import EventStoreUnavailable
 from fanion.events.storage.store import open_events
 from fanion.flags.management.invalid_store import Refused, refused_flags
-from fanion.insights.invalid_store import refused_insights
+from fanion.insights.invalid_store import find_invalid_insights
 from fanion.runtime.clock import utc_now
 from fanion.runtime.data_dir import (
     FIRST_START_FILE,
@@ -260,7 +260,7 @@ def cohorts_finding(refused: Sequence[InvalidCohort]) -> Finding:
 
 
 async def _refused_insights(records: Records) -> Finding:
-    found = await refused_insights(records)
+    found = await find_invalid_insights(records)
     told = [f"project {one.project_id}, {one.what} {one.id}: {one.why}" for one in found]
     return _refused("insights", told)
 

@@ -17,12 +17,11 @@ from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from fanion.activity.api import ActivityPage, activity_page, author_of
 from fanion.errors import Invalid, NotFound
-from fanion.insights.changes import change_insight, create_insight
 from fanion.insights.dashboards_store import DashboardStore
 from fanion.insights.flag_usage_template import NAME_CHARS_MAX
-from fanion.insights.model import Answer, on_dashboard
+from fanion.insights.model import CachedResult, on_dashboard
 from fanion.insights.permissions import DashboardAccess
-from fanion.insights.result_cache import Results
+from fanion.insights.result_cache import ResultCache
 from fanion.insights.schemas import (
     Filters,
     InsightBody,
@@ -31,9 +30,9 @@ from fanion.insights.schemas import (
     insight_body,
     trend_body,
 )
-from fanion.insights.store import InsightQuery, InsightStore
+from fanion.insights.store import InsightQuery, InsightStore, change_insight, create_insight
 from fanion.insights.validation import (
-    check_question,
+    check_insight_filters,
     cohorts_of,
     is_trends,
     no_such_cohort,
@@ -104,14 +103,14 @@ class InsightChanges(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fi
 
 
 @dataclass(frozen=True, slots=True)
-class Insights:
+class InsightService:
     store: InsightStore
     dashboards: DashboardStore
-    results: Results
+    results: ResultCache
 
     async def check(self, project_id: int, filters: Mapping[str, Any], at: str = "") -> None:
         """raises: Invalid"""
-        check_question(filters, at)
+        check_insight_filters(filters, at)
         named = cohorts_of(filters, at) if is_trends(filters) else {}
         for cohort_id in await self.store.missing_cohorts(project_id, named):
             raise no_such_cohort(cohort_id, named[cohort_id])
@@ -130,12 +129,12 @@ class Insights:
 
     async def answer(
         self, request: ManagementRequest, filters: Mapping[str, Any], *, refresh: bool
-    ) -> Answer:
+    ) -> CachedResult:
         """What was calculated last, or with `refresh` what is calculated now."""
         project, now = request.project, request.app.state.now()
         if refresh:
-            return await self.results.anew(project, filters, now)
-        [known] = await self.results.known(project, [filters], now)
+            return await self.results.calculate(project, filters, now)
+        [known] = await self.results.cached(project, [filters], now)
         return known
 
     async def filters(
@@ -159,7 +158,7 @@ class InsightsApi(Controller):
     async def insights(
         self,
         request: ManagementRequest,
-        insights: NamedDependency[Insights],
+        insights: NamedDependency[InsightService],
         short_id: FromQuery[str | None] = None,
         search: FromQuery[str | None] = None,
         saved: FromQuery[bool | None] = None,
@@ -169,7 +168,7 @@ class InsightsApi(Controller):
         page, project, viewer = request.page, request.project, viewer_of(request)
         query = InsightQuery(short_id, search, saved, favorited)
         found, count = await insights.store.page(project.id, query, page.limit, page.offset)
-        answers = await insights.results.known(
+        answers = await insights.results.cached(
             project, [one.filters for one in found], request.app.state.now()
         )
         shown = [
@@ -182,7 +181,7 @@ class InsightsApi(Controller):
         self,
         request: ManagementRequest,
         data: RequestBody[NewInsight],
-        insights: NamedDependency[Insights],
+        insights: NamedDependency[InsightService],
     ) -> InsightBody:
         viewer = viewer_of(request)
         await insights.check(request.project.id, data.filters or {}, "filters")
@@ -205,7 +204,7 @@ class InsightsApi(Controller):
 
     @get("/trend", summary="Calculate a trend", query_names=OF_FILTERS)
     async def trend(
-        self, request: ManagementRequest, insights: NamedDependency[Insights]
+        self, request: ManagementRequest, insights: NamedDependency[InsightService]
     ) -> TrendBody:
         """The query holds what an insight's `filters` do, `events` and `properties` as JSON.
         What was calculated a moment ago is told again, unless `refresh=true`."""
@@ -220,7 +219,7 @@ class InsightsApi(Controller):
         operation_class=takes("application/json", Schema(type=OpenAPIType.OBJECT)),
     )
     async def trend_of_body(
-        self, request: ManagementRequest, insights: NamedDependency[Insights]
+        self, request: ManagementRequest, insights: NamedDependency[InsightService]
     ) -> TrendBody:
         """The body is what an insight's `filters` are."""
         body = await request.values()
@@ -233,7 +232,7 @@ class InsightsApi(Controller):
         self,
         request: ManagementRequest,
         insight_id: FromPath[ObjectId],
-        insights: NamedDependency[Insights],
+        insights: NamedDependency[InsightService],
         refresh: FromQuery[Refresh] = False,
         from_dashboard: DashboardId = None,
     ) -> InsightBody:
@@ -252,7 +251,7 @@ class InsightsApi(Controller):
         request: ManagementRequest,
         insight_id: FromPath[ObjectId],
         data: RequestBody[InsightChanges],
-        insights: NamedDependency[Insights],
+        insights: NamedDependency[InsightService],
     ) -> InsightBody:
         """`filters` and `dashboards` are replaced as a whole. `deleted` deletes and restores; a
         deleted one is only ever changed by `deleted: false`."""
@@ -276,7 +275,7 @@ class InsightsApi(Controller):
 
     @get("/activity", summary="Who changed the insights of a project", scope="activity_log:read")
     async def all_activity(
-        self, request: ManagementRequest, insights: NamedDependency[Insights]
+        self, request: ManagementRequest, insights: NamedDependency[InsightService]
     ) -> ActivityPage:
         """Newest first, `page` from 1, `limit` 10 unless given."""
         return await activity_page(request, insights.store.records, "Insight")
@@ -286,7 +285,7 @@ class InsightsApi(Controller):
         self,
         request: ManagementRequest,
         insight_id: FromPath[ObjectId],
-        insights: NamedDependency[Insights],
+        insights: NamedDependency[InsightService],
     ) -> ActivityPage:
         """Newest first, `page` from 1, `limit` 10 unless given. Of deleted ones too."""
         if not await insights.store.exists(request.project.id, insight_id):
@@ -305,15 +304,15 @@ def viewer_of(request: ManagementRequest) -> Viewer:
 
 
 async def _trend(
-    request: ManagementRequest, insights: Insights, asked: Mapping[str, Any]
+    request: ManagementRequest, insights: InsightService, asked: Mapping[str, Any]
 ) -> TrendBody:
     filters = {name: value for name, value in asked.items() if name not in _BESIDE}
     project, now = request.project, request.app.state.now()
     await insights.check(project.id, filters)
     if _is_refresh(asked.get("refresh", dict(request.page.query).get("refresh"))):
-        answer = await insights.results.anew(project, filters, now)
+        answer = await insights.results.calculate(project, filters, now)
     else:
-        answer = await insights.results.fresh(project, filters, now)
+        answer = await insights.results.get_or_calculate(project, filters, now)
     return trend_body(answer, project.timezone)
 
 

@@ -17,9 +17,9 @@ from fanion.activity.api import ActivityPage, activity_page, author_of
 from fanion.errors import Invalid, NotFound
 from fanion.insights.api import NOT_YET, Name, Refresh, viewer_of
 from fanion.insights.dashboards_store import DashboardStore, TileChange
-from fanion.insights.model import NO_ANSWER, Answer, StoredDashboard, on_dashboard
-from fanion.insights.permissions import ANYBODY_EDITS, RESTRICTION_LEVELS
-from fanion.insights.result_cache import Results
+from fanion.insights.model import NO_RESULT, CachedResult, StoredDashboard, on_dashboard
+from fanion.insights.permissions import EVERYONE_EDITS, RESTRICTION_LEVELS
+from fanion.insights.result_cache import ResultCache
 from fanion.insights.schemas import (
     DashboardBody,
     DashboardSummary,
@@ -68,7 +68,7 @@ class NewDashboard(Struct, kw_only=True, forbid_unknown_fields=True):
     pinned: bool = False
     filters: Filters | None = None
     tags: list[str] | None = None
-    restriction_level: int = ANYBODY_EDITS
+    restriction_level: int = EVERYONE_EDITS
 
 
 class DashboardChanges(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -86,9 +86,9 @@ class DashboardChanges(Struct, kw_only=True, omit_defaults=True, forbid_unknown_
 
 
 @dataclass(frozen=True, slots=True)
-class Dashboards:
+class DashboardService:
     store: DashboardStore
-    results: Results
+    results: ResultCache
 
     async def shown(
         self, request: ManagementRequest, dashboard: StoredDashboard, *, refresh: bool
@@ -96,11 +96,11 @@ class Dashboards:
         """With what was calculated last for each tile, or with `refresh` what is now."""
         project, now = request.project, request.app.state.now()
         asked = [on_dashboard(tile.insight.filters, dashboard.filters) for tile in dashboard.tiles]
-        answers: Sequence[Answer]
+        answers: Sequence[CachedResult]
         if refresh:
             answers = [await self._anew(request, filters) for filters in asked]
         else:
-            answers = await self.results.known(project, asked, now)
+            answers = await self.results.cached(project, asked, now)
         return dashboard_body(dashboard, viewer_of(request), answers)
 
     async def check_change(self, project_id: int, dashboard_id: int, values: Filters) -> None:
@@ -113,12 +113,12 @@ class Dashboards:
             if stored is None or not of_filters or stored.filters != values["filters"]:
                 raise
 
-    async def _anew(self, request: ManagementRequest, filters: dict[str, Any]) -> Answer:
+    async def _anew(self, request: ManagementRequest, filters: dict[str, Any]) -> CachedResult:
         """One tile that cannot be calculated leaves the others as they are."""
         try:
-            return await self.results.anew(request.project, filters, request.app.state.now())
+            return await self.results.calculate(request.project, filters, request.app.state.now())
         except Invalid:
-            return NO_ANSWER
+            return NO_RESULT
 
 
 class DashboardsApi(Controller):
@@ -128,7 +128,7 @@ class DashboardsApi(Controller):
 
     @get("/", summary="List dashboards")
     async def dashboards(
-        self, request: ManagementRequest, dashboards: NamedDependency[Dashboards]
+        self, request: ManagementRequest, dashboards: NamedDependency[DashboardService]
     ) -> Paged[DashboardSummary]:
         """Pinned ones first, then by name; deleted ones are left out."""
         page, viewer = request.page, viewer_of(request)
@@ -140,7 +140,7 @@ class DashboardsApi(Controller):
         self,
         request: ManagementRequest,
         data: RequestBody[NewDashboard],
-        dashboards: NamedDependency[Dashboards],
+        dashboards: NamedDependency[DashboardService],
     ) -> DashboardBody:
         values = structs.asdict(data) | {
             "filters": data.filters or {},
@@ -155,7 +155,7 @@ class DashboardsApi(Controller):
         self,
         request: ManagementRequest,
         dashboard_id: FromPath[ObjectId],
-        dashboards: NamedDependency[Dashboards],
+        dashboards: NamedDependency[DashboardService],
         refresh: FromQuery[Refresh] = False,
     ) -> DashboardBody:
         """With its tiles and what was calculated last for each."""
@@ -170,7 +170,7 @@ class DashboardsApi(Controller):
         request: ManagementRequest,
         dashboard_id: FromPath[ObjectId],
         data: RequestBody[DashboardChanges],
-        dashboards: NamedDependency[Dashboards],
+        dashboards: NamedDependency[DashboardService],
     ) -> DashboardBody:
         """`tiles` change the place, colour or presence of tiles; those not named stay. With the
         `restriction_level` 37 only its maker and administrators may change it.
@@ -190,7 +190,7 @@ class DashboardsApi(Controller):
 
     @get("/activity", summary="Who changed the dashboards of a project", scope="activity_log:read")
     async def all_activity(
-        self, request: ManagementRequest, dashboards: NamedDependency[Dashboards]
+        self, request: ManagementRequest, dashboards: NamedDependency[DashboardService]
     ) -> ActivityPage:
         """Newest first, `page` from 1, `limit` 10 unless given."""
         return await activity_page(request, dashboards.store.records, "Dashboard")
@@ -202,7 +202,7 @@ class DashboardsApi(Controller):
         self,
         request: ManagementRequest,
         dashboard_id: FromPath[ObjectId],
-        dashboards: NamedDependency[Dashboards],
+        dashboards: NamedDependency[DashboardService],
     ) -> ActivityPage:
         """Newest first, `page` from 1, `limit` 10 unless given. Of deleted ones too."""
         if not await dashboards.store.exists(request.project.id, dashboard_id):
@@ -228,7 +228,7 @@ def _tile_change(tile: TileFields) -> TileChange:
 
 def _check(values: dict[str, Any]) -> None:
     """raises: Invalid"""
-    level = values.get("restriction_level", ANYBODY_EDITS)
+    level = values.get("restriction_level", EVERYONE_EDITS)
     if level not in RESTRICTION_LEVELS:
         raise no_choice(level, [str(one) for one in RESTRICTION_LEVELS], "restriction_level")
     check_dashboard_filters(values.get("filters") or {})

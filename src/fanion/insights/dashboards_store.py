@@ -13,7 +13,7 @@ from fanion.db.engine import Records
 from fanion.db.schema.insights import dashboard_tiles, dashboards, insights
 from fanion.insights.flag_usage_template import ENRICHED_NAME, DashboardDraft, TileDraft
 from fanion.insights.model import StoredDashboard, StoredTile
-from fanion.insights.permissions import ANYBODY_EDITS, DashboardAccess
+from fanion.insights.permissions import EVERYONE_EDITS, DashboardAccess
 from fanion.insights.store import add_insight, add_tile, read_insights, summaries
 from fanion.projects.model import UserSummary
 
@@ -33,7 +33,7 @@ _dashboard, _tile = dashboards.c, dashboard_tiles.c
 
 
 @dataclass(frozen=True, slots=True)
-class Maker:
+class Creator:
     """Where, by whom and when something is made. user_id: None for what the server does"""
 
     project_id: int
@@ -128,7 +128,7 @@ def known_dashboards(connection: Connection, project_id: int, ids: Sequence[int]
     return set(connection.execute(statement).scalars())
 
 
-def add_dashboard(connection: Connection, maker: Maker, draft: DashboardDraft) -> int:
+def add_dashboard(connection: Connection, maker: Creator, draft: DashboardDraft) -> int:
     """The dashboard with its tiles, in the caller's transaction; returns its id."""
     values = {
         "name": draft.name,
@@ -142,7 +142,7 @@ def add_dashboard(connection: Connection, maker: Maker, draft: DashboardDraft) -
 
 
 def add_tiles(
-    connection: Connection, maker: Maker, dashboard_id: int, drafts: Sequence[TileDraft]
+    connection: Connection, maker: Creator, dashboard_id: int, drafts: Sequence[TileDraft]
 ) -> None:
     for draft in drafts:
         values = {
@@ -162,7 +162,7 @@ def is_enriched(dashboard: StoredDashboard) -> bool:
     return any(ENRICHED_NAME in (tile.insight.name or "") for tile in dashboard.tiles)
 
 
-def insert_dashboard(connection: Connection, maker: Maker, values: Mapping[str, Any]) -> int:
+def insert_dashboard(connection: Connection, maker: Creator, values: Mapping[str, Any]) -> int:
     """values: by column; returns its id"""
     row = {
         "description": "",
@@ -170,7 +170,7 @@ def insert_dashboard(connection: Connection, maker: Maker, values: Mapping[str, 
         "filters": {},
         "tags": [],
         "deleted": False,
-        "restriction_level": ANYBODY_EDITS,
+        "restriction_level": EVERYONE_EDITS,
         **values,
     }
     statement = insert(dashboards).values(
@@ -181,10 +181,10 @@ def insert_dashboard(connection: Connection, maker: Maker, values: Mapping[str, 
 
 
 def _create(connection: Connection, author: Author, values: Mapping[str, Any]) -> StoredDashboard:
-    maker = Maker(author.project.id, author.user_id, author.now)
+    maker = Creator(author.project.id, author.user_id, author.now)
     made = get_dashboard(connection, maker.project_id, insert_dashboard(connection, maker, values))
     assert made is not None
-    tell_dashboard(connection, author, made, None)
+    record_dashboard_change(connection, author, made, None)
     return made
 
 
@@ -215,16 +215,16 @@ def _change(
         )
     after = get_dashboard(connection, project_id, dashboard_id, with_deleted=True)
     assert after is not None
-    tell_dashboard(connection, author, after, before)
+    record_dashboard_change(connection, author, after, before)
     return after
 
 
-def tell_dashboard(
+def record_dashboard_change(
     connection: Connection, author: Author, after: StoredDashboard, before: StoredDashboard | None
 ) -> None:
     differing = None
     if before is not None:
-        differing = changes("Dashboard", _told(before), _told(after), COMPARED)
+        differing = changes("Dashboard", _compared(before), _compared(after), COMPARED)
     entry = Entry(
         author=author,
         scope="Dashboard",
@@ -236,7 +236,7 @@ def tell_dashboard(
     record(connection, entry)
 
 
-def _told(dashboard: StoredDashboard) -> dict[str, Any]:
+def _compared(dashboard: StoredDashboard) -> dict[str, Any]:
     return {
         **{name: getattr(dashboard, name) for name in COMPARED if name != "tiles"},
         "tiles": [

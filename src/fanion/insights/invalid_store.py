@@ -10,7 +10,7 @@ from sqlalchemy import Table, select
 from fanion.db.engine import Records
 from fanion.db.schema.insights import dashboards, insights
 from fanion.errors import Invalid
-from fanion.insights.validation import check_dashboard_filters, check_question
+from fanion.insights.validation import check_dashboard_filters, check_insight_filters
 
 READ_ROWS = 500  # their filters have some 10 KB each at most
 
@@ -18,7 +18,7 @@ Check = Callable[[Mapping[str, Any]], None]
 
 
 @dataclass(frozen=True, slots=True)
-class RefusedFilters:
+class InvalidFilters:
     """what: `insight` or `dashboard`; why: the first rule that it breaks, with the place"""
 
     project_id: int
@@ -27,30 +27,30 @@ class RefusedFilters:
     why: str
 
 
-async def refused_insights(records: Records) -> Sequence[RefusedFilters]:
+async def find_invalid_insights(records: Records) -> Sequence[InvalidFilters]:
     """Of every project, without deleted ones; dashboards after insights."""
     return [
-        *await _refused(records, insights, "insight", check_question),
+        *await _refused(records, insights, "insight", check_insight_filters),
         *await _refused(records, dashboards, "dashboard", check_dashboard_filters),
     ]
 
 
 async def _refused(
     records: Records, table: Table, what: str, check: Check
-) -> Sequence[RefusedFilters]:
+) -> Sequence[InvalidFilters]:
     columns = table.c
     statement = (
         select(columns.project_id, columns.id, columns.filters)
         .where(columns.deleted.is_(False))
         .order_by(columns.project_id, columns.id)
     )
-    found: list[RefusedFilters] = []
+    found: list[InvalidFilters] = []
     async with records.read() as connection:
         for part in (await connection.execute(statement)).partitions(READ_ROWS):
             for project_id, row_id, filters in part:
                 why = _problem(filters or {}, check)
                 if why is not None:
-                    found.append(RefusedFilters(project_id, what, row_id, why))
+                    found.append(InvalidFilters(project_id, what, row_id, why))
     return found
 
 

@@ -6,8 +6,9 @@ source: insights.md sections 2 and 4
 from collections.abc import Mapping
 from typing import Any, get_args
 
-from fanion.insights.trends.date_range import FROM_DEFAULT, INTERVALS
-from fanion.insights.trends.query import LEAVES_MAX, OFF, SERIES_MAX, Math
+from fanion.insights.date_range import FROM_DEFAULT, INTERVALS
+from fanion.insights.series import LEAVES_MAX, SERIES_MAX, Math
+from fanion.insights.trends.query import UNSUPPORTED_OPTIONS
 from fanion.properties.filters import COHORT_TYPES
 from fanion.properties.json_schema import (
     JsonSchema,
@@ -21,7 +22,7 @@ from fanion.properties.operators import ASKED, CONDITION_NAMES, MEMBERSHIP
 from fanion.rest import posthog_insight_fields
 
 TRENDS, SERIES = "TrendsFilters", "EventSeries"
-QUESTION = "InsightFilters"
+INSIGHT_FILTERS = "InsightFilters"
 CONDITION, GROUP = "InsightCondition", "InsightConditionGroup"
 
 EXAMPLES: Mapping[str, list[Any]] = {
@@ -50,11 +51,11 @@ EXAMPLES: Mapping[str, list[Any]] = {
 }
 
 
-def question_schemas() -> dict[str, JsonSchema]:
+def insight_schemas() -> dict[str, JsonSchema]:
     """Components by name."""
     others = sorted(posthog_insight_fields.KINDS - {"TRENDS"})
     return {
-        QUESTION: {
+        INSIGHT_FILTERS: {
             "description": "Trends are calculated; other kinds of questions are kept as they are.",
             "anyOf": [
                 reference(TRENDS),
@@ -125,7 +126,10 @@ def _trend_fields() -> dict[str, JsonSchema]:
         },
         "breakdown_type": {"enum": ["event", "person", None], "default": "event"},
         "compare": {**switch, "description": "With the range before."},
-        **{name: _off(nothing) for name, nothing in {"actions": ([],), **OFF}.items()},
+        **{
+            name: _off(nothing)
+            for name, nothing in {"actions": ([],), **UNSUPPORTED_OPTIONS}.items()
+        },
         "formula": _off(("",)),
     }
 

@@ -12,15 +12,15 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from fanion.insights.trends.date_range import Clock
+from fanion.insights.date_range import RangeClock
 from fanion.insights.trends.query import TrendsQuery
 from fanion.projects.model import UserSummary
 
-# Shown, though somebody asked for it so long ago.
-KEPT = timedelta(days=7)
-# Asked for anew, an answer of so long ago will do.
-FRESH = timedelta(minutes=15)
-FRESH_BY_HOUR = timedelta(minutes=1)
+# An older result is not shown.
+RESULT_MAX_AGE = timedelta(days=7)
+# A younger result is not calculated again, unless the client asks to refresh it.
+FRESH_AGE = timedelta(minutes=15)
+FRESH_AGE_BY_HOUR = timedelta(minutes=1)
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
@@ -85,15 +85,15 @@ class StoredDashboard:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """result: None when nobody has calculated it yet"""
+class CachedResult:
+    """result: None until it was calculated"""
 
     result: list[dict[str, Any]] | None
     calculated_at: datetime | None
     is_cached: bool
 
 
-NO_ANSWER = Answer(None, None, is_cached=False)
+NO_RESULT = CachedResult(None, None, is_cached=False)
 
 
 def on_dashboard(filters: Mapping[str, Any], dashboard: Mapping[str, Any]) -> dict[str, Any]:
@@ -112,11 +112,11 @@ def filters_hash(filters: Mapping[str, Any], zone: str) -> str:
 def is_fresh(query: TrendsQuery, calculated_at: datetime, now: datetime, zone: ZoneInfo) -> bool:
     """Whether an answer of then will do: not old, and about the same days."""
     age = now - calculated_at
-    if not timedelta() <= age < (FRESH_BY_HOUR if query.interval == "hour" else FRESH):
+    if not timedelta() <= age < (FRESH_AGE_BY_HOUR if query.interval == "hour" else FRESH_AGE):
         return False
     if query.since.is_all:
         return calculated_at.astimezone(zone).date() == now.astimezone(zone).date()
     if query.is_explicit:  # it moves with every microsecond
         return True
-    then, today = (query.span(Clock(moment, zone)) for moment in (calculated_at, now))
+    then, today = (query.span(RangeClock(moment, zone)) for moment in (calculated_at, now))
     return then == today

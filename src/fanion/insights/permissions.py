@@ -10,9 +10,9 @@ from fanion.errors import PermissionDenied
 from fanion.insights.model import TilePlace
 
 # Restriction levels: who may edit.
-ANYBODY_EDITS = 21
+EVERYONE_EDITS = 21
 COLLABORATORS_EDIT = 37
-RESTRICTION_LEVELS = (ANYBODY_EDITS, COLLABORATORS_EDIT)
+RESTRICTION_LEVELS = (EVERYONE_EDITS, COLLABORATORS_EDIT)
 # Levels of privilege: what one user may do.
 MAY_VIEW = 21
 MAY_EDIT = 37
@@ -27,7 +27,7 @@ class DashboardAccess:
 
     def privilege(self, level: int, creator_id: int | None) -> int:
         """level: of restriction. A restricted one is edited by its maker and by administrators."""
-        may = level == ANYBODY_EDITS or self.may_restrict(creator_id)
+        may = level == EVERYONE_EDITS or self.may_restrict(creator_id)
         return MAY_EDIT if may else MAY_VIEW
 
     def may_restrict(self, creator_id: int | None) -> bool:
@@ -62,4 +62,4 @@ class DashboardAccess:
 
 def restriction(places: Collection[TilePlace]) -> int:
     """Of an insight: the strictest of its dashboards'."""
-    return max((place.restriction_level for place in places), default=ANYBODY_EDITS)
+    return max((place.restriction_level for place in places), default=EVERYONE_EDITS)

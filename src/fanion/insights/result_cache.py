@@ -1,4 +1,4 @@
-"""Results of insights, kept in the records store: every server shows what one has calculated."""
+"""A cache of insight results in the records store, shared by all servers."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from sqlalchemy import Connection, delete, select
 from fanion.db.bulk import upsert
 from fanion.db.engine import Records
 from fanion.db.schema.insights import insight_results
-from fanion.insights.model import KEPT, NO_ANSWER, Answer, filters_hash, is_fresh
+from fanion.insights.model import NO_RESULT, RESULT_MAX_AGE, CachedResult, filters_hash, is_fresh
 from fanion.insights.trends.query import TrendsQuery, parse_trends
 from fanion.insights.trends.store import Trends
 from fanion.projects.model import Project
@@ -28,16 +28,17 @@ class ResultStore:
 
     async def get(
         self, project_id: int, hashes: Sequence[str], now: datetime
-    ) -> Mapping[str, Answer]:
+    ) -> Mapping[str, CachedResult]:
         """By hash; what was never calculated, or too long ago, is absent."""
         statement = select(_result.filters_hash, _result.result, _result.calculated_at).where(
             _result.project_id == project_id,
             _result.filters_hash.in_(hashes),
-            _result.calculated_at > now - KEPT,
+            _result.calculated_at > now - RESULT_MAX_AGE,
         )
         rows = await self.records.fetch(statement)
         return {
-            row.filters_hash: Answer(row.result, row.calculated_at, is_cached=True) for row in rows
+            row.filters_hash: CachedResult(row.result, row.calculated_at, is_cached=True)
+            for row in rows
         }
 
     async def put(
@@ -64,18 +65,18 @@ def _put(
             set_={"result": new.result, "calculated_at": new.calculated_at},
         )
     )
-    last_kept = (
+    oldest_kept = (
         select(_result.calculated_at)
         .where(_result.project_id == project_id)
         .order_by(_result.calculated_at.desc())
         .offset(RESULTS_MAX)
         .limit(1)
     )
-    connection.execute(delete(insight_results).where(_result.calculated_at <= now - KEPT))
+    connection.execute(delete(insight_results).where(_result.calculated_at <= now - RESULT_MAX_AGE))
     connection.execute(
         delete(insight_results).where(
             _result.project_id == project_id,
-            _result.calculated_at <= last_kept.scalar_subquery(),
+            _result.calculated_at <= oldest_kept.scalar_subquery(),
         )
     )
 
@@ -83,41 +84,43 @@ def _put(
 Filters = Mapping[str, Any]
 
 
-class Results:
-    """Who asks for what is being calculated waits for the same calculation.
+class ResultCache:
+    """Concurrent requests for the same result wait for one calculation.
 
     raises (every call): RecordsUnavailable; where something is calculated also Invalid for
     filters that cannot be, and EventStoreUnavailable
     """
 
-    def __init__(self, trends: Trends, kept: ResultStore) -> None:
+    def __init__(self, trends: Trends, store: ResultStore) -> None:
         self._trends = trends
-        self._kept = kept
-        self._running: dict[tuple[int, str], asyncio.Task[Answer]] = {}
+        self._store = store
+        self._running: dict[tuple[int, str], asyncio.Task[CachedResult]] = {}
 
-    async def known(
+    async def cached(
         self, project: Project, asked: Sequence[Filters], now: datetime
-    ) -> Sequence[Answer]:
-        """For each of the filters what was calculated last, however old, within KEPT."""
+    ) -> Sequence[CachedResult]:
+        """For each of the filters the last result, not older than RESULT_MAX_AGE."""
         hashes = [filters_hash(filters, project.timezone) for filters in asked]
-        found = await self._kept.get(project.id, hashes, now) if hashes else {}
-        return [found.get(one, NO_ANSWER) for one in hashes]
+        found = await self._store.get(project.id, hashes, now) if hashes else {}
+        return [found.get(one, NO_RESULT) for one in hashes]
 
-    async def fresh(self, project: Project, filters: Filters, now: datetime) -> Answer:
-        """Calculated now, unless that was done a moment ago."""
+    async def get_or_calculate(
+        self, project: Project, filters: Filters, now: datetime
+    ) -> CachedResult:
+        """The cached result if it is fresh, else a new one."""
         query = parse_trends(filters)
-        [known] = await self.known(project, [filters], now)
+        [known] = await self.cached(project, [filters], now)
         zone = ZoneInfo(project.timezone)
         if known.calculated_at and is_fresh(query, known.calculated_at, now, zone):
             return known
-        return await self._calculated(project, filters, query, now)
+        return await self._calculate_once(project, filters, query, now)
 
-    async def anew(self, project: Project, filters: Filters, now: datetime) -> Answer:
-        return await self._calculated(project, filters, parse_trends(filters), now)
+    async def calculate(self, project: Project, filters: Filters, now: datetime) -> CachedResult:
+        return await self._calculate_once(project, filters, parse_trends(filters), now)
 
-    async def _calculated(
+    async def _calculate_once(
         self, project: Project, filters: Filters, query: TrendsQuery, now: datetime
-    ) -> Answer:
+    ) -> CachedResult:
         key = project.id, filters_hash(filters, project.timezone)
         task = self._running.get(key)
         if task is None:
@@ -126,15 +129,15 @@ class Results:
             self._running[key] = task
         return await asyncio.shield(task)
 
-    def _ended(self, key: tuple[int, str], done: "asyncio.Task[Answer]") -> None:
-        """Whoever waited may be gone: the error is taken off the task in any case."""
+    def _ended(self, key: tuple[int, str], done: "asyncio.Task[CachedResult]") -> None:
+        """Retrieve the error even when no waiter is left, so that asyncio does not log it."""
         self._running.pop(key, None)
         if not done.cancelled():
             done.exception()
 
     async def _calculate(
         self, project: Project, query: TrendsQuery, key: str, now: datetime
-    ) -> Answer:
+    ) -> CachedResult:
         result = await self._trends.result(project, query, now)
-        await self._kept.put(project.id, key, result, now)
-        return Answer(result, now, is_cached=False)
+        await self._store.put(project.id, key, result, now)
+        return CachedResult(result, now, is_cached=False)

@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from fanion.insights.model import (
-    NO_ANSWER,
-    Answer,
+    NO_RESULT,
+    CachedResult,
     StoredDashboard,
     StoredInsight,
     StoredTile,
@@ -120,7 +120,7 @@ class Viewer:
 
 
 def insight_body(
-    insight: StoredInsight, viewer: Viewer, answer: Answer = NO_ANSWER, filters: Any = None
+    insight: StoredInsight, viewer: Viewer, answer: CachedResult = NO_RESULT, filters: Any = None
 ) -> InsightBody:
     """filters: where the insight is shown with others than its own"""
     shown = dict(insight.filters) if filters is None else filters
@@ -160,7 +160,7 @@ def insight_body(
     )
 
 
-def trend_body(answer: Answer, zone: str) -> TrendBody:
+def trend_body(answer: CachedResult, zone: str) -> TrendBody:
     return TrendBody(
         result=answer.result,
         timezone=zone,
@@ -174,7 +174,7 @@ def dashboard_summary(dashboard: StoredDashboard, viewer: Viewer) -> DashboardSu
 
 
 def dashboard_body(
-    dashboard: StoredDashboard, viewer: Viewer, answers: Sequence[Answer]
+    dashboard: StoredDashboard, viewer: Viewer, answers: Sequence[CachedResult]
 ) -> DashboardBody:
     """answers: of its tiles, in their order"""
     return DashboardBody(
@@ -187,7 +187,9 @@ def dashboard_body(
     )
 
 
-def _tile(tile: StoredTile, dashboard: StoredDashboard, viewer: Viewer, answer: Answer) -> TileBody:
+def _tile(
+    tile: StoredTile, dashboard: StoredDashboard, viewer: Viewer, answer: CachedResult
+) -> TileBody:
     filters = on_dashboard(tile.insight.filters, dashboard.filters)
     return TileBody(
         id=tile.id,

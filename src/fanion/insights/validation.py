@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fanion.errors import Invalid
-from fanion.insights.trends.date_range import parse_bound
+from fanion.insights.date_range import parse_bound
 from fanion.insights.trends.query import parse_trends
 from fanion.properties.filters import COHORT_TYPES, PROPERTY_TYPES, InCohort, parse_leaf
 from fanion.properties.operators import VALUES_MAX
@@ -24,7 +24,7 @@ _BOOLEAN_WORDS = frozenset({True, False, None, "", "true", "false", "True", "Fal
 _COMPARED = PROPERTY_TYPES | COHORT_TYPES
 
 
-def check_question(filters: Mapping[str, Any], at: str = "") -> None:
+def check_insight_filters(filters: Mapping[str, Any], at: str = "") -> None:
     """filters: decoded JSON, or the text of a query string; at: where they stand
 
     raises: Invalid. Trends are also what can be calculated; other kinds are only kept.

@@ -15,7 +15,7 @@ from fanion.cohorts.criteria.json_schema import EXAMPLES as OF_COHORTS
 from fanion.flags.validation.json_schema import EXAMPLES as OF_FLAGS
 from fanion.flags.validation.json_schema import FILTERS, ROLLBACK, flag_schemas, scheduled_payload
 from fanion.insights.json_schema import EXAMPLES as OF_INSIGHTS
-from fanion.insights.json_schema import QUESTION, TRENDS, question_schemas
+from fanion.insights.json_schema import INSIGHT_FILTERS, TRENDS, insight_schemas
 from fanion.properties.json_schema import JsonSchema, object_of, reference
 from fanion.rest.unknown_fields import CREDENTIAL_NAMES
 
@@ -25,7 +25,7 @@ LANGUAGE = (
     *("PersonConditionSet", "GroupConditionSet", "PersonCondition", "GroupCondition"),
     *("FlagVariant", "FlagPayloads", ROLLBACK, "RollbackCondition"),
     *(CRITERIA, "CohortGroup", "CohortCondition", "CohortEventFilter", OLDER_GROUPS, QUERY),
-    *(QUESTION, TRENDS, "EventSeries", "InsightCondition", "InsightConditionGroup"),
+    *(INSIGHT_FILTERS, TRENDS, "EventSeries", "InsightCondition", "InsightConditionGroup"),
 )
 _TREND = "/api/projects/{project_id}/insights/trend"
 
@@ -46,8 +46,8 @@ _FIELDS: Mapping[tuple[str, str], JsonSchema] = {
     ("CohortFields", "filters"): _or_null(CRITERIA),
     ("CohortFields", "groups"): reference(OLDER_GROUPS),
     ("Previewed", "filters"): reference(CRITERIA),
-    ("NewInsight", "filters"): _or_null(QUESTION),
-    ("InsightChanges", "filters"): reference(QUESTION),
+    ("NewInsight", "filters"): _or_null(INSIGHT_FILTERS),
+    ("InsightChanges", "filters"): reference(INSIGHT_FILTERS),
 }
 # Of components: the first is that of the page for people.
 _EXAMPLES: Mapping[str, Sequence[Any]] = {
@@ -75,7 +75,7 @@ _EXAMPLES: Mapping[str, Sequence[Any]] = {
 def add_language(document: dict[str, Any], app: Litestar) -> None:
     """document: OpenAPI, as the framework has written it of the application"""
     schemas: dict[str, JsonSchema] = document["components"]["schemas"]
-    schemas |= {**flag_schemas(), **cohort_schemas(), **question_schemas()}
+    schemas |= {**flag_schemas(), **cohort_schemas(), **insight_schemas()}
     for (name, field), described in _FIELDS.items():
         if body := schemas.get(name):
             before = body["properties"][field]

@@ -16,7 +16,7 @@ from fanion.flags.storage.rollback_watch import watch_conditions
 from fanion.flags.storage.rows import StoredFlag, get_flag
 from fanion.flags.storage.schedule_rows import cancel_changes
 from fanion.flags.validation.filters import cohort_ids, require_cohorts
-from fanion.insights.dashboards_store import Maker, add_dashboard, known_dashboards
+from fanion.insights.dashboards_store import Creator, add_dashboard, known_dashboards
 from fanion.insights.flag_usage_template import usage_dashboard
 from fanion.projects.flag_version import move_flag_version
 
@@ -33,7 +33,7 @@ def create_flag(connection: Connection, author: Author, values: Mapping[str, Any
     _require_cohorts(connection, project_id, cohort_ids(values["filters"]))
     _require_dashboards(connection, project_id, values.get("analytics_dashboards") or ())
     _free_key(connection, project_id, values["key"])
-    maker = Maker(project_id, author.user_id, author.now)
+    maker = Creator(project_id, author.user_id, author.now)
     draft = usage_dashboard(values["key"], enriched=values.get("has_enriched_analytics", False))
     statement = insert(feature_flags).values(
         project_id=project_id,

@@ -12,7 +12,7 @@ from typing import Any
 from fanion.errors import Invalid
 from fanion.flags.validation.posthog_fields import OF_ROLLBACK_CONDITION
 from fanion.flags.validation.unchanged import same
-from fanion.insights.trends.date_range import Span
+from fanion.insights.date_range import DateRange
 from fanion.insights.trends.query import TrendsQuery, parse_trends
 from fanion.rest.unknown_fields import require_known, shortened
 
@@ -128,5 +128,5 @@ def _check_metric(metric: Mapping[str, Any], at: str) -> None:
         raise Invalid("A metric needs at least one event.", code="required", attr=f"{at}__events")
 
 
-def averaged_span(now: datetime) -> Span:
-    return Span(now - AVERAGED, now)
+def averaged_span(now: datetime) -> DateRange:
+    return DateRange(now - AVERAGED, now)

@@ -14,9 +14,9 @@ from msgspec import Meta, Struct
 from fanion.errors import Invalid, NotFound
 from fanion.flags.storage.store import FlagStore
 from fanion.flags.usage.store import Evaluated, UsageStore
+from fanion.insights.date_range import RangeClock, cut, parse_bound, resolve
 from fanion.insights.flag_usage_template import RANGE, calls_filters
-from fanion.insights.result_cache import Results
-from fanion.insights.trends.date_range import Clock, cut, parse_bound, resolve
+from fanion.insights.result_cache import ResultCache
 from fanion.projects.model import Project
 from fanion.projects.request import ManagementRequest, scoped
 from fanion.rest.types import ObjectId
@@ -49,7 +49,7 @@ class UsageBody(Struct, kw_only=True):
 class FlagUsage:
     store: FlagStore
     usage: UsageStore
-    results: Results
+    results: ResultCache
 
     async def of(
         self, project: Project, flag_id: int, bounds: tuple[str, str | None], now: datetime
@@ -61,7 +61,7 @@ class FlagUsage:
         key, days = flag.definition.key, _days(bounds, ZoneInfo(project.timezone), now)
         answered = await self.usage.evaluations(project.id, key, days[0], days[-1])
         last = await self.usage.last_evaluated(project.id, now, key)
-        called = await self.results.fresh(project, calls_filters(key, *bounds), now)
+        called = await self.results.get_or_calculate(project, calls_filters(key, *bounds), now)
         return UsageBody(
             last_evaluated_at=last.get(key),
             days=[day.isoformat() for day in days],
@@ -93,7 +93,7 @@ def _days(bounds: tuple[str, str | None], zone: ZoneInfo, now: datetime) -> list
     since, until = parse_bound(bounds[0], "date_from"), parse_bound(bounds[1], "date_to")
     if since.is_all:
         raise Invalid("Invalid date: all", attr="date_from")
-    found = cut(resolve(since, until, "day", Clock(now, zone)), "day", zone).days
+    found = cut(resolve(since, until, "day", RangeClock(now, zone)), "day", zone).days
     if len(found) > DAYS_MAX:
         raise Invalid(f"There are more than {DAYS_MAX} days.", attr="date_from")
     return [date.fromisoformat(day) for day in found]

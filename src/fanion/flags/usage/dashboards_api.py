@@ -17,7 +17,7 @@ from fanion.flags.management.api import FlagChanges, Flags
 from fanion.flags.management.schemas import FlagBody, shown
 from fanion.flags.usage.dashboards_store import enrich_dashboard, ensure_dashboard
 from fanion.flags.validation.posthog_fields import OF_FLAG
-from fanion.insights.dashboards_store import Maker
+from fanion.insights.dashboards_store import Creator
 from fanion.projects.request import ManagementRequest, scoped
 from fanion.rest.types import ObjectId
 
@@ -111,5 +111,5 @@ class FlagDashboardsApi(Controller):
         return Done()
 
 
-def _maker(request: ManagementRequest) -> Maker:
-    return Maker(request.project.id, request.principal.user.id, request.app.state.now())
+def _maker(request: ManagementRequest) -> Creator:
+    return Creator(request.project.id, request.principal.user.id, request.app.state.now())

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, select, update
 from fanion.db.schema.tables import feature_flags
 from fanion.errors import NotFound
 from fanion.insights.dashboards_store import (
-    Maker,
+    Creator,
     add_dashboard,
     add_tiles,
     get_dashboard,
@@ -28,7 +28,7 @@ class _Flag:
     has_enriched_analytics: bool
 
 
-def ensure_dashboard(connection: Connection, maker: Maker, flag_id: int) -> None:
+def ensure_dashboard(connection: Connection, maker: Creator, flag_id: int) -> None:
     """Make one, unless there is one that is not deleted. raises: NotFound"""
     flag = _get(connection, maker, flag_id)
     known = flag.usage_dashboard
@@ -41,7 +41,7 @@ def ensure_dashboard(connection: Connection, maker: Maker, flag_id: int) -> None
     )
 
 
-def enrich_dashboard(connection: Connection, maker: Maker, flag_id: int) -> str | None:
+def enrich_dashboard(connection: Connection, maker: Creator, flag_id: int) -> str | None:
     """Add the tiles of what applications tell of a feature.
 
     returns: why that cannot be done, in the words of flags.md section 15; None when it was
@@ -61,7 +61,7 @@ def enrich_dashboard(connection: Connection, maker: Maker, flag_id: int) -> str 
     return None
 
 
-def _get(connection: Connection, maker: Maker, flag_id: int) -> _Flag:
+def _get(connection: Connection, maker: Creator, flag_id: int) -> _Flag:
     """Locked, so that two callers make one after the other."""
     statement = (
         select(_flag.key, _flag.usage_dashboard, _flag.has_enriched_analytics)

@@ -18,7 +18,7 @@ from fanion.events.event import EventStoreUnavailable
 from fanion.events.storage.store import EventStore
 from fanion.events.times import micros
 from fanion.flags.usage.dashboards_store import enrich_dashboard
-from fanion.insights.dashboards_store import Maker
+from fanion.insights.dashboards_store import Creator
 
 LOOKED_BACK = timedelta(hours=12)
 KEYS_MAX = 1_000  # named in one statement
@@ -62,7 +62,7 @@ class Enrichment:
         marked = 0
         for start in range(0, len(keys), KEYS_MAX):
             for key in await self._seen(project_id, keys[start : start + KEYS_MAX]):
-                maker = Maker(project_id, None, self.now())
+                maker = Creator(project_id, None, self.now())
                 async with self.records.write() as connection:
                     marked += await connection.run_sync(_mark, maker, key)
         return marked
@@ -74,7 +74,7 @@ class Enrichment:
         return found.columns[0] if found.columns else ()
 
 
-def _mark(connection: Connection, maker: Maker, key: str) -> int:
+def _mark(connection: Connection, maker: Creator, key: str) -> int:
     """Nothing that evaluation or whoever edits the flag looks at: its version stays, and its
     activity tells nothing. A dashboard that is gone, or shows it already, is left alone."""
     one = update(feature_flags).where(

@@ -9,17 +9,18 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, get_args
 
 from fanion.errors import Invalid
-from fanion.insights.trends.date_range import (
+from fanion.insights.date_range import (
     Bound,
-    Clock,
+    DateRange,
     Interval,
-    Span,
+    RangeClock,
     cut,
     parse_bound,
     resolve,
 )
-from fanion.insights.trends.filters_sql import OTHER
-from fanion.insights.trends.query import Series, TrendsQuery, parse_trends
+from fanion.insights.filters_sql import OTHER
+from fanion.insights.series import Series
+from fanion.insights.trends.query import TrendsQuery, parse_trends
 from fanion.rest.unknown_fields import no_choice
 
 Status = Literal["new", "returning", "resurrecting", "dormant"]
@@ -59,21 +60,21 @@ _MONTH = timedelta(days=32)
 
 
 @dataclass(frozen=True, slots=True)
-class Did:
+class TrendPoint:
     """The series at least once. value: of the query's breakdown; None is any"""
 
     value: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class DidOn:
+class StickinessPoint:
     """The series in exactly so many intervals."""
 
     intervals: int
 
 
 @dataclass(frozen=True, slots=True)
-class Lived:
+class LifecyclePoint:
     """What the series, or its absence, makes of a person in the interval of `target`."""
 
     status: Status
@@ -81,7 +82,7 @@ class Lived:
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class FunnelPoint:
     """The steps in their order, the last of them within `window` of the first.
 
     only: and not the step after
@@ -94,13 +95,13 @@ class Reached:
 
 
 @dataclass(frozen=True, slots=True)
-class PeopleQuery:
+class ActorsQuery:
     trends: TrendsQuery
     series: Series
-    point: Did | DidOn | Lived | Reached
+    point: TrendPoint | StickinessPoint | LifecyclePoint | FunnelPoint
 
 
-def parse_people(asked: Mapping[str, Any]) -> PeopleQuery:
+def parse_actors_query(asked: Mapping[str, Any]) -> ActorsQuery:
     """asked: by PARAMETERS, lists decoded, all else text. raises: Invalid"""
     kind = str(asked.get("insight")).upper()
     read = _READERS.get(kind)
@@ -112,61 +113,61 @@ def parse_people(asked: Mapping[str, Any]) -> PeopleQuery:
     return read(asked, trends)
 
 
-def period(query: PeopleQuery, clock: Clock) -> tuple[Span, tuple[datetime, ...]]:
+def period(query: ActorsQuery, clock: RangeClock) -> tuple[DateRange, tuple[datetime, ...]]:
     """The time whose events are asked about, and where the intervals begin that are told apart.
 
     raises: Invalid
     """
     trends = query.trends
-    if isinstance(query.point, Lived):
+    if isinstance(query.point, LifecyclePoint):
         return _with_the_one_before(query.point.target, trends.interval, clock)
-    if isinstance(query.point, Reached):  # a funnel has no intervals
+    if isinstance(query.point, FunnelPoint):  # a funnel has no intervals
         exact = trends.is_explicit
         return resolve(trends.since, trends.until, "day", clock, is_explicit=exact), ()
     span = trends.span(clock)
-    if isinstance(query.point, DidOn):
+    if isinstance(query.point, StickinessPoint):
         return span, cut(span, trends.interval, clock.zone).starts
     return span, ()
 
 
 def _with_the_one_before(
-    target: Bound, interval: Interval, clock: Clock
-) -> tuple[Span, tuple[datetime, ...]]:
+    target: Bound, interval: Interval, clock: RangeClock
+) -> tuple[DateRange, tuple[datetime, ...]]:
     at = resolve(target, target, interval, clock).start
-    start = cut(Span(at, at + _TICK), interval, clock.zone).starts[0]
-    before = cut(Span(start - _TICK, start), interval, clock.zone).starts[0]
-    end = cut(Span(start, start + _MONTH), interval, clock.zone).starts[1]
-    return Span(before, end), (before, start)
+    start = cut(DateRange(at, at + _TICK), interval, clock.zone).starts[0]
+    before = cut(DateRange(start - _TICK, start), interval, clock.zone).starts[0]
+    end = cut(DateRange(start, start + _MONTH), interval, clock.zone).starts[1]
+    return DateRange(before, end), (before, start)
 
 
-def _did(asked: Mapping[str, Any], trends: TrendsQuery) -> PeopleQuery:
+def _read_trend_point(asked: Mapping[str, Any], trends: TrendsQuery) -> ActorsQuery:
     value = asked.get("breakdown_value")
     if value is not None and trends.breakdown is None:
         raise Invalid("A breakdown_value needs a breakdown.", attr="breakdown_value")
     if value == OTHER:
         raise Invalid("No cohort can be made of all other values.", attr="breakdown_value")
-    return PeopleQuery(trends, _entity(asked, trends), Did(value))
+    return ActorsQuery(trends, _entity(asked, trends), TrendPoint(value))
 
 
-def _did_on(asked: Mapping[str, Any], trends: TrendsQuery) -> PeopleQuery:
+def _read_stickiness_point(asked: Mapping[str, Any], trends: TrendsQuery) -> ActorsQuery:
     intervals = _whole(asked, "stickiness_days", 1, STICKINESS_MAX)
-    return PeopleQuery(trends, _entity(asked, trends), DidOn(intervals))
+    return ActorsQuery(trends, _entity(asked, trends), StickinessPoint(intervals))
 
 
-def _lived(asked: Mapping[str, Any], trends: TrendsQuery) -> PeopleQuery:
+def _read_lifecycle_point(asked: Mapping[str, Any], trends: TrendsQuery) -> ActorsQuery:
     target = parse_bound(asked.get("target_date"), "target_date")
     if target.text is None:
         raise _required("target_date")
     given = asked.get("lifecycle_type")
     for status in STATUSES:
         if given == status:
-            return PeopleQuery(trends, _entity(asked, trends), Lived(status, target))
+            return ActorsQuery(trends, _entity(asked, trends), LifecyclePoint(status, target))
     if not given:
         raise _required("lifecycle_type")
     raise no_choice(given, STATUSES, "lifecycle_type")
 
 
-def _reached(asked: Mapping[str, Any], trends: TrendsQuery) -> PeopleQuery:
+def _read_funnel_point(asked: Mapping[str, Any], trends: TrendsQuery) -> ActorsQuery:
     """A negative step: those who reached the one before it, and went no further."""
     if asked.get("funnel_order_type", "ordered") != "ordered":
         raise Invalid("Only ordered funnels are supported.", attr="funnel_order_type")
@@ -181,11 +182,16 @@ def _reached(asked: Mapping[str, Any], trends: TrendsQuery) -> PeopleQuery:
     if asked.get("funnel_window_days"):
         days = _whole(asked, "funnel_window_days", 1, WINDOW_DAYS_MAX)
     level = step if step > 0 else -step - 1
-    point = Reached(steps, level, step < 0, timedelta(days=days))
-    return PeopleQuery(trends, _ANYTHING, point)
+    point = FunnelPoint(steps, level, step < 0, timedelta(days=days))
+    return ActorsQuery(trends, _ANYTHING, point)
 
 
-_READERS = {"TRENDS": _did, "STICKINESS": _did_on, "LIFECYCLE": _lived, "FUNNELS": _reached}
+_READERS = {
+    "TRENDS": _read_trend_point,
+    "STICKINESS": _read_stickiness_point,
+    "LIFECYCLE": _read_lifecycle_point,
+    "FUNNELS": _read_funnel_point,
+}
 _ANYTHING = Series(None, "All events", "total", None, {})
 
 

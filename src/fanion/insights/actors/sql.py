@@ -10,16 +10,16 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from fanion.events.storage.filters_sql import NOBODY, with_merged
-from fanion.insights.actors.query import Did, DidOn, Reached, Status
-from fanion.insights.trends.filters_sql import NONE, Asked, Conditions, Statement
-from fanion.insights.trends.query import Breakdown, Series
+from fanion.insights.actors.query import FunnelPoint, Status, StickinessPoint, TrendPoint
+from fanion.insights.filters_sql import NONE, InsightStatement, SeriesConditions, SeriesQuery
+from fanion.insights.series import Breakdown, Series
 from fanion.properties.cohort_sql import micros
 
 _MICROSECOND = timedelta(microseconds=1)
 _SURVIVOR = f"if(moved.new_person = {NOBODY}, found.person_id, moved.new_person)"
 
 # Rows of `found`: an interval and a person, each once.
-ACTIVE = """
+ACTIVE_ACTORS = """
   SELECT person
     FROM (SELECT bucket, {survivor} AS person
             FROM (SELECT DISTINCT bucket, person_id
@@ -39,7 +39,7 @@ ORDER BY person
 # Rows of `found`: an event and a step that it is. Times count from the start of the span, in ticks
 # of which there are more than steps in a microsecond: so that no two rows of an event have the
 # same one.
-FUNNEL = """
+FUNNEL_ACTORS = """
   SELECT person
     FROM (SELECT at, step, {survivor} AS person
             FROM (SELECT arrayJoin(arrayFilter(one -> one > 0, [{steps}])) AS step,
@@ -68,23 +68,23 @@ CREATED = """
 """
 
 
-def people_who_did(asked: Asked, point: Did) -> Statement:
+def trend_actors(asked: SeriesQuery, point: TrendPoint) -> InsightStatement:
     """asked: without starts"""
     compiler = _Compiler(asked)
-    breakdown = asked.query.breakdown
+    breakdown = asked.breakdown
     where = compiler.where()
     if breakdown is not None and point.value is not None:
         where += f" AND {compiler.broken_down(breakdown, point.value)}"
     return compiler.active(where, "count() > 0")
 
 
-def people_who_did_on(asked: Asked, point: DidOn) -> Statement:
+def stickiness_actors(asked: SeriesQuery, point: StickinessPoint) -> InsightStatement:
     compiler = _Compiler(asked)
     number = compiler.bindings.add(point.intervals, "UInt64")
     return compiler.active(compiler.where(), f"uniqExact(bucket) = {number}")
 
 
-def people_who_lived(asked: Asked, status: Status) -> Statement:
+def lifecycle_actors(asked: SeriesQuery, status: Status) -> InsightStatement:
     """asked: the interval and the one before it, which is where the span begins
 
     Who was active before is returning, wherever else he may belong: also who was created since.
@@ -93,7 +93,7 @@ def people_who_lived(asked: Asked, status: Status) -> Statement:
     return compiler.active(compiler.where(), _STATUS_TESTS[status](compiler))
 
 
-def people_who_reached(asked: Asked, point: Reached) -> Statement:
+def funnel_actors(asked: SeriesQuery, point: FunnelPoint) -> InsightStatement:
     """asked: a series of any event, without starts
 
     Steps at the same time are in their order. But where one event may be several steps, they
@@ -105,7 +105,7 @@ def people_who_reached(asked: Asked, point: Reached) -> Statement:
     is_reversed = _may_coincide(point.steps)
     slack = 0 if is_reversed else len(steps)
     level = compiler.bindings.add(point.level, "UInt64")
-    text = FUNNEL.format(
+    text = FUNNEL_ACTORS.format(
         survivor=_SURVIVOR,
         steps=", ".join(f"if({step}, {n}, 0)" for n, step in zip(numbers, steps, strict=True)),
         start=compiler.bindings.add(micros(asked.span.start), "Int64"),
@@ -119,12 +119,12 @@ def people_who_reached(asked: Asked, point: Reached) -> Statement:
         levels=", ".join(f"step = {number}" for number in numbers),
         test=f"{'=' if point.only else '>='} {level}",
     )
-    return Statement(text, compiler.bindings.values)
+    return InsightStatement(text, compiler.bindings.values)
 
 
-class _Compiler(Conditions):
-    def active(self, where: str, test: str) -> Statement:
-        text = ACTIVE.format(
+class _Compiler(SeriesConditions):
+    def active(self, where: str, test: str) -> InsightStatement:
+        text = ACTIVE_ACTORS.format(
             survivor=_SURVIVOR,
             bucket=self.bucket(),
             where=where,
@@ -132,7 +132,7 @@ class _Compiler(Conditions):
             project=self.project,
             test=test,
         )
-        return Statement(text, self.bindings.values)
+        return InsightStatement(text, self.bindings.values)
 
     def broken_down(self, breakdown: Breakdown, value: str) -> str:
         """A person that has no row has no value either."""

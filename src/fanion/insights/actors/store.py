@@ -15,52 +15,52 @@ from fanion.errors import Invalid
 from fanion.insights.actors.query import (
     LISTS,
     PARAMETERS,
-    Did,
-    DidOn,
-    Lived,
-    PeopleQuery,
-    parse_people,
+    ActorsQuery,
+    LifecyclePoint,
+    StickinessPoint,
+    TrendPoint,
+    parse_actors_query,
     period,
 )
 from fanion.insights.actors.sql import (
-    people_who_did,
-    people_who_did_on,
-    people_who_lived,
-    people_who_reached,
+    funnel_actors,
+    lifecycle_actors,
+    stickiness_actors,
+    trend_actors,
 )
-from fanion.insights.trends.date_range import Clock
-from fanion.insights.trends.filters_sql import Asked, Statement
+from fanion.insights.date_range import RangeClock
+from fanion.insights.filters_sql import InsightStatement, SeriesQuery
 from fanion.insights.trends.query import parse_trends
 from fanion.insights.trends.store import Trends
-from fanion.insights.validation import check_question
+from fanion.insights.validation import check_insight_filters
 from fanion.projects.model import Project
 from fanion.rest.body import is_deep
 from fanion.rest.unknown_fields import QUERY_NAMES
 
 
-class _Kept(msgspec.Struct):
+class _PendingQuery(msgspec.Struct):
     """A question as it waits. now: when it was asked, from where its dates count back"""
 
     asked: dict[str, Any]
     now: datetime
 
 
-def insight_of(project: Project, query: Mapping[str, str], now: datetime) -> str:
-    """The text that `People` answers. query: of a request. raises: Invalid"""
+def actors_query_text(project: Project, query: Mapping[str, str], now: datetime) -> str:
+    """The text that `Actors` answers. query: of a request. raises: Invalid"""
     asked = {
         name: _decoded(name, query[name]) if name in LISTS else query[name]
         for name in PARAMETERS
         if query.get(name)
     }
-    people = parse_people(asked)
+    people = parse_actors_query(asked)
     _check(query)
     if not people.trends.since.is_all:
-        period(people, Clock(now, ZoneInfo(project.timezone)))
-    return msgspec.json.encode(_Kept(asked, now)).decode()
+        period(people, RangeClock(now, ZoneInfo(project.timezone)))
+    return msgspec.json.encode(_PendingQuery(asked, now)).decode()
 
 
 @dataclass(frozen=True, slots=True)
-class People:
+class Actors:
     """zone_of: the time zone of a project, by its id"""
 
     trends: Trends
@@ -77,18 +77,21 @@ class People:
         for start in range(0, len(found), MEMBERS_MAX):
             yield found[start : start + MEMBERS_MAX]
 
-    async def _statement(self, project_id: int, text: str) -> Statement:
+    async def _statement(self, project_id: int, text: str) -> InsightStatement:
         """raises: Invalid"""
-        kept = msgspec.json.decode(text, type=_Kept)
-        people = parse_people(kept.asked)
+        kept = msgspec.json.decode(text, type=_PendingQuery)
+        people = parse_actors_query(kept.asked)
         query = people.trends
-        clock = Clock(kept.now, await self.zone_of(project_id))
+        clock = RangeClock(kept.now, await self.zone_of(project_id))
         if query.since.is_all:
-            events = replace(query, series=(*query.series, people.series))
-            clock = replace(clock, first=await self.trends.first(project_id, events))
+            series = (*query.series, people.series)
+            clock = replace(clock, first=await self.trends.first_event(project_id, series))
         span, starts = period(people, clock)
-        run = await self.trends.handed_in(project_id, query.cohort_ids())
-        asked = Asked(project_id, query, people.series, span, starts, kept.now, run)
+        run = await self.trends.put_cohorts(project_id, query.cohort_ids())
+        properties, breakdown = query.properties, query.breakdown
+        asked = SeriesQuery(
+            project_id, properties, breakdown, people.series, span, starts, kept.now, run
+        )
         return _compiled(people, asked)
 
 
@@ -102,19 +105,19 @@ def _check(query: Mapping[str, str]) -> None:
         for name, value in query.items()
         if name not in QUERY_NAMES
     }
-    check_question(asked)
+    check_insight_filters(asked)
     # Clients name stickiness and life cycles twice.
     parse_trends({**asked, "insight": "TRENDS", "shown_as": None})
 
 
-def _compiled(people: PeopleQuery, asked: Asked) -> Statement:
-    if isinstance(people.point, Did):
-        return people_who_did(asked, people.point)
-    if isinstance(people.point, DidOn):
-        return people_who_did_on(asked, people.point)
-    if isinstance(people.point, Lived):
-        return people_who_lived(asked, people.point.status)
-    return people_who_reached(asked, people.point)
+def _compiled(people: ActorsQuery, asked: SeriesQuery) -> InsightStatement:
+    if isinstance(people.point, TrendPoint):
+        return trend_actors(asked, people.point)
+    if isinstance(people.point, StickinessPoint):
+        return stickiness_actors(asked, people.point)
+    if isinstance(people.point, LifecyclePoint):
+        return lifecycle_actors(asked, people.point.status)
+    return funnel_actors(asked, people.point)
 
 
 def _decoded(name: str, text: str) -> Any:

@@ -8,17 +8,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from fanion.insights.trends.date_range import Buckets
-from fanion.insights.trends.filters_sql import NONE, OTHER
-from fanion.insights.trends.query import Series, TrendsQuery
+from fanion.insights.date_range import Intervals
+from fanion.insights.filters_sql import NONE, OTHER
+from fanion.insights.series import Series, series_body
+from fanion.insights.trends.query import TrendsQuery
 from fanion.properties.cohort_sql import micros
 
 _LABELS = {NONE: "None (i.e. no value)", OTHER: "Other (i.e. all remaining values)"}
-_NO_TIME = Buckets((), (), ())
+_NO_TIME = Intervals((), (), ())
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class SeriesCounts:
     """What the store found for one series. rows: (interval in microseconds, value, number)
 
     is_previous: of the stretch of time before, for comparison
@@ -27,11 +28,11 @@ class Counted:
     series: Series
     order: int
     rows: Iterable[tuple[int, str, int]]
-    buckets: Buckets
+    buckets: Intervals
     is_previous: bool = False
 
 
-def trend_result(query: TrendsQuery, counted: Sequence[Counted]) -> list[dict[str, Any]]:
+def trend_result(query: TrendsQuery, counted: Sequence[SeriesCounts]) -> list[dict[str, Any]]:
     """One entry for each series and value of the breakdown: series as asked, then the largest."""
     result = []
     for one in counted:
@@ -43,7 +44,7 @@ def trend_result(query: TrendsQuery, counted: Sequence[Counted]) -> list[dict[st
     return result
 
 
-def _by_value(counted: Counted) -> dict[str, dict[int, int]]:
+def _by_value(counted: SeriesCounts) -> dict[str, dict[int, int]]:
     found: dict[str, dict[int, int]] = {}
     for bucket, value, number in counted.rows:
         found.setdefault(value, {})[bucket] = number
@@ -55,12 +56,12 @@ def _size(entry: Mapping[str, Any]) -> tuple[float, str]:
 
 
 def _entry(
-    query: TrendsQuery, counted: Counted, value: str, numbers: Mapping[int, int]
+    query: TrendsQuery, counted: SeriesCounts, value: str, numbers: Mapping[int, int]
 ) -> dict[str, Any]:
     buckets = _NO_TIME if query.totals else counted.buckets
     data = [float(numbers.get(one, 0)) for one in _micros(buckets.starts)]
     entry: dict[str, Any] = {
-        "action": _action(counted.series, counted.order),
+        "action": series_body(counted.series, counted.order),
         "label": _label(query, counted.series, value),
         "count": float(sum(data)),
         "data": data,
@@ -87,18 +88,3 @@ def _label(query: TrendsQuery, series: Series, value: str) -> str:
         return series.name
     shown = _LABELS.get(value, value)
     return shown if len(query.series) == 1 else f"{series.name} - {shown}"
-
-
-def _action(series: Series, order: int) -> dict[str, Any]:
-    raw = series.raw
-    return {
-        "id": series.event,
-        "type": "events",
-        "order": order,
-        "name": raw.get("name") or series.event,
-        "custom_name": raw.get("custom_name"),
-        "math": raw.get("math"),
-        "math_property": None,
-        "math_group_type_index": None,
-        "properties": raw.get("properties") or {},
-    }

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from fanion.events.storage.filters_sql import NOBODY
-from fanion.insights.trends.filters_sql import NONE, OTHER, Asked, Conditions, Statement
-from fanion.insights.trends.query import VALUES_MAX, Breakdown
+from fanion.insights.filters_sql import NONE, OTHER, InsightStatement, SeriesConditions, SeriesQuery
+from fanion.insights.series import Breakdown
+from fanion.insights.trends.query import VALUES_MAX
 
 # An event without a person is told apart from others by its distinct id.
 _WHO = f"if(person_id = {NOBODY}, reinterpretAsUUID(sipHash128(distinct_id)), person_id)"
@@ -58,23 +59,16 @@ ORDER BY sum(total) DESC, value
    LIMIT {limit}
 """
 
-FIRST_EVENT = """
-  SELECT count(), min(timestamp)
-    FROM events
-   WHERE project_id = {project_id:UInt64}
-     AND ({any_event:Bool} OR event IN {events:Array(String)})
-"""
 
-
-def largest_values(asked: Asked) -> Statement:
+def largest_values(asked: SeriesQuery) -> InsightStatement:
     """Rows: a value of the breakdown, the largest first; no more than are shown."""
     compiler = _Compiler(replace(asked, starts=()))
     trend = compiler.trend(None)
     text = LARGEST.format(trend=trend, limit=VALUES_MAX)
-    return Statement(text, compiler.bindings.values)
+    return InsightStatement(text, compiler.bindings.values)
 
 
-def trend_statement(asked: Asked, shown: Sequence[str] | None) -> Statement:
+def trend_statement(asked: SeriesQuery, shown: Sequence[str] | None) -> InsightStatement:
     """Rows: interval in microseconds, value, number.
 
     shown: values of the breakdown that are told apart; None for all of them, of whose rows no
@@ -84,12 +78,12 @@ def trend_statement(asked: Asked, shown: Sequence[str] | None) -> Statement:
     text = compiler.trend(shown)
     if shown is None:
         text += f"   LIMIT {VALUES_MAX * max(1, len(asked.starts)) + 1}\n"
-    return Statement(text, compiler.bindings.values)
+    return InsightStatement(text, compiler.bindings.values)
 
 
-class _Compiler(Conditions):
+class _Compiler(SeriesConditions):
     def trend(self, shown: Sequence[str] | None) -> str:
-        breakdown = self.asked.query.breakdown
+        breakdown = self.asked.breakdown
         own = "''" if breakdown is None else self.value(breakdown)
         if self.asked.series.math == "total" and not (breakdown and breakdown.of_person):
             value = self._told_apart(own, shown)

@@ -5,15 +5,20 @@ from typing import Any
 from sqlalchemy import select, update
 
 from fanion.db.schema.insights import dashboard_tiles, dashboards, insights
-from fanion.insights.changes import modified, tell_insight
 from fanion.insights.dashboards_store import (
-    Maker,
+    Creator,
     get_dashboard,
     insert_dashboard,
-    tell_dashboard,
+    record_dashboard_change,
 )
 from fanion.insights.model import StoredDashboard, StoredInsight
-from fanion.insights.store import add_insight, add_tile, read_insights
+from fanion.insights.store import (
+    add_insight,
+    add_tile,
+    modified_columns,
+    read_insights,
+    record_insight_change,
+)
 from fanion.transfer.document import DashboardEntry, InsightEntry
 from fanion.transfer.importing.context import Target
 from fanion.transfer.importing.matching import differing
@@ -34,7 +39,7 @@ def import_insights(target: Target) -> None:
         if known is None:
             made = _make_insight(target, entry)
             target.insights[entry.short_id] = made
-            tell_insight(target.connection, target.author, _insight(target, made), None)
+            record_insight_change(target.connection, target.author, _insight(target, made), None)
             target.report.created("insight", name)
             continue
         target.insights[entry.short_id] = known.id
@@ -45,12 +50,14 @@ def import_insights(target: Target) -> None:
             before = _insight(target, known.id)
             values = {
                 **_columns(target, fields),
-                **modified(target.author.user_id, target.author.now),
+                **modified_columns(target.author.user_id, target.author.now),
             }
             target.connection.execute(
                 update(insights).where(insights.c.id == known.id).values(**values)
             )
-            tell_insight(target.connection, target.author, _insight(target, known.id), before)
+            record_insight_change(
+                target.connection, target.author, _insight(target, known.id), before
+            )
         target.report.compared("insight", name, list(fields))
 
 
@@ -63,7 +70,9 @@ def import_dashboards(target: Target) -> None:
             dashboard_id = _make_dashboard(target, entry)
             target.report.created("dashboard", entry.key)
             _place_tiles(target, dashboard_id, entry)
-            tell_dashboard(target.connection, target.author, _shown(target, dashboard_id), None)
+            record_dashboard_change(
+                target.connection, target.author, _shown(target, dashboard_id), None
+            )
         else:
             former = _shown(target, dashboard_id)
             before = dashboard_entry(stored[dashboard_id], (), target.keys)
@@ -74,7 +83,7 @@ def import_dashboards(target: Target) -> None:
                 )
             tiles = ["tiles"] if _place_tiles(target, dashboard_id, entry) else []
             shown = _shown(target, dashboard_id)
-            tell_dashboard(target.connection, target.author, shown, former)
+            record_dashboard_change(target.connection, target.author, shown, former)
             target.report.compared("dashboard", entry.key, [*fields, *tiles])
         target.dashboards[entry.key] = dashboard_id
 
@@ -99,7 +108,7 @@ def _make_insight(target: Target, entry: InsightEntry) -> int:
 
 
 def _make_dashboard(target: Target, entry: DashboardEntry) -> int:
-    maker = Maker(target.project_id, target.author.user_id, target.author.now)
+    maker = Creator(target.project_id, target.author.user_id, target.author.now)
     values = {name: getattr(entry, name) for name in _DASHBOARD_FIELDS}
     return insert_dashboard(target.connection, maker, values)
 

@@ -17,7 +17,7 @@ from fanion.flags.validation.filters import check_filters, check_key
 from fanion.flags.validation.unchanged import same
 from fanion.insights.permissions import RESTRICTION_LEVELS
 from fanion.insights.store import TILES_MAX
-from fanion.insights.validation import check_dashboard_filters, check_question
+from fanion.insights.validation import check_dashboard_filters, check_insight_filters
 from fanion.projects.model import folded
 from fanion.properties.filters import COHORT_TYPES
 from fanion.rest.validation import normal_tags
@@ -304,7 +304,7 @@ def _check_insight(insight: InsightEntry, ids: Ids, kept: Kept) -> None:
     """As the API does: trends that can never be calculated are refused, other kinds are kept."""
     filters = with_field("filters", lambda: numbered(insight.filters, ids))
     if not same(kept.insights.get(insight.short_id), insight.filters):
-        check_question(filters)
+        check_insight_filters(filters)
 
 
 def _check_dashboard(dashboard: DashboardEntry, insights: set[str], kept: Kept) -> None:

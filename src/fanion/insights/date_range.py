@@ -17,6 +17,7 @@ from dateutil.relativedelta import relativedelta
 
 from fanion.errors import Invalid
 from fanion.properties.dates import parse_date
+from fanion.rest.unknown_fields import no_choice
 
 Interval = Literal["hour", "day", "week", "month"]
 INTERVALS: tuple[Interval, ...] = get_args(Interval)
@@ -37,7 +38,7 @@ _TICK = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class DateRange:
     """[start, end), in UTC."""
 
     start: datetime
@@ -45,7 +46,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Buckets:
+class Intervals:
     """starts: in UTC, ascending, the first at or before the span's start
 
     days and labels: as answers name each of them
@@ -100,6 +101,14 @@ def parse_bound(value: object, attr: str) -> Bound:
     return Bound(text, moment=moment)
 
 
+def parse_interval(raw: object) -> Interval:
+    """raises: Invalid"""
+    for interval in INTERVALS:
+        if raw == interval or (raw in (None, "") and interval == "day"):
+            return interval
+    raise no_choice(raw, INTERVALS, "interval")
+
+
 def _absolute(text: str) -> datetime | None:
     try:
         return datetime.fromisoformat(text)
@@ -108,7 +117,7 @@ def _absolute(text: str) -> datetime | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
+class RangeClock:
     """What a range is counted from. now: aware; first: the oldest event, None without any"""
 
     now: datetime
@@ -121,8 +130,8 @@ class Clock:
 
 
 def resolve(
-    since: Bound, until: Bound, interval: Interval, clock: Clock, *, is_explicit: bool = False
-) -> Span:
+    since: Bound, until: Bound, interval: Interval, clock: RangeClock, *, is_explicit: bool = False
+) -> DateRange:
     """Rounded to whole days, or to whole hours where a bound or the interval is of hours.
 
     is_explicit: times and distances as they stand, nothing rounded; a day is still a whole day
@@ -135,17 +144,17 @@ def resolve(
     start, end = start or _start(since, interval, clock), end or _end(until, interval, clock)
     if end <= start:
         raise Invalid("date_from must be before date_to.", attr="date_from")
-    return Span(start, end)
+    return DateRange(start, end)
 
 
-def widened(span: Span, interval: Interval, zone: ZoneInfo) -> Span:
+def widened(span: DateRange, interval: Interval, zone: ZoneInfo) -> DateRange:
     """From the start of its first week or month on, so that the first number is of all of it."""
     if interval not in ("week", "month"):
         return span
-    return Span(next(_starts(span, interval, zone)), span.end)
+    return DateRange(next(_starts(span, interval, zone)), span.end)
 
 
-def _exact(bound: Bound, clock: Clock) -> datetime | None:
+def _exact(bound: Bound, clock: RangeClock) -> datetime | None:
     """Of a time and of a distance, and of what is left out: now; None for all others."""
     if bound.text is None:
         return clock.now
@@ -159,7 +168,7 @@ def _exact(bound: Bound, clock: Clock) -> datetime | None:
     return moment.astimezone(UTC)
 
 
-def _start(bound: Bound, interval: Interval, clock: Clock) -> datetime:
+def _start(bound: Bound, interval: Interval, clock: RangeClock) -> datetime:
     if bound.is_all:
         first = clock.first or clock.now
         return midnight(first.astimezone(clock.zone).date(), clock.zone)
@@ -173,7 +182,7 @@ def _start(bound: Bound, interval: Interval, clock: Clock) -> datetime:
     return midnight(_snapped(_counted_back(bound, clock), bound), clock.zone)
 
 
-def _end(bound: Bound, interval: Interval, clock: Clock) -> datetime:
+def _end(bound: Bound, interval: Interval, clock: RangeClock) -> datetime:
     """A day counts to its end; by hour a time counts to the end of its second."""
     if bound.text is None:
         if interval == "hour":
@@ -194,16 +203,16 @@ def _end(bound: Bound, interval: Interval, clock: Clock) -> datetime:
     return midnight(_next(day), clock.zone)
 
 
-def _day(moment: datetime, clock: Clock) -> date:
+def _day(moment: datetime, clock: RangeClock) -> date:
     return moment.astimezone(clock.zone).date()
 
 
-def _hour(bound: Bound, clock: Clock) -> datetime:
+def _hour(bound: Bound, clock: RangeClock) -> datetime:
     start = _floor_hour(clock.now - bound.count * _HOUR, clock.zone)
     return start + _HOUR if bound.position == "End" else start
 
 
-def _counted_back(bound: Bound, clock: Clock) -> date:
+def _counted_back(bound: Bound, clock: RangeClock) -> date:
     today = clock.here.date()
     try:
         if bound.unit in _MONTHS:
@@ -231,7 +240,7 @@ def _snapped(day: date, bound: Bound) -> date:
     return start + timedelta(days=_DAYS[bound.unit])
 
 
-def cut(span: Span, interval: Interval, zone: ZoneInfo) -> Buckets:
+def cut(span: DateRange, interval: Interval, zone: ZoneInfo) -> Intervals:
     """raises: Invalid for more than BUCKETS_MAX intervals"""
     starts: list[datetime] = []
     for start in _starts(span, interval, zone):
@@ -240,7 +249,7 @@ def cut(span: Span, interval: Interval, zone: ZoneInfo) -> Buckets:
         starts.append(start)
     local = [start.astimezone(zone) for start in starts]
     by_hour = interval == "hour"
-    return Buckets(
+    return Intervals(
         tuple(starts),
         tuple(f"{one:%Y-%m-%d %H}:00:00" if by_hour else f"{one:%Y-%m-%d}" for one in local),
         tuple(f"{_label(one)} {one:%H}:00" if by_hour else _label(one) for one in local),
@@ -248,7 +257,7 @@ def cut(span: Span, interval: Interval, zone: ZoneInfo) -> Buckets:
 
 
 def distance(
-    since: Bound, until: Bound, buckets: Buckets, interval: Interval, zone: ZoneInfo
+    since: Bound, until: Bound, buckets: Intervals, interval: Interval, zone: ZoneInfo
 ) -> int:
     """How many intervals earlier the stretch begins that a comparison shows.
 
@@ -266,16 +275,16 @@ def distance(
     return number - 1 or number
 
 
-def previous(span: Span, number: int, interval: Interval, zone: ZoneInfo) -> Span:
+def previous(span: DateRange, number: int, interval: Interval, zone: ZoneInfo) -> DateRange:
     """The same stretch, so many intervals earlier."""
     if interval == "hour":
-        return Span(span.start - number * _HOUR, span.end - number * _HOUR)
+        return DateRange(span.start - number * _HOUR, span.end - number * _HOUR)
     back = {
         "day": relativedelta(days=number),
         "week": relativedelta(weeks=number),
         "month": relativedelta(months=number),
     }[interval]
-    return Span(*(_moved(moment, back, zone) for moment in (span.start, span.end)))
+    return DateRange(*(_moved(moment, back, zone) for moment in (span.start, span.end)))
 
 
 def midnight(day: date, zone: ZoneInfo) -> datetime:
@@ -289,7 +298,7 @@ def _moved(moment: datetime, back: relativedelta, zone: ZoneInfo) -> datetime:
     )
 
 
-def _starts(span: Span, interval: Interval, zone: ZoneInfo) -> Iterator[datetime]:
+def _starts(span: DateRange, interval: Interval, zone: ZoneInfo) -> Iterator[datetime]:
     if interval == "hour":
         start = _floor_hour(span.start, zone)
         while start < span.end:

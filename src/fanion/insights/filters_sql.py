@@ -13,8 +13,8 @@ from typing import Any
 from uuid import UUID
 
 from fanion.events.storage.filters_sql import absolute, event_condition, with_merged
-from fanion.insights.trends.date_range import Span
-from fanion.insights.trends.query import Breakdown, Series, TrendsQuery
+from fanion.insights.date_range import DateRange
+from fanion.insights.series import Breakdown, Series
 from fanion.properties.cohort_sql import Bindings, micros
 from fanion.properties.filters import Group, InCohort, Node, Property
 
@@ -26,33 +26,35 @@ _COLUMN = re.compile(r"[A-Za-z0-9_$@.\- ]{1,200}")
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class InsightStatement:
     text: str
     parameters: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """One series in one stretch of time.
+class SeriesQuery:
+    """One series in one time range.
 
+    properties: conditions on the events of every series
     starts: of the intervals; none for one number over the whole span
     run:    names the members of cohorts that were handed in
     now:    that relative dates count back from
     """
 
     project_id: int
-    query: TrendsQuery
+    properties: Node | None
+    breakdown: Breakdown | None
     series: Series
-    span: Span
+    span: DateRange
     starts: Sequence[datetime]
     now: datetime
     run: UUID
 
 
-class Conditions:
+class SeriesConditions:
     """Of one series in one stretch of time. project: the condition on a row of any table"""
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: SeriesQuery) -> None:
         self.bindings = Bindings()
         self.asked = asked
         self.project = f"project_id = {self.bindings.add(asked.project_id, 'UInt64')}"
@@ -86,7 +88,7 @@ class Conditions:
         ]
         if asked.series.event is not None:
             conditions.insert(1, f"event = {bind.text(asked.series.event)}")
-        filters = (asked.query.properties, asked.series.properties)
+        filters = (asked.properties, asked.series.properties)
         conditions += [self.condition(node) for node in filters if node is not None]
         return "\n             AND ".join(conditions)
 
