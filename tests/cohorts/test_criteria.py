@@ -354,7 +354,7 @@ def test_groups_of_anything_are_shown_and_only_their_calculation_fails(
 ) -> None:
     criteria = Criteria(1, None, False, None, tuple(groups))
 
-    assert set(criteria.shown) == {"properties"}
+    assert set(criteria.effective_filters) == {"properties"}
     with suppress(CriteriaError):
         resolve(criteria, {})
 

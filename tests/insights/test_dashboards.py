@@ -97,7 +97,7 @@ async def test_unknown_levels_and_dates_are_refused(home: Home) -> None:
     level = await home.api.post("/dashboards/", json={"restriction_level": 22})
     dates = await home.api.post("/dashboards/", json={"filters": {"date_from": "soon"}})
 
-    told = '"22" is not a valid choice. TrendPoint you mean "21"?'
+    told = '"22" is not a valid choice. Did you mean "21"?'
     assert level.json() == error("validation_error", "invalid_choice", told, "restriction_level")
     assert dates.json() == error(
         "validation_error", "invalid_input", "Invalid date: soon", "filters__date_from"

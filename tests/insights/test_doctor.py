@@ -39,7 +39,7 @@ async def test_stored_insights_that_the_rules_refuse_are_found(home: Home) -> No
         (
             "insight",
             misspelt,
-            'display: "LineGraph" is not a valid choice. TrendPoint you mean "ActionsLineGraph"?',
+            'display: "LineGraph" is not a valid choice. Did you mean "ActionsLineGraph"?',
         ),
         (
             "dashboard",

@@ -268,7 +268,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "an interval": (
         {"interval": "minute"},
         "interval",
-        '"minute" is not a valid choice. TrendPoint you mean "month"?',
+        '"minute" is not a valid choice. Did you mean "month"?',
     ),
     "events": ({"events": {}}, "events", "Events must be a list."),
     "an event": ({"events": ["a"]}, "events", "An event must be an object."),

@@ -1,4 +1,4 @@
-"""Where the members of a new static cohort come from, when neither file nor cohort names them.
+"""Creating a static cohort from a query: the API's `ActorsQuery`, or criteria evaluated once.
 
 source: cohorts.md section 10, "Other ways"
 """
@@ -19,7 +19,7 @@ from fanion.rest.unknown_fields import require_known, shortened
 
 
 def check_sources(sent: Mapping[str, Any], *, insight: bool, file: bool) -> None:
-    """raises: Invalid unless one thing at most tells the members, and of a static cohort"""
+    """raises: Invalid for more than one source of members, or for a cohort that is not static"""
     query = sent.get("query") is not None
     attr = "query" if query else "insight"
     if not insight and not query:
@@ -44,8 +44,8 @@ def read_actors_query(query: object, others: Mapping[int, Criteria]) -> str:
     if kind == "HogQLQuery":
         raise Invalid('HogQLQuery is not supported. Use kind "ActorsQuery".', attr="query")
     if kind != "ActorsQuery":
-        told = f'The kind of a query must be ActorsQuery, not "{shortened(kind)}".'
-        raise Invalid(told, attr="query")
+        detail = f'The kind of a query must be ActorsQuery, not "{shortened(kind)}".'
+        raise Invalid(detail, attr="query")
     require_known(query, OF_QUERY | UNSUPPORTED_OF_QUERY, "query")
     for name in UNSUPPORTED_OF_QUERY:
         if query.get(name):
@@ -64,10 +64,10 @@ def read_actors_query(query: object, others: Mapping[int, Criteria]) -> str:
 
 
 def filters_query_text(filters: Mapping[str, Any]) -> str:
-    """The same of the criteria of a static cohort, which are asked once."""
+    """The text that `query_criteria` reads, of the criteria of a static cohort."""
     return msgspec.json.encode(filters["properties"]).decode()
 
 
 def query_criteria(text: str) -> Criteria:
-    """Of a list of leaves all have to match."""
+    """Criteria of a list of conditions, combined by AND."""
     return Criteria(UNSAVED, None, False, {"properties": msgspec.json.decode(text)}, ())

@@ -1,4 +1,4 @@
-"""Cohorts over HTTP, for those who manage them.
+"""API of cohorts.
 
 source: api.md, "Cohorts"; cohorts.md sections 11 to 13 and 15
 """
@@ -43,7 +43,7 @@ from fanion.cohorts.validation import (
     check_created,
     copy_name,
     created_values,
-    is_asked_once,
+    has_criteria_to_evaluate,
     require_cohorts,
 )
 from fanion.errors import Invalid, NotFound
@@ -57,9 +57,8 @@ from fanion.rest.unknown_fields import CREDENTIAL_NAMES, require_known
 
 @dataclass(frozen=True, slots=True)
 class CohortService:
-    """insight_of: makes the text of a question of the query that asks for an insight's people, or
-                raises Invalid
-    changed:    is told the project whose flags have to be read again
+    """insight_of: makes the text of an import query for the actors of an insight, or raises Invalid
+    changed:    called with the project whose flags have to be read again
     """
 
     store: CohortStore
@@ -77,7 +76,8 @@ class CohortService:
             raise NotFound
         return cohort
 
-    def told(self, project_id: int) -> None:
+    def notify(self, project_id: int) -> None:
+        """A cohort of the project was changed."""
         self.changed(project_id)
         self.calculator.wake()
 
@@ -100,7 +100,7 @@ class CohortsApi(Controller):
     ) -> Paged[CohortBody]:
         """The newest first; deleted ones are neither listed nor counted.
 
-        What is asked for must all hold. `type` is `static` or `dynamic`; `search` is part of the
+        Parameters are combined by AND. `type` is `static` or `dynamic`; `search` is part of the
         name, in any case. `hide_behavioral_cohorts=true` leaves out those that depend on events,
         themselves or through cohorts in them. `basic=true` leaves out `filters` and `groups`.
         """
@@ -124,10 +124,9 @@ class CohortsApi(Controller):
         data: RequestBody[NewCohort],
         cohorts: NamedDependency[CohortService],
     ) -> CohortBody:
-        """Members are found in the background. A static cohort may bring a file as `csv`, or a
-        `query` for those who match its properties, or `filters`, which are asked once. With
-        `insight` they are the people behind a
-        point of an insight, which the query string describes; lists in it are JSON."""
+        """Members are found in the background. A static cohort may be created from a file as `csv`,
+        from a `query`, from `filters`, which are evaluated once, or with `insight` from the actors
+        of a point of an insight, which the query string describes; lists in it are JSON."""
         sent, author = _sent(data), author_of(request)
         file = await _file(request)
         with_file = file is not None
@@ -139,7 +138,7 @@ class CohortsApi(Controller):
         async with cohorts.uploads.stored(request.project.id, file) as uploaded:
             members = uploaded if question is None else MembersImport(question=question)
             created = await cohorts.store.create(author, values, members)
-        cohorts.told(request.project.id)
+        cohorts.notify(request.project.id)
         return cohort_body(created)
 
     @get("/activity", summary="List the activity of all cohorts", scope="activity_log:read")
@@ -171,8 +170,9 @@ class CohortsApi(Controller):
         data: RequestBody[CohortFields],
         cohorts: NamedDependency[CohortService],
     ) -> CohortBody:
-        """Calculates anew, unless it deletes. A file as `csv` adds members to a static cohort.
-        Whom it holds may be changed by those who may edit the flags that use it."""
+        """Starts a calculation, unless it deletes the cohort. A file as `csv` adds members to a
+        static cohort. Only users who may edit the flags that use the cohort may change its
+        members."""
         return await _change(request, cohort_id, data, cohorts)
 
     @put(
@@ -188,7 +188,7 @@ class CohortsApi(Controller):
         data: RequestBody[CohortFields],
         cohorts: NamedDependency[CohortService],
     ) -> CohortBody:
-        """The same as PATCH: what is left out stays."""
+        """The same as PATCH: omitted fields stay."""
         return await _change(request, cohort_id, data, cohorts)
 
     @delete("/{cohort_id:str}", status_code=405, summary="Refused: set `deleted` instead")
@@ -212,7 +212,7 @@ class CohortsApi(Controller):
         cohort_id: FromPath[ObjectId],
         cohorts: NamedDependency[CohortService],
     ) -> CohortBody:
-        """Makes a static cohort of the members of the last calculation."""
+        """Creates a static cohort with the members of the last calculation."""
         original = await cohorts.get(request.project.id, cohort_id)
         if original.criteria.is_static:
             raise Invalid("Cannot duplicate a static cohort as a static cohort.")
@@ -220,8 +220,8 @@ class CohortsApi(Controller):
         sent = {"name": copy_name(original.criteria.name), "is_static": True}
         values = created_values(sent, author.now, imports=True)
         members = MembersImport(source_id=original.id)
-        created = await cohorts.store.create(author, values, members, told=False)
-        cohorts.told(request.project.id)
+        created = await cohorts.store.create(author, values, members, is_recorded=False)
+        cohorts.notify(request.project.id)
         return cohort_body(created)
 
 
@@ -242,7 +242,7 @@ async def _change(
         changed = await cohorts.store.change(author, cohort_id, decide, members)
     if changed is None:
         raise NotFound
-    cohorts.told(request.project.id)
+    cohorts.notify(request.project.id)
     return cohort_body(changed)
 
 
@@ -257,7 +257,7 @@ async def _question(
         now = request.app.state.now()
         return ImportQuery("insight", cohorts.insight_of(request.project, asked, now))
     if sent.get("query") is None:
-        if file or not is_asked_once(sent):
+        if file or not has_criteria_to_evaluate(sent):
             return None
         return ImportQuery("query", filters_query_text(sent["filters"]))
     others = await cohorts.store.criteria(request.project.id)
@@ -265,7 +265,7 @@ async def _question(
 
 
 def _check_asked(asked: Mapping[str, str]) -> None:
-    """raises: Invalid for parameters of an insight that would be passed over"""
+    """raises: Invalid for insight parameters that would be ignored"""
     named = asked.keys() & ACTOR_PARAMETERS
     if named and not asked.get("insight"):
         raise Invalid("This field is required.", code="required", attr="insight")
@@ -280,13 +280,13 @@ async def _require_nested(
     """raises: Invalid for cohorts in the criteria of a new one that are not in the project"""
     criteria = Criteria(UNSAVED, None, values["is_static"], values["filters"], values["groups"])
     is_asked = question is not None and question.kind == "query"
-    nested = nested_ids(criteria.shown) if is_asked or not criteria.is_static else []
+    nested = nested_ids(criteria.effective_filters) if is_asked or not criteria.is_static else []
     if nested:
         require_cohorts(nested, await cohorts.store.criteria(project_id))
 
 
 def _sent(data: CohortFields) -> dict[str, Any]:
-    """raises: Invalid for what would be passed over"""
+    """raises: Invalid for fields that would be ignored"""
     sent = {name: value for name, value in structs.asdict(data).items() if value is not UNSET}
     if sent.pop("static_person_ids", None):
         raise Invalid(
@@ -296,7 +296,7 @@ def _sent(data: CohortFields) -> dict[str, Any]:
 
 
 async def _file(request: ManagementRequest) -> IO[bytes] | None:
-    """The members that came along. raises: Invalid"""
+    """The uploaded file of members. raises: Invalid"""
     body = await request.values()
     require_known(body.files, FORM_FIELDS | CREDENTIAL_NAMES)
     file = body.files.get(FILE_FIELD)

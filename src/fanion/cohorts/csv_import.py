@@ -1,4 +1,4 @@
-"""Files of members for static cohorts, read row by row.
+"""Reads the ids in an uploaded CSV file of members, row by row.
 
 A file with one column holds distinct ids, unless its first row names it otherwise. Of several
 columns the first row has to name the one that counts.
@@ -24,7 +24,7 @@ _HEADERS: tuple[tuple[IdKind, frozenset[str]], ...] = (
     ("distinct_id", frozenset({"distinct_id", "distinct-id"})),
     ("email", frozenset({"email", "e-mail"})),
 )
-# A cell that is longer is no id of anybody: it is cut behind so many, and matches nobody.
+# No id is longer: a longer cell is cut after so many and matches no person.
 CELL_CHARS_MAX = 1_000
 COLUMNS_NAMED_MAX = 20  # in the refusal of a file
 # One line is held in memory; a file that is all one line is no table.
@@ -79,7 +79,7 @@ def _no_id_column(names: Sequence[str]) -> Invalid:
 
 
 def person_ids(texts: Iterable[str]) -> dict[str, UUID]:
-    """Of those that are UUIDs: any other text is no id of a person."""
+    """Of the texts that are UUIDs."""
     found = {}
     for text in texts:
         try:

@@ -1,4 +1,4 @@
-"""How a cohort is calculated, and what criteria would find, over HTTP."""
+"""API that explains cohorts: criteria in words and SQL, history of calculations, preview."""
 
 import asyncio
 from collections.abc import Mapping
@@ -36,7 +36,7 @@ from fanion.rest.pagination import Paged
 from fanion.rest.types import ObjectId
 
 SAMPLE_MAX = 10
-# Somebody waits for a preview; a calculation may take longer.
+# A user waits for a preview; a calculation may take longer.
 PREVIEW_SECONDS_MAX = 20
 
 
@@ -76,7 +76,7 @@ class CohortExplanationsApi(Controller):
         return Explanation(
             sentence=describe_criteria(tree, _names(others)),
             sql=plan.members,
-            parameters=_told(plan),
+            parameters=_parameters(plan),
             last_run=run,
             problem=cohort.last_error_message,
         )
@@ -88,13 +88,13 @@ class CohortExplanationsApi(Controller):
         cohort_id: FromPath[ObjectId],
         cohorts: NamedDependency[CohortService],
     ) -> Paged[Calculation]:
-        """And imports, the newest first, those that failed too; the last 20. An import of files
-        tells how many rows matched, and what the others hold."""
+        """The last 20 calculations and imports, the newest first, failed ones included. An import
+        of files says how many rows matched, and what the others contain."""
         await cohorts.get(request.project.id, cohort_id)
         runs = read_runs(await cohorts.store.runs(request.project.id, cohort_id))
         page = request.page
-        shown = runs[page.offset : page.offset + page.limit]
-        return page.of([calculation_body(run) for run in shown], len(runs))
+        some = runs[page.offset : page.offset + page.limit]
+        return page.of([calculation_body(run) for run in some], len(runs))
 
     @post("/preview", status_code=200, summary="Try criteria without storing them")
     async def preview(
@@ -108,7 +108,7 @@ class CohortExplanationsApi(Controller):
         await asyncio.to_thread(check)
         criteria = Criteria(UNSAVED, None, False, data.filters, ())
         others = await cohorts.store.criteria(request.project.id)
-        require_cohorts(nested_ids(criteria.shown), others)
+        require_cohorts(nested_ids(criteria.effective_filters), others)
         began = perf_counter()
         try:
             tree, plan, moment = await _planned(request, criteria, others, cohorts)
@@ -123,7 +123,7 @@ class CohortExplanationsApi(Controller):
             sample=sample,
             sentence=describe_criteria(tree, _names(others)),
             sql=plan.members,
-            parameters=_told(plan),
+            parameters=_parameters(plan),
             seconds=round(perf_counter() - began, 3),
             rows_read=answer.rows_read,
         )
@@ -147,6 +147,6 @@ def _names(others: Mapping[int, Criteria]) -> dict[int, str | None]:
     return {number: criteria.name for number, criteria in others.items()}
 
 
-def _told(plan: QueryPlan) -> dict[str, Any]:
-    told: dict[str, Any] = msgspec.to_builtins(dict(plan.parameters))
-    return told
+def _parameters(plan: QueryPlan) -> dict[str, Any]:
+    parameters: dict[str, Any] = msgspec.to_builtins(dict(plan.parameters))
+    return parameters

@@ -1,8 +1,9 @@
-"""Uploaded files of members in the records store, until they have become members.
+"""Pending imports of static cohorts in the records store: uploaded files, copies of another
+cohort's members, and queries that find members.
 
-A file is stored in parts of some ids each, in small transactions. NoPerson sees it before it is
-complete and a last transaction gives it to its cohort. What belongs to no cohort, because its
-upload failed, or its server died, or because it is done with, is cleared away in steps.
+A file is stored in parts, in small transactions, and belongs to no cohort until it is complete and
+a last transaction assigns it. An import without a cohort (the upload failed, the server died, or
+the import is done) is deleted in steps.
 """
 
 import asyncio
@@ -25,14 +26,14 @@ _cohort = cohorts.c
 _import = cohort_imports.c
 _part = cohort_import_parts.c
 
-# When something was written that nobody waits for any more.
+# `written_at` of an import that is no longer needed: it is the next to be removed.
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 # Ids in one part, written in one transaction: 75 kB of UUIDs.
 IDS_MAX = 2_000
 # Parts removed in one transaction.
 PARTS_MAX = 50
-# An upload that has written nothing for so long does not go on.
+# An upload that has written nothing for so long has ended.
 UPLOAD_TIMEOUT = timedelta(hours=1)
 
 
@@ -45,7 +46,7 @@ class ImportStore:
     async def stored(
         self, project_id: int, file: IO[bytes] | None
     ) -> AsyncGenerator[MembersImport | None]:
-        """The file's ids, for a cohort to be given before the end; what none was given goes.
+        """Store the ids of the file. An import that is assigned to no cohort by the end is dropped.
 
         raises: Invalid for a file that cannot be read
         """
@@ -66,7 +67,7 @@ class ImportStore:
             await self._forget(upload_id)
 
     async def ids(self, upload_id: int) -> AsyncGenerator[Sequence[str]]:
-        """Part after part."""
+        """The ids of an upload, part by part."""
         statement = select(_part.number, _part.ids).where(_part.import_id == upload_id)
         number = -1
         while True:
@@ -79,10 +80,10 @@ class ImportStore:
             yield row.ids
 
     async def clear(self) -> bool:
-        """Remove some of what belongs to no cohort; whether there may be more."""
+        """Delete some parts of imports without a cohort; True when there may be more."""
         until = self.now() - UPLOAD_TIMEOUT
         if not await self.records.fetch(_left(until)):
-            return False  # without taking the place of somebody who writes
+            return False  # without waiting for the one write transaction
         async with self.records.write() as connection:
             return await connection.run_sync(_clear, until)
 
@@ -111,7 +112,7 @@ class ImportStore:
 def store_uploaded_ids(
     connection: Connection, project_id: int, kind: IdKind, ids: Sequence[str], now: datetime
 ) -> MembersImport:
-    """As ImportStore.stored, in the caller's transaction."""
+    """Like ImportStore.stored, in the caller's transaction."""
     upload_id = _insert(connection, project_id, kind, now)
     for number, start in enumerate(range(0, len(ids), IDS_MAX)):
         some = ids[start : start + IDS_MAX]
@@ -122,7 +123,7 @@ def store_uploaded_ids(
 
 
 def pending_ids(connection: Connection, cohort_id: int, kind: IdKind) -> Iterable[str]:
-    """Of this kind, of all files that the cohort is still to be given."""
+    """Ids of this kind in all files that are still to be imported into the cohort."""
     parts = connection.scalars(
         select(_part.ids)
         .join(cohort_imports, _import.id == _part.import_id)
@@ -138,8 +139,8 @@ def _insert(connection: Connection, project_id: int, kind: IdKind, now: datetime
 
 
 def _left(until: datetime) -> Select[Any]:
-    nobodys = _import.cohort_id.is_(None) & (_import.written_at <= until)
-    return select(_import.id).where(nobodys).order_by(_import.id).limit(1)
+    unowned = _import.cohort_id.is_(None) & (_import.written_at <= until)
+    return select(_import.id).where(unowned).order_by(_import.id).limit(1)
 
 
 def _clear(connection: Connection, until: datetime) -> bool:
@@ -156,7 +157,7 @@ def _clear(connection: Connection, until: datetime) -> bool:
 
 
 def drop_imports(connection: Connection, which: ColumnElement[bool]) -> None:
-    """They are cleared away later, in steps."""
+    """Detach them from their cohort; they are deleted later, in steps."""
     connection.execute(
         update(cohort_imports).where(which).values(cohort_id=None, written_at=LONG_AGO)
     )

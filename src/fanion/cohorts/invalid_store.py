@@ -1,5 +1,6 @@
-"""Stored cohorts that the rules of today refuse: they go on working, and an operator may want to
-know of them."""
+"""Finds stored cohorts that the current validation would refuse, for `fanion doctor`. They are
+still calculated.
+"""
 
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ _cohort = cohorts.c
 
 @dataclass(frozen=True, slots=True)
 class InvalidCohort:
-    """why: the first rule that a cohort breaks, with the place"""
+    """why: the first error, with its place"""
 
     project_id: int
     id: int
@@ -29,7 +30,7 @@ class InvalidCohort:
 
 
 async def find_invalid_cohorts(records: Records) -> Sequence[InvalidCohort]:
-    """Of every project, without deleted ones and static ones, whose criteria nothing reads."""
+    """Of every project; criteria of deleted and static cohorts are unused and not checked."""
     known: dict[int, set[int]] = {}
     statement = (
         select(_cohort.project_id, *CRITERIA)
@@ -57,7 +58,7 @@ def _why_refused(criteria: Criteria, known: Container[int]) -> str | None:
     }
     try:
         check_created(sent, with_file=False)
-        require_cohorts(nested_ids(criteria.shown), known)
+        require_cohorts(nested_ids(criteria.effective_filters), known)
     except Invalid as error:
         return f"{error.attr}: {error.detail}" if error.attr else error.detail
     return None

@@ -1,4 +1,4 @@
-"""What a list of cohorts may be asked for.
+"""Parameters of the list of cohorts.
 
 source: cohorts.md section 17
 """
@@ -16,7 +16,7 @@ Kind = Literal["static", "dynamic"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CohortQuery:
-    """All that is given must hold.
+    """Conditions combined by AND.
 
     search:        part of the name, in any case
     no_behavioral: without those that depend on events, themselves or through others
@@ -36,8 +36,8 @@ def read_cohort_query(
 ) -> CohortQuery:
     """raises: Invalid"""
     if kind and kind not in get_args(Kind):
-        told = f'"{shortened(kind)}" is not a valid choice. Allowed are: dynamic, static.'
-        raise Invalid(told, code="invalid_choice", attr="type")
+        detail = f'"{shortened(kind)}" is not a valid choice. Allowed are: dynamic, static.'
+        raise Invalid(detail, code="invalid_choice", attr="type")
     return CohortQuery(
         is_static=kind == "static" if kind else None,
         search=(search or "").strip(),
@@ -47,13 +47,13 @@ def read_cohort_query(
 
 
 def behavioral(cohorts: Mapping[int, Criteria]) -> set[int]:
-    """Those whose members depend on events. cohorts: of a project, by id"""
+    """Ids of those whose members depend on events, also through other cohorts. cohorts: by id"""
     outer: dict[int, list[int]] = {}
     waiting: list[int] = []
     for one in cohorts.values():
         if one.is_static:
             continue
-        criteria = one.shown
+        criteria = one.effective_filters
         if any(leaf.get("type") == "behavioral" for leaf in leaves_of(criteria.get("properties"))):
             waiting.append(one.id)
         for nested in nested_ids(criteria):

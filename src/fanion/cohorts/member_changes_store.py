@@ -1,7 +1,7 @@
-"""Members of a static cohort that are added and removed by name, at once.
+"""Adding and removing single members of a static cohort, effective at once.
 
-They are written under the next version, as an import writes them, and shown by the same
-transaction. While an import holds the cohort it would show a version without them.
+They are written under the next version, as by an import, and the same transaction makes it the
+current one. It is refused while an import runs, whose version would lack them.
 
 source: cohorts.md section 17
 """
@@ -40,7 +40,7 @@ _member = cohort_people.c
 _person = persons.c
 _override = person_overrides.c
 
-# From UUIDs, as a file lists them, to the numbers of the persons that they are now.
+# From the UUIDs that were sent to the ids of the persons.
 Persons = Mapping[UUID, int]
 
 
@@ -52,21 +52,21 @@ class MemberChangesStore:
     records: Records
     guard: RequireFlagEdit = any_author_may
 
-    async def add(self, author: Author, cohort_id: int, people: Sequence[UUID]) -> Sequence[UUID]:
-        """Those without a person in this project. raises: Invalid when all are"""
+    async def add(self, author: Author, cohort_id: int, uuids: Sequence[UUID]) -> Sequence[UUID]:
+        """Returns the ids without a person in this project. raises: Invalid when none has one"""
         async with self.records.write() as connection:
-            return await connection.run_sync(self._add, author, cohort_id, people)
+            return await connection.run_sync(self._add, author, cohort_id, uuids)
 
     async def remove(self, author: Author, cohort_id: int, person: UUID) -> None:
-        """raises: NotFound for who is no member"""
+        """raises: NotFound for a person who is not a member"""
         async with self.records.write() as connection:
             await connection.run_sync(self._remove, author, cohort_id, person)
 
     def _add(
-        self, connection: Connection, author: Author, cohort_id: int, people: Sequence[UUID]
+        self, connection: Connection, author: Author, cohort_id: int, uuids: Sequence[UUID]
     ) -> Sequence[UUID]:
         cohort = _locked(connection, author, cohort_id, "Can only add users to static cohorts")
-        found = _persons(connection, author.project.id, people)
+        found = _persons(connection, author.project.id, uuids)
         if not found:
             raise Invalid("No valid users to add to cohort", attr="person_ids")
         person_ids = sorted(set(found.values()))
@@ -74,7 +74,7 @@ class MemberChangesStore:
         add_persons(connection, target, select(_person.id).where(_person.id.in_(person_ids)))
         change = Change(type="Cohort", action="created", field="members", after=_named(found))
         self._show(connection, author, cohort, len(person_ids) - before, change)
-        return [one for one in people if one not in found]
+        return [one for one in uuids if one not in found]
 
     def _remove(self, connection: Connection, author: Author, cohort_id: int, person: UUID) -> None:
         cohort = _locked(connection, author, cohort_id, "Can only remove users from static cohorts")
@@ -137,14 +137,14 @@ def _next(cohort: StoredCohort) -> NextVersion:
     return NextVersion(cohort.id, cohort.project_id, cohort.version, cohort.requested + 1)
 
 
-def _persons(connection: Connection, project_id: int, people: Sequence[UUID]) -> Persons:
-    """Those that were merged since are the ones that they became."""
+def _persons(connection: Connection, project_id: int, uuids: Sequence[UUID]) -> Persons:
+    """A merged person stands for the person it was merged into."""
     mine = _override.project_id == project_id
     overrides = select(_override.old_person, _override.new_person).where(
-        mine, _override.old_person.in_(people)
+        mine, _override.old_person.in_(uuids)
     )
     became = {row.old_person: row.new_person for row in connection.execute(overrides)}
-    wanted = {one: became.get(one, one) for one in people}
+    wanted = {one: became.get(one, one) for one in uuids}
     rows = connection.execute(
         select(_person.uuid, _person.id).where(
             _person.project_id == project_id, _person.uuid.in_(set(wanted.values()))
@@ -163,7 +163,7 @@ def _count(connection: Connection, cohort: StoredCohort, person_ids: Sequence[in
     return connection.scalar(statement) or 0
 
 
-def _named(people: Persons) -> list[str]:
-    more = len(people) - NAMED_MAX
-    named = [str(one) for one in list(people)[:NAMED_MAX]]
+def _named(uuids: Persons) -> list[str]:
+    more = len(uuids) - NAMED_MAX
+    named = [str(one) for one in list(uuids)[:NAMED_MAX]]
     return [*named, f"and {more} more"] if more > 0 else named

@@ -1,4 +1,4 @@
-"""The members of a cohort over HTTP, as JSON or as a table.
+"""API of the members of a cohort: as JSON, as CSV, and changes of a static cohort.
 
 source: cohorts.md section 14
 """
@@ -71,11 +71,11 @@ class CohortMembersApi(Controller):
 
         `search` is a whole distinct id or UUID, or part of the e-mail address; `properties` a
         JSON list of further conditions, compared as the calculation compares. `after` is a part
-        of `next`: the last person of the page before, so that nobody counts up to the offset.
+        of `next`: the last person of the previous page, which is faster than a large offset.
         """
         if format not in (None, "", *_FORMATS):
-            told = f'"{shortened(format)}" is not a valid choice. Allowed are: csv, json.'
-            raise Invalid(told, code="invalid_choice", attr="format")
+            detail = f'"{shortened(format)}" is not a valid choice. Allowed are: csv, json.'
+            raise Invalid(detail, code="invalid_choice", attr="format")
         cohort = await cohorts.get(request.project.id, cohort_id)
         conditions = read_conditions(properties, "persons")
         chosen = having(conditions, cohorts.events, cohort.project_id) if conditions else None
@@ -87,12 +87,12 @@ class CohortMembersApi(Controller):
             return await _table(cohorts.store.records, cohort, query)
         found = await find_members(cohorts.store.records, cohort, query)
         goes_on = found.is_cut or (found.seen == page.limit and found.seen > 0)
-        shown = MemberPage(
+        body = MemberPage(
             results=[member_body(person) for person in found.persons],
             next=_link(request, page.offset + found.seen, found.last) if goes_on else None,
             previous=_link(request, page.offset - page.limit) if page.offset else None,
         )
-        return Response(shown)
+        return Response(body)
 
 
 async def _table(records: Records, cohort: StoredCohort, query: MemberQuery) -> Response[Any]:
@@ -131,18 +131,18 @@ def _rows(persons: Sequence[Person], names: list[str]) -> bytes:
 
 
 def _shown(person: Person) -> dict[str, Any]:
-    shown: dict[str, Any] = msgspec.to_builtins(member_body(person))
-    return shown
+    body: dict[str, Any] = msgspec.to_builtins(member_body(person))
+    return body
 
 
 def _link(request: ManagementRequest, offset: int, after: UUID | None = None) -> str:
-    """This request again at another offset; the first page is at 0."""
+    """The address of this request at another offset; the first page is at 0."""
     page = request.page
-    kept = [(name, value) for name, value in page.query if name not in _PLACES]
+    others = [(name, value) for name, value in page.query if name not in _PLACES]
     places = [("limit", str(page.limit)), ("offset", str(max(offset, 0)))]
     if after is not None:
         places.append(("after", str(after)))
-    return f"{request.address}?{urlencode(sorted(kept + places))}"
+    return f"{request.address}?{urlencode(sorted(others + places))}"
 
 
 class AddedPersons(Struct, kw_only=True, forbid_unknown_fields=True):
@@ -177,18 +177,18 @@ class CohortMemberChangesApi(Controller):
         data: RequestBody[AddedPersons],
         cohorts: NamedDependency[CohortService],
     ) -> Added:
-        """At once. Of persons that were merged since, those that they became. Not while a file is
-        being imported: 503."""
-        people = list(dict.fromkeys(data.person_ids))
-        if not people:
+        """Takes effect at once. A merged person stands for the person it was merged into. While a
+        file is being imported: 503."""
+        person_ids = list(dict.fromkeys(data.person_ids))
+        if not person_ids:
             raise Invalid("person_ids cannot be empty", attr="person_ids")
-        if len(people) > PERSONS_MAX:
+        if len(person_ids) > PERSONS_MAX:
             raise Invalid(
-                f"List size exceeds limit: {len(people)} persons, at most {PERSONS_MAX}.",
+                f"List size exceeds limit: {len(person_ids)} persons, at most {PERSONS_MAX}.",
                 attr="person_ids",
             )
-        unmatched = await cohorts.members.add(author_of(request), cohort_id, people)
-        cohorts.told(request.project.id)
+        unmatched = await cohorts.members.add(author_of(request), cohort_id, person_ids)
+        cohorts.notify(request.project.id)
         return Added(success=True, unmatched=list(unmatched) or UNSET)
 
     @patch("/remove_person_from_static_cohort", summary="Remove a person from a static cohort")
@@ -199,7 +199,8 @@ class CohortMemberChangesApi(Controller):
         data: RequestBody[RemovedPerson],
         cohorts: NamedDependency[CohortService],
     ) -> Removed:
-        """At once; 404 for who is not in it. Not while a file is being imported: 503."""
+        """Takes effect at once; 404 for a person who is not a member. While a file is being
+        imported: 503."""
         await cohorts.members.remove(author_of(request), cohort_id, data.person_id)
-        cohorts.told(request.project.id)
+        cohorts.notify(request.project.id)
         return Removed(success=True)

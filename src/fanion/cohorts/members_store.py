@@ -40,7 +40,7 @@ from fanion.persons.list_store import (
     read_page,
 )
 
-# Of each member, of which ten are shown, and one of all may serve as its name.
+# Of each member: ten are part of its body, and one of all may serve as its name.
 DISTINCT_IDS_READ_MAX = 100
 # Members in one transaction: SQLite writes them in 20 ms, for which ingestion has to wait.
 MEMBERS_MAX = 2_000
@@ -86,8 +86,8 @@ def is_seen(version: ColumnElement[int] | int) -> ColumnElement[bool]:
 class MemberQuery:
     """search: a whole distinct id or UUID, or part of the e-mail address
 
-    chosen: of those that are found, in their order; None for all of them
-    after:  the last person of the page before, from where `offset` need not be counted again
+    chosen: selects some of those that are found; None selects all of them
+    after:  the last person of the previous page; `offset` is ignored then
     """
 
     distinct_id: str | None = None
@@ -104,7 +104,7 @@ async def memberships(
 ) -> Mapping[tuple[int, str], frozenset[int]]:
     """(project id, distinct id) → cohorts whose last calculation counted the person in.
 
-    Persons in no cohort, and distinct ids of nobody, are absent.
+    Persons in no cohort and distinct ids without a person are absent.
     """
     by_project: dict[int, list[str]] = {}
     for project_id, distinct_id in keys:
@@ -124,7 +124,7 @@ async def find_members(records: Records, cohort: StoredCohort, query: MemberQuer
 
 
 async def find_keys(records: Records, cohort: StoredCohort, query: MemberQuery) -> Sequence[Key]:
-    """Who is on the page."""
+    """The persons of one page."""
 
     async def read(place: Place | None, limit: int, offset: int = 0) -> Sequence[Key]:
         statement = (

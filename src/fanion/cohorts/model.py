@@ -1,4 +1,4 @@
-"""Cohorts, and what a static cohort is to be given, as they are stored."""
+"""Cohorts and pending imports of members, as they are stored."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,7 +13,7 @@ IdKind = Literal["distinct_id", "person_id", "email"]
 
 @dataclass(frozen=True, slots=True)
 class StoredCohort:
-    """version: of the members to be seen, 0 before the first; requested: the newest asked for"""
+    """version: of the current members, 0 before the first; requested: the newest one requested"""
 
     id: int
     criteria: Criteria
@@ -31,23 +31,24 @@ class StoredCohort:
     created_by: UserSummary | None
 
     def compared(self) -> dict[str, Any]:
-        shown = self.criteria
+        """The fields whose changes are recorded in the activity."""
+        criteria = self.criteria
         return {
-            "name": shown.name,
+            "name": criteria.name,
             "description": self.description,
-            "filters": shown.filters,
-            "groups": list(shown.groups),
-            "is_static": shown.is_static,
+            "filters": criteria.filters,
+            "groups": list(criteria.groups),
+            "is_static": criteria.is_static,
             "deleted": self.deleted,
         }
 
 
 @dataclass(frozen=True, slots=True)
 class CohortState:
-    """What counts of a cohort that is about to be changed.
+    """The state of a cohort before a change.
 
-    requested: its newest calculation
-    waits:     whether it was given members that are still to be imported
+    requested: number of its newest calculation
+    waits:     whether it has pending imports
     """
 
     criteria: Criteria
@@ -56,13 +57,13 @@ class CohortState:
     waits: bool
 
 
-# A flag by its id, an insight, or a query by their JSON.
+# The text is a flag's id, or the JSON of an insight or of a query.
 ImportQueryKind = Literal["flag", "insight", "query"]
 
 
 @dataclass(frozen=True, slots=True)
 class ImportQuery:
-    """Who is to become a member: whoever is found when it is asked in the background."""
+    """A query in the background whose persons become members."""
 
     kind: ImportQueryKind
     text: str
@@ -70,8 +71,8 @@ class ImportQuery:
 
 @dataclass(frozen=True, slots=True)
 class MembersImport:
-    """Members for a static cohort: an uploaded file, what another cohort has now, or those that
-    a question finds."""
+    """Members for a static cohort: of an uploaded file, of another cohort as it is now, or those
+    that a query finds."""
 
     upload_id: int | None = None
     source_id: int | None = None
@@ -80,8 +81,7 @@ class MembersImport:
 
 @dataclass(frozen=True, slots=True)
 class PendingImport:
-    """What a cohort is to be given: a file of this kind of ids, those that this kind of question
-    finds, or the members that another cohort had in a version."""
+    """kind: of the ids of the file, or of the query; None for a copy of another cohort's version"""
 
     id: int
     kind: IdKind | ImportQueryKind | None

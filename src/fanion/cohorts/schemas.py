@@ -1,4 +1,4 @@
-"""What the cohort endpoints take and give.
+"""Bodies of requests and answers of the cohort endpoints.
 
 source: api.md, "Cohort"; cohorts.md sections 2 and 14
 """
@@ -32,8 +32,8 @@ Criteria = Annotated[
 Query = Annotated[
     Any,
     Meta(
-        description="`{kind: ActorsQuery, properties: […]}`: who matches now becomes a member of a "
-        "static cohort."
+        description="`{kind: ActorsQuery, properties: […]}`: persons who match now become "
+        "members of a static cohort."
     ),
 ]
 PersonIds = Annotated[
@@ -72,7 +72,7 @@ def _with_file(fields: type[Struct]) -> type[Operation]:
 # Of a form, where large fields are in no struct.
 FORM_FIELDS = CohortFields.also_known.union(CohortFields.__struct_encode_fields__)
 WITH_FILE = _with_file(CohortFields)
-# Known to insights, and of no use here: they have to ask for nothing.
+# Parameters of insights that are not supported here: only their off values are accepted.
 UNUSED_ACTOR_PARAMETERS = frozenset(
     {
         *("filter_test_accounts", "new_entity", "entity_math", "entity_order", "compare"),
@@ -80,9 +80,9 @@ UNUSED_ACTOR_PARAMETERS = frozenset(
     }
 )
 OFF_TEXTS = frozenset({"", "false", "0", "null", "[]", "{}"})
-# Of the people behind an insight, which tells them apart by these. source: cohorts.md section 10
-_PEOPLE = {
-    "insight": "`TRENDS`, `STICKINESS`, `LIFECYCLE` or `FUNNELS`: whose people are meant.",
+# Of the actors of a point of an insight. source: cohorts.md section 10
+_ACTORS = {
+    "insight": "`TRENDS`, `STICKINESS`, `LIFECYCLE` or `FUNNELS`.",
     "events": "The insight's events, as JSON.",
     "properties": "Conditions on all events, as JSON.",
     "entity_id": "The event that is meant; the first of `events` unless given.",
@@ -99,9 +99,9 @@ _PEOPLE = {
     "funnel_step": "Who reached this step, from 1; negative: who left just before it.",
     "funnel_window_days": "From the first step to the last; 14 unless given.",
 }
-CREATED_FROM_ACTORS = asks(_PEOPLE, _with_file(NewCohort))
-# Those that are known besides: what answers the question refuses what it cannot use of them.
-ACTOR_PARAMETERS = OF_FILTERS.union(UNUSED_ACTOR_PARAMETERS, _PEOPLE)
+CREATED_FROM_ACTORS = asks(_ACTORS, _with_file(NewCohort))
+# Known parameters; those that the query cannot use are refused when it is read.
+ACTOR_PARAMETERS = OF_FILTERS.union(UNUSED_ACTOR_PARAMETERS, _ACTORS)
 
 
 class CohortBody(Struct, kw_only=True):
@@ -137,8 +137,8 @@ class LastRun(Struct, kw_only=True):
 
 
 class UploadedRows(Struct, kw_only=True):
-    rows: Annotated[int, Meta(description="That hold an id.")]
-    matched: Annotated[int, Meta(description="Whose id is that of a person.")]
+    rows: Annotated[int, Meta(description="Rows with an id.")]
+    matched: Annotated[int, Meta(description="Rows whose id belongs to a person.")]
     unmatched_count: int
     unmatched: Annotated[
         list[str],
@@ -196,7 +196,7 @@ def cohort_body(cohort: StoredCohort, *, basic: bool = False) -> CohortBody:
         description=cohort.description,
         groups=UNSET if basic else list(cohort.criteria.groups),
         deleted=cohort.deleted,
-        filters=UNSET if basic else cohort.criteria.shown,
+        filters=UNSET if basic else cohort.criteria.effective_filters,
         is_calculating=cohort.is_calculating,
         created_by=cohort.created_by,
         created_at=cohort.created_at,
@@ -234,7 +234,7 @@ def _uploaded(rows: ImportedRows) -> UploadedRows:
 
 
 def member_body(person: Person) -> PersonBody:
-    """At most ten distinct ids; a person without any name is called by its UUID."""
+    """At most ten distinct ids; the UUID is the name of a person without one."""
     body = shown(person)
     body.name = body.name or str(person.uuid)
     body.distinct_ids = body.distinct_ids[:DISTINCT_IDS_MAX]

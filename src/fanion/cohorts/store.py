@@ -1,4 +1,4 @@
-"""Cohorts in the records store: what people see and change of them."""
+"""Cohorts in the records store: reading, creating and changing them."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,10 +37,10 @@ from fanion.projects.flag_version import move_flag_version
 from fanion.projects.organizations_store import USER_SUMMARY, user_summary
 from fanion.webhooks.outbox import tell
 
-# What the activity tells of; the outcome of calculations is not among it.
+# Fields whose changes are recorded in the activity; results of calculations are not.
 COMPARED = ("name", "description", "filters", "groups", "is_static", "deleted")
 
-_ASKED_BY_FLAGS = frozenset({"filters", "groups", "is_static", "deleted"})
+_READ_BY_FLAGS = frozenset({"filters", "groups", "is_static", "deleted"})
 
 _cohort = cohorts.c
 _member = cohort_people.c
@@ -62,29 +62,29 @@ _SHOWN = (
 
 # From what is stored, and all of its project by id, to the columns to set.
 Decide = Callable[[CohortState, Mapping[int, Criteria]], Mapping[str, Any]]
-# Of a project, the keys of the flags that some cohort keeps from being computed, each with why.
+# Of a project: keys of flags that cannot be evaluated because of a cohort, each with the reason.
 BrokenFlags = Callable[[Connection, int], Mapping[str, str]]
 
 
-# Raises when the author may not change a cohort's members, by the cohort's id.
+# Raises PermissionDenied when the author may not edit the flags that use the cohort.
 RequireFlagEdit = Callable[[Connection, Author, int], None]
-# Of a project and a cohort, the keys of the active flags that ask for it.
+# Of a project and a cohort: keys of the active flags that use it.
 FlagsUsing = Callable[[Connection, int, int], Sequence[str]]
 READ_IDS_MAX = 1_000  # in one statement: both engines limit its parameters
 FLAGS_NAMED_MAX = 20  # in the refusal of a deletion
 
 
 def any_author_may(_: Connection, author: Author, cohort_id: int) -> None:
-    """Where no flag asks for cohorts."""
+    """Where flags are not stored."""
 
 
 def no_broken_flags(_: Connection, project_id: int) -> Mapping[str, str]:
-    """Where nobody asks for cohorts."""
+    """Where flags are not stored."""
     return {}
 
 
 def no_flags_using(_: Connection, project_id: int, cohort_id: int) -> Sequence[str]:
-    """Where no flag asks for cohorts."""
+    """Where flags are not stored."""
     return ()
 
 
@@ -93,15 +93,14 @@ class CohortStore:
     """Every change moves the project's flag version, in the same transaction."""
 
     records: Records
-    hindered: BrokenFlags = no_broken_flags
-    guard: RequireFlagEdit = any_author_may
-    used: FlagsUsing = no_flags_using
+    broken_flags: BrokenFlags = no_broken_flags
+    require_flag_edit: RequireFlagEdit = any_author_may
+    flags_using: FlagsUsing = no_flags_using
 
     async def find(
         self, project_id: int, query: CohortQuery, limit: int, offset: int
     ) -> tuple[Sequence[StoredCohort], int]:
-        """Cohorts that are not deleted and that the query asks for, newest first, and their
-        total."""
+        """Matching cohorts that are not deleted, newest first, and their total."""
         shown = and_(*_conditions(project_id, query))
         if query.search or query.no_behavioral:
             return await self._chosen(project_id, query, shown, limit, offset)
@@ -118,7 +117,7 @@ class CohortStore:
         limit: int,
         offset: int,
     ) -> tuple[Sequence[StoredCohort], int]:
-        """By what the engines do not compare alike, or not at all."""
+        """With conditions that the engines do not compare alike, or cannot: in Python."""
         names = _newest_first(select(_cohort.id, _cohort.name).where(shown))
         async with self.records.read() as connection:
             left_out: Collection[int] = ()
@@ -137,7 +136,7 @@ class CohortStore:
             return [found[cohort_id] for cohort_id in wanted], len(ids)
 
     async def get(self, project_id: int, cohort_id: int) -> StoredCohort | None:
-        """Deleted ones too."""
+        """Also a deleted one."""
         async with self.records.read() as connection:
             return await connection.run_sync(get_cohort, project_id, cohort_id)
 
@@ -159,20 +158,20 @@ class CohortStore:
         values: Mapping[str, Any],
         members: MembersImport | None = None,
         *,
-        told: bool = True,
+        is_recorded: bool = True,
     ) -> StoredCohort:
-        """values: by column, without the project; told: whether the activity tells of it"""
+        """values: by column, without the project; is_recorded: in the activity"""
         async with self.records.write() as connection:
-            return await connection.run_sync(create_cohort, author, values, members, told)
+            return await connection.run_sync(create_cohort, author, values, members, is_recorded)
 
     async def change(
         self, author: Author, cohort_id: int, decide: Decide, members: MembersImport | None = None
     ) -> StoredCohort | None:
-        """None when there is no such cohort. members: passed over unless it is static then
+        """None when there is no such cohort. members: ignored unless it is static afterwards
 
-        raises: what `decide` does, and changes nothing; Invalid when flags that use the cohort
-                could not be computed any more, or would lose it; PermissionDenied when the author
-                may not edit them
+        raises: what `decide` raises; Invalid when the change would break flags that use the
+                cohort, or delete a cohort that flags use; PermissionDenied when the author may
+                not edit them
         """
         async with self.records.write() as connection:
             return await connection.run_sync(self._change, author, cohort_id, decide, members)
@@ -189,36 +188,38 @@ class CohortStore:
         is_guarded = False
         deletes = False
 
-        def watched(standing: CohortState, others: Mapping[int, Criteria]) -> Mapping[str, Any]:
+        def decide_and_check(
+            standing: CohortState, others: Mapping[int, Criteria]
+        ) -> Mapping[str, Any]:
             nonlocal before, is_guarded, deletes
             values = decide(standing, others)
             deletes = bool(values.get("deleted")) and not standing.deleted
             is_guarded = changes_audience(values, standing, imports=members is not None)
-            if values.keys() & _ASKED_BY_FLAGS:
-                before = self.hindered(connection, author.project.id)
+            if values.keys() & _READ_BY_FLAGS:
+                before = self.broken_flags(connection, author.project.id)
             return values
 
-        changed = change_cohort(connection, author, cohort_id, watched, members)
+        changed = change_cohort(connection, author, cohort_id, decide_and_check, members)
         # The flag version has moved: no other one changes the flags before the end.
         if is_guarded:
-            self.guard(connection, author, cohort_id)
+            self.require_flag_edit(connection, author, cohort_id)
         if deletes:
-            _require_unused(self.used(connection, author.project.id, cohort_id))
+            _require_unused(self.flags_using(connection, author.project.id, cohort_id))
         if before is None:
             return changed
-        after = self.hindered(connection, author.project.id)
-        hindered = [f"{key} ({after[key]})" for key in after if key not in before]
-        if hindered:
+        after = self.broken_flags(connection, author.project.id)
+        broken = [f"{key} ({after[key]})" for key in after if key not in before]
+        if broken:
             raise Invalid(
                 "Feature flags that use this cohort could not be computed any more: "
-                f"{', '.join(hindered)}.",
+                f"{', '.join(broken)}.",
                 attr="filters",
             )
         return changed
 
 
 def _require_unused(keys: Sequence[str]) -> None:
-    """By a cohort that is deleted. source: cohorts.md section 17"""
+    """raises: Invalid for a cohort that flags use. source: cohorts.md section 17"""
     if keys:
         more = len(keys) - FLAGS_NAMED_MAX
         named = ", ".join(keys[:FLAGS_NAMED_MAX]) + (f" and {more} more" if more > 0 else "")
@@ -229,7 +230,7 @@ def _require_unused(keys: Sequence[str]) -> None:
 
 
 def _conditions(project_id: int, query: CohortQuery) -> list[ColumnElement[bool]]:
-    """Those that both engines compare alike."""
+    """Conditions that both engines compare alike."""
     conditions = [_cohort.project_id == project_id, _cohort.deleted.is_(False)]
     if query.is_static is not None:
         conditions.append(_cohort.is_static.is_(query.is_static))
@@ -268,9 +269,9 @@ def create_cohort(
     author: Author,
     values: Mapping[str, Any],
     members: MembersImport | None = None,
-    told: bool = True,
+    is_recorded: bool = True,
 ) -> StoredCohort:
-    """As CohortStore.create, in the caller's transaction."""
+    """Like CohortStore.create, in the caller's transaction."""
     project_id = author.project.id
     statement = insert(cohorts).values(
         project_id=project_id, created_by_id=author.user_id, created_at=author.now, **values
@@ -279,9 +280,9 @@ def create_cohort(
     add_import(connection, author, cohort_id, members)
     created = get_cohort(connection, project_id, cohort_id)
     assert created is not None
-    if told:
-        _tell(connection, author, created, None)
-        _tell_import(connection, author, created, members)
+    if is_recorded:
+        _record_change(connection, author, created, None)
+        _record_import(connection, author, created, members)
     move_flag_version(connection, project_id)
     return created
 
@@ -293,7 +294,7 @@ def change_cohort(
     decide: Decide,
     members: MembersImport | None = None,
 ) -> StoredCohort | None:
-    """As CohortStore.change, in the caller's transaction."""
+    """Like CohortStore.change, in the caller's transaction."""
     project_id = author.project.id
     connection.execute(select(_cohort.id).where(_cohort.id == cohort_id).with_for_update())
     before = get_cohort(connection, project_id, cohort_id)
@@ -304,13 +305,13 @@ def change_cohort(
     if values:
         connection.execute(update(cohorts).where(_cohort.id == cohort_id).values(**values))
     if values.get("is_static", before.criteria.is_static) is not before.criteria.is_static:
-        _begin_as_other_kind(connection, cohort_id)
+        _switch_kind(connection, cohort_id)
     after = get_cohort(connection, project_id, cohort_id)
     assert after is not None
     if after.criteria.is_static:
         add_import(connection, author, cohort_id, members)
-    _tell(connection, author, after, before)
-    _tell_import(connection, author, after, members)
+    _record_change(connection, author, after, before)
+    _record_import(connection, author, after, members)
     move_flag_version(connection, project_id)
     return after
 
@@ -321,9 +322,9 @@ def _standing(connection: Connection, before: StoredCohort) -> CohortState:
     return CohortState(before.criteria, before.deleted, before.requested, waits)
 
 
-def _begin_as_other_kind(connection: Connection, cohort_id: int) -> None:
-    """The two kinds keep their members apart: the other kind begins without any. Whoever
-    calculates or imports loses the lease, and writes nothing any more."""
+def _switch_kind(connection: Connection, cohort_id: int) -> None:
+    """Static or dynamic: a cohort of the other kind begins without members. A running calculation
+    or import loses its lease and writes nothing more."""
     connection.execute(
         update(cohorts).where(_cohort.id == cohort_id).values(lease=None, lease_until=None)
     )
@@ -337,7 +338,7 @@ def _begin_as_other_kind(connection: Connection, cohort_id: int) -> None:
 
 
 def _hide_members(connection: Connection, cohort_id: int) -> None:
-    """A next version has nobody. Whoever copies the one before removes its rows afterwards."""
+    """Make an empty version the current one. The rows are deleted once pending copies are done."""
     row = connection.execute(
         select(_cohort.version, _cohort.requested).where(_cohort.id == cohort_id)
     ).one()
@@ -351,10 +352,10 @@ def _hide_members(connection: Connection, cohort_id: int) -> None:
     )
 
 
-def _tell(
+def _record_change(
     connection: Connection, author: Author, after: StoredCohort, before: StoredCohort | None
 ) -> None:
-    """Where the activity and webhooks hear that a cohort is another than before."""
+    """Record the change for the activity and for webhooks."""
     differing = None
     if before is not None:
         differing = changes("Cohort", before.compared(), after.compared(), COMPARED)
@@ -369,10 +370,10 @@ def _tell(
     tell(connection, entry)
 
 
-def _tell_import(
+def _record_import(
     connection: Connection, author: Author, cohort: StoredCohort, members: MembersImport | None
 ) -> None:
-    """That somebody gave it a file; what of it becomes a member is found out later."""
+    """Record that a file was uploaded; how many rows match is not known yet."""
     if members is not None and members.upload_id is not None and cohort.criteria.is_static:
         entry = Entry(
             author=author,

@@ -1,4 +1,4 @@
-"""What deleted cohorts leave behind, removed once nobody is expected to restore them.
+"""Deletes members and pending imports of soft-deleted cohorts after the retention time.
 
 source: cohorts.md section 13, "Soft delete"
 """
@@ -21,25 +21,25 @@ _import = cohort_imports.c
 
 @dataclass(frozen=True, slots=True)
 class CohortTrashStore:
-    """kept: how long after its deletion a cohort keeps members and waiting files
+    """retention: how long after its deletion a cohort can be restored with its members
 
     members_max: removed in one transaction
     """
 
     records: Records
-    kept: timedelta
+    retention: timedelta
     members_max: int = MEMBERS_MAX
 
     async def purge(self, now: datetime) -> bool:
-        """Remove some members of one cohort; whether there may be more."""
-        if not await self.records.fetch(_purgeable(now - self.kept, now)):
-            return False  # without taking the place of somebody who writes
+        """Delete some members of one cohort; True when there may be more."""
+        if not await self.records.fetch(_purgeable(now - self.retention, now)):
+            return False  # without waiting for the one write transaction
         async with self.records.write() as connection:
-            return await connection.run_sync(_purge, now - self.kept, now, self.members_max)
+            return await connection.run_sync(_purge, now - self.retention, now, self.members_max)
 
 
 def _purgeable(until: datetime, now: datetime) -> Select[Any]:
-    """One that was deleted by `until`, still has something, and is nobody's work."""
+    """A cohort deleted before `until` that still has rows and is not being calculated."""
     left = or_(
         select(_member.person_id).where(_member.cohort_id == _cohort.id).exists(),
         select(_import.id).where(_import.cohort_id == _cohort.id).exists(),

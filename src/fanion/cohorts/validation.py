@@ -1,4 +1,4 @@
-"""What creating or updating a cohort sets, and what it refuses.
+"""Validation of a new or changed cohort, and the columns that it sets.
 
 source: cohorts.md sections 11 and 12
 """
@@ -28,8 +28,8 @@ def copy_name(name: str | None) -> str:
     return ((name or "")[: NAME_CHARS_MAX - len(_COPY)] + _COPY).strip()
 
 
-def is_asked_once(sent: Mapping[str, Any]) -> bool:
-    """Whether a new static cohort says by criteria who its members are, if nothing else does.
+def has_criteria_to_evaluate(sent: Mapping[str, Any]) -> bool:
+    """Whether the members of a new static cohort are found by its criteria.
 
     source: cohorts.md section 17
     """
@@ -40,13 +40,13 @@ def is_asked_once(sent: Mapping[str, Any]) -> bool:
 
 
 def check_created(sent: Mapping[str, Any], *, with_file: bool) -> None:
-    """Names and values in the criteria of a new cohort; those of a static one are not looked at,
-    unless they are asked.
+    """Names and values in the criteria of a new cohort; those of a static one are not checked,
+    unless they are evaluated.
 
     raises: Invalid
     """
     if sent.get("is_static"):
-        if not with_file and is_asked_once(sent):
+        if not with_file and has_criteria_to_evaluate(sent):
             check_criteria(sent["filters"])
         return
     if with_file:
@@ -60,11 +60,11 @@ def check_changed(sent: Mapping[str, Any], before: Criteria) -> None:
     """The same for a change. raises: Invalid"""
     if sent.get("is_static", before.is_static):
         return
-    # Of a cohort that was static nothing has been checked.
+    # The criteria of a static cohort have never been checked.
     filters = sent.get("filters", before.filters if before.is_static else None)
     groups = _as_list(sent.get("groups", before.groups if before.is_static else None))
     if filters is not None:
-        check_criteria(filters, None if before.is_static else before.shown)
+        check_criteria(filters, None if before.is_static else before.effective_filters)
     check_groups(groups, () if before.is_static else before.groups)
 
 
@@ -74,8 +74,8 @@ def created_values(
     """Columns of a new cohort.
 
     sent:      name, description, groups, filters, deleted, is_static; what is absent was not sent
-    imports:   whether members come along
-    with_file: in a file, whose import is announced as a calculation
+    imports:   whether the request has members
+    with_file: in a file, whose import sets is_calculating
     raises:    Invalid
     """
     filters = sent.get("filters")
@@ -119,14 +119,14 @@ def changed_values(
         check_filters(sent["filters"])
     if "groups" in sent:
         values["groups"] = _as_list(sent["groups"])
-    if _says_what_it_has(values, known):
+    if _sends_filters_of_groups(values, known):
         values.pop("filters")
     if known.is_static and sent.get("is_static", True):
-        _keep_criteria(values, known)
+        _require_same_criteria(values, known)
     if not sent.get("is_static", known.is_static):
         if imports:
             raise _takes_no_file()
-        check_nested(known, _shown(values, known), others)
+        check_nested(known, _effective_filters(values, known), others)
         check_nested(known, filters_of_groups(_objects(values.get("groups", ()))), others)
     if "deleted" in sent:
         values |= _deletion(sent["deleted"], before.deleted, now)
@@ -136,7 +136,7 @@ def changed_values(
 def begun_work(
     sent: Mapping[str, Any], before: CohortState, now: datetime, *, imports: bool
 ) -> dict[str, Any]:
-    """Columns that tell what is to be done after such a change."""
+    """Columns that schedule the work after such a change."""
     work = _work(sent, before, now, imports)
     if "due_at" in work:
         work["requested"] = before.requested + 1
@@ -147,8 +147,8 @@ def check_nested(
     before: Criteria, filters: Mapping[str, Any], others: Mapping[int, Criteria]
 ) -> None:
     """raises: Invalid for cohorts that do not exist and for loops, unless they are stored"""
-    kept = () if before.is_static else nested_ids(before.shown)
-    nested = [one for one in nested_ids(filters) if one not in kept]
+    stored = () if before.is_static else nested_ids(before.effective_filters)
+    nested = [one for one in nested_ids(filters) if one not in stored]
     if before.id in nested or _reaches(nested, before.id, others):
         raise Invalid("Cohorts cannot reference other cohorts in a loop.")
     require_cohorts(nested, others)
@@ -160,13 +160,13 @@ def require_cohorts(nested: Iterable[int], others: Container[int]) -> None:
         raise Invalid("Invalid Cohort ID in filter")
 
 
-def _keep_criteria(values: dict[str, Any], before: Criteria) -> None:
-    """Nobody would ever be asked by the new ones. What is without conditions is the same.
+def _require_same_criteria(values: dict[str, Any], before: Criteria) -> None:
+    """Those of a static cohort are never evaluated again. Empty criteria equal each other.
 
-    values: without those that are
+    values: equal criteria are removed from it
     raises: Invalid
     """
-    for name, stored in (("filters", before.shown), ("groups", list(before.groups))):
+    for name, stored in (("filters", before.effective_filters), ("groups", list(before.groups))):
         if name not in values:
             continue
         sent = values[name]
@@ -187,12 +187,14 @@ def _takes_no_file() -> Invalid:
     return Invalid("Only a static cohort takes a file of members.", attr="csv")
 
 
-def _says_what_it_has(values: Mapping[str, Any], before: Criteria) -> bool:
-    """Whether a cohort with `groups` is sent the `filters` that it shows for them."""
+def _sends_filters_of_groups(values: Mapping[str, Any], before: Criteria) -> bool:
+    """Whether `filters` equals what the API answers for the stored `groups`."""
     if "filters" not in values or before.filters:
         return False
     groups = values.get("groups", before.groups)
-    return bool(values["filters"] == before.shown and list(groups) == list(before.groups))
+    return bool(
+        values["filters"] == before.effective_filters and list(groups) == list(before.groups)
+    )
 
 
 def _reaches(nested: Sequence[int], cohort_id: int, others: Mapping[int, Criteria]) -> bool:
@@ -204,7 +206,7 @@ def _reaches(nested: Sequence[int], cohort_id: int, others: Mapping[int, Criteri
             return True
         if one not in seen and one in others and not others[one].is_static:
             seen.add(one)
-            waiting += nested_ids(others[one].shown)
+            waiting += nested_ids(others[one].effective_filters)
     return False
 
 
@@ -213,7 +215,7 @@ def containing(cohort_id: int, cohorts: Iterable[Criteria]) -> set[int]:
 
     cohorts: of the project that are not deleted
     """
-    inside = {one.id: nested_ids(one.shown) for one in cohorts if not one.is_static}
+    inside = {one.id: nested_ids(one.effective_filters) for one in cohorts if not one.is_static}
     found, waiting = {cohort_id}, [cohort_id]
     while waiting:
         inner = waiting.pop()
@@ -224,10 +226,10 @@ def containing(cohort_id: int, cohorts: Iterable[Criteria]) -> set[int]:
 
 
 def changes_audience(values: Mapping[str, Any], before: CohortState, *, imports: bool) -> bool:
-    """Whether such a change may change who is in the cohort.
+    """Whether such a change may change the members.
 
     values:  the columns to set
-    imports: whether members come along
+    imports: whether the request has members
     """
     known = before.criteria
     is_static = values.get("is_static", known.is_static)
@@ -242,8 +244,8 @@ def changes_audience(values: Mapping[str, Any], before: CohortState, *, imports:
     )
 
 
-def _shown(values: Mapping[str, Any], before: Criteria) -> dict[str, Any]:
-    """The criteria that will count, as `filters`."""
+def _effective_filters(values: Mapping[str, Any], before: Criteria) -> dict[str, Any]:
+    """The criteria after the change, as `filters`."""
     filters = values.get("filters", before.filters)
     return filters or filters_of_groups(_objects(values.get("groups", before.groups)))
 
@@ -257,24 +259,24 @@ def _objects(groups: Sequence[object]) -> list[Mapping[str, Any]]:
 def _work(
     sent: Mapping[str, Any], before: CohortState, now: datetime, imports: bool
 ) -> dict[str, Any]:
-    """What the change gives to do: a calculation, an import, or nothing any more."""
+    """What follows the change: a calculation, an import, or nothing."""
     if sent.get("deleted") is True:
         return {} if before.deleted else {"due_at": None, "is_calculating": False}
     if sent.get("is_static", before.criteria.is_static):
-        # What waits since before a deletion, or was given up, is imported after all.
+        # Imports that were pending before the deletion, or that failed too often, are tried again.
         waits = before.waits and not sent.get("deleted", before.deleted)
         begins = imports or waits
         values: dict[str, Any] = {"due_at": now} if begins else {}
         if not before.criteria.is_static:
             values = {"due_at": None, "count": None} | values
         return values | {"is_calculating": begins}
-    if sent.keys() == {"deleted"}:  # restored: the calculation is not announced
+    if sent.keys() == {"deleted"}:  # restored: is_calculating stays false
         return {"due_at": now} if before.deleted else {}
     return {"due_at": now, "is_calculating": True}
 
 
 def _deletion(deleted: bool, before: bool, now: datetime) -> dict[str, Any]:
-    """Deleted again, it counts from the first time."""
+    """Deleting it again keeps the time of the first deletion."""
     if deleted and before:
         return {"deleted": True}
     return {"deleted": deleted, "deleted_at": now if deleted else None}

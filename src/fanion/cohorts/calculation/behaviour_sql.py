@@ -1,9 +1,8 @@
-"""One condition on events as a ClickHouse query for the persons who meet it.
+"""Compiles one condition on events to a ClickHouse query for the persons who meet it.
 
-Events may be stored more than once, under one uuid: only where a number of events matters are
-they counted by uuid, and no further than the number asks (`uniqUpTo`); elsewhere a copy changes
-nothing. Events are gathered for each person first and moved to the person that it was merged
-into after that: so the join meets persons, not events.
+An event may be stored more than once under one uuid. Where the number of events matters, uuids are
+counted, no further than necessary (`uniqUpTo`). Events are aggregated per person_id before they are
+assigned to the person it was merged into, so that the join reads persons, not events.
 
 source: cohorts.md section 6
 """
@@ -39,11 +38,11 @@ _SURVIVOR = f"if(moved.new_person = {_NO_PERSON}, found.person_id, moved.new_per
 
 @dataclass(frozen=True, slots=True)
 class _BehaviourParts:
-    """where: which events; gather: what is kept of each person's; passes: the condition on that,
-    put together for each surviving person
-
-    period: a further key to gather by; then `passes` is about one period, and `periods_pass`
-            about how many `passed`
+    """where:  selects the events
+    gather: the aggregate per person_id
+    passes: the condition on the merged aggregates of each surviving person
+    period: a further grouping key; then `passes` is about one period, and `periods_pass` about the
+            number of periods that `passed`
     """
 
     where: tuple[str, ...]
@@ -63,33 +62,33 @@ def behaviour_query(
     project: the condition on the project
     bits:    the second column
     """
-    asked = _BUILDERS[type(behaviour)](behaviour, _BehaviourBuilder(bindings, now, zone))
-    if asked.period:
-        return _by_period(asked, project, bits)
-    having = f"\nHAVING {asked.passes}" if asked.passes else ""
-    source = _survivors(_gathered(asked, project), project)
+    parts = _BUILDERS[type(behaviour)](behaviour, _BehaviourBuilder(bindings, now, zone))
+    if parts.period:
+        return _by_period(parts, project, bits)
+    having = f"\nHAVING {parts.passes}" if parts.passes else ""
+    source = _survivors(_gathered(parts, project), project)
     return f"SELECT {_SURVIVOR} AS person, {bits}\n{source}\nGROUP BY person{having}"
 
 
-def _by_period(asked: _BehaviourParts, project: str, bits: str) -> str:
-    source = _survivors(_gathered(asked, project), project)
+def _by_period(parts: _BehaviourParts, project: str, bits: str) -> str:
+    source = _survivors(_gathered(parts, project), project)
     tested = (
-        f"SELECT {_SURVIVOR} AS person, period, {asked.passes} AS passed\n{source}\n"
+        f"SELECT {_SURVIVOR} AS person, period, {parts.passes} AS passed\n{source}\n"
         "GROUP BY person, period"
     )
     return (
         f"SELECT person, {bits}\nFROM (\n{indent(tested, '  ')}\n)\n"
-        f"GROUP BY person\nHAVING {asked.periods_pass}"
+        f"GROUP BY person\nHAVING {parts.periods_pass}"
     )
 
 
-def _gathered(asked: _BehaviourParts, project: str) -> str:
-    columns = [f"{asked.period} AS period"] if asked.period else []
-    columns += [asked.gather] if asked.gather else []
-    conditions = "\n  AND ".join((project, f"person_id != {_NO_PERSON}", *asked.where))
+def _gathered(parts: _BehaviourParts, project: str) -> str:
+    columns = [f"{parts.period} AS period"] if parts.period else []
+    columns += [parts.gather] if parts.gather else []
+    conditions = "\n  AND ".join((project, f"person_id != {_NO_PERSON}", *parts.where))
     return (
         f"SELECT {', '.join(['person_id', *columns])}\nFROM events\nWHERE {conditions}\n"
-        f"GROUP BY person_id{', period' if asked.period else ''}"
+        f"GROUP BY person_id{', period' if parts.period else ''}"
     )
 
 

@@ -1,4 +1,4 @@
-"""The last calculations and imports of a cohort, as they are stored with it.
+"""The history of calculations and imports that is stored with a cohort.
 
 source: cohorts.md section 17, `calculation_history`
 """
@@ -13,15 +13,15 @@ from msgspec import Struct
 
 # Of one cohort: five hours of one that is calculated every 15 minutes.
 RUNS_MAX = 20
-# Of the newest import; of all others it is only known how many there were.
+# Of the newest import; of older ones only the number is stored.
 UNMATCHED_MAX = 1_000
 UNMATCHED_CHARS_MAX = 200
 
 
 class ImportedRows(Struct, kw_only=True):
-    """Of files that were imported. matched: that named a person
+    """Rows of imported files. matched: those with the id of a person
 
-    unmatched: what the others hold, each once, UNMATCHED_MAX of it
+    unmatched: contents of the others, each once, at most UNMATCHED_MAX
     """
 
     rows: int
@@ -43,7 +43,7 @@ class CalculationRun(Struct, kw_only=True, omit_defaults=True):
 
 @dataclass(slots=True)
 class RowCounter:
-    """Counts the rows of an import. is_file: whether there were some to be counted"""
+    """Counts the rows of an import. is_file: whether it had a file"""
 
     rows: int = 0
     matched: int = 0
@@ -60,18 +60,18 @@ class RowCounter:
             elif len(self._unmatched) < UNMATCHED_MAX:
                 self._unmatched[one[:UNMATCHED_CHARS_MAX]] = None
 
-    def told(self) -> ImportedRows | None:
+    def result(self) -> ImportedRows | None:
         if not self.is_file:
             return None
         return ImportedRows(rows=self.rows, matched=self.matched, unmatched=list(self._unmatched))
 
 
-# As the column holds it: of the last run that succeeded its own fields, and all runs as `runs`.
+# The JSON of the column: the fields of the last successful run, and all runs as `runs`.
 StoredRuns = Mapping[str, Any] | None
 
 
 def with_run(stored: StoredRuns, run: CalculationRun) -> dict[str, Any]:
-    """What is stored after one more run."""
+    """The stored value after one more run."""
     earlier = read_runs(stored)[: RUNS_MAX - 1]
     if run.imported is not None:
         for one in earlier:
@@ -84,7 +84,7 @@ def with_run(stored: StoredRuns, run: CalculationRun) -> dict[str, Any]:
 
 
 def read_runs(stored: StoredRuns) -> list[CalculationRun]:
-    """The newest first. Older versions have stored the last one that succeeded alone."""
+    """The newest first. Older versions of Fanion stored only the last successful one."""
     if stored is None:
         return []
     if "runs" in stored:

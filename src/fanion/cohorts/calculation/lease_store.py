@@ -1,9 +1,9 @@
-"""Calculations and imports in the records store: who does which, and what comes of it.
+"""Calculations and imports in the records store: leases, writing of members, and results.
 
-Work is claimed by a lease, so that of several servers one does it; whoever dies holds it no
-longer than the lease lasts. New members are written in small transactions under the number of
-the next version and are seen by nobody until one last transaction makes that the version to be
-seen. Each of them first renews the lease: whoever lost it writes nothing any more.
+A cohort is claimed by a lease, so that one of several servers calculates it; the lease of a server
+that died expires. New members are written in small transactions under the next version, which no
+reader sees until a last transaction makes it the current one. Each transaction renews the lease
+first: a server that lost it writes nothing more.
 """
 
 from collections.abc import AsyncGenerator, Collection, Sequence
@@ -66,7 +66,7 @@ ERROR_CHARS_MAX = 1_000
 
 
 class LeaseLost(Exception):
-    """Somebody else does this work now, or nobody has to."""
+    """Another server calculates the cohort now, or it need not be calculated any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +85,14 @@ class CohortLeaseStore:
     lease_s: float
 
     async def claim(self, now: datetime, lease: str) -> CohortClaim | None:
-        """The work that is due longest and that nobody does; its remains are cleared away."""
+        """Claim the cohort that is due longest. What an interrupted calculation wrote is undone."""
         if not await self.records.fetch(_due(now)):
-            return None  # without taking the place of somebody who writes
+            return None  # without waiting for the one write transaction
         async with self.records.write() as connection:
             return await connection.run_sync(_claim, now, lease, self._until(now))
 
     async def add(self, claim: CohortClaim, members: Sequence[UUID], now: datetime) -> None:
-        """Persons who do not exist are left out. At most MEMBERS_MAX. raises: LeaseLost"""
+        """Persons that do not exist are skipped. At most MEMBERS_MAX. raises: LeaseLost"""
         who = select(_person.id).where(
             _person.project_id == claim.project_id, _person.uuid.in_(members)
         )
@@ -102,8 +102,8 @@ class CohortLeaseStore:
     async def add_person_ids(
         self, claim: CohortClaim, ids: Sequence[UUID], now: datetime
     ) -> Collection[UUID]:
-        """As `add`; of persons that were merged since somebody wrote their ids down, those that
-        they became. Returns the ids without a person. raises: LeaseLost"""
+        """Like `add`; a merged person stands for the person it was merged into. Returns the ids
+        without a person. raises: LeaseLost"""
         mine = _override.project_id == claim.project_id
         became = select(_override.new_person).where(mine, _override.old_person.in_(ids))
         own = _person.project_id == claim.project_id
@@ -148,10 +148,10 @@ class CohortLeaseStore:
         async with self._holding(claim, now) as connection:
             return await connection.run_sync(_copy, claim, source, after)
 
-    async def remove(self, claim: CohortClaim, people: Sequence[int], now: datetime) -> None:
-        """people: numbers of persons, at most MEMBERS_MAX. raises: LeaseLost"""
+    async def remove(self, claim: CohortClaim, person_ids: Sequence[int], now: datetime) -> None:
+        """At most MEMBERS_MAX. raises: LeaseLost"""
         async with self._holding(claim, now) as connection:
-            await connection.run_sync(remove_persons, claim, people)
+            await connection.run_sync(remove_persons, claim, person_ids)
 
     async def renew(self, claim: CohortClaim, now: datetime) -> None:
         """raises: LeaseLost"""
@@ -166,10 +166,10 @@ class CohortLeaseStore:
         run: CalculationRun,
         imports: Sequence[int] = (),
     ) -> int:
-        """Show the version; returns its number of members. imports: those that are done with
+        """Make the version current; returns its number of members. imports: those that are done
 
-        run:      what is told of it, but for the number of members
-        again_at: when the work is due again, unless it was asked for meanwhile
+        run:      without the number of members
+        again_at: when the cohort is due again, unless a calculation was requested meanwhile
         raises:   LeaseLost
         """
         async with self._holding(claim, now) as connection:
@@ -178,19 +178,19 @@ class CohortLeaseStore:
     async def fail(
         self, claim: CohortClaim, message: str, again_at: datetime | None, run: CalculationRun
     ) -> None:
-        """Count the failure, and keep the members of before and what waits to be imported."""
+        """Count the failure; members and pending imports stay as they are."""
         async with self.records.write() as connection:
             await connection.run_sync(_fail, claim, message, again_at, run)
 
     async def release(self, claim: CohortClaim) -> None:
-        """Let somebody else do it, at once."""
+        """Release the lease, so that another server can claim the cohort at once."""
         async with self.records.write() as connection:
             await connection.execute(
                 update(cohorts).where(_holds(claim)).values(lease=None, lease_until=None)
             )
 
     async def put_off(self, claim: CohortClaim, until: datetime) -> None:
-        """Let go of what nobody can do now, so that others have their turn; it is no failure."""
+        """Release the lease and postpone the work during a store's outage, which is no failure."""
         due_at = case((_cohort.requested == claim.version, until), else_=_cohort.due_at)
         async with self.records.write() as connection:
             await connection.execute(
@@ -200,7 +200,7 @@ class CohortLeaseStore:
             )
 
     async def sweep(self, cohort_id: int) -> bool:
-        """Remove some rows that no version shows any more, and that no copy waits for; whether
+        """Delete some rows that belong to no current version and to no pending copy; True when
         there may be more."""
         gone = (
             select(_member.person_id)
@@ -263,7 +263,7 @@ class CohortLeaseStore:
 
 
 def _waiting_copies(*conditions: ColumnElement[bool]) -> Exists:
-    """Whether another cohort is still to be given members of this one."""
+    """Whether there is a pending import of this cohort's members into another one."""
     copies = select(_import.id).where(_import.source_id == _cohort.id)
     return copies.where(_import.cohort_id.is_not(None), *conditions).exists()
 
@@ -275,7 +275,7 @@ def _holds(claim: CohortClaim) -> ColumnElement[bool]:
 def _due(now: datetime) -> Select[Any]:
     free = or_(_cohort.lease_until.is_(None), _cohort.lease_until <= now)
     copy = cohorts.alias("copy")
-    # Before the next calculation: that one may change the rows of the version to be copied.
+    # Pending copies come first: a calculation may change the rows of the version to be copied.
     copied_first = (copy.c.id == _import.cohort_id) & copy.c.due_at.is_not(None)
     return (
         select(_cohort.id)
@@ -315,17 +315,17 @@ def _claim(
 def _copy(
     connection: Connection, claim: CohortClaim, source: PendingImport, after: int
 ) -> int | None:
-    people = connection.scalars(
+    person_ids = connection.scalars(
         select(_member.person_id)
         .where(_member.cohort_id == source.source_id, _member.person_id > after)
         .where(is_seen(source.source_version or 0))
         .order_by(_member.person_id)
         .limit(MEMBERS_MAX)
     ).all()
-    if not people:
+    if not person_ids:
         return None
-    add_persons(connection, claim, select(_person.id).where(_person.id.in_(people)))
-    last: int = people[-1]
+    add_persons(connection, claim, select(_person.id).where(_person.id.in_(person_ids)))
+    last: int = person_ids[-1]
     return last
 
 
@@ -353,8 +353,8 @@ def _finish(
             last_calculation=now,
             errors_calculating=0,
             last_error_message=None,
-            last_run=_noted(connection, claim, structs.replace(run, members=members)),
-            **_let_go(claim, again_at),
+            last_run=_history_with(connection, claim, structs.replace(run, members=members)),
+            **_released(claim, again_at),
         )
     )
     drop_imports(connection, cohort_imports.c.id.in_(imports))
@@ -368,31 +368,33 @@ def _fail(
     again_at: datetime | None,
     run: CalculationRun,
 ) -> None:
-    told = _storable(message)[:ERROR_CHARS_MAX]
+    stored = _storable(message)[:ERROR_CHARS_MAX]
     connection.execute(
         update(cohorts)
         .where(_holds(claim))
         .values(
             errors_calculating=_cohort.errors_calculating + 1,
-            last_error_message=told,
-            last_run=_noted(connection, claim, structs.replace(run, error=told)),
-            **_let_go(claim, again_at),
+            last_error_message=stored,
+            last_run=_history_with(connection, claim, structs.replace(run, error=stored)),
+            **_released(claim, again_at),
         )
     )
 
 
-def _noted(connection: Connection, claim: CohortClaim, run: CalculationRun) -> dict[str, Any]:
+def _history_with(
+    connection: Connection, claim: CohortClaim, run: CalculationRun
+) -> dict[str, Any]:
     stored = connection.scalar(select(_cohort.last_run).where(_cohort.id == claim.cohort_id))
     return with_run(stored, structs.replace(run, number=claim.version))
 
 
 def _storable(message: str) -> str:
-    """Whatever somebody wrote into criteria: PostgreSQL takes no NUL, and no lone surrogates."""
+    """Without NUL and lone surrogates, which criteria may contain and PostgreSQL refuses."""
     return message.replace("\0", "").encode("utf-8", "replace").decode()
 
 
-def _let_go(claim: CohortClaim, again_at: datetime | None) -> dict[str, Any]:
-    """Of a cohort that was changed meanwhile, the work that the change asked for stays due."""
+def _released(claim: CohortClaim, again_at: datetime | None) -> dict[str, Any]:
+    """A cohort that was changed meanwhile stays due."""
     unchanged = _cohort.requested == claim.version
     return {
         "lease": None,

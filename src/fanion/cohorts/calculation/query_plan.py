@@ -1,8 +1,8 @@
-"""Criteria as one ClickHouse statement that lists the members.
+"""Compiles criteria to one ClickHouse statement that lists the members.
 
-Combination condition on events is one pass over that event's part of the time it asks about; all
-conditions on properties together are one pass over the persons. Each pass says "this person,
-this bit"; the bits of one person are put together and the tree is tested once for each.
+Each condition on events is one scan of that event in its time window; all conditions on properties
+together are one scan of the persons. Each scan returns (person, bit); the bits of a person are
+combined by OR, and the tree is evaluated once per person.
 
 source: cohorts.md sections 5 to 8
 """
@@ -37,7 +37,7 @@ _MEMBERS = (
     "  FROM cohort_inputs\n"
     "  WHERE run = {run} AND cohort_id = {cohort}"
 )
-# Members as their sixteen bytes, in order, so that they can be compared in one walk.
+# Members as sixteen bytes, sorted, so that they can be compared in one pass.
 _LIST = "SELECT UUIDStringToNum(toString(person)) AS member\nFROM (\n{found}\n)\nORDER BY member"
 # Events outlive a person that was deleted without them.
 _EXISTING = "person IN (SELECT person_id FROM persons FINAL WHERE {project})"
@@ -46,9 +46,9 @@ _COUNT = "SELECT count(), groupArray({sample})(person)\nFROM (\n{found}\n)\nWHER
 
 @dataclass(frozen=True, slots=True)
 class PlanContext:
-    """What a calculation takes for given. now: aware, UTC; zone: the project's
+    """The inputs of a calculation. now: aware, UTC; zone: the project's
 
-    run: names this calculation, under which members of static cohorts are handed in
+    run: identifies this calculation; members of static cohorts are inserted under it
     """
 
     project_id: int
@@ -109,7 +109,7 @@ class _PlanCompiler:
     def combined(self, tree: Tree) -> str:
         test = self._test(tree)
         if self._on_persons or any(leaf.negation for leaf in leaves(tree)):
-            # Everybody: who did nothing may be a member too.
+            # All persons: one without any event may be a member too.
             self._passes.insert(0, self._persons_pass())
         passes = "\n  UNION ALL\n".join(self._passes)
         return f"SELECT person\nFROM (\n{passes}\n)\nGROUP BY person\nHAVING {test}"

@@ -1,9 +1,9 @@
-"""Cohorts are calculated here, one after another, beside everything else.
+"""Background worker that calculates cohorts, one after another.
 
-A loop takes the work that is due: dynamic cohorts that were changed or have become old, static
-ones that were given a file. The event engine finds the members in a thread of its own; what
-differs from before is written in small transactions and shown in one step. When nothing is due,
-what deleted cohorts leave behind is cleared away.
+It takes what is due: dynamic cohorts that were changed or are old, and static ones with pending
+imports. The event store finds the members in a thread; the difference to the stored members is
+written in small transactions and becomes visible in one step. When nothing is due, rows of deleted
+cohorts and of finished uploads are removed.
 
 source: cohorts.md section 11
 """
@@ -49,14 +49,14 @@ from fanion.events.storage.store import EventStore
 
 T = TypeVar("T")
 
-# How often other servers' work is looked for; this server's own is begun at once.
+# How often changes made on other servers are looked for; a local change wakes the worker.
 POLL_INTERVAL_S = 5.0
-# After so many failures in a row a cohort is left alone until somebody changes it.
+# After so many failures in a row a cohort is not calculated until it is changed.
 ERRORS_MAX = 20
 # Wait after the first failure; doubled with each further one.
 BACKOFF_FIRST_S = 60.0
 BACKOFF_MAX_S = 24 * 3600.0
-# Wait for a store that did not answer, which is no failure of the cohort.
+# Backoff while a store is down, which is no failure of the cohort.
 OUTAGE_BACKOFF_S = 30.0
 # A statement may take minutes: the lease is renewed meanwhile.
 RENEWALS_A_LEASE = 3
@@ -80,7 +80,7 @@ NO_FINDERS: Mapping[ImportQueryKind, FindPersons] = {}
 
 class Calculator:
     """zone_of: the time zone of a project, by its id
-    finders: who answers which questions, beside the queries that are answered here
+    finders: by kind of import query; `query` is added here
     """
 
     def __init__(
@@ -111,11 +111,11 @@ class Calculator:
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
     def wake(self) -> None:
-        """There is new work."""
+        """Look for due work at once."""
         self._wake.set()
 
     async def run(self) -> Never:
-        """Do what is due, until cancelled."""
+        """Calculate what is due, until cancelled."""
         while True:
             self._wake.clear()
             try:
@@ -131,7 +131,7 @@ class Calculator:
                 continue
 
     async def work_once(self) -> bool:
-        """The one thing that is due longest, else some clearing up; False when nothing is left.
+        """Calculate the cohort that is due longest, else delete some rows; False when idle.
 
         raises: RecordsUnavailable, EventStoreUnavailable
         """
@@ -140,7 +140,7 @@ class Calculator:
         if claim is None:
             return await self._uploads.clear() or await self._deleted.purge(now)
         over = asyncio.Event()
-        renewing = asyncio.create_task(self._keep(claim, over))
+        renewing = asyncio.create_task(self._renew(claim, over))
         try:
             await self._do(claim, now)
         except LeaseLost:
@@ -164,7 +164,7 @@ class Calculator:
         return FoundMembers(found, answer.rows_read)
 
     async def put_inputs(self, plan: QueryPlan, moment: PlanContext) -> None:
-        """Members of the static cohorts inside, to where the statement finds them."""
+        """Copy the members of nested static cohorts to where the statement reads them."""
         inputs = CohortInputs(self._records, self._events)
         await inputs.put(moment.run, moment.project_id, plan.inputs, with_deleted=True)
 
@@ -175,26 +175,26 @@ class Calculator:
         """
         began = perf_counter()
         imports: list[PendingImport] = []
-        tally = RowCounter()
+        rows = RowCounter()
 
         def run(rows_read: int = 0) -> CalculationRun:
             seconds = round(perf_counter() - began, 3)
             return CalculationRun(
-                started_at=started, seconds=seconds, rows_read=rows_read, imported=tally.told()
+                started_at=started, seconds=seconds, rows_read=rows_read, imported=rows.result()
             )
 
         try:
             if claim.criteria.is_static:
-                rows_read = await self._import(claim, imports, tally)
+                rows_read = await self._import(claim, imports, rows)
             else:
                 rows_read = await self._calculate(claim, started)
         except (LeaseLost, RecordsUnavailable):
             raise
         except (CriteriaError, EventRejected, StatementFailed) as error:
-            # The text of a CriteriaError may hold what is nobody's business.
+            # The text of a CriteriaError may contain values of the criteria, which are not logged.
             reason = "criteria" if isinstance(error, CriteriaError) else str(error)
             self._log.warning("cohort_failed", reason=reason, cohort=claim.cohort_id)
-            await self._fail(claim, _told(error), run())
+            await self._fail(claim, _message_of(error), run())
             return
         except EventStoreUnavailable:
             raise
@@ -209,11 +209,15 @@ class Calculator:
         for cohort_id in (claim.cohort_id, *(one.source_id for one in imports if one.source_id)):
             while await self._work.sweep(cohort_id):
                 pass
-        shown = {"seconds": succeeded.seconds, "rows_read": rows_read}
-        if tally.is_file:
-            shown |= {"rows": tally.rows, "matched": tally.matched}
+        figures = {"seconds": succeeded.seconds, "rows_read": rows_read}
+        if rows.is_file:
+            figures |= {"rows": rows.rows, "matched": rows.matched}
         self._log.info(
-            "cohort_calculated", cohort=claim.cohort_id, members=count, started_at=started, **shown
+            "cohort_calculated",
+            cohort=claim.cohort_id,
+            members=count,
+            started_at=started,
+            **figures,
         )
 
     async def _fail(self, claim: CohortClaim, message: str, run: CalculationRun) -> None:
@@ -227,13 +231,13 @@ class Calculator:
 
     async def _found(self, criteria: Criteria, project_id: int, now: datetime) -> FoundMembers:
         """raises: CriteriaError, whatever the stores raise"""
-        named = nested_ids(criteria.shown)
+        named = nested_ids(criteria.effective_filters)
         tree = resolve(criteria, await self._cohorts.criteria(project_id) if named else {})
         moment = PlanContext(project_id, now, await self.zone_of(project_id), uuid4())
         return await self.members(compile_plan(tree, moment), moment)
 
     async def _replace(self, claim: CohortClaim, members: Sequence[bytes]) -> None:
-        """Write what differs, under a version that nobody sees yet."""
+        """Write the difference to the stored members, under the next version."""
         diff = MemberDiff(members)
         stored = stream_members(self._records, claim.project_id, claim.cohort_id)
         async with aclosing(stored) as batches:
@@ -247,19 +251,19 @@ class Calculator:
             await self._work.add(claim, uuids, self._now())
 
     async def _import(
-        self, claim: CohortClaim, imports: list[PendingImport], tally: RowCounter
+        self, claim: CohortClaim, imports: list[PendingImport], rows: RowCounter
     ) -> int:
-        """Add what was uploaded; members of before stay.
+        """Add the members of pending imports; existing members stay.
 
-        imports: gets those that are read
-        tally:   counts the rows of files
+        imports: those that were read are appended
+        rows:   counts the rows of files
         """
         for one in await self._work.imports(claim.cohort_id):
             imports.append(one)
             if one.source_id is not None:
                 await self._copy(claim, one)
             else:
-                await self._read(claim, one, tally)
+                await self._read(claim, one, rows)
         return 0
 
     async def _copy(self, claim: CohortClaim, one: PendingImport) -> None:
@@ -267,14 +271,14 @@ class Calculator:
         while last is not None:
             last = await self._work.copy(claim, one, last, self._now())
 
-    async def _read(self, claim: CohortClaim, one: PendingImport, tally: RowCounter) -> None:
+    async def _read(self, claim: CohortClaim, one: PendingImport, rows: RowCounter) -> None:
         """raises: CriteriaError for a question that has no answer"""
         async for some in self._uploads.ids(one.id):
             if find := self._finders.get(one.kind or ""):
                 async for found in find(claim.project_id, some[0]):
                     await self._work.add_person_ids(claim, found, self._now())
             else:
-                tally.count(some, await self._add_some(claim, one.kind, some))
+                rows.count(some, await self._add_some(claim, one.kind, some))
 
     async def _add_some(
         self, claim: CohortClaim, kind: str | None, ids: Sequence[str]
@@ -287,13 +291,13 @@ class Calculator:
             wanted = list(dict.fromkeys(emails.values()))
             unknown = await self._work.add_emails(claim, wanted, self._now())
             return {one for one, email in emails.items() if email in unknown}
-        people = person_ids(ids)
-        uuids = list(dict.fromkeys(people.values()))
-        nobody = await self._work.add_person_ids(claim, uuids, self._now()) if uuids else ()
-        return {one for one in ids if one not in people or people[one] in nobody}
+        by_text = person_ids(ids)
+        uuids = list(dict.fromkeys(by_text.values()))
+        unknown_ids = await self._work.add_person_ids(claim, uuids, self._now()) if uuids else ()
+        return {one for one in ids if one not in by_text or by_text[one] in unknown_ids}
 
     async def _matching(self, project_id: int, text: str) -> AsyncGenerator[Sequence[UUID]]:
-        """Those who match the leaves of a query as they are now. raises: CriteriaError"""
+        """The persons who match a query now. raises: CriteriaError"""
         members = await self._found(query_criteria(text), project_id, self._now())
         for some in _chunks(members.found):
             yield [UUID(bytes=member) for member in some]
@@ -312,7 +316,7 @@ class Calculator:
             return None
         return now + timedelta(seconds=wait_s)
 
-    async def _keep(self, claim: CohortClaim, over: asyncio.Event) -> None:
+    async def _renew(self, claim: CohortClaim, over: asyncio.Event) -> None:
         """Renew the lease for as long as the work takes."""
         while True:
             try:
@@ -364,8 +368,8 @@ class MemberDiff:
         self._index = len(self.wanted)
 
 
-def _told(error: CriteriaError | EventRejected | StatementFailed) -> str:
-    """What people are told of a failure of the criteria's own."""
+def _message_of(error: CriteriaError | EventRejected | StatementFailed) -> str:
+    """The error message that is stored with the cohort."""
     if isinstance(error, EventRejected):
         return f"The criteria compare values that cannot be compared: {error}"
     if isinstance(error, StatementFailed):

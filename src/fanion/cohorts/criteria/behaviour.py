@@ -1,4 +1,4 @@
-"""What somebody did: one condition on events, read once from its stored JSON.
+"""Conditions on what a person did, parsed from their JSON.
 
 source: cohorts.md section 6
 """
@@ -11,14 +11,14 @@ from fanion.cohorts.criteria.time_window import UNITS, StartBound, TimeWindow, p
 from fanion.properties.filters import Property, parse_leaf
 from fanion.rest.unknown_fields import shortened
 
-# Figures beyond these mean no history that exists; they keep sums within the store's numbers.
+# No history is longer; sums stay within the integers of the event store.
 NUMBER_MAX = 1_000_000_000
 PERIODS_MAX = 10_000
 COMPARISONS = {"gte": ">=", "lte": "<=", "gt": ">", "lt": "<", "eq": "=", "exact": "="}
 
 
 class CriteriaError(ValueError):
-    """The criteria cannot be calculated; the text says why, for the people who wrote them."""
+    """The criteria cannot be calculated. The text is stored with the cohort, for its authors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ def _event(spec: Mapping[str, Any], key: str = "key", kind: str = "event_type") 
 
 
 def _window(spec: Mapping[str, Any]) -> TimeWindow | StartBound:
-    """An explicit lower bound wins."""
+    """`explicit_datetime` takes precedence over a length."""
     explicit = spec.get("explicit_datetime")
     if not explicit:
         return _span(spec)
@@ -199,7 +199,7 @@ def _comparison(spec: Mapping[str, Any]) -> str:
 
 
 def whole_number(spec: Mapping[str, Any], key: str) -> int:
-    """Whole and above 0; text counts as the number that it writes."""
+    """Above 0; a numeric string counts as its number."""
     value = _required(spec, key)
     try:
         if isinstance(value, bool) or not isinstance(value, int | float | str):
@@ -208,8 +208,8 @@ def whole_number(spec: Mapping[str, Any], key: str) -> int:
         if number != float(value) or not 0 < number <= NUMBER_MAX:
             raise ValueError
     except (ValueError, OverflowError):
-        told = f'{key} must be a whole number above 0, not "{shortened(value)}".'
-        raise CriteriaError(told) from None
+        detail = f'{key} must be a whole number above 0, not "{shortened(value)}".'
+        raise CriteriaError(detail) from None
     return number
 
 

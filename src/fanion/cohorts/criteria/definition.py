@@ -1,4 +1,4 @@
-"""What a cohort is made of, as clients write it: `filters`, and the older `groups`.
+"""The criteria of a cohort as clients write them: `filters`, and the older `groups`.
 
 source: cohorts.md sections 2, 3 and 9
 """
@@ -11,7 +11,7 @@ from fanion.errors import Invalid
 from fanion.properties.filters import COHORT_TYPES, Group, parse_tree
 from fanion.rest.unknown_fields import shortened, suggestion
 
-# What an entry of `groups` may say; on create all of them are stored, missing ones as null.
+# The fields of an entry of `groups`; on create all are stored, missing ones as null.
 GROUP_KEYS = (
     "properties",
     "action_id",
@@ -40,13 +40,13 @@ class Criteria:
     groups: Sequence[Mapping[str, Any]]
 
     @property
-    def shown(self) -> dict[str, Any]:
-        """`filters` as sent, or what `groups` mean."""
+    def effective_filters(self) -> dict[str, Any]:
+        """`filters` as sent, or the equivalent of `groups`."""
         return dict(self.filters) if self.filters else filters_of_groups(self.groups)
 
     def tree(self) -> Group:
         """raises: ValueError naming what cannot be read"""
-        return parse_tree(self.shown.get("properties"))
+        return parse_tree(self.effective_filters.get("properties"))
 
 
 def check_filters(filters: object) -> None:
@@ -56,8 +56,8 @@ def check_filters(filters: object) -> None:
 
 
 def nested_ids(filters: Mapping[str, Any]) -> list[int]:
-    """The cohorts that the criteria name directly, each once, in order; what is no number names
-    none."""
+    """The cohorts that the criteria name directly, each once, in order; an id that is not a number
+    is skipped."""
     found: dict[int, None] = {}
     for leaf in leaves_of(filters.get("properties")):
         kind = leaf.get("type")
@@ -115,8 +115,8 @@ def _normal_group(entry: object) -> dict[str, Any]:
         raise Invalid("A group must be an object.", attr="groups")
     for key in entry:
         if key not in GROUP_KEYS:
-            told = f'Unknown field "{shortened(key)}". {suggestion(key, GROUP_KEYS)}'
-            raise Invalid(told, attr="groups")
+            detail = f'Unknown field "{shortened(key)}". {suggestion(key, GROUP_KEYS)}'
+            raise Invalid(detail, attr="groups")
     if not any(entry.get(key) for key in ("properties", "event_id", "action_id")):
         raise Invalid("A group must have properties, event_id or action_id.", attr="groups")
     normal = {key: entry.get(key) for key in GROUP_KEYS}
@@ -152,7 +152,7 @@ def _exact_leaves(properties: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _as_person(leaf: object) -> object:
-    """Without a type, or of type `event`, an old property means the person's."""
+    """Older conditions without a type, or of type `event`, are on the person."""
     if not isinstance(leaf, dict):
         return leaf
     if "values" in leaf:

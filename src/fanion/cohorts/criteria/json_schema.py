@@ -1,8 +1,8 @@
-"""JSON Schema of a cohort's criteria, made of the tables that validation reads.
+"""JSON Schema of a cohort's criteria, built from the tables that validation reads.
 
-What it cannot say is refused all the same: cohorts that do not exist or refer to each other in a
-loop, texts that are no date or regular expression, and recent windows that are longer than the
-whole one.
+Validation also refuses what the schema cannot express: cohorts that do not exist or refer
+to each other in a loop, texts that are no date or regular expression, and recent windows that are
+longer than the whole one.
 
 source: cohorts.md sections 3 to 6 and 9
 """
@@ -77,7 +77,7 @@ _COUNT: JsonSchema = {
     "maximum": NUMBER_MAX,
     "pattern": "^0*[1-9][0-9]*$",
 }
-_NEGATION: JsonSchema = {"type": ["boolean", "null"], "description": "Turns the condition round."}
+_NEGATION: JsonSchema = {"type": ["boolean", "null"], "description": "Negates the condition."}
 _EVENT: JsonSchema = {"type": "string", "minLength": 1, "description": "The name of an event."}
 _KIND: JsonSchema = {"const": "events"}
 _UNIT: JsonSchema = {"enum": list(UNITS)}
@@ -101,7 +101,7 @@ _FILTERED = {
         "description": "Conditions on the event, which must all hold.",
     }
 }
-# What each kind of condition on events reads beside its window.
+# What each kind of condition on events reads besides its window.
 _FIELDS: Mapping[str, Mapping[str, JsonSchema]] = {
     "performed_event": _FILTERED,
     "performed_event_multiple": {**_TIMES, **_FILTERED},
@@ -111,7 +111,7 @@ _FIELDS: Mapping[str, Mapping[str, JsonSchema]] = {
     "stopped_performing_event": _RECENT,
     "restarted_performing_event": _RECENT,
 }
-# Refused where they would not be read, but for what asks for nothing.
+# Refused where they would be ignored, except for empty values.
 _READ_BY_SOME = ("operator_value", "event_filters", "explicit_datetime")
 _NOTHING: JsonSchema = {"enum": [None, "", 0, []]}
 _BOUNDED = ("performed_event", "performed_event_multiple")
@@ -145,7 +145,7 @@ def cohort_schemas() -> dict[str, JsonSchema]:
                 {
                     "type": {
                         "enum": ["AND", "OR"],
-                        "description": "Whether all must hold, or one is enough.",
+                        "description": "AND: all must hold; OR: one is enough.",
                     },
                     "values": {
                         "anyOf": [groups, conditions],

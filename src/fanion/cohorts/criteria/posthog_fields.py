@@ -1,10 +1,10 @@
-"""Every name that PostHog's API, of any version, its clients and its interface write into a cohort.
+"""Field names that PostHog's API, clients and interface, of any version, write into a cohort,
+apart from those that the structs of `cohorts.schemas` declare.
 
-Names of fields that Fanion stores stand in the structs of `cohorts.schemas`; here is the rest.
 source: PostHog's published schema and clients, 2021 to 2026
 """
 
-# Shown with a cohort and sent back with it: ids, authors, times, counts and states.
+# Read-only fields that clients send back with a cohort.
 MAINTAINED = frozenset(
     {
         *("id", "team_id", "created_by", "created_at", "version", "pending_version"),
@@ -13,14 +13,14 @@ MAINTAINED = frozenset(
         *("cohort_type", "experiment_set", "user_access_level"),
     }
 )
-# What the interface tells about a change, and what no answer depends on.
+# Sent by the interface; no result depends on it.
 ACCOMPANYING = frozenset({"_create_in_folder"})
 OF_COHORT = MAINTAINED | ACCOMPANYING
 
 OF_FILTERS = frozenset({"properties"})
 OF_GROUP = frozenset({"type", "values", "id", "sort_key"})
 
-# What every condition may carry along: what the interface sorts by, and what servers compile.
+# On every condition: fields of the interface, and what PostHog compiles.
 _OF_ANY = frozenset(
     {
         *("type", "key", "value", "negation", "id", "sort_key"),
@@ -36,7 +36,7 @@ OF_BEHAVIORAL = _OF_ANY | {
     *("seq_time_interval", "min_periods", "total_periods", "value_property", "group_type_index"),
 }
 
-# A question that makes a static cohort. The others are known, and would narrow who is found.
+# Of a query for a static cohort. The unsupported ones would change which persons are found.
 OF_QUERY = frozenset({"kind", "properties", "tags", "version", "response", "modifiers"})
 UNSUPPORTED_OF_QUERY = frozenset(
     {"source", "select", "search", "fixedProperties", "orderBy", "limit", "offset"}

@@ -1,4 +1,4 @@
-"""A cohort's criteria with every nested cohort written out, checked and ready to be compiled.
+"""Criteria with nested cohorts expanded and conditions parsed, ready to be compiled.
 
 source: cohorts.md sections 3, 4, 7 and 8
 """
@@ -11,9 +11,9 @@ from fanion.cohorts.criteria.behaviour import Behaviour, CriteriaError, parse_be
 from fanion.cohorts.criteria.definition import MIXED, Criteria
 from fanion.properties.filters import Behavioral, FlagIs, Group, InCohort, Node, Property
 
-# Cohorts inside cohorts, as for flags; deeper chains can only be made by hand.
+# Cohorts inside cohorts, as for flags.
 COHORT_DEPTH_MAX = 50
-# Two paths to one cohort write it out twice: this bounds what many diamonds may grow to.
+# Two paths to one cohort expand it twice: this bounds the growth by many diamonds.
 LEAVES_MAX = 2_000
 
 
@@ -25,7 +25,7 @@ class BehaviourLeaf:
 
 @dataclass(frozen=True, slots=True)
 class StaticMembership:
-    """In a static cohort."""
+    """Membership of a static cohort."""
 
     cohort_id: int
     negation: bool = False
@@ -33,7 +33,7 @@ class StaticMembership:
 
 @dataclass(frozen=True, slots=True)
 class NoPerson:
-    """A cohort that does not exist, or criteria that are empty: negated as well."""
+    """Matches no person, also when negated: a cohort that does not exist, or empty criteria."""
 
     negation: bool = False
 
@@ -53,10 +53,10 @@ Tree = Combination | Leaf
 def resolve(criteria: Criteria, others: Mapping[int, Criteria]) -> Tree:
     """others: the cohorts of the project by id, deleted ones included
 
-    raises: CriteriaError when there is no way to calculate the cohort
+    raises: CriteriaError when the cohort cannot be calculated
     """
-    writer = _CriteriaResolver(others)
-    tree = writer.cohort(criteria, negated=False, path=())
+    resolver = _CriteriaResolver(others)
+    tree = resolver.cohort(criteria, negated=False, path=())
     if _pending(tree)[0]:
         raise CriteriaError(
             "Negated conditions must be combined with a condition that is not negated, by AND."
@@ -105,7 +105,7 @@ class _CriteriaResolver:
         return replace(node, negation=node.negation is not negated)
 
     def _group(self, group: Group, negated: bool, path: tuple[int, ...]) -> Tree:
-        """De Morgan: a negated group has the other type and every child flipped."""
+        """De Morgan: a negated group has the other type and every child negated."""
         if not group.children:
             return NoPerson()
         inner = [isinstance(child, Group) for child in group.children]
@@ -126,14 +126,14 @@ class _CriteriaResolver:
 
 
 def _pending(tree: Tree) -> tuple[bool, bool]:
-    """Whether a negation waits for its positive, and whether there is a positive.
+    """Whether a negation is still unpaired, and whether there is a positive condition.
 
     source: cohorts.md section 7, "Pairing rule"
     """
     if not isinstance(tree, Combination):
         return tree.negation, not tree.negation
     children = [_pending(child) for child in tree.children]
-    negation = any(waits for waits, _ in children)
+    negation = any(unpaired for unpaired, _ in children)
     positive = any(has for _, has in children)
     if tree.type == "AND" and negation and positive:
         return False, True

@@ -1,4 +1,4 @@
-"""How far back a condition on events looks.
+"""The time windows of conditions on events.
 
 source: cohorts.md section 6
 """
@@ -50,7 +50,7 @@ class TimeWindow:
 
     @property
     def length(self) -> timedelta:
-        """With months of 30 and years of 365 days; none is longer than all history."""
+        """With months of 30 and years of 365 days, 400 years at most."""
         try:
             return min(self.count * _FIXED[self.unit], _HISTORY)
         except OverflowError:
@@ -61,7 +61,7 @@ class TimeWindow:
         return self.unit in _MONTHS
 
     def before(self, now: datetime, times: int = 1) -> datetime:
-        """So many of it before now. now: aware, UTC"""
+        """The start of `times` such windows that end now. now: aware, UTC"""
         try:
             if self.unit in _MONTHS:
                 months = self.count * times * _MONTHS[self.unit]
@@ -73,10 +73,10 @@ class TimeWindow:
 
 @dataclass(frozen=True, slots=True)
 class StartBound:
-    """A lower bound that is written out: a date, or `-7d`, `-1mStart`, `dStart`.
+    """An explicit lower bound: a date, or `-7d`, `-1mStart`, `dStart`.
 
-    date:  as given; without a zone it is the project's
-    snap:  the unit at whose start the bound lies
+    date:  without a time zone it is in that of the project
+    snap:  the unit to whose start the bound is rounded down
     """
 
     text: str

@@ -1,6 +1,7 @@
-"""What the criteria of a cohort may say when they are written.
+"""Validation of criteria when a cohort is created or changed.
 
-What only a calculation can find, as negations without a positive condition, is told by the cohort.
+Errors that only a calculation can find, such as negations without a positive condition, are stored
+with the cohort.
 
 source: cohorts.md sections 3 to 6 and 17, "Strictness"
 """
@@ -57,9 +58,9 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 def check_criteria(
     filters: object, stored: Mapping[str, Any] | None = None, *, complete: bool = True
 ) -> None:
-    """What equals a part of what is stored is accepted unchecked.
+    """Nodes that equal a stored node are accepted unchecked.
 
-    stored:   the criteria that the cohort shows as its own
+    stored:   the current criteria of the cohort
     complete: whether conditions have to name their operator, and those on cohorts their key, which
               older clients left out
 
@@ -69,7 +70,7 @@ def check_criteria(
     assert isinstance(filters, dict)
     if stored is not None and _encode(filters) == _encode(stored):
         return
-    with _told_of("filters"):
+    with _report_as("filters"):
         require_known(filters, posthog_fields.OF_FILTERS)
     known = _StoredNodes(None if stored is None else stored.get("properties"))
     rules = _Rules(known, complete)
@@ -77,12 +78,12 @@ def check_criteria(
 
 
 def check_conditions(leaves: Sequence[object], attr: str) -> None:
-    """Conditions that all have to hold, as older clients write them. raises: Invalid"""
+    """Conditions combined by AND, as older clients write them. raises: Invalid"""
     _check_tree(_Rules(_StoredNodes(None), False), leaves, attr, "properties")
 
 
 def check_groups(groups: Sequence[object], stored: Sequence[object] = ()) -> None:
-    """The older criteria. What equals a stored entry is accepted unchecked. raises: Invalid"""
+    """The older criteria; entries that equal a stored one are accepted. raises: Invalid"""
     known = {_encode(entry) for entry in stored}
     for place, entry in enumerate(groups):
         if _encode(entry) not in known:
@@ -92,8 +93,8 @@ def check_groups(groups: Sequence[object], stored: Sequence[object] = ()) -> Non
 def _check_entry(entry: object, at: str) -> None:
     [normal] = normal_groups([entry])
     if normal["properties"] and (normal["event_id"] or normal["action_id"]):
-        told = f"A group has either properties, or event_id or action_id (at {at})."
-        raise Invalid(told, attr="groups")
+        detail = f"A group has either properties, or event_id or action_id (at {at})."
+        raise Invalid(detail, attr="groups")
     try:
         if normal["days"] not in (None, ""):
             whole_number(normal, "days")
@@ -101,28 +102,28 @@ def _check_entry(entry: object, at: str) -> None:
         raise Invalid(f"{error} (at {at})", attr="groups") from None
     operator = normal["count_operator"]
     if operator is not None and (not isinstance(operator, str) or operator not in COMPARISONS):
-        told = f'Unknown count_operator "{shortened(operator)}" (at {at}).'
-        raise Invalid(f"{told} {suggestion(str(operator), COMPARISONS)}", attr="groups")
+        detail = f'Unknown count_operator "{shortened(operator)}" (at {at}).'
+        raise Invalid(f"{detail} {suggestion(str(operator), COMPARISONS)}", attr="groups")
     [group] = filters_of_groups([normal])["properties"]["values"]
     _check_tree(_Rules(_StoredNodes(None), False), group, "groups", at)
 
 
 def _check_tree(rules: "_Rules", raw: object, attr: str, at: str) -> None:
-    """raw: a group, a list of conditions that all have to hold, or {} for no person"""
+    """raw: a group, a list of conditions combined by AND, or {} for no person"""
     count = sum(1 for _ in _conditions(raw))
     if count > LEAVES_MAX:
         raise Invalid(f"There are more than {LEAVES_MAX} conditions.", attr=attr)
     if raw == {}:
         return
-    with _told_of(attr, places=count > 1 or attr == "groups"):
+    with _report_as(attr, places=count > 1 or attr == "groups"):
         rules.check_root(raw, at)
 
 
 class _StoredNodes:
-    """The groups and conditions that are stored, wherever they stand.
+    """The stored groups and conditions, at any place of the tree.
 
-    Each is known by a number, and a group by its own fields and the numbers of what it holds, so
-    that nothing is compared twice.
+    Each has a number, and a group is identified by its own fields and the numbers of its children
+    (hash consing), so that nothing is compared twice.
     """
 
     def __init__(self, properties: object) -> None:
@@ -161,7 +162,7 @@ def _inside(node: object) -> list[Any]:
 
 
 def _conditions(raw: object) -> Iterator[object]:
-    """Those in `event_filters` too."""
+    """All conditions of a tree, those in `event_filters` included."""
     inner = _inside(raw)
     if not inner and isinstance(raw, dict) and raw and "values" not in raw:
         yield raw
@@ -199,15 +200,15 @@ class _Rules:
         require_known(raw, posthog_fields.OF_GROUP, at)
         kind, values = raw.get("type"), raw.get("values")
         if not isinstance(kind, str) or kind.upper() not in ("AND", "OR"):
-            told = f'Invalid type "{shortened(kind)}" of a group. Allowed are: AND, OR.'
-            raise Invalid(told, attr=at)
+            detail = f'Invalid type "{shortened(kind)}" of a group. Allowed are: AND, OR.'
+            raise Invalid(detail, attr=at)
         if not isinstance(values, list):
             raise Invalid("A group must have a list of values.", attr=at)
         if depth >= GROUP_DEPTH_MAX:
             raise Invalid(f"Groups are nested deeper than {GROUP_DEPTH_MAX}.", attr=at)
         groups = sum(_is_group(one) for one in values)
         if 0 < groups < len(values):
-            raise Invalid(MIXED)  # word for word, without the place
+            raise Invalid(MIXED)  # PostHog's text, without the place
         for place, one in enumerate(values):
             self._check_node(one, f"{at}.values[{place}]", depth + 1)
 
@@ -222,8 +223,8 @@ class _Rules:
         elif kind is None:
             raise Invalid(f"A condition needs a type. Allowed are: {', '.join(_TYPES)}.", attr=at)
         else:
-            told = f'A condition of type "{shortened(kind)}" cannot be used in a cohort.'
-            raise Invalid(f"{told} {suggestion(str(kind), _TYPES)}", attr=at)
+            detail = f'A condition of type "{shortened(kind)}" cannot be used in a cohort.'
+            raise Invalid(f"{detail} {suggestion(str(kind), _TYPES)}", attr=at)
 
     def _check_property(self, raw: Mapping[str, Any], kind: str, at: str) -> None:
         require_known(raw, posthog_fields.OF_PERSON, at)
@@ -240,8 +241,8 @@ class _Rules:
         _require(raw, "cohort", ("key", "value") if self._complete else ("value",), at)
         key = raw.get("key", "id")
         if key != "id":
-            told = f'The key of a condition on a cohort must be "id", not "{shortened(key)}".'
-            raise Invalid(told, attr=at)
+            detail = f'The key of a condition on a cohort must be "id", not "{shortened(key)}".'
+            raise Invalid(detail, attr=at)
         _check_comparison(raw, "cohort", at)
 
     def _check_behavioral(self, raw: Mapping[str, Any], at: str) -> None:
@@ -249,12 +250,12 @@ class _Rules:
         _require(raw, "behavioral", ("key", "value", "event_type"), at)
         kind = raw["value"]
         if not isinstance(kind, str) or kind not in BEHAVIOURS:
-            told = f'Unknown value "{shortened(kind)}" for type "behavioral".'
-            raise Invalid(f"{told} {suggestion(str(kind), BEHAVIOURS)}", attr=at)
+            detail = f'Unknown value "{shortened(kind)}" for type "behavioral".'
+            raise Invalid(f"{detail} {suggestion(str(kind), BEHAVIOURS)}", attr=at)
         for name, kinds in _READ_BY.items():
             if raw.get(name) and kind not in kinds:
-                told = f"{name} cannot be used with {kind}, but with {', '.join(sorted(kinds))}."
-                raise Invalid(told, attr=at)
+                detail = f"{name} cannot be used with {kind}, but with {', '.join(sorted(kinds))}."
+                raise Invalid(detail, attr=at)
         _check_negation(raw, at)
         try:
             parse_behaviour(raw)
@@ -265,7 +266,7 @@ class _Rules:
 
 
 def _is_group(raw: object) -> bool:
-    """As the criteria are read."""
+    """The same rule as of the parser."""
     return isinstance(raw, dict) and (
         "values" in raw or str(raw.get("type")).upper() in ("AND", "OR")
     )
@@ -283,24 +284,24 @@ def _check_comparison(raw: Mapping[str, Any], kind: str, at: str) -> None:
     operator = "exact" if operator is None else operator
     if operator in ("in", "not_in") and kind != "cohort":
         instead = "exact" if operator == "in" else "is_not"
-        told = f'Operator "{operator}" can only be used with cohorts.'
-        raise Invalid(f'{told} Use "{instead}" with a list of values.', attr=at)
+        detail = f'Operator "{operator}" can only be used with cohorts.'
+        raise Invalid(f'{detail} Use "{instead}" with a list of values.', attr=at)
     if not isinstance(operator, str) or operator not in operators:
-        told = f'Unknown operator "{shortened(operator)}" for type "{kind}".'
-        raise Invalid(f"{told} {suggestion(str(operator), operators)}", attr=at)
+        detail = f'Unknown operator "{shortened(operator)}" for type "{kind}".'
+        raise Invalid(f"{detail} {suggestion(str(operator), operators)}", attr=at)
     value, wanted = raw.get("value"), operators[operator]
     if isinstance(value, list) and len(value) > VALUES_MAX:
         raise Invalid(f"A condition cannot have more than {VALUES_MAX} values.", attr=at)
     if not is_value_of(wanted, value) or (wanted == "cohort" and not _is_id(value)):
-        told = f'Invalid value "{shortened(value)}" for operator {operator}.'
-        raise Invalid(f"{told} It must be {_ALLOWED[wanted]}.", attr=at)
+        detail = f'Invalid value "{shortened(value)}" for operator {operator}.'
+        raise Invalid(f"{detail} It must be {_ALLOWED[wanted]}.", attr=at)
 
 
 def _check_negation(raw: Mapping[str, Any], at: str) -> None:
     negation = raw.get("negation")
     if negation is not None and not isinstance(negation, bool):
-        told = f'Invalid negation "{shortened(negation)}". It must be a valid boolean.'
-        raise Invalid(told, attr=at)
+        detail = f'Invalid negation "{shortened(negation)}". It must be a valid boolean.'
+        raise Invalid(detail, attr=at)
 
 
 def _is_id(value: object) -> bool:
@@ -309,17 +310,17 @@ def _is_id(value: object) -> bool:
 
 def _require(raw: Mapping[str, Any], kind: str, names: Collection[str], at: str) -> None:
     missing = [name for name in names if raw.get(name) is None or raw[name] == ""]
-    # An empty text is a value like any other to compare with.
+    # An empty text is a valid value to compare with.
     if kind != "behavioral" and raw.get("value") == "" and "value" in missing:
         missing.remove("value")
     if missing:
-        told = f"Missing required keys for {kind} filter: {', '.join(missing)}"
-        raise Invalid(told, attr=at)
+        detail = f"Missing required keys for {kind} filter: {', '.join(missing)}"
+        raise Invalid(detail, attr=at)
 
 
 @contextmanager
-def _told_of(attr: str, *, places: bool = False) -> Iterator[None]:
-    """A problem is told of this field; the place is part of its detail."""
+def _report_as(attr: str, *, places: bool = False) -> Iterator[None]:
+    """Report errors with this `attr`; with `places` the detail names the place."""
     try:
         yield
     except Invalid as problem:

@@ -54,7 +54,7 @@ class FlagCohortsApi(Controller):
         values = created_values(sent, author.now, imports=True)
         members = MembersImport(question=ImportQuery("flag", str(flag_id)))
         created = await cohorts.store.create(author, values, members)
-        cohorts.told(request.project.id)
+        cohorts.notify(request.project.id)
         return MadeCohort(cohort=cohort_body(created))
 
 

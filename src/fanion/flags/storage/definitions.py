@@ -48,6 +48,10 @@ def made_of(
 def cohort_rows(connection: Connection, project_id: int) -> Sequence[CohortRow]:
     """That are not deleted."""
     return [
-        CohortRow(one.id, None if one.is_static else one.shown.get("properties"), one.is_static)
+        CohortRow(
+            one.id,
+            None if one.is_static else one.effective_filters.get("properties"),
+            one.is_static,
+        )
         for one in live_criteria(connection, project_id)
     ]
