@@ -9,7 +9,7 @@ import pytest
 
 from fanion.errors import Invalid
 from fanion.insights.date_range import (
-    BUCKETS_MAX,
+    INTERVALS_MAX,
     Bound,
     DateRange,
     Interval,
@@ -245,7 +245,7 @@ def test_too_many_intervals_are_refused() -> None:
     with pytest.raises(Invalid) as refused:
         cut(span_of("-5y", None, "hour"), "hour", UTC_ZONE)
 
-    assert refused.value.detail == f"There are more than {BUCKETS_MAX} intervals."
+    assert refused.value.detail == f"There are more than {INTERVALS_MAX} intervals."
 
 
 WRONG_OPTIONS: dict[str, tuple[Any, ...]] = {

@@ -1,4 +1,4 @@
-"""Insights over HTTP, and trends that nobody keeps.
+"""API of insights, and of trends that are calculated without being stored.
 
 source: cohorts.md sections 22 and 23
 """
@@ -59,12 +59,12 @@ _JSON_FIELDS = (
     *("target_entity", "returning_entity", "path_groupings", "exclude_events"),
     "include_event_types",
 )
-# They choose what else an answer holds, or when it is calculated, and change no result.
+# They select fields of the answer, or when it is calculated, and change no result.
 _LIST_NAMES = frozenset({"basic", "refresh", "include_query_insights", "session_id"})
 _DETAIL_NAMES = frozenset({"session_id", "client_query_id"})
 _REFRESH_NAMES = _DETAIL_NAMES | {"refresh"}
-# Of a request that asks for a trend, and no part of what is asked.
-_BESIDE = QUERY_NAMES | {"refresh"}
+# Parameters of a request for a trend that are no filters.
+_NO_FILTERS = QUERY_NAMES | {"refresh"}
 _REFRESH = frozenset({"true", "1", "force_blocking", "force_async"})
 _NO_REFRESH = frozenset(
     {"", "false", "0", "blocking", "async", "async_except_on_cache_miss", "lazy_async"}
@@ -130,7 +130,7 @@ class InsightService:
     async def answer(
         self, request: ManagementRequest, filters: Mapping[str, Any], *, refresh: bool
     ) -> CachedResult:
-        """What was calculated last, or with `refresh` what is calculated now."""
+        """The cached result, or with `refresh` a new one."""
         project, now = request.project, request.app.state.now()
         if refresh:
             return await self.results.calculate(project, filters, now)
@@ -140,7 +140,7 @@ class InsightService:
     async def filters(
         self, project: Project, filters: Mapping[str, Any], dashboard_id: int | None
     ) -> dict[str, Any]:
-        """Those with which the dashboard, if there is one, shows it. raises: NotFound"""
+        """The filters as the dashboard, if one is given, applies them. raises: NotFound"""
         if dashboard_id is None:
             return dict(filters)
         dashboard = await self.dashboards.get(project.id, dashboard_id)
@@ -164,17 +164,17 @@ class InsightsApi(Controller):
         saved: FromQuery[bool | None] = None,
         favorited: FromQuery[bool | None] = None,
     ) -> Paged[InsightBody]:
-        """The newest first, with what was calculated last; deleted ones are left out."""
+        """The newest first, with cached results; deleted ones are left out."""
         page, project, viewer = request.page, request.project, viewer_of(request)
         query = InsightQuery(short_id, search, saved, favorited)
         found, count = await insights.store.page(project.id, query, page.limit, page.offset)
         answers = await insights.results.cached(
             project, [one.filters for one in found], request.app.state.now()
         )
-        shown = [
+        bodies = [
             insight_body(one, viewer, answer) for one, answer in zip(found, answers, strict=True)
         ]
-        return page.of(shown, count)
+        return page.of(bodies, count)
 
     @post("/", summary="Create an insight")
     async def create(
@@ -206,8 +206,8 @@ class InsightsApi(Controller):
     async def trend(
         self, request: ManagementRequest, insights: NamedDependency[InsightService]
     ) -> TrendBody:
-        """The query holds what an insight's `filters` do, `events` and `properties` as JSON.
-        What was calculated a moment ago is told again, unless `refresh=true`."""
+        """The query string holds the fields of an insight's `filters`; `events` and `properties`
+        are JSON. A recent result is returned again, unless `refresh=true`."""
         return await _trend(request, insights, _from_query(request))
 
     @post(
@@ -221,10 +221,10 @@ class InsightsApi(Controller):
     async def trend_of_body(
         self, request: ManagementRequest, insights: NamedDependency[InsightService]
     ) -> TrendBody:
-        """The body is what an insight's `filters` are."""
+        """The body is the `filters` of an insight."""
         body = await request.values()
         if body.form or not isinstance(body.values, dict):
-            raise Invalid("A trend is asked for by a JSON object.")
+            raise Invalid("A trend is sent for by a JSON object.")
         return await _trend(request, insights, body.values)
 
     @get("/{insight_id:str}", summary="Retrieve an insight", query_names=_DETAIL_NAMES)
@@ -236,7 +236,7 @@ class InsightsApi(Controller):
         refresh: FromQuery[Refresh] = False,
         from_dashboard: DashboardId = None,
     ) -> InsightBody:
-        """With what was calculated last. `from_dashboard`: as that dashboard shows it."""
+        """With the cached result. `from_dashboard`: with the date range of that dashboard."""
         project = request.project
         found = await insights.store.get(project.id, insight_id)
         if found is None:
@@ -254,7 +254,7 @@ class InsightsApi(Controller):
         insights: NamedDependency[InsightService],
     ) -> InsightBody:
         """`filters` and `dashboards` are replaced as a whole. `deleted` deletes and restores; a
-        deleted one is only ever changed by `deleted: false`."""
+        deleted insight accepts only `deleted: false`."""
         viewer = viewer_of(request)
         values = {name: v for name, v in structs.asdict(data).items() if v is not UNSET}
         dashboards = values.pop("dashboards", None)
@@ -273,21 +273,25 @@ class InsightsApi(Controller):
         answer = await insights.answer(request, changed.filters, refresh=False)
         return insight_body(changed, viewer, answer)
 
-    @get("/activity", summary="Who changed the insights of a project", scope="activity_log:read")
+    @get("/activity", summary="List the activity of all insights", scope="activity_log:read")
     async def all_activity(
         self, request: ManagementRequest, insights: NamedDependency[InsightService]
     ) -> ActivityPage:
         """Newest first, `page` from 1, `limit` 10 unless given."""
         return await activity_page(request, insights.store.records, "Insight")
 
-    @get("/{insight_id:str}/activity", summary="Who changed an insight", scope="activity_log:read")
+    @get(
+        "/{insight_id:str}/activity",
+        summary="List an insight's activity",
+        scope="activity_log:read",
+    )
     async def activity(
         self,
         request: ManagementRequest,
         insight_id: FromPath[ObjectId],
         insights: NamedDependency[InsightService],
     ) -> ActivityPage:
-        """Newest first, `page` from 1, `limit` 10 unless given. Of deleted ones too."""
+        """Newest first, `page` from 1, `limit` 10 unless given. Also of a deleted insight."""
         if not await insights.store.exists(request.project.id, insight_id):
             raise NotFound
         return await activity_page(request, insights.store.records, "Insight", str(insight_id))
@@ -304,12 +308,12 @@ def viewer_of(request: ManagementRequest) -> Viewer:
 
 
 async def _trend(
-    request: ManagementRequest, insights: InsightService, asked: Mapping[str, Any]
+    request: ManagementRequest, insights: InsightService, sent: Mapping[str, Any]
 ) -> TrendBody:
-    filters = {name: value for name, value in asked.items() if name not in _BESIDE}
+    filters = {name: value for name, value in sent.items() if name not in _NO_FILTERS}
     project, now = request.project, request.app.state.now()
     await insights.check(project.id, filters)
-    if _is_refresh(asked.get("refresh", dict(request.page.query).get("refresh"))):
+    if _is_refresh(sent.get("refresh", dict(request.page.query).get("refresh"))):
         answer = await insights.results.calculate(project, filters, now)
     else:
         answer = await insights.results.get_or_calculate(project, filters, now)
@@ -317,7 +321,7 @@ async def _trend(
 
 
 def _is_refresh(wanted: object) -> bool:
-    """Whether to calculate now; the words are those of newer clients. raises: Invalid
+    """Whether to calculate now; accepts the values of newer clients. raises: Invalid
 
     source: insights.md section 1b
     """
@@ -328,13 +332,13 @@ def _is_refresh(wanted: object) -> bool:
 
 
 def _from_query(request: ManagementRequest) -> dict[str, Any]:
-    """raises: Invalid for text that must be JSON and is not"""
-    asked: dict[str, Any] = dict(request.page.query)
+    """raises: Invalid for text that is not JSON"""
+    sent: dict[str, Any] = dict(request.page.query)
     for name in _JSON_FIELDS:
-        if not asked.get(name):
+        if not sent.get(name):
             continue
         try:
-            asked[name] = msgspec.json.decode(asked[name])
+            sent[name] = msgspec.json.decode(sent[name])
         except (msgspec.DecodeError, RecursionError):
             raise Invalid("This must be JSON.", attr=name) from None
-    return asked
+    return sent

@@ -1,4 +1,4 @@
-"""Dashboards over HTTP.
+"""API of dashboards.
 
 source: cohorts.md section 21
 """
@@ -90,15 +90,15 @@ class DashboardService:
     store: DashboardStore
     results: ResultCache
 
-    async def shown(
+    async def body(
         self, request: ManagementRequest, dashboard: StoredDashboard, *, refresh: bool
     ) -> DashboardBody:
-        """With what was calculated last for each tile, or with `refresh` what is now."""
+        """With the cached result of each tile, or with `refresh` new ones."""
         project, now = request.project, request.app.state.now()
         asked = [on_dashboard(tile.insight.filters, dashboard.filters) for tile in dashboard.tiles]
         answers: Sequence[CachedResult]
         if refresh:
-            answers = [await self._anew(request, filters) for filters in asked]
+            answers = [await self._recalculated(request, filters) for filters in asked]
         else:
             answers = await self.results.cached(project, asked, now)
         return dashboard_body(dashboard, viewer_of(request), answers)
@@ -113,8 +113,10 @@ class DashboardService:
             if stored is None or not of_filters or stored.filters != values["filters"]:
                 raise
 
-    async def _anew(self, request: ManagementRequest, filters: dict[str, Any]) -> CachedResult:
-        """One tile that cannot be calculated leaves the others as they are."""
+    async def _recalculated(
+        self, request: ManagementRequest, filters: dict[str, Any]
+    ) -> CachedResult:
+        """A tile that cannot be calculated has no result; the others are not affected."""
         try:
             return await self.results.calculate(request.project, filters, request.app.state.now())
         except Invalid:
@@ -148,7 +150,7 @@ class DashboardsApi(Controller):
         }
         _check(values)
         created = await dashboards.store.create(author_of(request), values)
-        return await dashboards.shown(request, created, refresh=False)
+        return await dashboards.body(request, created, refresh=False)
 
     @get("/{dashboard_id:str}", summary="Retrieve a dashboard")
     async def dashboard(
@@ -158,11 +160,11 @@ class DashboardsApi(Controller):
         dashboards: NamedDependency[DashboardService],
         refresh: FromQuery[Refresh] = False,
     ) -> DashboardBody:
-        """With its tiles and what was calculated last for each."""
+        """With its tiles and their cached results."""
         found = await dashboards.store.get(request.project.id, dashboard_id)
         if found is None:
             raise NotFound
-        return await dashboards.shown(request, found, refresh=refresh)
+        return await dashboards.body(request, found, refresh=refresh)
 
     @patch("/{dashboard_id:str}", summary="Update a dashboard")
     async def change(
@@ -172,9 +174,9 @@ class DashboardsApi(Controller):
         data: RequestBody[DashboardChanges],
         dashboards: NamedDependency[DashboardService],
     ) -> DashboardBody:
-        """`tiles` change the place, colour or presence of tiles; those not named stay. With the
-        `restriction_level` 37 only its maker and administrators may change it.
-        A deleted dashboard is only ever changed by `deleted: false`."""
+        """`tiles` change the layout, colour or presence of tiles; tiles not listed stay. With the
+        `restriction_level` 37 only its creator and administrators may change it. A deleted
+        dashboard accepts only `deleted: false`."""
         values = _given(data)
         tiles = values.pop("tiles", None) or []
         await dashboards.check_change(request.project.id, dashboard_id, values)
@@ -186,9 +188,9 @@ class DashboardsApi(Controller):
         )
         if changed is None:
             raise NotFound
-        return await dashboards.shown(request, changed, refresh=False)
+        return await dashboards.body(request, changed, refresh=False)
 
-    @get("/activity", summary="Who changed the dashboards of a project", scope="activity_log:read")
+    @get("/activity", summary="List the activity of all dashboards", scope="activity_log:read")
     async def all_activity(
         self, request: ManagementRequest, dashboards: NamedDependency[DashboardService]
     ) -> ActivityPage:
@@ -196,7 +198,9 @@ class DashboardsApi(Controller):
         return await activity_page(request, dashboards.store.records, "Dashboard")
 
     @get(
-        "/{dashboard_id:str}/activity", summary="Who changed a dashboard", scope="activity_log:read"
+        "/{dashboard_id:str}/activity",
+        summary="List a dashboard's activity",
+        scope="activity_log:read",
     )
     async def activity(
         self,
@@ -204,7 +208,7 @@ class DashboardsApi(Controller):
         dashboard_id: FromPath[ObjectId],
         dashboards: NamedDependency[DashboardService],
     ) -> ActivityPage:
-        """Newest first, `page` from 1, `limit` 10 unless given. Of deleted ones too."""
+        """Newest first, `page` from 1, `limit` 10 unless given. Also of a deleted dashboard."""
         if not await dashboards.store.exists(request.project.id, dashboard_id):
             raise NotFound
         records = dashboards.store.records
@@ -216,7 +220,7 @@ class DashboardsApi(Controller):
 
 
 def _given(changes: Struct) -> dict[str, Any]:
-    """What was sent, the inner structs as they are."""
+    """The fields that were sent, inner structs unchanged."""
     found = {name: getattr(changes, name) for name in changes.__struct_fields__}
     return {name: value for name, value in found.items() if value is not UNSET}
 

@@ -17,7 +17,7 @@ from fanion.insights.permissions import EVERYONE_EDITS, DashboardAccess
 from fanion.insights.store import add_insight, add_tile, read_insights, summaries
 from fanion.projects.model import UserSummary
 
-# What the activity tells of.
+# Fields whose changes are recorded in the activity.
 COMPARED = (
     "name",
     "description",
@@ -34,7 +34,7 @@ _dashboard, _tile = dashboards.c, dashboard_tiles.c
 
 @dataclass(frozen=True, slots=True)
 class Creator:
-    """Where, by whom and when something is made. user_id: None for what the server does"""
+    """The project, user and time of a creation. user_id: None for the server itself"""
 
     project_id: int
     user_id: int | None
@@ -56,7 +56,7 @@ class DashboardStore:
     async def page(
         self, project_id: int, limit: int, offset: int
     ) -> tuple[Sequence[StoredDashboard], int]:
-        """Those that are not deleted, pinned ones first, then by name; without their tiles."""
+        """Dashboards that are not deleted, pinned ones first, then by name; without their tiles."""
         wanted = (_dashboard.project_id == project_id, _dashboard.deleted.is_(False))
         rows = (
             select(dashboards)
@@ -78,7 +78,7 @@ class DashboardStore:
             return await connection.run_sync(get_dashboard, project_id, dashboard_id)
 
     async def exists(self, project_id: int, dashboard_id: int) -> bool:
-        """Deleted ones too."""
+        """Also a deleted one."""
         known = select(_dashboard.id).where(
             _dashboard.project_id == project_id, _dashboard.id == dashboard_id
         )
@@ -96,7 +96,7 @@ class DashboardStore:
         tiles: Sequence[TileChange],
         access: DashboardAccess,
     ) -> StoredDashboard | None:
-        """None when there is none. A deleted one is only ever changed by `deleted: false`. Tiles
+        """None when there is none. A deleted one accepts only `deleted: false`. Tiles
         of other dashboards stay.
 
         raises: PermissionDenied
@@ -128,7 +128,7 @@ def known_dashboards(connection: Connection, project_id: int, ids: Sequence[int]
     return set(connection.execute(statement).scalars())
 
 
-def add_dashboard(connection: Connection, maker: Creator, draft: DashboardDraft) -> int:
+def add_dashboard(connection: Connection, creator: Creator, draft: DashboardDraft) -> int:
     """The dashboard with its tiles, in the caller's transaction; returns its id."""
     values = {
         "name": draft.name,
@@ -136,13 +136,13 @@ def add_dashboard(connection: Connection, maker: Creator, draft: DashboardDraft)
         "filters": draft.filters,
         "tags": list(draft.tags),
     }
-    added = insert_dashboard(connection, maker, values)
-    add_tiles(connection, maker, added, draft.tiles)
+    added = insert_dashboard(connection, creator, values)
+    add_tiles(connection, creator, added, draft.tiles)
     return added
 
 
 def add_tiles(
-    connection: Connection, maker: Creator, dashboard_id: int, drafts: Sequence[TileDraft]
+    connection: Connection, creator: Creator, dashboard_id: int, drafts: Sequence[TileDraft]
 ) -> None:
     for draft in drafts:
         values = {
@@ -150,19 +150,19 @@ def add_tiles(
             "description": draft.description,
             "filters": draft.filters,
             "is_sample": True,
-            "created_at": maker.now,
-            "created_by_id": maker.user_id,
+            "created_at": creator.now,
+            "created_by_id": creator.user_id,
         }
-        insight_id = add_insight(connection, maker.project_id, values)
+        insight_id = add_insight(connection, creator.project_id, values)
         place = {"layouts": draft.layouts, "color": draft.color}
-        add_tile(connection, maker.project_id, dashboard_id, insight_id, **place)
+        add_tile(connection, creator.project_id, dashboard_id, insight_id, **place)
 
 
 def is_enriched(dashboard: StoredDashboard) -> bool:
     return any(ENRICHED_NAME in (tile.insight.name or "") for tile in dashboard.tiles)
 
 
-def insert_dashboard(connection: Connection, maker: Creator, values: Mapping[str, Any]) -> int:
+def insert_dashboard(connection: Connection, creator: Creator, values: Mapping[str, Any]) -> int:
     """values: by column; returns its id"""
     row = {
         "description": "",
@@ -174,18 +174,20 @@ def insert_dashboard(connection: Connection, maker: Creator, values: Mapping[str
         **values,
     }
     statement = insert(dashboards).values(
-        project_id=maker.project_id, created_by_id=maker.user_id, created_at=maker.now, **row
+        project_id=creator.project_id, created_by_id=creator.user_id, created_at=creator.now, **row
     )
     added: int = connection.execute(statement.returning(_dashboard.id)).scalar_one()
     return added
 
 
 def _create(connection: Connection, author: Author, values: Mapping[str, Any]) -> StoredDashboard:
-    maker = Creator(author.project.id, author.user_id, author.now)
-    made = get_dashboard(connection, maker.project_id, insert_dashboard(connection, maker, values))
-    assert made is not None
-    record_dashboard_change(connection, author, made, None)
-    return made
+    creator = Creator(author.project.id, author.user_id, author.now)
+    created = get_dashboard(
+        connection, creator.project_id, insert_dashboard(connection, creator, values)
+    )
+    assert created is not None
+    record_dashboard_change(connection, author, created, None)
+    return created
 
 
 def _change(
@@ -252,11 +254,11 @@ def _compared(dashboard: StoredDashboard) -> dict[str, Any]:
 
 
 def _read(connection: Connection, rows: Sequence[Row[Any]]) -> list[StoredDashboard]:
-    people = summaries(connection, (row.created_by_id for row in rows))
-    return [_stored(row, people) for row in rows]
+    users = summaries(connection, (row.created_by_id for row in rows))
+    return [_stored(row, users) for row in rows]
 
 
-def _stored(row: Row[Any], people: Mapping[int, UserSummary]) -> StoredDashboard:
+def _stored(row: Row[Any], users: Mapping[int, UserSummary]) -> StoredDashboard:
     return StoredDashboard(
         id=row.id,
         name=row.name,
@@ -267,7 +269,7 @@ def _stored(row: Row[Any], people: Mapping[int, UserSummary]) -> StoredDashboard
         deleted=row.deleted,
         restriction_level=row.restriction_level,
         created_at=row.created_at,
-        created_by=people.get(row.created_by_id),
+        created_by=users.get(row.created_by_id),
     )
 
 

@@ -1,7 +1,7 @@
-"""The time that an insight asks about, and the intervals that it is cut into.
+"""The date range of an insight, and its intervals.
 
-Days, weeks and months begin where the project's time zone says, however long that makes them;
-an hour that a zone repeats stands there twice.
+Days, weeks and months begin in the project's time zone, whatever their length; an hour that is
+repeated when clocks go back appears twice.
 
 source: cohorts.md section 23; insights.md sections 2c, 2d and 4d
 """
@@ -23,7 +23,7 @@ Interval = Literal["hour", "day", "week", "month"]
 INTERVALS: tuple[Interval, ...] = get_args(Interval)
 
 # 27 years of days, 13 months of hours.
-BUCKETS_MAX = 10_000
+INTERVALS_MAX = 10_000
 FROM_DEFAULT = "-7d"
 
 _RELATIVE = re.compile(r"(?:-?([0-9]{1,4}))?([hdwmqy])(Start|End)?")
@@ -49,7 +49,7 @@ class DateRange:
 class Intervals:
     """starts: in UTC, ascending, the first at or before the span's start
 
-    days and labels: as answers name each of them
+    days and labels: the names of each interval in results
     """
 
     starts: tuple[datetime, ...]
@@ -59,9 +59,9 @@ class Intervals:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """`-30d`, `dStart`, `-1mEnd`, a date, or a time; text None is left out, `all` the first event.
+    """`-30d`, `dStart`, `-1mEnd`, a date, a time, or `all` from the first event; None: not given.
 
-    moment: an absolute time; without a zone it is the project's
+    moment: an absolute time; without a time zone it is in that of the project
     """
 
     text: str | None = None
@@ -77,7 +77,7 @@ class Bound:
 
     @property
     def is_distance(self) -> bool:
-        """Counted back from now, and not from where a unit begins or ends."""
+        """Relative to now, not to the start or end of a unit."""
         return bool(self.unit) and not self.position
 
 
@@ -118,7 +118,7 @@ def _absolute(text: str) -> datetime | None:
 
 @dataclass(frozen=True, slots=True)
 class RangeClock:
-    """What a range is counted from. now: aware; first: the oldest event, None without any"""
+    """What relative dates are resolved against. now: aware; first: time of the oldest event"""
 
     now: datetime
     zone: ZoneInfo
@@ -134,8 +134,8 @@ def resolve(
 ) -> DateRange:
     """Rounded to whole days, or to whole hours where a bound or the interval is of hours.
 
-    is_explicit: times and distances as they stand, nothing rounded; a day is still a whole day
-    raises:      Invalid when nothing lies between the two
+    is_explicit: times and relative dates are not rounded; a date is still a whole day
+    raises:      Invalid for an empty range
     """
     if since.text is None:
         since = parse_bound(FROM_DEFAULT, "date_from")
@@ -148,14 +148,14 @@ def resolve(
 
 
 def widened(span: DateRange, interval: Interval, zone: ZoneInfo) -> DateRange:
-    """From the start of its first week or month on, so that the first number is of all of it."""
+    """Extended to the start of its first week or month, so that the first interval is complete."""
     if interval not in ("week", "month"):
         return span
     return DateRange(next(_starts(span, interval, zone)), span.end)
 
 
 def _exact(bound: Bound, clock: RangeClock) -> datetime | None:
-    """Of a time and of a distance, and of what is left out: now; None for all others."""
+    """The instant of a time or a relative date, now without a bound; None for all others."""
     if bound.text is None:
         return clock.now
     if bound.moment is not None:
@@ -183,7 +183,7 @@ def _start(bound: Bound, interval: Interval, clock: RangeClock) -> datetime:
 
 
 def _end(bound: Bound, interval: Interval, clock: RangeClock) -> datetime:
-    """A day counts to its end; by hour a time counts to the end of its second."""
+    """A date ends with the day; by hour a time ends with its second."""
     if bound.text is None:
         if interval == "hour":
             return _floor_hour(clock.now, clock.zone) + _HOUR
@@ -241,11 +241,11 @@ def _snapped(day: date, bound: Bound) -> date:
 
 
 def cut(span: DateRange, interval: Interval, zone: ZoneInfo) -> Intervals:
-    """raises: Invalid for more than BUCKETS_MAX intervals"""
+    """raises: Invalid for more than INTERVALS_MAX intervals"""
     starts: list[datetime] = []
     for start in _starts(span, interval, zone):
-        if len(starts) == BUCKETS_MAX:
-            raise Invalid(f"There are more than {BUCKETS_MAX} intervals.", attr="interval")
+        if len(starts) == INTERVALS_MAX:
+            raise Invalid(f"There are more than {INTERVALS_MAX} intervals.", attr="interval")
         starts.append(start)
     local = [start.astimezone(zone) for start in starts]
     by_hour = interval == "hour"
@@ -259,10 +259,10 @@ def cut(span: DateRange, interval: Interval, zone: ZoneInfo) -> Intervals:
 def distance(
     since: Bound, until: Bound, buckets: Intervals, interval: Interval, zone: ZoneInfo
 ) -> int:
-    """How many intervals earlier the stretch begins that a comparison shows.
+    """By how many intervals the previous range of a comparison is earlier.
 
-    A range that is counted back from now goes back by what it was counted, so that today lies over
-    the same weekday; any other by its length.
+    A range relative to now moves by its own offset, so that today is compared with the same
+    weekday; any other range by its length.
 
     source: insights.md section 4d
     """
@@ -276,7 +276,7 @@ def distance(
 
 
 def previous(span: DateRange, number: int, interval: Interval, zone: ZoneInfo) -> DateRange:
-    """The same stretch, so many intervals earlier."""
+    """The same range, `number` intervals earlier."""
     if interval == "hour":
         return DateRange(span.start - number * _HOUR, span.end - number * _HOUR)
     back = {
@@ -292,7 +292,7 @@ def midnight(day: date, zone: ZoneInfo) -> datetime:
 
 
 def _moved(moment: datetime, back: relativedelta, zone: ZoneInfo) -> datetime:
-    """By the clock on the wall."""
+    """In local time."""
     return (
         (moment.astimezone(zone).replace(tzinfo=None) - back).replace(tzinfo=zone).astimezone(UTC)
     )
@@ -336,7 +336,7 @@ def _floor_hour(moment: datetime, zone: ZoneInfo) -> datetime:
 
 
 def _ceil_hour(moment: datetime, zone: ZoneInfo) -> datetime:
-    """Some clocks are put forward by half an hour."""
+    """Some zones change their clocks by half an hour."""
     floor = _floor_hour(moment, zone)
     return floor if floor == moment else floor + _HOUR
 

@@ -1,4 +1,4 @@
-"""What every kind of insight asks of the event store."""
+"""Reads of the event store that every kind of insight needs."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass

@@ -1,8 +1,7 @@
-"""What an insight asks of events, as conditions and expressions of ClickHouse statements that read
-the table `events`.
+"""Compiles the filters of an insight to ClickHouse conditions on the table `events`.
 
-The intervals are handed in as instants, ascending: `roundDown` finds each event's by binary
-search, so that time zones are one library's business.
+Intervals are bound as ascending instants, and `roundDown` finds that of each event by binary
+search; so time zones are handled by Python alone.
 """
 
 import re
@@ -18,7 +17,7 @@ from fanion.insights.series import Breakdown, Series
 from fanion.properties.cohort_sql import Bindings, micros
 from fanion.properties.filters import Group, InCohort, Node, Property
 
-# Stand for "no value" and for all values that are not shown. source: cohorts.md section 23
+# Stand for "no value" and for all values beyond the largest. source: cohorts.md section 23
 NONE = "$$_posthog_breakdown_null_$$"
 OTHER = "$$_posthog_breakdown_other_$$"
 
@@ -37,8 +36,8 @@ class SeriesQuery:
 
     properties: conditions on the events of every series
     starts: of the intervals; none for one number over the whole span
-    run:    names the members of cohorts that were handed in
-    now:    that relative dates count back from
+    run:    of the members of cohorts in `cohort_inputs`
+    now:    relative dates are resolved against it
     """
 
     project_id: int
@@ -52,21 +51,21 @@ class SeriesQuery:
 
 
 class SeriesConditions:
-    """Of one series in one stretch of time. project: the condition on a row of any table"""
+    """Compiler of one series in one time range. project: the condition on the project"""
 
-    def __init__(self, asked: SeriesQuery) -> None:
+    def __init__(self, query: SeriesQuery) -> None:
         self.bindings = Bindings()
-        self.asked = asked
-        self.project = f"project_id = {self.bindings.add(asked.project_id, 'UInt64')}"
+        self.query = query
+        self.project = f"project_id = {self.bindings.add(query.project_id, 'UInt64')}"
 
     def bucket(self) -> str:
-        if not self.asked.starts:
+        if not self.query.starts:
             return "toInt64(0)"
-        starts = self.bindings.add([micros(one) for one in self.asked.starts], "Array(Int64)")
+        starts = self.bindings.add([micros(one) for one in self.query.starts], "Array(Int64)")
         return f"roundDown(toUnixTimestamp64Micro(timestamp), {starts})"
 
     def value(self, breakdown: Breakdown) -> str:
-        """The property as text; what is null, absent or blank is no value."""
+        """The property as text; NONE when it is null, absent or empty."""
         key, none = breakdown.key, self.bindings.text(NONE)
         if _COLUMN.fullmatch(key):
             name = self.bindings.add(key.replace(".", "%2E"), "Identifier")
@@ -79,16 +78,16 @@ class SeriesConditions:
         return f"ifNull(nullIf({text}, ''), {none})"
 
     def where(self) -> str:
-        """Which events are the series, within the span."""
-        asked, bind = self.asked, self.bindings
+        """The condition on the events of the series within the range."""
+        query, bind = self.query, self.bindings
         conditions = [
             self.project,
-            f"timestamp >= {bind.time(asked.span.start)}",
-            f"timestamp < {bind.time(asked.span.end)}",
+            f"timestamp >= {bind.time(query.span.start)}",
+            f"timestamp < {bind.time(query.span.end)}",
         ]
-        if asked.series.event is not None:
-            conditions.insert(1, f"event = {bind.text(asked.series.event)}")
-        filters = (asked.properties, asked.series.properties)
+        if query.series.event is not None:
+            conditions.insert(1, f"event = {bind.text(query.series.event)}")
+        filters = (query.properties, query.series.properties)
         conditions += [self.condition(node) for node in filters if node is not None]
         return "\n             AND ".join(conditions)
 
@@ -99,11 +98,11 @@ class SeriesConditions:
         if isinstance(node, InCohort):
             return self._in_cohort(node)
         assert isinstance(node, Property)  # parse_trends lets nothing else through
-        leaf = absolute(node, self.asked.now)
+        leaf = absolute(node, self.query.now)
         return event_condition(leaf, self.bindings, self.project)
 
     def _in_cohort(self, leaf: InCohort) -> str:
-        run = self.bindings.add(self.asked.run, "UUID")
+        run = self.bindings.add(self.query.run, "UUID")
         cohort = self.bindings.add(leaf.cohort_id, "UInt64")
         members = (
             "(SELECT person_id FROM cohort_inputs "

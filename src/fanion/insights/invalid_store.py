@@ -1,5 +1,4 @@
-"""Stored insights and dashboards that the rules of today refuse: they go on being shown, and an
-operator may want to know of them."""
+"""Finds stored insights and dashboards that the current validation refuses, for `fanion doctor`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ Check = Callable[[Mapping[str, Any]], None]
 
 @dataclass(frozen=True, slots=True)
 class InvalidFilters:
-    """what: `insight` or `dashboard`; why: the first rule that it breaks, with the place"""
+    """what: `insight` or `dashboard`; why: the first error, with its place"""
 
     project_id: int
     what: str
@@ -28,7 +27,7 @@ class InvalidFilters:
 
 
 async def find_invalid_insights(records: Records) -> Sequence[InvalidFilters]:
-    """Of every project, without deleted ones; dashboards after insights."""
+    """Of every project; insights first, then dashboards. Deleted ones are not checked."""
     return [
         *await _refused(records, insights, "insight", check_insight_filters),
         *await _refused(records, dashboards, "dashboard", check_dashboard_filters),

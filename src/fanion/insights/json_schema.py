@@ -1,4 +1,4 @@
-"""JSON Schema of what a trend asks, made of the tables that validation reads.
+"""JSON Schema of the filters of trends, built from the tables that validation reads.
 
 source: insights.md sections 2 and 4
 """
@@ -56,7 +56,7 @@ def insight_schemas() -> dict[str, JsonSchema]:
     others = sorted(posthog_insight_fields.KINDS - {"TRENDS"})
     return {
         INSIGHT_FILTERS: {
-            "description": "Trends are calculated; other kinds of questions are kept as they are.",
+            "description": "Trends are calculated; other kinds of insights are only stored.",
             "anyOf": [
                 reference(TRENDS),
                 object_of(
@@ -66,7 +66,7 @@ def insight_schemas() -> dict[str, JsonSchema]:
         },
         TRENDS: {
             **object_of(_trend_fields(), posthog_insight_fields.OF_FILTERS),
-            "description": "What is counted, over which time, and whose events.",
+            "description": "The events to count, the date range and conditions.",
             "examples": EXAMPLES[TRENDS],
         },
         SERIES: {
@@ -108,8 +108,8 @@ def _trend_fields() -> dict[str, JsonSchema]:
             "default": FROM_DEFAULT,
             "description": "A date, a time, `-30d`, `-1mStart`, `dStart`, or `all`.",
         },
-        "date_to": {**bound, "description": "In the same words; now when it is left out."},
-        "explicit_date": {**switch, "description": "The range as it stands, nothing rounded."},
+        "date_to": {**bound, "description": "In the same forms; now when it is left out."},
+        "explicit_date": {**switch, "description": "The range is not rounded."},
         "interval": {"enum": [*INTERVALS, None], "default": "day"},
         "display": {
             "enum": [
@@ -149,7 +149,7 @@ def _series_fields() -> dict[str, JsonSchema]:
             "description": "`total` counts events, `dau` persons.",
         },
         "name": text,
-        "custom_name": {**text, "description": "As the line is called."},
+        "custom_name": {**text, "description": "The label of the line."},
         "properties": _filter("Of this event."),
     }
 
@@ -169,7 +169,7 @@ def _property_forms() -> list[JsonSchema]:
         {
             "type": {"enum": ["event", "person", None], "default": "event"},
             "key": {"type": "string", "description": "Name of the property."},
-            "negation": {"type": ["boolean", "null"], "description": "Turns it round."},
+            "negation": {"type": ["boolean", "null"], "description": "Negates the condition."},
         },
         CONDITION_NAMES,
         ["key"],
@@ -181,7 +181,7 @@ def _cohort_forms() -> list[JsonSchema]:
         values_of(MEMBERSHIP),
         {
             "type": {"enum": sorted(COHORT_TYPES)},
-            "negation": {"type": ["boolean", "null"], "description": "Turns it round."},
+            "negation": {"type": ["boolean", "null"], "description": "Negates the condition."},
         },
         CONDITION_NAMES,
         ["type"],

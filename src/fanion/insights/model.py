@@ -16,7 +16,7 @@ from fanion.insights.date_range import RangeClock
 from fanion.insights.trends.query import TrendsQuery
 from fanion.projects.model import UserSummary
 
-# An older result is not shown.
+# An older result is not returned.
 RESULT_MAX_AGE = timedelta(days=7)
 # A younger result is not calculated again, unless the client asks to refresh it.
 FRESH_AGE = timedelta(minutes=15)
@@ -47,7 +47,7 @@ class StoredInsight:
 
 @dataclass(frozen=True, slots=True)
 class TilePlace:
-    """Where an insight is shown. restriction_level, creator_id: of the dashboard"""
+    """A dashboard that contains the insight. restriction_level, creator_id: of the dashboard"""
 
     id: int
     dashboard_id: int
@@ -97,7 +97,7 @@ NO_RESULT = CachedResult(None, None, is_cached=False)
 
 
 def on_dashboard(filters: Mapping[str, Any], dashboard: Mapping[str, Any]) -> dict[str, Any]:
-    """An insight's filters where it is shown: the dashboard's range takes the place of its own."""
+    """The filters of an insight on a dashboard, whose date range replaces that of the insight."""
     if not dashboard.get("date_from") and not dashboard.get("date_to"):
         return dict(filters)
     own = {"date_from": dashboard.get("date_from"), "date_to": dashboard.get("date_to")}
@@ -105,12 +105,12 @@ def on_dashboard(filters: Mapping[str, Any], dashboard: Mapping[str, Any]) -> di
 
 
 def filters_hash(filters: Mapping[str, Any], zone: str) -> str:
-    """Names what is asked, whatever order its keys have."""
+    """Identifies filters, independent of the order of keys."""
     return sha256(_encode([filters, zone])).hexdigest()[:40]
 
 
 def is_fresh(query: TrendsQuery, calculated_at: datetime, now: datetime, zone: ZoneInfo) -> bool:
-    """Whether an answer of then will do: not old, and about the same days."""
+    """Whether a result is recent and about the same days."""
     age = now - calculated_at
     if not timedelta() <= age < (FRESH_AGE_BY_HOUR if query.interval == "hour" else FRESH_AGE):
         return False

@@ -1,4 +1,4 @@
-"""Who may change a dashboard, and the insights on it.
+"""Permissions to change dashboards and the insights on them.
 
 source: cohorts.md section 21
 """
@@ -9,24 +9,24 @@ from dataclasses import dataclass
 from fanion.errors import PermissionDenied
 from fanion.insights.model import TilePlace
 
-# Restriction levels: who may edit.
+# Restriction levels of dashboards.
 EVERYONE_EDITS = 21
 COLLABORATORS_EDIT = 37
 RESTRICTION_LEVELS = (EVERYONE_EDITS, COLLABORATORS_EDIT)
-# Levels of privilege: what one user may do.
+# Privilege levels of users.
 MAY_VIEW = 21
 MAY_EDIT = 37
 
 
 @dataclass(frozen=True, slots=True)
 class DashboardAccess:
-    """What one user may do with the dashboards of one project; everybody may look."""
+    """The permissions of one user on the dashboards of one project; every user may view."""
 
     user_id: int
     is_admin: bool = False
 
     def privilege(self, level: int, creator_id: int | None) -> int:
-        """level: of restriction. A restricted one is edited by its maker and by administrators."""
+        """level: of restriction. Only its creator and administrators edit a restricted one."""
         may = level == EVERYONE_EDITS or self.may_restrict(creator_id)
         return MAY_EDIT if may else MAY_VIEW
 
@@ -47,7 +47,7 @@ class DashboardAccess:
             )
 
     def insight_privilege(self, places: Collection[TilePlace]) -> int:
-        """Of an insight that is shown there: one dashboard that may be edited is enough."""
+        """Of an insight on these dashboards: one that may be edited is enough."""
         found = [self.privilege(place.restriction_level, place.creator_id) for place in places]
         return max(found, default=MAY_EDIT)
 
@@ -61,5 +61,5 @@ class DashboardAccess:
 
 
 def restriction(places: Collection[TilePlace]) -> int:
-    """Of an insight: the strictest of its dashboards'."""
+    """Of an insight: the strictest level of its dashboards."""
     return max((place.restriction_level for place in places), default=EVERYONE_EDITS)

@@ -1,4 +1,4 @@
-"""Insights and dashboards as clients read them.
+"""Bodies of answers of the insight and dashboard endpoints.
 
 source: cohorts.md sections 21 and 22
 """
@@ -23,11 +23,11 @@ from fanion.insights.permissions import DashboardAccess, restriction
 from fanion.projects.model import UserSummary
 
 Filters = Annotated[
-    dict[str, Any], Meta(description="What is asked: events, range, interval, breakdown, filters.")
+    dict[str, Any], Meta(description="Events, date range, interval, breakdown, conditions.")
 ]
 Result = Annotated[
     list[dict[str, Any]] | None,
-    Meta(description="One entry for each series and value; null until it was calculated."),
+    Meta(description="One entry for each series and value; null until it is calculated."),
 ]
 
 
@@ -100,7 +100,7 @@ class DashboardSummary(Struct, kw_only=True):
     tags: list[str]
     restriction_level: Annotated[
         int,
-        Meta(description="21: everyone in the project edits; 37: its maker and administrators."),
+        Meta(description="21: everyone in the project edits; 37: its creator and administrators."),
     ]
     effective_restriction_level: int
     effective_privilege_level: int
@@ -113,7 +113,7 @@ class DashboardBody(DashboardSummary, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """Who is shown something. zone: the project's"""
+    """The user who reads. zone: time zone of the project"""
 
     zone: str
     access: DashboardAccess
@@ -122,16 +122,16 @@ class Viewer:
 def insight_body(
     insight: StoredInsight, viewer: Viewer, answer: CachedResult = NO_RESULT, filters: Any = None
 ) -> InsightBody:
-    """filters: where the insight is shown with others than its own"""
-    shown = dict(insight.filters) if filters is None else filters
+    """filters: those of a dashboard, instead of the insight's own"""
+    effective = dict(insight.filters) if filters is None else filters
     return InsightBody(
         id=insight.id,
         short_id=insight.short_id,
         name=insight.name,
         derived_name=insight.derived_name,
         description=insight.description,
-        filters=shown,
-        filters_hash=filters_hash(shown, viewer.zone),
+        filters=effective,
+        filters_hash=filters_hash(effective, viewer.zone),
         query=None,
         order=None,
         deleted=insight.deleted,

@@ -103,7 +103,7 @@ def parse_breakdown(filters: Mapping[str, Any]) -> Breakdown | None:
 
 
 def parse_filter(raw: object, attr: str) -> Node | None:
-    """A tree or a list of conditions; empty ones ask for nothing. raises: Invalid"""
+    """A tree or a list of conditions; None without any. raises: Invalid"""
     if not raw:
         return None
     try:
@@ -146,10 +146,10 @@ def _conditions(raw: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _without_empty(node: Node) -> Node | None:
-    """In a cohort an empty group is nobody; a filter that is left empty filters nothing."""
+    """In a cohort an empty group matches no person; an empty filter matches every event."""
     if not isinstance(node, Group):
         return node
-    children = tuple(kept for child in node.children if (kept := _without_empty(child)) is not None)
+    children = tuple(one for child in node.children if (one := _without_empty(child)) is not None)
     return Group(node.type, children) if children else None
 
 

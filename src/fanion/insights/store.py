@@ -56,7 +56,7 @@ class InsightStore:
     async def page(
         self, project_id: int, query: InsightQuery, limit: int, offset: int
     ) -> tuple[Sequence[StoredInsight], int]:
-        """Those that are not deleted, the newest first, and their total."""
+        """Insights that are not deleted, the newest first, and their total."""
         wanted = [_insight.project_id == project_id, _insight.deleted.is_(False)]
         wanted += _conditions(query)
         rows = (
@@ -74,7 +74,7 @@ class InsightStore:
             return await connection.run_sync(read_insights, found), total or 0
 
     async def missing_cohorts(self, project_id: int, ids: Collection[int]) -> Sequence[int]:
-        """Those that the project does not have, or has deleted, in the order given."""
+        """The ids without a cohort in the project, or of a deleted one, in the given order."""
         if not ids:
             return ()
         known = select(cohorts.c.id).where(
@@ -91,7 +91,7 @@ class InsightStore:
             return await connection.run_sync(get_insight, project_id, insight_id)
 
     async def exists(self, project_id: int, insight_id: int) -> bool:
-        """Deleted ones too."""
+        """Also a deleted one."""
         known = select(_insight.id).where(
             _insight.project_id == project_id, _insight.id == insight_id
         )
@@ -131,7 +131,7 @@ def add_insight(connection: Connection, project_id: int, values: Mapping[str, An
 
 def read_insights(connection: Connection, rows: Sequence[Row[Any]]) -> list[StoredInsight]:
     """rows: of the whole table; with the dashboards that show each."""
-    people = summaries(
+    user_summaries = summaries(
         connection, (n for row in rows for n in (row.created_by_id, row.last_modified_by_id))
     )
     shown = (
@@ -150,7 +150,7 @@ def read_insights(connection: Connection, rows: Sequence[Row[Any]]) -> list[Stor
     places: dict[int, list[TilePlace]] = {}
     for insight_id, *place in connection.execute(shown):
         places.setdefault(insight_id, []).append(TilePlace(*place))
-    return [replace(_stored(row, people), tiles=places.get(row.id, ())) for row in rows]
+    return [replace(_stored(row, user_summaries), tiles=places.get(row.id, ())) for row in rows]
 
 
 def summaries(connection: Connection, ids: Iterable[int | None]) -> Mapping[int, UserSummary]:
@@ -164,7 +164,7 @@ def summaries(connection: Connection, ids: Iterable[int | None]) -> Mapping[int,
     return {row.by_id: UserSummary(*row) for row in connection.execute(statement)}
 
 
-def _stored(row: Row[Any], people: Mapping[int, UserSummary]) -> StoredInsight:
+def _stored(row: Row[Any], user_summaries: Mapping[int, UserSummary]) -> StoredInsight:
     return StoredInsight(
         id=row.id,
         short_id=row.short_id,
@@ -178,9 +178,9 @@ def _stored(row: Row[Any], people: Mapping[int, UserSummary]) -> StoredInsight:
         is_sample=row.is_sample,
         deleted=row.deleted,
         created_at=row.created_at,
-        created_by=people.get(row.created_by_id),
+        created_by=user_summaries.get(row.created_by_id),
         last_modified_at=row.last_modified_at,
-        last_modified_by=people.get(row.last_modified_by_id),
+        last_modified_by=user_summaries.get(row.last_modified_by_id),
     )
 
 
@@ -239,7 +239,7 @@ def change_insight(
     dashboard_ids: Sequence[int] | None,
     access: DashboardAccess,
 ) -> StoredInsight | None:
-    """None when there is none. A deleted one is only ever changed by `deleted: false`.
+    """None when there is none. A deleted one accepts only `deleted: false`.
 
     dashboard_ids: None leaves them
     raises:        Invalid for a dashboard that does not exist; PermissionDenied
@@ -268,7 +268,7 @@ def change_insight(
 def record_insight_change(
     connection: Connection, author: Author, after: StoredInsight, before: StoredInsight | None
 ) -> bool:
-    """Whether there was something to tell. before: None for a new one"""
+    """Record it in the activity; False when nothing differs. before: None for a new one"""
     differing = None
     if before is not None:
         differing = changes("Insight", _compared(before), _compared(after), COMPARED)
@@ -318,7 +318,7 @@ def _show_on(
     dashboard_ids: Sequence[int],
     access: DashboardAccess,
 ) -> None:
-    """On these dashboards and no others; the place of a tile that was removed is kept."""
+    """Show the insight on exactly these dashboards; a removed tile keeps its layout."""
     known = select(dashboards.c.id).where(
         dashboards.c.project_id == project_id,
         dashboards.c.id.in_(dashboard_ids),

@@ -1,5 +1,5 @@
-"""What an insight's `filters` may say when they are saved or asked: names of any kind of insight,
-and values wherever it is known which there are.
+"""Validation of an insight's `filters`: names of every kind of insight, and values where the
+allowed ones are known.
 
 source: insights.md, "Strictness" and sections 1c and 2
 """
@@ -17,7 +17,7 @@ from fanion.rest import posthog_insight_fields as names
 from fanion.rest.unknown_fields import no_choice, require_known, require_supported
 
 _TRENDS = "TRENDS"
-# Of lists and groups, which stand in one another; far from the recursion limit.
+# Of nested lists and groups; far from the recursion limit.
 _DEPTH_MAX = 110
 _GROUP_NAMES = frozenset({"type", "values"})
 _BOOLEAN_WORDS = frozenset({True, False, None, "", "true", "false", "True", "False", "1", "0"})
@@ -25,9 +25,9 @@ _COMPARED = PROPERTY_TYPES | COHORT_TYPES
 
 
 def check_insight_filters(filters: Mapping[str, Any], at: str = "") -> None:
-    """filters: decoded JSON, or the text of a query string; at: where they stand
+    """filters: decoded JSON, or the text of a query string; at: their place in the request
 
-    raises: Invalid. Trends are also what can be calculated; other kinds are only kept.
+    raises: Invalid. Trends must be calculable; other kinds are only stored.
     """
     require_known(filters, names.OF_FILTERS, at)
     _check_kind(filters.get("insight"), _place(at, "insight"))
@@ -51,14 +51,14 @@ def check_insight_filters(filters: Mapping[str, Any], at: str = "") -> None:
 
 
 def _words(filters: Mapping[str, Any]) -> Iterator[tuple[str, frozenset[str]]]:
-    """The calculation of trends knows its own intervals."""
+    """The intervals of trends are checked by their parser."""
     for name, words in names.WORDS.items():
         if name != "interval" or not is_trends(filters):
             yield name, words
 
 
 def cohorts_of(filters: Mapping[str, Any], at: str = "") -> Mapping[int, str]:
-    """The cohorts that a question names, by id, and where; of one that was checked."""
+    """The cohorts that validated filters name: id → place."""
     return {
         leaf.cohort_id: place
         for raw, place in _conditions(filters, at)
@@ -90,7 +90,7 @@ def _check_trends(filters: Mapping[str, Any], at: str) -> None:
 
 
 def check_dashboard_filters(filters: Mapping[str, Any]) -> None:
-    """Of a dashboard, which applies its range alone. raises: Invalid"""
+    """Of a dashboard, of whose filters only the date range is applied. raises: Invalid"""
     unsupported = names.UNSUPPORTED_OF_DASHBOARD_FILTERS
     known = names.OF_DASHBOARD_FILTERS.union(unsupported)
     require_known(filters, known, "filters")
@@ -122,7 +122,7 @@ def _check_boolean(value: object, at: str) -> None:
 
 
 def _check_sampling(factor: object, at: str) -> None:
-    """Every factor gives exact numbers here; one that is none would give none elsewhere."""
+    """A valid factor is accepted and ignored: results are always exact."""
     if factor in (None, ""):
         return
     number = _number(factor)
@@ -131,7 +131,7 @@ def _check_sampling(factor: object, at: str) -> None:
 
 
 def _number(value: object) -> object:
-    """A number's text in a query string stands for it."""
+    """Text in a query string is read as its number."""
     if value == "":
         return None
     if isinstance(value, str) and len(value) <= 10:
@@ -164,7 +164,7 @@ def _conditions(filters: Mapping[str, Any], at: str) -> Iterator[tuple[Mapping[s
 
 
 def _within(raw: object, at: str, depth: int = 0) -> Iterator[tuple[Mapping[str, Any], str]]:
-    """A list, a tree, or one condition; what can be read at all is parse_trends' business."""
+    """A list, a tree, or one condition; parse_trends refuses what cannot be read."""
     if depth > _DEPTH_MAX:
         raise Invalid(f"Groups are nested deeper than {_DEPTH_MAX}.", attr=at)
     if isinstance(raw, list):
@@ -191,8 +191,8 @@ def _check_condition(raw: Mapping[str, Any], at: str) -> None:
         check_comparison(raw, at)
     value = raw.get("value")
     if isinstance(value, list) and len(value) > VALUES_MAX:
-        told = f"A condition cannot have more than {VALUES_MAX} values."
-        raise Invalid(told, attr=f"{at}__value")
+        detail = f"A condition cannot have more than {VALUES_MAX} values."
+        raise Invalid(detail, attr=f"{at}__value")
 
 
 def _place(at: str, name: str) -> str:

@@ -1,4 +1,4 @@
-"""The people behind a point of an insight, read once from the query that asks for them.
+"""The query for the actors (persons) of a point of an insight, parsed from its parameters.
 
 source: cohorts.md section 10, "Other ways"
 """
@@ -26,7 +26,7 @@ from fanion.rest.unknown_fields import no_choice
 Status = Literal["new", "returning", "resurrecting", "dormant"]
 STATUSES: tuple[Status, ...] = get_args(Status)
 
-# Those of a query string that count here; the lists among them are JSON.
+# Parameters that are read; the lists among them are JSON.
 LISTS = ("events", "actions", "properties")
 PARAMETERS = (
     "insight",
@@ -61,21 +61,21 @@ _MONTH = timedelta(days=32)
 
 @dataclass(frozen=True, slots=True)
 class TrendPoint:
-    """The series at least once. value: of the query's breakdown; None is any"""
+    """Did the series at least once. value: of the breakdown; None is any"""
 
     value: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class StickinessPoint:
-    """The series in exactly so many intervals."""
+    """Did the series in exactly so many intervals."""
 
     intervals: int
 
 
 @dataclass(frozen=True, slots=True)
 class LifecyclePoint:
-    """What the series, or its absence, makes of a person in the interval of `target`."""
+    """Has this status in the interval of `target`."""
 
     status: Status
     target: Bound
@@ -83,9 +83,9 @@ class LifecyclePoint:
 
 @dataclass(frozen=True, slots=True)
 class FunnelPoint:
-    """The steps in their order, the last of them within `window` of the first.
+    """Did the steps in order, the last within `window` of the first.
 
-    only: and not the step after
+    only: and not the next step
     """
 
     steps: tuple[Series, ...]
@@ -114,13 +114,13 @@ def parse_actors_query(asked: Mapping[str, Any]) -> ActorsQuery:
 
 
 def period(query: ActorsQuery, clock: RangeClock) -> tuple[DateRange, tuple[datetime, ...]]:
-    """The time whose events are asked about, and where the intervals begin that are told apart.
+    """The date range of the events, and the starts of its intervals where they matter.
 
     raises: Invalid
     """
     trends = query.trends
     if isinstance(query.point, LifecyclePoint):
-        return _with_the_one_before(query.point.target, trends.interval, clock)
+        return _with_previous_interval(query.point.target, trends.interval, clock)
     if isinstance(query.point, FunnelPoint):  # a funnel has no intervals
         exact = trends.is_explicit
         return resolve(trends.since, trends.until, "day", clock, is_explicit=exact), ()
@@ -130,7 +130,7 @@ def period(query: ActorsQuery, clock: RangeClock) -> tuple[DateRange, tuple[date
     return span, ()
 
 
-def _with_the_one_before(
+def _with_previous_interval(
     target: Bound, interval: Interval, clock: RangeClock
 ) -> tuple[DateRange, tuple[datetime, ...]]:
     at = resolve(target, target, interval, clock).start
@@ -168,7 +168,7 @@ def _read_lifecycle_point(asked: Mapping[str, Any], trends: TrendsQuery) -> Acto
 
 
 def _read_funnel_point(asked: Mapping[str, Any], trends: TrendsQuery) -> ActorsQuery:
-    """A negative step: those who reached the one before it, and went no further."""
+    """A negative step: the persons who reached the step before it and no further one."""
     if asked.get("funnel_order_type", "ordered") != "ordered":
         raise Invalid("Only ordered funnels are supported.", attr="funnel_order_type")
     for unsupported in ("funnel_window_interval", "exclusions"):
@@ -196,7 +196,7 @@ _ANYTHING = Series(None, "All events", "total", None, {})
 
 
 def _entity(asked: Mapping[str, Any], trends: TrendsQuery) -> Series:
-    """The event that `entity_id` names, as `events` has it; without one the first of them."""
+    """The entry of `events` that `entity_id` names; without an id the first one."""
     if asked.get("entity_type") not in (None, "", "events"):
         raise Invalid("Only events can be asked for.", attr="entity_type")
     name = asked.get("entity_id")

@@ -1,7 +1,7 @@
-"""The people behind a point of an insight as ClickHouse statements: one row for each, the UUID.
+"""Compiles the query for the actors of a point to a ClickHouse statement: one row per person.
 
-An event counts once, however often it is stored, and for whom its person was merged into. Events
-without a person are nobody's.
+An event counts once, however often it is stored, and for the person its person was merged into.
+Events without a person are ignored.
 
 source: cohorts.md section 10, "Other ways"
 """
@@ -26,7 +26,7 @@ ACTIVE_ACTORS = """
                     FROM (SELECT {bucket} AS bucket, person_id
                             FROM events
                            WHERE {where}
-                             AND person_id != {nobody}
+                             AND person_id != {no_person}
                            LIMIT 1 BY uuid)) AS found
             LEFT ANY JOIN (SELECT old_person, new_person
                              FROM person_overrides FINAL
@@ -48,7 +48,7 @@ FUNNEL_ACTORS = """
                          person_id
                     FROM events
                    WHERE {where}
-                     AND person_id != {nobody}
+                     AND person_id != {no_person}
                      AND ({any_step})
                    LIMIT 1 BY uuid, step) AS found
             LEFT ANY JOIN (SELECT old_person, new_person
@@ -68,38 +68,38 @@ CREATED = """
 """
 
 
-def trend_actors(asked: SeriesQuery, point: TrendPoint) -> InsightStatement:
-    """asked: without starts"""
-    compiler = _Compiler(asked)
-    breakdown = asked.breakdown
+def trend_actors(query: SeriesQuery, point: TrendPoint) -> InsightStatement:
+    """query: without starts"""
+    compiler = _Compiler(query)
+    breakdown = query.breakdown
     where = compiler.where()
     if breakdown is not None and point.value is not None:
         where += f" AND {compiler.broken_down(breakdown, point.value)}"
     return compiler.active(where, "count() > 0")
 
 
-def stickiness_actors(asked: SeriesQuery, point: StickinessPoint) -> InsightStatement:
-    compiler = _Compiler(asked)
+def stickiness_actors(query: SeriesQuery, point: StickinessPoint) -> InsightStatement:
+    compiler = _Compiler(query)
     number = compiler.bindings.add(point.intervals, "UInt64")
     return compiler.active(compiler.where(), f"uniqExact(bucket) = {number}")
 
 
-def lifecycle_actors(asked: SeriesQuery, status: Status) -> InsightStatement:
-    """asked: the interval and the one before it, which is where the span begins
+def lifecycle_actors(query: SeriesQuery, status: Status) -> InsightStatement:
+    """query: the interval and the previous one, with which its range begins
 
-    Who was active before is returning, wherever else he may belong: also who was created since.
+    A person who was active before is returning, even when the person was created since.
     """
-    compiler = _Compiler(asked)
+    compiler = _Compiler(query)
     return compiler.active(compiler.where(), _STATUS_TESTS[status](compiler))
 
 
-def funnel_actors(asked: SeriesQuery, point: FunnelPoint) -> InsightStatement:
-    """asked: a series of any event, without starts
+def funnel_actors(query: SeriesQuery, point: FunnelPoint) -> InsightStatement:
+    """query: a series of any event, without starts
 
-    Steps at the same time are in their order. But where one event may be several steps, they
-    stand the other way round, lest it be followed by itself.
+    Steps at the same time are in their order, but reversed where one event may be several steps,
+    so that an event does not follow itself.
     """
-    compiler = _Compiler(asked)
+    compiler = _Compiler(query)
     steps = [compiler.step(step) for step in point.steps]
     numbers, ticks = range(1, len(steps) + 1), len(steps) + 1
     is_reversed = _may_coincide(point.steps)
@@ -108,11 +108,11 @@ def funnel_actors(asked: SeriesQuery, point: FunnelPoint) -> InsightStatement:
     text = FUNNEL_ACTORS.format(
         survivor=_SURVIVOR,
         steps=", ".join(f"if({step}, {n}, 0)" for n, step in zip(numbers, steps, strict=True)),
-        start=compiler.bindings.add(micros(asked.span.start), "Int64"),
+        start=compiler.bindings.add(micros(query.span.start), "Int64"),
         ticks=ticks,
         place=f"{len(steps)} - step" if is_reversed else "step",
         where=compiler.where(),
-        nobody=NOBODY,
+        no_person=NOBODY,
         any_step=" OR ".join(steps),
         project=compiler.project,
         window=point.window // _MICROSECOND * ticks + slack,
@@ -128,14 +128,14 @@ class _Compiler(SeriesConditions):
             survivor=_SURVIVOR,
             bucket=self.bucket(),
             where=where,
-            nobody=NOBODY,
+            no_person=NOBODY,
             project=self.project,
             test=test,
         )
         return InsightStatement(text, self.bindings.values)
 
     def broken_down(self, breakdown: Breakdown, value: str) -> str:
-        """A person that has no row has no value either."""
+        """A person without a row has no value."""
         own, wanted = self.value(breakdown), self.bindings.text(value)
         if not breakdown.of_person:
             return f"{own} = {wanted}"
@@ -150,12 +150,12 @@ class _Compiler(SeriesConditions):
         return f"({named} AND {self.condition(series.properties)})"
 
     def active_in(self, number: int) -> str:
-        start = self.bindings.add(micros(self.asked.starts[number]), "Int64")
+        start = self.bindings.add(micros(self.query.starts[number]), "Int64")
         return f"countIf(bucket = {start}) > 0"
 
     def is_created(self) -> str:
-        time, asked = self.bindings.time, self.asked
-        start, end = time(asked.starts[1]), time(asked.span.end)
+        time, query = self.bindings.time, self.query
+        start, end = time(query.starts[1]), time(query.span.end)
         return f"person IN ({CREATED.format(project=self.project, start=start, end=end)})"
 
 

@@ -1,4 +1,4 @@
-"""The people behind a point of an insight, asked of the event store."""
+"""Finds the actors (persons) of a point of an insight in the event store."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -39,23 +39,23 @@ from fanion.rest.unknown_fields import QUERY_NAMES
 
 
 class _PendingQuery(msgspec.Struct):
-    """A question as it waits. now: when it was asked, from where its dates count back"""
+    """A query that waits. now: when it was sent; relative dates are resolved against it"""
 
     asked: dict[str, Any]
     now: datetime
 
 
 def actors_query_text(project: Project, query: Mapping[str, str], now: datetime) -> str:
-    """The text that `Actors` answers. query: of a request. raises: Invalid"""
+    """The text that `Actors.of` reads. query: of a request. raises: Invalid"""
     asked = {
         name: _decoded(name, query[name]) if name in LISTS else query[name]
         for name in PARAMETERS
         if query.get(name)
     }
-    people = parse_actors_query(asked)
+    actors = parse_actors_query(asked)
     _check(query)
-    if not people.trends.since.is_all:
-        period(people, RangeClock(now, ZoneInfo(project.timezone)))
+    if not actors.trends.since.is_all:
+        period(actors, RangeClock(now, ZoneInfo(project.timezone)))
     return msgspec.json.encode(_PendingQuery(asked, now)).decode()
 
 
@@ -67,7 +67,7 @@ class Actors:
     zone_of: Callable[[int], Awaitable[ZoneInfo]]
 
     async def of(self, project_id: int, text: str) -> AsyncGenerator[Sequence[UUID]]:
-        """Some at a time. raises: CriteriaError, whatever the stores raise"""
+        """Their UUIDs in batches. raises: CriteriaError, whatever the stores raise"""
         try:
             statement = await self._statement(project_id, text)
         except Invalid as error:
@@ -79,24 +79,24 @@ class Actors:
 
     async def _statement(self, project_id: int, text: str) -> InsightStatement:
         """raises: Invalid"""
-        kept = msgspec.json.decode(text, type=_PendingQuery)
-        people = parse_actors_query(kept.asked)
-        query = people.trends
-        clock = RangeClock(kept.now, await self.zone_of(project_id))
+        pending = msgspec.json.decode(text, type=_PendingQuery)
+        actors = parse_actors_query(pending.asked)
+        query = actors.trends
+        clock = RangeClock(pending.now, await self.zone_of(project_id))
         if query.since.is_all:
-            series = (*query.series, people.series)
+            series = (*query.series, actors.series)
             clock = replace(clock, first=await self.trends.first_event(project_id, series))
-        span, starts = period(people, clock)
+        span, starts = period(actors, clock)
         run = await self.trends.put_cohorts(project_id, query.cohort_ids())
         properties, breakdown = query.properties, query.breakdown
         asked = SeriesQuery(
-            project_id, properties, breakdown, people.series, span, starts, kept.now, run
+            project_id, properties, breakdown, actors.series, span, starts, pending.now, run
         )
-        return _compiled(people, asked)
+        return _compiled(actors, asked)
 
 
 def _check(query: Mapping[str, str]) -> None:
-    """The whole question, though only PARAMETERS of it count: no option is passed over.
+    """Validate all parameters, though only PARAMETERS are read: no option is ignored.
 
     raises: Invalid
     """
@@ -110,14 +110,14 @@ def _check(query: Mapping[str, str]) -> None:
     parse_trends({**asked, "insight": "TRENDS", "shown_as": None})
 
 
-def _compiled(people: ActorsQuery, asked: SeriesQuery) -> InsightStatement:
-    if isinstance(people.point, TrendPoint):
-        return trend_actors(asked, people.point)
-    if isinstance(people.point, StickinessPoint):
-        return stickiness_actors(asked, people.point)
-    if isinstance(people.point, LifecyclePoint):
-        return lifecycle_actors(asked, people.point.status)
-    return funnel_actors(asked, people.point)
+def _compiled(actors: ActorsQuery, asked: SeriesQuery) -> InsightStatement:
+    if isinstance(actors.point, TrendPoint):
+        return trend_actors(asked, actors.point)
+    if isinstance(actors.point, StickinessPoint):
+        return stickiness_actors(asked, actors.point)
+    if isinstance(actors.point, LifecyclePoint):
+        return lifecycle_actors(asked, actors.point.status)
+    return funnel_actors(asked, actors.point)
 
 
 def _decoded(name: str, text: str) -> Any:

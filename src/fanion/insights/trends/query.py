@@ -1,4 +1,4 @@
-"""What a trend asks, read once from an insight's `filters`.
+"""The query of a trend, parsed from an insight's `filters`.
 
 source: cohorts.md sections 20 to 23
 """
@@ -32,8 +32,8 @@ from fanion.rest.posthog_insight_fields import DISPLAYS, DISPLAYS_OF_SERIES, DIS
 VALUES_MAX = 25  # of a breakdown; the rest is one entry
 
 _TRUE, _FALSE = (True, "true", "True", "1", 1), (None, "", False, "false", "False", "0", 0)
-# Options that are not calculated, with the values by which they ask for nothing. What is passed
-# over shows a number that was not asked for.
+# Options that are not supported, with their off values. Any other value is refused, because
+# ignoring it would give a wrong result.
 UNSUPPORTED_OPTIONS: Mapping[str, tuple[object, ...]] = {
     "smoothing_intervals": (0, 1, "0", "1"),
     "breakdown_limit": (VALUES_MAX, str(VALUES_MAX)),
@@ -55,7 +55,7 @@ _UNSUPPORTED_DISPLAYS = DISPLAYS - DISPLAYS_OF_SERIES - DISPLAYS_OF_TOTALS
 @dataclass(frozen=True, slots=True)
 class TrendsQuery:
     """totals:      one number for the whole range instead of one for each interval
-    is_explicit: the range as it stands, nothing rounded
+    is_explicit: the range is not rounded
     """
 
     series: tuple[Series, ...]
@@ -69,16 +69,16 @@ class TrendsQuery:
     is_explicit: bool = False
 
     @property
-    def cut_by(self) -> Interval:
-        """A number for the whole range knows no intervals: its range is of days."""
+    def effective_interval(self) -> Interval:
+        """A total over the whole range has no intervals; its range is rounded to days."""
         return "day" if self.totals else self.interval
 
     def span(self, clock: RangeClock) -> DateRange:
-        """The time whose events are counted. raises: Invalid
+        """The range whose events are counted. raises: Invalid
 
         source: insights.md section 2c
         """
-        interval = self.cut_by
+        interval = self.effective_interval
         span = resolve(self.since, self.until, interval, clock, is_explicit=self.is_explicit)
         return span if self.is_explicit else widened(span, interval, clock.zone)
 

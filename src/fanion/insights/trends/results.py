@@ -1,4 +1,4 @@
-"""Numbers made into the result of a trend, as clients read it.
+"""The result of a trend as clients read it.
 
 source: cohorts.md section 23
 """
@@ -20,22 +20,22 @@ _NO_TIME = Intervals((), (), ())
 
 @dataclass(frozen=True, slots=True)
 class SeriesCounts:
-    """What the store found for one series. rows: (interval in microseconds, value, number)
+    """The counts of one series. rows: (interval in microseconds, value, number)
 
-    is_previous: of the stretch of time before, for comparison
+    is_previous: of the previous range, for comparison
     """
 
     series: Series
     order: int
     rows: Iterable[tuple[int, str, int]]
-    buckets: Intervals
+    intervals: Intervals
     is_previous: bool = False
 
 
-def trend_result(query: TrendsQuery, counted: Sequence[SeriesCounts]) -> list[dict[str, Any]]:
+def trend_result(query: TrendsQuery, counts: Sequence[SeriesCounts]) -> list[dict[str, Any]]:
     """One entry for each series and value of the breakdown: series as asked, then the largest."""
     result = []
-    for one in counted:
+    for one in counts:
         found = _by_value(one)
         if query.breakdown is None:
             found = {"": found.get("", {})}
@@ -58,15 +58,15 @@ def _size(entry: Mapping[str, Any]) -> tuple[float, str]:
 def _entry(
     query: TrendsQuery, counted: SeriesCounts, value: str, numbers: Mapping[int, int]
 ) -> dict[str, Any]:
-    buckets = _NO_TIME if query.totals else counted.buckets
-    data = [float(numbers.get(one, 0)) for one in _micros(buckets.starts)]
+    intervals = _NO_TIME if query.totals else counted.intervals
+    data = [float(numbers.get(one, 0)) for one in _micros(intervals.starts)]
     entry: dict[str, Any] = {
         "action": series_body(counted.series, counted.order),
         "label": _label(query, counted.series, value),
         "count": float(sum(data)),
         "data": data,
-        "days": list(buckets.days),
-        "labels": list(buckets.labels),
+        "days": list(intervals.days),
+        "labels": list(intervals.labels),
         "filter": {},
     }
     if query.breakdown is not None:
@@ -86,5 +86,5 @@ def _micros(starts: Sequence[datetime]) -> list[int]:
 def _label(query: TrendsQuery, series: Series, value: str) -> str:
     if query.breakdown is None:
         return series.name
-    shown = _LABELS.get(value, value)
-    return shown if len(query.series) == 1 else f"{series.name} - {shown}"
+    label = _LABELS.get(value, value)
+    return label if len(query.series) == 1 else f"{series.name} - {label}"

@@ -1,8 +1,8 @@
-"""One series of a trend as ClickHouse statements.
+"""Compiles one series of a trend to ClickHouse statements.
 
-An event counts once, however often it is stored (`LIMIT 1 BY uuid`). Persons are moved to whom
-they were merged into only after their events have been gathered: so the join meets persons, not
-events.
+An event counts once, however often it is stored (`LIMIT 1 BY uuid`). Events are grouped by
+person_id before they are assigned to the person it was merged into, so that the join reads
+persons, not events.
 
 source: cohorts.md section 23
 """
@@ -15,7 +15,7 @@ from fanion.insights.filters_sql import NONE, OTHER, InsightStatement, SeriesCon
 from fanion.insights.series import Breakdown
 from fanion.insights.trends.query import VALUES_MAX
 
-# An event without a person is told apart from others by its distinct id.
+# An event without a person is counted by its distinct id.
 _WHO = f"if(person_id = {NOBODY}, reinterpretAsUUID(sipHash128(distinct_id)), person_id)"
 _SURVIVOR = f"if(moved.new_person = {NOBODY}, found.who, moved.new_person)"
 
@@ -60,45 +60,47 @@ ORDER BY sum(total) DESC, value
 """
 
 
-def largest_values(asked: SeriesQuery) -> InsightStatement:
-    """Rows: a value of the breakdown, the largest first; no more than are shown."""
-    compiler = _Compiler(replace(asked, starts=()))
+def largest_values(query: SeriesQuery) -> InsightStatement:
+    """Rows: values of the breakdown, the largest first, at most VALUES_MAX."""
+    compiler = _Compiler(replace(query, starts=()))
     trend = compiler.trend(None)
     text = LARGEST.format(trend=trend, limit=VALUES_MAX)
     return InsightStatement(text, compiler.bindings.values)
 
 
-def trend_statement(asked: SeriesQuery, shown: Sequence[str] | None) -> InsightStatement:
+def trend_statement(query: SeriesQuery, values: Sequence[str] | None) -> InsightStatement:
     """Rows: interval in microseconds, value, number.
 
-    shown: values of the breakdown that are told apart; None for all of them, of whose rows no
-           more are told than VALUES_MAX can have, and one
+    values: values of the breakdown with rows of their own, all others are OTHER; None for all
+           values, with one row more than VALUES_MAX of them can have
     """
-    compiler = _Compiler(asked)
-    text = compiler.trend(shown)
-    if shown is None:
-        text += f"   LIMIT {VALUES_MAX * max(1, len(asked.starts)) + 1}\n"
+    compiler = _Compiler(query)
+    text = compiler.trend(values)
+    if values is None:
+        text += f"   LIMIT {VALUES_MAX * max(1, len(query.starts)) + 1}\n"
     return InsightStatement(text, compiler.bindings.values)
 
 
 class _Compiler(SeriesConditions):
-    def trend(self, shown: Sequence[str] | None) -> str:
-        breakdown = self.asked.breakdown
+    def trend(self, values: Sequence[str] | None) -> str:
+        breakdown = self.query.breakdown
         own = "''" if breakdown is None else self.value(breakdown)
-        if self.asked.series.math == "total" and not (breakdown and breakdown.of_person):
-            value = self._told_apart(own, shown)
+        if self.query.series.math == "total" and not (breakdown and breakdown.of_person):
+            value = self._grouped_value(own, values)
             return COUNTED.format(bucket=self.bucket(), value=value, where=self.where())
-        return self._persons(breakdown, own, shown)
+        return self._by_person(breakdown, own, values)
 
-    def _persons(self, breakdown: Breakdown | None, own: str, shown: Sequence[str] | None) -> str:
+    def _by_person(
+        self, breakdown: Breakdown | None, own: str, values: Sequence[str] | None
+    ) -> str:
         of_person = breakdown is not None and breakdown.of_person
         join = HELD.format(value=own, project=self.project) if of_person else ""
         # A person that has no row has no value either.
         held = f"if(held_value = '', {self.bindings.text(NONE)}, held_value)"
         return PERSONS.format(
-            value=self._told_apart(held, shown) if of_person else "own_value",
-            own_value="''" if of_person else self._told_apart(own, shown),
-            total="sum(n)" if self.asked.series.math == "total" else "uniqExact(person)",
+            value=self._grouped_value(held, values) if of_person else "own_value",
+            own_value="''" if of_person else self._grouped_value(own, values),
+            total="sum(n)" if self.query.series.math == "total" else "uniqExact(person)",
             survivor=_SURVIVOR,
             bucket=self.bucket(),
             who=_WHO,
@@ -107,7 +109,7 @@ class _Compiler(SeriesConditions):
             join=join,
         )
 
-    def _told_apart(self, value: str, shown: Sequence[str] | None) -> str:
-        if shown is None:
+    def _grouped_value(self, value: str, values: Sequence[str] | None) -> str:
+        if values is None:
             return value
-        return f"if({value} IN {self.bindings.texts(shown)}, {value}, {self.bindings.text(OTHER)})"
+        return f"if({value} IN {self.bindings.texts(values)}, {value}, {self.bindings.text(OTHER)})"

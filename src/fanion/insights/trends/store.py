@@ -1,4 +1,4 @@
-"""Trends, asked of the event store."""
+"""Calculation of trends in the event store."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -18,7 +18,7 @@ from fanion.insights.trends.results import SeriesCounts, trend_result
 from fanion.insights.trends.sql import largest_values, trend_statement
 from fanion.projects.model import Project
 
-# Numbers in one answer: a second's work at most, and a few megabytes of JSON.
+# Numbers in one result: a second's work at most, and a few megabytes of JSON.
 POINTS_MAX = 200_000
 ROLLING_DAYS = 7
 
@@ -65,19 +65,19 @@ class Trends(InsightEvents):
     async def _series(
         self, ranges: Sequence[tuple[DateRange, Intervals]], asked: SeriesQuery, *, totals: bool
     ) -> AsyncIterator[tuple[int, SeriesCounts]]:
-        for place, (span, buckets) in enumerate(ranges):
-            starts = () if totals else buckets.starts
+        for place, (span, intervals) in enumerate(ranges):
+            starts = () if totals else intervals.starts
             one = replace(asked, span=span, starts=starts)
-            yield place, await self._count(one, buckets)
+            yield place, await self._count(one, intervals)
 
-    async def _count(self, asked: SeriesQuery, buckets: Intervals) -> SeriesCounts:
+    async def _count(self, asked: SeriesQuery, intervals: Intervals) -> SeriesCounts:
         rows = await self.rows(trend_statement(asked, None))
         if len({value for _, value, _ in rows}) > VALUES_MAX:
             values = await self.rows(largest_values(asked))
-            shown = [value for (value,) in values]
-            rows = await self.rows(trend_statement(asked, shown))
+            largest = [value for (value,) in values]
+            rows = await self.rows(trend_statement(asked, largest))
         return SeriesCounts(
-            asked.series, 0, [(int(at), value, int(n)) for at, value, n in rows], buckets
+            asked.series, 0, [(int(at), value, int(n)) for at, value, n in rows], intervals
         )
 
 
@@ -90,16 +90,16 @@ def _series_query(
 def _ranges(
     query: TrendsQuery, span: DateRange, zone: ZoneInfo
 ) -> list[tuple[DateRange, Intervals]]:
-    """The time that is asked about, then the one to compare with. raises: Invalid"""
-    interval = query.cut_by
-    buckets = cut(span, interval, zone)
+    """The range of the query, then the previous one to compare with. raises: Invalid"""
+    interval = query.effective_interval
+    intervals = cut(span, interval, zone)
     values = VALUES_MAX + 1 if query.breakdown is not None else 1
-    points = 1 if query.totals else len(buckets.starts)
+    points = 1 if query.totals else len(intervals.starts)
     if points * values * len(query.series) * (2 if query.compare else 1) > POINTS_MAX:
         raise Invalid(f"The answer has more than {POINTS_MAX} numbers.", attr="interval")
-    ranges = [(span, buckets)]
+    ranges = [(span, intervals)]
     if query.compare:
-        number = distance(query.since, query.until, buckets, interval, zone)
+        number = distance(query.since, query.until, intervals, interval, zone)
         before = previous(span, number, interval, zone)
         ranges.append((before, cut(before, interval, zone)))
     return ranges
