@@ -85,7 +85,7 @@ async def members(home: Home, cohort: Json, **query: Any) -> list[str]:
     return sorted(person["distinct_ids"][0] for person in page["results"])
 
 
-async def three_people(home: Home) -> None:
+async def three_persons(home: Home) -> None:
     await home.capture(
         person("ann", plan="pro", email="Ann@corp.example"),
         person("bob", "opened", plan="free"),
@@ -94,7 +94,7 @@ async def three_people(home: Home) -> None:
 
 
 async def test_a_dynamic_cohort_from_birth_to_deletion(home: Home) -> None:
-    await three_people(home)
+    await three_persons(home)
     filters = all_of(person_is("plan", ["pro"]))
 
     made = await create(home, name="Payers", filters=filters, count=7, id=1)
@@ -133,7 +133,7 @@ async def test_a_dynamic_cohort_from_birth_to_deletion(home: Home) -> None:
 
 
 async def test_a_restored_cohort_is_calculated_again(home: Home) -> None:
-    await three_people(home)
+    await three_persons(home)
     cohort = await create(home, filters=all_of(person_is("plan", "free")))
     await home.site.calculated()
     deleted = await change(home, cohort, deleted=True)
@@ -186,7 +186,7 @@ async def test_the_list_shows_the_newest_first(home: Home) -> None:
     ],
 )
 async def test_criteria_find_their_members(home: Home, filters: Json, expected: list[str]) -> None:
-    await three_people(home)
+    await three_persons(home)
     await home.capture(event("ann", "seen", n=5), event("bob", "seen", n="55"))
 
     cohort = await create(home, filters=filters)
@@ -200,7 +200,7 @@ ALONE = did("x", negation=True)
 
 
 async def test_criteria_that_cannot_be_calculated_count_as_an_error(home: Home) -> None:
-    await three_people(home)
+    await three_persons(home)
 
     broken = await create(home, filters=all_of(ALONE))
     sound = await create(home, filters=all_of(person_is("plan", "free")))
@@ -219,7 +219,7 @@ async def test_criteria_that_cannot_be_calculated_count_as_an_error(home: Home) 
 async def test_an_error_keeps_the_members_of_before_until_the_criteria_are_mended(
     home: Home,
 ) -> None:
-    await three_people(home)
+    await three_persons(home)
     cohort = await create(home, filters=all_of(person_is("plan", "pro")))
     await home.site.calculated()
 
@@ -236,7 +236,7 @@ async def test_an_error_keeps_the_members_of_before_until_the_criteria_are_mende
 
 
 async def test_a_cohort_is_calculated_again_after_a_while(home: Home) -> None:
-    await three_people(home)
+    await three_persons(home)
     cohort = await create(home, filters=all_of(person_is("plan", "pro")))
     await home.site.calculated()
 
@@ -251,7 +251,7 @@ async def test_a_cohort_is_calculated_again_after_a_while(home: Home) -> None:
 
 
 async def test_nested_cohorts_are_written_out_and_static_ones_looked_up(home: Home) -> None:
-    await three_people(home)
+    await three_persons(home)
     static = await upload(home, "ann\nbob\n")
     pro = await create(home, filters=all_of(person_is("plan", "pro")))
     await home.site.calculated()
@@ -362,7 +362,7 @@ async def test_groups_are_completed_and_mean_filters(home: Home) -> None:
 
 
 async def test_groups_are_calculated_like_filters(home: Home) -> None:
-    await three_people(home)
+    await three_persons(home)
 
     cohort = await create(
         home,
@@ -402,7 +402,7 @@ async def upload(home: Home, text: str | bytes, cohort: Json | None = None) -> J
 
 
 async def test_a_file_of_distinct_ids_makes_a_static_cohort(home: Home) -> None:
-    await three_people(home)
+    await three_persons(home)
 
     cohort = await upload(home, '"ann"\n\n nobody \nann,z\n')
     await home.site.calculated()
@@ -419,7 +419,7 @@ async def test_a_file_of_distinct_ids_makes_a_static_cohort(home: Home) -> None:
 
 
 async def test_a_header_names_what_a_file_holds(home: Home) -> None:
-    await three_people(home)
+    await three_persons(home)
     bob = (await home.person("bob"))["uuid"]
 
     ids = await upload(home, "\ufeffname,Distinct_ID\nx, cid \ny,\n")
@@ -433,7 +433,7 @@ async def test_a_header_names_what_a_file_holds(home: Home) -> None:
 
 
 async def test_deleted_members_come_back_within_a_week_and_not_after_it(home: Home) -> None:
-    await three_people(home)
+    await three_persons(home)
     cohort = await upload(home, "ann\nbob\n")
     await home.site.calculated()
 
@@ -484,7 +484,7 @@ async def test_a_static_cohort_without_a_file_is_empty(home: Home) -> None:
 
 
 async def test_the_kind_of_a_cohort_may_change(home: Home) -> None:
-    await three_people(home)
+    await three_persons(home)
     cohort = await upload(home, "bob\n")
     await home.site.calculated()
 
@@ -498,8 +498,8 @@ async def test_the_kind_of_a_cohort_may_change(home: Home) -> None:
     assert (static["is_calculating"], await members(home, cohort)) == (False, [])
 
 
-async def test_members_are_kept_as_a_static_copy(home: Home) -> None:
-    await three_people(home)
+async def test_members_are_copied_to_a_static_cohort(home: Home) -> None:
+    await three_persons(home)
     cohort = await create(home, name="Payers", filters=all_of(person_is("plan", "pro")))
     await home.site.calculated()
 
@@ -535,8 +535,8 @@ async def test_a_static_copy_has_a_name_that_fits(
 # ── Members ──────────────────────────────────────────────────────────────────────────────
 
 
-async def test_members_are_shown_as_persons_page_by_page(home: Home) -> None:
-    await three_people(home)
+async def test_members_are_listed_as_persons_page_by_page(home: Home) -> None:
+    await three_persons(home)
     cohort = await create(home, filters=all_of(did("seen", time_value=99)))
     await home.capture(event("bob"), event("cid"))
     await home.site.calculated()
@@ -554,7 +554,7 @@ async def test_members_are_shown_as_persons_page_by_page(home: Home) -> None:
 
 
 async def test_members_can_be_searched(home: Home) -> None:
-    await three_people(home)
+    await three_persons(home)
     cohort = await create(home, filters=all_of(person_is("plan", "", operator="is_set")))
     await home.site.calculated()
     cid = await home.person("cid")
@@ -590,8 +590,8 @@ async def test_next_leads_through_all_members_once(home: Home, conditions: list[
     assert "offset=" in page["previous"] and "after" not in page["previous"]
 
 
-async def test_a_page_after_somebody_who_is_gone_is_found_by_its_offset(home: Home) -> None:
-    await three_people(home)
+async def test_a_page_after_a_deleted_person_is_found_by_its_offset(home: Home) -> None:
+    await three_persons(home)
     cohort = await create(home, filters=all_of(person_is("plan", "", operator="is_set")))
     await home.site.calculated()
     path = f"/cohorts/{cohort['id']}/persons/"
@@ -618,7 +618,7 @@ async def test_a_page_after_somebody_who_is_gone_is_found_by_its_offset(home: Ho
 async def test_members_are_chosen_as_the_calculation_compares(
     home: Home, properties: list[Json], expected: list[str]
 ) -> None:
-    await three_people(home)
+    await three_persons(home)
     cohort = await create(home, filters=all_of(person_is("plan", "", operator="is_set")))
     await home.site.calculated()
 
@@ -696,7 +696,7 @@ async def test_a_table_has_so_many_columns_and_tells_of_the_others(home: Home) -
 
 
 async def test_members_follow_a_merge_at_once(home: Home) -> None:
-    await three_people(home)
+    await three_persons(home)
     cohort = await upload(home, "ann\nbob\n")
     await home.site.calculated()
 
@@ -710,7 +710,7 @@ async def test_members_follow_a_merge_at_once(home: Home) -> None:
 
 
 async def test_a_file_may_name_persons_that_were_merged_since(home: Home) -> None:
-    await three_people(home)
+    await three_persons(home)
     ann = (await home.person("ann"))["uuid"]
     merge = {"event": "$merge_dangerously", "distinct_id": "bob", "properties": {"alias": "ann"}}
     await home.capture(merge)
@@ -732,7 +732,7 @@ async def test_a_file_may_name_persons_that_were_merged_since(home: Home) -> Non
 
 
 async def test_a_cohort_explains_itself(home: Home) -> None:
-    await three_people(home)
+    await three_persons(home)
     cohort = await create(
         home, filters=all_of(person_is("plan", "pro"), did("opened", time_value=60))
     )
@@ -749,7 +749,7 @@ async def test_a_cohort_explains_itself(home: Home) -> None:
 
 
 async def test_criteria_can_be_tried_without_storing_them(home: Home) -> None:
-    await three_people(home)
+    await three_persons(home)
 
     answer = await home.api.post(
         "/cohorts/preview/", json={"filters": all_of(person_is("plan", "pro"))}
@@ -765,9 +765,9 @@ async def test_criteria_can_be_tried_without_storing_them(home: Home) -> None:
     assert broken.json()["attr"] == "filters"
 
 
-async def test_a_trial_counts_nobody_who_was_deleted(home: Home) -> None:
+async def test_a_preview_does_not_count_deleted_persons(home: Home) -> None:
     """Their events are still there."""
-    await three_people(home)
+    await three_persons(home)
     gone = (await home.person("bob"))["id"]
     tree = all_of(did("opened", time_value=60))
 
@@ -821,7 +821,7 @@ async def flag_on(home: Home, cohort: Json) -> str:
 
 
 async def test_flags_test_a_dynamic_cohort_live(home: Home) -> None:
-    await three_people(home)
+    await three_persons(home)
     cohort = await create(home, filters=all_of(person_is("plan", "pro")))
 
     key = await flag_on(home, cohort)
@@ -880,7 +880,7 @@ async def test_a_cohort_that_only_idle_flags_use_is_deleted(home: Home) -> None:
 
 
 async def test_flags_look_up_static_and_behavioural_members(home: Home) -> None:
-    await three_people(home)
+    await three_persons(home)
     static = await upload(home, "ann\n")
     behavioural = await create(home, filters=all_of(did("opened")))
     await home.site.calculated()
@@ -897,7 +897,7 @@ async def test_flags_look_up_static_and_behavioural_members(home: Home) -> None:
 
 
 async def test_a_cohort_in_a_flag_may_get_criteria_on_events(home: Home) -> None:
-    await three_people(home)
+    await three_persons(home)
     inner = await create(home, filters=all_of(person_is("plan", "pro")))
     outer = await create(home, filters=all_of(in_cohort(inner["id"])))
     keys = [await flag_on(home, cohort) for cohort in (inner, outer)]

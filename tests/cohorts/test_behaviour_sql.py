@@ -26,7 +26,7 @@ NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 EVENTS = ("a", "b")
 UNITS = {"hour": HOUR, "day": 24 * HOUR, "week": 168 * HOUR}
-PEOPLE = 60
+PERSONS = 60
 _numbers = count(1)
 
 Json = dict[str, Any]
@@ -172,7 +172,7 @@ def some_events(chance: Random, most: int) -> tuple[Done, ...]:
     )
 
 
-def some_people(seed: int) -> list[Someone]:
+def random_persons(seed: int) -> list[Someone]:
     """Many at once: a statement costs the same for one person."""
     chance = Random(seed)
     return [
@@ -182,7 +182,7 @@ def some_people(seed: int) -> list[Someone]:
             some_events(chance, 3),
             chance.random() < 0.5,
         )
-        for _ in range(PEOPLE)
+        for _ in range(PERSONS)
     ]
 
 
@@ -311,10 +311,10 @@ asked_of_all = st.tuples(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(seed=st.integers(0, 2**32), asked=asked_of_all)
-async def test_statements_find_whom_a_plain_reading_finds(
+async def test_statements_find_the_same_persons_as_a_reference_implementation(
     events: EventStore, project_id: int, seed: int, asked: tuple[Json, ...]
 ) -> None:
-    population = some_people(seed)
+    population = random_persons(seed)
     project = (project_id << 20) % (1 << 60) + next(_numbers)
     ids = await populate(events, project, population)
     picked = [ids[place] for place, person in enumerate(population) if person.picked]

@@ -26,7 +26,7 @@ from tests.cohorts.test_api import (
     members,
     person_is,
     retrieve,
-    three_people,
+    three_persons,
 )
 from tests.support.application import Home
 
@@ -53,8 +53,8 @@ def calculator(
     )
 
 
-async def test_a_nul_in_the_criteria_is_an_error_like_any_other(home: Home) -> None:
-    await three_people(home)
+async def test_a_nul_in_the_criteria_is_an_error_of_the_cohort(home: Home) -> None:
+    await three_persons(home)
 
     broken = await create(home)
     await home.store_cohort(broken, filters=all_of(did("x", explicit_datetime="1\0\n")))
@@ -82,7 +82,7 @@ async def test_a_deleted_cohort_is_not_tried_again(home: Home) -> None:
 
 async def test_a_store_that_is_away_is_no_failure_of_a_cohort(home: Home) -> None:
     await home.site.calculated()
-    await three_people(home)
+    await three_persons(home)
     cohorts = [await create(home, filters=all_of(person_is("plan", "free"))) for _ in range(2)]
 
     home.site.events.is_down = True
@@ -151,7 +151,7 @@ async def test_what_the_engine_makes_of_a_statement_is_a_failure_of_its_cohort(
     assert problem in found["last_error_message"]
 
 
-async def test_an_error_nobody_expected_does_not_end_the_calculations(home: Home) -> None:
+async def test_an_unexpected_error_does_not_end_the_worker(home: Home) -> None:
     await create(home, filters=all_of(person_is("plan", "free")))
     failed, calculating = asyncio.Event(), asyncio.Event()
 
@@ -183,7 +183,7 @@ async def running(working: Calculator) -> AsyncGenerator[Calculator]:
             await task
 
 
-async def test_criteria_of_odd_shapes_are_no_error_of_the_servers(home: Home) -> None:
+async def test_malformed_criteria_are_no_server_error(home: Home) -> None:
     odd = {"properties": {"type": "AND", "values": [{"type": [], "value": 1}]}}
     older = await create(home)
     await home.store_cohort(older, groups=[{"properties": {"values": 1}}])

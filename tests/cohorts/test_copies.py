@@ -92,15 +92,15 @@ async def test_a_calculation_that_runs_already_does_not_reach_the_copy(
     await finish(work, running)
     while await work.sweep(one.id):
         pass
-    kept = await rows_of(records, one)
+    held = await rows_of(records, one)
     await fill(work, await claimed(work))
 
     assert await names_in(records, copy.id) == ["a", "b"]
     assert await names_in(records, one.id) == ["b", "c"]
-    assert (kept, await rows_of(records, one)) == (3, 2)
+    assert (held, await rows_of(records, one)) == (3, 2)
 
 
-async def test_somebody_merged_after_leaving_the_original_is_in_the_copy(
+async def test_a_person_merged_after_leaving_the_original_is_in_the_copy(
     records: Records, work: CohortLeaseStore
 ) -> None:
     one = await original(records, work)
@@ -120,7 +120,7 @@ async def test_somebody_merged_after_leaving_the_original_is_in_the_copy(
     assert await counted(records, copy) == 2
 
 
-async def test_somebody_merged_into_one_whose_page_was_copied_is_in_the_copy(
+async def test_a_person_merged_into_one_already_copied_is_in_the_copy(
     records: Records, work: CohortLeaseStore
 ) -> None:
     made = await people(records, "first", "second", "third")
@@ -140,7 +140,7 @@ async def test_somebody_merged_into_one_whose_page_was_copied_is_in_the_copy(
     assert await counted(records, copy) == 1
 
 
-async def test_somebody_merged_while_a_copy_died_is_in_the_next_one(
+async def test_a_person_merged_while_a_copy_died_is_in_the_next_one(
     records: Records, work: CohortLeaseStore
 ) -> None:
     one = await original(records, work)
@@ -195,7 +195,9 @@ async def test_the_original_is_calculated_after_it_was_copied(
     assert await names_in(records, copy.id) == ["a", "b"]
 
 
-async def test_a_copy_that_failed_holds_nobody_up(records: Records, work: CohortLeaseStore) -> None:
+async def test_a_failed_copy_does_not_block_other_cohorts(
+    records: Records, work: CohortLeaseStore
+) -> None:
     one = await original(records, work)
     copy = await copy_of(records, one)
     await change(records, one, name="due too")

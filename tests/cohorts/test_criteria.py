@@ -81,7 +81,7 @@ NOT_A, NOT_B, NOT_C = person("a", True), person("b", True), person("c", True)
         (all_of(any_of(NOT_A), all_of(any_of(NOT_B))), False),
     ],
 )
-def test_a_negation_needs_a_positive_beside_it(tree: Json, allowed: bool) -> None:
+def test_a_negation_needs_a_positive_condition_in_its_group(tree: Json, allowed: bool) -> None:
     if allowed:
         resolved(tree)
     else:
@@ -130,7 +130,7 @@ def test_static_and_unknown_cohorts_stay_leaves() -> None:
 
 
 @pytest.mark.parametrize("tree", [{}, [], all_of(), any_of()])
-def test_no_criteria_match_nobody(tree: Any) -> None:
+def test_empty_criteria_match_no_person(tree: Any) -> None:
     assert resolved(tree) == NoPerson()
 
 
@@ -349,7 +349,7 @@ ANYTHING = st.recursive(
         max_size=2,
     )
 )
-def test_groups_of_anything_are_shown_and_only_their_calculation_fails(
+def test_malformed_groups_are_readable_and_only_their_calculation_fails(
     groups: list[dict[str, Any]],
 ) -> None:
     criteria = Criteria(1, None, False, None, tuple(groups))

@@ -1,7 +1,7 @@
 """Whole criteria, nested and old ones too, against a plain reading of persons and events.
 
 Unlike the conditions one by one in test_cohorts_sql, these are trees of any shape: with
-negations that nothing positive stands beside, empty groups, cohorts inside cohorts (dynamic,
+negations without a positive condition, empty groups, cohorts inside cohorts (dynamic,
 static, unknown), every operator on properties, explicit dates, and the `groups` form.
 """
 
@@ -38,14 +38,14 @@ from tests.cohorts.test_behaviour_sql import (
     stored,
 )
 
-PEOPLE = 40
+PERSONS = 40
 STATIC, DYNAMIC, UNKNOWN, OLD = 7, 8, 9, 10
 
 Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Somebody:
+class Person:
     properties: Json
     events: tuple[Done, ...]
     picked: bool
@@ -143,7 +143,7 @@ POSITIVE: Mapping[str, Callable[[str, Any], bool]] = {
     "between": lambda held, value: ranged(held, value, wanted=True),
     "not_between": lambda held, value: ranged(held, value, wanted=False),
 }
-# Whoever lacks the property is meant too.
+# Persons without the property match too.
 NEGATIVE = {
     "is_not": "exact",
     "not_icontains": "icontains",
@@ -182,7 +182,7 @@ def flips(leaf: Json, negated: bool) -> bool:
     return own is not negated
 
 
-def holds(tree: Json, person: Somebody, asked: Asked, negated: bool = False) -> bool:
+def holds(tree: Json, person: Person, asked: Asked, negated: bool = False) -> bool:
     """negated: by a cohort around it, which turns AND into OR and flips every leaf"""
     if "values" in tree:
         found = [holds(child, person, asked, negated) for child in tree["values"]]
@@ -202,7 +202,7 @@ def holds(tree: Json, person: Somebody, asked: Asked, negated: bool = False) -> 
     return False
 
 
-def did(leaf: Json, person: Somebody) -> bool:
+def did(leaf: Json, person: Person) -> bool:
     if "explicit_datetime" not in leaf:
         return READINGS[leaf["value"]](leaf, person.events)
     since = SINCE[leaf["explicit_datetime"]]
@@ -366,7 +366,7 @@ asked_cohorts = st.builds(
 # ── Against the store ────────────────────────────────────────────────────────────────────
 
 
-def some_people(seed: int) -> list[Somebody]:
+def random_persons(seed: int) -> list[Person]:
     chance = Random(seed)
 
     def properties() -> Json:
@@ -374,11 +374,11 @@ def some_people(seed: int) -> list[Somebody]:
         return {key: value for key, value in drawn.items() if value is not ABSENT}
 
     return [
-        Somebody(properties(), some_events(chance, 6), chance.random() < 0.5) for _ in range(PEOPLE)
+        Person(properties(), some_events(chance, 6), chance.random() < 0.5) for _ in range(PERSONS)
     ]
 
 
-async def populate(events: EventStore, project: int, people: Sequence[Somebody]) -> list[UUID]:
+async def populate(events: EventStore, project: int, people: Sequence[Person]) -> list[UUID]:
     ids = [uuid4() for _ in people]
     await events.mirror_persons(
         [
@@ -417,9 +417,9 @@ async def members(
 @pytest.fixture(scope="module")
 async def population(
     events: EventStore,
-) -> tuple[int, list[Somebody], list[UUID]]:
+) -> tuple[int, list[Person], list[UUID]]:
     """Many at once, and once for all: a statement costs the same for one person."""
-    project, people = uuid4().int >> 68, some_people(7)
+    project, people = uuid4().int >> 68, random_persons(7)
     return project, people, await populate(events, project, people)
 
 
@@ -429,8 +429,8 @@ async def population(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(asked=asked_cohorts)
-async def test_criteria_find_whom_a_plain_reading_finds(
-    events: EventStore, population: tuple[int, list[Somebody], list[UUID]], asked: Asked
+async def test_criteria_find_the_same_persons_as_a_reference_implementation(
+    events: EventStore, population: tuple[int, list[Person], list[UUID]], asked: Asked
 ) -> None:
     project, people, ids = population
     picked = [uuid for uuid, one in zip(ids, people, strict=True) if one.picked]

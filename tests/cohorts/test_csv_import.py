@@ -56,7 +56,7 @@ def test_a_file_tells_what_it_holds(text: str, kind: str, ids: list[str]) -> Non
     assert (members.kind, list(members.ids)) == (kind, ids)
 
 
-def test_a_cell_that_is_no_id_of_anybody_is_kept_as_one_that_matches_nobody() -> None:
+def test_a_cell_too_long_for_an_id_matches_no_person() -> None:
     text = f"a\0b\n{'x' * (CELL_CHARS_MAX + 500)}\n"
 
     members = read_csv(io.BytesIO(text.encode()))
@@ -250,7 +250,7 @@ def test_no_cell_is_a_formula(value: Any, cell: str) -> None:
     assert row["properties.x"] == cell
 
 
-def test_texts_beside_the_properties_are_no_formulas_either() -> None:
+def test_texts_outside_the_properties_are_no_formulas_either() -> None:
     ann = person(1, email="=cmd|' /C calc'!A0") | {"name": "-2+3", "distinct_ids": ["@a", "+1"]}
 
     [row] = read(table([ann]))

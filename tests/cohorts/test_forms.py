@@ -13,7 +13,7 @@ from tests.cohorts.test_api import (
     members,
     person_is,
     retrieve,
-    three_people,
+    three_persons,
 )
 from tests.support.application import Home, Json, error
 
@@ -38,7 +38,7 @@ async def test_put_leaves_what_is_not_sent(home: Home) -> None:
 
 
 async def test_put_adds_the_members_of_a_file(home: Home) -> None:
-    await three_people(home)
+    await three_persons(home)
     cohort = await create(home, is_static=True)
 
     answer = await home.api.put(
@@ -52,7 +52,7 @@ async def test_put_adds_the_members_of_a_file(home: Home) -> None:
 
 @pytest.mark.parametrize("parts", [False, True], ids=["urlencoded", "multipart"])
 async def test_a_form_holds_criteria_as_json(home: Home, parts: bool) -> None:
-    await three_people(home)
+    await three_persons(home)
     filters, groups = all_of(person_is("plan", "pro")), [{"event_id": "opened", "days": 60}]
     fields = {
         "name": "Payers",

@@ -12,7 +12,7 @@ from tests.cohorts.test_api import (
     create,
     person,
     person_is,
-    three_people,
+    three_persons,
     upload,
 )
 from tests.support.application import Home, Json, error
@@ -29,8 +29,8 @@ async def uploaded(home: Home, cohort: Json) -> Json:
     return found
 
 
-async def test_calculations_are_told_the_newest_first(home: Home) -> None:
-    await three_people(home)
+async def test_calculations_are_listed_newest_first(home: Home) -> None:
+    await three_persons(home)
     cohort = await create(home, filters=all_of(person_is("plan", "pro")))
     before = await history(home, cohort)
     await home.site.calculated()
@@ -38,11 +38,11 @@ async def test_calculations_are_told_the_newest_first(home: Home) -> None:
     home.site.clock.move(hours=1)
     await home.site.calculated()
 
-    told = await history(home, cohort)
+    found = await history(home, cohort)
 
     assert before == {"count": 0, "next": None, "previous": None, "results": []}
-    failed, succeeded = told["results"]
-    assert told["count"] == 2
+    failed, succeeded = found["results"]
+    assert found["count"] == 2
     assert succeeded == {
         "id": succeeded["id"],
         "started_at": "2024-03-01T12:00:00Z",
@@ -62,18 +62,18 @@ async def test_calculations_are_told_the_newest_first(home: Home) -> None:
 
 
 async def test_the_last_success_explains_itself_after_failures(home: Home) -> None:
-    await three_people(home)
+    await three_persons(home)
     cohort = await create(home, filters=all_of(person_is("plan", "pro")))
     await home.site.calculated()
     await change(home, cohort, filters=all_of(ALONE))
     await home.site.calculated()
 
-    told = await home.get(f"/cohorts/{cohort['id']}/explain/")
+    found = await home.get(f"/cohorts/{cohort['id']}/explain/")
 
-    assert told["last_run"]["members"] == 2
+    assert found["last_run"]["members"] == 2
 
 
-async def test_so_many_are_kept_and_listed_by_page(home: Home) -> None:
+async def test_the_history_is_limited_and_listed_by_page(home: Home) -> None:
     cohort = await create(home, filters=all_of(person_is("plan", "pro")))
     for _ in range(RUNS_MAX + 2):
         await home.site.calculated()
@@ -93,17 +93,17 @@ async def test_what_an_older_version_has_stored_is_one_calculation(home: Home) -
     run = {"started_at": "2024-02-01T00:00:00Z", "seconds": 1.5, "rows_read": 7, "members": 3}
     await home.store_cohort(cohort, last_run=run)
 
-    [told] = (await history(home, cohort))["results"]
+    [found] = (await history(home, cohort))["results"]
     explained = await home.get(f"/cohorts/{cohort['id']}/explain/")
 
-    assert (told["id"], told["count"], told["total_query_ms"]) == (0, 3, 1500)
-    assert told["finished_at"] == "2024-02-01T00:00:01.500000Z"
+    assert (found["id"], found["count"], found["total_query_ms"]) == (0, 3, 1500)
+    assert found["finished_at"] == "2024-02-01T00:00:01.500000Z"
     assert explained["last_run"] == run
 
 
 async def test_an_upload_tells_how_many_rows_matched_and_the_others(home: Home) -> None:
     """Rows, not persons: two of them may name one."""
-    await three_people(home)
+    await three_persons(home)
     await home.capture(
         {"event": "$create_alias", "distinct_id": "ann", "properties": {"alias": "anna"}}
     )
@@ -121,7 +121,7 @@ async def test_an_upload_tells_how_many_rows_matched_and_the_others(home: Home) 
 
 @pytest.mark.parametrize("ids", [["ann", "bob", "cid"], ["ann"], ["ann", "ann", "ann"]])
 async def test_where_every_row_matches_there_are_no_others(home: Home, ids: list[str]) -> None:
-    await three_people(home)
+    await three_persons(home)
 
     cohort = await upload(home, "\n".join(ids))
     await home.site.calculated()
@@ -136,18 +136,18 @@ async def test_where_every_row_matches_there_are_no_others(home: Home, ids: list
 
 
 async def test_rows_with_addresses_match_whoever_has_them(home: Home) -> None:
-    await three_people(home)
+    await three_persons(home)
     await home.capture(person("eve", email="ann@corp.example"))
 
     cohort = await upload(home, "name,email\na,ANN@corp.example\nb,x@y\nc,ann@Corp.example\n")
     await home.site.calculated()
 
-    told = await uploaded(home, cohort)
-    assert (told["rows"], told["matched"], told["unmatched"]) == (3, 2, ["x@y"])
+    found = await uploaded(home, cohort)
+    assert (found["rows"], found["matched"], found["unmatched"]) == (3, 2, ["x@y"])
 
 
 async def test_rows_with_persons_match_those_they_became(home: Home) -> None:
-    await three_people(home)
+    await three_persons(home)
     ann, cid = [(await home.person(one))["uuid"] for one in ("ann", "cid")]
     merge = {"event": "$merge_dangerously", "distinct_id": "bob", "properties": {"alias": "ann"}}
     await home.capture(merge)
@@ -159,26 +159,26 @@ async def test_rows_with_persons_match_those_they_became(home: Home) -> None:
     )
     await home.site.calculated()
 
-    told = await uploaded(home, cohort)
-    assert (told["rows"], told["matched"]) == (6, 4)
-    assert told["unmatched"] == ["no uuid", nobody]
+    found = await uploaded(home, cohort)
+    assert (found["rows"], found["matched"]) == (6, 4)
+    assert found["unmatched"] == ["no uuid", nobody]
 
 
 async def test_some_of_many_others_are_listed_and_all_are_counted(home: Home) -> None:
-    await three_people(home)
+    await three_persons(home)
     strangers = [f"nobody-{n}" for n in range(UNMATCHED_MAX + 5)]
 
     cohort = await upload(home, "\n".join([*strangers, "x" * 2_000, "ann"]))
     await home.site.calculated()
 
-    told = await uploaded(home, cohort)
-    assert (told["rows"], told["matched"]) == (len(strangers) + 2, 1)
-    assert told["unmatched_count"] == len(strangers) + 1
-    assert told["unmatched"] == strangers[:UNMATCHED_MAX]
+    found = await uploaded(home, cohort)
+    assert (found["rows"], found["matched"]) == (len(strangers) + 2, 1)
+    assert found["unmatched_count"] == len(strangers) + 1
+    assert found["unmatched"] == strangers[:UNMATCHED_MAX]
 
 
 async def test_only_the_newest_import_lists_what_did_not_match(home: Home) -> None:
-    await three_people(home)
+    await three_persons(home)
     cohort = await upload(home, "ann\nfirst\n")
     await home.site.calculated()
     await upload(home, "second\n", cohort)

@@ -43,11 +43,11 @@ def refusal(filters: Json) -> str | None:
 
 def require_agreement(leaf: Json) -> None:
     filters = criteria({name: value for name, value in leaf.items() if value is not ABSENT})
-    told = refusal(filters)
-    if told is None:
+    detail = refusal(filters)
+    if detail is None:
         CRITERIA.validate(filters)
-    elif not IN_WORDS.search(told):
-        assert not CRITERIA.is_valid(filters), told
+    elif not IN_WORDS.search(detail):
+        assert not CRITERIA.is_valid(filters), detail
 
 
 @pytest.mark.parametrize("name", ACCEPTED_CRITERIA)

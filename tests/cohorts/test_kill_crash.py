@@ -21,15 +21,15 @@ from tests.support.awaited import until
 from tests.support.preloaded import PreloadedServer
 from tests.support.server import Keys, RealServer
 
-PEOPLE = 8_000
-# Ids of nobody: they take their time and make no members.
+PERSONS = 8_000
+# Ids without a person: they take time to import and make no members.
 NOBODY = 100_000
 ROUNDS = 10
 DONE_S = 120
 LEASE_S = 1
 POLL_S = 0.003
 
-# Members written under a version that nobody sees yet, while somebody holds the lease.
+# Members written under a version that is not current yet, while a server holds the lease.
 IN_THE_MIDDLE = """
 SELECT count(*) FROM cohort_people JOIN cohorts ON cohorts.id = cohort_people.cohort_id
 WHERE cohorts.id = ? AND lease IS NOT NULL
@@ -88,10 +88,10 @@ async def test_a_kill_while_members_are_calculated_shows_no_half(
     old = await members(server, keys, dynamic)
     done = await finished(server, keys, dynamic, before)
 
-    assert {plan for plan, _ in old} == {plans[1]} and len(old) == PEOPLE // 2
-    assert (done["count"], done["errors_calculating"]) == (PEOPLE // 2, 0)
+    assert {plan for plan, _ in old} == {plans[1]} and len(old) == PERSONS // 2
+    assert (done["count"], done["errors_calculating"]) == (PERSONS // 2, 0)
     new = await members(server, keys, dynamic)
-    assert {plan for plan, _ in new} == {plans[0]} and len(new) == PEOPLE // 2
+    assert {plan for plan, _ in new} == {plans[0]} and len(new) == PERSONS // 2
     assert asked(server, IN_THE_MIDDLE, dynamic) == 0
 
 
@@ -110,14 +110,14 @@ async def test_a_kill_while_a_file_is_imported_loses_no_member(
 
     assert before == []
     assert (done["is_calculating"], done["errors_calculating"]) == (False, 0)
-    assert (done["count"], len(await members(server, keys, static))) == (PEOPLE, PEOPLE)
+    assert (done["count"], len(await members(server, keys, static))) == (PERSONS, PERSONS)
 
 
 @pytest.mark.usefixtures("people")
 async def test_a_kill_while_a_file_is_stored_leaves_no_cohort(
     server: RealServer, keys: Keys
 ) -> None:
-    parts_of_all = (PEOPLE + NOBODY) // IDS_MAX
+    parts_of_all = (PERSONS + NOBODY) // IDS_MAX
 
     uploading = asyncio.create_task(create(server, keys, **a_file()))
     met = await stopped(server, lambda: asked(server, PARTS) > 0, DONE_S)
@@ -132,7 +132,7 @@ async def test_a_kill_while_a_file_is_stored_leaves_no_cohort(
 
     assert met and 0 < stored < parts_of_all and cohorts == 0, "the file was stored already"
     assert listed["results"] == []
-    assert (done["count"], done["errors_calculating"]) == (PEOPLE, 0)
+    assert (done["count"], done["errors_calculating"]) == (PERSONS, 0)
     assert asked(server, UPLOADS) <= 2  # the first one's parts, until they are cleared away
 
 
@@ -186,14 +186,14 @@ async def test_a_client_that_leaves_in_the_middle_leaves_nothing(
     done = await finished(server, keys, static)
 
     assert [one["id"] for one in (await cohort(server, keys, ""))["results"]] == [static]
-    assert done["count"] == PEOPLE
+    assert done["count"] == PERSONS
 
 
 def a_file() -> Json:
     """Everybody, half of them at the beginning and half at the end."""
-    people = [f"user {number}" for number in range(PEOPLE)]
+    people = [f"user {number}" for number in range(PERSONS)]
     nobody = [f"nobody {number}" for number in range(NOBODY)]
-    lines = [*people[: PEOPLE // 2], *nobody, *people[PEOPLE // 2 :]]
+    lines = [*people[: PERSONS // 2], *nobody, *people[PERSONS // 2 :]]
     files = {"csv": ("people.csv", "\n".join(lines).encode(), "text/csv")}
     return {"data": {"name": "All", "is_static": "true"}, "files": files}
 
@@ -253,7 +253,7 @@ async def populate(server: RealServer, keys: Keys) -> None:
             "distinct_id": f"user {number}",
             "properties": {"$set": {"plan": "odd" if number % 2 else "even"}},
         }
-        for number in range(PEOPLE)
+        for number in range(PERSONS)
     ]
     async with plain_http.AsyncClient(base_url=server.url, timeout=30) as http:
         body = {"api_key": keys.project_api_key, "batch": items}
@@ -302,6 +302,6 @@ async def finished(
 async def members(server: RealServer, keys: Keys, cohort_id: int) -> list[tuple[str, str]]:
     """Plan and UUID of each."""
     async with client(server, keys) as http:
-        answer = await http.get(f"/{cohort_id}/persons/", params={"limit": PEOPLE})
+        answer = await http.get(f"/{cohort_id}/persons/", params={"limit": PERSONS})
     assert answer.status_code == 200, answer.text
     return [(one["properties"]["plan"], one["uuid"]) for one in answer.json()["results"]]

@@ -48,7 +48,7 @@ async def test_a_list_is_narrowed(home: Home, query: Json, names: list[str]) -> 
     assert await listed(home, **query) == names
 
 
-async def test_the_total_and_the_links_are_those_of_what_was_asked_for(home: Home) -> None:
+async def test_total_and_links_are_those_of_the_filtered_list(home: Home) -> None:
     await some(home)
 
     page = await home.get("/cohorts/", search="did", limit=1)
@@ -59,7 +59,7 @@ async def test_the_total_and_the_links_are_those_of_what_was_asked_for(home: Hom
     assert [one["name"] for one in following["results"]] == ["around did"]
 
 
-async def test_cohorts_are_found_by_who_made_them(home: Home) -> None:
+async def test_cohorts_are_filtered_by_their_creator(home: Home) -> None:
     mine = await create(home, name="mine")
     creator = mine["created_by"]["id"]
 

@@ -16,7 +16,7 @@ from tests.cohorts.test_api import (
     person,
     person_is,
     retrieve,
-    three_people,
+    three_persons,
     upload,
 )
 from tests.support.application import Home, Json, error
@@ -40,7 +40,7 @@ async def remove(home: Home, cohort: Json, who: str) -> httpx.Response:
 
 
 async def test_persons_are_added_and_removed_at_once(home: Home) -> None:
-    await three_people(home)
+    await three_persons(home)
     ann, bob, cid = [await uuid_of(home, one) for one in ("ann", "bob", "cid")]
     cohort = await create(home, is_static=True, name="picked")
 
@@ -63,8 +63,8 @@ async def test_persons_are_added_and_removed_at_once(home: Home) -> None:
     assert (await retrieve(home, cohort))["count"] == 2
 
 
-async def test_who_is_removed_can_come_back(home: Home) -> None:
-    await three_people(home)
+async def test_a_removed_person_can_be_added_again(home: Home) -> None:
+    await three_persons(home)
     ann = await uuid_of(home, "ann")
     cohort = await upload(home, "ann\nbob\n")
     await home.site.calculated()
@@ -83,7 +83,7 @@ async def test_who_is_removed_can_come_back(home: Home) -> None:
 
 
 async def test_an_import_that_waits_adds_to_what_was_changed_meanwhile(home: Home) -> None:
-    await three_people(home)
+    await three_persons(home)
     ann, cid = [await uuid_of(home, one) for one in ("ann", "cid")]
     cohort = await upload(home, "ann\nbob\n")
 
@@ -98,8 +98,8 @@ async def test_an_import_that_waits_adds_to_what_was_changed_meanwhile(home: Hom
     assert (done["count"], done["is_calculating"]) == (2, False)
 
 
-async def test_unknown_persons_are_told_and_the_others_added(home: Home) -> None:
-    await three_people(home)
+async def test_unknown_persons_are_listed_and_the_others_added(home: Home) -> None:
+    await three_persons(home)
     ann = await uuid_of(home, "ann")
     cohort = await create(home, is_static=True)
 
@@ -115,7 +115,7 @@ async def test_unknown_persons_are_told_and_the_others_added(home: Home) -> None
 
 
 async def test_persons_that_were_merged_since_are_those_they_became(home: Home) -> None:
-    await three_people(home)
+    await three_persons(home)
     ann = await uuid_of(home, "ann")
     merge = {"event": "$merge_dangerously", "distinct_id": "bob", "properties": {"alias": "ann"}}
     await home.capture(merge)
@@ -131,7 +131,7 @@ async def test_persons_that_were_merged_since_are_those_they_became(home: Home) 
 
 
 async def test_flags_ask_for_the_members_as_they_are(home: Home) -> None:
-    await three_people(home)
+    await three_persons(home)
     ann = await uuid_of(home, "ann")
     cohort = await create(home, is_static=True)
     key = await flag_on(home, cohort)
@@ -145,7 +145,7 @@ async def test_flags_ask_for_the_members_as_they_are(home: Home) -> None:
 
 
 async def test_only_static_cohorts_are_given_persons(home: Home) -> None:
-    await three_people(home)
+    await three_persons(home)
     ann = await uuid_of(home, "ann")
     cohort = await create(home, filters=all_of(person_is("plan", "pro")))
 
@@ -162,7 +162,7 @@ async def test_only_static_cohorts_are_given_persons(home: Home) -> None:
 
 async def test_while_an_import_is_running_members_stay_as_they_are(home: Home) -> None:
     await home.site.calculated()
-    await three_people(home)
+    await three_persons(home)
     ann = await uuid_of(home, "ann")
     cohort = await upload(home, "bob\n")
     now = home.site.clock.now()
@@ -183,7 +183,7 @@ async def test_while_an_import_is_running_members_stay_as_they_are(home: Home) -
 
 async def test_what_a_broken_import_has_written_stays_unseen(home: Home) -> None:
     await home.site.calculated()
-    await three_people(home)
+    await three_persons(home)
     ann, bob = [await uuid_of(home, one) for one in ("ann", "bob")]
     cohort = await upload(home, "cid\n")
     now, work = home.site.clock.now(), CohortLeaseStore(home.site.records, lease_s=60)
@@ -253,7 +253,7 @@ async def test_unknown_cohorts_are_not_found(home: Home) -> None:
         assert answer.json() == error("invalid_request", "not_found", "Not found.")
 
 
-async def test_the_activity_tells_who_was_added_and_removed(home: Home) -> None:
+async def test_the_activity_records_who_was_added_and_removed(home: Home) -> None:
     await home.capture(*(person(f"p{n}") for n in range(NAMED_MAX + 2)))
     people = [await uuid_of(home, f"p{n}") for n in range(NAMED_MAX + 2)]
     cohort = await create(home, is_static=True, name="picked")

@@ -15,7 +15,7 @@ from tests.cohorts.test_api import (
     person,
     person_is,
     retrieve,
-    three_people,
+    three_persons,
 )
 from tests.support.application import Home, Json, error
 
@@ -23,8 +23,8 @@ PRO = all_of(person_is("plan", "pro"))
 FIXED = "The criteria of a static cohort cannot be changed."
 
 
-async def test_criteria_are_asked_once(home: Home) -> None:
-    await three_people(home)
+async def test_criteria_of_a_static_cohort_are_evaluated_once(home: Home) -> None:
+    await three_persons(home)
 
     cohort = await create(home, name="then", is_static=True, filters=PRO)
     await home.site.calculated()
@@ -37,8 +37,8 @@ async def test_criteria_are_asked_once(home: Home) -> None:
     assert (await retrieve(home, cohort))["count"] == 2
 
 
-async def test_criteria_on_events_and_cohorts_are_asked_too(home: Home) -> None:
-    await three_people(home)
+async def test_criteria_on_events_and_cohorts_are_evaluated_once_too(home: Home) -> None:
+    await three_persons(home)
     pro = await create(home, filters=PRO)
     tree = {"type": "OR", "values": [did("opened"), in_cohort(pro["id"])]}
 
@@ -56,8 +56,8 @@ async def test_without_conditions_a_static_cohort_is_empty(home: Home, propertie
     assert (await retrieve(home, cohort))["count"] is None
 
 
-async def test_a_file_is_taken_and_criteria_beside_it_are_kept_unasked(home: Home) -> None:
-    await three_people(home)
+async def test_criteria_sent_with_a_file_are_stored_and_not_evaluated(home: Home) -> None:
+    await three_persons(home)
     fields = {"is_static": "true", "filters": json.dumps(PRO)}
 
     answer = await home.api.post("/cohorts/", data=fields, files={"csv": ("a.csv", b"bob\n")})
@@ -76,7 +76,7 @@ async def test_a_file_is_taken_and_criteria_beside_it_are_kept_unasked(home: Hom
         (all_of(in_cohort(UNKNOWN)), None),
     ],
 )
-async def test_criteria_that_are_asked_are_checked(
+async def test_criteria_of_a_static_cohort_are_validated(
     home: Home, filters: Json, attr: str | None
 ) -> None:
     answer = await home.api.post("/cohorts/", json={"is_static": True, "filters": filters})
@@ -95,7 +95,7 @@ async def test_criteria_that_are_asked_are_checked(
     ],
 )
 async def test_criteria_of_a_static_cohort_stay(home: Home, sent: Json, attr: str) -> None:
-    await three_people(home)
+    await three_persons(home)
     cohort = await create(home, is_static=True, filters=PRO)
     await home.site.calculated()
     before = await retrieve(home, cohort)
@@ -120,7 +120,7 @@ async def test_a_static_cohort_may_be_sent_back_as_it_was_read(home: Home) -> No
 
 
 async def test_a_static_cohort_becomes_dynamic_with_other_criteria(home: Home) -> None:
-    await three_people(home)
+    await three_persons(home)
     cohort = await create(home, is_static=True, filters=PRO)
     free = all_of(person_is("plan", "free"))
 

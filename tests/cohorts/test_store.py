@@ -267,7 +267,7 @@ async def merge(records: Records, gone: int, survivor: int) -> None:
         await connection.execute(persons.delete().where(persons.c.id == gone))
 
 
-async def test_imports_are_kept_until_they_are_shown(records: Records) -> None:
+async def test_imports_stay_until_their_members_are_visible(records: Records) -> None:
     await people(records, "a")
     one = await cohort(records, await uploaded(records, "a"), is_static=True)
     work = CohortLeaseStore(records, LEASE_S)

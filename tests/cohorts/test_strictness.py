@@ -13,7 +13,7 @@ from tests.cohorts.test_api import (
     in_cohort,
     person_is,
     retrieve,
-    three_people,
+    three_persons,
 )
 from tests.support.application import Home, Json, error
 
@@ -98,7 +98,7 @@ async def test_an_unknown_field_of_a_preview_is_refused(home: Home) -> None:
 
 
 async def test_older_conditions_without_an_operator_can_be_tried(home: Home) -> None:
-    await three_people(home)
+    await three_persons(home)
     leaf = {"type": "person", "key": "plan", "value": "pro"}
 
     answer = await home.api.post("/cohorts/preview/", json={"filters": all_of(leaf)})
@@ -180,7 +180,7 @@ async def test_known_query_parameters_are_taken_everywhere(home: Home) -> None:
         ),
     ],
 )
-async def test_members_are_asked_for_by_known_values(
+async def test_query_parameters_of_members_are_validated(
     home: Home, query: dict[str, str], attr: str
 ) -> None:
     cohort = await create(home, name="c")
@@ -218,7 +218,7 @@ async def test_what_would_be_passed_over_of_an_insight_is_refused(
         ({"properties": [person_is("plan", "x", operator="gt")]}, "query"),
     ],
 )
-async def test_a_query_is_asked_as_a_whole(home: Home, more: Json, attr: str) -> None:
+async def test_unsupported_fields_of_a_query_are_refused(home: Home, more: Json, attr: str) -> None:
     query = {"kind": "ActorsQuery", "properties": [person_is("plan", "pro")], **more}
 
     answer = await home.api.post("/cohorts/", json={"is_static": True, "query": query})

@@ -1,4 +1,4 @@
-"""Members of deleted cohorts are kept for a while, and then removed."""
+"""Members of deleted cohorts are removed after the retention time."""
 
 from datetime import timedelta
 
@@ -21,8 +21,8 @@ from tests.cohorts.test_store import (
     uploaded,
 )
 
-KEPT = timedelta(days=7)
-LATER = NOW + KEPT
+RETENTION = timedelta(days=7)
+LATER = NOW + RETENTION
 
 
 async def left(records: Records) -> tuple[int, int]:
@@ -36,32 +36,32 @@ async def left(records: Records) -> tuple[int, int]:
 
 async def test_deleted_cohorts_lose_their_members_after_a_while(records: Records) -> None:
     await people(records, "a", "b", "c")
-    work, deleted = CohortLeaseStore(records, LEASE_S), CohortTrashStore(records, KEPT)
-    gone, kept = [
+    work, deleted = CohortLeaseStore(records, LEASE_S), CohortTrashStore(records, RETENTION)
+    deleted_one, other = [
         await cohort(records, await uploaded(records, "a"), is_static=True) for _ in range(2)
     ]
-    for _ in (gone, kept):
+    for _ in (deleted_one, other):
         claim = await claimed(work)
         await work.add_distinct_ids(claim, ["a", "b", "c"], NOW)
         await finish(work, claim)
 
-    await change(records, gone, deleted=True)
+    await change(records, deleted_one, deleted=True)
     early = await deleted.purge(LATER - timedelta(seconds=1))
-    await change(records, gone, deleted=True)
+    await change(records, deleted_one, deleted=True)
     before = await left(records)
     while await deleted.purge(LATER):
         pass
 
     assert (early, before) == (False, (6, 2))
     assert await left(records) == (3, 1)
-    assert await names_in(records, kept.id) == ["a", "b", "c"]
-    found = await CohortStore(records).get(1, gone.id)
+    assert await names_in(records, other.id) == ["a", "b", "c"]
+    found = await CohortStore(records).get(1, deleted_one.id)
     assert found is not None and (found.deleted, found.count) == (True, None)
 
 
 async def test_a_restored_cohort_keeps_its_members(records: Records) -> None:
     await people(records, "a")
-    work, deleted = CohortLeaseStore(records, LEASE_S), CohortTrashStore(records, KEPT)
+    work, deleted = CohortLeaseStore(records, LEASE_S), CohortTrashStore(records, RETENTION)
     one = await cohort(records, await uploaded(records, "a"), is_static=True)
 
     await change(records, one, deleted=True)
@@ -77,7 +77,7 @@ async def test_a_restored_cohort_keeps_its_members(records: Records) -> None:
 async def test_what_is_restored_in_the_middle_shows_no_half(records: Records) -> None:
     await people(records, "a", "b")
     work = CohortLeaseStore(records, LEASE_S)
-    deleted = CohortTrashStore(records, KEPT, members_max=1)
+    deleted = CohortTrashStore(records, RETENTION, members_max=1)
     one = await cohort(records)
     claim = await claimed(work)
     await work.add_distinct_ids(claim, ["a", "b"], NOW)
@@ -96,9 +96,9 @@ async def test_what_is_restored_in_the_middle_shows_no_half(records: Records) ->
     assert await names_in(records, one.id) == ["b"]
 
 
-async def test_what_somebody_calculates_is_not_cleared_away(records: Records) -> None:
+async def test_a_cohort_being_calculated_is_not_purged(records: Records) -> None:
     await people(records, "a")
-    work, deleted = CohortLeaseStore(records, LEASE_S), CohortTrashStore(records, KEPT)
+    work, deleted = CohortLeaseStore(records, LEASE_S), CohortTrashStore(records, RETENTION)
     one = await cohort(records)
     await change(records, one, deleted=True)
     await change(records, one, name="asks for a calculation")

@@ -11,7 +11,7 @@ from fanion.cohorts.import_store import IDS_MAX, UPLOAD_TIMEOUT, ImportStore, st
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohort_import_parts, cohort_imports
 from fanion.events.storage.store import EventStore
-from tests.cohorts.test_api import create, members, retrieve, three_people, upload
+from tests.cohorts.test_api import create, members, retrieve, three_persons, upload
 from tests.support.application import Home, Json, error, open_home, open_site
 from tests.support.management import NOW, Clock
 
@@ -42,7 +42,7 @@ async def stored(records: Records) -> tuple[int, int]:
 
 
 async def test_a_file_may_be_larger_than_other_bodies(small: Home) -> None:
-    await three_people(small)
+    await three_persons(small)
     nobody = [f"nobody-{number}" for number in range(2 * IDS_MAX)]
 
     cohort = await upload(small, "\n".join(["ann", *nobody, "bob"]))
@@ -79,7 +79,7 @@ async def test_a_file_beyond_its_limit_is_refused(small: Home, announced: bool) 
 
 
 @pytest.mark.parametrize("announced", [True, False])
-async def test_only_who_is_known_may_send_more_than_other_bodies(
+async def test_only_authenticated_clients_may_send_large_uploads(
     small: Home, announced: bool
 ) -> None:
     fitting = form(b"x\n", personal_api_key=small.key)
@@ -180,7 +180,7 @@ async def test_a_file_is_no_text_of_a_body(home: Home) -> None:
     assert nothing.status_code == 201
 
 
-async def test_an_upload_that_nobody_ends_is_cleared_away(records: Records) -> None:
+async def test_an_abandoned_upload_is_deleted(records: Records) -> None:
     """As after a server that was killed: the file's parts were written, the cohort was not."""
     clock = Clock(NOW)
     uploads = ImportStore(records, clock.now)

@@ -193,7 +193,7 @@ ALL_TYPES = "behavioral, cohort, person, precalculated-cohort, static-cohort"
             in_cohort(key="name"),
             'The key of a condition on a cohort must be "id", not "name".',
         ),
-        # What somebody did
+        # Conditions on events
         (
             did(value="performed"),
             'Unknown value "performed" for type "behavioral". Did you mean "performed_event"?',
@@ -282,7 +282,7 @@ def test_groups_are_not_nested_without_end() -> None:
     assert refusal(deeper) == f"Groups are nested deeper than {GROUP_DEPTH_MAX}."
 
 
-def test_of_several_conditions_the_place_is_told() -> None:
+def test_an_error_among_several_conditions_names_its_place() -> None:
     first = {"type": "AND", "values": [person()]}
     second = {"type": "AND", "values": [person(), did(time_value=-1)]}
 
@@ -314,12 +314,12 @@ def test_what_is_stored_is_accepted_wherever_it_stands(filters: Json) -> None:
     check_criteria(filters, stored)
 
 
-def test_a_new_mistake_beside_what_is_stored_is_refused() -> None:
+def test_a_new_error_next_to_a_stored_one_is_refused() -> None:
     stored = all_of(OLD)
 
-    told = refusal(all_of(OLD, {**OLD, "colour": 2}), stored)
+    detail = refusal(all_of(OLD, {**OLD, "colour": 2}), stored)
 
-    assert told == (
+    assert detail == (
         'Unknown field "colour". The nearest known name is "value". (at properties.values[1])'
     )
 

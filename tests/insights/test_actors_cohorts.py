@@ -58,7 +58,7 @@ async def trend(home: Home, **query: str) -> list[str]:
     return await behind(home, **{"insight": "TRENDS", "events": events("seen"), **query})
 
 
-async def test_people_behind_a_trend_become_a_static_cohort(home: Home) -> None:
+async def test_actors_of_a_trend_become_a_static_cohort(home: Home) -> None:
     await home.capture(
         did("ann", "02-28T10:00"),
         did("bob", "02-28T10:00", "opened"),
@@ -92,7 +92,7 @@ async def test_later_events_do_not_reach_the_cohort(home: Home) -> None:
     assert await members(home, cohort) == ["ann"]
 
 
-async def test_dates_count_back_from_when_it_was_asked(home: Home) -> None:
+async def test_relative_dates_are_resolved_at_the_time_of_the_request(home: Home) -> None:
     await home.capture(did("ann", "03-01T10:00"))
     query = {"insight": "TRENDS", "events": events("seen"), "date_from": "dStart"}
     answer = await ask(home, {"is_static": True}, **query)
@@ -159,7 +159,7 @@ async def test_filters_of_a_trend_are_on_events_persons_and_cohorts(home: Home) 
     assert await filtered(in_cohort(payers["id"]), where("page", "b")) == ["cid"]
 
 
-async def test_one_value_of_a_breakdown_has_its_own_people(home: Home) -> None:
+async def test_one_value_of_a_breakdown_has_its_own_actors(home: Home) -> None:
     await home.capture(
         did("ann", "02-28T10:00", page="a"),
         did("bob", "02-28T10:00", page="b"),
@@ -184,7 +184,7 @@ async def merge(home: Home, survivor: str, other: str) -> None:
     await home.capture(merging)
 
 
-async def test_who_was_merged_counts_as_the_survivor(home: Home) -> None:
+async def test_a_merged_person_counts_as_the_survivor(home: Home) -> None:
     await home.capture(
         did("visitor", "02-27T10:00"), did("ann", "02-28T10:00"), did("bob", "02-28T10:00")
     )
@@ -233,7 +233,7 @@ async def lives(home: Home, day: str, **query: str) -> Json:
     }
 
 
-async def test_a_life_cycle_tells_who_came_and_who_left(home: Home) -> None:
+async def test_a_life_cycle_finds_new_and_dormant_persons(home: Home) -> None:
     """Persons are created when their first event is taken, on 1 March unless the clock moves."""
     await home.capture(did("ann", "02-29T10:00"), did("cid", "02-25T10:00"))
     await home.capture(did("dan", "02-29T10:00"), did("eve", "02-29T10:00", "opened"))
@@ -275,7 +275,7 @@ async def funnel(home: Home, *names: str, **query: str) -> list[str]:
     return await behind(home, **{"insight": "FUNNELS", "events": events(*names), **query})
 
 
-async def test_a_funnel_tells_who_reached_a_step_and_who_left_before_it(home: Home) -> None:
+async def test_a_funnel_finds_persons_who_reached_a_step_and_who_dropped_off(home: Home) -> None:
     await home.capture(
         did("ann", "02-27T10:00", "seen"),
         did("ann", "02-28T10:00", "opened"),
@@ -359,7 +359,7 @@ async def of_query(home: Home, *leaves: Json) -> list[str]:
     return names
 
 
-async def test_those_who_match_a_query_now_become_a_static_cohort(home: Home) -> None:
+async def test_persons_who_match_a_query_now_become_a_static_cohort(home: Home) -> None:
     await home.capture(
         person("ann", plan="pro", town="Ulm"), person("bob", plan="free"), person("cid", plan="pro")
     )
@@ -466,7 +466,7 @@ BAD: list[tuple[dict[str, str], Json]] = [
 
 
 @pytest.mark.parametrize(("query", "told"), BAD)
-async def test_an_insight_that_cannot_be_asked_makes_no_cohort(
+async def test_an_unsupported_insight_creates_no_cohort(
     home: Home, query: dict[str, str], told: Json
 ) -> None:
     assert await refused(home, {"name": "Bad", "is_static": True}, **query) == told
@@ -515,9 +515,7 @@ NOT_STATIC = wrong("Only a static cohort can be made of this.", "is_static")
         ),
     ],
 )
-async def test_a_query_that_cannot_be_asked_makes_no_cohort(
-    home: Home, body: Json, told: Json
-) -> None:
+async def test_an_invalid_query_creates_no_cohort(home: Home, body: Json, told: Json) -> None:
     assert await refused(home, body) == told
 
 
@@ -537,7 +535,7 @@ async def test_an_insight_makes_static_cohorts_only_and_alone(home: Home) -> Non
     )
 
 
-async def test_an_insight_that_fails_later_is_told_and_asked_again(home: Home) -> None:
+async def test_an_insight_that_fails_later_is_reported_and_tried_again(home: Home) -> None:
     await home.capture(did("ann", "02-28T10:00"))
     asked = {"insight": "TRENDS", "events": SEEN, "date_from": "all", "date_to": "2024-02-10"}
     cohort = await kept(home, **asked)

@@ -69,7 +69,7 @@ async def test_a_query_string_asks_as_a_body_does(home: Home) -> None:
     assert told["result"][0]["data"] == [0.0, 1.0, 2.0]
 
 
-async def test_what_was_just_calculated_is_told_again_until_it_is_old(home: Home) -> None:
+async def test_a_result_is_cached_until_it_is_old(home: Home) -> None:
     first = await trend(home, CALLS)
     await two_days(home)
 
@@ -119,7 +119,7 @@ REFUSED: dict[str, tuple[Json, Json]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-async def test_a_trend_that_cannot_be_asked_is_refused(home: Home, name: str) -> None:
+async def test_an_invalid_trend_is_refused(home: Home, name: str) -> None:
     filters, told = REFUSED[name]
 
     assert await trend(home, filters, 400) == told
@@ -208,7 +208,7 @@ async def test_insights_are_listed_newest_first_and_can_be_chosen(home: Home) ->
     assert [one["name"] for one in favourites["results"]] == ["Insight 1"]
 
 
-async def test_a_change_touches_what_it_names_and_says_who_made_it(home: Home) -> None:
+async def test_a_change_affects_only_the_given_fields_and_records_the_user(home: Home) -> None:
     insight = await created(home, name="a", filters=CALLS, tags=["x"])
     home.site.clock.move(hours=1)
 
@@ -242,7 +242,7 @@ async def test_an_insight_of_before_is_renamed_though_its_options_are_refused_no
     )
 
 
-async def test_a_deleted_insight_is_gone_until_it_is_restored(home: Home) -> None:
+async def test_a_deleted_insight_is_not_found_until_it_is_restored(home: Home) -> None:
     insight = await created(home, name="a")
     path = f"/insights/{insight['id']}/"
 
@@ -282,7 +282,7 @@ async def test_a_dashboard_that_none_can_be_is_refused(home: Home, dashboard: st
     assert (answer.json()["type"], answer.json()["attr"]) == ("validation_error", "from_dashboard")
 
 
-async def test_a_store_that_is_down_is_told_as_such(home: Home) -> None:
+async def test_an_outage_of_the_event_store_is_reported(home: Home) -> None:
     home.site.events.is_down = True
     try:
         answer = await home.api.post("/insights/trend/", json=CALLS)

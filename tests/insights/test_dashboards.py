@@ -70,7 +70,7 @@ async def test_pinned_dashboards_come_first_then_names(home: Home) -> None:
     assert not {"tiles", "filters"} & set(listed["results"][0])
 
 
-async def test_a_deleted_dashboard_is_gone_until_it_is_restored(home: Home) -> None:
+async def test_a_deleted_dashboard_is_not_found_until_it_is_restored(home: Home) -> None:
     dashboard = await created(home, name="a")
     path = f"/dashboards/{dashboard['id']}/"
 
@@ -97,14 +97,14 @@ async def test_unknown_levels_and_dates_are_refused(home: Home) -> None:
     level = await home.api.post("/dashboards/", json={"restriction_level": 22})
     dates = await home.api.post("/dashboards/", json={"filters": {"date_from": "soon"}})
 
-    told = '"22" is not a valid choice. Did you mean "21"?'
-    assert level.json() == error("validation_error", "invalid_choice", told, "restriction_level")
+    detail = '"22" is not a valid choice. Did you mean "21"?'
+    assert level.json() == error("validation_error", "invalid_choice", detail, "restriction_level")
     assert dates.json() == error(
         "validation_error", "invalid_input", "Invalid date: soon", "filters__date_from"
     )
 
 
-async def test_an_insight_is_shown_with_the_dates_of_its_dashboard(home: Home) -> None:
+async def test_an_insight_uses_the_date_range_of_its_dashboard(home: Home) -> None:
     dashboard = await created(home, name="a", filters={"date_from": "-1d"})
     filters = {"events": [{"id": "x"}], "date_from": "-7d", "date_to": "-1d"}
     answer = await home.api.post(
@@ -170,8 +170,8 @@ async def test_an_insight_names_the_dashboards_that_show_it(home: Home) -> None:
 
     assert moved["dashboards"] == [two["id"]]
     assert sorted(back["dashboards"]) == [one["id"], two["id"]]
-    told = 'Invalid pk "987654" - object does not exist.'
-    assert refused.json() == error("validation_error", "does_not_exist", told, "dashboards")
+    detail = 'Invalid pk "987654" - object does not exist.'
+    assert refused.json() == error("validation_error", "does_not_exist", detail, "dashboards")
 
 
 async def test_a_new_flag_has_a_dashboard_that_shows_how_it_is_used(home: Home) -> None:
@@ -284,8 +284,8 @@ async def test_enriching_is_refused_for_the_first_reason_there_is(home: Home) ->
     enrich = f"{path}enrich_usage_dashboard/"
 
     def refused(why: str) -> tuple[int, Json]:
-        told = error("validation_error", "not_enriched", why)
-        return 400, {**told, "success": False, "error": why}
+        detail = error("validation_error", "not_enriched", why)
+        return 400, {**detail, "success": False, "error": why}
 
     plain = await post(home, enrich)
     await home.api.patch(path, json={"has_enriched_analytics": True})
@@ -333,10 +333,10 @@ async def test_an_enriched_dashboard_shows_views_and_interactions(home: Home) ->
 
 
 async def test_dashboards_of_an_unknown_flag_do_not_exist(home: Home) -> None:
-    told = 404, error("invalid_request", "not_found", "Not found.")
+    detail = 404, error("invalid_request", "not_found", "Not found.")
 
-    assert await post(home, "/feature_flags/987654/dashboard/") == told
-    assert await post(home, "/feature_flags/987654/enrich_usage_dashboard/") == told
+    assert await post(home, "/feature_flags/987654/dashboard/") == detail
+    assert await post(home, "/feature_flags/987654/enrich_usage_dashboard/") == detail
 
 
 async def test_a_flag_is_given_dashboards_that_exist_each_once(home: Home) -> None:
@@ -351,7 +351,7 @@ async def test_a_flag_is_given_dashboards_that_exist_each_once(home: Home) -> No
     assert flag["analytics_dashboards"] == [one["id"]]
     assert answer.json()["analytics_dashboards"] == [one["id"], two["id"]]
     assert nothing.json()["analytics_dashboards"] == [one["id"], two["id"]]
-    told = 'Invalid pk "987654" - object does not exist.'
+    detail = 'Invalid pk "987654" - object does not exist.'
     assert refused.json() == error(
-        "validation_error", "does_not_exist", told, "analytics_dashboards"
+        "validation_error", "does_not_exist", detail, "analytics_dashboards"
     )

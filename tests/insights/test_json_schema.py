@@ -55,8 +55,8 @@ def test_schema_and_validation_agree_on_every_operator_and_value(kind: Any, valu
     for operator in (*OPERATORS, "less", "", None, ABSENT):
         leaf = {"type": kind, "key": "id", "operator": operator, "value": value}
         filters = trend(properties=[{k: v for k, v in leaf.items() if v is not ABSENT}])
-        told = refusal(filters)
-        if told is None:
+        detail = refusal(filters)
+        if detail is None:
             QUESTION.validate(filters)
-        elif "for operator" not in told:
-            assert not QUESTION.is_valid(filters), told
+        elif "for operator" not in detail:
+            assert not QUESTION.is_valid(filters), detail

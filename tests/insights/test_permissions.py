@@ -130,7 +130,7 @@ async def test_a_deleted_insight_is_only_restored(home: Home) -> None:
     assert (status, restored["name"], restored["deleted"]) == (200, "n", False)
 
 
-async def test_changes_of_insights_are_told(home: Home) -> None:
+async def test_changes_of_insights_are_recorded(home: Home) -> None:
     board = await post(home.api, "/dashboards/", name="Board")
     made = await post(home.api, "/insights/", name="Calls", tags=["a"])
     place = f"/insights/{made['id']}/"
@@ -161,7 +161,7 @@ async def test_changes_of_insights_are_told(home: Home) -> None:
     assert (await home.api.get("/insights/987654/activity/")).status_code == 404
 
 
-async def test_changes_of_dashboards_are_told(home: Home) -> None:
+async def test_changes_of_dashboards_are_recorded(home: Home) -> None:
     made = await post(home.api, "/dashboards/", name="Board")
     place = f"/dashboards/{made['id']}/"
     insight = await post(home.api, "/insights/", name="Calls", dashboards=[made["id"]])
@@ -183,7 +183,7 @@ async def test_changes_of_dashboards_are_told(home: Home) -> None:
     assert (await home.api.get("/dashboards/987654/activity/")).status_code == 404
 
 
-async def test_the_usage_dashboard_of_a_flag_is_not_told(home: Home) -> None:
+async def test_the_usage_dashboard_of_a_flag_is_not_recorded(home: Home) -> None:
     flag = await home.create_flag(key="beta")
     await home.api.post(f"/feature_flags/{flag['id']}/dashboard/")
 

@@ -337,7 +337,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_cannot_be_asked_is_refused(name: str) -> None:
+def test_unsupported_trends_are_refused(name: str) -> None:
     filters, attr, detail = REFUSED[name]
 
     with pytest.raises(Invalid) as refused:
@@ -385,7 +385,7 @@ def test_empty_filters_filter_nothing(properties: Any) -> None:
     assert parse_trends({**PAGEVIEWS, "properties": properties}).properties is None
 
 
-def test_an_empty_group_beside_another_is_left_out() -> None:
+def test_an_empty_group_next_to_another_is_ignored() -> None:
     leaf = {"key": "$feature_flag", "type": "event", "value": "beta"}
     raw = {
         "type": "AND",
@@ -435,7 +435,7 @@ FLAG_CALLED = {
 }
 
 
-def test_a_series_is_told_as_clients_read_it() -> None:
+def test_a_series_has_the_fields_that_clients_read() -> None:
     result = result_of({**FLAG_CALLED, "breakdown": "x"}, [(1, "control", 1), (2, "control", 2)])
 
     assert result == [

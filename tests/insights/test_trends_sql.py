@@ -145,7 +145,7 @@ async def test_merged_persons_count_once(site: Site) -> None:
     assert await site.numbers(math="dau") == [0.0, 0.0, 2.0]
 
 
-async def test_events_without_a_person_are_told_apart_by_distinct_id(site: Site) -> None:
+async def test_events_without_a_person_are_counted_by_distinct_id(site: Site) -> None:
     for distinct_id in ("a", "a", "b"):
         site.stored.append(
             Event(site.project_id, uuid4(), "called", distinct_id, NO_PERSON, NOW, NOW, b"{}")
@@ -195,7 +195,7 @@ async def test_the_first_week_and_month_are_whole(
     assert explicit == [1.0, *numbers[1:]]
 
 
-async def test_values_of_a_breakdown_are_told_apart(site: Site) -> None:
+async def test_values_of_a_breakdown_are_distinguished(site: Site) -> None:
     for value in ("control", True, False, 1.5, 7, "", None):
         await site.happened("2024-05-15T10:00:00", answer=value)
     await site.happened("2024-05-15T10:00:00")
@@ -235,7 +235,7 @@ async def test_values_beyond_the_largest_are_put_together(site: Site) -> None:
     assert people[OTHER] == [0.0, 0.0, 1.0]
 
 
-async def test_a_breakdown_by_person_asks_whom_events_count_for(site: Site) -> None:
+async def test_a_breakdown_by_person_uses_the_surviving_person(site: Site) -> None:
     await site.persons(p1={"plan": "pro"}, p2={"plan": "free"}, p3={})
     await site.merged(4, 1)
     for person in (1, 2, 3, 4, 5):

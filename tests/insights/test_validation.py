@@ -57,7 +57,7 @@ STORED: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("kind", STORED)
-def test_questions_of_every_kind_are_kept(kind: str) -> None:
+def test_filters_of_every_kind_of_insight_are_stored(kind: str) -> None:
     check_insight_filters(STORED[kind], "filters")
 
 
@@ -108,7 +108,7 @@ NESTED: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("odd", ODD)
-def test_odd_values_are_refused_or_taken(odd: Any) -> None:
+def test_unusual_values_are_refused_or_accepted(odd: Any) -> None:
     """Never anything but Invalid, wherever they stand."""
     names = sorted(posthog_insight_fields.OF_FILTERS)
     for filters in (
@@ -138,7 +138,7 @@ def test_deep_groups_are_refused_and_not_followed() -> None:
     assert "nested deeper" in refused.value.detail
 
 
-def test_cohorts_are_told_with_their_place() -> None:
+def test_cohorts_are_reported_with_their_place() -> None:
     leaf = {"key": "id", "type": "cohort", "value": "7"}
     filters = {
         "properties": {"type": "AND", "values": [{"type": "OR", "values": [leaf]}]},
