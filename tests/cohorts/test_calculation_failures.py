@@ -12,8 +12,8 @@ import pytest
 from fanion.cohorts.calculation.lease_store import CohortLeaseStore
 from fanion.cohorts.calculation.worker import OUTAGE_BACKOFF_S, Calculator
 from fanion.cohorts.import_store import ImportStore
+from fanion.cohorts.members_store import CohortTrashStore
 from fanion.cohorts.store import CohortStore
-from fanion.cohorts.trash_store import CohortTrashStore
 from fanion.events.event import EventStoreUnavailable
 from fanion.events.storage.cohort_query import Found
 from fanion.events.storage.store import EventStore

@@ -8,6 +8,7 @@ import pytest
 from fanion.cohorts.calculation.history import CalculationRun
 from fanion.cohorts.calculation.lease_store import CohortLeaseStore, LeaseLost
 from fanion.cohorts.criteria.definition import Criteria
+from fanion.cohorts.import_store import ImportStore
 from fanion.cohorts.model import CohortState, MembersImport, StoredCohort
 from fanion.cohorts.store import CohortStore
 from fanion.cohorts.validation import changed_values
@@ -75,7 +76,7 @@ async def test_an_import_writes_nothing_into_what_became_dynamic(records: Record
     await work.add(calculation, [made["b"][0]], NOW)
     await finish(work, calculation)
 
-    assert await work.imports(one.id) == []
+    assert await ImportStore(work.records, lambda: NOW).pending(one.id) == []
     assert await names_in(records, one.id) == ["b"]
 
 
@@ -87,7 +88,7 @@ async def test_members_for_a_dynamic_cohort_are_refused(records: Records) -> Non
         await change(records, one, await uploaded(records, "a"), name="b")
     await change(records, one, is_static=True)
 
-    assert await work.imports(one.id) == []
+    assert await ImportStore(work.records, lambda: NOW).pending(one.id) == []
     assert await work.claim(NOW, "me") is None
 
 
@@ -103,7 +104,10 @@ async def test_a_restored_cohort_is_given_what_waits_for_it(records: Records) ->
     claim = await claimed(work)
 
     assert idle is None
-    assert [waiting.kind for waiting in await work.imports(claim.cohort_id)] == ["distinct_id"]
+    assert [
+        waiting.kind
+        for waiting in await ImportStore(work.records, lambda: NOW).pending(claim.cohort_id)
+    ] == ["distinct_id"]
 
 
 async def test_a_restored_cohort_without_anything_waiting_is_left_alone(records: Records) -> None:

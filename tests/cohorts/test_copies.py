@@ -5,6 +5,7 @@ from sqlalchemy import func, select, update
 
 from fanion.cohorts.calculation.history import CalculationRun
 from fanion.cohorts.calculation.lease_store import CohortClaim, CohortLeaseStore
+from fanion.cohorts.import_store import ImportStore
 from fanion.cohorts.members_store import memberships
 from fanion.cohorts.model import MembersImport, StoredCohort
 from fanion.cohorts.store import CohortStore
@@ -48,7 +49,7 @@ async def copy_of(records: Records, one: StoredCohort) -> StoredCohort:
 
 async def fill(work: CohortLeaseStore, claim: CohortClaim) -> None:
     """As the calculator does."""
-    [waiting] = await work.imports(claim.cohort_id)
+    [waiting] = await ImportStore(work.records, lambda: NOW).pending(claim.cohort_id)
     last: int | None = 0
     while last is not None:
         last = await work.copy(claim, waiting, last, NOW)
@@ -130,7 +131,7 @@ async def test_a_person_merged_into_one_already_copied_is_in_the_copy(
     await finish(work, calculation)
     copy = await copy_of(records, one)
     claim = await claimed(work)
-    [waiting] = await work.imports(claim.cohort_id)
+    [waiting] = await ImportStore(work.records, lambda: NOW).pending(claim.cohort_id)
 
     await merge(records, made["third"][1], made["first"][1])
     assert await work.copy(claim, waiting, made["second"][1], NOW) is None
@@ -146,7 +147,7 @@ async def test_a_person_merged_while_a_copy_died_is_in_the_next_one(
     one = await original(records, work)
     copy = await copy_of(records, one)
     died = await claimed(work)
-    [waiting] = await work.imports(died.cohort_id)
+    [waiting] = await ImportStore(work.records, lambda: NOW).pending(died.cohort_id)
     await work.copy(died, waiting, 0, NOW)
 
     await merge(records, await number_of(records, "a"), await number_of(records, "c"))

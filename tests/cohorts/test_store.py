@@ -273,12 +273,12 @@ async def test_imports_stay_until_their_members_are_visible(records: Records) ->
     work = CohortLeaseStore(records, LEASE_S)
 
     claim = await claimed(work)
-    [waiting] = await work.imports(one.id)
+    [waiting] = await ImportStore(work.records, lambda: NOW).pending(one.id)
     found = [ids async for ids in ImportStore(records, lambda: NOW).ids(waiting.id)]
     await work.add_distinct_ids(claim, ["a"], NOW)
     await work.finish(claim, NOW, None, RUN, [waiting.id])
 
     assert (waiting.kind, found) == ("distinct_id", [["a"]])
-    assert await work.imports(one.id) == []
+    assert await ImportStore(work.records, lambda: NOW).pending(one.id) == []
     assert await work.claim(NOW, "me") is None
     assert await names_in(records, one.id) == ["a"]

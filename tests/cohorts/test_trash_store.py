@@ -5,8 +5,8 @@ from datetime import timedelta
 from sqlalchemy import func, select
 
 from fanion.cohorts.calculation.lease_store import CohortLeaseStore
+from fanion.cohorts.members_store import CohortTrashStore
 from fanion.cohorts.store import CohortStore
-from fanion.cohorts.trash_store import CohortTrashStore
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohort_imports, cohort_people
 from tests.cohorts.test_changes import change

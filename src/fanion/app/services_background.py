@@ -16,8 +16,8 @@ from fanion.cohorts.explain_api import CohortExplanationsApi
 from fanion.cohorts.import_store import ImportStore
 from fanion.cohorts.member_changes_store import MemberChangesStore
 from fanion.cohorts.members_api import CohortMemberChangesApi, CohortMembersApi
+from fanion.cohorts.members_store import CohortTrashStore
 from fanion.cohorts.store import CohortStore
-from fanion.cohorts.trash_store import CohortTrashStore
 from fanion.config import Settings
 from fanion.db.engine import Records
 from fanion.events.definitions.property_cache import KnownProperties

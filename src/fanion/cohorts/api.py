@@ -20,9 +20,14 @@ from fanion.cohorts.actors_query import check_sources, filters_query_text, read_
 from fanion.cohorts.calculation.worker import Calculator
 from fanion.cohorts.criteria.definition import UNSAVED, Criteria, nested_ids
 from fanion.cohorts.import_store import ImportStore
-from fanion.cohorts.list_query import read_cohort_query
 from fanion.cohorts.member_changes_store import MemberChangesStore
-from fanion.cohorts.model import CohortState, ImportQuery, MembersImport, StoredCohort
+from fanion.cohorts.model import (
+    CohortState,
+    ImportQuery,
+    MembersImport,
+    StoredCohort,
+    read_cohort_query,
+)
 from fanion.cohorts.schemas import (
     ACTOR_PARAMETERS,
     CREATED_FROM_ACTORS,

@@ -17,7 +17,7 @@ from sqlalchemy import ColumnElement, Connection, Select, delete, insert, select
 
 from fanion.activity.store import Author
 from fanion.cohorts.csv_import import no_ids, read_csv
-from fanion.cohorts.model import IdKind, ImportQuery, MembersImport
+from fanion.cohorts.model import IdKind, ImportQuery, MembersImport, PendingImport
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohort_import_parts, cohort_imports, cohorts
 from fanion.errors import Unavailable
@@ -78,6 +78,16 @@ class ImportStore:
                 return
             number = row.number
             yield row.ids
+
+    async def pending(self, cohort_id: int) -> Sequence[PendingImport]:
+        """Imports of the cohort, the oldest first."""
+        statement = (
+            select(_import.id, _import.kind, _import.source_id, _import.source_version)
+            .where(_import.cohort_id == cohort_id)
+            .order_by(_import.id)
+        )
+        async with self.records.read() as connection:
+            return [PendingImport(*one) for one in await connection.execute(statement)]
 
     async def clear(self) -> bool:
         """Delete some parts of imports without a cohort; True when there may be more."""

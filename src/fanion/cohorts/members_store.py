@@ -1,9 +1,13 @@
-"""The members of cohorts in the records store: which persons a cohort has, which cohorts a person
-is in, and the writing of a next version of the members.
+"""The members of cohorts in the records store.
+
+Lookups for flags and pages of members; writing of the next version; copies in the event store for
+statements that read them; removal of the members of deleted cohorts.
 """
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -20,11 +24,14 @@ from sqlalchemy import (
     update,
 )
 
+from fanion.cohorts.import_store import drop_imports
 from fanion.cohorts.model import StoredCohort
 from fanion.db.bulk import upsert
 from fanion.db.engine import Records
-from fanion.db.schema.cohorts import AWAITED, NEVER, cohort_people, cohorts
+from fanion.db.schema.cohorts import AWAITED, NEVER, cohort_imports, cohort_people, cohorts
 from fanion.db.schema.tables import ID, person_distinct_ids, persons
+from fanion.events.storage.cohort_query import INPUTS_MAX
+from fanion.events.storage.store import EventStore
 from fanion.persons.list_store import (
     Choose,
     Key,
@@ -46,6 +53,7 @@ DISTINCT_IDS_READ_MAX = 100
 MEMBERS_MAX = 2_000
 
 _cohort = cohorts.c
+_import = cohort_imports.c
 _member = cohort_people.c
 _person = persons.c
 _link = person_distinct_ids.c
@@ -228,3 +236,115 @@ def forget_unfinished(connection: Connection, target: NextVersion) -> None:
         .where(own, _member.removed > target.shown, _member.removed < NEVER)
         .values(removed=NEVER)
     )
+
+
+def clear_members(connection: Connection, cohort_id: int) -> None:
+    """Static or dynamic: a cohort of the other kind begins without members. A running calculation
+    or import loses its lease and writes nothing more."""
+    connection.execute(
+        update(cohorts).where(_cohort.id == cohort_id).values(lease=None, lease_until=None)
+    )
+    drop_imports(connection, _import.cohort_id == cohort_id)
+    copies = _import.source_id == cohort_id
+    waiting = select(_import.id).where(copies, _import.cohort_id.is_not(None))
+    if connection.scalar(select(waiting.exists())):
+        _hide_members(connection, cohort_id)
+    else:
+        connection.execute(delete(cohort_people).where(_member.cohort_id == cohort_id))
+
+
+def _hide_members(connection: Connection, cohort_id: int) -> None:
+    """Make an empty version the current one. The rows are deleted once pending copies are done."""
+    row = connection.execute(
+        select(_cohort.version, _cohort.requested).where(_cohort.id == cohort_id)
+    ).one()
+    mine, empty = _member.cohort_id == cohort_id, row.requested + 1
+    connection.execute(delete(cohort_people).where(mine, _member.added > row.version))
+    connection.execute(
+        update(cohort_people).where(mine, _member.removed > row.version).values(removed=empty)
+    )
+    connection.execute(
+        update(cohorts).where(_cohort.id == cohort_id).values(version=empty, requested=empty)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CohortInputs:
+    """Members of cohorts, copied into the event store for the statements of one calculation."""
+
+    records: Records
+    events: EventStore
+
+    async def put(
+        self, run: UUID, project_id: int, cohort_ids: Collection[int], *, with_deleted: bool = False
+    ) -> None:
+        """Members as of the last calculation, readable as the rows of `cohort_inputs` of this run.
+
+        raises: RecordsUnavailable, EventStoreUnavailable
+        """
+        if cohort_ids and not with_deleted:
+            statement = select(_cohort.id).where(
+                _cohort.project_id == project_id,
+                _cohort.id.in_(cohort_ids),
+                _cohort.deleted.is_(False),
+            )
+            cohort_ids = [row.id for row in await self.records.fetch(statement)]
+        for cohort_id in cohort_ids:
+            await self._put(run, project_id, cohort_id)
+
+    async def _put(self, run: UUID, project_id: int, cohort_id: int) -> None:
+        waiting: list[str] = []
+        async with aclosing(stream_members(self.records, project_id, cohort_id)) as batches:
+            async for batch in batches:
+                waiting += [member.hex() for member, _ in batch]
+                if len(waiting) >= INPUTS_MAX:
+                    await self.events.put_inputs(run, cohort_id, waiting)
+                    waiting = []
+        if waiting:
+            await self.events.put_inputs(run, cohort_id, waiting)
+
+
+@dataclass(frozen=True, slots=True)
+class CohortTrashStore:
+    """retention: how long after its deletion a cohort can be restored with its members
+
+    members_max: removed in one transaction
+    """
+
+    records: Records
+    retention: timedelta
+    members_max: int = MEMBERS_MAX
+
+    async def purge(self, now: datetime) -> bool:
+        """Delete some members of one cohort; True when there may be more."""
+        if not await self.records.fetch(_purgeable(now - self.retention, now)):
+            return False  # without waiting for the one write transaction
+        async with self.records.write() as connection:
+            return await connection.run_sync(_purge, now - self.retention, now, self.members_max)
+
+
+def _purgeable(until: datetime, now: datetime) -> Select[Any]:
+    """A cohort deleted before `until` that still has rows and is not being calculated."""
+    left = or_(
+        select(_member.person_id).where(_member.cohort_id == _cohort.id).exists(),
+        select(_import.id).where(_import.cohort_id == _cohort.id).exists(),
+    )
+    idle = _cohort.due_at.is_(None) & (_cohort.lease_until.is_(None) | (_cohort.lease_until <= now))
+    return select(_cohort.id).where(_cohort.deleted_at <= until, idle, left).limit(1)
+
+
+def _purge(connection: Connection, until: datetime, now: datetime, members_max: int) -> bool:
+    chosen = _purgeable(until, now).with_for_update(skip_locked=True)
+    cohort_id = connection.scalar(chosen)
+    if cohort_id is None:
+        return False
+    # No reader sees half of the members if the cohort is restored before the last ones are deleted.
+    connection.execute(
+        update(cohorts).where(_cohort.id == cohort_id).values(version=0, count=None, lease=None)
+    )
+    drop_imports(connection, _import.cohort_id == cohort_id)
+    some = select(_member.person_id).where(_member.cohort_id == cohort_id).limit(members_max)
+    connection.execute(
+        delete(cohort_people).where(_member.cohort_id == cohort_id, _member.person_id.in_(some))
+    )
+    return True

@@ -1,14 +1,17 @@
-"""Cohorts and pending imports of members, as they are stored."""
+"""Cohorts and pending imports of members as they are stored, and queries for them."""
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from fanion.cohorts.criteria.definition import Criteria
+from fanion.errors import Invalid
 from fanion.projects.model import UserSummary
+from fanion.rest.unknown_fields import shortened
 
 # What the rows of an uploaded file are.
 IdKind = Literal["distinct_id", "person_id", "email"]
+CohortKind = Literal["static", "dynamic"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,3 +90,35 @@ class PendingImport:
     kind: IdKind | ImportQueryKind | None
     source_id: int | None
     source_version: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CohortQuery:
+    """Conditions combined by AND.
+
+    search:        part of the name, in any case
+    no_behavioral: without those that depend on events, themselves or through others
+    """
+
+    is_static: bool | None = None
+    search: str = ""
+    creator_id: int | None = None
+    no_behavioral: bool = False
+
+    def finds(self, name: str | None) -> bool:
+        return self.search.lower() in (name or "").lower()
+
+
+def read_cohort_query(
+    kind: str | None, search: str | None, creator_id: int | None, *, no_behavioral: bool
+) -> CohortQuery:
+    """raises: Invalid"""
+    if kind and kind not in get_args(CohortKind):
+        detail = f'"{shortened(kind)}" is not a valid choice. Allowed are: dynamic, static.'
+        raise Invalid(detail, code="invalid_choice", attr="type")
+    return CohortQuery(
+        is_static=kind == "static" if kind else None,
+        search=(search or "").strip(),
+        creator_id=creator_id,
+        no_behavioral=no_behavioral,
+    )

@@ -10,7 +10,6 @@ from sqlalchemy import (
     Row,
     Select,
     and_,
-    delete,
     func,
     insert,
     select,
@@ -20,10 +19,10 @@ from sqlalchemy import (
 from fanion.activity.diff import changes
 from fanion.activity.store import Author, Entry
 from fanion.cohorts.calculation.history import StoredRuns
-from fanion.cohorts.criteria.definition import Criteria
-from fanion.cohorts.import_store import add_import, drop_imports
-from fanion.cohorts.list_query import CohortQuery, behavioral
-from fanion.cohorts.model import CohortState, MembersImport, StoredCohort
+from fanion.cohorts.criteria.definition import Criteria, behavioral
+from fanion.cohorts.import_store import add_import
+from fanion.cohorts.members_store import clear_members
+from fanion.cohorts.model import CohortQuery, CohortState, MembersImport, StoredCohort
 from fanion.cohorts.validation import changes_audience
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import (
@@ -305,7 +304,7 @@ def change_cohort(
     if values:
         connection.execute(update(cohorts).where(_cohort.id == cohort_id).values(**values))
     if values.get("is_static", before.criteria.is_static) is not before.criteria.is_static:
-        _switch_kind(connection, cohort_id)
+        clear_members(connection, cohort_id)
     after = get_cohort(connection, project_id, cohort_id)
     assert after is not None
     if after.criteria.is_static:
@@ -320,36 +319,6 @@ def _standing(connection: Connection, before: StoredCohort) -> CohortState:
     waiting = select(cohort_imports.c.id).where(cohort_imports.c.cohort_id == before.id)
     waits = connection.scalar(select(waiting.exists())) or False
     return CohortState(before.criteria, before.deleted, before.requested, waits)
-
-
-def _switch_kind(connection: Connection, cohort_id: int) -> None:
-    """Static or dynamic: a cohort of the other kind begins without members. A running calculation
-    or import loses its lease and writes nothing more."""
-    connection.execute(
-        update(cohorts).where(_cohort.id == cohort_id).values(lease=None, lease_until=None)
-    )
-    drop_imports(connection, cohort_imports.c.cohort_id == cohort_id)
-    copies = cohort_imports.c.source_id == cohort_id
-    waiting = select(cohort_imports.c.id).where(copies, cohort_imports.c.cohort_id.is_not(None))
-    if connection.scalar(select(waiting.exists())):
-        _hide_members(connection, cohort_id)
-    else:
-        connection.execute(delete(cohort_people).where(cohort_people.c.cohort_id == cohort_id))
-
-
-def _hide_members(connection: Connection, cohort_id: int) -> None:
-    """Make an empty version the current one. The rows are deleted once pending copies are done."""
-    row = connection.execute(
-        select(_cohort.version, _cohort.requested).where(_cohort.id == cohort_id)
-    ).one()
-    mine, empty = _member.cohort_id == cohort_id, row.requested + 1
-    connection.execute(delete(cohort_people).where(mine, _member.added > row.version))
-    connection.execute(
-        update(cohort_people).where(mine, _member.removed > row.version).values(removed=empty)
-    )
-    connection.execute(
-        update(cohorts).where(_cohort.id == cohort_id).values(version=empty, requested=empty)
-    )
 
 
 def _record_change(

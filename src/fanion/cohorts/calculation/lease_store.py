@@ -217,17 +217,6 @@ class CohortLeaseStore:
             )
             return done.rowcount == MEMBERS_MAX
 
-    async def imports(self, cohort_id: int) -> Sequence[PendingImport]:
-        """The oldest first."""
-        row = cohort_imports.c
-        statement = (
-            select(row.id, row.kind, row.source_id, row.source_version)
-            .where(row.cohort_id == cohort_id)
-            .order_by(row.id)
-        )
-        async with self.records.read() as connection:
-            return [PendingImport(*one) for one in await connection.execute(statement)]
-
     async def _add_known(
         self,
         claim: CohortClaim,

@@ -31,7 +31,6 @@ import structlog
 
 from fanion.cohorts.actors_query import query_criteria
 from fanion.cohorts.calculation.history import CalculationRun, RowCounter
-from fanion.cohorts.calculation.inputs_store import CohortInputs
 from fanion.cohorts.calculation.lease_store import CohortClaim, CohortLeaseStore, LeaseLost
 from fanion.cohorts.calculation.query_plan import PlanContext, QueryPlan, compile_plan
 from fanion.cohorts.criteria.behaviour import CriteriaError
@@ -39,10 +38,9 @@ from fanion.cohorts.criteria.definition import Criteria, nested_ids
 from fanion.cohorts.criteria.resolve import resolve
 from fanion.cohorts.csv_import import person_ids
 from fanion.cohorts.import_store import ImportStore
-from fanion.cohorts.members_store import MEMBERS_MAX, stream_members
+from fanion.cohorts.members_store import MEMBERS_MAX, CohortInputs, CohortTrashStore, stream_members
 from fanion.cohorts.model import ImportQueryKind, PendingImport
 from fanion.cohorts.store import CohortStore
-from fanion.cohorts.trash_store import CohortTrashStore
 from fanion.db.engine import RecordsUnavailable
 from fanion.events.event import EventRejected, EventStoreUnavailable, StatementFailed
 from fanion.events.storage.store import EventStore
@@ -88,7 +86,7 @@ class Calculator:
         cohorts: CohortStore,
         work: CohortLeaseStore,
         deleted: CohortTrashStore,
-        uploads: ImportStore,
+        imports: ImportStore,
         events: EventStore,
         zone_of: Callable[[int], Awaitable[ZoneInfo]],
         now: Callable[[], datetime],
@@ -99,7 +97,7 @@ class Calculator:
         self._records = work.records
         self._work = work
         self._deleted = deleted
-        self._uploads = uploads
+        self._imports = imports
         self._events = events
         self.zone_of = zone_of
         self._now = now
@@ -138,7 +136,7 @@ class Calculator:
         now = self._now()
         claim = await self._work.claim(now, self._lease)
         if claim is None:
-            return await self._uploads.clear() or await self._deleted.purge(now)
+            return await self._imports.clear() or await self._deleted.purge(now)
         over = asyncio.Event()
         renewing = asyncio.create_task(self._renew(claim, over))
         try:
@@ -258,7 +256,7 @@ class Calculator:
         imports: those that were read are appended
         rows:   counts the rows of files
         """
-        for one in await self._work.imports(claim.cohort_id):
+        for one in await self._imports.pending(claim.cohort_id):
             imports.append(one)
             if one.source_id is not None:
                 await self._copy(claim, one)
@@ -273,7 +271,7 @@ class Calculator:
 
     async def _read(self, claim: CohortClaim, one: PendingImport, rows: RowCounter) -> None:
         """raises: CriteriaError for a question that has no answer"""
-        async for some in self._uploads.ids(one.id):
+        async for some in self._imports.ids(one.id):
             if find := self._finders.get(one.kind or ""):
                 async for found in find(claim.project_id, some[0]):
                     await self._work.add_person_ids(claim, found, self._now())

@@ -76,6 +76,27 @@ def leaves_of(raw: object) -> Iterator[Mapping[str, Any]]:
                 yield leaf
 
 
+def behavioral(cohorts: Mapping[int, Criteria]) -> set[int]:
+    """Ids of those whose members depend on events, also through other cohorts. cohorts: by id"""
+    outer: dict[int, list[int]] = {}
+    waiting: list[int] = []
+    for one in cohorts.values():
+        if one.is_static:
+            continue
+        criteria = one.effective_filters
+        if any(leaf.get("type") == "behavioral" for leaf in leaves_of(criteria.get("properties"))):
+            waiting.append(one.id)
+        for nested in nested_ids(criteria):
+            outer.setdefault(nested, []).append(one.id)
+    found = set(waiting)
+    while waiting:
+        for one_id in outer.get(waiting.pop(), ()):
+            if one_id not in found:
+                found.add(one_id)
+                waiting.append(one_id)
+    return found
+
+
 def normal_groups(groups: object) -> list[dict[str, Any]]:
     """`groups` of a new cohort with all their keys. raises: Invalid"""
     if not isinstance(groups, list):
