@@ -1,8 +1,12 @@
-"""Real stores for every suite: a migrated database of its own for each test."""
+"""Real stores for every suite: a migrated database of its own for each test.
+
+A test that uses the records store runs on SQLite. `@pytest.mark.every_engine`, where SQL decides
+the outcome, runs it on SQLite and on PostgreSQL; `@pytest.mark.postgresql` on PostgreSQL alone.
+"""
 
 import os
 import shutil
-from collections.abc import AsyncIterator, Generator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -12,7 +16,15 @@ from fanion.db.engine import Records, open_records
 from fanion.db.migrate import migrate
 from tests.support.events_engine import events, project_id
 from tests.support.lending import Lending
-from tests.support.postgres import ENGINES, TEMPLATE, NoPostgres, Postgres, private_postgres
+from tests.support.postgres import (
+    ENGINES,
+    POSTGRESQL,
+    SQLITE,
+    TEMPLATE,
+    NoPostgres,
+    Postgres,
+    private_postgres,
+)
 from tests.support.sites import (
     home,
     office,
@@ -47,6 +59,28 @@ __all__ = [
 # How long an example takes says more of the machine than of the program.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--every-engine", action="store_true", help="run each test of the records store on both"
+    )
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "engine" in metafunc.fixturenames:
+        is_every = metafunc.config.getoption("--every-engine")
+        metafunc.parametrize("engine", engines_of(metafunc.definition, is_every), indirect=True)
+
+
+def engines_of(item: pytest.Item, is_every: bool) -> Sequence[str]:
+    """The mark nearest to the test decides; one for PostgreSQL alone always does."""
+    for mark in item.iter_markers():
+        if mark.name == "postgresql":
+            return (POSTGRESQL,)
+        if mark.name == "every_engine":
+            return ENGINES
+    return ENGINES if is_every else (SQLITE,)
 
 
 def is_long(path: Path) -> bool:
@@ -116,16 +150,23 @@ def sqlite_url(sqlite_template: Path, tmp_path: Path) -> str:
     return f"sqlite:///{path}"
 
 
-@pytest.fixture(params=ENGINES)
-def records_url(request: pytest.FixtureRequest) -> str:
-    name = "sqlite_url" if request.param == "sqlite" else "postgres_url"
+@pytest.fixture(scope="session")
+def engine(request: pytest.FixtureRequest) -> str:
+    """Of the records store: `sqlite` or `postgresql`; see `engines_of`."""
+    name: str = request.param
+    return name
+
+
+@pytest.fixture
+def records_url(request: pytest.FixtureRequest, engine: str) -> str:
+    name = "sqlite_url" if engine == SQLITE else "postgres_url"
     url: str = request.getfixturevalue(name)
     return url
 
 
 @pytest.fixture
 async def records(records_url: str) -> AsyncIterator[Records]:
-    """A migrated, open store, once on SQLite and once on PostgreSQL."""
+    """A migrated, open store."""
     store = await open_records(records_url)
     yield store
     await store.close()

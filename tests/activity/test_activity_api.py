@@ -96,6 +96,7 @@ async def test_an_update_that_changed_nothing_is_not_told(home: Home, changes: A
     assert (await activity(home))["total_count"] == 0
 
 
+@pytest.mark.every_engine
 async def test_the_newest_is_first_and_pages_are_linked(home: Home) -> None:
     for number in range(25):
         await note(home, item_id=str(number))
@@ -131,6 +132,7 @@ PAGES: dict[str, tuple[Json, list[str]]] = {
 }
 
 
+@pytest.mark.every_engine
 @pytest.mark.parametrize("name", PAGES)
 async def test_queries_choose(home: Home, name: str) -> None:
     query, expected = PAGES[name]
@@ -148,6 +150,7 @@ async def test_other_projects_are_not_told_of(home: Home) -> None:
     assert (await activity(home))["total_count"] == 0
 
 
+@pytest.mark.every_engine
 async def test_an_entry_is_undone_with_its_change(home: Home) -> None:
     author = await author_of(home)
     entry = Entry(author=author, scope="Cohort", item_id="1", activity="created", name="x")

@@ -109,7 +109,7 @@ class Outage:
         await self._postgres.run(f"ALTER DATABASE {self._name} WITH ALLOW_CONNECTIONS {word}")
 
 
-@pytest.mark.parametrize("records_url", ["postgresql"], indirect=True)
+@pytest.mark.postgresql
 async def test_while_postgresql_is_down_clients_are_told_to_come_again(
     home: Home, postgres: Postgres, records_url: str
 ) -> None:

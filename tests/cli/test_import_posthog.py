@@ -62,6 +62,7 @@ def in_log(records_url: str, folder: Path) -> Sequence[Entry]:
     return asyncio.run(read())
 
 
+@pytest.mark.every_engine
 def test_events_wait_in_the_log_for_the_next_server(
     fanion: Fanion, records_url: str, tmp_path: Path
 ) -> None:
@@ -147,6 +148,7 @@ def test_what_makes_no_sense_is_refused(fanion: Fanion, arguments: list[str], sa
     refused(fanion("import-posthog", *SOURCE, *arguments), said)
 
 
+@pytest.mark.every_engine
 def test_a_file_belongs_to_one_copy_and_a_shared_log_to_all(
     fanion: Fanion, records_url: str, tmp_path: Path
 ) -> None:

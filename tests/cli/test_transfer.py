@@ -74,6 +74,7 @@ def rows(records_url: str, *columns: Any) -> list[tuple[Any, ...]]:
     return asyncio.run(read())
 
 
+@pytest.mark.every_engine
 def test_a_document_goes_in_and_comes_out(fanion: Fanion, records_url: str, tmp_path: Path) -> None:
     flag = {"key": "beta", "name": "Better", "created_at": "2024-01-01T00:00:00Z"}
     file = written(tmp_path / "project.json", flags=[flag], cohorts=[{"key": "vip", "name": "vip"}])

@@ -39,6 +39,7 @@ def principal_of(records_url: str, key: str) -> Principal | None:
     return asyncio.run(read())
 
 
+@pytest.mark.every_engine
 def test_a_second_person_needs_no_sql(fanion: Fanion, records_url: str) -> None:
     made = printed(fanion, "users", "add", "Ada@Example.com", "--level", "admin")
 
@@ -52,6 +53,7 @@ def test_a_second_person_needs_no_sql(fanion: Fanion, records_url: str) -> None:
     assert keys[ADA] == "Command line"
 
 
+@pytest.mark.every_engine
 def test_levels_are_set_and_users_disabled_and_removed(fanion: Fanion, records_url: str) -> None:
     key = printed(fanion, "users", "add", ADA, "--name", "Ada")["personal_api_key"]
 
@@ -126,12 +128,14 @@ def test_what_cannot_be_is_refused(fanion: Fanion, arguments: list[str], said: s
     assert listed(fanion) == {OWNER: ("owner", True, 1)}
 
 
+@pytest.mark.every_engine
 def test_a_key_has_a_label_that_the_store_takes(fanion: Fanion) -> None:
     refused(
         fanion("keys", "create", "--label", "x" * 41), "--label: a label has 1 to 40 characters."
     )
 
 
+@pytest.mark.every_engine
 def test_roles_have_members_and_an_access_level(fanion: Fanion, records_url: str) -> None:
     fanion("users", "add", ADA)
 

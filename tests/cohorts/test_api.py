@@ -93,6 +93,7 @@ async def three_persons(home: Home) -> None:
     )
 
 
+@pytest.mark.every_engine
 async def test_a_dynamic_cohort_from_birth_to_deletion(home: Home) -> None:
     await three_persons(home)
     filters = all_of(person_is("plan", ["pro"]))
@@ -159,6 +160,7 @@ async def test_hard_deletion_is_refused_without_looking(home: Home, cohort_id: s
     assert (answer.status_code, answer.content) == (405, b"")
 
 
+@pytest.mark.every_engine
 async def test_the_list_shows_the_newest_first(home: Home) -> None:
     first, second, gone = [await create(home, name=name) for name in ("a", "b", "c")]
     await change(home, gone, deleted=True)
@@ -216,6 +218,7 @@ async def test_criteria_that_cannot_be_calculated_count_as_an_error(home: Home) 
     assert await members(home, sound) == ["bob"]
 
 
+@pytest.mark.every_engine
 async def test_an_error_keeps_the_members_of_before_until_the_criteria_are_mended(
     home: Home,
 ) -> None:
@@ -250,6 +253,7 @@ async def test_a_cohort_is_calculated_again_after_a_while(home: Home) -> None:
     assert (await retrieve(home, cohort))["last_calculation"] == "2024-03-01T12:15:00Z"
 
 
+@pytest.mark.every_engine
 async def test_nested_cohorts_are_written_out_and_static_ones_looked_up(home: Home) -> None:
     await three_persons(home)
     static = await upload(home, "ann\nbob\n")
@@ -317,6 +321,7 @@ async def test_loops_are_refused_and_diamonds_are_not(home: Home) -> None:
     assert (await retrieve(home, outer))["errors_calculating"] == 0
 
 
+@pytest.mark.every_engine
 async def test_unknown_cohorts_are_not_found(home: Home) -> None:
     for path in ("", "persons/", "explain/", "duplicate_as_static_cohort/", "activity/"):
         answer = await home.api.get(f"/cohorts/99999999/{path}")
@@ -401,6 +406,7 @@ async def upload(home: Home, text: str | bytes, cohort: Json | None = None) -> J
     return uploaded
 
 
+@pytest.mark.every_engine
 async def test_a_file_of_distinct_ids_makes_a_static_cohort(home: Home) -> None:
     await three_persons(home)
 
@@ -432,6 +438,7 @@ async def test_a_header_names_what_a_file_holds(home: Home) -> None:
     assert await members(home, emails) == ["ann"]
 
 
+@pytest.mark.every_engine
 async def test_deleted_members_come_back_within_a_week_and_not_after_it(home: Home) -> None:
     await three_persons(home)
     cohort = await upload(home, "ann\nbob\n")
@@ -553,6 +560,7 @@ async def test_members_are_listed_as_persons_page_by_page(home: Home) -> None:
     assert "count" not in page
 
 
+@pytest.mark.every_engine
 async def test_members_can_be_searched(home: Home) -> None:
     await three_persons(home)
     cohort = await create(home, filters=all_of(person_is("plan", "", operator="is_set")))
@@ -569,6 +577,7 @@ async def test_members_can_be_searched(home: Home) -> None:
     assert len(await members(home, cohort, properties=wanted, limit=1, offset=1)) == 1
 
 
+@pytest.mark.every_engine
 @pytest.mark.parametrize("conditions", [[], [person_is("n", 3, operator="gt")]])
 async def test_next_leads_through_all_members_once(home: Home, conditions: list[Json]) -> None:
     """Of some the first event has the same time."""
@@ -604,6 +613,7 @@ async def test_a_page_after_a_deleted_person_is_found_by_its_offset(home: Home) 
     assert (wrong.status_code, wrong.json()["attr"]) == (400, "after")
 
 
+@pytest.mark.every_engine
 @pytest.mark.parametrize(
     ("properties", "expected"),
     [
@@ -638,6 +648,7 @@ async def test_conditions_that_cannot_be_read_are_refused(home: Home, properties
     assert (answer.status_code, answer.json()["attr"]) == (400, "properties")
 
 
+@pytest.mark.every_engine
 async def test_members_as_a_table(home: Home) -> None:
     await home.capture(person("ann", plan="pro", email="ann@corp.example", deep={"a": [1]}))
     cohort = await create(home, filters=all_of(person_is("plan", "pro")))
@@ -655,6 +666,7 @@ async def test_members_as_a_table(home: Home) -> None:
     assert (nothing.status_code, nothing.text) == (200, "")
 
 
+@pytest.mark.every_engine
 async def test_a_long_table_has_every_member_once_and_the_columns_of_all(home: Home) -> None:
     """It is read and sent some members at a time."""
     count = PORTION_ROWS_MIN * 2 + 50
@@ -695,6 +707,7 @@ async def test_a_table_has_so_many_columns_and_tells_of_the_others(home: Home) -
     assert (ann["name"], bob["distinct_ids.0"]) == ("ann", "bob")
 
 
+@pytest.mark.every_engine
 async def test_members_follow_a_merge_at_once(home: Home) -> None:
     await three_persons(home)
     cohort = await upload(home, "ann\nbob\n")
@@ -709,6 +722,7 @@ async def test_members_follow_a_merge_at_once(home: Home) -> None:
     assert sorted(len(one["distinct_ids"]) for one in page["results"]) == [1, 3]
 
 
+@pytest.mark.every_engine
 async def test_a_file_may_name_persons_that_were_merged_since(home: Home) -> None:
     await three_persons(home)
     ann = (await home.person("ann"))["uuid"]
@@ -879,6 +893,7 @@ async def test_a_cohort_that_only_idle_flags_use_is_deleted(home: Home) -> None:
     assert [one.status_code for one in (deleted, again, still)] == [200, 200, 200]
 
 
+@pytest.mark.every_engine
 async def test_flags_look_up_static_and_behavioural_members(home: Home) -> None:
     await three_persons(home)
     static = await upload(home, "ann\n")

@@ -26,6 +26,8 @@ from tests.cohorts.test_store import (
     uploaded,
 )
 
+pytestmark = pytest.mark.every_engine
+
 RUN = CalculationRun(started_at=NOW, seconds=0.1)
 
 

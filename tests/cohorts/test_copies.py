@@ -25,6 +25,8 @@ from tests.cohorts.test_store import (
     people,
 )
 
+pytestmark = pytest.mark.every_engine
+
 RUN = CalculationRun(started_at=NOW, seconds=0.1)
 
 

@@ -17,6 +17,8 @@ from tests.cohorts.test_api import (
 )
 from tests.support.application import Home, Json, error
 
+pytestmark = pytest.mark.every_engine
+
 
 async def history(home: Home, cohort: Json, **query: Any) -> Json:
     found: Json = await home.get(f"/cohorts/{cohort['id']}/calculation_history/", **query)

@@ -7,6 +7,8 @@ import pytest
 from tests.cohorts.test_api import all_of, change, create, did, in_cohort, person_is
 from tests.support.application import Home, Json, error
 
+pytestmark = pytest.mark.every_engine
+
 
 async def listed(home: Home, **query: Any) -> list[str]:
     return [one["name"] for one in (await home.get("/cohorts/", **query))["results"]]

@@ -21,6 +21,8 @@ from tests.cohorts.test_api import (
 )
 from tests.support.application import Home, Json, error
 
+pytestmark = pytest.mark.every_engine
+
 NOBODY = str(UUID(int=7))
 BUSY = "Members of this cohort are being imported. Please retry."
 

@@ -22,6 +22,8 @@ from fanion.db.schema.tables import person_distinct_ids, persons
 from fanion.persons.merge_store import move_memberships
 from fanion.projects.model import Project
 
+pytestmark = pytest.mark.every_engine
+
 NOW = datetime(2024, 3, 1, 12, tzinfo=UTC)
 RUN = CalculationRun(started_at=NOW, seconds=0.1)
 LEASE_S = 60.0

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+import pytest
 from sqlalchemy import func, select
 
 from fanion.cohorts.calculation.lease_store import CohortLeaseStore
@@ -20,6 +21,8 @@ from tests.cohorts.test_store import (
     people,
     uploaded,
 )
+
+pytestmark = pytest.mark.every_engine
 
 RETENTION = timedelta(days=7)
 LATER = NOW + RETENTION

@@ -41,6 +41,7 @@ async def stored(records: Records) -> tuple[int, int]:
     return files or 0, parts or 0
 
 
+@pytest.mark.every_engine
 async def test_a_file_may_be_larger_than_other_bodies(small: Home) -> None:
     await three_persons(small)
     nobody = [f"nobody-{number}" for number in range(2 * IDS_MAX)]

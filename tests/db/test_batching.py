@@ -10,6 +10,8 @@ from fanion.db.batching import UNKNOWN, Lookup, LookupLimits
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.db.schema.tables import flag_versions
 
+pytestmark = pytest.mark.every_engine
+
 LIMITS = LookupLimits(timeout_s=30, keys_max=10, reads_max=2)
 
 

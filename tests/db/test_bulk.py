@@ -12,6 +12,8 @@ from fanion.db.bulk import as_bound, insert_rows, put_rows, update_rows
 from fanion.db.engine import Records
 from fanion.db.schema.tables import person_overrides, persons
 
+pytestmark = pytest.mark.every_engine
+
 COLUMNS = ("project_id", "uuid", "properties", "is_identified", "created_at", "version", "email")
 AT = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=timezone(timedelta(hours=2)))
 

@@ -15,6 +15,8 @@ from fanion.db.errors import Collided
 from fanion.db.schema.tables import flag_versions, organizations, persons
 from tests.support.postgres import Postgres
 
+pytestmark = pytest.mark.every_engine
+
 NOW = datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
 
 

@@ -24,12 +24,16 @@ from fanion.errors import SchemaTooNew
 from fanion.projects.auth.secret_keys import SecretKeyOwner, SecretKeyStore
 from fanion.projects.store import ProjectStore
 from tests.support.awaited import until_soon
-from tests.support.postgres import ENGINES, Postgres
+from tests.support.postgres import SQLITE, Postgres
+
+pytestmark = pytest.mark.every_engine
 
 
-@pytest.fixture(params=ENGINES)
-async def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[str]:
-    if request.param == "sqlite":
+@pytest.fixture
+async def empty_url(
+    request: pytest.FixtureRequest, engine: str, tmp_path: Path
+) -> AsyncIterator[str]:
+    if engine == SQLITE:
         yield f"sqlite:///{tmp_path / 'deep' / 'records.db'}"
         return
     server: Postgres = request.getfixturevalue("postgres")
@@ -236,6 +240,7 @@ async def test_a_store_of_the_first_version_keeps_its_rows(empty_url: str) -> No
     assert secrets == {"h": SecretKeyOwner(6, None)}
 
 
+@pytest.mark.every_engine
 async def test_migrating_again_keeps_what_is_stored(records_url: str) -> None:
     records = await open_records(records_url)
     insert = "INSERT INTO flag_versions (project_id, version) VALUES (1, 7)"

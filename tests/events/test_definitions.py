@@ -4,6 +4,8 @@ import pytest
 
 from tests.support.application import Home, error
 
+pytestmark = pytest.mark.every_engine
+
 UNKNOWN = "0190d0a6-0000-7000-8000-000000000000"
 
 

@@ -9,6 +9,8 @@ import pytest
 from tests.support.application import Home, Json, error, open_home
 from tests.support.management import add_key
 
+pytestmark = pytest.mark.every_engine
+
 
 async def names(home: Home, **query: Any) -> list[str]:
     found = await home.get("/event_definitions/", **query)

@@ -6,6 +6,8 @@ import pytest
 
 from tests.support.application import Home, Json, error
 
+pytestmark = pytest.mark.every_engine
+
 
 async def properties(home: Home, **query: Any) -> dict[str, Json]:
     found = await home.get("/property_definitions/", **query)

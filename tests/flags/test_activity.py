@@ -133,6 +133,7 @@ async def test_what_is_refused_is_not_told(team: Team) -> None:
     assert (await team.owner.get(f"{team.flags}activity/"))["total_count"] == 2
 
 
+@pytest.mark.every_engine
 async def test_activity_comes_in_pages_the_newest_first(team: Team) -> None:
     flag = await team.owner.post(team.flags, key="a")
     for number in range(24):

@@ -6,6 +6,8 @@ from tests.support.application import Home, Json, error, open_home
 from tests.support.events_engine import next_project
 from tests.support.rich_project import NEVER_PAID
 
+pytestmark = pytest.mark.every_engine
+
 ON_FOR_ALL: Json = {"groups": [{"properties": [], "rollout_percentage": None}]}
 
 

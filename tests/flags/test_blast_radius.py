@@ -100,6 +100,7 @@ CONDITIONS: list[tuple[list[Json], int]] = [
 ]
 
 
+@pytest.mark.every_engine
 async def test_persons_are_counted_by_their_properties(home: Home) -> None:
     await people(home, 10)
 
@@ -128,6 +129,7 @@ async def test_cohorts_are_asked_for_their_criteria_and_intersected(home: Home) 
     assert await reach(home, in_cohort(987654)) == (0, 10)
 
 
+@pytest.mark.every_engine
 async def test_members_of_a_static_cohort_are_counted(home: Home) -> None:
     await people(home, 5)
     csv = b"distinct_id\nperson1\nperson3\nnobody\n"
@@ -141,6 +143,7 @@ async def test_members_of_a_static_cohort_are_counted(home: Home) -> None:
     assert await reach(home, in_cohort(cohort_id), person(key="group", value="1")) == (1, 5)
 
 
+@pytest.mark.every_engine
 async def test_a_merged_person_counts_once(home: Home) -> None:
     await people(home, 3)
     alias = {"alias": "person1"}
@@ -151,6 +154,7 @@ async def test_a_merged_person_counts_once(home: Home) -> None:
     assert await reach(home) == (2, 2)
 
 
+@pytest.mark.every_engine
 async def test_groups_are_counted_by_their_properties(home: Home) -> None:
     await organizations(home, 10)
 
@@ -339,6 +343,7 @@ async def test_persons_are_counted_as_flags_are_evaluated(home: Home) -> None:
             assert await reach(home, wanted) == (sum(decided), 4), wanted
 
 
+@pytest.mark.every_engine
 async def test_members_are_counted_anew_when_a_cohort_has_others(home: Home) -> None:
     await people(home, 5)
     files = {"csv": ("c.csv", b"person1\n")}

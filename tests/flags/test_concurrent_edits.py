@@ -9,6 +9,8 @@ import pytest
 from tests.support.rich_project import NEVER_PAID
 from tests.support.team import Json, Team
 
+pytestmark = pytest.mark.every_engine
+
 HEADER = "x-flag-version"
 DETAIL = "The feature flag was changed since you read it. Look at what it is now and try again."
 

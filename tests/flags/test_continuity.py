@@ -29,6 +29,8 @@ from fanion.persons.pending_identities_store import (
 )
 from tests.support.application import Home
 
+pytestmark = pytest.mark.every_engine
+
 Json = dict[str, Any]
 ON, OFF = (
     {"beta-feature": True, "multivariate-flag": "first"},

@@ -208,6 +208,7 @@ async def test_a_flag_that_became_wrong_can_be_switched_off_and_deleted(home: Ho
     assert (await patched(home, flag, deleted=True))[0] == 200
 
 
+@pytest.mark.every_engine
 async def test_two_who_close_a_loop_at_once_do_not_both_succeed(home: Home) -> None:
     for number in range(5):
         a, b = [

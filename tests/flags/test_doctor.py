@@ -4,6 +4,8 @@ told."""
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
+
 from fanion.cli.doctor import Finding, cohorts_finding, examine, flags_finding
 from fanion.cohorts.invalid_store import InvalidCohort, find_invalid_cohorts
 from fanion.config import read_settings
@@ -16,6 +18,7 @@ from tests.support.rich_project import NEVER_PAID
 NOW = datetime(2026, 5, 6, 7, 8, 9, tzinfo=UTC)
 
 
+@pytest.mark.every_engine
 async def test_stored_flags_that_the_rules_refuse_are_found(home: Home) -> None:
     await home.create_flag(key="fine", filters={"groups": [{"rollout_percentage": 5}]})
     gone = await home.create_flag(key="gone")
@@ -46,6 +49,7 @@ async def test_stored_flags_that_the_rules_refuse_are_found(home: Home) -> None:
     ]
 
 
+@pytest.mark.every_engine
 async def test_stored_cohorts_that_the_rules_refuse_are_found(home: Home) -> None:
     leaf = {"type": "person", "key": "plan", "value": "pro", "operator": "exact"}
     fine = await create(home, name="fine", filters=all_of(leaf))

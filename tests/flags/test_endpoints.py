@@ -143,6 +143,7 @@ async def test_rollouts_and_variants_follow_the_hash(home: Home) -> None:
     assert drawn == "FTTFTFFTFTFTTFTFFFTTFTFFTFTTFFFTTTTFFFFF"
 
 
+@pytest.mark.every_engine
 async def test_stored_and_sent_properties_count_one_by_one(home: Home) -> None:
     """source: flags.md section 6"""
     await home.create_flag(key="stored", filters=when("name", "foo.inc"))
@@ -177,6 +178,7 @@ async def test_evaluating_stores_nothing(home: Home) -> None:
     assert (await home.decide("ann"))["featureFlags"] == {"a": False}
 
 
+@pytest.mark.every_engine
 async def test_group_flags_go_by_the_group(home: Home) -> None:
     groups = {"organization": "x", "project": "x"}
     await home.capture({"event": "a", "distinct_id": "u", "properties": {"$groups": groups}})

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from sqlalchemy import insert, select, update
 
 from fanion.db.schema.cohorts import cohort_people, cohorts
@@ -10,6 +11,8 @@ from fanion.db.schema.tables import person_distinct_ids
 from fanion.projects.flag_version import move_flag_version
 from tests.support.application import Home
 from tests.support.management import NOW
+
+pytestmark = pytest.mark.every_engine
 
 Json = dict[str, Any]
 NEVER = 2**62

@@ -102,6 +102,7 @@ async def test_groups_must_be_an_object(home: Home, groups: str) -> None:
     assert answer.json() == invalid("invalid_input", "groups must be a JSON object", "groups")
 
 
+@pytest.mark.every_engine
 async def test_my_flags_are_the_newest_first(home: Home) -> None:
     assert await home.get("/feature_flags/my_flags/") == []
     await flags(home)

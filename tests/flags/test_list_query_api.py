@@ -5,6 +5,8 @@ import pytest
 from tests.support.management import BASE_URL, invalid
 from tests.support.team import Team
 
+pytestmark = pytest.mark.every_engine
+
 # Query → keys. The rule is in tests/flags/test_list_query.py; here each parameter arrives.
 ASKED: list[tuple[dict[str, str], list[str]]] = [
     ({"search": "ALPHA"}, ["alpha"]),

@@ -30,7 +30,6 @@ async def statuses(home: Home, body: Any, *paths: str) -> list[int]:
     return [(await home.public.post(path, json=body)).status_code for path in paths]
 
 
-@pytest.mark.parametrize("records_url", ["sqlite"], indirect=True)
 async def test_beyond_the_limit_the_answer_is_429(home: Home) -> None:
     body = {"api_key": home.token, "distinct_id": "u"}
 
@@ -43,7 +42,6 @@ async def test_beyond_the_limit_the_answer_is_429(home: Home) -> None:
     assert await statuses(home, body, "/flags") == [429]
 
 
-@pytest.mark.parametrize("records_url", ["sqlite"], indirect=True)
 async def test_wrong_and_missing_keys_are_counted(home: Home) -> None:
     four = ["/decide?v=3"] * 4
 
@@ -52,7 +50,6 @@ async def test_wrong_and_missing_keys_are_counted(home: Home) -> None:
     assert await statuses(home, [1], *four[:2]) == [400, 429]
 
 
-@pytest.mark.parametrize("records_url", ["sqlite"], indirect=True)
 async def test_of_a_made_up_key_no_more_is_remembered_than_a_key_has(home: Home) -> None:
     body = {"api_key": "phc_" + "x" * 100_000, "distinct_id": "u"}
 

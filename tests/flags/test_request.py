@@ -102,6 +102,7 @@ async def test_without_a_key_nobody_is_asked(home: Home, body: Json) -> None:
     )
 
 
+@pytest.mark.every_engine
 @pytest.mark.parametrize("token", ["phc_unknown", 5, ["x"], "a\0b", "ü" * 300])
 async def test_an_unknown_key_is_refused_before_the_distinct_id_is_missed(
     home: Home, token: Any
@@ -126,6 +127,7 @@ async def test_a_distinct_id_is_required(home: Home, fields: Json) -> None:
     )
 
 
+@pytest.mark.every_engine
 @pytest.mark.parametrize("distinct_id", ["", 12345, 1.5, True, {"x": "y"}, "nul\0in it", "ü"])
 async def test_anything_but_null_is_a_distinct_id(home: Home, distinct_id: Any) -> None:
     same = {"key": "distinct_id", "type": "person", "value": str(distinct_id)}

@@ -107,6 +107,7 @@ async def test_a_record_is_not_changed(team: Team, method: str) -> None:
     assert answer.json() == error("invalid_request", "method_not_allowed", told)
 
 
+@pytest.mark.every_engine
 async def test_records_end_with_their_role_and_with_their_flag(team: Team) -> None:
     owner = team.owner
     flag = await owner.post(team.flags, key="a")
@@ -123,6 +124,7 @@ async def test_records_end_with_their_role_and_with_their_flag(team: Team) -> No
     assert (await owner.get(f"{ROLES}{second['id']}/"))["associated_flags"] == []
 
 
+@pytest.mark.every_engine
 async def test_a_flag_given_twice_at_once_is_given_once(team: Team) -> None:
     flag, role = await team.owner.post(team.flags, key="a"), await team.role("Engineering")
 

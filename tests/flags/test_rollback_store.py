@@ -14,6 +14,8 @@ from fanion.flags.automation.rollback_store import LEASE, Due, Met, RollbackStor
 from fanion.flags.storage.store import FlagStore, StoredFlag
 from fanion.projects.model import Project
 
+pytestmark = pytest.mark.every_engine
+
 NOW = datetime(2024, 3, 1, 12, tzinfo=UTC)
 EVERY = timedelta(hours=1)
 LATER = NOW + EVERY

@@ -3,6 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
+import pytest
 from sqlalchemy import ColumnElement, delete, select
 
 from fanion.db.schema.tables import memberships, projects
@@ -41,6 +42,7 @@ async def at(home: Home, **later: float) -> None:
         pass
 
 
+@pytest.mark.every_engine
 async def test_a_flag_is_switched_off_at_its_time(home: Home) -> None:
     flag = await home.create_flag(key="beta")
 

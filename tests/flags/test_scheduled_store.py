@@ -21,6 +21,8 @@ from fanion.flags.storage.store import FlagStore, StoredFlag
 from fanion.projects.model import Project
 from fanion.rest.validation import read_struct
 
+pytestmark = pytest.mark.every_engine
+
 NOW = datetime(2024, 3, 1, 12, tzinfo=UTC)
 SOON = NOW + timedelta(hours=1)
 LATER = NOW + timedelta(hours=2)

@@ -30,6 +30,7 @@ async def three_people(home: Home) -> None:
     )
 
 
+@pytest.mark.every_engine
 async def test_a_flag_is_kept_as_a_static_cohort(home: Home) -> None:
     await three_people(home)
     flag = await home.create_flag(key="beta", filters=on_plan("pro"))
@@ -116,6 +117,7 @@ async def test_flags_that_are_on_for_nobody_give_an_empty_cohort(home: Home, how
     assert await members(home, cohort) == []
 
 
+@pytest.mark.every_engine
 async def test_the_longest_key_makes_a_name_that_fits(home: Home) -> None:
     flag = await home.create_flag(key="k" * 400)
 

@@ -9,6 +9,8 @@ import pytest
 from fanion.flags.evaluation.counters_store import KEPT_DAYS, CountKeeper
 from tests.support.application import Home, Json, error
 
+pytestmark = pytest.mark.every_engine
+
 VARIANTS = {
     "groups": [{"properties": [], "rollout_percentage": 100}],
     "multivariate": {

@@ -5,7 +5,11 @@ source: flags.md section 12
 
 from typing import Any
 
+import pytest
+
 from tests.support.application import Home, Json, error
+
+pytestmark = pytest.mark.every_engine
 
 ON_FOR_EVERYONE: Json = {"groups": [{"properties": [], "rollout_percentage": None}]}
 

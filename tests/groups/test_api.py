@@ -6,6 +6,8 @@ import pytest
 
 from tests.support.application import Home, Json, error
 
+pytestmark = pytest.mark.every_engine
+
 
 def identify(group_type: str, key: str, **properties: Any) -> Json:
     return {

@@ -11,6 +11,8 @@ from fanion.groups.store import PORTION_KEYS, GroupQuery, find_groups, load_grou
 from fanion.properties.size import Allowance, TooMuchAtOnce, json_bytes
 from tests.support.management import NOW
 
+pytestmark = pytest.mark.every_engine
+
 PROJECT = 1
 COUNT = PORTION_KEYS * 2 + 10
 PROPERTIES = {"name": "Ü" * 50}

@@ -21,6 +21,8 @@ from tests.support.application import Home, Json, open_home, open_site
 from tests.support.deadly import Deadly, Killed
 from tests.support.management import NOW
 
+pytestmark = pytest.mark.every_engine
+
 BATCH: list[Json] = [
     {"event": "a", "distinct_id": "visitor", "$set": {"n": 1}},
     {"event": "$identify", "distinct_id": "ann", "properties": {"$anon_distinct_id": "visitor"}},

@@ -21,6 +21,8 @@ from tests.support.application import Home, Json, Site, open_home, open_site
 from tests.support.deadly import Deadly, Killed
 from tests.support.management import NOW
 
+pytestmark = pytest.mark.every_engine
+
 # Where several servers may ingest, another one goes on only after the first was silent.
 LATER = NOW + timedelta(minutes=1)
 SETTLED_S = 20

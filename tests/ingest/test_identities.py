@@ -8,6 +8,7 @@ from itertools import count
 from typing import Any, TypeVar
 from uuid import UUID, uuid4
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
@@ -25,6 +26,8 @@ from fanion.ingest.pipeline.store import IngestStore, Written
 from fanion.ingest.pipeline.types import ProjectRules
 from fanion.persons.list_store import PersonQuery, find_persons
 from tests.support.identities import OTHER_ID, Identities
+
+pytestmark = pytest.mark.every_engine
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SETTINGS = settings(

@@ -80,6 +80,7 @@ async def test_nothing_sent_is_nothing_told(home: Home) -> None:
     }
 
 
+@pytest.mark.every_engine
 async def test_every_accepted_item_is_found_in_the_ledger(home: Home) -> None:
     await home.capture(
         {"event": "paid", "distinct_id": "u1", "uuid": ID},
@@ -127,6 +128,7 @@ async def test_a_repeated_request_is_told_as_a_duplicate_with_its_id(home: Home)
     assert duplicate["examples"][0]["event"] == "paid"
 
 
+@pytest.mark.every_engine
 async def test_minutes_are_those_of_acceptance_and_may_be_chosen(home: Home) -> None:
     clock = home.site.clock
     await home.capture({"event": "a", "distinct_id": "u1"})
@@ -148,6 +150,7 @@ async def test_minutes_are_those_of_acceptance_and_may_be_chosen(home: Home) -> 
     assert [one["stored"] for one in first["minutes"]] == [1]
 
 
+@pytest.mark.every_engine
 async def test_only_the_newest_examples_are_kept_each_of_a_bounded_size(home: Home) -> None:
     await home.capture(*({"event": f"e{n}" + "é" * 5_000} for n in range(8)))
     await home.capture(*({"event": f"f{n}"} for n in range(8)), {str(n): n for n in range(500)})
@@ -176,6 +179,7 @@ async def test_a_key_needs_the_scope_of_events(home: Home) -> None:
     assert answer.status_code == 401
 
 
+@pytest.mark.every_engine
 async def test_an_unreadable_request_is_put_aside_and_the_rest_goes_on(home: Home) -> None:
     await poison(home)
     await home.capture({"event": "fine", "distinct_id": "u1"})
@@ -195,6 +199,7 @@ async def test_an_unreadable_request_is_put_aside_and_the_rest_goes_on(home: Hom
     assert reason["examples"][0]["detail"] == letter["error"]
 
 
+@pytest.mark.every_engine
 async def test_a_retry_ingests_with_the_ids_of_the_first_time(home: Home) -> None:
     entry_id = await poison(home)
     [letter] = await letters(home)

@@ -10,6 +10,8 @@ from fanion.ingest.ledger.model import Example, Tally, minute_of
 from fanion.ingest.ledger.store import HOURS_KEPT, MINUTES_KEPT, Ledger, write_tally
 from tests.support.management import NOW, Clock
 
+pytestmark = pytest.mark.every_engine
+
 MINUTE = minute_of(NOW)
 ALWAYS = (NOW - timedelta(days=400), NOW + timedelta(days=400))
 

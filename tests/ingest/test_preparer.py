@@ -116,6 +116,7 @@ async def test_events_are_stored_whole_and_on_the_right_persons(
     assert dropped == 1
 
 
+@pytest.mark.every_engine
 async def test_new_group_types_are_given_here_and_known_there_from_then_on(
     records_url: str, events: EventStore, project_id: int, tmp_path: Path, watched: Watched
 ) -> None:
@@ -150,6 +151,7 @@ async def test_what_is_sent_again_is_left_out(
     assert duplicates == 2
 
 
+@pytest.mark.every_engine
 async def test_events_of_a_deleted_person_are_left_out(
     records_url: str, events: EventStore, project_id: int, tmp_path: Path, watched: Watched
 ) -> None:

@@ -27,6 +27,7 @@ async def test_a_project_wishes_nothing_by_default(home: Home) -> None:
     ]
 
 
+@pytest.mark.every_engine
 async def test_wishes_change_one_by_one_and_can_be_taken_back(home: Home) -> None:
     first = await wish(home, removed_properties=["card", " pin "], items_per_second=100)
     second = await wish(home, anonymize_ips=True, items_per_second=None)

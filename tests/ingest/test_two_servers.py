@@ -40,8 +40,6 @@ MERGE = {
 }
 MOMENT = timedelta(seconds=1)
 
-two_servers = pytest.mark.parametrize("records_url", ["postgresql"], indirect=True)
-
 
 # ── One lease for both lanes ─────────────────────────────────────────────────────────────
 
@@ -54,6 +52,7 @@ def lanes(records: Records, holder: str) -> dict[str, IngestStore]:
     }
 
 
+@pytest.mark.every_engine
 async def test_who_ingests_one_lane_keeps_the_idle_one_too(records: Records) -> None:
     one, other = lanes(records, "one"), lanes(records, "other")
     await one[LIVE].take(NOW)
@@ -67,6 +66,7 @@ async def test_who_ingests_one_lane_keeps_the_idle_one_too(records: Records) -> 
     await one[HISTORICAL].claim(0, 3, NOW + HELD + MOMENT)
 
 
+@pytest.mark.every_engine
 async def test_a_lane_is_not_free_before_the_other_one_was_released(records: Records) -> None:
     one, other = lanes(records, "one"), lanes(records, "other")
     await one[LIVE].take(NOW)
@@ -81,6 +81,7 @@ async def test_a_lane_is_not_free_before_the_other_one_was_released(records: Rec
         await one[LIVE].claim(0, 5, NOW + MOMENT)
 
 
+@pytest.mark.every_engine
 async def test_who_has_nothing_to_ingest_keeps_both_lanes_as_long_as_it_lives(
     records: Records,
 ) -> None:
@@ -96,6 +97,7 @@ async def test_who_has_nothing_to_ingest_keeps_both_lanes_as_long_as_it_lives(
         await one[LIVE].renew(NOW + 2 * HELD)
 
 
+@pytest.mark.every_engine
 async def test_who_was_silent_loses_both_lanes(records: Records) -> None:
     one, other = lanes(records, "one"), lanes(records, "other")
     await one[LIVE].take(NOW)
@@ -173,7 +175,7 @@ def seen(distinct_id: str, **properties: Any) -> Json:
     return {"event": "seen", "distinct_id": distinct_id, "$set": properties}
 
 
-@two_servers
+@pytest.mark.postgresql
 async def test_what_another_server_has_changed_of_a_remembered_person_is_read(
     records: Records, ingester: Ingester
 ) -> None:
@@ -190,7 +192,7 @@ async def test_what_another_server_has_changed_of_a_remembered_person_is_read(
     assert both["bob"].properties == {"plan": "pro"}
 
 
-@two_servers
+@pytest.mark.postgresql
 async def test_a_person_met_by_another_distinct_id_is_not_the_remembered_one(
     records: Records, ingester: Ingester
 ) -> None:
@@ -206,7 +208,7 @@ async def test_a_person_met_by_another_distinct_id_is_not_the_remembered_one(
     assert known["bob"].properties == {"plan": "pro"}
 
 
-@two_servers
+@pytest.mark.postgresql
 async def test_a_person_that_is_gone_is_not_remembered(
     records: Records, ingester: Ingester
 ) -> None:
@@ -217,7 +219,7 @@ async def test_a_person_that_is_gone_is_not_remembered(
     assert known == {}
 
 
-@two_servers
+@pytest.mark.postgresql
 @pytest.mark.parametrize("happens", [edit, remove])
 async def test_a_run_is_refused_when_a_person_was_changed_that_it_only_used(
     records: Records, ingester: Ingester, happens: Callable[[Records], Awaitable[None]]
@@ -322,7 +324,7 @@ def named(distinct_id: str, *names: str, **properties: Any) -> list[Json]:
     return [{**seen(distinct_id, **properties), "event": name} for name in names]
 
 
-@two_servers
+@pytest.mark.postgresql
 async def test_an_idle_server_renews_what_it_holds(pair: Pair) -> None:
     site = pair.home.site
 
@@ -337,7 +339,7 @@ async def test_an_idle_server_renews_what_it_holds(pair: Pair) -> None:
     await until_soon(is_held, "it is not renewed")
 
 
-@two_servers
+@pytest.mark.postgresql
 async def test_an_edit_on_another_server_while_a_run_is_in_hand_does_not_lose_a_set(
     pair: Pair,
 ) -> None:
@@ -354,7 +356,7 @@ async def test_an_edit_on_another_server_while_a_run_is_in_hand_does_not_lose_a_
     assert await pair.names() == ["seen", "x", "y", "z"]
 
 
-@two_servers
+@pytest.mark.postgresql
 async def test_events_in_hand_of_a_person_that_another_server_deletes_are_of_a_new_one(
     pair: Pair,
 ) -> None:
@@ -370,7 +372,7 @@ async def test_events_in_hand_of_a_person_that_another_server_deletes_are_of_a_n
     assert await pair.names(person_id=person["id"]) == ["x", "y", "z"]
 
 
-@two_servers
+@pytest.mark.postgresql
 async def test_a_run_whose_persons_are_changed_again_and_again_is_taken_in_halves(
     pair: Pair,
 ) -> None:

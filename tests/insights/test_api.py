@@ -43,6 +43,7 @@ async def trend(home: Home, filters: Json, status: int = 200) -> Any:
     return answer.json()
 
 
+@pytest.mark.every_engine
 async def test_a_trend_is_calculated_from_captured_events(home: Home) -> None:
     await two_days(home)
 
@@ -141,6 +142,7 @@ async def created(home: Home, **fields: Any) -> Json:
     return made
 
 
+@pytest.mark.every_engine
 async def test_a_new_insight_has_every_field(home: Home) -> None:
     insight = await created(home, name="Calls", filters=CALLS, tags=[" A "], saved=True)
 
@@ -193,6 +195,7 @@ async def test_an_insight_shows_its_result_once_somebody_has_calculated_it(home:
     assert listed == after
 
 
+@pytest.mark.every_engine
 async def test_insights_are_listed_newest_first_and_can_be_chosen(home: Home) -> None:
     for number in range(3):
         home.site.clock.move(seconds=1)

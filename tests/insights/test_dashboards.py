@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from tests.support.application import Home, Json, error
 
 KEY = "beta"
@@ -59,6 +61,7 @@ async def test_a_new_dashboard_has_every_field(home: Home) -> None:
     assert await home.get(f"/dashboards/{dashboard['id']}/") == dashboard
 
 
+@pytest.mark.every_engine
 async def test_pinned_dashboards_come_first_then_names(home: Home) -> None:
     for name, pinned in (("c", False), ("b", True), ("a", False), ("d", True)):
         await created(home, name=name, pinned=pinned)
@@ -126,6 +129,7 @@ async def test_an_insight_uses_the_date_range_of_its_dashboard(home: Home) -> No
     ]
 
 
+@pytest.mark.every_engine
 async def test_tiles_can_be_moved_and_taken_away(home: Home) -> None:
     dashboard, other = await created(home, name="a"), await created(home, name="b")
     for name in ("first", "second"):
@@ -237,6 +241,7 @@ async def test_a_usage_dashboard_counts_calls_and_callers(home: Home) -> None:
     ]
 
 
+@pytest.mark.every_engine
 async def test_the_longest_key_there_can_be_has_a_usage_dashboard(home: Home) -> None:
     flag = await home.create_flag(key="k" * 400)
 
@@ -339,6 +344,7 @@ async def test_dashboards_of_an_unknown_flag_do_not_exist(home: Home) -> None:
     assert await post(home, "/feature_flags/987654/enrich_usage_dashboard/") == detail
 
 
+@pytest.mark.every_engine
 async def test_a_flag_is_given_dashboards_that_exist_each_once(home: Home) -> None:
     one, two = await created(home, name="a"), await created(home, name="b")
     flag = await home.create_flag(key=KEY, analytics_dashboards=[one["id"], one["id"]])

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
 from sqlalchemy import Table, update
 
 from fanion.cli.doctor import Finding, examine
@@ -24,6 +25,7 @@ async def made(home: Home, path: str, table: Table, **columns: object) -> int:
     return made
 
 
+@pytest.mark.every_engine
 async def test_stored_insights_that_the_rules_refuse_are_found(home: Home) -> None:
     old: Json = {"insight": "TRENDS", "display": "LineGraph"}
     misspelt = await made(home, "/insights/", insights, filters=old)

@@ -357,6 +357,7 @@ async def test_a_rolling_average_counts_exactly_seven_days(site: Site) -> None:
     assert average == 7.0
 
 
+@pytest.mark.every_engine
 async def test_members_of_a_cohort_are_those_of_its_last_calculation(
     records: Records, events: EventStore, project_id: int
 ) -> None:

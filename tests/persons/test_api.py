@@ -83,6 +83,7 @@ async def test_a_person_is_shown_whole(home: Home) -> None:
     assert await home.get(f"/persons/{person['id']}/") == person
 
 
+@pytest.mark.every_engine
 async def test_identify_joins_the_visitor_to_the_user(home: Home) -> None:
     await home.capture(
         event("visitor", **{"$set": {"seen": 1, "both": "visitor"}}),
@@ -131,6 +132,7 @@ async def test_nobody_is_merged_with_a_generic_id(home: Home) -> None:
         assert (await home.get("/persons/", distinct_id=one))["results"] == []
 
 
+@pytest.mark.every_engine
 async def test_a_merged_person_is_found_under_its_old_id(home: Home) -> None:
     await home.capture(event("visitor"), event("ann"))
     old = await home.person("visitor")
@@ -171,6 +173,7 @@ LISTS: dict[str, tuple[Json, list[str]]] = {
 }
 
 
+@pytest.mark.every_engine
 async def test_lists_of_persons(home: Home) -> None:
     await people(home)
 
@@ -182,6 +185,7 @@ async def test_lists_of_persons(home: Home) -> None:
     assert found == {name: expected for name, (_, expected) in LISTS.items()}
 
 
+@pytest.mark.every_engine
 async def test_pages_of_persons_are_linked(home: Home) -> None:
     await people(home)
 
@@ -230,6 +234,7 @@ PROPERTIES: dict[str, tuple[list[Json], list[int]]] = {
 }
 
 
+@pytest.mark.every_engine
 async def test_properties_choose_persons(home: Home) -> None:
     await ages(home)
 
@@ -259,6 +264,7 @@ async def test_a_persons_date_may_count_back(home: Home) -> None:
     assert names(await home.get("/persons/", properties=recent)) == ["bob"]
 
 
+@pytest.mark.every_engine
 async def test_next_leads_through_all_chosen_persons_once(home: Home) -> None:
     await ages(home)
     query = {"properties": json.dumps([leaf("age", 1, "gt")])}
@@ -276,6 +282,7 @@ async def test_next_leads_through_all_chosen_persons_once(home: Home) -> None:
     assert names(before) == paged[3:6]
 
 
+@pytest.mark.every_engine
 async def test_properties_go_with_the_other_filters_of_persons(home: Home) -> None:
     await ages(home)
     old = json.dumps([leaf("age", 7, "gt")])
@@ -323,6 +330,7 @@ async def test_properties_that_cannot_be_read_are_refused(
     assert answer.json() == error("validation_error", "invalid_input", detail, "properties")
 
 
+@pytest.mark.every_engine
 async def test_an_unknown_person_is_not_found(home: Home) -> None:
     answer = await home.api.get(f"/persons/{UNKNOWN}/")
 
@@ -342,6 +350,7 @@ async def test_a_distinct_id_in_place_of_a_person_id_is_explained(home: Home) ->
     )
 
 
+@pytest.mark.every_engine
 async def test_groups_get_an_index_in_the_order_of_their_types(home: Home) -> None:
     types = ["organization", "project", "t2", "t3", "t4", "sixth"]
 

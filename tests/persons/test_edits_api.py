@@ -59,6 +59,7 @@ async def rows(home: Home, table: Any) -> int:
 # ── Changing ─────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.every_engine
 async def test_given_properties_are_set_and_others_stay(home: Home) -> None:
     await home.capture(setting("ann", plan="free", email="Ann@example.com"))
     person = await home.person("ann")
@@ -101,6 +102,7 @@ async def test_one_property_is_set_and_removed(home: Home) -> None:
     assert "plan" not in properties
 
 
+@pytest.mark.every_engine
 async def test_the_search_by_email_follows_a_change(home: Home) -> None:
     await home.capture(setting("ann", email="old@example.com"))
     person = await home.person("ann")
@@ -116,6 +118,7 @@ async def test_the_search_by_email_follows_a_change(home: Home) -> None:
     assert found == [0, 1]
 
 
+@pytest.mark.every_engine
 async def test_changes_and_events_at_once_lose_nothing(home: Home) -> None:
     """Each side sets a property of its own with every step."""
     await home.capture(setting("ann"))
@@ -303,6 +306,7 @@ async def merged(home: Home) -> Json:
     return person
 
 
+@pytest.mark.every_engine
 async def test_a_deleted_person_is_gone_from_everywhere(home: Home, events: EventStore) -> None:
     person = await merged(home)
 
@@ -316,6 +320,7 @@ async def test_a_deleted_person_is_gone_from_everywhere(home: Home, events: Even
     assert [await raw(events, table, home.project_id) for table in EVENT_TABLES] == [0, 0]
 
 
+@pytest.mark.every_engine
 async def test_others_keep_everything(home: Home, events: EventStore) -> None:
     await home.capture(seen("bob"), seen("bob"))
     bob = await home.person("bob")
@@ -341,6 +346,7 @@ async def test_without_delete_events_the_events_stay(home: Home, events: EventSt
     assert {event["person"] for event in await home.events()} == {None}
 
 
+@pytest.mark.every_engine
 async def test_a_deleted_person_answers_by_number_and_by_old_id_no_more(home: Home) -> None:
     person = await merged(home)
     number = select(persons.c.id).where(persons.c.uuid == UUID(person["id"]))
@@ -388,6 +394,7 @@ async def test_whoever_comes_back_is_new(home: Home, events: EventStore, with_ev
     assert [tuple(row) for row in mirrored] == [(True, None)]
 
 
+@pytest.mark.every_engine
 async def test_an_id_that_was_merged_comes_back_as_a_person_of_its_own(
     home: Home, events: EventStore
 ) -> None:
@@ -403,6 +410,7 @@ async def test_an_id_that_was_merged_comes_back_as_a_person_of_its_own(
     assert await raw(events, "persons", home.project_id) == 2
 
 
+@pytest.mark.every_engine
 async def test_what_comes_back_can_merge_again(home: Home) -> None:
     await delete(home, await merged(home), delete_events="true")
 
@@ -413,6 +421,7 @@ async def test_what_comes_back_can_merge_again(home: Home) -> None:
     assert (await home.get("/persons/"))["results"] == [person]
 
 
+@pytest.mark.every_engine
 async def test_events_that_still_wait_are_left_out(home: Home, events: EventStore) -> None:
     """The event store is down, so that ingestion stands still at the moment of the deletion."""
     await home.capture(seen("ann"), seen("bob"))
@@ -444,6 +453,7 @@ async def test_events_that_still_wait_are_left_out(home: Home, events: EventStor
     assert (await home.get("/persons/", distinct_id="ann"))["results"] == []
 
 
+@pytest.mark.every_engine
 async def test_dead_letters_lose_the_persons_items_only(home: Home) -> None:
     await home.capture(seen("ann"))
     ann = await home.person("ann")
@@ -458,6 +468,7 @@ async def test_dead_letters_lose_the_persons_items_only(home: Home) -> None:
     assert found == {encoded([seen("bob")]), b"{bob"}
 
 
+@pytest.mark.every_engine
 async def test_examples_of_refused_items_do_not_name_the_person(home: Home) -> None:
     await home.capture(
         seen("ann"),
@@ -475,6 +486,7 @@ async def test_examples_of_refused_items_do_not_name_the_person(home: Home) -> N
     assert [one["distinct_id"] for one in examples] == ["bob"]
 
 
+@pytest.mark.every_engine
 async def test_a_deletion_that_cannot_end_now_ends_later(home: Home, events: EventStore) -> None:
     await home.capture(seen("ann"))
     ann = await home.person("ann")
@@ -542,6 +554,7 @@ async def author_of(home: Home) -> Author:
     return Author(project=project, user_id=home.user_id, now=home.site.clock.now())
 
 
+@pytest.mark.every_engine
 async def test_a_change_by_another_server_is_not_lost(home: Home) -> None:
     """This server has the person in memory, as it was."""
     await home.capture(setting("ann", plan="free", seats=1))
@@ -556,6 +569,7 @@ async def test_a_change_by_another_server_is_not_lost(home: Home) -> None:
     assert (properties["plan"], properties["seats"]) == ("pro", 2)
 
 
+@pytest.mark.every_engine
 async def test_a_person_deleted_by_another_server_is_not_written_to(
     home: Home, events: EventStore
 ) -> None:
@@ -575,6 +589,7 @@ async def test_a_person_deleted_by_another_server_is_not_written_to(
     assert await raw(events, "persons", home.project_id) == 1
 
 
+@pytest.mark.every_engine
 async def test_of_two_changes_at_once_both_count(home: Home) -> None:
     await home.capture(setting("ann"))
     person, author = await home.person("ann"), await author_of(home)

@@ -3,6 +3,7 @@
 from typing import Any
 from uuid import uuid4
 
+import pytest
 from msgspec import json
 from sqlalchemy import insert
 
@@ -99,6 +100,7 @@ async def test_the_limit_holds_between_requests(home: Home) -> None:
     assert await not_made(home) == [("person_too_large", 1)]
 
 
+@pytest.mark.every_engine
 async def test_what_is_counted_is_bytes(home: Home) -> None:
     await home.capture(
         setting("ann", big="é" * (FULL // 2)), setting("bob", big="é" * (FULL // 2 + 1))
@@ -108,6 +110,7 @@ async def test_what_is_counted_is_bytes(home: Home) -> None:
     assert await properties(home, "bob") == {}
 
 
+@pytest.mark.every_engine
 async def test_a_merge_leaves_out_what_does_not_fit(home: Home) -> None:
     await home.capture(
         setting("ann", big="x" * (FULL - 200), plan="pro"),

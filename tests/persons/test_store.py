@@ -27,6 +27,8 @@ from fanion.persons.store import (
 from fanion.properties.size import Allowance, TooMuchAtOnce, json_bytes
 from tests.support.management import NOW
 
+pytestmark = pytest.mark.every_engine
+
 HERE, ELSEWHERE = 1, 2
 
 

@@ -57,6 +57,7 @@ def first_project(workspace: Workspace, **changes: Any) -> dict[str, Any]:
     } | changes
 
 
+@pytest.mark.every_engine
 async def test_a_new_project_is_answered_whole_and_its_token_works_at_once(
     workspace: Workspace,
 ) -> None:
@@ -92,6 +93,7 @@ async def test_a_project_is_found_by_number_or_as_the_current_one(
     assert (response.status_code, response.json()) == (200, first_project(shared_workspace))
 
 
+@pytest.mark.every_engine
 @pytest.mark.parametrize("name", ["999", "0", "-1", "abc", "1.0", "１", "9" * 19, "9" * 40, "@me"])
 @pytest.mark.parametrize("method", ["GET", "PATCH"])
 async def test_what_names_no_project_is_not_found(
@@ -102,6 +104,7 @@ async def test_what_names_no_project_is_not_found(
     assert (response.status_code, response.json()) == (404, NO_PROJECT)
 
 
+@pytest.mark.every_engine
 async def test_lists_hold_only_projects_of_the_callers_organizations(
     workspace: Workspace,
 ) -> None:
@@ -137,6 +140,7 @@ async def test_a_project_of_another_organization_is_closed(
     assert kept.name == "Next door"
 
 
+@pytest.mark.every_engine
 async def test_pages_are_linked_as_the_client_asked(workspace: Workspace) -> None:
     for name in ("Two", "Three"):
         await workspace.client.post("/api/projects/", json={"name": name})
@@ -193,6 +197,7 @@ async def test_page_links_name_the_operators_address(records: Records) -> None:
     assert response.json()["next"] == "https://a.example.com/api/projects/?limit=1&offset=1"
 
 
+@pytest.mark.every_engine
 async def test_a_change_is_seen_at_once_and_leaves_the_rest(workspace: Workspace) -> None:
     renamed = await workspace.client.patch("/api/projects/1/", json={"name": "Renamed"})
     moved = await workspace.client.patch("/api/projects/1/", data={"timezone": "Asia/Tokyo"})
@@ -260,6 +265,7 @@ async def test_only_administrators_make_and_change_projects(workspace: Workspace
     assert allowed.status_code == 201
 
 
+@pytest.mark.every_engine
 async def test_a_key_is_told_once_and_opens_the_api(workspace: Workspace) -> None:
     made = await workspace.client.post("/api/personal_api_keys/", json={"label": "Laptop"})
     body = made.json()
@@ -361,6 +367,7 @@ async def test_keys_of_another_user_do_not_exist(workspace: Workspace) -> None:
     assert (await workspace.client.get("/api/users/@me/")).status_code == 200
 
 
+@pytest.mark.every_engine
 @pytest.mark.parametrize("key_id", ["1", "nonsense", "00000000-0000-0000-0000-000000000000"])
 async def test_an_unknown_key_is_not_found(shared_workspace: Workspace, key_id: str) -> None:
     response = await shared_workspace.client.delete(f"/api/personal_api_keys/{key_id}/")
@@ -458,6 +465,7 @@ async def test_the_caller_learns_who_and_where_it_is(workspace: Workspace) -> No
     assert OWNER_KEY not in response.text
 
 
+@pytest.mark.every_engine
 async def test_without_a_current_project_the_oldest_within_reach_is_meant(
     workspace: Workspace,
 ) -> None:

@@ -97,6 +97,7 @@ async def test_another_scheme_counts_as_no_key(
     assert response.headers["www-authenticate"] == "Bearer"
 
 
+@pytest.mark.every_engine
 @pytest.mark.parametrize("key", ["phx_unknown", PROJECT_TOKEN, "x", "é", "x" * 5000])
 async def test_an_unknown_key_is_refused(shared_workspace: Workspace, key: str) -> None:
     async with shared_workspace.client_with(None) as client:
@@ -249,6 +250,7 @@ async def test_a_key_revoked_by_another_server_is_closed_soon(workspace: Workspa
     assert after.status_code == 401
 
 
+@pytest.mark.every_engine
 async def test_the_use_of_a_key_is_written_down_hourly(workspace: Workspace) -> None:
     seen = []
     for minutes in (0, 30, 30):
@@ -261,6 +263,7 @@ async def test_the_use_of_a_key_is_written_down_hourly(workspace: Workspace) -> 
     assert seen == ["12:00", "12:00", "13:00"]
 
 
+@pytest.mark.every_engine
 async def test_a_nul_in_path_or_query_is_the_clients_mistake(workspace: Workspace) -> None:
     query = await workspace.client.get("/api/projects/?search=%00")
     path = await workspace.client.get("/api/personal_api_keys/%00/")
@@ -309,6 +312,7 @@ async def test_a_junk_token_is_remembered_briefly(workspace: Workspace) -> None:
     assert store.reads == 2
 
 
+@pytest.mark.every_engine
 @pytest.mark.parametrize("token", ["", "a\0b", "é", "x" * 201, "\ud800"])
 async def test_what_cannot_be_a_token_is_refused_without_a_read(
     shared_workspace: Workspace, token: str
@@ -321,6 +325,7 @@ async def test_what_cannot_be_a_token_is_refused_without_a_read(
     assert store.reads == 0
 
 
+@pytest.mark.every_engine
 async def test_while_the_store_is_down_known_tokens_keep_working(workspace: Workspace) -> None:
     store = CountedStore(workspace.records)
     directory = Projects(store, workspace.clock.seconds)
@@ -352,6 +357,7 @@ async def test_a_refresh_takes_over_what_another_server_changed(workspace: Works
         await directory.by_token(PROJECT_TOKEN)
 
 
+@pytest.mark.every_engine
 async def test_a_flood_of_junk_tokens_shares_few_reads(workspace: Workspace) -> None:
     store = CountedStore(workspace.records)
     directory = Projects(store, workspace.clock.seconds)

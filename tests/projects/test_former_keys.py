@@ -15,6 +15,8 @@ from fanion.projects.model import FORMER_KEYS_MAX, FormerToken, Project
 from fanion.projects.store import Installation, ProjectStore
 from tests.support.management import NOW, Clock, quick_hash
 
+pytestmark = pytest.mark.every_engine
+
 HOUR_S = 3600
 
 

@@ -23,6 +23,8 @@ from fanion.projects.store import FIRST_ORGANIZATION
 from tests.projects.test_store import set_up
 from tests.support.management import NOW, add_member
 
+pytestmark = pytest.mark.every_engine
+
 OWNER = "owner@example.com"
 HERE = FIRST_ORGANIZATION
 LATER = NOW + timedelta(hours=1)

@@ -29,6 +29,7 @@ async def statuses(home: Home, tokens: Sequence[str]) -> list[int]:
     return found
 
 
+@pytest.mark.every_engine
 async def test_the_former_key_goes_on_for_a_day_unless_told_otherwise(home: Home) -> None:
     before = await home.get("/")
 

@@ -4,9 +4,13 @@ import asyncio
 from typing import Any
 from uuid import uuid4
 
+import pytest
+
 from fanion.projects.model import Level
 from tests.support.management import error, invalid
 from tests.support.team import ACCESS, ORGANIZATION, ROLES, Colleague, Json, Office, Team, open_team
+
+pytestmark = pytest.mark.every_engine
 
 NOW_TEXT = "2024-03-01T12:00:00Z"
 NOT_FOUND = error("invalid_request", "not_found", "Not found.")

@@ -18,6 +18,8 @@ from fanion.projects.model import Level
 from fanion.projects.store import AlreadySetUp, Installation, ProjectStore, SetUp
 from tests.support.management import NOW, add_key, add_member, add_neighbour, quick_hash
 
+pytestmark = pytest.mark.every_engine
+
 PASSWORD = "a long password"
 WANTED = Installation(email="owner@example.com", first_name="Olga", password=PASSWORD)
 

@@ -13,6 +13,8 @@ from fanion.rest.pagination import ROWS_MAX
 from tests.support.application import Home, Json
 from tests.support.management import NOW
 
+pytestmark = pytest.mark.every_engine
+
 HUGE = 1_000_000_000
 EVENTS = "/api/projects/{project_id}/events/"  # which has no page before
 

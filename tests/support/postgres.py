@@ -16,7 +16,7 @@ from pathlib import Path
 import asyncpg
 
 START_S = 60
-ENGINES = ("sqlite", "postgresql")
+SQLITE, POSTGRESQL = ENGINES = ("sqlite", "postgresql")
 TEMPLATE = "fanion_template"
 # Nothing a test does must survive a power cut, so nothing waits for the disk.
 _SPEED = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "autovacuum=off")

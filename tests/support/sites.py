@@ -1,4 +1,4 @@
-"""The application of the whole session, once over SQLite and once over PostgreSQL."""
+"""Applications shared by all tests of a session: one on SQLite and one on PostgreSQL."""
 
 import shutil
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -13,7 +13,7 @@ from fanion.db.schema.cohorts import cohorts
 from fanion.events.storage.store import EventStore
 from tests.support.application import Home, Site, open_home, open_site
 from tests.support.management import NOW, Workspace, open_workspace
-from tests.support.postgres import ENGINES, Postgres
+from tests.support.postgres import SQLITE, Postgres
 from tests.support.team import office, postgres_office, sqlite_office, team
 
 __all__ = [
@@ -53,11 +53,11 @@ async def postgres_site(
         yield site
 
 
-@pytest.fixture(scope="session", params=ENGINES)
-def site(request: pytest.FixtureRequest, events: EventStore) -> Site:
+@pytest.fixture(scope="session")
+def site(request: pytest.FixtureRequest, engine: str, events: EventStore) -> Site:
     """Shared, because opening one costs more than most tests; each test has its own `home`. Both
     stay open until the end, because each file asks for one after the other."""
-    name = "sqlite_site" if request.param == "sqlite" else "postgres_site"
+    name = "sqlite_site" if engine == SQLITE else "postgres_site"
     site: Site = request.getfixturevalue(name)
     # The event store, which they share, tells its times to one of them.
     events.observe(site.running.public.metrics.store_seconds.labels("events").observe)
@@ -93,10 +93,10 @@ async def postgres_workspace(
         yield workspace
 
 
-@pytest.fixture(scope="session", params=ENGINES)
-def shared_workspace(request: pytest.FixtureRequest) -> Workspace:
+@pytest.fixture(scope="session")
+def shared_workspace(request: pytest.FixtureRequest, engine: str) -> Workspace:
     """For tests that change nothing, because an application takes half a second to build."""
-    name = "sqlite_workspace" if request.param == "sqlite" else "postgres_workspace"
+    name = "sqlite_workspace" if engine == SQLITE else "postgres_workspace"
     workspace: Workspace = request.getfixturevalue(name)
     return workspace
 

@@ -34,7 +34,7 @@ from fanion.projects.store import ProjectStore
 from fanion.server.asgi_bridge import AsgiApp
 from fanion.web.management import Management, management_app
 from tests.support.management import BASE_URL, NOW, Clock, add_member
-from tests.support.postgres import ENGINES, Postgres
+from tests.support.postgres import SQLITE, Postgres
 
 ORGANIZATION = "/api/organizations/@current"
 ROLES = f"{ORGANIZATION}/roles/"
@@ -140,10 +140,10 @@ async def postgres_office(postgres: Postgres, postgres_template: str) -> AsyncIt
         yield office
 
 
-@pytest.fixture(scope="session", params=ENGINES)
-def office(request: pytest.FixtureRequest) -> Office:
-    """Once over SQLite and once over PostgreSQL; both stay open until the end."""
-    name = "sqlite_office" if request.param == "sqlite" else "postgres_office"
+@pytest.fixture(scope="session")
+def office(request: pytest.FixtureRequest, engine: str) -> Office:
+    """On the test's engine; it stays open until the end of the session."""
+    name = "sqlite_office" if engine == SQLITE else "postgres_office"
     office: Office = request.getfixturevalue(name)
     return office
 

@@ -80,6 +80,7 @@ def without_times(document: Document) -> Document:
     return structs.replace(document, event_definitions=plain)
 
 
+@pytest.mark.every_engine
 async def test_a_project_comes_out_of_an_import_as_it_was(home: Home, other: Home) -> None:
     document = await rich(home)
     await other.capture(*PEOPLE)
@@ -189,6 +190,7 @@ async def test_members_are_added_by_the_server_once_they_are_known(home: Home, o
     assert sorted(one["distinct_ids"][0] for one in page["results"]) == list(MEMBERS)
 
 
+@pytest.mark.every_engine
 async def test_what_differs_is_changed_and_told(home: Home, other: Home) -> None:
     document = await rich(home)
     await imported(other, document)
@@ -275,6 +277,7 @@ async def test_a_member_of_the_organization_is_put_into_the_role(home: Home, oth
     assert (await exported(other)).roles == document.roles
 
 
+@pytest.mark.every_engine
 async def test_nothing_is_written_when_one_thing_cannot_be(home: Home, other: Home) -> None:
     """The last flag is one that is refused only while it is written."""
     document = await rich(home)
@@ -339,6 +342,7 @@ async def test_what_was_stored_before_the_rules_is_no_fault(home: Home) -> None:
         await imported(home, {"flags": [worse]})
 
 
+@pytest.mark.every_engine
 async def test_a_deleted_flag_gives_way_and_a_deleted_insight_comes_back(
     home: Home,
 ) -> None:
@@ -405,6 +409,7 @@ async def test_a_cohort_in_a_flag_is_not_broken_by_an_import(home: Home) -> None
     assert (await home.get("/cohorts/"))["results"][0]["filters"] == {"properties": []}
 
 
+@pytest.mark.every_engine
 async def test_imports_at_the_same_moment_do_not_mix(home: Home) -> None:
     """Two of them, and somebody who makes one of their flags through the API."""
     flags = [{"key": f"flag-{n}", "roles": ["Builders"]} for n in range(10)]

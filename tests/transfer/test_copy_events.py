@@ -192,6 +192,7 @@ def test_where_a_copy_begins(
     assert start_of(progress, since) == start
 
 
+@pytest.mark.every_engine
 async def test_progress_is_kept_by_project_and_source(records: Records) -> None:
     one, other = ProgressStore(records, 1, "https://a" + "/" * 600), ProgressStore(records, 2, "b")
 

@@ -25,6 +25,8 @@ from tests.support import plain_http
 from tests.support.management import NOW
 from tests.support.scripted_source import Answer, Script, ScriptedSource, scripted
 
+pytestmark = pytest.mark.every_engine
+
 PROJECT = Project(7, uuid4(), uuid4(), "p", 'phc_"odd', "UTC", NOW)
 BODY_MAX = 20_971_520
 

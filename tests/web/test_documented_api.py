@@ -14,6 +14,8 @@ import pytest
 from tests.support.application import Home, Json
 from tests.support.documented import Shapes, holds
 
+pytestmark = pytest.mark.every_engine
+
 ROOT = Path(__file__).parents[2]
 CASES = json.loads((ROOT / "tests" / "cases" / "api.json").read_text())
 SHAPES = Shapes(CASES["objects"])

@@ -12,6 +12,8 @@ from msgspec import json
 from tests.support.application import Home, Json
 from tests.support.odd_values import some_odd
 
+pytestmark = pytest.mark.every_engine
+
 EACH = 3
 PRO = {"key": "plan", "type": "person", "value": "pro", "operator": "exact"}
 IN_COHORT = {"key": "id", "type": "cohort", "value": 1}

@@ -23,6 +23,7 @@ async def test_a_living_process_is_healthy(site: Site) -> None:
             assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
 
 
+@pytest.mark.every_engine
 async def test_ready_says_so_of_each_store(site: Site) -> None:
     async with site.client() as client:
         answer = await client.get("/_ready")
@@ -31,6 +32,7 @@ async def test_ready_says_so_of_each_store(site: Site) -> None:
     assert (answer.status_code, answer.json()) == (200, {"status": "ready", "checks": checks})
 
 
+@pytest.mark.every_engine
 async def test_ready_without_the_event_store_which_capture_and_flags_do_not_need(
     site: Site,
 ) -> None:

@@ -55,6 +55,7 @@ async def deliveries(home: Home, webhook: Json) -> list[Json]:
     return found
 
 
+@pytest.mark.every_engine
 async def test_a_webhook_from_birth_to_deletion(home: Home) -> None:
     made = await create(home)
     other = await create(home, "http://other.example:8080/", events=["cohort.created"])
@@ -154,6 +155,7 @@ REFUSED: dict[str, tuple[Json, Json]] = {
 }
 
 
+@pytest.mark.every_engine
 @pytest.mark.parametrize("name", REFUSED)
 async def test_what_is_wrong_is_refused(home: Home, name: str) -> None:
     sent, told = REFUSED[name]
@@ -168,6 +170,7 @@ async def test_what_is_wrong_is_refused(home: Home, name: str) -> None:
         assert await home.get(f"/webhooks/{made['id']}/") == made | {"secret": None}
 
 
+@pytest.mark.every_engine
 async def test_events_are_listed_once_and_in_one_order(home: Home) -> None:
     made = await create(home, events=["cohort.created", "feature_flag.created", "cohort.created"])
 

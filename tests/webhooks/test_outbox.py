@@ -24,6 +24,8 @@ from fanion.webhooks.payloads import EVENT_TYPES
 from fanion.webhooks.queue_store import KEPT, LEASE, PROJECT_SENDING_MAX, Claim, Sending, WorkStore
 from fanion.webhooks.store import WEBHOOKS_MAX, WebhookStore
 
+pytestmark = pytest.mark.every_engine
+
 NOW = datetime(2024, 3, 1, 12, tzinfo=UTC)
 PROJECT = Project(1, uuid4(), uuid4(), "p", "phc", "UTC", NOW)
 AUTHOR = Author(project=PROJECT, user_id=None, now=NOW)
