@@ -15,6 +15,7 @@ import pytest
 from tests.support import plain_http
 from tests.support.awaited import until
 from tests.support.outcome import caught_up, client, events
+from tests.support.preloaded import PreloadedServer
 from tests.support.server import Keys, RealServer
 
 ROUNDS = 3
@@ -73,7 +74,7 @@ def command(pid: int) -> str:
     not Path("/proc/self/task").exists(), reason="only Linux tells what a process has started"
 )
 async def test_nothing_is_lost_or_there_twice_or_left_over(tmp_path: Path) -> None:
-    server = RealServer(tmp_path / "data", {"FANION_PROCESSES": "2"})
+    server = PreloadedServer(tmp_path / "data", {"FANION_PROCESSES": "2"})
     keys, chance = server.setup(), random.Random(7)
     sent = 0
     try:

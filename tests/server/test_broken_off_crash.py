@@ -12,8 +12,8 @@ from tests.support.preloaded import PreloadedServer
 
 BODY_BYTES = 19_000_000
 PIECE = b"x" * 65_536
-CLIENTS = 200
-# Of 3,800 MB that were sent. A server that kept four of the bodies would take more.
+CLIENTS = 50
+# Of 950 MB that were sent. A server that kept four of the bodies would take more.
 GROWTH_BYTES_MAX = 64 * 1024**2
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 

@@ -17,7 +17,7 @@ from fanion.web.proxy_warning import (
 from tests.observability.test_logging import LOG_TIME
 from tests.support.awaited import until
 from tests.support.plain_http import post
-from tests.support.server import RealServer
+from tests.support.preloaded import PreloadedServer
 
 NOW = datetime(2026, 5, 6, 7, 8, 9, tzinfo=UTC)
 FORWARDED = {"x-forwarded-for": "192.0.2.44"}
@@ -95,7 +95,7 @@ async def test_doctor_names_the_successor_of_the_old_setting(tmp_path: Path) -> 
 def test_a_server_tells_of_its_settings_and_of_its_proxy(tmp_path: Path, processes: str) -> None:
     """Whichever of its processes has met the header."""
     settings = {"FANION_PROCESSES": processes, "FANION_TRUST_FORWARDED_FOR": "false"}
-    server = RealServer(tmp_path / "data", settings)
+    server = PreloadedServer(tmp_path / "data", settings)
     keys = server.setup()
     IgnoredHeaders(server.data)("198.51.100.7")
     until(lambda: ignored_headers(server.data) is not None, "nothing is noted")

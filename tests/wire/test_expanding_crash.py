@@ -9,6 +9,7 @@ import pytest
 
 from tests.support import plain_http
 from tests.support.awaited import until
+from tests.support.preloaded import PreloadedServer
 from tests.support.server import RealServer
 
 EVENTS = 60_000
@@ -21,7 +22,7 @@ MEMORY_BYTES_MAX = 800 * 2**20
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the highest memory from /proc")
 @pytest.mark.parametrize("trusted", ["", "127.0.0.1"])
 def test_a_huge_header_of_a_batch_costs_its_events_nothing(tmp_path: Path, trusted: str) -> None:
-    server = RealServer(tmp_path / "data", {"FANION_TRUSTED_PROXIES": trusted})
+    server = PreloadedServer(tmp_path / "data", {"FANION_TRUSTED_PROXIES": trusted})
     keys = server.setup()
     batch = [{"event": "a", "distinct_id": "u"}] * EVENTS
     body = gzip.compress(msgspec.json.encode({"api_key": keys.project_api_key, "batch": batch}))
