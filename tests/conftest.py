@@ -56,7 +56,7 @@ __all__ = [
     "team",
 ]
 
-# How long an example takes says more of the machine than of the program.
+# The duration of an example depends on the load of the machine.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
 
@@ -84,12 +84,12 @@ def engines_of(item: pytest.Item, is_every: bool) -> Sequence[str]:
 
 
 def is_long(path: Path) -> bool:
-    """Tests of real processes and clients take long, and are few in a file."""
+    """Tests of real processes and of clients."""
     return path.stem.endswith("_crash") or path.parent.name == "clients"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes long begins first, so that in the end no worker is left alone with it."""
+    """Long files run first, so that no worker is left with one of them at the end."""
     items.sort(key=lambda item: not is_long(item.path))
 
 
@@ -97,7 +97,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_runtest_makereport(
     call: pytest.CallInfo[None],
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Where nothing may be skipped, a skip is a failure with the same reason."""
+    """With FANION_TEST_NO_SKIPS=1 a skip is a failure with the same reason."""
     report = yield
     if report.skipped and call.excinfo and os.environ.get("FANION_TEST_NO_SKIPS") == "1":
         report.outcome = "failed"

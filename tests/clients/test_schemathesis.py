@@ -25,7 +25,7 @@ FINISHED_S = 200
 # The stricter engine is asked for the edges of everything that is described, one by one, the
 # other for what chance makes of it; the number bounds the time.
 ASKED = {
-    "sqlite": ("--phases=fuzzing", "--max-examples=5"),
+    "sqlite": ("--phases=fuzzing", "--max-examples=3"),
     "postgresql": ("--phases=coverage",),
 }
 PEOPLE = 5

@@ -11,7 +11,7 @@ from tests.support.outcome import CATCH_UP_S, ENOUGH, check, client
 from tests.support.preloaded import PreloadedServer
 from tests.support.traffic import Traffic
 
-# As many again are in test_kill_retries.py, which another worker may run meanwhile.
+# Further kills are in test_dead_letter_retry_crash.py, which another worker may run meanwhile.
 ROUNDS, WRITERS = 25, 6
 
 

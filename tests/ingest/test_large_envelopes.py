@@ -97,7 +97,6 @@ async def test_each_item_is_stored_once_and_in_order(
         assert await ingested_upto(site.records) == max(positions) < len(ITEMS)
 
 
-@pytest.mark.every_engine
 @pytest.mark.parametrize("inserts", range(1, 9))
 async def test_what_was_in_hand_when_the_process_died_goes_on(
     records_url: str, events: EventStore, project_id: int, tmp_path: Path, inserts: int

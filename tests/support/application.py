@@ -64,10 +64,10 @@ class _Noted:
 
 
 class WatchedLog:
-    """The real accept log; it also knows when all that it took has been ingested.
+    """The real accept log, which also records when everything appended has been ingested.
 
-    prompt: how many appends needed no task
-    last:   what was appended last
+    prompt: the number of appends without a task
+    last:   the envelope appended last
     """
 
     def __init__(self, log: AcceptLog) -> None:
@@ -122,7 +122,7 @@ class WatchedLog:
 
 
 class Breakable:
-    """Stands before an event store; while `is_down` each call fails as a lost server would."""
+    """Proxy of an event store; while `is_down` each call fails like a lost connection."""
 
     def __init__(self, store: EventStore) -> None:
         self._store = store
@@ -208,7 +208,7 @@ async def open_site(
 
 
 async def _end(running: Running, ingesting: Sequence["asyncio.Task[None]"]) -> None:
-    """All of them have ended before their stores are closed, also when one of them has died."""
+    """Ends all consumers before their stores are closed, also when one of them has failed."""
     for consumer in running.consumers:
         consumer.stop()
     await asyncio.wait(ingesting)
@@ -219,7 +219,7 @@ async def _end(running: Running, ingesting: Sequence["asyncio.Task[None]"]) -> N
 
 @dataclass(frozen=True)
 class Home:
-    """An organization of a test's own: owner, project, both keys, and clients that use them.
+    """An organization for one test: owner, project, both keys, and clients that use them.
 
     api:    the project's management API
     public: no key at all
@@ -265,13 +265,13 @@ class Home:
         return created
 
     async def create_flag_for_nobody(self, key: str, **filters: Any) -> Json:
-        """Without a condition set, as older versions have made some."""
+        """Without a condition set, as older versions stored some."""
         flag = await self.create_flag(key=key)
         await self.store_flag(flag, filters={"groups": [], **filters})
         return flag
 
     async def store_flag(self, flag: Json, **columns: Any) -> None:
-        """Write past every rule, as an older version has stored it."""
+        """Writes the row without validation, as an older version may have stored it."""
         this = update(feature_flags).where(feature_flags.c.id == flag["id"])
         async with self.site.records.write() as connection:
             await connection.execute(this.values(**columns))

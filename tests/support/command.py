@@ -1,4 +1,4 @@
-"""Commands in this process, where no loop runs: starting one for each costs seconds."""
+"""Commands run in this process, which must have no event loop: to start one takes seconds."""
 
 import os
 
@@ -9,7 +9,7 @@ from tests.support.server import RealServer
 
 
 def fanion(server: RealServer, *arguments: str) -> str:
-    """What a command prints that works on the server's stores, beside it."""
+    """The output of a command that works on the stores of a running server."""
     unset: dict[str, str | None] = dict.fromkeys(k for k in os.environ if k.startswith("FANION_"))
     done = CliRunner().invoke(app, arguments, env=unset | server.environment())
     assert done.exit_code == 0, done.output

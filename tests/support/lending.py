@@ -1,5 +1,5 @@
-"""PostgreSQL databases that tests have one after the other: to empty one takes a tenth of what
-it takes to copy the hundreds of files of a template."""
+"""A pool of PostgreSQL databases: to empty one takes a tenth of the time that it takes to copy the
+hundreds of files of a template."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -9,7 +9,7 @@ import asyncpg
 
 from tests.support.postgres import Postgres
 
-# Rows that are deleted stay on disk, and are read over by whoever looks through a table.
+# Deleted rows stay on disk (no autovacuum), and every scan of the table reads them.
 KEPT_BYTES_MAX = 8 * 2**20  # the schema itself takes two
 
 # Whatever changes a schema or a setting writes to one of these; deletes and sequences do not.
@@ -55,7 +55,7 @@ _END_SESSIONS = """
 
 @dataclass(frozen=True)
 class Lending:
-    """Copies of a template, each as it was made whenever it is lent."""
+    """Copies of a template, each equal to it whenever a test acquires one."""
 
     postgres: Postgres
     template: str
@@ -77,14 +77,14 @@ class Lending:
             await self.postgres.drop_database(name)
 
     async def _is_as_new(self, name: str) -> bool:
-        """Emptied, of the schema that it had, and not grown much by what was in it."""
+        """Empties it. False when its schema has changed or its files have grown too large."""
         async with _connected(self.postgres.url("postgres")) as connection:
             await connection.fetch(_END_SESSIONS, name)
         try:
             async with _connected(self.postgres.url(name)) as connection:
                 await connection.execute(_EMPTY)
                 schema, size = await connection.fetch(_SCHEMA), await connection.fetchval(_BYTES)
-        except asyncpg.PostgresError:  # say, it does not let anybody in
+        except asyncpg.PostgresError:  # for example, it accepts no connections
             return False
         return schema == self._schemas[name] and size <= KEPT_BYTES_MAX
 

@@ -87,5 +87,5 @@ class Load:
 
 
 def asked_after(answers: list[Answer], place: int) -> list[Answer]:
-    """Those whose request was sent after somebody counted `place` answers, not just before."""
+    """Answers to requests that were sent after the first `place` answers had arrived."""
     return [answer for answer in answers if answer.place > place]

@@ -27,7 +27,7 @@ NOW = datetime(2024, 3, 1, 12, 0, tzinfo=UTC)
 BASE_URL = "http://fanion.test"
 OWNER_KEY = "phx_owner-of-the-first-organization"
 PROJECT_TOKEN = "phc_first-project"
-# What a project shows as `ingestion` until somebody changes it.
+# What a project shows as `ingestion` by default.
 NO_WISHES: dict[str, Any] = {
     "anonymize_ips": False,
     "dropped_user_agents": [],

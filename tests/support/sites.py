@@ -55,22 +55,22 @@ async def postgres_site(
 
 @pytest.fixture(scope="session")
 def site(request: pytest.FixtureRequest, engine: str, events: EventStore) -> Site:
-    """Shared, because opening one costs more than most tests; each test has its own `home`. Both
-    stay open until the end, because each file asks for one after the other."""
+    """Shared, because opening one takes longer than most tests; each test has its own `home`. Both
+    stay open until the end of the session, because files alternate between the engines."""
     name = "sqlite_site" if engine == SQLITE else "postgres_site"
     site: Site = request.getfixturevalue(name)
-    # The event store, which they share, tells its times to one of them.
+    # The sites share one event store, which reports its durations to one observer.
     events.observe(site.running.public.metrics.store_seconds.labels("events").observe)
     return site
 
 
 @pytest.fixture
 async def home(site: Site, project_id: int) -> AsyncIterator[Home]:
-    """An organization with a project that nobody else uses, at noon."""
+    """An organization with a project of the test's own, at noon."""
     site.clock.time = NOW
     async with open_home(site, project_id) as home:
         yield home
-    # Or whoever lets a week pass would calculate them too.
+    # Otherwise a later test that moves the clock by a week would calculate them too.
     async with site.records.write() as connection:
         await connection.execute(delete(cohorts).where(cohorts.c.project_id == project_id))
 
@@ -95,7 +95,7 @@ async def postgres_workspace(
 
 @pytest.fixture(scope="session")
 def shared_workspace(request: pytest.FixtureRequest, engine: str) -> Workspace:
-    """For tests that change nothing, because an application takes half a second to build."""
+    """For tests that only read: an application takes half a second to build."""
     name = "sqlite_workspace" if engine == SQLITE else "postgres_workspace"
     workspace: Workspace = request.getfixturevalue(name)
     return workspace

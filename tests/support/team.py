@@ -46,7 +46,7 @@ _numbers = count(1)
 
 @dataclass(frozen=True)
 class Office:
-    """Shared by every test of a session; `open_team` makes what is a test's own."""
+    """Shared by all tests of a session; `open_team` creates what belongs to one test."""
 
     records: Records
     clock: Clock
@@ -94,11 +94,11 @@ class Team:
     project_id: int
     flags: str
     _stack: AsyncExitStack
-    _people: dict[str, Colleague] = field(default_factory=dict)
+    _colleagues: dict[str, Colleague] = field(default_factory=dict)
 
     @property
     def owner(self) -> Colleague:
-        return self._people["olga"]
+        return self._colleagues["olga"]
 
     async def add(
         self, name: str, level: Level = Level.MEMBER, scopes: Sequence[str] | None = None
@@ -109,11 +109,11 @@ class Team:
         colleague = Colleague(
             person.user_id, await _user_uuid(records, person.user_id), unique, client
         )
-        self._people[name] = colleague
+        self._colleagues[name] = colleague
         return colleague
 
     async def role(self, name: str, level: int = 37, *members: Colleague) -> Json:
-        """Made by the owner, with these people in it."""
+        """Created by the owner, with these members."""
         role = await self.owner.post(ROLES, name=name, feature_flags_access_level=level)
         for member in members:
             await self.owner.post(f"{ROLES}{role['id']}/role_memberships/", user_uuid=member.uuid)
