@@ -14,6 +14,7 @@ from fanion.db.engine import RecordsUnavailable
 from fanion.db.schema.activity import activity_log
 from fanion.db.schema.tables import memberships, projects
 from fanion.errors import Unavailable
+from fanion.flags.sdk import sse
 from fanion.flags.sdk.sse import HEARTBEAT, Broadcaster
 from tests.support.application import Home
 from tests.support.management import NOW, add_member
@@ -43,6 +44,12 @@ def broadcaster(home: Home) -> Broadcaster:
 def own_broadcaster_is_told(home: Home, broadcaster: Broadcaster) -> None:
     """Flag sets tell one listener, which a test before may have replaced."""
     home.site.running.public.flags.flag_sets.listen(broadcaster._changed)
+
+
+@pytest.fixture
+def frequent_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For changes that only the check of all grants notices, which otherwise runs every 3 s."""
+    monkeypatch.setattr(sse, "GRANTS_S", 0.1)
 
 
 async def version(home: Home) -> int:
@@ -193,6 +200,7 @@ async def test_a_stream_ends_when_its_key_is_revoked(home: Home) -> None:
         assert await ends(messages)
 
 
+@pytest.mark.usefixtures("frequent_checks")
 async def test_a_stream_ends_when_its_key_expires(home: Home) -> None:
     key, _ = await key_of(home, expires_at=(NOW + timedelta(hours=1)).isoformat())
     async with listening(home, key) as messages:
@@ -201,6 +209,7 @@ async def test_a_stream_ends_when_its_key_expires(home: Home) -> None:
         assert await ends(messages)
 
 
+@pytest.mark.usefixtures("frequent_checks")
 async def test_a_stream_ends_when_the_owner_leaves_the_organization(home: Home) -> None:
     name = f"mia-{home.project_id}"
     member = await add_member(home.site.records, name, organization_id=home.organization_id)
@@ -213,6 +222,7 @@ async def test_a_stream_ends_when_the_owner_leaves_the_organization(home: Home) 
         assert await ends(messages)
 
 
+@pytest.mark.usefixtures("frequent_checks")
 async def test_a_stream_ends_when_the_project_is_gone(home: Home) -> None:
     other = (await home.api.post("http://fanion.test/api/projects/", json={"name": "x"})).json()
     projects_of_site = home.site.running.public.flags.projects

@@ -60,7 +60,6 @@ async def test_captures_are_answered_as_small_ones(
     assert told(await send(home, path, body, home.token)) == right
 
 
-@pytest.mark.every_engine
 async def test_a_batch_of_a_million_items_is_stored_as_it_came(home: Home) -> None:
     """Without a name they are dropped; what counts is that no number of them is refused."""
     body = b'{"batch":[' + b'{"a":1},' * 1_000_000 + EVENT + b'],"api_key":"KEY"}'
