@@ -26,7 +26,7 @@ from tests.support.server import Keys
 Json = dict[str, Any]
 
 FIRST = datetime(2021, 1, 1, tzinfo=UTC)
-EVENTS_SPREAD = 2_500
+EVENTS_SPREAD = 1_000
 EVENTS_AT_ONCE = 2_300  # an answer has 2,000
 WAIT_S = 40
 POLL_S = 0.05
@@ -128,7 +128,7 @@ def history() -> Iterator[Json]:
         yield {
             "event": f"step {number % 7}",
             "distinct_id": f"user-{number % 50}",
-            "timestamp": (FIRST + timedelta(hours=7.3 * number, microseconds=number)).isoformat(),
+            "timestamp": (FIRST + timedelta(hours=18.3 * number, microseconds=number)).isoformat(),
             "properties": {"number": number, "$ip": "203.0.113.7", "nested": {"a": [1, None]}},
             "$set": {"step": number},
             "uuid": str(UUID(int=number + 1)),

@@ -13,7 +13,7 @@ from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohort_people
 from fanion.db.schema.tables import person_distinct_ids, persons
 from fanion.persons.merge_store import move_memberships
-from tests.cohorts.test_changes import change
+from tests.cohorts.test_concurrent_changes import change
 from tests.cohorts.test_store import (
     LEASE_S,
     NOW,

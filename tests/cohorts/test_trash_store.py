@@ -10,7 +10,7 @@ from fanion.cohorts.members_store import CohortTrashStore
 from fanion.cohorts.store import CohortStore
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohort_imports, cohort_people
-from tests.cohorts.test_changes import change
+from tests.cohorts.test_concurrent_changes import change
 from tests.cohorts.test_store import (
     LEASE_S,
     NOW,

@@ -8,7 +8,7 @@ import pytest
 
 from fanion.config import PREFIX, Settings, SettingsError, read_settings
 
-PAGE = Path(__file__).parents[2] / "docs" / "configuration.md"
+PAGE = Path(__file__).parents[1] / "docs" / "configuration.md"
 # | `FANION_PORT` | `--port` | `8000` | meaning |
 ROW = re.compile(r"^\| `FANION_([A-Z0-9_]+)` \|[^|]*\|([^|]*)\|([^|]*)\|$", re.MULTILINE)
 
