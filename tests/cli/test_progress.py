@@ -12,8 +12,7 @@ from msgspec import json
 from sqlalchemy import create_engine
 from typer.testing import Result
 
-from fanion.db.migrate import NEWEST, migrate
-from fanion.db.upgrade import config_of
+from fanion.db.migrate import NEWEST, alembic_config, migrate
 from tests.cli.test_import_posthog import EVENTS, SOURCE, a_source
 from tests.cli.test_transfer import Fanion, written
 from tests.cli.test_transfer import fanion as fanion  # the fixture
@@ -84,7 +83,7 @@ def an_old_store(folder: Path) -> str:
     """With the first migration alone. The URL."""
     engine = create_engine(f"sqlite:///{folder}/records.db")
     with engine.begin() as connection:
-        command.upgrade(config_of(connection), "0001")
+        command.upgrade(alembic_config(connection), "0001")
     engine.dispose()
     return f"sqlite:///{folder}/records.db"
 

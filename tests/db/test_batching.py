@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 import pytest
 from sqlalchemy import insert, select, update
 
-from fanion.db.batching import UNKNOWN, Lookup, LookupLimits
+from fanion.db.batching import UNKNOWN, DataLoader, DataLoaderLimits
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.db.schema.tables import flag_versions
 
 pytestmark = pytest.mark.every_engine
 
-LIMITS = LookupLimits(timeout_s=30, keys_max=10, reads_max=2)
+LIMITS = DataLoaderLimits(timeout_s=30, keys_max=10, reads_max=2)
 
 
 class Versions:
@@ -47,7 +47,7 @@ async def versions(records: Records) -> Versions:
 
 
 async def test_each_asker_gets_its_own_value(versions: Versions) -> None:
-    lookup = Lookup(versions.load, LIMITS)
+    lookup = DataLoader(versions.load, LIMITS)
 
     found = await asyncio.gather(*(lookup.get(n) for n in (3, 1, 999, 2, 3)))
 
@@ -56,7 +56,7 @@ async def test_each_asker_gets_its_own_value(versions: Versions) -> None:
 
 
 async def test_keys_of_one_statement_and_reads_at_a_time_are_bounded(versions: Versions) -> None:
-    lookup = Lookup(versions.load, LIMITS)
+    lookup = DataLoader(versions.load, LIMITS)
 
     found = await asyncio.gather(*(lookup.get(n) for n in range(1, 96)))
 
@@ -66,7 +66,7 @@ async def test_keys_of_one_statement_and_reads_at_a_time_are_bounded(versions: V
 
 
 async def test_what_is_asked_later_is_read_later(versions: Versions) -> None:
-    lookup = Lookup(versions.load, LIMITS)
+    lookup = DataLoader(versions.load, LIMITS)
     assert await lookup.get(7) == 70
     async with versions.records.write() as connection:
         await connection.execute(flag_versions.update().values(version=1))
@@ -80,7 +80,7 @@ async def test_a_failing_read_fails_its_askers_and_no_others(versions: Versions)
             raise RecordsUnavailable("disk")
         return await versions.load(keys)
 
-    lookup = Lookup(load, LIMITS)
+    lookup = DataLoader(load, LIMITS)
 
     unlucky = await asyncio.gather(lookup.get(12), lookup.get(13), return_exceptions=True)
 
@@ -100,7 +100,7 @@ async def test_a_silent_store_raises_in_time_and_leaves_nothing_behind(
             await asyncio.Event().wait()
         return await versions.load(keys)
 
-    lookup = Lookup(load, LookupLimits(timeout_s=0.05, keys_max=1, reads_max=2))
+    lookup = DataLoader(load, DataLoaderLimits(timeout_s=0.05, keys_max=1, reads_max=2))
 
     answers = await asyncio.gather(*(lookup.get(n) for n in range(6)), return_exceptions=True)
 
@@ -112,7 +112,7 @@ async def test_a_silent_store_raises_in_time_and_leaves_nothing_behind(
 async def test_a_cancelled_asker_does_not_take_the_answer_from_others(
     versions: Versions,
 ) -> None:
-    lookup = Lookup(versions.load, LIMITS)
+    lookup = DataLoader(versions.load, LIMITS)
     impatient = asyncio.create_task(lookup.get(4))
     patient = asyncio.create_task(lookup.get(4))
     await asyncio.sleep(0)
@@ -123,7 +123,7 @@ async def test_a_cancelled_asker_does_not_take_the_answer_from_others(
 
 
 async def test_too_many_askers_are_refused_at_once(versions: Versions) -> None:
-    lookup = Lookup(versions.load, LookupLimits(timeout_s=30, waiting_max=3))
+    lookup = DataLoader(versions.load, DataLoaderLimits(timeout_s=30, waiting_max=3))
 
     answers = await asyncio.gather(*(lookup.get(n) for n in (1, 2, 3, 4)), return_exceptions=True)
 
@@ -136,7 +136,7 @@ async def test_closing_ends_what_still_reads() -> None:
         await asyncio.Event().wait()
         return {}
 
-    lookup = Lookup(load, LIMITS)
+    lookup = DataLoader(load, LIMITS)
     asker = asyncio.create_task(lookup.get(1))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
@@ -150,7 +150,7 @@ async def test_closing_ends_what_still_reads() -> None:
 async def test_a_value_is_remembered_until_this_process_writes(
     versions: Versions, records: Records
 ) -> None:
-    lookup = Lookup(versions.load, LIMITS, records.writes)
+    lookup = DataLoader(versions.load, LIMITS, records.writes)
     assert lookup.recent(1) is UNKNOWN
 
     assert [await lookup.get(1), await lookup.get(1), await lookup.get(999)] == [10, 10, None]
@@ -173,14 +173,14 @@ async def test_what_was_read_while_this_process_wrote_is_not_remembered(
             await connection.execute(update(flag_versions).values(version=7))
         return found
 
-    lookup = Lookup(load, LIMITS, records.writes)
+    lookup = DataLoader(load, LIMITS, records.writes)
 
     assert await lookup.get(1) == 10
     assert lookup.recent(1) is UNKNOWN
 
 
 async def test_without_a_count_of_writes_nothing_is_remembered(versions: Versions) -> None:
-    lookup = Lookup(versions.load, LIMITS)
+    lookup = DataLoader(versions.load, LIMITS)
 
     assert [await lookup.get(1), await lookup.get(1)] == [10, 10]
     assert lookup.recent(1) is UNKNOWN

@@ -16,10 +16,17 @@ from sqlalchemy import Connection, delete, insert, select, text
 
 from fanion.db.drivers import parse_url
 from fanion.db.engine import open_records
-from fanion.db.migrate import FOLDER, NEWEST, _engine, migrate, schema_is_current
+from fanion.db.migrate import (
+    FOLDER,
+    NEWEST,
+    _engine,
+    alembic_config,
+    migrate,
+    oldest_program,
+    schema_is_current,
+)
 from fanion.db.schema.tables import metadata, personal_api_keys, schema_compatibility
 from fanion.db.schema.webhooks import webhooks
-from fanion.db.upgrade import config_of, oldest_program
 from fanion.errors import SchemaTooNew
 from fanion.projects.auth.secret_keys import SecretKeyOwner, SecretKeyStore
 from fanion.projects.store import ProjectStore
@@ -221,7 +228,7 @@ FIRST_ROWS = (
 async def test_a_store_of_the_first_version_keeps_its_rows(empty_url: str) -> None:
     engine = _engine(parse_url(empty_url))
     async with engine.begin() as connection:
-        await connection.run_sync(lambda one: command.upgrade(config_of(one), "0001"))
+        await connection.run_sync(lambda one: command.upgrade(alembic_config(one), "0001"))
         for statement in FIRST_ROWS:
             await connection.execute(text(statement))
     await engine.dispose()

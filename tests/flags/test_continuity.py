@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from fanion.db.batching import Lookup, LookupLimits
+from fanion.db.batching import DataLoader, DataLoaderLimits
 from fanion.db.engine import RecordsUnavailable
 from fanion.db.schema.flags import flag_continuity, waiting_identities
 from fanion.flags.engine.subject import Subject
@@ -251,11 +251,11 @@ async def test_what_cannot_be_written_decides_the_one_answer(home: Home, flags: 
         raise RecordsUnavailable("the disk is full")
 
     evaluator = home.site.running.public.flags.evaluator
-    limits = LookupLimits(timeout_s=5)
+    limits = DataLoaderLimits(timeout_s=5)
     readings = replace(
         evaluator.readings,
-        kept=Lookup(nothing_kept, limits),
-        keeping=Lookup(fails, limits),
+        kept=DataLoader(nothing_kept, limits),
+        keeping=DataLoader(fails, limits),
         breaker=Breaker(monotonic),  # the server's own must not learn of this failure
     )
     asked = FlagRequest(Subject("other_id"), anon_distinct_id="example_id")

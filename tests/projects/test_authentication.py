@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from sqlalchemy import delete, select, update
 
+from fanion.db.batching import READ_KEYS_MAX
 from fanion.db.engine import Records, RecordsUnavailable
-from fanion.db.memory import READ_KEYS_MAX, Expiring
 from fanion.db.schema.tables import personal_api_keys, projects, users
 from fanion.errors import InvalidApiKey, InvalidPersonalApiKey, Unavailable
 from fanion.projects.auth.authentication import KNOWN_S, Authentication
@@ -20,7 +20,6 @@ from fanion.projects.store import ProjectStore
 from tests.support.management import (
     OWNER_KEY,
     PROJECT_TOKEN,
-    Clock,
     Workspace,
     add_member,
     add_neighbour,
@@ -371,16 +370,6 @@ async def test_a_flood_of_junk_tokens_shares_few_reads(workspace: Workspace) -> 
     assert [type(answer) for answer in answers].count(InvalidApiKey) == 2 * len(junk)
     assert workspace.made.project in answers
     assert store.reads == 3
-
-
-def test_what_is_remembered_has_a_limit() -> None:
-    remembered: Expiring[int, str] = Expiring(10, 3, Clock().seconds)
-
-    for number in (1, 2, 3, 1, 4):
-        remembered.put(number, "x")
-
-    assert [number for number in range(1, 5) if remembered.get(number)] == [1, 3, 4]
-    assert len(remembered) == 3
 
 
 class SlowKeys(KeyStore):

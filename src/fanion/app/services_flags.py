@@ -11,7 +11,7 @@ from random import random
 from fanion.activity.recorders import tell_of_organization, tell_of_project, tell_of_secret_key
 from fanion.cohorts.members_store import memberships
 from fanion.config import Settings
-from fanion.db.batching import Lookup, LookupLimits
+from fanion.db.batching import DataLoader, DataLoaderLimits
 from fanion.db.engine import Records
 from fanion.flags.evaluation.browser_config import BrowserConfig
 from fanion.flags.evaluation.cache import FlagSets, NoSource
@@ -154,14 +154,14 @@ def _key_failures(clients: Clients, metrics: Metrics) -> KeyFailures:
 
 
 def readings(settings: Settings, records: Records, now: Callable[[], datetime]) -> Readings:
-    limits = LookupLimits(timeout_s=settings.decide_store_timeout_s)
-    one_write = LookupLimits(timeout_s=settings.decide_store_timeout_s, reads_max=1)
+    limits = DataLoaderLimits(timeout_s=settings.decide_store_timeout_s)
+    one_write = DataLoaderLimits(timeout_s=settings.decide_store_timeout_s, reads_max=1)
     # In PostgreSQL other servers write the persons.
     writes = records.writes if records.dialect == "sqlite" else None
     return Readings(
-        Lookup(partial(stored_properties, records), limits, writes),
-        Lookup(partial(stored_group_properties, records), limits, writes),
-        Lookup(partial(kept_identities, records), limits),
-        Lookup(IdentityKeeper(records, now).keep, one_write),
-        Lookup(partial(memberships, records), limits, writes),
+        DataLoader(partial(stored_properties, records), limits, writes),
+        DataLoader(partial(stored_group_properties, records), limits, writes),
+        DataLoader(partial(kept_identities, records), limits),
+        DataLoader(IdentityKeeper(records, now).keep, one_write),
+        DataLoader(partial(memberships, records), limits, writes),
     )

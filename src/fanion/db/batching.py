@@ -1,4 +1,4 @@
-"""Point reads that share statements: many askers at once, few reads of the store."""
+"""Data loaders: concurrent point reads by key are batched into few statements."""
 
 import asyncio
 import time
@@ -12,6 +12,9 @@ from fanion.db.errors import RecordsUnavailable
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
+
+# Keys in one statement of a SerialDataLoader.
+READ_KEYS_MAX = 500
 
 # What was read is remembered until this process writes; others may write too, so not for long.
 RECENT_S = 1.0
@@ -29,7 +32,7 @@ Load = Callable[[Sequence[K]], Awaitable[Mapping[K, V]]]
 
 
 @dataclass(frozen=True, slots=True)
-class LookupLimits:
+class DataLoaderLimits:
     """timeout_s: from asking to the answer, waiting for a free read included"""
 
     timeout_s: float
@@ -38,7 +41,7 @@ class LookupLimits:
     waiting_max: int = 10_000  # callers
 
 
-class Lookup(Generic[K, V]):
+class DataLoader(Generic[K, V]):
     """Keys that are asked for during one turn of the loop, or while all reads are busy, go
     into one statement.
 
@@ -48,7 +51,7 @@ class Lookup(Generic[K, V]):
     """
 
     def __init__(
-        self, load: Load[K, V], limits: LookupLimits, writes: Callable[[], int] | None = None
+        self, load: Load[K, V], limits: DataLoaderLimits, writes: Callable[[], int] | None = None
     ) -> None:
         self._load = load
         self._limits = limits
@@ -175,3 +178,58 @@ def _fail(taken: Mapping[K, Sequence[asyncio.Future[V | None]]], error: BaseExce
                 future.set_exception(RecordsUnavailable("the read was given up"))
             else:
                 future.set_exception(error)
+
+
+class SerialDataLoader(Generic[K, V]):
+    """A data loader with one read at a time: keys that are requested during a read go into the
+    next one, so that a flood of unknown keys costs the store one query at a time.
+
+    Reads have no time limit of their own; a key may be invalidated while it is being read.
+    """
+
+    def __init__(self, read: Callable[[Sequence[K]], Awaitable[Mapping[K, V]]]) -> None:
+        self._read = read
+        self._requested: dict[K, asyncio.Future[V | None]] = {}
+        self._under_way: dict[K, asyncio.Future[V | None]] = {}
+        self._reader: asyncio.Task[None] | None = None
+
+    async def get(self, key: K) -> V | None:
+        """raises: RecordsUnavailable"""
+        answer = self._requested.get(key) or self._under_way.get(key)
+        if answer is None:
+            answer = self._requested[key] = asyncio.get_running_loop().create_future()
+            if self._reader is None:
+                self._reader = asyncio.create_task(self._run(), name="serial-data-loader")
+        await asyncio.wait([answer])
+        return answer.result()
+
+    def forget(self, key: K) -> None:
+        """A read in progress may return the former value: later callers start another read."""
+        self._under_way.pop(key, None)
+
+    def forget_all(self) -> None:
+        """As `forget`, for every key."""
+        self._under_way = {}
+
+    async def _run(self) -> None:
+        try:
+            while self._requested:
+                keys = list(self._requested)[:READ_KEYS_MAX]
+                await self._answer({key: self._requested.pop(key) for key in keys})
+        finally:
+            self._reader = None
+
+    async def _answer(self, answers: dict[K, asyncio.Future[V | None]]) -> None:
+        self._under_way = dict(answers)
+        try:
+            found = await self._read(list(answers))
+        except Exception as error:
+            # `exception()` marks it as retrieved, since every waiter may have been cancelled.
+            for answer in answers.values():
+                answer.set_exception(error)
+                answer.exception()
+        else:
+            for key, answer in answers.items():
+                answer.set_result(found.get(key))
+        finally:
+            self._under_way = {}

@@ -1,10 +1,15 @@
-"""Bring a records store to the schema of this version, or ask whether it is there."""
+"""Migrates a records store to the schema of this version, with Alembic.
+
+Alembic is imported inside functions: it takes a tenth of the start to load, and most starts find
+nothing to apply.
+"""
 
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import URL, Connection, inspect, select, text
+from sqlalchemy import URL, Connection, delete, insert, inspect, select, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from fanion.db.drivers import (
@@ -17,6 +22,9 @@ from fanion.db.drivers import (
 from fanion.db.schema.tables import schema_compatibility
 from fanion.errors import SchemaTooNew
 
+if TYPE_CHECKING:
+    from alembic.config import Config
+
 FOLDER = Path(__file__).parent / "migrations"
 # Revisions are numbered, and so are the names of their files.
 NEWEST = max(file.name.partition("_")[0] for file in (FOLDER / "versions").glob("[0-9]*_*.py"))
@@ -25,15 +33,15 @@ _LOCK = text("SELECT pg_advisory_xact_lock(7238414921)")
 _VERSIONS = text("SELECT version_num FROM alembic_version")
 
 
-Told = Callable[[int, int], None]
+OnProgress = Callable[[int, int], None]
 
 
-async def migrate(url: str, told: Told | None = None) -> None:
-    """Apply what is missing, in one transaction; servers that start together wait in line. A newer
+async def migrate(url: str, on_progress: OnProgress | None = None) -> None:
+    """Apply pending migrations in one transaction; servers that start together take turns. A newer
     schema that is marked as compatible with this program stays as it is.
 
-    told:   is told after each migration how many have been applied, of how many that were missing
-    raises: RecordsUnavailable, SchemaTooNew; ValueError as open_records does
+    on_progress: called with the number of applied and of pending migrations, first with 0
+    raises:      RecordsUnavailable, SchemaTooNew; ValueError as open_records does
     """
     engine = _engine(parse_url(url))
     try:
@@ -43,16 +51,16 @@ async def migrate(url: str, told: Told | None = None) -> None:
             if engine.dialect.name == "postgresql":
                 await connection.execute(text("SET LOCAL statement_timeout = 0"))
                 await connection.execute(_LOCK)
-                if await connection.run_sync(_is_current):  # another one has done it meanwhile
+                if await connection.run_sync(_is_current):  # by another server, meanwhile
                     return
-            await connection.run_sync(partial(_upgrade, told=told))
+            await connection.run_sync(partial(_upgrade, on_progress=on_progress))
     finally:
         await engine.dispose()
 
 
 async def schema_is_current(url: str) -> bool:
-    """Whether every migration of this version has been applied, and none of a later one unless that
-    is marked as compatible with it."""
+    """Whether every migration of this version has been applied, and none of a later version unless
+    that is marked as compatible with this one."""
     engine = _engine(parse_url(url))
     try:
         async with connected(engine) as connection:
@@ -64,7 +72,7 @@ async def schema_is_current(url: str) -> bool:
 
 
 def _is_current(connection: Connection) -> bool:
-    """False for one that is to be brought up to date. raises: SchemaTooNew"""
+    """False when migrations are pending. raises: SchemaTooNew"""
     applied = _applied(connection)
     if applied == {NEWEST}:
         return True
@@ -101,8 +109,56 @@ def _applied(connection: Connection) -> set[str]:
     return set(connection.execute(_VERSIONS).scalars())
 
 
-def _upgrade(connection: Connection, told: Told | None) -> None:
-    # Alembic takes a tenth of the start to load, and most starts find nothing to apply.
-    from fanion.db.upgrade import upgrade
+def _upgrade(connection: Connection, on_progress: OnProgress | None) -> None:
+    """Apply pending migrations, and record which older programs may still use the store."""
+    from alembic import command
 
-    upgrade(connection, told)
+    config = alembic_config(connection)
+    if on_progress is not None:
+        pending = _count_pending(config, connection)
+        config.attributes["on_apply"] = _progress_hook(on_progress, pending)
+    command.upgrade(config, "head")
+    connection.execute(delete(schema_compatibility))
+    connection.execute(
+        insert(schema_compatibility).values(revision=NEWEST, oldest_program=oldest_program())
+    )
+
+
+def _progress_hook(on_progress: OnProgress, pending: int) -> Callable[..., None]:
+    """For Alembic's `on_version_apply`."""
+    applied = 0
+
+    def on_apply(**_: Any) -> None:
+        nonlocal applied
+        applied += 1
+        on_progress(applied, pending)
+
+    on_progress(0, pending)
+    return on_apply
+
+
+def _count_pending(config: "Config", connection: Connection) -> int:
+    from alembic.runtime.migration import MigrationContext
+    from alembic.script import ScriptDirectory
+
+    applied = MigrationContext.configure(connection).get_current_revision()
+    scripts = ScriptDirectory.from_config(config)
+    return len(list(scripts.iterate_revisions("head", applied or "base")))
+
+
+def oldest_program() -> str:
+    """The oldest version that every migration allows to use the store. The first migrations do not
+    state one: programs of their time accept only their own schema."""
+    from alembic.script import ScriptDirectory
+
+    revisions = ScriptDirectory(str(FOLDER)).walk_revisions()
+    return max(getattr(revision.module, "oldest_program", "") for revision in revisions)
+
+
+def alembic_config(connection: Connection) -> "Config":
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(FOLDER).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    return config

@@ -8,9 +8,10 @@ from typing import Any, Never
 from uuid import UUID
 
 import structlog
+from cachetools import TTLCache
 
+from fanion.db.batching import READ_KEYS_MAX, K, SerialDataLoader
 from fanion.db.engine import RecordsUnavailable
-from fanion.db.memory import READ_KEYS_MAX, Expiring, K, SharedReads
 from fanion.errors import InvalidApiKey, NotFound, Unavailable
 from fanion.projects.auth.failed_attempts import KeyFailures
 from fanion.projects.auth.keys import KEY_CHARS_MAX, hash_key
@@ -57,9 +58,9 @@ class Projects:
         self._remembered = remembered
         self._by_token: dict[str, Project] = {}
         self._by_id: dict[int, Project] = {}
-        self._absent: Expiring[str, bool] = Expiring(ABSENT_S, ABSENT_TOKENS_MAX, clock)
-        self._tokens = SharedReads(store.by_tokens)
-        self._ids = SharedReads(store.by_ids)
+        self._absent: TTLCache[str, bool] = TTLCache(ABSENT_TOKENS_MAX, ABSENT_S, clock)
+        self._tokens = SerialDataLoader(store.by_tokens)
+        self._ids = SerialDataLoader(store.by_ids)
         self._changes = self._forgotten = 0
         self._with_former: set[int] = set()
         self.on_changed: Callable[[int], None] = _told_nobody
@@ -241,11 +242,11 @@ class Projects:
         made = self._by_token.get(token)
         if made is not None:
             return made
-        self._absent.put(token, True)
+        self._absent[token] = True
         self._failures.unknown(token, caller, was_read=True)
         raise InvalidApiKey
 
-    async def _read(self, reads: SharedReads[K, Project], key: K) -> Project | None:
+    async def _read(self, reads: SerialDataLoader[K, Project], key: K) -> Project | None:
         """Nothing older than what was forgotten meanwhile. raises: RecordsUnavailable"""
         while True:
             forgotten = self._forgotten
@@ -256,7 +257,7 @@ class Projects:
     def _remember(self, project: Project) -> None:
         """What was written here is newer than any read under way."""
         self._changes += 1
-        self._absent.forget(project.api_token)
+        self._absent.pop(project.api_token, None)
         self._replace(project.id, project)
         self.on_changed(project.id)
 

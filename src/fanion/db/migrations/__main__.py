@@ -1,4 +1,4 @@
-"""Write a revision: what db/tables.py has and the migrations do not make yet."""
+"""Writes a revision: the difference between db/schema/ and what the migrations create."""
 
 import sys
 import tempfile
@@ -8,8 +8,7 @@ from alembic import command
 from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine
 
-from fanion.db.migrate import FOLDER
-from fanion.db.upgrade import config_of
+from fanion.db.migrate import FOLDER, alembic_config
 
 
 def write_revision(message: str) -> None:
@@ -17,7 +16,7 @@ def write_revision(message: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         engine = create_engine(f"sqlite:///{Path(folder) / 'records.db'}")
         with engine.begin() as connection:
-            config = config_of(connection)
+            config = alembic_config(connection)
             config.attributes["alters"] = number > 1
             config.set_main_option("file_template", "%%(rev)s_%%(slug)s")
             command.upgrade(config, "head")

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fanion.db.batching import UNKNOWN, K, Lookup, V
+from fanion.db.batching import UNKNOWN, DataLoader, K, V
 from fanion.db.engine import RecordsUnavailable
 from fanion.flags.engine.evaluate import Needs
 from fanion.flags.engine.flag_set import FlagSet
@@ -37,11 +37,11 @@ class Readings:
                  the person among them
     """
 
-    persons: Lookup[tuple[int, str], Stored]
-    groups: Lookup[tuple[int, int, str], Stored]
-    kept: Lookup[tuple[int, str], HashKeys]
-    keeping: Lookup[Keep, HashKeys]
-    memberships: Lookup[tuple[int, str], frozenset[int]]
+    persons: DataLoader[tuple[int, str], Stored]
+    groups: DataLoader[tuple[int, int, str], Stored]
+    kept: DataLoader[tuple[int, str], HashKeys]
+    keeping: DataLoader[Keep, HashKeys]
+    memberships: DataLoader[tuple[int, str], frozenset[int]]
     breaker: Breaker = field(default_factory=_breaker)
 
     async def read(
@@ -86,14 +86,14 @@ class Readings:
             known.update(zip(reads, found, strict=True))
         return known
 
-    async def _or_none(self, lookup: Lookup[K, V], key: K, absent: V) -> V | None:
+    async def _or_none(self, lookup: DataLoader[K, V], key: K, absent: V) -> V | None:
         try:
             found = await self._ask(lookup, key)
         except RecordsUnavailable:
             return None
         return absent if found is None else found
 
-    async def _ask(self, lookup: Lookup[K, V], key: K) -> V | None:
+    async def _ask(self, lookup: DataLoader[K, V], key: K) -> V | None:
         """raises: RecordsUnavailable, at once while the store does not answer anybody"""
         breaker = self.breaker
         if not breaker.lets_through():

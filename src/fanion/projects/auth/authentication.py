@@ -12,9 +12,10 @@ from typing import Never
 from uuid import UUID
 
 import structlog
+from cachetools import TTLCache
 
+from fanion.db.batching import SerialDataLoader
 from fanion.db.engine import RecordsUnavailable
-from fanion.db.memory import Expiring, SharedReads
 from fanion.errors import ExpiredPersonalApiKey, InvalidPersonalApiKey, NotFound
 from fanion.projects.auth.failed_attempts import KeyFailures
 from fanion.projects.auth.keys import KEY_CHARS_MAX, hash_key
@@ -51,8 +52,8 @@ class Authentication:
         self.store = store
         self.failures = failures or KeyFailures(clock=clock)
         self._now = now
-        self._known: Expiring[str, _Known] = Expiring(KNOWN_S, KNOWN_KEYS_MAX, clock)
-        self._reads = SharedReads(store.principals)
+        self._known: TTLCache[str, _Known] = TTLCache(KNOWN_KEYS_MAX, KNOWN_S, clock)
+        self._reads = SerialDataLoader(store.principals)
         self._revocations = 0
         self._listeners: list[Callable[[], None]] = []
         self._used: dict[UUID, datetime] = {}
@@ -117,7 +118,7 @@ class Authentication:
             raise NotFound
         self._revocations += 1
         self._reads.forget(hashed)
-        self._known.forget(hashed)
+        self._known.pop(hashed, None)
         for revoked in self._listeners:
             revoked()
 
@@ -152,7 +153,7 @@ class Authentication:
             revocations = self._revocations
             known = _Known(await self._reads.get(hashed))
             if revocations == self._revocations:
-                self._known.put(hashed, known)
+                self._known[hashed] = known
                 if known.principal is not None:
                     self.failures.found(hashed)
                 return known

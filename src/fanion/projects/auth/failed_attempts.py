@@ -13,8 +13,8 @@ from math import ceil
 from typing import Literal
 
 import structlog
+from cachetools import TTLCache
 
-from fanion.db.memory import Expiring
 from fanion.errors import PermissionDenied, Throttled
 from fanion.projects.auth.keys import hash_key, kind_of, prefix_of
 from fanion.projects.model import Principal
@@ -99,7 +99,7 @@ class KeyFailures:
     ) -> None:
         self._clients = clients or Clients()
         self._limit = FailureLimit(clock)
-        self._valid: Expiring[str, bool] = Expiring(VALID_S, VALID_KEYS_MAX, clock)
+        self._valid: TTLCache[str, bool] = TTLCache(VALID_KEYS_MAX, VALID_S, clock)
         self._count = count
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -117,12 +117,12 @@ class KeyFailures:
 
     def found(self, hashed: str) -> None:
         """A key was looked up, and opens something."""
-        self._valid.put(hashed, True)
+        self._valid[hashed] = True
 
     def unknown(self, key: str, caller: Caller | None, *, was_read: bool) -> None:
         """was_read: whether the store had to be asked"""
         if was_read:
-            self._valid.forget(hash_key(key))
+            self._valid.pop(hash_key(key), None)
         if caller is None:
             return
         client = self._clients.of(caller)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from cachetools import TTLCache
 from sqlalchemy import (
     BindParameter,
     Connection,
@@ -23,9 +24,9 @@ from sqlalchemy import (
     union_all,
 )
 
+from fanion.db.batching import SerialDataLoader
 from fanion.db.columns import UtcDateTime
 from fanion.db.engine import Records
-from fanion.db.memory import Expiring, SharedReads
 from fanion.db.schema.flags import former_secret_keys, project_secret_keys
 from fanion.db.schema.tables import projects
 from fanion.errors import ExpiredPersonalApiKey, InvalidPersonalApiKey
@@ -185,8 +186,8 @@ class SecretKeys:
         self._store = store
         self._failures = failures or KeyFailures(clock=clock)
         self._now = now
-        self._known: Expiring[str, _Known] = Expiring(KNOWN_S, KNOWN_KEYS_MAX, clock)
-        self._reads = SharedReads(self._read)
+        self._known: TTLCache[str, _Known] = TTLCache(KNOWN_KEYS_MAX, KNOWN_S, clock)
+        self._reads = SerialDataLoader(self._read)
         self._changes = 0
         self._listeners: list[Callable[[], None]] = []
 
@@ -260,7 +261,7 @@ class SecretKeys:
             changes = self._changes
             known = _Known(await self._reads.get(hashed))
             if changes == self._changes:
-                self._known.put(hashed, known)
+                self._known[hashed] = known
                 if known.owner is not None:
                     self._failures.found(hashed)
                 return known
