@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from fanion.db.schema.tables import feature_flags
 from fanion.events.event import EventStoreUnavailable
 from fanion.events.storage.store import EventStore
-from fanion.flags.usage.enrichment import Enrichment, enrich_for_ever
+from fanion.flags.usage.enrichment import Enrichment
 from tests.support.application import Home, Json, open_home
 from tests.support.events_engine import next_project
 from tests.support.management import NOW
@@ -111,7 +111,7 @@ async def test_the_task_goes_on_after_a_store_was_away(home: Home) -> None:
         await enrichment(home).look()
 
     with capture_logs() as lines:
-        task = asyncio.create_task(enrich_for_ever(enrichment(home), first_s=0, every_s=0))
+        task = asyncio.create_task(enrichment(home).run(first_s=0, every_s=0))
         try:
             await until(lambda: any(one["event"] == "flags_not_enriched" for one in lines))
             home.site.events.is_down = False

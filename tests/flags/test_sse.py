@@ -24,7 +24,7 @@ SOON_S = 10
 
 async def following(home: Home) -> asyncio.Task[None]:
     """What `main` runs beside the server: it notices changes."""
-    return asyncio.create_task(home.site.running.public.flags.flag_sets.watch())
+    return asyncio.create_task(home.site.running.public.flags.flag_sets.run())
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ async def test_another_projects_change_is_none_of_its_business(
 
 async def test_a_silent_connection_is_kept_open(home: Home) -> None:
     broadcaster = Broadcaster(home.site.running.public.flags.flag_sets, 10, heartbeat_s=0.05)
-    beating = asyncio.create_task(broadcaster.beat())
+    beating = asyncio.create_task(broadcaster.run_heartbeat())
     messages = broadcaster.messages(home.project_id)
 
     async with asyncio.timeout(SOON_S):
@@ -162,7 +162,7 @@ async def listening(home: Home, key: str) -> AsyncIterator[AsyncIterator[bytes]]
     following = next(
         one
         for one in flags.followers
-        if getattr(one, "func", None) == flags.broadcaster.follow_grants
+        if getattr(one, "func", None) == flags.broadcaster.run_grant_checks
     )
     task = asyncio.ensure_future(following())
     request = home.public.build_request(
@@ -275,7 +275,10 @@ async def test_while_the_store_is_away_streams_stay(home: Home, broadcaster: Bro
         raise RecordsUnavailable("down")
 
     own = Broadcaster(home.site.running.public.flags.flag_sets, 10, heartbeat_s=0.05)
-    tasks = [asyncio.create_task(own.follow_grants(away)), asyncio.create_task(own.beat())]
+    tasks = [
+        asyncio.create_task(own.run_grant_checks(away)),
+        asyncio.create_task(own.run_heartbeat()),
+    ]
     messages = own.messages(home.project_id, "a key")
 
     async with asyncio.timeout(SOON_S):

@@ -1,19 +1,158 @@
-"""What runs beside the server."""
+"""Background loops and tasks, on a clock that only moves when a loop waits."""
 
 import asyncio
 
-from fanion.runtime.background import kept_going
+import pytest
+from structlog.testing import capture_logs
+
+from fanion.runtime.background import (
+    FAILURE_BACKOFF_FIRST_S,
+    FAILURE_BACKOFF_MAX_S,
+    Backoff,
+    background_tasks,
+    run_loop,
+    wait_for_event,
+)
+
+INTERVAL_S = 3.0
 
 
-async def test_a_follower_that_fails_is_begun_again() -> None:
-    began = 0
+class Ended(BaseException):
+    """Ends a loop, which no `Exception` does."""
 
-    async def follow() -> None:
-        nonlocal began
-        began += 1
-        if began < 3:
-            raise ValueError("nobody foresaw this")
 
-    await asyncio.wait_for(kept_going(follow, again_s=0), 5)
+class Rounds:
+    """Scripted rounds of a loop: each outcome is returned or raised. `waits` are its pauses."""
 
-    assert began == 3
+    def __init__(self, *outcomes: bool | Exception | None) -> None:
+        self._outcomes = list(outcomes)
+        self.waits: list[float] = []
+
+    async def work(self) -> bool | None:
+        if not self._outcomes:
+            raise Ended
+        outcome = self._outcomes.pop(0)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    async def wait(self, _: asyncio.Event, seconds: float) -> None:
+        self.waits.append(seconds)
+
+    async def run(self, initial_delay_s: float = 0.0) -> None:
+        with pytest.raises(Ended):
+            await run_loop(
+                self.work,
+                INTERVAL_S,
+                "work_waits",
+                (OSError,),
+                initial_delay_s=initial_delay_s,
+                wait=self.wait,
+            )
+
+
+async def test_a_loop_waits_for_its_interval_unless_there_is_more_to_do() -> None:
+    rounds = Rounds(None, False, True, None)
+
+    await rounds.run()
+
+    assert rounds.waits == [INTERVAL_S, INTERVAL_S, INTERVAL_S]
+
+
+async def test_a_first_round_can_be_delayed() -> None:
+    rounds = Rounds(None)
+
+    await rounds.run(initial_delay_s=60.0)
+
+    assert rounds.waits == [60.0, INTERVAL_S]
+
+
+async def test_an_expected_error_is_logged_in_one_line_and_retried_at_the_next_interval() -> None:
+    rounds = Rounds(OSError("disk full"), None)
+
+    with capture_logs() as lines:
+        await rounds.run()
+
+    assert rounds.waits == [INTERVAL_S, INTERVAL_S]
+    assert lines == [{"event": "work_waits", "reason": "disk full", "log_level": "warning"}]
+
+
+async def test_unexpected_errors_are_logged_with_their_traceback_and_backed_off() -> None:
+    defects = [ValueError(str(number)) for number in range(6)]
+    rounds = Rounds(*defects, None, ValueError("again"))
+
+    with capture_logs() as lines:
+        await rounds.run()
+
+    first = FAILURE_BACKOFF_FIRST_S
+    growing = [first, first * 2, first * 4, first * 8, FAILURE_BACKOFF_MAX_S, FAILURE_BACKOFF_MAX_S]
+    assert rounds.waits == [*growing, INTERVAL_S, first]
+    assert [line["exc_info"] for line in lines[:6]] == defects
+    assert {line["event"] for line in lines} == {"follower_failed"}
+    assert {line["follower"] for line in lines} == {"Rounds.work"}
+
+
+async def test_an_event_wakes_a_loop_before_its_interval_is_over() -> None:
+    wake, rounds = asyncio.Event(), asyncio.Semaphore(0)
+
+    async def work() -> None:
+        rounds.release()
+
+    loop = asyncio.create_task(run_loop(work, 3600.0, "work_waits", (), wake=wake))
+    async with asyncio.timeout(5):
+        for _ in range(3):
+            await rounds.acquire()
+            wake.set()
+
+    loop.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await loop
+
+
+async def test_waiting_for_an_event_ends_with_its_timeout() -> None:
+    await asyncio.wait_for(wait_for_event(asyncio.Event(), 0.001), 5)
+
+
+def test_a_backoff_starts_again_after_a_reset() -> None:
+    backoff = Backoff(0.5, 3.0)
+
+    assert [backoff.next_s() for _ in range(5)] == [0.5, 1.0, 2.0, 3.0, 3.0]
+    backoff.reset()
+    assert backoff.next_s() == 0.5
+
+
+async def test_background_tasks_are_cancelled_and_awaited_at_the_end_of_the_block() -> None:
+    began, ended = asyncio.Event(), asyncio.Event()
+
+    async def task() -> None:
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            ended.set()
+
+    async with background_tasks(task):
+        await began.wait()
+
+    assert ended.is_set()
+
+
+async def test_a_task_that_fails_is_logged_and_ends_no_other() -> None:
+    failed, may_end, ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def fail() -> None:
+        failed.set()
+        raise ValueError("defect")
+
+    async def last() -> None:
+        await may_end.wait()
+        ended.set()
+
+    with capture_logs() as lines:
+        async with background_tasks(fail, last):
+            await failed.wait()
+            may_end.set()
+            await asyncio.wait_for(ended.wait(), 5)
+
+    assert [line["event"] for line in lines] == ["follower_failed"]

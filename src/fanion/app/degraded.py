@@ -1,10 +1,10 @@
 """Serving flags while the records store cannot be opened: what was kept on disk answers, and
 everything else is told to come back later."""
 
-import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from fanion.app.services import landing_page, telemetry
@@ -16,6 +16,8 @@ from fanion.flags.evaluation.endpoints import nowhere
 from fanion.flags.evaluation.offline_store import KeptFlags
 from fanion.observability.logging import LineWriter
 from fanion.observability.metrics import Metrics
+from fanion.projects.cache import REFRESH_S
+from fanion.runtime.background import background_tasks, run_loop
 from fanion.web.application import Application
 from fanion.web.probes import Checked, Probes, State
 from fanion.web.public_routes import routes_without_stores
@@ -36,21 +38,24 @@ async def standby_application(
     parts = build_flag_parts(settings, records, metrics, kept, now, locate, records_answer=False)
     for project in await kept.projects():
         parts.projects.restore(project)
-    beside = asyncio.gather(parts.broadcaster.beat(), parts.projects.follow_time())
+
+    async def expire_former_tokens() -> None:
+        parts.projects.end_former_tokens()
+
+    expiry = partial(run_loop, expire_former_tokens, REFRESH_S, "tokens_not_expired", ())
     try:
-        probes = Probes({"records": _down}, metrics, _nothing)
-        yield Application(
-            routes_without_stores(
-                _refuse, parts.endpoints, landing_page(settings, probes, parts.proxies)
-            ),
-            _refuse_management,
-            telemetry(settings, metrics, lines, parts.proxies),
-            settings.body_bytes_max,
-        )
+        async with background_tasks(parts.broadcaster.run_heartbeat, expiry):
+            probes = Probes({"records": _down}, metrics, _nothing)
+            yield Application(
+                routes_without_stores(
+                    _refuse, parts.endpoints, landing_page(settings, probes, parts.proxies)
+                ),
+                _refuse_management,
+                telemetry(settings, metrics, lines, parts.proxies),
+                settings.body_bytes_max,
+            )
     finally:
         parts.broadcaster.close()
-        beside.cancel()
-        await asyncio.gather(beside, return_exceptions=True)
         await records.close()
 
 

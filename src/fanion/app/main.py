@@ -20,15 +20,15 @@ from fanion.app.services_background import (
 from fanion.config import Settings
 from fanion.events.event import EventStoreUnavailable
 from fanion.events.storage.store import EventStore
-from fanion.flags.usage.enrichment import Enrichment, enrich_for_ever
+from fanion.flags.usage.enrichment import Enrichment
+from fanion.ingest import person_squash_worker
 from fanion.ingest.erasure_worker import Erasing
 from fanion.ingest.ledger.store import Ledger
-from fanion.ingest.person_squash_worker import squash_for_ever
 from fanion.ingest.pipeline.consumer import Consumer
 from fanion.ingest.pipeline.preparer_client import Preparer
 from fanion.observability.logging import LineWriter
-from fanion.persons.pending_identities_store import sweep_for_ever
-from fanion.runtime.background import Follower
+from fanion.persons.pending_identities_store import run_sweep
+from fanion.runtime.background import BackgroundTask
 from fanion.web.application import Application
 from fanion.web.management import management_app
 from fanion.web.probes import OK, Check, Checked, Probes, State
@@ -44,7 +44,7 @@ class Running:
     public: PublicParts
     consumers: tuple[Consumer, ...]
     preparer: Preparer | None
-    followers: tuple[Follower, ...]
+    followers: tuple[BackgroundTask, ...]
     erasing: Erasing
     changes: ChangeParts
     webhooks: WebhookParts
@@ -91,11 +91,11 @@ def build(
         consumers,
         preparer,
         (
-            erasing.follow,
-            partial(squash_for_ever, events),
-            partial(sweep_for_ever, records, now),
-            partial(enrich_for_ever, Enrichment(records, events, now)),
-            ledger.follow,
+            erasing.run,
+            partial(person_squash_worker.run, events),
+            partial(run_sweep, records, now),
+            Enrichment(records, events, now).run,
+            ledger.run,
             cohorts.calculator.run,
             *changes.followers,
             webhooks.deliverer.run,

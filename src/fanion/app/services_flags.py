@@ -36,7 +36,7 @@ from fanion.projects.auth.personal_keys_store import KeyStore
 from fanion.projects.auth.secret_keys import SecretKeys, SecretKeyStore
 from fanion.projects.cache import Projects
 from fanion.projects.store import ProjectStore
-from fanion.runtime.background import Follower
+from fanion.runtime.background import BackgroundTask
 from fanion.runtime.geoip import GeoIp, open_geoip
 from fanion.server.forwarded import TrustedProxies
 from fanion.server.server import allow_connections
@@ -62,7 +62,7 @@ class FlagParts:
     broadcaster: Broadcaster
     decoding: Decoding
     endpoints: FlagEndpoints
-    followers: tuple[Follower, ...]
+    followers: tuple[BackgroundTask, ...]
 
 
 def kept_flags(settings: Settings) -> KeptFlags:
@@ -122,14 +122,14 @@ def build_flag_parts(
         Ofrep(projects, evaluator, bytes_max, decoding),
         BrowserConfig(projects),
     )
-    followers: tuple[Follower, ...] = (
-        projects.follow,
-        authentication.follow,
-        flag_sets.watch,
-        broadcaster.beat,
-        partial(broadcaster.follow_grants, readers.holds),
-        partial(kept.follow, projects.by_id),
-        CountKeeper(records, counts, projects.by_id, now).follow,
+    followers: tuple[BackgroundTask, ...] = (
+        projects.run,
+        authentication.run,
+        flag_sets.run,
+        broadcaster.run_heartbeat,
+        partial(broadcaster.run_grant_checks, readers.holds),
+        partial(kept.run, projects.by_id),
+        CountKeeper(records, counts, projects.by_id, now).run,
     )
     return FlagParts(
         proxies,

@@ -25,7 +25,7 @@ from fanion.db.engine import RecordsUnavailable, until_records_answer
 from fanion.events.event import EventStoreUnavailable
 from fanion.observability.logging import LineWriter
 from fanion.observability.metrics import Metrics
-from fanion.runtime.background import beside
+from fanion.runtime.background import Backoff, background_tasks
 from fanion.runtime.clock import utc_now
 from fanion.runtime.interpreter import collect_garbage, loaded
 from fanion.web.listeners import Listeners
@@ -76,7 +76,7 @@ async def run_stages(start: Start, answering: "asyncio.Task[bool]") -> None:
             stores = await opened.enter_async_context(open_public_stores(start.settings))
         public = build_public_parts(start.settings, stores, start.metrics, utc_now)
         streams = partial(_end_streams, start.stop, public)
-        async with beside(*public.flags.followers, streams, partial(_leave, standing_by)):
+        async with background_tasks(*public.flags.followers, streams, partial(_leave, standing_by)):
             try:
                 opening = opening_application(start.settings, public, start.lines)
                 await start.http.show(opening)
@@ -153,19 +153,19 @@ async def _event_store(start: Start) -> "AsyncGenerator[EventStore]":
 
 async def _open_at_last(events: "EventStore", tried: asyncio.Event) -> None:
     """tried: is set when it has been tried once. raises: SchemaTooNew"""
-    wait_s = OPEN_AGAIN_FIRST_S
+    backoff = Backoff(OPEN_AGAIN_FIRST_S, OPEN_AGAIN_MAX_S)
     while True:
         try:
             await events.open()
             return
         except EventStoreUnavailable as error:
+            wait_s = backoff.next_s()
             structlog.get_logger().warning(
                 "event_store_not_open", reason=str(error), retry_s=wait_s
             )
         finally:
             tried.set()
         await asyncio.sleep(wait_s)
-        wait_s = min(wait_s * 2, OPEN_AGAIN_MAX_S)
 
 
 async def _tried(tried: asyncio.Event, stop: asyncio.Event) -> None:
@@ -185,7 +185,7 @@ async def _serve_everything(start: Start, public: PublicParts, events: "EventSto
     made = await first_start(public.records, public.flags.projects)
     ingesting = asyncio.create_task(_ingest(running, events))
     ingesting.add_done_callback(lambda _: start.stop.set())
-    async with beside(*running.followers):
+    async with background_tasks(*running.followers):
         try:
             await start.http.show(running.application)
             to_terminal = start.to_terminal

@@ -38,7 +38,7 @@ from fanion.processes.channel import Channel
 from fanion.processes.framing import socket_to_parent
 from fanion.processes.shared_counters import SharedCounters
 from fanion.projects.model import Project
-from fanion.runtime.background import beside
+from fanion.runtime.background import background_tasks, run_loop
 from fanion.runtime.clock import utc_now
 from fanion.runtime.interpreter import collect_garbage, hand_over_often
 from fanion.server.connection import Connection
@@ -84,7 +84,7 @@ class WebWorker:
             parts = self._parts = build_front_parts(
                 settings, records, log, self, self._metrics, lines, utc_now
             )
-            async with beside(*parts.flags.followers, self._count):
+            async with background_tasks(*parts.flags.followers, self._count):
                 await self._serve()
             await log.close()
         finally:
@@ -148,9 +148,10 @@ class WebWorker:
         await self._http.ended()
 
     async def _count(self) -> None:
-        while True:
-            self._send(MetricsReport(self._metrics.measured()))
-            await asyncio.sleep(COUNT_S)
+        await run_loop(self._report_metrics, COUNT_S, "metrics_not_reported", ())
+
+    async def _report_metrics(self) -> None:
+        self._send(MetricsReport(self._metrics.measured()))
 
     async def _catch_up(self, changes: int) -> None:
         while self._changes < changes:

@@ -31,6 +31,7 @@ from fanion.persons.erasure_store import (
     forget_erasures,
     unfinished_erasures,
 )
+from fanion.runtime.background import Backoff, run_loop
 
 LETTERS_MAX = 20  # in memory at a time; each may be as large as a request
 
@@ -134,31 +135,26 @@ class Erasing:
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
     async def finished(self, erasure: Erasure) -> bool:
-        """Whether it could be finished within `answer_s`; `follow` goes on otherwise."""
-        give_up, wait_s = monotonic() + self._answer_s, LOOK_FIRST_S
+        """Whether it could be finished within `answer_s`; `run` goes on otherwise."""
+        give_up, backoff = monotonic() + self._answer_s, Backoff(LOOK_FIRST_S, LOOK_MAX_S)
         try:
             while not await self._is_ingested(erasure.requested_at):
+                wait_s = backoff.next_s()
                 if monotonic() + wait_s >= give_up:
                     return False
                 await asyncio.sleep(wait_s)
-                wait_s = min(wait_s * 2, LOOK_MAX_S)
             async with asyncio.timeout_at(self._loop_time(give_up)), self._turn:
                 await self._finish(erasure)
         except TimeoutError:
             return False
         except _FAILURES as error:
-            self._waits(error)
+            self._log.warning("erasure_waits", reason=str(error))
             return False
         return True
 
-    async def follow(self) -> Never:
-        """Run for ever: finish what was left, by this process or another one."""
-        while True:
-            try:
-                await self.finish_all()
-            except _FAILURES as error:
-                self._waits(error)
-            await asyncio.sleep(LOOK_EVERY_S)
+    async def run(self) -> Never:
+        """Finish erasures that any process left unfinished, until cancelled."""
+        await run_loop(self.finish_all, LOOK_EVERY_S, "erasure_waits", _FAILURES)
 
     async def finish_all(self) -> None:
         """Everything that can be finished now. raises: one of the stores' failures"""
@@ -202,6 +198,3 @@ class Erasing:
 
     def _loop_time(self, moment: float) -> float:
         return asyncio.get_running_loop().time() + moment - monotonic()
-
-    def _waits(self, error: BaseException) -> None:
-        self._log.warning("erasure_waits", reason=str(error))

@@ -3,15 +3,14 @@
 source: flags.md section 9, "Ids without a person yet"
 """
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import groupby
 from typing import Never
 
 import msgspec
-import structlog
 from sqlalchemy import (
     ColumnElement,
     Connection,
@@ -30,6 +29,7 @@ from fanion.db.bulk import IDS_MAX, upsert
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.db.schema.flags import flag_continuity, waiting_identities
 from fanion.db.schema.tables import person_distinct_ids, projects
+from fanion.runtime.background import run_loop
 
 SWEEP_EVERY_S = 60.0
 KEPT_FOR = timedelta(days=30)
@@ -193,13 +193,14 @@ def forget_waiting(connection: Connection, project_id: int, distinct_ids: Sequen
 # ── Swept ────────────────────────────────────────────────────────────────────────────────
 
 
-async def sweep_for_ever(records: Records, now: Callable[[], datetime]) -> Never:
-    while True:
-        try:
-            await sweep_waiting(records, now)
-        except RecordsUnavailable as error:
-            structlog.get_logger().warning("identities_unswept", reason=str(error))
-        await asyncio.sleep(SWEEP_EVERY_S)
+async def run_sweep(records: Records, now: Callable[[], datetime]) -> Never:
+    """Until cancelled."""
+    await run_loop(
+        partial(sweep_waiting, records, now),
+        SWEEP_EVERY_S,
+        "identities_unswept",
+        (RecordsUnavailable,),
+    )
 
 
 async def sweep_waiting(records: Records, now: Callable[[], datetime]) -> None:

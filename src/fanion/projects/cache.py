@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Any, Never
 from uuid import UUID
 
-import structlog
 from cachetools import TTLCache
 
 from fanion.db.batching import READ_KEYS_MAX, K, SerialDataLoader
@@ -17,6 +16,7 @@ from fanion.projects.auth.failed_attempts import KeyFailures
 from fanion.projects.auth.keys import KEY_CHARS_MAX, hash_key
 from fanion.projects.model import Organization, Principal, Project
 from fanion.projects.store import Installation, ProjectStore, SetUp
+from fanion.runtime.background import run_loop
 from fanion.runtime.clock import utc_now
 from fanion.wire.client_address import Caller
 
@@ -182,21 +182,19 @@ class Projects:
         self._remember(made.project)
         return made
 
-    async def follow(self) -> Never:
-        """Run for ever: take over what other servers change, and end former tokens."""
-        while True:
-            await asyncio.sleep(REFRESH_S)
-            self.end_former_tokens()
-            try:
-                await self.refresh()
-            except RecordsUnavailable as error:
-                structlog.get_logger().warning("projects_not_refreshed", reason=str(error))
+    async def run(self) -> Never:
+        """Load other servers' changes, and expire former tokens, until cancelled."""
+        await run_loop(
+            self._refresh_and_expire,
+            REFRESH_S,
+            "projects_not_refreshed",
+            (RecordsUnavailable,),
+            initial_delay_s=REFRESH_S,
+        )
 
-    async def follow_time(self) -> Never:
-        """Run for ever where no store answers: end former tokens."""
-        while True:
-            await asyncio.sleep(REFRESH_S)
-            self.end_former_tokens()
+    async def _refresh_and_expire(self) -> None:
+        self.end_former_tokens()
+        await self.refresh()
 
     def end_former_tokens(self) -> None:
         """Tokens in memory are valid: readers need not look at the time."""

@@ -14,6 +14,7 @@ import structlog
 
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.observability.metrics import Metrics
+from fanion.runtime.background import run_loop
 from fanion.webhooks.event_alerts import announce_due
 from fanion.webhooks.model import Outcome
 from fanion.webhooks.payloads import signed_headers
@@ -45,18 +46,14 @@ class Deliverer:
     async def run(self) -> Never:
         """Until cancelled; what is being sent then is left to the next server."""
         try:
-            while True:
-                self._freed.clear()
-                try:
-                    await self.begin()
-                except RecordsUnavailable as error:
-                    self._log.warning("webhooks_wait", reason=str(error))
-                try:
-                    await asyncio.wait_for(self._freed.wait(), LOOK_S)
-                except TimeoutError:
-                    continue
+            await run_loop(
+                self._start_due, LOOK_S, "webhooks_wait", (RecordsUnavailable,), wake=self._freed
+            )
         finally:
             await self._end()
+
+    async def _start_due(self) -> None:
+        await self.begin()
 
     async def work_once(self) -> bool:
         """Everything that is due, to its end; whether there was something.

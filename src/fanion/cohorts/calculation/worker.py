@@ -44,6 +44,7 @@ from fanion.cohorts.store import CohortStore
 from fanion.db.engine import RecordsUnavailable
 from fanion.events.event import EventRejected, EventStoreUnavailable, StatementFailed
 from fanion.events.storage.store import EventStore
+from fanion.runtime.background import run_loop
 
 T = TypeVar("T")
 
@@ -114,19 +115,8 @@ class Calculator:
 
     async def run(self) -> Never:
         """Calculate what is due, until cancelled."""
-        while True:
-            self._wake.clear()
-            try:
-                if await self.work_once():
-                    continue
-            except (RecordsUnavailable, EventStoreUnavailable) as error:
-                self._log.warning("cohorts_wait", reason=str(error))
-            except Exception as error:
-                self._log.error("cohorts_wait", exc_info=error)
-            try:
-                await asyncio.wait_for(self._wake.wait(), POLL_INTERVAL_S)
-            except TimeoutError:
-                continue
+        failures = RecordsUnavailable, EventStoreUnavailable
+        await run_loop(self.work_once, POLL_INTERVAL_S, "cohorts_wait", failures, wake=self._wake)
 
     async def work_once(self) -> bool:
         """Calculate the cohort that is due longest, else delete some rows; False when idle.

@@ -10,6 +10,7 @@ from fanion.events.event import Erasure, EventStoreUnavailable
 from fanion.events.storage.client import Lanes
 from fanion.events.storage.schema import EVENT_TABLES
 from fanion.events.times import micros
+from fanion.runtime.background import Backoff
 
 IDS_MAX = 500  # of one statement, which the engine keeps for a while
 POLL_FIRST_S = 0.02
@@ -59,13 +60,12 @@ async def erase(lanes: Lanes, erasure: Erasure) -> None:
 
 async def finished(lanes: Lanes) -> None:
     """Mutations rewrite parts in the background; nobody's lane is taken meanwhile."""
-    wait_s = POLL_FIRST_S
+    backoff = Backoff(POLL_FIRST_S, POLL_MAX_S)
     while waiting := await lanes.run(_waiting):
         failed = [table for table, reason in waiting if reason]
         if failed:
             raise EventStoreUnavailable(f"a deletion does not proceed in {', '.join(failed)}")
-        await asyncio.sleep(wait_s)
-        wait_s = min(wait_s * 2, POLL_MAX_S)
+        await asyncio.sleep(backoff.next_s())
 
 
 def _pieces(erasure: Erasure) -> list[Mapping[str, Any]]:

@@ -1,12 +1,12 @@
 """What is to be done with flags when its time has come, whoever of several servers does it."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Generic, Never, TypeVar
 
 import structlog
 
 from fanion.db.engine import RecordsUnavailable
+from fanion.runtime.background import run_loop
 
 T = TypeVar("T")
 
@@ -38,13 +38,7 @@ class DueWork(Generic[T]):
 
     async def run(self) -> Never:
         """Do what is due, until cancelled. What came due while no server ran is done at once."""
-        while True:
-            try:
-                while await self.work_once():
-                    pass
-            except RecordsUnavailable as error:
-                self._log.warning(f"{self._name}s_wait", reason=str(error))
-            await asyncio.sleep(self._look_s)
+        await run_loop(self.work_once, self._look_s, f"{self._name}s_wait", (RecordsUnavailable,))
 
     async def work_once(self) -> bool:
         """Everything that is due, each once; whether any was done.

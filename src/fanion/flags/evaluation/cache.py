@@ -15,6 +15,7 @@ from fanion.flags.engine.definition import Definitions
 from fanion.flags.engine.flag_set import FlagSet
 from fanion.flags.evaluation.compiled import Built, build
 from fanion.flags.evaluation.offload import ANSWERED_ON_LOOP_MAX, COMPILED_ON_LOOP_MAX, beside
+from fanion.runtime.background import run_loop
 
 __all__ = ["Built", "FlagSets"]
 
@@ -110,14 +111,15 @@ class FlagSets:
         """Be told of each project whose flags are others than before; one listener."""
         self._listener = listener
 
-    async def watch(self) -> Never:
-        """Follow changes, other servers' too, until cancelled."""
-        while True:
-            await asyncio.sleep(WATCH_S)
-            try:
-                await self.catch_up()
-            except RecordsUnavailable as error:
-                self._log.warning("flag_versions_unread", error=str(error))
+    async def run(self) -> Never:
+        """Load changed flags, other servers' changes too, until cancelled."""
+        await run_loop(
+            self.catch_up,
+            WATCH_S,
+            "flag_versions_unread",
+            (RecordsUnavailable,),
+            initial_delay_s=WATCH_S,
+        )
 
     async def catch_up(self) -> None:
         """Read what is out of date, while the former flags go on answering.

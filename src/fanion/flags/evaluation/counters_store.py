@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from datetime import date, datetime, timedelta
 from typing import Any, Never
 from zoneinfo import ZoneInfo
@@ -15,9 +14,11 @@ from fanion.db.engine import Records, RecordsUnavailable
 from fanion.db.schema.insights import flag_evaluations
 from fanion.flags.evaluation.counters import ByAnswer, EvaluationCounts
 from fanion.projects.model import Project
+from fanion.runtime.background import run_loop
 
 FLUSH_S = 60.0
 FLUSH_AT_END_S = 2.0
+UNWRITTEN = "flag_evaluations_unwritten"  # in the log
 KEPT_DAYS = 90
 VALUE_CHARS_MAX = 400
 
@@ -41,16 +42,18 @@ class CountKeeper:
         self._swept: date | None = None
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
-    async def follow(self) -> Never:
-        """Until cancelled; then once more."""
+    async def run(self) -> Never:
+        """Write the counts until cancelled, and once more then."""
         try:
-            while True:
-                await asyncio.sleep(FLUSH_S)
-                await self._flush()
-        except asyncio.CancelledError:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._flush(), FLUSH_AT_END_S)
-            raise
+            await run_loop(
+                self.flush,
+                FLUSH_S,
+                UNWRITTEN,
+                (RecordsUnavailable,),
+                initial_delay_s=FLUSH_S,
+            )
+        finally:
+            await self._flush_at_end()
 
     async def flush(self) -> None:
         """raises: RecordsUnavailable; what was counted then waits for the next time"""
@@ -66,11 +69,11 @@ class CountKeeper:
             self._counts.put_back(taken)
             raise
 
-    async def _flush(self) -> None:
+    async def _flush_at_end(self) -> None:
         try:
-            await self.flush()
-        except RecordsUnavailable as error:
-            self._log.warning("flag_evaluations_unwritten", reason=str(error))
+            await asyncio.wait_for(self.flush(), FLUSH_AT_END_S)
+        except (RecordsUnavailable, TimeoutError) as error:
+            self._log.warning(UNWRITTEN, reason=str(error))
 
     async def _write(self, rows: Sequence[Mapping[str, Any]], now: datetime) -> None:
         today = now.date()

@@ -5,6 +5,7 @@ import asyncio
 import sqlite3
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Never
 
@@ -14,6 +15,7 @@ import structlog
 from fanion.flags.engine.definition import Definitions
 from fanion.flags.evaluation.compiled import written
 from fanion.projects.model import Project
+from fanion.runtime.background import run_loop
 
 # Changes wait this long for others to be written with them.
 KEEP_S = 2.0
@@ -81,11 +83,11 @@ class KeptFlags:
         rows = await asyncio.to_thread(self._rows, _PROJECTS, ())
         return [_project(row[0]) for row in rows]
 
-    async def follow(self, project_of: Callable[[int], Awaitable[Project | None]]) -> Never:
-        """Write what has changed, until cancelled."""
-        while True:
-            await asyncio.sleep(KEEP_S)
-            await self.write(project_of)
+    async def run(self, project_of: Callable[[int], Awaitable[Project | None]]) -> Never:
+        """Write changed flags and projects, until cancelled."""
+        await run_loop(
+            partial(self.write, project_of), KEEP_S, "flags_not_kept", (), initial_delay_s=KEEP_S
+        )
 
     async def write(self, project_of: Callable[[int], Awaitable[Project | None]]) -> None:
         """project_of: mostly from memory; a project that it does not know is left out"""

@@ -6,17 +6,18 @@ so that a slow one has nothing to catch up with and nothing queues.
 
 import asyncio
 import itertools
+from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable, Iterable
-from contextlib import suppress
+from functools import partial
 from typing import Any, Never, TypeVar
 
 import msgspec
-import structlog
 
 from fanion.db.engine import RecordsUnavailable
 from fanion.errors import Unavailable
 from fanion.flags.evaluation.cache import FlagSets
 from fanion.flags.evaluation.compiled import Built
+from fanion.runtime.background import run_loop
 
 K = TypeVar("K", bound=Hashable)
 
@@ -64,6 +65,7 @@ class Broadcaster:
         self._asked_for_grants = asyncio.Event()
         self._count = 0
         self._is_closed = False
+        self._unbeaten: deque[list[_Listener]] = deque()  # slices of this round of heartbeats
         self._waking: set[asyncio.Task[None]] = set()
         flag_sets.listen(self._changed)
 
@@ -75,47 +77,51 @@ class Broadcaster:
         """The present version at once, then one message for each change, and comments that
         keep the connection open.
 
-        grant:  what `follow_grants` asks about; None for a listener whose right does not end
+        grant:  what `run_grant_checks` asks about; None for a listener whose right does not end
         raises: Unavailable when there are too many listeners
         """
         if self._is_closed or self._count >= self._listeners_max:
             raise Unavailable("Too many connections listen for changes.")
         return self._messages(project_id, grant)
 
-    async def beat(self) -> Never:
-        """Let every listener send a sign of life once a round, until cancelled."""
-        while True:
+    async def run_heartbeat(self) -> Never:
+        """Let every listener send one heartbeat each `heartbeat_s`, until cancelled."""
+        await run_loop(
+            self._beat_some, self._heartbeat_s / HEARTBEAT_SLICES, "heartbeat_not_sent", ()
+        )
+
+    async def _beat_some(self) -> None:
+        """Of those that listened when the round began, the next slice."""
+        if not self._unbeaten:
             waiting = [*itertools.chain.from_iterable(self._listeners.values())]
             size = max(1, -(-len(waiting) // HEARTBEAT_SLICES))
-            for start in range(0, HEARTBEAT_SLICES * size, size):
-                _wake(waiting[start : start + size], is_beat=True)
-                await asyncio.sleep(self._heartbeat_s / HEARTBEAT_SLICES)
+            ends = range(0, HEARTBEAT_SLICES * size, size)
+            self._unbeaten = deque(waiting[start : start + size] for start in ends)
+        _wake(self._unbeaten.popleft(), is_beat=True)
 
-    async def follow_grants(self, holds: Callable[[Any], Awaitable[bool]]) -> Never:
-        """Run for ever: end listeners whose grants hold no longer.
+    async def run_grant_checks(self, holds: Callable[[Any], Awaitable[bool]]) -> Never:
+        """End listeners whose grants no longer hold, until cancelled.
 
         holds: may raise RecordsUnavailable, after which listeners stay
         """
-        while True:
-            self._asked_for_grants.clear()
-            await self._end_revoked(holds)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(GRANTS_S):
-                    await self._asked_for_grants.wait()
+        await run_loop(
+            partial(self._end_revoked, holds),
+            GRANTS_S,
+            "stream_keys_not_checked",
+            (RecordsUnavailable,),
+            wake=self._asked_for_grants,
+        )
 
     def ask_for_grants(self) -> None:
         """Some may hold no longer: ask about them now."""
         self._asked_for_grants.set()
 
     async def _end_revoked(self, holds: Callable[[Any], Awaitable[bool]]) -> None:
+        """raises: RecordsUnavailable"""
         grants = list(self._granted)
         for start in range(0, len(grants), GRANTS_TOGETHER):
             some = grants[start : start + GRANTS_TOGETHER]
-            try:
-                held = await asyncio.gather(*map(holds, some))
-            except RecordsUnavailable as error:
-                structlog.get_logger().warning("stream_keys_not_checked", reason=str(error))
-                return
+            held = await asyncio.gather(*map(holds, some))
             for grant, is_held in zip(some, held, strict=True):
                 if not is_held:
                     self._end(grant)

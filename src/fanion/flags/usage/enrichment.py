@@ -3,7 +3,6 @@
 source: cohorts.md section 20
 """
 
-import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -19,10 +18,16 @@ from fanion.events.storage.store import EventStore
 from fanion.events.times import micros
 from fanion.flags.usage.dashboards_store import enrich_dashboard
 from fanion.insights.dashboards_store import Creator
+from fanion.runtime.background import run_loop
 
 LOOKED_BACK = timedelta(hours=12)
 KEYS_MAX = 1_000  # named in one statement
 SECONDS_MAX = 60  # of one; nobody waits
+
+# Soon after a start, so that a server that is started often looks too; then often enough that
+# one look may fail and no event is missed.
+FIRST_S = 60.0
+EVERY_S = 6 * 3600.0
 
 _flag = feature_flags.c
 _plain = _flag.has_enriched_analytics.is_(False) & _flag.deleted.is_(False)
@@ -42,6 +47,17 @@ class Enrichment:
     records: Records
     events: EventStore
     now: Callable[[], datetime]
+
+    async def run(self, first_s: float = FIRST_S, every_s: float = EVERY_S) -> Never:
+        """Until cancelled."""
+        failures = RecordsUnavailable, EventStoreUnavailable
+        await run_loop(
+            self._look_and_log, every_s, "flags_not_enriched", failures, initial_delay_s=first_s
+        )
+
+    async def _look_and_log(self) -> None:
+        if marked := await self.look():
+            structlog.get_logger().info("flags_enriched", flags=marked)
 
     async def look(self) -> int:
         """Mark flags whose key the events of the last hours name, and show on their usage
@@ -86,24 +102,3 @@ def _mark(connection: Connection, maker: Creator, key: str) -> int:
         return 0
     enrich_dashboard(connection, maker, flag_id)
     return 1
-
-
-# Soon after a start, so that a server that is started often looks too; then often enough that
-# one look may fail and no event is missed.
-FIRST_S = 60.0
-EVERY_S = 6 * 3600.0
-
-
-async def enrich_for_ever(
-    enrichment: Enrichment, first_s: float = FIRST_S, every_s: float = EVERY_S
-) -> Never:
-    await asyncio.sleep(first_s)
-    while True:
-        try:
-            marked = await enrichment.look()
-        except (RecordsUnavailable, EventStoreUnavailable) as error:
-            structlog.get_logger().warning("flags_not_enriched", reason=str(error))
-        else:
-            if marked:
-                structlog.get_logger().info("flags_enriched", flags=marked)
-        await asyncio.sleep(every_s)

@@ -1,11 +1,9 @@
 """The ledger in the records store: every item that was accepted, by what became of it."""
 
-import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Never
 
-import structlog
 from msgspec import convert, to_builtins
 from sqlalchemy import Connection, delete, select, tuple_
 
@@ -13,6 +11,7 @@ from fanion.db.bulk import upsert
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.db.schema.events import ingestion_examples, ingestion_ledger
 from fanion.ingest.ledger.model import Example, LedgerCount, Tally, minute_of, newest_of
+from fanion.runtime.background import run_loop
 
 # A busy project has some 4,000 rows a day by minute and 70 by hour: 2,000 projects keep to
 # ten million rows.
@@ -127,14 +126,9 @@ class Ledger:
         )
         return {row.outcome: read_examples(row.examples) for row in rows}
 
-    async def follow(self) -> Never:
-        """Run for ever: keep the ledger small."""
-        while True:
-            try:
-                await self.roll_up()
-            except RecordsUnavailable as error:
-                structlog.get_logger().warning("ledger_not_rolled_up", reason=str(error))
-            await asyncio.sleep(ROLL_UP_EVERY_S)
+    async def run(self) -> Never:
+        """Roll the ledger up, until cancelled."""
+        await run_loop(self.roll_up, ROLL_UP_EVERY_S, "ledger_not_rolled_up", (RecordsUnavailable,))
 
     async def roll_up(self) -> None:
         """Sum up minutes older than MINUTES_KEPT by the hour, forget hours past HOURS_KEPT.

@@ -9,6 +9,7 @@ from prometheus_client import Counter
 
 from fanion.db.engine import RecordsUnavailable
 from fanion.events.event import EventStoreUnavailable
+from fanion.runtime.background import Backoff
 
 RETRY_FIRST_S = 0.2
 RETRY_MAX_S = 10.0
@@ -25,13 +26,13 @@ class Patience:
 
     async def until_done(self, work: Callable[[], Awaitable[T]]) -> T:
         """Again and again, at growing intervals, while stores fail; other errors rise."""
-        wait_s = RETRY_FIRST_S
+        backoff = Backoff(RETRY_FIRST_S, RETRY_MAX_S)
         while True:
             try:
                 return await work()
             except* _STORE_FAILURES as group:
                 failure = group.exceptions[0]
             self._failures.inc()
+            wait_s = backoff.next_s()
             self._log.warning("ingestion_waits", reason=str(failure), retry_s=wait_s)
             await asyncio.sleep(wait_s)
-            wait_s = min(wait_s * 2, RETRY_MAX_S)

@@ -3,7 +3,6 @@
 source: capture.md section 9
 """
 
-import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,6 @@ from datetime import datetime
 from typing import Never
 from uuid import UUID
 
-import structlog
 from cachetools import TTLCache
 
 from fanion.db.batching import SerialDataLoader
@@ -21,6 +19,7 @@ from fanion.projects.auth.failed_attempts import KeyFailures
 from fanion.projects.auth.keys import KEY_CHARS_MAX, hash_key
 from fanion.projects.auth.personal_keys_store import USED_EVERY, KeyStore
 from fanion.projects.model import PersonalKey, Principal
+from fanion.runtime.background import run_loop
 from fanion.wire.client_address import Caller
 
 # How long a key counts after another server has revoked it; here it ends at once.
@@ -132,14 +131,15 @@ class Authentication:
         self._reads.forget_all()
         self._known.clear()
 
-    async def follow(self) -> Never:
-        """Run for ever: write down which keys were used."""
-        while True:
-            await asyncio.sleep(WRITE_USED_S)
-            try:
-                await self.write_used()
-            except RecordsUnavailable as error:
-                structlog.get_logger().warning("key_use_not_written", reason=str(error))
+    async def run(self) -> Never:
+        """Write which keys were used, until cancelled."""
+        await run_loop(
+            self.write_used,
+            WRITE_USED_S,
+            "key_use_not_written",
+            (RecordsUnavailable,),
+            initial_delay_s=WRITE_USED_S,
+        )
 
     async def write_used(self) -> None:
         """raises: RecordsUnavailable; what was not written stays noted"""
