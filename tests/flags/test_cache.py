@@ -64,7 +64,7 @@ async def test_a_change_from_here_is_seen_by_the_next_request(store: Held) -> No
 
     before = await keys(flag_sets)
     store.version = 2
-    flag_sets.changed(PROJECT)
+    flag_sets.invalidate(PROJECT)
 
     assert (before, await keys(flag_sets)) == (["flag-1"], ["flag-2"])
 
@@ -100,7 +100,7 @@ async def test_a_read_that_began_before_a_change_does_not_count(store: Held) -> 
     await store.asked.wait()
 
     store.version = 2
-    flag_sets.changed(PROJECT)
+    flag_sets.invalidate(PROJECT)
     store.gate.set()
     await asking
 
@@ -112,7 +112,7 @@ async def test_a_store_that_fails_leaves_the_former_flags(store: Held) -> None:
     await keys(flag_sets)
 
     store.is_down, store.version = True, 2
-    flag_sets.changed(PROJECT)
+    flag_sets.invalidate(PROJECT)
     while_down = await keys(flag_sets)
     with pytest.raises(RecordsUnavailable):
         await flag_sets.catch_up()
@@ -126,7 +126,7 @@ async def test_a_silent_store_is_waited_for_once(store: Held) -> None:
     flag_sets = FlagSets(store)
     await keys(flag_sets)
     store.gate.clear()
-    flag_sets.changed(PROJECT)
+    flag_sets.invalidate(PROJECT)
 
     async with asyncio.timeout(BUILD_WAIT_S + 1):
         first = await keys(flag_sets)
@@ -201,9 +201,14 @@ async def test_a_project_that_was_changed_is_found_by_all_its_tokens(tmp_path: P
     former = FormerToken(f"phc_{PROJECT}", datetime(2024, 3, 2, tzinfo=UTC))
     changed = replace(project(), api_token="phc_new", former_tokens=(former,))
 
-    kept.put_project(changed)
-    kept.put_project(replace(project(9), name="never evaluated"))
-    await kept.write(known)
+    now_known = {PROJECT: changed, 9: replace(project(9), name="never evaluated")}
+    for number in (*now_known, 10):  # of which the last is deleted
+        kept.project_changed(number)
+
+    async def project_of(project_id: int) -> Project | None:
+        return now_known.get(project_id)
+
+    await kept.write(project_of)
 
     later = KeptFlags(tmp_path / "kept.db")
     for token in ("phc_new", f"phc_{PROJECT}"):

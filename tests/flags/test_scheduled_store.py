@@ -20,6 +20,7 @@ from fanion.flags.storage.schedule_rows import ScheduledChange
 from fanion.flags.storage.store import FlagStore, StoredFlag
 from fanion.projects.model import Project
 from fanion.rest.validation import read_struct
+from fanion.runtime.change_bus import ChangeBus
 
 pytestmark = pytest.mark.every_engine
 
@@ -74,7 +75,7 @@ def scheduler(records: Records, now: datetime = SOON) -> Scheduler:
     async def project_of(_: int) -> Project:
         return PROJECT
 
-    return Scheduler(ScheduledChanges(records), project_of, lambda _: None, lambda: now)
+    return Scheduler(ScheduledChanges(records), project_of, ChangeBus(), lambda: now)
 
 
 def due(change: ScheduledChange) -> Due:

@@ -40,18 +40,6 @@ def broadcaster(home: Home) -> Broadcaster:
     return home.site.running.public.flags.broadcaster
 
 
-@pytest.fixture(autouse=True)
-def own_broadcaster_is_told(home: Home, broadcaster: Broadcaster) -> None:
-    """Flag sets tell one listener, which a test before may have replaced."""
-    home.site.running.public.flags.flag_sets.listen(broadcaster._changed)
-
-
-@pytest.fixture
-def frequent_checks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For changes that only the check of all grants notices, which otherwise runs every 3 s."""
-    monkeypatch.setattr(sse, "GRANTS_S", 0.1)
-
-
 async def version(home: Home) -> int:
     built = await home.site.running.public.flags.flag_sets.built(home.project_id)
     return built.definitions.version
@@ -86,7 +74,7 @@ async def test_another_projects_change_is_none_of_its_business(
     await anext(messages)
     waiting = asyncio.ensure_future(anext(messages))
 
-    home.site.running.public.flags.flag_sets.changed(home.project_id + 1)
+    home.site.running.public.flags.flag_sets.invalidate(home.project_id + 1)
     await asyncio.wait([waiting], timeout=0.05)
 
     assert not waiting.done()
@@ -283,7 +271,7 @@ async def test_while_the_store_is_away_streams_stay(home: Home, broadcaster: Bro
 
     async with asyncio.timeout(SOON_S):
         await anext(messages)
-        own.ask_for_grants()
+        own.check_grants(0)
         await asked.wait()
         assert await anext(messages) == HEARTBEAT
 

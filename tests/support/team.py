@@ -18,7 +18,6 @@ from fanion.activity.recorders import tell_of_organization, tell_of_project
 from fanion.db.engine import Records, open_records
 from fanion.db.schema.tables import organizations, projects, users
 from fanion.flags.automation.scheduled_api import ScheduledChangesApi
-from fanion.flags.evaluation.cache import FlagSets
 from fanion.flags.management.api import Flags, FlagsApi
 from fanion.flags.management.role_access_api import RoleAccessApi
 from fanion.flags.management.role_access_store import take_back_flags
@@ -31,6 +30,7 @@ from fanion.projects.model import Level
 from fanion.projects.organizations_api import Organizations, OrganizationsApi
 from fanion.projects.roles_api import RoleMembershipsApi, RolesApi
 from fanion.projects.store import ProjectStore
+from fanion.runtime.change_bus import ChangeBus
 from fanion.server.asgi_bridge import AsgiApp
 from fanion.web.management import Management, management_app
 from tests.support.management import BASE_URL, NOW, Clock, add_member
@@ -213,7 +213,7 @@ def _app(records: Records, clock: Clock) -> AsgiApp:
                 "organizations": Organizations(
                     directory, records, tell_of_organization, take_back_flags
                 ),
-                "flags": Flags(store, FlagSets(store)),
+                "flags": Flags(store, ChangeBus()),
                 "records": records,
             },
         )

@@ -108,7 +108,7 @@ def build_management(parts: ManagementParts) -> Management:
 def _of_flags(parts: ManagementParts) -> dict[str, object]:
     flags, records, events = parts.flags, parts.ingestion.records, parts.ingestion.events
     usage = UsageStore(records, events)
-    managed = Flags(flags.store, flags.flag_sets, usage.last_evaluated)
+    managed = Flags(flags.store, flags.bus, usage.last_evaluated)
     return {
         "flags": managed,
         "flag_cohorts": FlagCohorts(managed, parts.cohorts.cohorts),

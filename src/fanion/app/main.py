@@ -54,7 +54,7 @@ def build(
     settings: Settings, public: PublicParts, events: EventStore, lines: LineWriter
 ) -> Running:
     records, metrics, now = public.records, public.metrics, public.now
-    projects, changed = public.flags.projects, public.flags.flag_sets.changed
+    projects, bus = public.flags.projects, public.flags.bus
     events.observe(metrics.store_seconds.labels("events").observe)
     preparer = Preparer(settings.geoip_db) if settings.answering > 1 else None
     ingestion = Ingestion(
@@ -66,11 +66,11 @@ def build(
         geoip=public.geoip,
         preparer=preparer,
     )
-    cohorts = build_cohort_parts(settings, records, events, projects, changed, now)
+    cohorts = build_cohort_parts(settings, records, events, projects, bus, now)
     insights = build_insight_parts(records, events)
-    changes = build_change_parts(settings, records, insights.trends, projects, changed, now)
+    changes = build_change_parts(settings, records, insights.trends, projects, bus, now)
     webhooks = build_webhook_parts(settings, records, metrics, now)
-    consumers = ingestion.consumers(projects, changed)
+    consumers = ingestion.consumers(projects, bus)
     ledger = Ledger(records, now)
     erasing = Erasing(records, events, public.log, now)
     management = ManagementParts(

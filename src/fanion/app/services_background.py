@@ -45,6 +45,7 @@ from fanion.insights.store import InsightStore
 from fanion.insights.trends.store import Trends
 from fanion.observability.metrics import Metrics
 from fanion.projects.cache import Projects
+from fanion.runtime.change_bus import ChangeBus
 from fanion.runtime.geoip import GeoIp
 from fanion.webhooks.api import Webhooks, WebhooksApi
 from fanion.webhooks.sender import Resolver, Sender
@@ -71,10 +72,7 @@ class Ingestion:
     recent: RecentPersons = field(default_factory=RecentPersons)
     properties: KnownProperties = field(default_factory=KnownProperties)
 
-    def consumers(
-        self, projects: Projects, types_seen: Callable[[int], None]
-    ) -> tuple[Consumer, ...]:
-        """types_seen: called with a project id when the project has new group types"""
+    def consumers(self, projects: Projects, bus: ChangeBus) -> tuple[Consumer, ...]:
         # The data folder has one process at a time: it is the same holder after a restart.
         holder = "embedded" if self.records.dialect == "sqlite" else uuid4().hex
         return tuple(
@@ -91,7 +89,7 @@ class Ingestion:
                 self.now,
                 self.metrics,
                 partial(_rules, projects),
-                types_seen,
+                bus,
                 self.turn,
                 historical=historical,
                 geoip=self.geoip,
@@ -132,10 +130,9 @@ def build_cohort_parts(
     records: Records,
     events: EventStore,
     projects: Projects,
-    changed: Callable[[int], None],
+    bus: ChangeBus,
     now: Callable[[], datetime],
 ) -> CohortParts:
-    """changed: is told the project whose flags have to be read again"""
     store, uploads = (
         CohortStore(records, flags_without_answer, guard_audience, active_flags_using),
         ImportStore(records, now),
@@ -160,7 +157,7 @@ def build_cohort_parts(
         },
     )
     members = MemberChangesStore(records, guard_audience)
-    cohorts = CohortService(store, uploads, members, events, calculator, actors_query_text, changed)
+    cohorts = CohortService(store, uploads, members, events, calculator, actors_query_text, bus)
     return CohortParts(cohorts, calculator)
 
 
@@ -183,14 +180,13 @@ def build_change_parts(
     records: Records,
     trends: Trends,
     projects: Projects,
-    changed: Callable[[int], None],
+    bus: ChangeBus,
     now: Callable[[], datetime],
 ) -> ChangeParts:
-    """changed: is told the project whose flags have to be read again"""
     checks = RollbackStore(records, timedelta(seconds=settings.rollbacks_every_s))
     return ChangeParts(
-        Scheduler(ScheduledChanges(records), projects.by_id, changed, now),
-        Rollbacks(checks, trends, projects.by_id, changed, now),
+        Scheduler(ScheduledChanges(records), projects.by_id, bus, now),
+        Rollbacks(checks, trends, projects.by_id, bus, now),
     )
 
 

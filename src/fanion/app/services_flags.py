@@ -37,6 +37,7 @@ from fanion.projects.auth.secret_keys import SecretKeys, SecretKeyStore
 from fanion.projects.cache import Projects
 from fanion.projects.store import ProjectStore
 from fanion.runtime.background import BackgroundTask
+from fanion.runtime.change_bus import Change, ChangeBus
 from fanion.runtime.geoip import GeoIp, open_geoip
 from fanion.server.forwarded import TrustedProxies
 from fanion.server.server import allow_connections
@@ -53,6 +54,7 @@ class FlagParts:
     followers: run beside the server for as long as it serves"""
 
     proxies: TrustedProxies
+    bus: ChangeBus
     projects: Projects
     authentication: Authentication
     secret_keys: SecretKeys
@@ -87,14 +89,15 @@ def build_flag_parts(
     """records_answer: False when they are known not to, so that no request waits for them"""
     proxies = trusted_proxies(settings)
     clock, failures = time.monotonic, _key_failures(Clients(proxies), metrics)
+    bus = ChangeBus()
     project_store = ProjectStore(records, tell_of_project)
-    projects = Projects(project_store, clock, kept.project, failures, now)
-    projects.on_replaced = kept.put_project
+    projects = Projects(project_store, clock, kept.project, failures, now, bus)
     keys = KeyStore(records, tell_of_organization)
-    authentication = Authentication(keys, now, clock, failures)
-    secret_keys = SecretKeys(SecretKeyStore(records, tell_of_secret_key), now, clock, failures)
+    authentication = Authentication(keys, now, clock, failures, bus)
+    secret_store = SecretKeyStore(records, tell_of_secret_key)
+    secret_keys = SecretKeys(secret_store, now, clock, failures, bus)
     store = FlagStore(records)
-    flag_sets = FlagSets(store if records_answer else NoSource(), kept)
+    flag_sets = FlagSets(store if records_answer else NoSource(), kept, bus)
     reads = readings(settings, records, now)
     if not records_answer:
         reads.breaker.failed(reads.breaker.answers)
@@ -104,8 +107,12 @@ def build_flag_parts(
     broadcaster = Broadcaster(flag_sets, listeners_max=allow_connections() // 2)
     metrics.flag_listeners.set_function(lambda: broadcaster.listeners)
     readers = DefinitionReaders(projects, authentication, secret_keys)
-    authentication.listen(broadcaster.ask_for_grants)
-    secret_keys.listen(broadcaster.ask_for_grants)
+    bus.subscribe(Change.FLAGS, flag_sets.invalidate)
+    bus.subscribe(Change.FLAGS_LOADED, broadcaster.notify)
+    bus.subscribe(Change.GROUP_TYPES, partial(bus.publish, Change.FLAGS))
+    bus.subscribe(Change.PROJECT_LOADED, kept.project_changed)
+    bus.subscribe(Change.PERSONAL_KEYS, broadcaster.check_grants)
+    bus.subscribe(Change.SECRET_KEYS, broadcaster.check_grants)
     bytes_max, decoding = settings.body_bytes_max, Decoding()
     endpoints = FlagEndpoints(
         Decide(
@@ -133,6 +140,7 @@ def build_flag_parts(
     )
     return FlagParts(
         proxies,
+        bus,
         projects,
         authentication,
         secret_keys,

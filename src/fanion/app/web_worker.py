@@ -203,7 +203,7 @@ class WebWorker:
         flags = self._parts.flags
         match what:
             case "flags":
-                flags.flag_sets.changed(changed)
+                flags.flag_sets.invalidate(changed)
             case "project":
                 flags.projects.forget(changed)
             case _:

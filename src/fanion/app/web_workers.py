@@ -8,6 +8,7 @@ import socket
 import tempfile
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import Any, Final, assert_never
 
 import msgspec
@@ -36,6 +37,7 @@ from fanion.observability.metrics import Measured, added
 from fanion.processes.channel import Channel
 from fanion.processes.child import Child
 from fanion.processes.shared_counters import SharedCounters
+from fanion.runtime.change_bus import Change
 from fanion.server.connection import Connection
 from fanion.server.server import HttpServer
 from fanion.web.routes import Routes
@@ -111,10 +113,10 @@ class WebWorkers:
         public.records.count_writes(self._counters.writes, here=True)
         public.metrics.elsewhere = self._measured
         public.metrics.hot.answered_elsewhere = self._answered
-        flags.flag_sets.on_changed = lambda project_id: self._publish("flags", project_id)
-        flags.flag_sets.on_large = self._be_busy
-        flags.projects.on_changed = lambda project_id: self._publish("project", project_id)
-        flags.authentication.listen(lambda: self._publish("keys", 0))
+        flags.bus.subscribe(Change.FLAGS, partial(self._publish, "flags"))
+        flags.bus.subscribe(Change.LARGE_FLAG_SET, self._be_busy)
+        flags.bus.subscribe(Change.PROJECT, partial(self._publish, "project"))
+        flags.bus.subscribe(Change.PERSONAL_KEYS, partial(self._publish, "keys"))
         self._http.pass_on = self._pass_on
         self._http.on_closed = self._own.discard
         for worker in self._workers:
@@ -167,7 +169,7 @@ class WebWorkers:
         worker.hand_over(client, first)
         return True
 
-    def _be_busy(self) -> None:
+    def _be_busy(self, _: int = 0) -> None:
         self._busy_until = self._http.now() + COSTLY_S
 
     def _receive(

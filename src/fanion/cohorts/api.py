@@ -58,12 +58,13 @@ from fanion.projects.request import ManagementRequest, scoped
 from fanion.rest.pagination import Paged
 from fanion.rest.types import ObjectId, refused
 from fanion.rest.unknown_fields import CREDENTIAL_NAMES, require_known
+from fanion.runtime.change_bus import Change, ChangeBus
 
 
 @dataclass(frozen=True, slots=True)
 class CohortService:
-    """insight_of: makes the text of an import query for the actors of an insight, or raises Invalid
-    changed:    called with the project whose flags have to be read again
+    """insight_of: makes the text of a question of the query that asks for an insight's people, or
+    raises Invalid
     """
 
     store: CohortStore
@@ -72,7 +73,7 @@ class CohortService:
     events: EventStore
     calculator: Calculator
     insight_of: Callable[[Project, Mapping[str, str], datetime], str]
-    changed: Callable[[int], None]
+    bus: ChangeBus
 
     async def get(self, project_id: int, cohort_id: int) -> StoredCohort:
         """raises: NotFound"""
@@ -82,8 +83,7 @@ class CohortService:
         return cohort
 
     def notify(self, project_id: int) -> None:
-        """A cohort of the project was changed."""
-        self.changed(project_id)
+        self.bus.publish(Change.FLAGS, project_id)
         self.calculator.wake()
 
 

@@ -17,6 +17,7 @@ from fanion.projects.auth.keys import KEY_CHARS_MAX, hash_key
 from fanion.projects.model import Organization, Principal, Project
 from fanion.projects.store import Installation, ProjectStore, SetUp
 from fanion.runtime.background import run_loop
+from fanion.runtime.change_bus import Change, ChangeBus
 from fanion.runtime.clock import utc_now
 from fanion.wire.client_address import Caller
 
@@ -30,14 +31,6 @@ async def _nothing(token: str) -> Project | None:
     return None
 
 
-def _told_nobody(_: int) -> None:
-    pass
-
-
-def _kept_nowhere(_: Project) -> None:
-    pass
-
-
 class Projects:
     """Known projects stay while the store is down; whoever changes one here sees it at once."""
 
@@ -48,6 +41,7 @@ class Projects:
         remembered: Callable[[str], Awaitable[Project | None]] = _nothing,
         failures: KeyFailures | None = None,
         now: Callable[[], datetime] = utc_now,
+        bus: ChangeBus | None = None,
     ) -> None:
         """remembered: a project by its token, asked when the store does not answer
         now:        the time of day, which ends former tokens
@@ -63,9 +57,7 @@ class Projects:
         self._ids = SerialDataLoader(store.by_ids)
         self._changes = self._forgotten = 0
         self._with_former: set[int] = set()
-        self.on_changed: Callable[[int], None] = _told_nobody
-        # Is told of known projects that are otherwise than before.
-        self.on_replaced: Callable[[Project], None] = _kept_nowhere
+        self._bus = bus or ChangeBus()
 
     def known(self, token: str) -> Project | None:
         """By its token, when no store needs to be asked."""
@@ -257,7 +249,7 @@ class Projects:
         self._changes += 1
         self._absent.pop(project.api_token, None)
         self._replace(project.id, project)
-        self.on_changed(project.id)
+        self._bus.publish(Change.PROJECT, project.id)
 
     def _keep(self, read: Project) -> Project:
         """What was read, unless something newer is known."""
@@ -278,7 +270,7 @@ class Projects:
             if project.former_tokens:
                 self._with_former.add(project_id)
             if old is not None and old != project:
-                self.on_replaced(project)
+                self._bus.publish(Change.PROJECT_LOADED, project_id)
 
 
 def _could_be_a_token(text: str) -> bool:

@@ -22,6 +22,7 @@ from fanion.flags.storage.rollback import (
 from fanion.flags.storage.rows import StoredFlag
 from fanion.insights.trends.store import Trends
 from fanion.projects.model import Project
+from fanion.runtime.change_bus import Change, ChangeBus
 
 LOOK_S = 5.0  # one read through an index
 
@@ -34,7 +35,6 @@ class Rollbacks:
     """Checks one flag after another; what is wrong with one does not stop the others.
 
     project_of: a project by its id
-    changed:    is told the project whose flags have to be read again
     """
 
     def __init__(
@@ -42,13 +42,13 @@ class Rollbacks:
         checks: RollbackStore,
         trends: Trends,
         project_of: Callable[[int], Awaitable[Project | None]],
-        changed: Callable[[int], None],
+        bus: ChangeBus,
         now: Callable[[], datetime],
     ) -> None:
         self._checks = checks
         self._trends = trends
         self._project_of = project_of
-        self._changed = changed
+        self._bus = bus
         self._now = now
         self._work = DueWork(
             "rollback_check",
@@ -72,7 +72,7 @@ class Rollbacks:
         if met is None:
             await self._checks.passed(due, self._now())
         elif await self._checks.roll_back(due, project, met, self._now()):
-            self._changed(due.project_id)
+            self._bus.publish(Change.FLAGS, due.project_id)
             self._log.warning(
                 "flag_rolled_back", project=project.id, flag=due.flag_id, average=met.average
             )

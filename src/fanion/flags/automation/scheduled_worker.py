@@ -8,6 +8,7 @@ import structlog
 from fanion.flags.automation.scheduled_store import Due, ScheduledChanges
 from fanion.flags.automation.worker import DueWork
 from fanion.projects.model import Project
+from fanion.runtime.change_bus import Change, ChangeBus
 
 LOOK_S = 1.0  # one read through an index
 
@@ -16,19 +17,18 @@ class Scheduler:
     """Of several servers the first executes a change; the others find it done.
 
     project_of: a project by its id
-    changed:    is told the project whose flags have to be read again
     """
 
     def __init__(
         self,
         changes: ScheduledChanges,
         project_of: Callable[[int], Awaitable[Project | None]],
-        changed: Callable[[int], None],
+        bus: ChangeBus,
         now: Callable[[], datetime],
     ) -> None:
         self._changes = changes
         self._project_of = project_of
-        self._changed = changed
+        self._bus = bus
         self._now = now
         self._work = DueWork(
             "scheduled_change",
@@ -47,7 +47,7 @@ class Scheduler:
         outcome = await self._changes.execute(due, project, self._now())
         if outcome is None:
             return False
-        self._changed(due.project_id)
+        self._bus.publish(Change.FLAGS, due.project_id)
         told = {"project": due.project_id, "flag": due.flag_id, "change": due.id}
         if outcome.failure_reason is None:
             self._log.info("scheduled_change_executed", **told)

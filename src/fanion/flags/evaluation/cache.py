@@ -16,6 +16,7 @@ from fanion.flags.engine.flag_set import FlagSet
 from fanion.flags.evaluation.compiled import Built, build
 from fanion.flags.evaluation.offload import ANSWERED_ON_LOOP_MAX, COMPILED_ON_LOOP_MAX, beside
 from fanion.runtime.background import run_loop
+from fanion.runtime.change_bus import Change, ChangeBus
 
 __all__ = ["Built", "FlagSets"]
 
@@ -72,7 +73,9 @@ class FlagSets:
     restart those that the keeper has.
     """
 
-    def __init__(self, store: Source, keeper: Keeper | None = None) -> None:
+    def __init__(
+        self, store: Source, keeper: Keeper | None = None, bus: ChangeBus | None = None
+    ) -> None:
         self._store = store
         self._keeper = keeper or NoKeeper()
         self._built: OrderedDict[int, Built] = OrderedDict()
@@ -81,10 +84,7 @@ class FlagSets:
         # Changed here: requests wait for these. Out of date: they answer until read anew.
         self._stale: set[int] = set()
         self._behind: set[int] = set()
-        self._listener: Callable[[int, Built], None] | None = None
-        # Of changes made here, and before very many flags are compiled.
-        self.on_changed: Callable[[int], None] = _told_nobody
-        self.on_large: Callable[[], None] = _nothing
+        self._bus = bus or ChangeBus()
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
     async def of(self, project_id: int) -> FlagSet:
@@ -99,17 +99,12 @@ class FlagSets:
         self._built.move_to_end(project_id)
         return built
 
-    def changed(self, project_id: int) -> None:
+    def invalidate(self, project_id: int) -> None:
         """The next request sees what is stored now, not what is being read."""
         self._changes[project_id] = self._changes.get(project_id, 0) + 1
         self._building.pop(project_id, None)
         if project_id in self._built:
             self._stale.add(project_id)
-        self.on_changed(project_id)
-
-    def listen(self, listener: Callable[[int, Built], None]) -> None:
-        """Be told of each project whose flags are others than before; one listener."""
-        self._listener = listener
 
     async def run(self) -> Never:
         """Load changed flags, other servers' changes too, until cancelled."""
@@ -178,7 +173,7 @@ class FlagSets:
         try:
             definitions = await self._store.definitions(project_id)
             if len(definitions.flags) > ANSWERED_ON_LOOP_MAX:
-                self.on_large()
+                self._bus.publish(Change.LARGE_FLAG_SET, project_id)
             built = await _compiled(definitions, self._built.get(project_id))
         finally:
             if changes == self._changes.get(project_id, 0):
@@ -197,16 +192,7 @@ class FlagSets:
             gone, _ = self._built.popitem(last=False)
             self._stale.discard(gone)
             self._behind.discard(gone)
-        if self._listener is not None:
-            self._listener(project_id, built)
-
-
-def _told_nobody(_: int) -> None:
-    pass
-
-
-def _nothing() -> None:
-    pass
+        self._bus.publish(Change.FLAGS_LOADED, project_id)
 
 
 async def _at_last(building: "asyncio.Task[Built]", error: Exception) -> Built:

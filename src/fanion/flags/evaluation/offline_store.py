@@ -52,16 +52,16 @@ class KeptFlags:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._changed: dict[int, Definitions] = {}
-        self._changed_projects: dict[int, Project] = {}
+        self._changed_projects: set[int] = set()
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
     def put(self, project_id: int, definitions: Definitions) -> None:
         """To be written with the next round."""
         self._changed[project_id] = definitions
 
-    def put_project(self, project: Project) -> None:
-        """To be written with the next round, if the project's flags are kept."""
-        self._changed_projects[project.id] = project
+    def project_changed(self, project_id: int) -> None:
+        """To be written with the next round, if the project's flags are stored."""
+        self._changed_projects.add(project_id)
 
     async def get(self, project_id: int) -> Definitions | None:
         waiting = self._changed.get(project_id)
@@ -92,16 +92,17 @@ class KeptFlags:
     async def write(self, project_of: Callable[[int], Awaitable[Project | None]]) -> None:
         """project_of: mostly from memory; a project that it does not know is left out"""
         changed, self._changed = self._changed, {}
-        projects, self._changed_projects = self._changed_projects, {}
+        project_ids, self._changed_projects = self._changed_projects, set()
         try:
             found = [(await project_of(project_id), each) for project_id, each in changed.items()]
             known = [(project, each) for project, each in found if project is not None]
+            projects = [await project_of(project_id) for project_id in project_ids]
             if known or projects:
-                await asyncio.to_thread(self._write, known, list(projects.values()))
+                await asyncio.to_thread(self._write, known, [one for one in projects if one])
         except Exception as error:
             # Flags answer without it: it is tried again, and serving goes on.
             self._changed = changed | self._changed
-            self._changed_projects = projects | self._changed_projects
+            self._changed_projects |= project_ids
             self._log.warning("flags_not_kept", error=str(error))
 
     def _read(self, project_id: int) -> Definitions | None:

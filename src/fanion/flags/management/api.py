@@ -20,7 +20,6 @@ from fanion.activity.api import ActivityPage, activity_page, author_of
 from fanion.activity.store import Author
 from fanion.errors import Invalid, NotFound
 from fanion.flags.engine.definition import grouped_filters
-from fanion.flags.evaluation.cache import FlagSets
 from fanion.flags.management.permissions import FlagAccess
 from fanion.flags.management.role_access_store import access_of
 from fanion.flags.management.schemas import (
@@ -52,6 +51,7 @@ from fanion.projects.request import ManagementRequest, scoped
 from fanion.rest.pagination import Paged
 from fanion.rest.types import ObjectId, refused
 from fanion.rest.validation import normal_tags
+from fanion.runtime.change_bus import Change, ChangeBus
 
 FlagKey = Annotated[str, Meta(min_length=1, max_length=KEY_CHARS_MAX)]
 Version = Annotated[
@@ -137,10 +137,10 @@ _NEVER_WRITTEN = {"version", *_Sent.__struct_fields__}
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """The stored flags, and the compiled ones that must learn of each change."""
+    """The stored flags; each change is published."""
 
     store: FlagStore
-    flag_sets: FlagSets
+    bus: ChangeBus
     last_evaluated: LastEvaluated = nobody_knows
 
     async def access(self, request: ManagementRequest) -> FlagAccess:
@@ -161,13 +161,13 @@ class Flags:
 
     async def create(self, author: Author, values: dict[str, Any]) -> StoredFlag:
         flag = await self.store.create(author, values)
-        self.flag_sets.changed(author.project.id)
+        self.bus.publish(Change.FLAGS, author.project.id)
         return flag
 
     async def change(self, author: Author, flag_id: int, decide: Decide) -> StoredFlag:
         """raises: NotFound, and what `decide` does"""
         flag = await self.store.change(author, flag_id, decide)
-        self.flag_sets.changed(author.project.id)
+        self.bus.publish(Change.FLAGS, author.project.id)
         if flag is None:
             raise NotFound
         return flag

@@ -16,7 +16,6 @@ import msgspec
 from fanion.db.engine import RecordsUnavailable
 from fanion.errors import Unavailable
 from fanion.flags.evaluation.cache import FlagSets
-from fanion.flags.evaluation.compiled import Built
 from fanion.runtime.background import run_loop
 
 K = TypeVar("K", bound=Hashable)
@@ -62,12 +61,11 @@ class Broadcaster:
         self._heartbeat_s = heartbeat_s
         self._listeners: dict[int, set[_Listener]] = {}
         self._granted: dict[Hashable, set[_Listener]] = {}
-        self._asked_for_grants = asyncio.Event()
+        self._grants_changed = asyncio.Event()
         self._count = 0
         self._is_closed = False
         self._unbeaten: deque[list[_Listener]] = deque()  # slices of this round of heartbeats
         self._waking: set[asyncio.Task[None]] = set()
-        flag_sets.listen(self._changed)
 
     @property
     def listeners(self) -> int:
@@ -109,12 +107,12 @@ class Broadcaster:
             GRANTS_S,
             "stream_keys_not_checked",
             (RecordsUnavailable,),
-            wake=self._asked_for_grants,
+            wake=self._grants_changed,
         )
 
-    def ask_for_grants(self) -> None:
+    def check_grants(self, _: int) -> None:
         """Some may hold no longer: ask about them now."""
-        self._asked_for_grants.set()
+        self._grants_changed.set()
 
     async def _end_revoked(self, holds: Callable[[Any], Awaitable[bool]]) -> None:
         """raises: RecordsUnavailable"""
@@ -166,7 +164,8 @@ class Broadcaster:
         except RecordsUnavailable:
             return known
 
-    def _changed(self, project_id: int, _: Built) -> None:
+    def notify(self, project_id: int) -> None:
+        """Its flags may have another version: let its listeners look."""
         listeners = self._listeners.get(project_id)
         if listeners:
             task = asyncio.create_task(_wake_slowly(list(listeners)))

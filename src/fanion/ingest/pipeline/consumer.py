@@ -32,6 +32,7 @@ from fanion.ingest.pipeline.throttle import Courtesy
 from fanion.ingest.pipeline.types import Drop, GeoIp
 from fanion.observability.metrics import Metrics
 from fanion.persons.store import PersonsChanged
+from fanion.runtime.change_bus import Change, ChangeBus
 
 # How often a server that does not ingest looks whether it should.
 STAND_BY_S = 1.0
@@ -52,7 +53,6 @@ class Consumer:
 
     load_rules, geoip, preparer: as for Intake
     turn:       shared by the consumers of all lanes: two runs must not change one person at once
-    types_seen: called with a project id when the project has new group types
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Consumer:
         now: Callable[[], datetime],
         metrics: Metrics,
         load_rules: LoadRules,
-        types_seen: Callable[[int], None],
+        bus: ChangeBus,
         turn: asyncio.Lock,
         *,
         historical: bool = False,
@@ -75,7 +75,7 @@ class Consumer:
         self._events = events
         self._now = now
         self._metrics = metrics
-        self._types_seen = types_seen
+        self._bus = bus
         self._turn = turn
         self.historical = historical
         failures = metrics.store_errors.labels("ingestion")
@@ -361,7 +361,7 @@ class Consumer:
         for part in written:
             self._metrics.dropped.labels(Drop.ERASED.value).inc(part.resolved.erased)
             if part.resolved.new_types:
-                self._types_seen(part.resolved.project_id)
+                self._bus.publish(Change.GROUP_TYPES, part.resolved.project_id)
 
     async def _trim(self) -> None:
         try:

@@ -20,6 +20,7 @@ from fanion.projects.auth.keys import KEY_CHARS_MAX, hash_key
 from fanion.projects.auth.personal_keys_store import USED_EVERY, KeyStore
 from fanion.projects.model import PersonalKey, Principal
 from fanion.runtime.background import run_loop
+from fanion.runtime.change_bus import Change, ChangeBus
 from fanion.wire.client_address import Caller
 
 # How long a key counts after another server has revoked it; here it ends at once.
@@ -47,6 +48,7 @@ class Authentication:
         now: Callable[[], datetime],
         clock: Callable[[], float] = time.monotonic,
         failures: KeyFailures | None = None,
+        bus: ChangeBus | None = None,
     ) -> None:
         self.store = store
         self.failures = failures or KeyFailures(clock=clock)
@@ -54,7 +56,7 @@ class Authentication:
         self._known: TTLCache[str, _Known] = TTLCache(KNOWN_KEYS_MAX, KNOWN_S, clock)
         self._reads = SerialDataLoader(store.principals)
         self._revocations = 0
-        self._listeners: list[Callable[[], None]] = []
+        self._bus = bus or ChangeBus()
         self._used: dict[UUID, datetime] = {}
 
     async def authenticate(self, key: str, place: str, caller: Caller | None = None) -> Principal:
@@ -118,12 +120,7 @@ class Authentication:
         self._revocations += 1
         self._reads.forget(hashed)
         self._known.pop(hashed, None)
-        for revoked in self._listeners:
-            revoked()
-
-    def listen(self, revoked: Callable[[], None]) -> None:
-        """revoked: is called when a key was revoked here"""
-        self._listeners.append(revoked)
+        self._bus.publish(Change.PERSONAL_KEYS, user_id)
 
     def forget(self) -> None:
         """Another process of this server has revoked a key."""

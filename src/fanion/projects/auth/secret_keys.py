@@ -42,6 +42,7 @@ from fanion.projects.auth.keys import (
 from fanion.projects.changes import SecretKeyChange, TellSecretKey, nobody
 from fanion.projects.model import FORMER_KEYS_MAX
 from fanion.projects.store import too_many_former
+from fanion.runtime.change_bus import Change, ChangeBus
 from fanion.wire.client_address import Caller
 
 _key, _former = project_secret_keys.c, former_secret_keys.c
@@ -182,6 +183,7 @@ class SecretKeys:
         now: Callable[[], datetime],
         clock: Callable[[], float] = time.monotonic,
         failures: KeyFailures | None = None,
+        bus: ChangeBus | None = None,
     ) -> None:
         self._store = store
         self._failures = failures or KeyFailures(clock=clock)
@@ -189,7 +191,7 @@ class SecretKeys:
         self._known: TTLCache[str, _Known] = TTLCache(KNOWN_KEYS_MAX, KNOWN_S, clock)
         self._reads = SerialDataLoader(self._read)
         self._changes = 0
-        self._listeners: list[Callable[[], None]] = []
+        self._bus = bus or ChangeBus()
 
     async def project_id(self, key: str, place: str, caller: Caller | None = None) -> int | None:
         """Whose key it is; None for what is no secret key.
@@ -236,25 +238,20 @@ class SecretKeys:
         await self._store.replace(
             SecretKeyReset(project_id, hashed, mask(text), former_valid_s, now, user_id)
         )
-        self._forget()
+        self._forget(project_id)
         return text
 
     async def revoke(self, project_id: int, user_id: int | None = None) -> bool:
         """With all former ones; whether there was any. raises: RecordsUnavailable"""
         was_there = await self._store.remove(project_id, self._now(), user_id)
-        self._forget()
+        self._forget(project_id)
         return was_there
 
-    def _forget(self) -> None:
+    def _forget(self, project_id: int) -> None:
         self._changes += 1
         self._reads.forget_all()
         self._known.clear()
-        for ended in self._listeners:
-            ended()
-
-    def listen(self, ended: Callable[[], None]) -> None:
-        """ended: is called when a key was replaced or revoked here"""
-        self._listeners.append(ended)
+        self._bus.publish(Change.SECRET_KEYS, project_id)
 
     async def _look_up(self, hashed: str) -> _Known:
         while True:

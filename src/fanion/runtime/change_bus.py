@@ -1,0 +1,42 @@
+"""Announces what this process has changed or loaded to the caches and streams that depend on it.
+
+Publishers and subscribers do not know each other: `app/` subscribes them.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable
+from enum import Enum, auto
+
+Subscriber = Callable[[int], None]
+
+
+class Change(Enum):
+    """What has changed; the id that is published with it is in brackets."""
+
+    FLAGS = auto()  # stored flags, or what they are computed from, by this process (project)
+    FLAGS_LOADED = auto()  # compiled flags in memory, whoever changed the stored ones (project)
+    LARGE_FLAG_SET = auto()  # not a change: very many flags are about to be compiled (project)
+    GROUP_TYPES = auto()  # ingestion met a new one (project)
+    PROJECT = auto()  # a stored project, by this process (project)
+    PROJECT_LOADED = auto()  # a project in memory, whoever changed the stored one (project)
+    PERSONAL_KEYS = auto()  # one was revoked by this process (user)
+    SECRET_KEYS = auto()  # one was replaced or revoked by this process (project)
+
+
+class ChangeBus:
+    """Of one process. Subscribers are called at once, in the order in which they subscribed: when
+    `publish` returns, all of them have reacted. They neither wait nor raise."""
+
+    def __init__(self) -> None:
+        self._subscribers: defaultdict[Change, list[Subscriber]] = defaultdict(list)
+
+    def subscribe(self, change: Change, *subscribers: Subscriber) -> None:
+        self._subscribers[change] += subscribers
+
+    def unsubscribe(self, change: Change, subscriber: Subscriber) -> None:
+        """raises: ValueError when it has not subscribed"""
+        self._subscribers[change].remove(subscriber)
+
+    def publish(self, change: Change, changed_id: int) -> None:
+        for subscriber in self._subscribers.get(change, ()):
+            subscriber(changed_id)
