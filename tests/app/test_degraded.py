@@ -9,8 +9,8 @@ from uuid import UUID
 
 import httpx
 
-from fanion.app.degraded import standby_application
-from fanion.app.services_flags import kept_flags
+from fanion.app.services import open_offline_flags
+from fanion.app.startup import degraded_application
 from fanion.config import read_settings
 from fanion.flags.engine.definition import Definitions, FlagRow
 from fanion.observability.logging import LineWriter
@@ -30,17 +30,17 @@ LATER = {
     "chdb",
     "clickhouse_connect",
     "fanion.cli.app",
-    "fanion.app.main",
+    "fanion.app.management",
+    "fanion.app.server",
     "httpx",
     "litestar",
     "numpy",
 }
 # While these are loaded, the records store has time to answer.
 MEANWHILE = {
-    "fanion.app.services_flags",
+    "fanion.app.application",
     "fanion.app.services",
     "fanion.app.startup",
-    "fanion.app.degraded",
 }
 WRITERS = [
     "fanion",
@@ -118,12 +118,12 @@ async def test_kept_flags_are_decided_by_place(tmp_path: Path) -> None:
         "trusted_proxies": "127.0.0.1",
     }
     settings, writer = read_settings({}, wanted), LineWriter(io.BytesIO())
-    kept = kept_flags(settings)
+    kept = open_offline_flags(settings)
     flag = FlagRow(1, "british", {"groups": [{"properties": [BRITISH]}]})
     kept.put(PROJECT.id, Definitions([flag], version=1))
     await kept.write(project)
 
-    async with standby_application(settings, kept, Metrics(), writer, lambda: NOW) as application:
+    async with degraded_application(settings, Metrics(), writer, lambda: NOW) as application:
         transport = MemoryTransport(application)
         async with httpx.AsyncClient(transport=transport, base_url="http://home") as client:
             answers = [await decided(client, each) for each in ("81.2.69.142", "81.2.70.1")]

@@ -14,7 +14,6 @@ from fanion.db.engine import RecordsUnavailable
 from fanion.db.schema.activity import activity_log
 from fanion.db.schema.tables import memberships, projects
 from fanion.errors import Unavailable
-from fanion.flags.sdk import sse
 from fanion.flags.sdk.sse import HEARTBEAT, Broadcaster
 from tests.support.application import Home
 from tests.support.management import NOW, add_member
@@ -149,7 +148,7 @@ async def listening(home: Home, key: str) -> AsyncIterator[AsyncIterator[bytes]]
     flags = home.site.running.public.flags
     following = next(
         one
-        for one in flags.followers
+        for one in flags.background
         if getattr(one, "func", None) == flags.broadcaster.run_grant_checks
     )
     task = asyncio.ensure_future(following())

@@ -25,7 +25,7 @@ HALF = {"groups": [{"properties": [], "rollout_percentage": 50}]}
 
 async def counted(home: Home) -> None:
     """What was counted in memory is written down, as it is every minute."""
-    for one in home.site.running.public.flags.followers:
+    for one in home.site.running.public.flags.background:
         if isinstance(one, MethodType) and isinstance(one.__self__, CountKeeper):
             await one.__self__.flush()
 

@@ -38,7 +38,7 @@ class Door:
 async def door(home: Home) -> AsyncIterator[Door]:
     stop, port = asyncio.Event(), free_port()
     server = HttpServer(("127.0.0.1", port), stop)
-    await server.show(home.site.running.application)
+    await server.show(home.site.application)
     async with plain_http.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
         # Before, no project is known.
         await client.post("/e/", json={"api_key": home.token, **EVENT, "distinct_id": "first"})

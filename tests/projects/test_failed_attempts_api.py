@@ -33,7 +33,7 @@ class Calling:
 
     def __init__(self, home: Home) -> None:
         self.address = f"198.18.{next(_addresses)}.1"
-        transport = MemoryTransport(home.site.running.application, f"{self.address}:4711")
+        transport = MemoryTransport(home.site.application, f"{self.address}:4711")
         self.client = httpx.AsyncClient(transport=transport, base_url=BASE_URL)
 
 

@@ -7,7 +7,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from types import MethodType
 from typing import Any, cast
 from uuid import UUID, uuid4
 
@@ -15,8 +14,9 @@ import httpx
 from sqlalchemy import insert, update
 
 from fanion.accept_log.port import AcceptLog, Backlog, Completion, Entry, Envelope
-from fanion.app.main import Running, build
-from fanion.app.services import PublicStores, build_public_parts, open_log
+from fanion.app.management import server_application
+from fanion.app.server import Server, build_server
+from fanion.app.services import Stores, build_services, open_log
 from fanion.cohorts.calculation.worker import Calculator
 from fanion.config import Settings, read_settings
 from fanion.db.engine import Records, open_records
@@ -36,6 +36,7 @@ from fanion.observability.metrics import Metrics
 from fanion.projects.auth.keys import hash_key, mask
 from fanion.projects.flag_version import move_flag_version
 from fanion.projects.model import Level
+from fanion.web.application import Application
 from tests.support.exchange import MemoryTransport
 from tests.support.management import NOW, Clock
 
@@ -144,14 +145,15 @@ class Site:
     events: Breakable
     log: WatchedLog
     clock: Clock
-    running: Running
+    running: Server
+    application: Application
     writer: LineWriter
     lines: io.BytesIO
     ingesting: Sequence["asyncio.Task[None]"]
 
     def client(self, key: str | None = None, path: str = "") -> httpx.AsyncClient:
         headers = {} if key is None else {"authorization": f"Bearer {key}"}
-        transport = MemoryTransport(self.running.application)
+        transport = MemoryTransport(self.application)
         return httpx.AsyncClient(transport=transport, base_url=BASE_URL + path, headers=headers)
 
     async def ingested(self) -> None:
@@ -161,8 +163,7 @@ class Site:
     @property
     def calculator(self) -> Calculator:
         """Of cohorts."""
-        bound = [one.__self__ for one in self.running.followers if isinstance(one, MethodType)]
-        return next(one for one in bound if isinstance(one, Calculator))
+        return self.running.calculator
 
     async def calculated(self) -> None:
         """Returns when no cohort is due any more."""
@@ -198,17 +199,20 @@ async def open_site(
         writer = LineWriter(stream)
         stack.callback(writer.close)
         breakable = Breakable(events)
-        public = build_public_parts(chosen, PublicStores(records, log), Metrics(), clock.now)
-        running = build(chosen, public, cast(EventStore, breakable), writer)
+        public = build_services(chosen, Stores(records, log), Metrics(), clock.now)
+        running = build_server(chosen, public, cast(EventStore, breakable))
+        application = server_application(running, writer)
         for consumer in running.consumers:
             consumer.intake.linger_s = 0.0  # a test waits for each of its runs
         ingesting = [asyncio.create_task(consumer.run()) for consumer in running.consumers]
         stack.push_async_callback(_end, running, ingesting)
-        yield Site(chosen, records, breakable, log, clock, running, writer, stream, ingesting)
+        yield Site(
+            chosen, records, breakable, log, clock, running, application, writer, stream, ingesting
+        )
 
 
-async def _end(running: Running, ingesting: Sequence["asyncio.Task[None]"]) -> None:
-    """Ends all consumers before their stores are closed, also when one of them has failed."""
+async def _end(running: Server, ingesting: Sequence["asyncio.Task[None]"]) -> None:
+    """All of them have ended before their stores are closed, also when one of them has died."""
     for consumer in running.consumers:
         consumer.stop()
     await asyncio.wait(ingesting)

@@ -24,7 +24,7 @@ LOADED = (
     *(
         "fanion.cli.serve",
         "fanion.app.startup",
-        "fanion.app.main",
+        "fanion.app.management",
         "fanion.app.web_workers",
         "fanion.cli.app",
     ),

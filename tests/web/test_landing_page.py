@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from fanion import __version__
-from fanion.app.services import landing_page
+from fanion.app.application import landing_page
 from fanion.config import read_settings
 from fanion.observability.metrics import Metrics
 from fanion.server.exchange import Headers

@@ -25,7 +25,7 @@ async def status(application: Application, method: str, path: str) -> int:
 
 
 async def test_the_public_finds_nothing_of_management(home: Home) -> None:
-    whole = home.site.running.application
+    whole = home.site.application
     public, managers = for_the_public(whole), for_managers(whole)
     documented = (await home.public.get("/api/schema/")).json()["paths"]
     asked = {
@@ -69,7 +69,7 @@ async def test_the_public_finds_nothing_of_management(home: Home) -> None:
 async def test_each_path_is_answered_where_it_belongs(
     home: Home, method: str, path: str, public: int, managers: int
 ) -> None:
-    whole = home.site.running.application
+    whole = home.site.application
 
     assert await status(for_the_public(whole), method, path) == public
     assert await status(for_managers(whole), method, path) == managers

@@ -51,7 +51,7 @@ async def proxied(proxied_site: Site, project_id: int) -> AsyncIterator[Home]:
 
 
 def client_at(home: Home, peer: str) -> httpx.AsyncClient:
-    transport = MemoryTransport(home.site.running.application, peer)
+    transport = MemoryTransport(home.site.application, peer)
     headers = {"authorization": f"Bearer {home.key}"}
     return httpx.AsyncClient(transport=transport, base_url=BASE_URL, headers=headers)
 
@@ -129,7 +129,7 @@ async def door(home: Home) -> AsyncIterator[str]:
     """The address of the application behind a socket."""
     stop, port = asyncio.Event(), free_port()
     server = HttpServer(("127.0.0.1", port), stop)
-    await server.show(home.site.running.application)
+    await server.show(home.site.application)
     yield f"http://127.0.0.1:{port}"
     stop.set()
     await server.ended()

@@ -1,67 +1,113 @@
-"""Builds what SDKs talk to: capture and flags, on the records store and the accept log. It is
-served before the event store is open and the rest of the server is loaded."""
+"""Builds what answers capture and flags: in the server, in web workers, and while the records store
+is away. It is loaded and served before the event store is open and the rest of the server loaded.
+"""
 
+import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any
+from pathlib import Path
+from random import random
 
 from fanion.accept_log.port import AcceptLog, Appender
 from fanion.accept_log.postgres import open_postgres_log
 from fanion.accept_log.sqlite import open_sqlite_log
-from fanion.app.services_flags import FlagParts, build_flag_parts, kept_flags, located
+from fanion.activity.recorders import tell_of_organization, tell_of_project, tell_of_secret_key
+from fanion.cohorts.members_store import memberships
 from fanion.config import Settings
-from fanion.db.engine import Records, RecordsUnavailable, open_records
+from fanion.db.batching import DataLoader, DataLoaderLimits
+from fanion.db.engine import Records, open_records
 from fanion.db.migrate import migrate
-from fanion.errors import Unavailable
-from fanion.flags.evaluation.endpoints import nowhere
+from fanion.flags.evaluation.browser_config import BrowserConfig
+from fanion.flags.evaluation.cache import FlagSets, NoSource
+from fanion.flags.evaluation.continuity_store import IdentityKeeper, kept_identities
+from fanion.flags.evaluation.counters import EvaluationCounts
+from fanion.flags.evaluation.counters_store import CountKeeper
+from fanion.flags.evaluation.endpoints import Decide, nowhere
+from fanion.flags.evaluation.loader import Readings
+from fanion.flags.evaluation.offline_store import KeptFlags
+from fanion.flags.evaluation.rate_limit import EvaluationLimit
+from fanion.flags.evaluation.service import Evaluator
+from fanion.flags.sdk.endpoints import DefinitionEndpoints, DefinitionReaders
+from fanion.flags.sdk.ofrep_endpoints import Ofrep
+from fanion.flags.sdk.sse import Broadcaster
+from fanion.flags.storage.store import FlagStore
+from fanion.groups.store import stored_group_properties
 from fanion.ingest.capture.endpoints import CaptureEndpoints, OwnRoom, Room
 from fanion.ingest.pipeline.store import ingested_upto
-from fanion.observability.logging import LineWriter
 from fanion.observability.metrics import Metrics
-from fanion.observability.request_log import Telemetry
-from fanion.runtime.geoip import GeoIp
-from fanion.server.forwarded import BaseUrl, TrustedProxies
-from fanion.web.application import Application
-from fanion.web.landing_page import LandingPage
-from fanion.web.probes import OK, Checked, Probes, State
-from fanion.web.public_routes import public_routes
+from fanion.persons.store import stored_properties
+from fanion.projects.auth.authentication import Authentication
+from fanion.projects.auth.failed_attempts import KeyFailures
+from fanion.projects.auth.personal_keys_store import KeyStore
+from fanion.projects.auth.secret_keys import SecretKeys, SecretKeyStore
+from fanion.projects.cache import Projects
+from fanion.projects.store import ProjectStore
+from fanion.runtime.background import BackgroundTask
+from fanion.runtime.change_bus import Change, ChangeBus
+from fanion.runtime.geoip import GeoIp, open_geoip
+from fanion.server.forwarded import TrustedProxies
+from fanion.server.server import allow_connections
+from fanion.web.proxy_warning import trusted_proxies
+from fanion.web.public_routes import FlagEndpoints
 from fanion.wire.client_address import Clients
+from fanion.wire.offload import Decoding
 
-# The event store opens in one to two seconds, while the rest of the server is loaded.
-OPENING_RETRY_S = 1
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlagServices:
+    """What answers flags, and what capture and the management API share with it.
+
+    proxies:    one for this process
+    geoip:      None without a location database
+    decoding:   of all large bodies of this process
+    background: runs for as long as the process serves
+    """
+
+    proxies: TrustedProxies
+    bus: ChangeBus
+    geoip: GeoIp | None
+    projects: Projects
+    authentication: Authentication
+    secret_keys: SecretKeys
+    store: FlagStore
+    flag_sets: FlagSets
+    evaluator: Evaluator
+    broadcaster: Broadcaster
+    decoding: Decoding
+    endpoints: FlagEndpoints
+    background: tuple[BackgroundTask, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class PublicStores:
+class Stores:
     records: Records
     log: AcceptLog
 
 
 @dataclass(frozen=True, slots=True)
-class PublicParts:
-    """geoip: None without a location database"""
+class Services:
+    """What answers capture and flags in the server."""
 
     records: Records
     log: AcceptLog
     metrics: Metrics
     now: Callable[[], datetime]
-    geoip: GeoIp | None
-    flags: FlagParts
+    flags: FlagServices
     capture: CaptureEndpoints
 
 
 @asynccontextmanager
-async def open_public_stores(settings: Settings) -> AsyncGenerator[PublicStores]:
+async def open_stores(settings: Settings) -> AsyncGenerator[Stores]:
     """Migrated and open. raises: RecordsUnavailable, OSError"""
     await migrate(settings.records_url)
     records = await open_records(settings.records_url)
     try:
         log = await open_log(settings, records)
         try:
-            yield PublicStores(records, log)
+            yield Stores(records, log)
         finally:
             await log.close()
     finally:
@@ -69,7 +115,10 @@ async def open_public_stores(settings: Settings) -> AsyncGenerator[PublicStores]
 
 
 async def open_log(settings: Settings, records: Records) -> AcceptLog:
-    """Beside the records in PostgreSQL, else in a file of its own. raises: OSError"""
+    """In PostgreSQL, where the records are in PostgreSQL, else in a file of its own.
+
+    raises: OSError
+    """
     bytes_max = settings.accept_log_bytes_max
     if records.dialect == "postgresql":
         return await open_postgres_log(settings.records_url, bytes_max=bytes_max)
@@ -81,22 +130,23 @@ async def open_log(settings: Settings, records: Records) -> AcceptLog:
     )
 
 
-def build_public_parts(
-    settings: Settings, stores: PublicStores, metrics: Metrics, now: Callable[[], datetime]
-) -> PublicParts:
+def open_offline_flags(settings: Settings) -> KeptFlags:
+    return KeptFlags(settings.data.resolve() / "kept-flags.db")
+
+
+def build_services(
+    settings: Settings, stores: Stores, metrics: Metrics, now: Callable[[], datetime]
+) -> Services:
     """raises: GeoIpUnreadable"""
-    records, log = stores.records, stores.log
-    records.observe(metrics.store_seconds.labels("records").observe)
-    geoip = located(settings)
-    kept = kept_flags(settings)
-    flags = build_flag_parts(settings, records, metrics, kept, now, geoip or nowhere)
-    capture = build_capture(settings, flags, log, metrics, now, OwnRoom())
-    return PublicParts(records, log, metrics, now, geoip, flags, capture)
+    stores.records.observe(metrics.store_seconds.labels("records").observe)
+    flags = build_flag_services(settings, stores.records, metrics, now)
+    capture = build_capture(settings, flags, stores.log, metrics, now, OwnRoom())
+    return Services(stores.records, stores.log, metrics, now, flags, capture)
 
 
 def build_capture(
     settings: Settings,
-    flags: FlagParts,
+    flags: FlagServices,
     log: Appender,
     metrics: Metrics,
     now: Callable[[], datetime],
@@ -115,54 +165,103 @@ def build_capture(
     )
 
 
-def opening_application(settings: Settings, public: PublicParts, lines: LineWriter) -> Application:
-    """What is served until everything is: whoever needs more is told to come back."""
+def build_flag_services(
+    settings: Settings,
+    records: Records,
+    metrics: Metrics,
+    now: Callable[[], datetime],
+    *,
+    records_answer: bool = True,
+) -> FlagServices:
+    """records_answer: False when it is known that they do not, so that no request waits for them
 
-    records = partial(check_records, public.records)
-    probes = Probes({"records": records, "events": _opening}, public.metrics, _nothing)
-    page = landing_page(settings, probes, public.flags.proxies)
-    return Application(
-        public_routes(public.capture, public.flags.endpoints, page),
-        _refuse,
-        telemetry(settings, public.metrics, lines, public.flags.proxies),
-        settings.body_bytes_max,
+    raises: GeoIpUnreadable
+    """
+    bus, proxies, decoding = ChangeBus(), trusted_proxies(settings), Decoding()
+    geoip = open_geoip(Path(settings.geoip_db)) if settings.geoip_db else None
+    offline = open_offline_flags(settings)
+    clock, failures = time.monotonic, _key_failures(Clients(proxies), metrics)
+    project_store = ProjectStore(records, tell_of_project)
+    projects = Projects(project_store, clock, offline.project, failures, now, bus)
+    keys = KeyStore(records, tell_of_organization)
+    authentication = Authentication(keys, now, clock, failures, bus)
+    secret_store = SecretKeyStore(records, tell_of_secret_key)
+    secret_keys = SecretKeys(secret_store, now, clock, failures, bus)
+    store = FlagStore(records)
+    flag_sets = FlagSets(store if records_answer else NoSource(), offline, bus)
+    reads = _readings(settings, records, now)
+    if not records_answer:
+        reads.breaker.failed(reads.breaker.answers)
+    counts = EvaluationCounts(random)
+    evaluator = Evaluator(flag_sets, reads, now, metrics.hot.evaluation_seconds, counts.add)
+    # The other connections are for requests that are answered at once.
+    broadcaster = Broadcaster(flag_sets, listeners_max=allow_connections() // 2)
+    metrics.flag_listeners.set_function(lambda: broadcaster.listeners)
+    readers = DefinitionReaders(projects, authentication, secret_keys)
+    bytes_max = settings.body_bytes_max
+    endpoints = FlagEndpoints(
+        Decide(
+            projects,
+            authentication,
+            evaluator,
+            bytes_max,
+            proxies,
+            geoip or nowhere,
+            EvaluationLimit(settings.decide_per_s, settings.decide_burst),
+            decoding=decoding,
+        ),
+        DefinitionEndpoints(readers, evaluator, broadcaster),
+        Ofrep(projects, evaluator, bytes_max, decoding),
+        BrowserConfig(projects),
+    )
+    bus.subscribe(Change.FLAGS, flag_sets.invalidate)
+    bus.subscribe(Change.FLAGS_LOADED, broadcaster.notify)
+    bus.subscribe(Change.GROUP_TYPES, partial(bus.publish, Change.FLAGS))
+    bus.subscribe(Change.PROJECT_LOADED, offline.project_changed)
+    bus.subscribe(Change.PERSONAL_KEYS, broadcaster.check_grants)
+    bus.subscribe(Change.SECRET_KEYS, broadcaster.check_grants)
+    background: tuple[BackgroundTask, ...] = (
+        projects.run,
+        authentication.run,
+        flag_sets.run,
+        broadcaster.run_heartbeat,
+        partial(broadcaster.run_grant_checks, readers.holds),
+        partial(offline.run, projects.by_id),
+        CountKeeper(records, counts, projects.by_id, now).run,
+    )
+    return FlagServices(
+        proxies=proxies,
+        bus=bus,
+        geoip=geoip,
+        projects=projects,
+        authentication=authentication,
+        secret_keys=secret_keys,
+        store=store,
+        flag_sets=flag_sets,
+        evaluator=evaluator,
+        broadcaster=broadcaster,
+        decoding=decoding,
+        endpoints=endpoints,
+        background=background,
     )
 
 
-def landing_page(settings: Settings, probes: Probes, proxies: TrustedProxies) -> LandingPage:
-    capture_url = settings.address if settings.management_listen else ""
-    return LandingPage(probes, management_base_url(settings, proxies), capture_url)
+def _key_failures(clients: Clients, metrics: Metrics) -> KeyFailures:
+    def count(kind: str, reason: str) -> None:
+        metrics.key_failures.labels(kind, reason).inc()
+
+    return KeyFailures(clients, count=count)
 
 
-def management_base_url(settings: Settings, proxies: TrustedProxies) -> BaseUrl:
-    """The public address answers nothing of management where that has its own."""
-    if settings.management_listen:
-        return BaseUrl(proxies, host=settings.management_url.removeprefix("http://"))
-    return BaseUrl(proxies, settings.public_url, settings.local_address.removeprefix("http://"))
-
-
-def telemetry(
-    settings: Settings, metrics: Metrics, lines: LineWriter, proxies: TrustedProxies
-) -> Telemetry:
-    requests = settings.log_level in {"debug", "info"}
-    return Telemetry(metrics, lines, requests, Clients(proxies))
-
-
-async def check_records(records: Records) -> Checked:
-    try:
-        await records.ping()
-    except RecordsUnavailable as error:
-        return Checked(State.UNREACHABLE, str(error))
-    return OK
-
-
-async def _opening() -> Checked:
-    return Checked(State.OPENING)
-
-
-async def _nothing() -> None:
-    """Nothing is worth measuring yet."""
-
-
-async def _refuse(scope: Any, receive: Any, send: Any) -> None:
-    raise Unavailable("The server is still starting. Please retry.", retry_after_s=OPENING_RETRY_S)
+def _readings(settings: Settings, records: Records, now: Callable[[], datetime]) -> Readings:
+    limits = DataLoaderLimits(timeout_s=settings.decide_store_timeout_s)
+    one_write = DataLoaderLimits(timeout_s=settings.decide_store_timeout_s, reads_max=1)
+    # In PostgreSQL other servers write the persons.
+    writes = records.writes if records.dialect == "sqlite" else None
+    return Readings(
+        DataLoader(partial(stored_properties, records), limits, writes),
+        DataLoader(partial(stored_group_properties, records), limits, writes),
+        DataLoader(partial(kept_identities, records), limits),
+        DataLoader(IdentityKeeper(records, now).keep, one_write),
+        DataLoader(partial(memberships, records), limits, writes),
+    )

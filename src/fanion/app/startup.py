@@ -1,37 +1,46 @@
-"""The stages of a start, each served while the next one is prepared: kept flags, if the records
-store is away; capture and flags; everything."""
+"""The stages of a start, each served while the next one is prepared: flags from the offline copy,
+if the records store is away; capture and flags; everything."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
 
-from fanion.app.degraded import standby_application
+from fanion.app.application import (
+    Builder,
+    Readiness,
+    check_opening,
+    check_records,
+    check_unreachable,
+)
 from fanion.app.first_run import announcement, first_start
 from fanion.app.services import (
-    PublicParts,
-    PublicStores,
-    build_public_parts,
-    open_public_stores,
-    opening_application,
+    Services,
+    Stores,
+    build_flag_services,
+    build_services,
+    open_offline_flags,
+    open_stores,
 )
-from fanion.app.services_flags import kept_flags
 from fanion.config import Settings
-from fanion.db.engine import RecordsUnavailable, until_records_answer
+from fanion.db.engine import RecordsUnavailable, unopened_records, until_records_answer
 from fanion.events.event import EventStoreUnavailable
 from fanion.observability.logging import LineWriter
 from fanion.observability.metrics import Metrics
-from fanion.runtime.background import Backoff, background_tasks
+from fanion.projects.cache import REFRESH_S
+from fanion.runtime.background import Backoff, background_tasks, run_loop
 from fanion.runtime.clock import utc_now
 from fanion.runtime.interpreter import collect_garbage, loaded
+from fanion.web.application import Application
 from fanion.web.listeners import Listeners
 
 if TYPE_CHECKING:  # loaded while capture and flags are served
-    from fanion.app.main import Running
+    from fanion.app.server import Server
     from fanion.events.storage.store import EventStore
 
 # A store that needs longer, once all else is there, counts as down when flags were kept: they are
@@ -45,8 +54,8 @@ WITHOUT_EVENTS = (
     "The event store does not answer yet. Capture and flags are served; "
     "events can be read, and are ingested, as soon as it does."
 )
-# Requests that the standby application has begun are answered by then.
-STANDBY_LINGER_S = 5.0
+# Requests that the degraded application has begun are answered by then.
+DEGRADED_LINGER_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,19 +76,18 @@ class Start:
 
 async def run_stages(start: Start, answering: "asyncio.Task[bool]") -> None:
     """answering: whether the records store does"""
-    async with AsyncExitStack() as standing_by, AsyncExitStack() as opened:
-        if await _stand_by(start, standing_by, answering):
+    async with AsyncExitStack() as degraded, AsyncExitStack() as opened:
+        if await _serve_degraded(start, degraded, answering):
             stores = await _stores_at_last(start, opened)
             if stores is None:
                 return
         else:
-            stores = await opened.enter_async_context(open_public_stores(start.settings))
-        public = build_public_parts(start.settings, stores, start.metrics, utc_now)
+            stores = await opened.enter_async_context(open_stores(start.settings))
+        public = build_services(start.settings, stores, start.metrics, utc_now)
         streams = partial(_end_streams, start.stop, public)
-        async with background_tasks(*public.flags.followers, streams, partial(_leave, standing_by)):
+        async with background_tasks(*public.flags.background, streams, partial(_leave, degraded)):
             try:
-                opening = opening_application(start.settings, public, start.lines)
-                await start.http.show(opening)
+                await start.http.show(_opening_application(start, public))
                 async with _event_store(start) as events:
                     await _serve_everything(start, public, events)
             finally:
@@ -87,33 +95,67 @@ async def run_stages(start: Start, answering: "asyncio.Task[bool]") -> None:
                 await start.http.ended()
 
 
-async def _stand_by(
-    start: Start, standing_by: AsyncExitStack, answering: "asyncio.Task[bool]"
+def _opening_application(start: Start, public: Services) -> Application:
+    builder = Builder(
+        settings=start.settings,
+        metrics=start.metrics,
+        lines=start.lines,
+        flags=public.flags,
+        capture=public.capture,
+    )
+    records = partial(check_records, public.records)
+    return builder.build(Readiness.OPENING, {"records": records, "events": check_opening})
+
+
+async def _serve_degraded(
+    start: Start, degraded: AsyncExitStack, answering: "asyncio.Task[bool]"
 ) -> bool:
-    """Serve what was kept, if the records store is away; False when it answers, or when there is
-    nothing to answer without it."""
-    kept = kept_flags(start.settings)
+    """Serve flags from the offline copy, if the records store is away; False when it answers, or
+    when the copy is empty."""
     await asyncio.wait([answering], timeout=ANSWER_S)
     is_there = answering.done() and answering.result()
     answering.cancel()
-    if is_there or not await kept.projects():
+    if is_there or not await open_offline_flags(start.settings).projects():
         return False
     structlog.get_logger().error("records_unavailable_at_start", serving="kept flags")
-    application = standby_application(start.settings, kept, start.metrics, start.lines, utc_now)
-    await start.http.show(await standing_by.enter_async_context(application))
+    application = degraded_application(start.settings, start.metrics, start.lines, utc_now)
+    await start.http.show(await degraded.enter_async_context(application))
     collect_garbage()
     start.announce(f"Fanion serves flags on {start.settings.address}; nothing else yet")
     return True
 
 
-async def _stores_at_last(start: Start, opened: AsyncExitStack) -> PublicStores | None:
+@asynccontextmanager
+async def degraded_application(
+    settings: Settings, metrics: Metrics, lines: LineWriter, now: Callable[[], datetime]
+) -> AsyncGenerator[Application]:
+    """Evaluates flags from the offline copy, with its background tasks."""
+    records = unopened_records(settings.records_url)
+    flags = build_flag_services(settings, records, metrics, now, records_answer=False)
+    for project in await open_offline_flags(settings).projects():
+        flags.projects.restore(project)
+
+    async def expire_former_tokens() -> None:
+        flags.projects.end_former_tokens()
+
+    expiry = partial(run_loop, expire_former_tokens, REFRESH_S, "tokens_not_expired", ())
+    builder = Builder(settings=settings, metrics=metrics, lines=lines, flags=flags)
+    try:
+        async with background_tasks(flags.broadcaster.run_heartbeat, expiry):
+            yield builder.build(Readiness.DEGRADED, {"records": check_unreachable})
+    finally:
+        flags.broadcaster.close()
+        await records.close()
+
+
+async def _stores_at_last(start: Start, opened: AsyncExitStack) -> Stores | None:
     """The stores, once the records store answers again; None when told to stop."""
     while True:
         await until_records_answer(start.settings.records_url, start.stop)
         if start.stop.is_set():
             return None
         try:
-            return await opened.enter_async_context(open_public_stores(start.settings))
+            return await opened.enter_async_context(open_stores(start.settings))
         except RecordsUnavailable as error:
             structlog.get_logger().error("records_unavailable", reason=str(error))
 
@@ -139,7 +181,7 @@ async def _event_store(start: Start) -> "AsyncGenerator[EventStore]":
 
     opening.add_done_callback(ended)
     try:
-        await asyncio.gather(loaded("fanion.app.main"), _tried(tried, start.stop))
+        await asyncio.gather(loaded("fanion.app.management"), _tried(tried, start.stop))
         if opening.done():
             opening.result()
         yield events
@@ -176,18 +218,26 @@ async def _tried(tried: asyncio.Event, stop: asyncio.Event) -> None:
         one.cancel()
 
 
-async def _serve_everything(start: Start, public: PublicParts, events: "EventStore") -> None:
-    from fanion.app.main import build
+def _build_server(
+    start: Start, public: Services, events: "EventStore"
+) -> tuple["Server", Application]:
+    """In a thread: the framework takes 0.2 s for its routes."""
+    from fanion.app.management import server_application
+    from fanion.app.server import build_server
 
-    # Beside the loop too: the framework takes 0.2 s for its routes.
-    running = await asyncio.to_thread(build, start.settings, public, events, start.lines)
+    server = build_server(start.settings, public, events)
+    return server, server_application(server, start.lines)
+
+
+async def _serve_everything(start: Start, public: Services, events: "EventStore") -> None:
+    server, application = await asyncio.to_thread(_build_server, start, public, events)
     collect_garbage()
     made = await first_start(public.records, public.flags.projects)
-    ingesting = asyncio.create_task(_ingest(running, events))
+    ingesting = asyncio.create_task(_ingest(server, events))
     ingesting.add_done_callback(lambda _: start.stop.set())
-    async with background_tasks(*running.followers):
+    async with background_tasks(*server.background):
         try:
-            await start.http.show(running.application)
+            await start.http.show(application)
             to_terminal = start.to_terminal
             start.announce(announcement(start.settings, made, to_terminal=to_terminal))
             if not events.opened.is_set():
@@ -201,29 +251,29 @@ async def _serve_everything(start: Start, public: PublicParts, events: "EventSto
             start.stop.set()
             if not events.opened.is_set():
                 ingesting.cancel()
-            await _finish(start.settings, running, ingesting)
+            await _finish(start.settings, server, ingesting)
 
 
-async def _ingest(running: "Running", events: "EventStore") -> None:
+async def _ingest(server: "Server", events: "EventStore") -> None:
     """Another server goes on with the log, if it has the event store."""
     await events.opened.wait()
-    await asyncio.gather(*(consumer.run() for consumer in running.consumers))
+    await asyncio.gather(*(consumer.run() for consumer in server.consumers))
 
 
-async def _end_streams(stop: asyncio.Event, public: PublicParts) -> None:
+async def _end_streams(stop: asyncio.Event, public: Services) -> None:
     """Before the server stops, which waits for every request under way."""
     await stop.wait()
     public.flags.broadcaster.close()
 
 
-async def _leave(standing_by: AsyncExitStack) -> None:
-    await asyncio.sleep(STANDBY_LINGER_S)
-    await standing_by.aclose()
+async def _leave(degraded: AsyncExitStack) -> None:
+    await asyncio.sleep(DEGRADED_LINGER_S)
+    await degraded.aclose()
 
 
-async def _finish(settings: Settings, running: "Running", ingesting: "asyncio.Task[None]") -> None:
+async def _finish(settings: Settings, server: "Server", ingesting: "asyncio.Task[None]") -> None:
     """Let the runs in hand end. What is not ingested lies in the log for the next start."""
-    for consumer in running.consumers:
+    for consumer in server.consumers:
         consumer.stop()
     try:
         await asyncio.wait_for(ingesting, settings.shutdown_s)
@@ -232,5 +282,5 @@ async def _finish(settings: Settings, running: "Running", ingesting: "asyncio.Ta
     except asyncio.CancelledError:
         if not ingesting.cancelled():  # but this one
             raise
-    if running.preparer is not None:
-        await running.preparer.close()
+    if server.preparer is not None:
+        await server.preparer.close()

@@ -15,7 +15,7 @@ import uvloop
 
 from fanion.accept_log.postgres import PostgresLog, open_postgres_log
 from fanion.accept_log.sqlite import SqliteAppender
-from fanion.app.parts import EVALUATING, FrontParts, build_front_parts
+from fanion.app.application import EVALUATING, WebWorkerServices, build_web_worker_services
 from fanion.app.web_worker_messages import (
     Changed,
     HandOver,
@@ -69,7 +69,7 @@ class WebWorker:
         self._rate_limit_requests = 0
         self._metrics = Metrics()
         self._log: SqliteAppender | PostgresLog | None = None
-        self._parts: FrontParts | None = None
+        self._parts: WebWorkerServices | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._channel: Channel[ToWorker] = Channel(line, ToWorker, self._receive, _exit)
 
@@ -81,10 +81,10 @@ class WebWorker:
         records.count_writes(self._counters.writes, here=False)
         try:
             log = self._log = await self._open_log(settings, records)
-            parts = self._parts = build_front_parts(
+            parts = self._parts = build_web_worker_services(
                 settings, records, log, self, self._metrics, lines, utc_now
             )
-            async with background_tasks(*parts.flags.followers, self._count):
+            async with background_tasks(*parts.flags.background, self._count):
                 await self._serve()
             await log.close()
         finally:

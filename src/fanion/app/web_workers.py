@@ -15,8 +15,8 @@ import msgspec
 import structlog
 
 from fanion.accept_log.sqlite import SqliteLog
-from fanion.app.parts import EVALUATING, shared
-from fanion.app.services import PublicParts
+from fanion.app.application import EVALUATING, web_worker_routes
+from fanion.app.services import Services
 from fanion.app.web_worker_messages import (
     Changed,
     HandOver,
@@ -48,7 +48,7 @@ COSTLY_S = 10.0
 
 @asynccontextmanager
 async def web_workers(
-    settings: Settings, public: PublicParts, http: HttpServer, stop: asyncio.Event
+    settings: Settings, public: Services, http: HttpServer, stop: asyncio.Event
 ) -> AsyncGenerator[None]:
     """stop: when it is set the workers end too"""
     count = settings.answering - 1
@@ -58,7 +58,7 @@ async def web_workers(
     with tempfile.TemporaryFile() as file:
         counters = SharedCounters.create(file.fileno(), count)
         values = msgspec.to_builtins(settings, enc_hook=str)
-        routes = shared(settings, public.capture, public.flags.endpoints)
+        routes = web_worker_routes(settings, public.capture, public.flags)
         workers = WebWorkers(counters, count, values, routes, public, http)
         workers.start()
         ending = asyncio.create_task(_end(workers, stop))
@@ -90,7 +90,7 @@ class WebWorkers:
         workers: int,
         settings: Mapping[str, Any],
         shared: Routes,
-        public: PublicParts,
+        public: Services,
         http: HttpServer,
     ) -> None:
         self._counters = counters

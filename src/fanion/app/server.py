@@ -1,0 +1,204 @@
+"""Builds what the server has beyond capture and flags: ingestion, cohorts, insights, automation of
+flags and webhooks. It is loaded while capture and flags are served."""
+
+import asyncio
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from uuid import uuid4
+from zoneinfo import ZoneInfo
+
+from fanion.accept_log.port import Backlog
+from fanion.app.services import Services
+from fanion.cohorts.api import CohortService
+from fanion.cohorts.calculation.lease_store import CohortLeaseStore
+from fanion.cohorts.calculation.worker import Calculator
+from fanion.cohorts.import_store import ImportStore
+from fanion.cohorts.member_changes_store import MemberChangesStore
+from fanion.cohorts.members_store import CohortTrashStore
+from fanion.cohorts.store import CohortStore
+from fanion.config import Settings
+from fanion.events.definitions.property_cache import KnownProperties
+from fanion.events.storage.store import EventStore
+from fanion.flags.automation.rollback_store import RollbackStore
+from fanion.flags.automation.rollback_worker import Rollbacks
+from fanion.flags.automation.scheduled_store import ScheduledChanges
+from fanion.flags.automation.scheduled_worker import Scheduler
+from fanion.flags.management.enabled_persons import EnabledPersons
+from fanion.flags.management.role_access_store import active_flags_using, guard_audience
+from fanion.flags.storage.integrity import flags_without_answer
+from fanion.flags.storage.store import FlagStore
+from fanion.flags.usage.enrichment import Enrichment
+from fanion.ingest import person_squash_worker
+from fanion.ingest.erasure_worker import Erasing
+from fanion.ingest.ledger.store import Ledger
+from fanion.ingest.pipeline.consumer import Consumer
+from fanion.ingest.pipeline.person_cache import RecentPersons
+from fanion.ingest.pipeline.preparer_client import Preparer
+from fanion.ingest.pipeline.store import HISTORICAL, LIVE, IngestStore
+from fanion.ingest.pipeline.types import ProjectRules, rules_of
+from fanion.insights.actors.store import Actors, actors_query_text
+from fanion.insights.api import InsightService
+from fanion.insights.dashboards_api import DashboardService
+from fanion.insights.dashboards_store import DashboardStore
+from fanion.insights.result_cache import ResultCache, ResultStore
+from fanion.insights.store import InsightStore
+from fanion.insights.trends.store import Trends
+from fanion.persons.pending_identities_store import run_sweep
+from fanion.projects.cache import Projects
+from fanion.runtime.background import BackgroundTask
+from fanion.webhooks.api import Webhooks
+from fanion.webhooks.sender import Resolver, Sender
+from fanion.webhooks.store import WebhookStore
+from fanion.webhooks.worker import Deliverer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """preparer:   of full runs; None where they are prepared in this process
+    turn:       held while persons are changed, by ingestion or by the management API
+    background: runs for as long as the server serves, with the tasks of `public`
+    """
+
+    settings: Settings
+    public: Services
+    events: EventStore
+    preparer: Preparer | None
+    turn: asyncio.Lock
+    recent: RecentPersons
+    consumers: tuple[Consumer, ...]
+    ledger: Ledger
+    erasing: Erasing
+    cohorts: CohortService
+    calculator: Calculator
+    insights: InsightService
+    dashboards: DashboardService
+    webhooks: Webhooks
+    deliverer: Deliverer
+    scheduler: Scheduler
+    rollbacks: Rollbacks
+    background: tuple[BackgroundTask, ...]
+
+    async def backlogs(self) -> list[Backlog]:
+        """What waits in each lane of the accept log. raises: OSError"""
+        log = self.public.log
+        return [
+            await log.backlog(one.position, historical=one.historical) for one in self.consumers
+        ]
+
+
+def build_server(settings: Settings, public: Services, events: EventStore) -> Server:
+    records, metrics, now = public.records, public.metrics, public.now
+    projects, bus = public.flags.projects, public.flags.bus
+    events.observe(metrics.store_seconds.labels("events").observe)
+    preparer = Preparer(settings.geoip_db) if settings.answering > 1 else None
+    turn, recent = asyncio.Lock(), RecentPersons()
+    consumers = _build_consumers(public, events, preparer, turn, recent)
+    ledger, erasing = Ledger(records, now), Erasing(records, events, public.log, now)
+    cohorts = _build_cohorts(settings, public, events)
+    trends, dashboards = Trends(records, events), DashboardStore(records)
+    results = ResultCache(trends, ResultStore(records))
+    rollback_checks = RollbackStore(records, timedelta(seconds=settings.rollbacks_every_s))
+    scheduler = Scheduler(ScheduledChanges(records), projects.by_id, bus, now)
+    rollbacks = Rollbacks(rollback_checks, trends, projects.by_id, bus, now)
+    allow_private = settings.webhooks_allow_private
+    sender = Sender(Resolver(), allow_private=allow_private)
+    deliverer = Deliverer(records, sender, metrics, now)
+    background: tuple[BackgroundTask, ...] = (
+        erasing.run,
+        partial(person_squash_worker.run, events),
+        partial(run_sweep, records, now),
+        Enrichment(records, events, now).run,
+        ledger.run,
+        cohorts.calculator.run,
+        scheduler.run,
+        rollbacks.run,
+        deliverer.run,
+    )
+    return Server(
+        settings=settings,
+        public=public,
+        events=events,
+        preparer=preparer,
+        turn=turn,
+        recent=recent,
+        consumers=consumers,
+        ledger=ledger,
+        erasing=erasing,
+        cohorts=cohorts,
+        calculator=cohorts.calculator,
+        insights=InsightService(InsightStore(records), dashboards, results),
+        dashboards=DashboardService(dashboards, results),
+        webhooks=Webhooks(WebhookStore(records), allow_private),
+        deliverer=deliverer,
+        scheduler=scheduler,
+        rollbacks=rollbacks,
+        background=background,
+    )
+
+
+def _build_consumers(
+    public: Services,
+    events: EventStore,
+    preparer: Preparer | None,
+    turn: asyncio.Lock,
+    recent: RecentPersons,
+) -> tuple[Consumer, ...]:
+    """One for each lane."""
+    records, flags = public.records, public.flags
+    properties = KnownProperties()
+    # The data folder has one process at a time: it is the same holder after a restart.
+    holder = "embedded" if records.dialect == "sqlite" else uuid4().hex
+    return tuple(
+        Consumer(
+            public.log,
+            IngestStore(records, HISTORICAL if historical else LIVE, holder, recent, properties),
+            events,
+            public.now,
+            public.metrics,
+            partial(_rules, flags.projects),
+            flags.bus,
+            turn,
+            historical=historical,
+            geoip=flags.geoip,
+            preparer=preparer,
+        )
+        for historical in (False, True)
+    )
+
+
+async def _rules(projects: Projects, ids: Collection[int]) -> Mapping[int, ProjectRules]:
+    """The default rules for a project that is deleted."""
+    known = await projects.by_ids(ids)
+    found = {project_id: rules_of(project.ingestion) for project_id, project in known.items()}
+    return dict.fromkeys(ids, ProjectRules()) | found
+
+
+def _build_cohorts(settings: Settings, public: Services, events: EventStore) -> CohortService:
+    records, now, projects = public.records, public.now, public.flags.projects
+    store = CohortStore(records, flags_without_answer, guard_audience, active_flags_using)
+    uploads = ImportStore(records, now)
+
+    async def zone_of(project_id: int) -> ZoneInfo:
+        project = await projects.by_id(project_id)
+        return ZoneInfo("UTC" if project is None else project.timezone)
+
+    calculator = Calculator(
+        store,
+        CohortLeaseStore(records, settings.cohort_lease_s),
+        CohortTrashStore(records, timedelta(days=settings.deleted_cohorts_kept_days)),
+        uploads,
+        events,
+        zone_of,
+        now,
+        settings.cohorts_every_s,
+        {
+            "flag": EnabledPersons(FlagStore(records), now).of,
+            "insight": Actors(Trends(records, events), zone_of).of,
+        },
+    )
+    members = MemberChangesStore(records, guard_audience)
+    return CohortService(
+        store, uploads, members, events, calculator, actors_query_text, public.flags.bus
+    )
