@@ -42,10 +42,12 @@ from fanion.cohorts.members_store import (
 from fanion.cohorts.model import PendingImport
 from fanion.cohorts.store import CRITERIA
 from fanion.db.engine import Records
+from fanion.db.lease import Lease
 from fanion.db.schema.cohorts import AWAITED, cohort_imports, cohort_people, cohorts
 from fanion.db.schema.tables import person_distinct_ids, person_overrides, persons
 
 _cohort = cohorts.c
+_LEASE = Lease(_cohort.lease_until, _cohort.lease)
 _import = cohort_imports.c
 _member = cohort_people.c
 _person = persons.c
@@ -186,7 +188,7 @@ class CohortLeaseStore:
         """Release the lease, so that another server can claim the cohort at once."""
         async with self.records.write() as connection:
             await connection.execute(
-                update(cohorts).where(_holds(claim)).values(lease=None, lease_until=None)
+                update(cohorts).where(_holds(claim)).values(**_LEASE.released())
             )
 
     async def put_off(self, claim: CohortClaim, until: datetime) -> None:
@@ -194,9 +196,7 @@ class CohortLeaseStore:
         due_at = case((_cohort.requested == claim.version, until), else_=_cohort.due_at)
         async with self.records.write() as connection:
             await connection.execute(
-                update(cohorts)
-                .where(_holds(claim))
-                .values(lease=None, lease_until=None, due_at=due_at)
+                update(cohorts).where(_holds(claim)).values(**_LEASE.released(), due_at=due_at)
             )
 
     async def sweep(self, cohort_id: int) -> bool:
@@ -240,7 +240,7 @@ class CohortLeaseStore:
     @asynccontextmanager
     async def _holding(self, claim: CohortClaim, now: datetime) -> AsyncGenerator[AsyncConnection]:
         """A transaction that has renewed the lease. raises: LeaseLost"""
-        renewed = update(cohorts).where(_holds(claim)).values(lease_until=self._until(now))
+        renewed = update(cohorts).where(_holds(claim)).values(**_LEASE.taken(self._until(now)))
         async with self.records.write() as connection:
             done = await connection.execute(renewed)
             if done.rowcount != 1:
@@ -262,7 +262,7 @@ def _holds(claim: CohortClaim) -> ColumnElement[bool]:
 
 
 def _due(now: datetime) -> Select[Any]:
-    free = or_(_cohort.lease_until.is_(None), _cohort.lease_until <= now)
+    free = _LEASE.is_free(now)
     copy = cohorts.alias("copy")
     # Pending copies come first: a calculation may change the rows of the version to be copied.
     copied_first = (copy.c.id == _import.cohort_id) & copy.c.due_at.is_not(None)
@@ -386,8 +386,7 @@ def _released(claim: CohortClaim, again_at: datetime | None) -> dict[str, Any]:
     """A cohort that was changed meanwhile stays due."""
     unchanged = _cohort.requested == claim.version
     return {
-        "lease": None,
-        "lease_until": None,
+        **_LEASE.released(),
         "is_calculating": case(
             (unchanged | _cohort.due_at.is_(None), False), else_=_cohort.is_calculating
         ),

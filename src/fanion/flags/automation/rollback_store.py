@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, or_, select, update
+from sqlalchemy import ColumnElement, Connection, select, update
 
 from fanion.activity.diff import Trigger
 from fanion.activity.store import Author
 from fanion.db.engine import Records
+from fanion.db.lease import Lease
 from fanion.db.schema.flags import flag_rollback_checks
 from fanion.flags.storage.changes import change_flag
 from fanion.flags.storage.rows import StoredFlag, get_flag, lock_flag
@@ -26,6 +27,8 @@ LEASE = timedelta(minutes=5)
 DUE_MAX = 100
 
 _check = flag_rollback_checks.c
+# `checked_at` tells a former holder that another server has finished the check.
+_LEASE = Lease(_check.lease_until)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,7 @@ class RollbackStore:
         claimed = (
             update(flag_rollback_checks)
             .where(_is_same(due), self._is_due(now))
-            .values(lease_until=now + LEASE)
+            .values(**_LEASE.taken(now + LEASE))
         )
         async with self.records.write() as connection:
             if (await connection.execute(claimed)).rowcount != 1:
@@ -79,7 +82,7 @@ class RollbackStore:
         """No condition holds."""
         done = update(flag_rollback_checks).where(_is_same(due))
         async with self.records.write() as connection:
-            await connection.execute(done.values(checked_at=now, lease_until=None))
+            await connection.execute(done.values(checked_at=now, **_LEASE.released()))
 
     async def roll_back(self, due: Due, project: Project, met: Met, now: datetime) -> bool:
         """Switch the flag off; False when meanwhile it was switched, or given other conditions,
@@ -88,8 +91,7 @@ class RollbackStore:
             return await connection.run_sync(_roll_back, due, project, met, now)
 
     def _is_due(self, now: datetime) -> ColumnElement[bool]:
-        free = or_(_check.lease_until.is_(None), _check.lease_until <= now)
-        return (_check.checked_at <= now - self.every) & free
+        return (_check.checked_at <= now - self.every) & _LEASE.is_free(now)
 
 
 def _roll_back(connection: Connection, due: Due, project: Project, met: Met, now: datetime) -> bool:

@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from fanion.accept_log.port import Entry
 from fanion.db.bulk import upsert
 from fanion.db.engine import Records
+from fanion.db.lease import Lease
 from fanion.db.schema.tables import log_positions
 from fanion.events.definitions.property_cache import KnownProperties
 from fanion.events.definitions.property_store import load_properties, record_properties
@@ -49,6 +50,8 @@ READ_BYTES_MAX = 256 * 2**20
 LIVE, HISTORICAL = "live", "historical"  # the consumers of live events and of imports
 LANES = (HISTORICAL, LIVE)  # in the order in which their rows are locked
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+# `held_until` is never null: a lease that is released expires at once.
+_LEASE = Lease(log_positions.c.held_until, log_positions.c.holder)
 
 
 class NotOurs(Exception):
@@ -135,8 +138,8 @@ class IngestStore:
     async def release(self, now: datetime) -> None:
         """Let another server go on at once."""
         async with self.records.write() as connection:
-            mine = _of(self.consumer).where(log_positions.c.holder == self.holder)
-            await connection.execute(mine.values(held_until=now))
+            mine = _of(self.consumer).where(_LEASE.is_held_by(self.holder))
+            await connection.execute(mine.values(**_LEASE.taken(now)))
 
     async def claim(self, position: int, upto: int, now: datetime) -> None:
         """After a crash the entries up to `upto` are taken as one run again. raises: NotOurs"""
@@ -276,7 +279,7 @@ def _take(connection: Connection, consumer: str, holder: str, now: datetime) -> 
     connection.execute(
         update(log_positions)
         .where(log_positions.c.consumer.in_(LANES))
-        .values(holder=holder, held_until=now + HELD)
+        .values(**_LEASE.taken(now + HELD, holder))
     )
     row = rows[consumer]
     begun = connection.execute(
@@ -324,8 +327,8 @@ def _move(connection: Connection, stand: _Stand, position: int, claimed: int) ->
     gone on from there, and what this run would write is written already."""
     moved = connection.execute(
         _of(stand.consumer)
-        .where(log_positions.c.holder == stand.holder, log_positions.c.position == stand.position)
-        .values(position=position, claimed=claimed, held_until=stand.now + HELD)
+        .where(_LEASE.is_held_by(stand.holder), log_positions.c.position == stand.position)
+        .values(position=position, claimed=claimed, **_LEASE.taken(stand.now + HELD))
     )
     if moved.rowcount != 1:
         raise NotOurs(f"the position is no longer {stand.position}")
@@ -405,8 +408,8 @@ async def _beside(
 
 def _hold(connection: Connection, stand: _Stand) -> None:
     """Only the holder may change persons, whichever entry it is about; wherever it stands."""
-    mine = _of(stand.consumer).where(log_positions.c.holder == stand.holder)
-    if connection.execute(mine.values(held_until=stand.now + HELD)).rowcount != 1:
+    mine = _of(stand.consumer).where(_LEASE.is_held_by(stand.holder))
+    if connection.execute(mine.values(**_LEASE.taken(stand.now + HELD))).rowcount != 1:
         raise NotOurs("another server ingests")
 
 
