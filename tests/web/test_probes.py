@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import structlog
 
+from fanion import __version__
 from fanion.events.storage.store import EventStore
 from fanion.observability.metrics import Metrics
 from fanion.projects.auth.keys import mask
@@ -20,7 +21,8 @@ async def test_a_living_process_is_healthy(site: Site) -> None:
     async with site.client() as client:
         for path in ("/_health", "/_health/"):
             answer = await client.get(path)
-            assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
+            assert answer.status_code == 200
+            assert answer.json() == {"status": "ok", "version": __version__}
 
 
 @pytest.mark.every_engine

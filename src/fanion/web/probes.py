@@ -1,7 +1,7 @@
 """What operators and load balancers ask: is it alive, is it ready, how is it doing.
 
-No key is asked for, so answers say no more than a stranger may know: names and states. Addresses,
-settings and texts of errors go to the log.
+No key is asked for, so answers say no more than a stranger may know: names and states, and the
+version, as the landing page does. Addresses, settings and texts of errors go to the log.
 """
 
 import asyncio
@@ -11,6 +11,7 @@ from enum import StrEnum
 
 import structlog
 
+from fanion import __version__
 from fanion.observability.metrics import Metrics
 from fanion.wire.endpoint import Request, Response, json_response
 
@@ -47,7 +48,7 @@ class Probes:
 
     async def health(self, _: Request) -> Response:
         """The process lives and its event loop turns."""
-        return json_response({"status": "ok"})
+        return json_response({"status": "ok", "version": __version__})
 
     async def ready(self, _: Request) -> Response:
         """The states; 503 while a store is out of reach that is needed, or the log is full."""
