@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fanion.config import Settings
-from fanion.runtime.data_dir import close_to_others, open_to_others
+from fanion.runtime.data_dir import find_readable_by_others, restrict_to_owner
 from tests.support import plain_http
 from tests.support.awaited import until
 from tests.support.server import Keys, RealServer
@@ -125,8 +125,8 @@ def test_an_event_store_of_an_earlier_version_is_closed_whole(tmp_path: Path) ->
     (tmp_path / "data" / "records.db-wal").write_bytes(b"")
     loosen(settings.data)
 
-    before = open_to_others(settings)
-    left = close_to_others(settings)
+    before = find_readable_by_others(settings)
+    left = restrict_to_owner(settings)
 
     assert {path.name for path in before} == {"data", "events", "records.db-wal"}
     assert (left, open_ones(settings.data)) == ([], [])
@@ -144,7 +144,7 @@ def test_stores_outside_of_the_folder_are_closed_but_not_where_they_lie(tmp_path
         events_url=f"chdb://{place}/events",
     )
 
-    left = close_to_others(settings)
+    left = restrict_to_owner(settings)
 
     assert left == []
     assert open_ones(place) == [".", "of somebody else"]
@@ -153,7 +153,7 @@ def test_stores_outside_of_the_folder_are_closed_but_not_where_they_lie(tmp_path
 def test_a_folder_that_is_shared_is_left_as_it_is_and_told(tmp_path: Path) -> None:
     tmp_path.chmod(0o1777)
 
-    left = close_to_others(Settings(data=tmp_path))
+    left = restrict_to_owner(Settings(data=tmp_path))
 
     assert left == [tmp_path]
     assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o1777
@@ -164,7 +164,7 @@ def test_an_operators_own_files_beside_them_stay_as_they_are(tmp_path: Path) -> 
     note.write_text("")
     note.chmod(0o644)
 
-    close_to_others(Settings(data=tmp_path))
+    restrict_to_owner(Settings(data=tmp_path))
 
     assert stat.S_IMODE(note.stat().st_mode) == 0o644
     assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o700

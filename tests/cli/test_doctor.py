@@ -17,7 +17,7 @@ from fanion.cli.app import app
 from fanion.cli.doctor import Finding, examine
 from fanion.config import Settings, read_settings
 from fanion.db.migrate import migrate
-from fanion.runtime.data_dir import Holder, data_folder, holder_of
+from fanion.runtime.data_dir import Holder, find_holder, lock_data_dir
 from tests.support.server import free_port
 
 NOW = datetime(2026, 5, 6, 7, 8, 9, tzinfo=UTC)
@@ -54,7 +54,7 @@ async def test_a_folder_without_a_server_is_told_so(tmp_path: Path) -> None:
 async def test_a_server_that_is_ready_is_named(tmp_path: Path) -> None:
     async with answering(READY) as address:
         settings = Settings(data=tmp_path, port=int(address.rpartition(":")[2]))
-        with data_folder(settings, address):
+        with lock_data_dir(settings, address):
             found = await findings(settings)
 
     runs = f"runs on this folder: process {os.getpid()}, {address}; ready: records ok, events ok"
@@ -67,7 +67,7 @@ async def test_a_server_that_is_ready_is_named(tmp_path: Path) -> None:
 async def test_a_server_at_another_address_than_the_settings_say_is_told(tmp_path: Path) -> None:
     async with answering(READY) as address:
         settings = Settings(data=tmp_path)
-        with data_folder(settings, address):
+        with lock_data_dir(settings, address):
             found = await findings(settings)
 
     assert found["server"].ok
@@ -79,7 +79,7 @@ async def test_a_server_at_another_address_than_the_settings_say_is_told(tmp_pat
 async def test_a_server_that_is_not_ready_is_told(tmp_path: Path) -> None:
     async with answering(OPENING) as address:
         settings = Settings(data=tmp_path)
-        with data_folder(settings, address):
+        with lock_data_dir(settings, address):
             found = await findings(settings)
 
     assert not found["server"].ok
@@ -93,7 +93,7 @@ async def test_a_server_that_is_not_ready_is_told(tmp_path: Path) -> None:
 async def test_something_else_at_its_address_is_no_answer(tmp_path: Path, body: bytes) -> None:
     async with answering(body) as address:
         settings = Settings(data=tmp_path)
-        with data_folder(settings, address):
+        with lock_data_dir(settings, address):
             found = await findings(settings)
 
     assert not found["server"].ok
@@ -103,7 +103,7 @@ async def test_something_else_at_its_address_is_no_answer(tmp_path: Path, body: 
 
 async def test_a_server_that_hangs_is_told(tmp_path: Path) -> None:
     settings = Settings(data=tmp_path)
-    with data_folder(settings, f"http://127.0.0.1:{free_port()}"):
+    with lock_data_dir(settings, f"http://127.0.0.1:{free_port()}"):
         found = await findings(settings)
 
     assert not found["server"].ok
@@ -115,7 +115,7 @@ async def test_a_server_that_hangs_is_told(tmp_path: Path) -> None:
 
 async def test_a_copy_of_events_is_no_server(tmp_path: Path) -> None:
     settings = Settings(data=tmp_path)
-    with data_folder(settings):
+    with lock_data_dir(settings):
         found = await findings(settings)
 
     told = f"none runs on this folder; process {os.getpid()} holds it, to copy events into it"
@@ -142,9 +142,9 @@ def test_who_holds_a_folder_is_read_from_its_lock(
         lock.flush()
         settings = Settings(data=tmp_path)
 
-        free = holder_of(settings)
+        free = find_holder(settings)
         fcntl.flock(lock, fcntl.LOCK_EX)
-        held = holder_of(settings)
+        held = find_holder(settings)
 
     assert free is None
     assert held == holder

@@ -13,7 +13,7 @@ from fanion.accept_log.port import Entry
 from fanion.accept_log.postgres import open_postgres_log
 from fanion.accept_log.sqlite import open_sqlite_log
 from fanion.config import Settings
-from fanion.runtime.data_dir import data_folder
+from fanion.runtime.data_dir import lock_data_dir
 from tests.cli.test_transfer import Fanion, fanion, refused
 from tests.support.scripted_source import Answer, Asked, Script, scripted
 from tests.transfer.test_copy_events import FIRST, Listed, event
@@ -152,7 +152,7 @@ def test_what_makes_no_sense_is_refused(fanion: Fanion, arguments: list[str], sa
 def test_a_file_belongs_to_one_copy_and_a_shared_log_to_all(
     fanion: Fanion, records_url: str, tmp_path: Path
 ) -> None:
-    with scripted(a_source(EVENTS)) as source, data_folder(Settings(data=tmp_path)):
+    with scripted(a_source(EVENTS)) as source, lock_data_dir(Settings(data=tmp_path)):
         done = fanion("import-posthog", "--host", source.url, *SOURCE, "--events")
 
     if records_url.startswith("sqlite"):

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, func, insert, select, text, update
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from fanion.db.engine import Records, RecordsUnavailable, open_records
-from fanion.db.errors import Collided
+from fanion.db.errors import TransactionConflict
 from fanion.db.schema.tables import flag_versions, organizations, persons
 from tests.support.postgres import Postgres
 
@@ -318,5 +318,5 @@ async def test_of_two_transactions_that_wait_for_one_another_one_is_told(
     await store.close()
 
     [told] = [one for one in ended if one is not None]
-    assert isinstance(told, Collided)
+    assert isinstance(told, TransactionConflict)
     assert "deadlock" in str(told)

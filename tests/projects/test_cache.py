@@ -14,7 +14,7 @@ from fanion.projects.auth.personal_keys_store import KeyStore
 from fanion.projects.cache import Projects
 from fanion.projects.model import Project
 from fanion.projects.store import ProjectStore
-from fanion.runtime.change_bus import Change, ChangeBus
+from fanion.runtime.change_bus import ChangeBus, Topic
 from tests.projects.test_authentication import SlowKeys
 from tests.support.management import OWNER_KEY, PROJECT_TOKEN, Workspace, open_workspace
 
@@ -77,7 +77,7 @@ async def test_a_read_under_way_brings_nothing_older_back(workspace: Workspace) 
 
 async def test_whoever_changes_a_project_tells_of_it(workspace: Workspace) -> None:
     bus, told = ChangeBus(), list[int]()
-    bus.subscribe(Change.PROJECT, told.append)
+    bus.subscribe(Topic.PROJECT, told.append)
     directory = Projects(ProjectStore(workspace.records), workspace.clock.seconds, bus=bus)
 
     organization_id = workspace.made.project.organization_id
@@ -92,7 +92,7 @@ async def test_a_key_that_another_process_revoked_is_looked_up_again(workspace: 
     bus = ChangeBus()
     revoking = Authentication(KeyStore(workspace.records), clock.now, clock.seconds, bus=bus)
     authentication = Authentication(store, clock.now, clock.seconds)
-    bus.subscribe(Change.PERSONAL_KEYS, lambda _: authentication.forget())
+    bus.subscribe(Topic.PERSONAL_KEYS, lambda _: authentication.forget())
     user_id = workspace.made.user.id
     [key], _ = await store.page(user_id, 1, 0)
 

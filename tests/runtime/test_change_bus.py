@@ -4,37 +4,37 @@ from functools import partial
 
 import pytest
 
-from fanion.runtime.change_bus import Change, ChangeBus
+from fanion.runtime.change_bus import ChangeBus, Topic
 
 
 def test_each_subscriber_of_a_change_is_called_in_order_before_publish_returns() -> None:
     bus, calls = ChangeBus(), list[tuple[str, int]]()
     bus.subscribe(
-        Change.FLAGS, lambda one: calls.append(("a", one)), lambda one: calls.append(("b", one))
+        Topic.FLAGS, lambda one: calls.append(("a", one)), lambda one: calls.append(("b", one))
     )
-    bus.subscribe(Change.FLAGS, lambda one: calls.append(("c", one)))
+    bus.subscribe(Topic.FLAGS, lambda one: calls.append(("c", one)))
 
-    bus.publish(Change.FLAGS, 7)
+    bus.publish(Topic.FLAGS, 7)
 
     assert calls == [("a", 7), ("b", 7), ("c", 7)]
 
 
 def test_changes_of_other_kinds_are_not_delivered() -> None:
     bus, calls = ChangeBus(), list[int]()
-    bus.subscribe(Change.PROJECT, calls.append)
+    bus.subscribe(Topic.PROJECT, calls.append)
 
-    bus.publish(Change.FLAGS, 1)
-    bus.publish(Change.PROJECT, 2)
+    bus.publish(Topic.FLAGS, 1)
+    bus.publish(Topic.PROJECT, 2)
 
     assert calls == [2]
 
 
 def test_one_change_can_imply_another() -> None:
     bus, calls = ChangeBus(), list[int]()
-    bus.subscribe(Change.FLAGS, calls.append)
-    bus.subscribe(Change.GROUP_TYPES, partial(bus.publish, Change.FLAGS))
+    bus.subscribe(Topic.FLAGS, calls.append)
+    bus.subscribe(Topic.GROUP_TYPES, partial(bus.publish, Topic.FLAGS))
 
-    bus.publish(Change.GROUP_TYPES, 3)
+    bus.publish(Topic.GROUP_TYPES, 3)
 
     assert calls == [3]
 
@@ -42,11 +42,11 @@ def test_one_change_can_imply_another() -> None:
 def test_after_unsubscribing_nothing_is_delivered() -> None:
     bus, calls = ChangeBus(), list[int]()
     subscriber = calls.append
-    bus.subscribe(Change.FLAGS, subscriber)
+    bus.subscribe(Topic.FLAGS, subscriber)
 
-    bus.unsubscribe(Change.FLAGS, subscriber)
-    bus.publish(Change.FLAGS, 1)
+    bus.unsubscribe(Topic.FLAGS, subscriber)
+    bus.publish(Topic.FLAGS, 1)
 
     assert calls == []
     with pytest.raises(ValueError, match="not in list"):
-        bus.unsubscribe(Change.FLAGS, subscriber)
+        bus.unsubscribe(Topic.FLAGS, subscriber)

@@ -14,7 +14,7 @@ from fanion.runtime.clock import utc_now
 from fanion.runtime.data_dir import FIRST_START_FILE
 
 
-async def first_start(records: Records, projects: Projects) -> SetUp | None:
+async def set_up_first_run(records: Records, projects: Projects) -> SetUp | None:
     """On an empty store: an organization with its owner, project and keys. The owner has no
     password: there is nothing to sign in to."""
     if await is_set_up(records):

@@ -46,7 +46,7 @@ from fanion.projects.auth.secret_keys import SecretKeys, SecretKeyStore
 from fanion.projects.cache import Projects
 from fanion.projects.store import ProjectStore
 from fanion.runtime.background import BackgroundTask
-from fanion.runtime.change_bus import Change, ChangeBus
+from fanion.runtime.change_bus import ChangeBus, Topic
 from fanion.runtime.geoip import GeoIp, open_geoip
 from fanion.server.forwarded import TrustedProxies
 from fanion.server.server import allow_connections
@@ -214,12 +214,12 @@ def build_flag_services(
         Ofrep(projects, evaluator, bytes_max, decoding),
         BrowserConfig(projects),
     )
-    bus.subscribe(Change.FLAGS, flag_sets.invalidate)
-    bus.subscribe(Change.FLAGS_LOADED, broadcaster.notify)
-    bus.subscribe(Change.GROUP_TYPES, partial(bus.publish, Change.FLAGS))
-    bus.subscribe(Change.PROJECT_LOADED, offline.project_changed)
-    bus.subscribe(Change.PERSONAL_KEYS, broadcaster.check_grants)
-    bus.subscribe(Change.SECRET_KEYS, broadcaster.check_grants)
+    bus.subscribe(Topic.FLAGS, flag_sets.invalidate)
+    bus.subscribe(Topic.FLAGS_LOADED, broadcaster.notify)
+    bus.subscribe(Topic.GROUP_TYPES, partial(bus.publish, Topic.FLAGS))
+    bus.subscribe(Topic.PROJECT_LOADED, offline.project_changed)
+    bus.subscribe(Topic.PERSONAL_KEYS, broadcaster.check_grants)
+    bus.subscribe(Topic.SECRET_KEYS, broadcaster.check_grants)
     background: tuple[BackgroundTask, ...] = (
         projects.run,
         authentication.run,

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import structlog
 
 from fanion.config import Settings
-from fanion.db.engine import records_answer
+from fanion.db.engine import can_reach_records
 from fanion.observability.logging import LineWriter, open_logs
-from fanion.runtime.data_dir import data_folder
-from fanion.runtime.interpreter import hand_over_often, loaded
+from fanion.runtime.data_dir import lock_data_dir
+from fanion.runtime.interpreter import import_in_thread, shorten_switch_interval
 from fanion.server.forwarded import TrustedProxies
 from fanion.server.server import HttpServer, allow_connections, check_port
 from fanion.web.proxy_warning import forget_ignored_headers
@@ -30,15 +30,15 @@ async def run_server(
     """Serve until SIGTERM or SIGINT, then finish what was begun.
 
     announce: is told the address, and on the first start, when that goes to a terminal, the keys
-    raises:   PortTaken, DataFolderTaken, RecordsUnavailable, EventStoreUnavailable, OSError
+    raises:   PortTaken, DataDirLocked, RecordsUnavailable, EventStoreUnavailable, OSError
     """
     for address in (settings.listen, settings.management_address):
         if address is not None:
             check_port(*address)
-    hand_over_often()
+    shorten_switch_interval()
     lines = open_logs(settings.log_level)
     try:
-        with data_folder(settings, settings.local_address):
+        with lock_data_dir(settings, settings.local_address):
             forget_ignored_headers(settings.data)
             for setting, successor, advice in settings.replaced:
                 structlog.get_logger().warning(
@@ -52,8 +52,8 @@ async def run_server(
 async def _serve(
     settings: Settings, announce: Callable[[str], None], to_terminal: bool, lines: LineWriter
 ) -> None:
-    answering = asyncio.create_task(records_answer(settings.records_url))
-    await loaded("fanion.app.startup")
+    answering = asyncio.create_task(can_reach_records(settings.records_url))
+    await import_in_thread("fanion.app.startup")
     from fanion.app.startup import Start, run_stages
 
     stop = _stop_signal()

@@ -18,7 +18,7 @@ from fanion.app.application import (
     check_records,
     check_unreachable,
 )
-from fanion.app.first_run import announcement, first_start
+from fanion.app.first_run import announcement, set_up_first_run
 from fanion.app.services import (
     Services,
     Stores,
@@ -28,14 +28,14 @@ from fanion.app.services import (
     open_stores,
 )
 from fanion.config import Settings
-from fanion.db.engine import RecordsUnavailable, unopened_records, until_records_answer
+from fanion.db.engine import RecordsUnavailable, unopened_records, wait_for_records
 from fanion.events.event import EventStoreUnavailable
 from fanion.observability.logging import LineWriter
 from fanion.observability.metrics import Metrics
 from fanion.projects.cache import REFRESH_S
 from fanion.runtime.background import Backoff, background_tasks, run_loop
 from fanion.runtime.clock import utc_now
-from fanion.runtime.interpreter import collect_garbage, loaded
+from fanion.runtime.interpreter import enable_garbage_collection, import_in_thread
 from fanion.web.application import Application
 from fanion.web.listeners import Listeners
 
@@ -120,7 +120,7 @@ async def _serve_degraded(
     structlog.get_logger().error("records_unavailable_at_start", serving="kept flags")
     application = degraded_application(start.settings, start.metrics, start.lines, utc_now)
     await start.http.show(await degraded.enter_async_context(application))
-    collect_garbage()
+    enable_garbage_collection()
     start.announce(f"Fanion serves flags on {start.settings.address}; nothing else yet")
     return True
 
@@ -151,7 +151,7 @@ async def degraded_application(
 async def _stores_at_last(start: Start, opened: AsyncExitStack) -> Stores | None:
     """The stores, once the records store answers again; None when told to stop."""
     while True:
-        await until_records_answer(start.settings.records_url, start.stop)
+        await wait_for_records(start.settings.records_url, start.stop)
         if start.stop.is_set():
             return None
         try:
@@ -169,7 +169,7 @@ async def _event_store(start: Start) -> "AsyncGenerator[EventStore]":
 
     raises: EventStoreUnavailable when there can be none; SchemaTooNew
     """
-    await loaded("fanion.events.storage.store")
+    await import_in_thread("fanion.events.storage.store")
     from fanion.events.storage.store import EventStore
 
     events, tried = EventStore(start.settings.event_store_url), asyncio.Event()
@@ -181,7 +181,7 @@ async def _event_store(start: Start) -> "AsyncGenerator[EventStore]":
 
     opening.add_done_callback(ended)
     try:
-        await asyncio.gather(loaded("fanion.app.management"), _tried(tried, start.stop))
+        await asyncio.gather(import_in_thread("fanion.app.management"), _tried(tried, start.stop))
         if opening.done():
             opening.result()
         yield events
@@ -231,8 +231,8 @@ def _build_server(
 
 async def _serve_everything(start: Start, public: Services, events: "EventStore") -> None:
     server, application = await asyncio.to_thread(_build_server, start, public, events)
-    collect_garbage()
-    made = await first_start(public.records, public.flags.projects)
+    enable_garbage_collection()
+    made = await set_up_first_run(public.records, public.flags.projects)
     ingesting = asyncio.create_task(_ingest(server, events))
     ingesting.add_done_callback(lambda _: start.stop.set())
     async with background_tasks(*server.background):
@@ -242,7 +242,7 @@ async def _serve_everything(start: Start, public: Services, events: "EventStore"
             start.announce(announcement(start.settings, made, to_terminal=to_terminal))
             if not events.opened.is_set():
                 start.announce(WITHOUT_EVENTS)
-            await loaded("fanion.app.web_workers")
+            await import_in_thread("fanion.app.web_workers")
             from fanion.app.web_workers import web_workers
 
             async with web_workers(start.settings, public, start.http.public, start.stop):

@@ -40,7 +40,7 @@ from fanion.processes.shared_counters import SharedCounters
 from fanion.projects.model import Project
 from fanion.runtime.background import background_tasks, run_loop
 from fanion.runtime.clock import utc_now
-from fanion.runtime.interpreter import collect_garbage, hand_over_often
+from fanion.runtime.interpreter import enable_garbage_collection, shorten_switch_interval
 from fanion.server.connection import Connection
 from fanion.server.exchange import Exchange, RequestHead, Scope
 from fanion.server.server import HttpServer
@@ -143,7 +143,7 @@ class WebWorker:
         self._http.pass_on = self._pass_back
         self._http.on_closed = self._count_closed
         await self._http.show(self)
-        collect_garbage()
+        enable_garbage_collection()
         self._send(Ready())
         await self._http.ended()
 
@@ -239,5 +239,5 @@ async def _run(line: socket.socket, file: int, number: int) -> None:
 
 if __name__ == "__main__":
     parent = socket_to_parent()
-    hand_over_often()
+    shorten_switch_interval()
     uvloop.run(_run(parent, *map(int, sys.argv[2:4])))

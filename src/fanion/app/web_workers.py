@@ -37,7 +37,7 @@ from fanion.observability.metrics import Measured, added
 from fanion.processes.channel import Channel
 from fanion.processes.child import Child
 from fanion.processes.shared_counters import SharedCounters
-from fanion.runtime.change_bus import Change
+from fanion.runtime.change_bus import Topic
 from fanion.server.connection import Connection
 from fanion.server.server import HttpServer
 from fanion.web.routes import Routes
@@ -113,10 +113,10 @@ class WebWorkers:
         public.records.count_writes(self._counters.writes, here=True)
         public.metrics.elsewhere = self._measured
         public.metrics.hot.answered_elsewhere = self._answered
-        flags.bus.subscribe(Change.FLAGS, partial(self._publish, "flags"))
-        flags.bus.subscribe(Change.LARGE_FLAG_SET, self._be_busy)
-        flags.bus.subscribe(Change.PROJECT, partial(self._publish, "project"))
-        flags.bus.subscribe(Change.PERSONAL_KEYS, partial(self._publish, "keys"))
+        flags.bus.subscribe(Topic.FLAGS, partial(self._publish, "flags"))
+        flags.bus.subscribe(Topic.LARGE_FLAG_SET, self._be_busy)
+        flags.bus.subscribe(Topic.PROJECT, partial(self._publish, "project"))
+        flags.bus.subscribe(Topic.PERSONAL_KEYS, partial(self._publish, "keys"))
         self._http.pass_on = self._pass_on
         self._http.on_closed = self._own.discard
         for worker in self._workers:

@@ -47,7 +47,7 @@ from fanion.projects.cache import Projects
 from fanion.projects.model import FORMER_VALID_S, FORMER_VALID_S_MAX, is_scope
 from fanion.projects.store import AlreadySetUp, Installation, ProjectStore
 from fanion.runtime.clock import utc_now
-from fanion.runtime.data_dir import make_data_folder, require_records
+from fanion.runtime.data_dir import create_data_dir, require_records
 
 NAME_CHARS_MAX = 200  # as the API has it
 
@@ -126,7 +126,7 @@ def setup(
         }
 
     try:
-        made = with_records(settings_of(data=data), work, make_data_folder)
+        made = with_records(settings_of(data=data), work, create_data_dir)
     except AlreadySetUp:
         refuse("Already set up. `fanion keys create` makes another key.")
     show(made, as_json)

@@ -2,13 +2,15 @@
 
 import shutil
 import sys
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
+import httpx
+import msgspec
 import typer
 from rich import box
 from rich.console import Console
@@ -29,15 +31,53 @@ from fanion.insights.invalid_store import find_invalid_insights
 from fanion.runtime.clock import utc_now
 from fanion.runtime.data_dir import (
     FIRST_START_FILE,
+    Holder,
     events_folder,
-    open_to_others,
+    find_holder,
+    find_readable_by_others,
     records_file,
-    require_data_folder,
+    require_data_dir,
 )
-from fanion.runtime.server_status import RunningServer, find_server
 from fanion.server.forwarded import TrustedProxies, shown
 from fanion.web.probes import State
 from fanion.web.proxy_warning import ignored_headers
+
+READY_S_MAX = 5.0  # a server that takes longer to say whether it is ready is not well
+
+
+@dataclass(frozen=True, slots=True)
+class RunningServer:
+    """holder:  who holds the folder; None when no process does
+    checks:  the state of each store, as the server tells; empty when it told nothing
+    failure: why it told nothing
+    """
+
+    holder: Holder | None = None
+    is_ready: bool = False
+    checks: Mapping[str, str] = field(default_factory=dict)
+    failure: str = ""
+
+
+class _Ready(msgspec.Struct):
+    """What `/_ready` answers."""
+
+    status: str
+    checks: dict[str, str]
+
+
+async def find_server(settings: Settings) -> RunningServer:
+    """raises: OSError when the folder does not say who holds it"""
+    holder = find_holder(settings)
+    if holder is None or not holder.address:
+        return RunningServer(holder)
+    try:
+        async with httpx.AsyncClient(timeout=READY_S_MAX, trust_env=False, verify=False) as client:
+            answer = await client.get(f"{holder.address}/_ready")
+        ready = msgspec.json.decode(answer.content, type=_Ready)
+    except (httpx.HTTPError, httpx.InvalidURL, msgspec.MsgspecError) as error:
+        return RunningServer(holder, failure=str(error) or type(error).__name__)
+    return RunningServer(holder, ready.status == "ready", ready.checks)
+
 
 DISK_FREE_BYTES_MIN = 2 * 1024**3
 # A clock before this version was made is wrong, and would misplace every event.
@@ -55,9 +95,9 @@ class Finding:
 
 
 async def examine(settings: Settings, now: datetime) -> list[Finding]:
-    """raises: NoDataFolder, unless both stores lie elsewhere"""
+    """raises: DataDirMissing, unless both stores lie elsewhere"""
     if not (settings.database_url and settings.events_url):
-        require_data_folder(settings)
+        require_data_dir(settings)
     server, told = await _look_for_server(settings)
     return [
         _settings(settings),
@@ -151,7 +191,7 @@ def _disk(settings: Settings) -> Finding:
 
 
 def _permissions(settings: Settings) -> Finding:
-    found = open_to_others(settings)
+    found = find_readable_by_others(settings)
     if not found:
         secrets = settings.data.resolve() / FIRST_START_FILE
         advice = f"The first keys lie in {secrets}; delete it." if secrets.exists() else ""

@@ -29,7 +29,7 @@ from fanion.config import Settings
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.projects.model import Project
 from fanion.runtime.clock import utc_now
-from fanion.runtime.data_dir import DataFolderTaken, data_folder, require_data_folder
+from fanion.runtime.data_dir import DataDirLocked, lock_data_dir, require_data_dir
 from fanion.transfer.document import Document
 from fanion.transfer.posthog.client import Source, SourceError, open_source
 from fanion.transfer.posthog.copy_events import Copied, EventCopy
@@ -57,7 +57,7 @@ class Wanted:
 
 
 @dataclass
-class Done:
+class ImportOutcome:
     """problem: why the events could not be copied to their end"""
 
     report: Report
@@ -89,7 +89,7 @@ def import_posthog(
     wanted = _wanted(into, email, dry_run, events, since, until)
     settings = settings_of(data=data)
 
-    async def work(records: Records) -> Done:
+    async def work(records: Records) -> ImportOutcome:
         async with open_source(host, personal_key, project) as source:
             return await _TakeOver(settings, records, source, wanted).run()
 
@@ -107,7 +107,7 @@ class _TakeOver:
     source: Source
     wanted: Wanted
 
-    async def run(self) -> Done:
+    async def run(self) -> ImportOutcome:
         """raises: SourceError before anything is written"""
         author = await author_of(self.records, self.wanted.project_id, self.wanted.email)
         report = Report()
@@ -115,7 +115,7 @@ class _TakeOver:
             document = await read_source(self.source, report, bar.advance)
         left_out = list(report.outcomes)
         imported = await import_into(self.records, author, document, self.wanted.dry_run)
-        done = Done(Report([*left_out, *imported.outcomes]))
+        done = ImportOutcome(Report([*left_out, *imported.outcomes]))
         if self.wanted.events and not self.wanted.dry_run:
             try:
                 await self._copy_events(author, document, done)
@@ -123,7 +123,7 @@ class _TakeOver:
                 done.problem = str(error)
         return done
 
-    async def _copy_events(self, author: Author, document: Document, done: Done) -> None:
+    async def _copy_events(self, author: Author, document: Document, done: ImportOutcome) -> None:
         """Members of static cohorts may be known only once their events are here."""
         wanted, source = self.wanted, self.source
         progress = ProgressStore(self.records, wanted.project_id, source.name)
@@ -155,10 +155,10 @@ class _TakeOver:
 
 def _hold(stack: AsyncExitStack, settings: Settings) -> str | None:
     """The folder is held from now on, or somebody else serves from it: the address."""
-    require_data_folder(settings)
+    require_data_dir(settings)
     try:
-        stack.enter_context(data_folder(settings))
-    except DataFolderTaken as taken:
+        stack.enter_context(lock_data_dir(settings))
+    except DataDirLocked as taken:
         if not taken.address:
             refuse(str(taken))
         return taken.address
@@ -220,7 +220,7 @@ def _reach(bar: Bar, until: datetime, copied: Copied, at: datetime) -> None:
         bar.reach((at - copied.start).total_seconds(), copied.events)
 
 
-def _show(done: Done, wanted: Wanted, as_json: bool) -> None:
+def _show(done: ImportOutcome, wanted: Wanted, as_json: bool) -> None:
     if as_json:
         told = report_as_json(done.report, wanted.dry_run)
         told["events"] = None if done.copied is None else asdict(done.copied)

@@ -20,7 +20,7 @@ from fanion.db.engine import Records, RecordsUnavailable, open_records
 from fanion.db.migrate import migrate as migrate_records
 from fanion.errors import AppError, SchemaTooNew
 from fanion.events.event import EventStoreUnavailable
-from fanion.runtime.data_dir import DataFolderTaken, NoDataFolder, require_records
+from fanion.runtime.data_dir import DataDirLocked, DataDirMissing, require_records
 from fanion.runtime.geoip import GeoIpUnreadable
 from fanion.server.server import PortTaken
 
@@ -65,7 +65,7 @@ def with_records(
 def run(work: Coroutine[Any, Any, T]) -> T:
     try:
         return uvloop.run(work)
-    except (PortTaken, DataFolderTaken, NoDataFolder, GeoIpUnreadable, SchemaTooNew) as error:
+    except (PortTaken, DataDirLocked, DataDirMissing, GeoIpUnreadable, SchemaTooNew) as error:
         refuse(str(error))
     except AppError as error:
         refuse(error.detail)

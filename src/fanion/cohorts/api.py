@@ -58,7 +58,7 @@ from fanion.projects.request import ManagementRequest, scoped
 from fanion.rest.pagination import Paged
 from fanion.rest.types import ObjectId, refused
 from fanion.rest.unknown_fields import CREDENTIAL_NAMES, require_known
-from fanion.runtime.change_bus import Change, ChangeBus
+from fanion.runtime.change_bus import ChangeBus, Topic
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class CohortService:
         return cohort
 
     def notify(self, project_id: int) -> None:
-        self.bus.publish(Change.FLAGS, project_id)
+        self.bus.publish(Topic.FLAGS, project_id)
         self.calculator.wake()
 
 

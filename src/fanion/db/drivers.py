@@ -16,7 +16,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from fanion.db.errors import RecordsUnavailable, is_of_the_store, raise_as_unavailable, reason
+from fanion.db.errors import RecordsUnavailable, is_store_failure, reason, translate_errors
 
 READERS_MAX = 4  # SQLite; more threads than that only queue for the interpreter
 CONNECTIONS_MAX = (
@@ -70,7 +70,7 @@ async def connected(engine: AsyncEngine) -> AsyncGenerator[AsyncConnection]:
             f"no connection became free within {CONNECTION_WAIT_S:g} s"
         ) from None
     except Exception as error:
-        if is_of_the_store(error):
+        if is_store_failure(error):
             raise RecordsUnavailable(reason(error)) from error
         raise
     try:
@@ -98,7 +98,7 @@ def sqlite_engine(url: URL, begin: str, connections: int, *pragmas: str) -> Asyn
     event.listen(engine.sync_engine, "begin", open_transaction)
     event.listen(engine.sync_engine, "connect", _run_each(*pragmas))
     event.listen(engine.sync_engine, "handle_error", _keep_when_cancelled)
-    raise_as_unavailable(engine.sync_engine)
+    translate_errors(engine.sync_engine)
     return engine
 
 
@@ -151,7 +151,7 @@ class SqliteFetch:
             hide_parameters=True,
         )
         event.listen(self._engine, "connect", _run_each("query_only = ON"))
-        raise_as_unavailable(self._engine)
+        translate_errors(self._engine)
         self._threads = ThreadPoolExecutor(READERS_MAX, thread_name_prefix="records-read")
 
     async def __call__(
@@ -209,7 +209,7 @@ def postgres_engine(url: URL, connections: int = CONNECTIONS_MAX) -> AsyncEngine
         pool_timeout=CONNECTION_WAIT_S,
         hide_parameters=True,
     )
-    raise_as_unavailable(engine.sync_engine)
+    translate_errors(engine.sync_engine)
     return engine
 
 

@@ -164,7 +164,7 @@ ANSWER_S = 5.0
 RETRY_S = 0.5
 
 
-async def records_answer(url: str) -> bool:
+async def can_reach_records(url: str) -> bool:
     try:
         async with asyncio.timeout(ANSWER_S):
             records = await open_records(url)
@@ -174,11 +174,11 @@ async def records_answer(url: str) -> bool:
     return True
 
 
-async def until_records_answer(url: str, stop: asyncio.Event) -> None:
+async def wait_for_records(url: str, stop: asyncio.Event) -> None:
     """Or until `stop` is set."""
     stopping = asyncio.ensure_future(stop.wait())
     try:
-        while not stopping.done() and not await records_answer(url):
+        while not stopping.done() and not await can_reach_records(url):
             await asyncio.wait([stopping], timeout=RETRY_S)
     finally:
         stopping.cancel()

@@ -13,7 +13,7 @@ class RecordsUnavailable(Exception):
     the connection was lost while committing."""
 
 
-class Collided(RecordsUnavailable):
+class TransactionConflict(RecordsUnavailable):
     """Two transactions waited for one another, and this one was taken back."""
 
 
@@ -39,7 +39,7 @@ _COLLISIONS = ("40001", "40P01")
 _SQLSTATES = ("08", "53", "57", "58", "28", "3D", "55000", "40001", "40P01", "55P03", "25006")
 
 
-def raise_as_unavailable(engine: Engine) -> None:
+def translate_errors(engine: Engine) -> None:
     """Have every failing call of the engine's connections raise RecordsUnavailable."""
     event.listen(engine, "handle_error", _translate)
 
@@ -48,13 +48,17 @@ def _translate(context: ExceptionContext) -> BaseException | None:
     error = context.original_exception
     if not isinstance(error, Exception):  # a task that is cancelled must learn that it is
         return None
-    if context.is_disconnect or is_of_the_store(error):
-        kind = Collided if getattr(error, "sqlstate", None) in _COLLISIONS else RecordsUnavailable
+    if context.is_disconnect or is_store_failure(error):
+        kind = (
+            TransactionConflict
+            if getattr(error, "sqlstate", None) in _COLLISIONS
+            else RecordsUnavailable
+        )
         return kind(reason(error))
     return None
 
 
-def is_of_the_store(error: BaseException) -> bool:
+def is_store_failure(error: BaseException) -> bool:
     """error: as the driver raised it, or wrapped by SQLAlchemy"""
     if isinstance(error, DBAPIError):
         if error.connection_invalidated:

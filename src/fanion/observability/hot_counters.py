@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector, CollectorRegistry
 from prometheus_client.utils import floatToGoString
 
 
-class Tally:
+class HotCounter:
     """How many, so far."""
 
     __slots__ = ("count",)
@@ -21,7 +21,7 @@ class Tally:
         self.count = 0
 
 
-class Durations:
+class HotHistogram:
     """How many observations fell at or below each bound, and their sum. bounds: seconds, rising"""
 
     __slots__ = ("_bounds", "_counts", "_sum")
@@ -53,12 +53,12 @@ class HotMetrics(Collector):
         request_bounds: Sequence[float],
         evaluation_bounds: Sequence[float],
     ) -> None:
-        self.accepted = Tally()
-        self.evaluation_seconds = Durations(evaluation_bounds)
+        self.accepted = HotCounter()
+        self.evaluation_seconds = HotHistogram(evaluation_bounds)
         self._request_bounds = request_bounds
         self.answered_elsewhere: Callable[[], int] = int
-        self._requests: dict[tuple[str, int], Tally] = {}
-        self._request_seconds: dict[str, Durations] = {}
+        self._requests: dict[tuple[str, int], HotCounter] = {}
+        self._request_seconds: dict[str, HotHistogram] = {}
         registry.register(self)
 
     @property
@@ -67,12 +67,12 @@ class HotMetrics(Collector):
         own = sum(tally.count for tally in self._requests.values())
         return own + self.answered_elsewhere()
 
-    def requests(self, route: str, status: int) -> tuple[Tally, Durations]:
+    def requests(self, route: str, status: int) -> tuple[HotCounter, HotHistogram]:
         """To be kept by the caller. The durations of a route count all its statuses."""
-        tally = self._requests.setdefault((route, status), Tally())
+        tally = self._requests.setdefault((route, status), HotCounter())
         seconds = self._request_seconds.get(route)
         if seconds is None:
-            seconds = self._request_seconds[route] = Durations(self._request_bounds)
+            seconds = self._request_seconds[route] = HotHistogram(self._request_bounds)
         return tally, seconds
 
     def collect(self) -> Iterator[Metric]:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import msgspec
 import structlog
 
-from fanion.observability.hot_counters import Durations, Tally
+from fanion.observability.hot_counters import HotCounter, HotHistogram
 from fanion.observability.logging import LineWriter, log_time
 from fanion.observability.metrics import Metrics
 from fanion.wire.client_address import Clients
@@ -53,7 +53,7 @@ class Telemetry:
         self._lines = lines
         self._requests = requests
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
-        self._counted: dict[tuple[str, int], tuple[Tally, Durations]] = {}
+        self._counted: dict[tuple[str, int], tuple[HotCounter, HotHistogram]] = {}
         # Unique over restarts and machines without asking the system for each request.
         self._prefix = secrets.token_hex(6)
         self._numbers = itertools.count(1)

@@ -17,7 +17,7 @@ from fanion.projects.auth.keys import KEY_CHARS_MAX, hash_key
 from fanion.projects.model import Organization, Principal, Project
 from fanion.projects.store import Installation, ProjectStore, SetUp
 from fanion.runtime.background import run_loop
-from fanion.runtime.change_bus import Change, ChangeBus
+from fanion.runtime.change_bus import ChangeBus, Topic
 from fanion.runtime.clock import utc_now
 from fanion.wire.client_address import Caller
 
@@ -249,7 +249,7 @@ class Projects:
         self._changes += 1
         self._absent.pop(project.api_token, None)
         self._replace(project.id, project)
-        self._bus.publish(Change.PROJECT, project.id)
+        self._bus.publish(Topic.PROJECT, project.id)
 
     def _keep(self, read: Project) -> Project:
         """What was read, unless something newer is known."""
@@ -270,7 +270,7 @@ class Projects:
             if project.former_tokens:
                 self._with_former.add(project_id)
             if old is not None and old != project:
-                self._bus.publish(Change.PROJECT_LOADED, project_id)
+                self._bus.publish(Topic.PROJECT_LOADED, project_id)
 
 
 def _could_be_a_token(text: str) -> bool:

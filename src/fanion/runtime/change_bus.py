@@ -10,7 +10,7 @@ from enum import Enum, auto
 Subscriber = Callable[[int], None]
 
 
-class Change(Enum):
+class Topic(Enum):
     """What has changed; the id that is published with it is in brackets."""
 
     FLAGS = auto()  # stored flags, or what they are computed from, by this process (project)
@@ -28,15 +28,15 @@ class ChangeBus:
     `publish` returns, all of them have reacted. They neither wait nor raise."""
 
     def __init__(self) -> None:
-        self._subscribers: defaultdict[Change, list[Subscriber]] = defaultdict(list)
+        self._subscribers: defaultdict[Topic, list[Subscriber]] = defaultdict(list)
 
-    def subscribe(self, change: Change, *subscribers: Subscriber) -> None:
-        self._subscribers[change] += subscribers
+    def subscribe(self, topic: Topic, *subscribers: Subscriber) -> None:
+        self._subscribers[topic] += subscribers
 
-    def unsubscribe(self, change: Change, subscriber: Subscriber) -> None:
+    def unsubscribe(self, topic: Topic, subscriber: Subscriber) -> None:
         """raises: ValueError when it has not subscribed"""
-        self._subscribers[change].remove(subscriber)
+        self._subscribers[topic].remove(subscriber)
 
-    def publish(self, change: Change, changed_id: int) -> None:
-        for subscriber in self._subscribers.get(change, ()):
+    def publish(self, topic: Topic, changed_id: int) -> None:
+        for subscriber in self._subscribers.get(topic, ()):
             subscriber(changed_id)

@@ -40,7 +40,7 @@ class Holder:
     pid: int | None = None
 
 
-class DataFolderTaken(Exception):
+class DataDirLocked(Exception):
     """Another process uses this folder. address: where it serves; "" when it does not"""
 
     def __init__(self, folder: Path, address: str) -> None:
@@ -51,7 +51,7 @@ class DataFolderTaken(Exception):
         self.address = address
 
 
-class NoDataFolder(Exception):
+class DataDirMissing(Exception):
     """what: there is none of; named_by: what names another one"""
 
     def __init__(self, path: Path, what: str = "data folder", named_by: str = "--data") -> None:
@@ -62,30 +62,30 @@ class NoDataFolder(Exception):
 
 
 @contextmanager
-def data_folder(settings: Settings, address: str = "") -> Iterator[None]:
+def lock_data_dir(settings: Settings, address: str = "") -> Iterator[None]:
     """Make the folder, close it to others, and hold it. address: to be told to others
 
-    raises: DataFolderTaken
+    raises: DataDirLocked
     """
-    make_data_folder(settings)
+    create_data_dir(settings)
     with (settings.data / "serving.lock").open("a+") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             lock.seek(0)
             holder = _read_holder(lock.read(_HOLDER_CHARS_MAX))
-            raise DataFolderTaken(settings.data.resolve(), holder.address) from None
+            raise DataDirLocked(settings.data.resolve(), holder.address) from None
         lock.truncate(0)
         lock.write(f"{address}\n{os.getpid()}\n")
         lock.flush()
-        if still_open := close_to_others(settings):
+        if still_open := restrict_to_owner(settings):
             structlog.get_logger().warning(
                 "data_readable_by_others", path=str(still_open[0]), more=len(still_open) - 1
             )
         yield
 
 
-def holder_of(settings: Settings) -> Holder | None:
+def find_holder(settings: Settings) -> Holder | None:
     """None when no process holds the folder. raises: OSError"""
     try:
         with (settings.data / "serving.lock").open() as lock:
@@ -104,25 +104,25 @@ def _read_holder(text: str) -> Holder:
     return Holder(address.strip(), int(pid) if pid.isascii() and pid.isdigit() else None)
 
 
-def make_data_folder(settings: Settings) -> None:
+def create_data_dir(settings: Settings) -> None:
     settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
-def require_data_folder(settings: Settings) -> None:
-    """raises: NoDataFolder, so that a mistyped folder is not made, and found empty"""
+def require_data_dir(settings: Settings) -> None:
+    """raises: DataDirMissing, so that a mistyped folder is not made, and found empty"""
     if not settings.data.is_dir():
-        raise NoDataFolder(settings.data.resolve())
+        raise DataDirMissing(settings.data.resolve())
 
 
 def require_records(settings: Settings) -> None:
-    """As `require_data_folder`; of records that lie elsewhere, their file."""
+    """As `require_data_dir`; of records that lie elsewhere, their file."""
     if not settings.database_url:
-        require_data_folder(settings)
+        require_data_dir(settings)
     elif (file := records_file(settings)) is not None and not file.exists():
-        raise NoDataFolder(file, "records store", "FANION_DATABASE_URL")
+        raise DataDirMissing(file, "records store", "FANION_DATABASE_URL")
 
 
-def close_to_others(settings: Settings) -> list[Path]:
+def restrict_to_owner(settings: Settings) -> list[Path]:
     """Take from all but the owner what earlier versions let them do.
 
     returns: what stays open, because it belongs to another user, or is shared as /tmp is
@@ -134,10 +134,10 @@ def close_to_others(settings: Settings) -> list[Path]:
                 _close(path)  # the uppermost last: until then the next start begins again
     for path in _own(settings):
         _close(path)
-    return open_to_others(settings)
+    return find_readable_by_others(settings)
 
 
-def open_to_others(settings: Settings) -> list[Path]:
+def find_readable_by_others(settings: Settings) -> list[Path]:
     """What others may read or write of the data folder, and of embedded stores outside of it."""
     return [path for path in _own(settings) if _is_open(path)]
 

@@ -10,20 +10,20 @@ from importlib import import_module
 SWITCH_S = 0.0003
 # Python's own thresholds look through all young objects every 700 allocations, a seventh of
 # the time of ingestion; what the start has made lives as long as the process.
-GARBAGE_THRESHOLDS = (50_000, 20, 50)
+COLLECTION_THRESHOLDS = (50_000, 20, 50)
 
 
-def hand_over_often() -> None:
+def shorten_switch_interval() -> None:
     sys.setswitchinterval(SWITCH_S)
 
 
-def collect_garbage() -> None:
+def enable_garbage_collection() -> None:
     """From now on, and not of what is there: until then the collector is off."""
     gc.freeze()
-    gc.set_threshold(*GARBAGE_THRESHOLDS)
+    gc.set_threshold(*COLLECTION_THRESHOLDS)
     gc.enable()
 
 
-async def loaded(module: str) -> None:
+async def import_in_thread(module: str) -> None:
     """Beside the event loop, which answers requests meanwhile. A later import finds it there."""
     await asyncio.to_thread(import_module, module)

@@ -22,7 +22,7 @@ from fanion.flags.storage.rollback import (
 from fanion.flags.storage.rows import StoredFlag
 from fanion.insights.trends.store import Trends
 from fanion.projects.model import Project
-from fanion.runtime.change_bus import Change, ChangeBus
+from fanion.runtime.change_bus import ChangeBus, Topic
 
 LOOK_S = 5.0  # one read through an index
 
@@ -72,7 +72,7 @@ class Rollbacks:
         if met is None:
             await self._checks.passed(due, self._now())
         elif await self._checks.roll_back(due, project, met, self._now()):
-            self._bus.publish(Change.FLAGS, due.project_id)
+            self._bus.publish(Topic.FLAGS, due.project_id)
             self._log.warning(
                 "flag_rolled_back", project=project.id, flag=due.flag_id, average=met.average
             )

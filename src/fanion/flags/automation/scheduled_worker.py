@@ -8,7 +8,7 @@ import structlog
 from fanion.flags.automation.scheduled_store import Due, ScheduledChanges
 from fanion.flags.automation.worker import DueWork
 from fanion.projects.model import Project
-from fanion.runtime.change_bus import Change, ChangeBus
+from fanion.runtime.change_bus import ChangeBus, Topic
 
 LOOK_S = 1.0  # one read through an index
 
@@ -47,7 +47,7 @@ class Scheduler:
         outcome = await self._changes.execute(due, project, self._now())
         if outcome is None:
             return False
-        self._bus.publish(Change.FLAGS, due.project_id)
+        self._bus.publish(Topic.FLAGS, due.project_id)
         told = {"project": due.project_id, "flag": due.flag_id, "change": due.id}
         if outcome.failure_reason is None:
             self._log.info("scheduled_change_executed", **told)

@@ -16,7 +16,7 @@ from fanion.flags.engine.flag_set import FlagSet
 from fanion.flags.evaluation.compiled import Built, build
 from fanion.flags.evaluation.offload import ANSWERED_ON_LOOP_MAX, COMPILED_ON_LOOP_MAX, beside
 from fanion.runtime.background import run_loop
-from fanion.runtime.change_bus import Change, ChangeBus
+from fanion.runtime.change_bus import ChangeBus, Topic
 
 __all__ = ["Built", "FlagSets"]
 
@@ -173,7 +173,7 @@ class FlagSets:
         try:
             definitions = await self._store.definitions(project_id)
             if len(definitions.flags) > ANSWERED_ON_LOOP_MAX:
-                self._bus.publish(Change.LARGE_FLAG_SET, project_id)
+                self._bus.publish(Topic.LARGE_FLAG_SET, project_id)
             built = await _compiled(definitions, self._built.get(project_id))
         finally:
             if changes == self._changes.get(project_id, 0):
@@ -192,7 +192,7 @@ class FlagSets:
             gone, _ = self._built.popitem(last=False)
             self._stale.discard(gone)
             self._behind.discard(gone)
-        self._bus.publish(Change.FLAGS_LOADED, project_id)
+        self._bus.publish(Topic.FLAGS_LOADED, project_id)
 
 
 async def _at_last(building: "asyncio.Task[Built]", error: Exception) -> Built:

@@ -18,7 +18,7 @@ from fanion.flags.evaluation.counters import uncounted
 from fanion.flags.evaluation.loader import Readings
 from fanion.flags.evaluation.offload import ANSWERED_ON_LOOP_MAX
 from fanion.flags.evaluation.request import FlagRequest, visible_keys
-from fanion.observability.hot_counters import Durations
+from fanion.observability.hot_counters import HotHistogram
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Evaluator:
     flag_sets: FlagSets
     readings: Readings
     now: Callable[[], datetime]
-    seconds: Durations
+    seconds: HotHistogram
     count: Callable[[int, Mapping[str, Decision]], None] = uncounted
 
     async def answer(

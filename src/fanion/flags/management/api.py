@@ -51,7 +51,7 @@ from fanion.projects.request import ManagementRequest, scoped
 from fanion.rest.pagination import Paged
 from fanion.rest.types import ObjectId, refused
 from fanion.rest.validation import normal_tags
-from fanion.runtime.change_bus import Change, ChangeBus
+from fanion.runtime.change_bus import ChangeBus, Topic
 
 FlagKey = Annotated[str, Meta(min_length=1, max_length=KEY_CHARS_MAX)]
 Version = Annotated[
@@ -161,13 +161,13 @@ class Flags:
 
     async def create(self, author: Author, values: dict[str, Any]) -> StoredFlag:
         flag = await self.store.create(author, values)
-        self.bus.publish(Change.FLAGS, author.project.id)
+        self.bus.publish(Topic.FLAGS, author.project.id)
         return flag
 
     async def change(self, author: Author, flag_id: int, decide: Decide) -> StoredFlag:
         """raises: NotFound, and what `decide` does"""
         flag = await self.store.change(author, flag_id, decide)
-        self.bus.publish(Change.FLAGS, author.project.id)
+        self.bus.publish(Topic.FLAGS, author.project.id)
         if flag is None:
             raise NotFound
         return flag

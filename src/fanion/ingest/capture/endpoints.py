@@ -27,7 +27,7 @@ from fanion.ingest.capture.v1 import (
     v1_answer,
     v1_error,
 )
-from fanion.observability.hot_counters import Tally
+from fanion.observability.hot_counters import HotCounter
 from fanion.projects.auth.authentication import Authentication
 from fanion.projects.auth.project_key import CAPTURE_SCOPE, project_of_key
 from fanion.projects.cache import Projects
@@ -71,7 +71,7 @@ class CaptureEndpoints:
     authentication: Authentication
     log: Appender
     now: Callable[[], datetime]
-    accepted: Tally
+    accepted: HotCounter
     body_bytes_max: int
     proxies: TrustedProxies
     room: Room = field(default_factory=OwnRoom)

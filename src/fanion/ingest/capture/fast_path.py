@@ -7,7 +7,7 @@ from datetime import datetime
 from fanion.accept_log.port import Appender, Envelope, LogFull
 from fanion.errors import InvalidPayload, Unavailable
 from fanion.ingest.capture.parsing import skim
-from fanion.observability.hot_counters import Tally
+from fanion.observability.hot_counters import HotCounter
 from fanion.projects.cache import Projects
 from fanion.wire.endpoint import Reply, Response
 
@@ -34,7 +34,7 @@ class _Receipt:
 
     __slots__ = ("_accepted", "_items", "_reply")
 
-    def __init__(self, reply: Reply, accepted: Tally, items: int) -> None:
+    def __init__(self, reply: Reply, accepted: HotCounter, items: int) -> None:
         self._reply = reply
         self._accepted = accepted
         self._items = items
@@ -62,7 +62,7 @@ class PromptCapture:
     projects: Projects
     log: Appender
     now: Callable[[], datetime]
-    accepted: Tally
+    accepted: HotCounter
     body_bytes_max: int
     query: Mapping[str, str]
     user_agent: str

@@ -32,7 +32,7 @@ from fanion.ingest.pipeline.throttle import Courtesy
 from fanion.ingest.pipeline.types import Drop, GeoIp
 from fanion.observability.metrics import Metrics
 from fanion.persons.store import PersonsChanged
-from fanion.runtime.change_bus import Change, ChangeBus
+from fanion.runtime.change_bus import ChangeBus, Topic
 
 # How often a server that does not ingest looks whether it should.
 STAND_BY_S = 1.0
@@ -361,7 +361,7 @@ class Consumer:
         for part in written:
             self._metrics.dropped.labels(Drop.ERASED.value).inc(part.resolved.erased)
             if part.resolved.new_types:
-                self._bus.publish(Change.GROUP_TYPES, part.resolved.project_id)
+                self._bus.publish(Topic.GROUP_TYPES, part.resolved.project_id)
 
     async def _trim(self) -> None:
         try:

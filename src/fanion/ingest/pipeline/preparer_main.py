@@ -13,7 +13,7 @@ from fanion.ingest.pipeline.preparer_codec import answer
 from fanion.ingest.pipeline.types import GeoIp
 from fanion.processes.framing import BlockingChannel, socket_to_parent
 from fanion.runtime.geoip import open_geoip
-from fanion.runtime.interpreter import collect_garbage
+from fanion.runtime.interpreter import enable_garbage_collection
 
 IDLE_S = 10.0
 
@@ -33,7 +33,7 @@ def serve(channel: BlockingChannel, geoip: GeoIp | None) -> None:
 
 if __name__ == "__main__":
     parent = socket_to_parent()
-    collect_garbage()
+    enable_garbage_collection()
     places = open_geoip(Path(sys.argv[2])) if sys.argv[2] else None
     with suppress(OSError), BlockingChannel(parent) as to_server:
         serve(to_server, places)

@@ -20,7 +20,7 @@ from fanion.projects.auth.keys import KEY_CHARS_MAX, hash_key
 from fanion.projects.auth.personal_keys_store import USED_EVERY, KeyStore
 from fanion.projects.model import PersonalKey, Principal
 from fanion.runtime.background import run_loop
-from fanion.runtime.change_bus import Change, ChangeBus
+from fanion.runtime.change_bus import ChangeBus, Topic
 from fanion.wire.client_address import Caller
 
 # How long a key counts after another server has revoked it; here it ends at once.
@@ -120,7 +120,7 @@ class Authentication:
         self._revocations += 1
         self._reads.forget(hashed)
         self._known.pop(hashed, None)
-        self._bus.publish(Change.PERSONAL_KEYS, user_id)
+        self._bus.publish(Topic.PERSONAL_KEYS, user_id)
 
     def forget(self) -> None:
         """Another process of this server has revoked a key."""

@@ -42,7 +42,7 @@ from fanion.projects.auth.keys import (
 from fanion.projects.changes import SecretKeyChange, TellSecretKey, nobody
 from fanion.projects.model import FORMER_KEYS_MAX
 from fanion.projects.store import too_many_former
-from fanion.runtime.change_bus import Change, ChangeBus
+from fanion.runtime.change_bus import ChangeBus, Topic
 from fanion.wire.client_address import Caller
 
 _key, _former = project_secret_keys.c, former_secret_keys.c
@@ -251,7 +251,7 @@ class SecretKeys:
         self._changes += 1
         self._reads.forget_all()
         self._known.clear()
-        self._bus.publish(Change.SECRET_KEYS, project_id)
+        self._bus.publish(Topic.SECRET_KEYS, project_id)
 
     async def _look_up(self, hashed: str) -> _Known:
         while True:

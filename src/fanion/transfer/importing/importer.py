@@ -10,7 +10,7 @@ from sqlalchemy.exc import IntegrityError
 
 from fanion.activity.store import Author
 from fanion.db.engine import Records
-from fanion.db.errors import Collided
+from fanion.db.errors import TransactionConflict
 from fanion.db.schema.tables import projects
 from fanion.flags.storage.integrity import flags_without_answer
 from fanion.groups.model import GROUP_TYPES_MAX, new_types
@@ -65,7 +65,7 @@ async def import_document(
                 raise _NotMeant
     except _NotMeant:
         pass
-    except (IntegrityError, Collided):
+    except (IntegrityError, TransactionConflict):
         raise DocumentError(
             "the project was changed by somebody else at the same moment; nothing was imported, "
             "try again"
