@@ -19,7 +19,6 @@ from fanion.cohorts.criteria.behaviour import CriteriaError
 from fanion.cohorts.criteria.definition import Criteria
 from fanion.cohorts.criteria.resolve import resolve
 from fanion.events.event import NO_PERSON, Event, Override, PersonRow
-from fanion.events.storage.blocks import encode
 from fanion.events.storage.store import EventStore
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -267,8 +266,8 @@ async def populate(
         ]
     )
     await events.override_persons(merges)
-    await events.insert(encode(rows), f"{project}-first")
-    await events.insert(encode(rows[::2]), f"{project}-again")
+    await events.insert(events.encoder.batch(rows), f"{project}-first")
+    await events.insert(events.encoder.batch(rows[::2]), f"{project}-again")
     return ids
 
 

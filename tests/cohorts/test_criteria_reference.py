@@ -24,7 +24,6 @@ from fanion.cohorts.criteria.behaviour import CriteriaError
 from fanion.cohorts.criteria.definition import Criteria
 from fanion.cohorts.criteria.resolve import resolve
 from fanion.events.event import PersonRow
-from fanion.events.storage.blocks import encode
 from fanion.events.storage.store import EventStore
 from tests.cohorts.test_behaviour_sql import (
     EVENTS,
@@ -391,7 +390,7 @@ async def populate(events: EventStore, project: int, people: Sequence[Person]) -
         for uuid, one in zip(ids, people, strict=True)
         for done in one.events
     ]
-    await events.insert(encode(rows), f"{project}-plain")
+    await events.insert(events.encoder.batch(rows), f"{project}-plain")
     return ids
 
 

@@ -6,17 +6,21 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
 
+import chdb
 import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fanion.events.event import Event, PersonRow
-from fanion.events.storage.blocks import PART_ROWS, Batch, encode
-from fanion.events.storage.json_column import PATHS_MAX, Attributes
-from fanion.events.storage.store import EventStore
+from fanion.events.storage.encoder import Batch
+from fanion.events.storage.json_column import PATHS_MAX, JsonColumn
+from fanion.events.storage.native_encoder import PART_ROWS, NativeEncoder
+from fanion.events.storage.store import EventStore, encoder_for
+from fanion.events.storage.text_encoder import TextEncoder
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+NATIVE, TEXT = NativeEncoder(), TextEncoder()
 HERE, ENGINE = "attributes", "shallow"
 COLUMNS = """
   SELECT properties, toString(attributes), JSONAllPathsWithTypes(attributes)
@@ -87,11 +91,13 @@ async def stored(store: EventStore, batch: Batch, project_id: int) -> Sequence[S
 async def assert_same(store: EventStore, objects: Objects) -> list[str]:
     """Who made the columns of each block."""
     project_id = uuid4().int >> 66
-    made = encode(events_of(project_id, objects, with_values=True))
-    read = encode(events_of(project_id + 1, objects, with_values=False))
+    made = NATIVE.batch(events_of(project_id, objects, with_values=True))
+    read = NATIVE.batch(events_of(project_id + 1, objects, with_values=False))
+    text = TEXT.batch(events_of(project_id + 2, objects, with_values=True))
     ours = await stored(store, made, project_id)
     assert {block.columns[-2] for block in read.events} == {ENGINE}
     theirs = await stored(store, read, project_id + 1)
+    assert await stored(store, text, project_id + 2) == theirs
     assert [row[0] for row in ours] == [row[0] for row in theirs]
     # The engine takes a list for one of what was in the lists before it when that will do: [1] for
     # one of floats, and behind lists of lists [null] for [[]].
@@ -119,6 +125,7 @@ PLAIN: Mapping[str, Objects] = {
     "the same names in another order": [{"a": 1, "b": 2}, {"b": 3, "a": 4}],
     "objects": [{"$set": {"email": "a@b", "deep": {"er": 1}}}, {"$set": "text"}],
     "dots": [{"a.b": 1, "a": {"b": 2, "c.d": 3}}],
+    "a name with a dot behind the object of that path": [{"a": {"b": 1}, "a.b": 2}],
     "lists": [
         {"a": ["x", None], "b": [1, 2], "c": [1, 2.5], "d": [True], "e": [], "f": [None]},
         {"a": ["y"], "b": ["x"], "c": [], "d": [None, False], "e": 1, "f": [None, None]},
@@ -134,6 +141,17 @@ PLAIN: Mapping[str, Objects] = {
 }
 
 
+async def test_the_encoder_of_an_opened_store_is_that_of_its_version(events: EventStore) -> None:
+    [(version,)] = await events._read("SELECT version()", {})
+
+    assert type(events.encoder) is type(encoder_for(version))
+
+
+async def test_the_embedded_engine_is_one_whose_format_is_known() -> None:
+    """With a new one, look whether this suite passes, and add it to NATIVE_VERSIONS."""
+    assert isinstance(encoder_for(chdb.engine_version), NativeEncoder)
+
+
 @pytest.mark.parametrize("name", PLAIN)
 async def test_what_is_plain_is_written_as_columns(events: EventStore, name: str) -> None:
     assert await assert_same(events, PLAIN[name]) == [HERE]
@@ -142,7 +160,7 @@ async def test_what_is_plain_is_written_as_columns(events: EventStore, name: str
 async def test_lists_are_whole_however_many_parts_a_column_is_made_of(events: EventStore) -> None:
     project_id = uuid4().int >> 66
     objects = list(PLAIN["lists"]) * PART_ROWS
-    batch = encode(events_of(project_id, objects, with_values=True))
+    batch = NATIVE.batch(events_of(project_id, objects, with_values=True))
 
     rows = await stored(events, batch, project_id)
 
@@ -176,28 +194,34 @@ async def test_what_is_not_plain_is_left_to_the_engine_and_the_others_are_not(
     assert await assert_same(events, objects) == [HERE, ENGINE]
 
 
-async def test_persons_have_the_columns_that_the_engine_makes_too(events: EventStore) -> None:
-    held: Objects = [*PLAIN["kinds that change"], *LEFT.values()]
-    projects = (uuid4().int >> 66, uuid4().int >> 66)
-    for project_id, with_values in zip(projects, (True, False), strict=True):
-        await events.mirror_persons(
-            [
-                PersonRow(
-                    project_id,
-                    UUID(int=number + 1),
-                    msgspec.json.encode(values),
-                    NOON,
-                    number,
-                    values=values if with_values else None,
-                )
-                for number, values in enumerate(held)
-            ]
+def persons_of(project_id: int, objects: Objects, *, with_values: bool) -> list[PersonRow]:
+    return [
+        PersonRow(
+            project_id,
+            UUID(int=number + 1),
+            msgspec.json.encode(values),
+            NOON,
+            number,
+            values=values if with_values else None,
         )
+        for number, values in enumerate(objects)
+    ]
 
-    ours, theirs = [await events._read(PERSONS, {"project": one}) for one in projects]
 
-    assert len(ours) == len(held)
-    assert ours == theirs
+async def test_persons_have_the_columns_that_the_engine_makes_too(events: EventStore) -> None:
+    objects: Objects = [*PLAIN["kinds that change"], *LEFT.values()]
+    ways = ((NATIVE, True), (NATIVE, False), (TEXT, True))
+    found = []
+    for encoder, with_values in ways:
+        project_id = uuid4().int >> 66
+        persons = persons_of(project_id, objects, with_values=with_values)
+
+        await events.insert(encoder.batch((), persons), "")
+
+        found.append(await events._read(PERSONS, {"project": project_id}))
+    ours, theirs, text = found
+    assert len(ours) == len(objects)
+    assert ours == theirs == text
 
 
 async def test_objects_within_objects_are_followed_so_far_only() -> None:
@@ -205,23 +229,23 @@ async def test_objects_within_objects_are_followed_so_far_only() -> None:
     for _ in range(100):
         deep = {"a": deep}
 
-    assert Attributes().add([deep, {"a": 1}]) == ([1], [0])
+    assert JsonColumn().add([deep, {"a": 1}]) == ([1], [0])
 
 
 def test_a_number_that_json_cannot_write_is_left() -> None:
     objects = [{"a": 1.0}, {"a": math.inf}, {"a": math.nan}]
 
-    assert Attributes().add(objects) == ([0], [1, 2])
+    assert JsonColumn().add(objects) == ([0], [1, 2])
 
 
 def test_numbers_whose_sum_is_too_large_are_left() -> None:
-    assert Attributes().add([{"a": 1.7e308}, {"a": 1.7e308}]) == ([], [0, 1])
+    assert JsonColumn().add([{"a": 1.7e308}, {"a": 1.7e308}]) == ([], [0, 1])
 
 
 def test_paths_beyond_the_most_are_left() -> None:
     objects = [{f"p{n}": n for n in range(start, start + 600)} for start in (0, 600, 300)]
 
-    made = Attributes()
+    made = JsonColumn()
 
     assert 600 < PATHS_MAX < 1200
     assert made.add(objects) == ([0, 2], [1])

@@ -18,10 +18,11 @@ from fanion.events.event import (
     Override,
     PersonRow,
 )
-from fanion.events.storage.blocks import encode
 from fanion.events.storage.client import READ_SECONDS_MAX
+from fanion.events.storage.native_encoder import NativeEncoder
 from fanion.events.storage.schema import COPY, MIGRATIONS
-from fanion.events.storage.store import EventStore, open_events
+from fanion.events.storage.store import EventStore, encoder_for, open_events
+from fanion.events.storage.text_encoder import TextEncoder
 from fanion.properties.filters import Property
 
 NOON = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
@@ -44,8 +45,17 @@ def event(project_id: int, minutes: float = 0, **changes: object) -> Event:
 GONE = UUID(int=2**64)
 
 
+@pytest.fixture(params=[NativeEncoder(), TextEncoder()], ids=["native", "text"])
+def events(
+    events: EventStore, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> EventStore:
+    """The store, sent its rows in each of the formats."""
+    monkeypatch.setattr(events, "_encoder", request.param)
+    return events
+
+
 async def insert(store: EventStore, sent: Sequence[Event]) -> None:
-    await store.insert(encode(sent), str(uuid4()))
+    await store.insert(store.encoder.batch(sent), str(uuid4()))
 
 
 async def copied(store: EventStore, project_id: int) -> int:
@@ -127,8 +137,8 @@ async def test_one_batch_holds_all_awkward_properties(events: EventStore, projec
 async def test_a_batch_sent_again_is_stored_once(events: EventStore, project_id: int) -> None:
     sent = [event(project_id, minutes=-n) for n in range(3)]
 
-    await events.insert(encode(sent), str(project_id))
-    await events.insert(encode(sent), str(project_id))
+    await events.insert(events.encoder.batch(sent), str(project_id))
+    await events.insert(events.encoder.batch(sent), str(project_id))
 
     assert await page(events, project_id) == sent
     assert await page(events, project_id, distinct_id="ada") == sent
@@ -507,8 +517,8 @@ async def test_a_batch_longer_than_one_insert_is_stored_whole(
 ) -> None:
     sent = [event(project_id, minutes=-n) for n in range(10_001)]
 
-    await events.insert(encode(sent), str(project_id))
-    await events.insert(encode(sent), str(project_id))
+    await events.insert(events.encoder.batch(sent), str(project_id))
+    await events.insert(events.encoder.batch(sent), str(project_id))
 
     assert await events.count(project_id) == 10_001
 
@@ -524,6 +534,19 @@ async def test_a_row_that_cannot_be_written_is_rejected_not_unavailable(
 ) -> None:
     with pytest.raises(EventRejected):
         await insert(events, [event(-1)])
+
+
+def test_rows_are_sent_as_text_to_an_engine_of_another_version() -> None:
+    assert isinstance(encoder_for("26.9.2.1"), NativeEncoder)
+    for version in ("26.90.1.1", "25.8.1.1", "27.1", ""):
+        assert isinstance(encoder_for(version), TextEncoder)
+
+
+def test_there_is_no_encoder_before_the_store_is_open(tmp_path: Path) -> None:
+    store = EventStore(f"chdb://{tmp_path}/unopened")
+
+    with pytest.raises(EventStoreUnavailable, match="not open"):
+        store.encoder  # noqa: B018
 
 
 async def test_a_living_store_answers_a_ping(events: EventStore) -> None:

@@ -13,9 +13,8 @@ from sqlalchemy import select
 from fanion.accept_log.port import Envelope
 from fanion.app import server
 from fanion.db.schema.tables import dead_letters
-from fanion.events.storage.blocks import event_blocks
+from fanion.events.storage.native_encoder import NativeEncoder
 from fanion.events.storage.store import EventStore
-from fanion.ingest.pipeline import consumer
 from fanion.ingest.pipeline.store import IngestStore
 from tests.support.application import Home, Json, open_home, open_site
 from tests.support.deadly import Deadly, Killed
@@ -45,7 +44,7 @@ async def test_what_was_in_hand_when_the_process_died_is_there_once(
     inserts: int,
 ) -> None:
     """Two blocks of events, and the persons."""
-    monkeypatch.setattr(consumer, "event_blocks", partial(event_blocks, rows_max=2))
+    monkeypatch.setattr(events, "_encoder", NativeEncoder(rows_max=2))
     deadly = cast(EventStore, Deadly(events, inserts))
     with pytest.raises((Killed, BaseExceptionGroup)):
         async with (

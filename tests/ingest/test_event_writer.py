@@ -6,7 +6,7 @@ from typing import cast
 import pytest
 
 from fanion.events.event import EventRejected
-from fanion.events.storage.blocks import Batch, Block
+from fanion.events.storage.encoder import Batch, Block
 from fanion.events.storage.store import EventStore
 from fanion.ingest.pipeline.event_writer import insertion
 

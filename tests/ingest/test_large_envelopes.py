@@ -12,7 +12,7 @@ from sqlalchemy import select
 from fanion.accept_log.port import Envelope
 from fanion.db.schema.tables import dead_letters
 from fanion.events.event import EventRejected
-from fanion.events.storage.blocks import Batch
+from fanion.events.storage.encoder import Batch
 from fanion.events.storage.store import EventStore
 from fanion.ingest.ledger.dead_letters_store import Chosen, DeadLetters
 from fanion.ingest.pipeline.batch_limits import Budget

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from fanion.accept_log.port import Entry, Envelope
 from fanion.events.event import NO_PERSON
-from fanion.events.storage.blocks import Block, event_drafts
+from fanion.events.storage.encoder import Block
+from fanion.events.storage.native_encoder import NativeEncoder
 from fanion.groups.model import GROUP_TYPES_MAX, GroupIdentify
 from fanion.ingest.pipeline import preparer_codec
 from fanion.ingest.pipeline.batch import PreparedRun, prepare_run
@@ -160,7 +161,7 @@ def rows(run: PreparedRun, persons: Sequence[UUID]) -> list[Block]:
 
 def rows_of_events(run: PreparedRun, persons: Sequence[UUID]) -> list[Block]:
     events = [stored_event(1, one, NO_PERSON, TYPES) for one in run.arrived[1]]
-    return [draft.block(persons) for draft in event_drafts(events)]
+    return [draft.block(persons) for draft in NativeEncoder().event_drafts(events)]
 
 
 def test_groups_are_written_when_their_types_are_known() -> None:

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any, cast
@@ -18,9 +17,9 @@ from fanion.accept_log.port import Entry, Envelope
 from fanion.db.engine import Records
 from fanion.db.schema.tables import log_positions, person_distinct_ids, persons
 from fanion.events.definitions.property_cache import KnownProperties
-from fanion.events.storage.blocks import Batch, event_blocks
+from fanion.events.storage.encoder import Batch
+from fanion.events.storage.native_encoder import NativeEncoder
 from fanion.events.storage.store import EventStore
-from fanion.ingest.pipeline import consumer
 from fanion.ingest.pipeline.batch import prepare_run
 from fanion.ingest.pipeline.consumer import CONFLICTS_MAX
 from fanion.ingest.pipeline.person_cache import RecentPersons
@@ -308,7 +307,7 @@ async def pair(
     monkeypatch: pytest.MonkeyPatch,
 ) -> AsyncIterator[Pair]:
     """Blocks of one event: the third is made only when the first is stored."""
-    monkeypatch.setattr(consumer, "event_blocks", partial(event_blocks, rows_max=1))
+    monkeypatch.setattr(events, "_encoder", NativeEncoder(rows_max=1))
     halting = Halting(events)
     earlier = NOW - timedelta(minutes=1)
     async with (

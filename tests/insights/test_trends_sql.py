@@ -17,7 +17,6 @@ from fanion.db.schema.cohorts import NEVER, cohort_people, cohorts
 from fanion.db.schema.tables import persons
 from fanion.errors import Invalid
 from fanion.events.event import NO_PERSON, Event, Override, PersonRow
-from fanion.events.storage.blocks import encode
 from fanion.events.storage.store import EventStore
 from fanion.insights.date_range import DateRange
 from fanion.insights.filters_sql import NONE, OTHER
@@ -79,7 +78,7 @@ class Site:
         )
 
     async def store(self) -> None:
-        await self.events.insert(encode(self.stored), uuid4().hex)
+        await self.events.insert(self.events.encoder.batch(self.stored), uuid4().hex)
         self.stored.clear()
 
     async def numbers(self, **filters: Any) -> list[float]:

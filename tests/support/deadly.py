@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fanion.events.storage.blocks import Batch
+from fanion.events.storage.encoder import Batch
 from fanion.events.storage.store import EventStore
 
 

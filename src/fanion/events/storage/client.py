@@ -142,6 +142,11 @@ def _close(clients: Sequence[Client]) -> None:
         client.close()
 
 
+def engine_version(client: Client) -> str:
+    """As the engine answered `SELECT version()` when the client connected."""
+    return client.server_version or ""
+
+
 def read_rows(client: Client, statement: str, parameters: Mapping[str, Any]) -> Rows:
     answer = client.query(
         statement, dict(parameters), column_formats={"properties": "bytes"}, tz_mode="aware"

@@ -2,37 +2,43 @@
 
 Of an insert the engine took two thirds to make them, 1 µs for each property. Here they are made for
 all events with the same names at once. What is not plain is left to the engine: lists of objects
-or of several kinds, numbers beyond 64 bits, names that it writes in a way of its own.
+or of several types, numbers beyond 64 bits, names that it writes in a way of its own.
 
 The form is the engine's "flattened" one of JSON columns: the paths, the types of each; then for
 each path which of its types every row has, and the values of each type.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import accumulate, chain
+from math import isfinite
 from types import NoneType
 from typing import Any, NamedTuple
 
 from fanion.events.storage import native_format
-from fanion.events.storage.kinds import KINDS, Kind, Written, plain
+from fanion.events.storage.native_format import ColumnType
 
 # A path costs each row a byte, whether it has the path or not.
 PATHS_MAX = 1_000
 OBJECTS_MAX = 16  # within one another
 _FLATTENED = native_format.unsigned([3])
+_INT_MIN, _INT_MAX = -(2**63), 2**63 - 1
 
-Values = Mapping[str, Any]
-Rows = list[tuple[int, Values]]
+JsonObject = Mapping[str, Any]
+Rows = list[tuple[int, JsonObject]]  # with the place of each
+Values = Sequence[Any]
+# Of some values, in as many pieces as their column has parts that lie one behind the other.
+Written = tuple[bytes, ...]
 
 
-class Attributes:
-    """The column, made of some objects after others: best of some hundred at a time that were just
-    decoded, while the processor has them at hand."""
+class JsonColumn:
+    """Made of some objects after others: best of some hundred at a time that were just decoded,
+    while the processor has them at hand."""
 
     def __init__(self) -> None:
         self._paths: dict[str, list[_Piece]] = {}
         self._rows = 0
 
-    def add(self, objects: Sequence[Values | None]) -> tuple[list[int], list[int]]:
+    def add(self, objects: Sequence[JsonObject | None]) -> tuple[list[int], list[int]]:
         """Returns the places of those that were added, in the order of their rows, and of those
         that were not.
 
@@ -58,15 +64,16 @@ class Attributes:
 
     def data(self) -> bytes:
         paths = {name: pieces for name, pieces in self._paths.items() if pieces}
-        kinds = {path: list(dict.fromkeys(p.kind for p in some)) for path, some in paths.items()}
-        parts = [_FLATTENED, native_format.length(len(paths)), *map(native_format.text, paths)]
-        for of_path in kinds.values():
+        types = {path: list(dict.fromkeys(p.type for p in some)) for path, some in paths.items()}
+        names = native_format.texts(list(paths))
+        parts = [_FLATTENED, native_format.length(len(paths)), names]
+        for of_path in types.values():
             parts += _FLATTENED, native_format.length(len(of_path))
-            parts += [native_format.text(kind.type) for kind in of_path]
+            parts += [type_.declaration for type_ in of_path]
         for path, pieces in paths.items():
-            parts.append(_which(pieces, kinds[path], self._rows))
-            for kind in kinds[path]:
-                parts.append(kind.joined([p.written for p in pieces if p.kind is kind]))
+            parts.append(_which(pieces, types[path], self._rows))
+            for type_ in types[path]:
+                parts.append(type_.join([p.written for p in pieces if p.type is type_]))
         return b"".join(parts)
 
     def _add(self, names: tuple[str, ...], rows: Rows, *, are_paths: bool = False) -> Sequence[str]:
@@ -94,38 +101,53 @@ class Attributes:
         return len(self._paths) + sum(name not in self._paths for name in names) <= PATHS_MAX
 
 
-class _Piece(NamedTuple):
-    """Values of one kind. rows: where they are"""
+class JsonType(NamedTuple):
+    """How values of one Python type are held.
 
-    kind: Kind
+    declaration: the engine's name of the type, as it is written
+    holds:       whether all of some values can be written
+    write:       values in the parts that are joined
+    join:        what was written, as one column
+    """
+
+    declaration: bytes
+    holds: Callable[[Values], bool]
+    write: Callable[[Values], Written]
+    join: Callable[[Sequence[Written]], bytes]
+
+
+class _Piece(NamedTuple):
+    """Values of one type. rows: where they are"""
+
+    type: JsonType
     rows: Sequence[int]
     written: Written
 
 
-def _pieces(values: Sequence[Any], start: int) -> list[_Piece] | None:
+def _pieces(values: Values, start: int) -> list[_Piece] | None:
     """values: of consecutive rows, the first of which is `start`; None when not all can be"""
     types = set(map(type, values))
     if len(types) == 1:
-        kind = KINDS.get(type(values[0]))
-        if kind is not None and kind.fits(values):
-            return [_Piece(kind, range(start, start + len(values)), kind.write(values))]
+        json_type = JSON_TYPES.get(type(values[0]))
+        if json_type is not None and json_type.holds(values):
+            return [_Piece(json_type, range(start, start + len(values)), json_type.write(values))]
         return [] if values[0] is None else None
     found: list[_Piece] = []
     for one in types - {NoneType}:
         rows = [row for row, value in enumerate(values, start) if type(value) is one]
         of_type = [values[row - start] for row in rows]
-        kind = KINDS.get(one)
-        if kind is None or not kind.fits(of_type):
+        json_type = JSON_TYPES.get(one)
+        if json_type is None or not json_type.holds(of_type):
             return None
-        found.append(_Piece(kind, rows, kind.write(of_type)))
+        found.append(_Piece(json_type, rows, json_type.write(of_type)))
     return found
 
 
-def _which(pieces: Sequence[_Piece], kinds: Sequence[Kind], rows: int) -> bytes:
-    """For each row the number of its kind, or how many there are when it has none."""
-    index = bytearray((len(kinds),)) * rows
+def _which(pieces: Sequence[_Piece], types: Sequence[JsonType], rows: int) -> bytes:
+    """For each row the number of its type, or how many there are when it has none."""
+    index = bytearray((len(types),)) * rows
     for piece in pieces:
-        number = kinds.index(piece.kind)
+        number = types.index(piece.type)
         if isinstance(piece.rows, range):
             index[piece.rows.start : piece.rows.stop] = bytes((number,)) * len(piece.rows)
         else:
@@ -145,19 +167,18 @@ def _sort_out(
             uneven.setdefault(tuple(flat), []).append((place, flat))
 
 
-def _flattened(values: Values, odd: Sequence[str]) -> Values | None:
+def _flattened(values: JsonObject, odd: Sequence[str]) -> JsonObject | None:
     """Path → value; None for what the engine must read itself.
 
     odd: the names of what cannot be written as it is
     """
     flat = dict(values)
-    for name in odd:
-        if not _flatten("", {name: flat.pop(name)}, OBJECTS_MAX, flat):
-            return None
-    return flat
+    # All of them first: the path of one may be the name of another.
+    objects = {name: flat.pop(name) for name in odd}
+    return flat if _flatten("", objects, OBJECTS_MAX, flat) else None
 
 
-def _flatten(prefix: str, values: Values, depth: int, flat: dict[str, Any]) -> bool:
+def _flatten(prefix: str, values: JsonObject, depth: int, flat: dict[str, Any]) -> bool:
     for name, value in values.items():
         if not name or "%" in name or not depth:
             return False
@@ -166,7 +187,7 @@ def _flatten(prefix: str, values: Values, depth: int, flat: dict[str, Any]) -> b
             if not _flatten(path + ".", value, depth - 1, flat):
                 return False
         elif value is not None:
-            flat[path] = plain(value)
+            flat[path] = _typed(value)
             if flat[path] is None:
                 return False
     return True
@@ -174,3 +195,100 @@ def _flatten(prefix: str, values: Values, depth: int, flat: dict[str, Any]) -> b
 
 def _is_plain(name: str) -> bool:
     return bool(name) and "." not in name and "%" not in name
+
+
+class _Texts(list[str | None]):
+    pass
+
+
+class _Integers(list[int | None]):
+    pass
+
+
+class _Floats(list[float | None]):
+    pass
+
+
+class _Booleans(list[bool | None]):
+    pass
+
+
+def _typed(value: Any) -> Any:
+    """A scalar as it is, a list as one whose class tells what is in it; None for one that no type
+    holds."""
+    if type(value) is list:
+        value = _typed_list(value)
+    json_type = JSON_TYPES.get(type(value))
+    return value if json_type is not None and json_type.holds([value]) else None
+
+
+def _typed_list(values: list[Any]) -> object:
+    types = set(map(type, values)) - {NoneType}
+    if types == {int, float}:
+        if not _are_64_bits([value for value in values if type(value) is int]):
+            return None
+        return _Floats([None if value is None else float(value) for value in values])
+    made = _LISTS.get(types.pop() if types else str)
+    return None if types or made is None else made(values)
+
+
+def _always(_: Values) -> bool:
+    return True
+
+
+def _are_64_bits(numbers: Sequence[int]) -> bool:
+    return min(numbers) >= _INT_MIN and max(numbers) <= _INT_MAX
+
+
+def _are_finite(numbers: Sequence[float]) -> bool:
+    """One that is not makes the sum so; huge ones may too, and are left to the engine."""
+    return isfinite(sum(numbers))
+
+
+def _scalar(type_: ColumnType, holds: Callable[[Values], bool]) -> JsonType:
+    return JsonType(
+        native_format.text(type_.name),
+        holds,
+        lambda values: (type_.write(values),),
+        lambda parts: b"".join([part for (part,) in parts]),
+    )
+
+
+def _array(type_: ColumnType, holds_items: Callable[[Values], bool], absent: object) -> JsonType:
+    """Of items that may be null. absent: what stands in the place of one that is"""
+
+    def holds(lists: Values) -> bool:
+        items = [item for item in chain.from_iterable(lists) if item is not None]
+        return not items or holds_items(items)
+
+    def write(lists: Values) -> Written:
+        items = list(chain.from_iterable(lists))
+        nulls = bytes([item is None for item in items])
+        sizes = native_format.unsigned(map(len, lists))
+        return sizes, nulls, type_.write([absent if item is None else item for item in items])
+
+    def join(parts: Sequence[Written]) -> bytes:
+        sizes, nulls, items = zip(*parts, strict=True)
+        ends = native_format.unsigned(accumulate(native_format.read_unsigned(b"".join(sizes))))
+        return b"".join((ends, *nulls, *items))
+
+    declaration = native_format.text(f"Array(Nullable({type_.name}))")
+    return JsonType(declaration, holds, write, join)
+
+
+_LISTS: Mapping[type, Callable[[Iterable[Any]], object]] = {
+    str: _Texts,
+    int: _Integers,
+    float: _Floats,
+    bool: _Booleans,
+}
+JSON_TYPES: Mapping[type, JsonType] = {
+    str: _scalar(native_format.TEXT, _always),
+    int: _scalar(native_format.INT64, _are_64_bits),
+    float: _scalar(native_format.FLOAT64, _are_finite),
+    bool: _scalar(native_format.BOOL, _always),
+    _Texts: _array(native_format.TEXT, _always, ""),
+    _Integers: _array(native_format.INT64, _are_64_bits, 0),
+    _Floats: _array(native_format.FLOAT64, _are_finite, 0.0),
+    _Booleans: _array(native_format.BOOL, _always, False),
+}

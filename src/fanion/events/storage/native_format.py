@@ -4,10 +4,10 @@ Numbers are little-endian, as those of every machine that the embedded engine ru
 """
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 _LENGTHS_KNOWN = 1 << 14
@@ -21,24 +21,40 @@ class Column(NamedTuple):
     data: Sequence[bytes]
 
 
-def column(name: str, type_: str, data: bytes) -> Column:
-    return Column(name, type_, (data,))
+class ColumnType(NamedTuple):
+    """name: in the engine's words; write: the values of all rows, may raise OverflowError"""
+
+    name: str
+    write: Callable[[Any], bytes]
+
+
+def columns(*given: tuple[str, ColumnType, Sequence[Any]]) -> tuple[Column, ...]:
+    """given: name, type and values of each. raises: OverflowError"""
+    return tuple([Column(name, type_.name, (type_.write(rows),)) for name, type_, rows in given])
+
+
+def joined(parts: Sequence[Column]) -> Column:
+    """One column of the rows of several."""
+    return Column(parts[0].name, parts[0].type, [data for part in parts for data in part.data])
 
 
 def block(columns: Sequence[Column], rows: int, more: int = 0) -> bytes:
-    """more: how many columns, written by `written`, will be put behind"""
-    parts = [length(len(columns) + more), length(rows)]
-    for one in columns:
-        parts += written(one)
-    return b"".join(parts)
+    """more: how many columns `with_columns` will append"""
+    head = (length(len(columns) + more), length(rows))
+    return b"".join((*head, *chain.from_iterable(map(_written, columns))))
 
 
-def written(column: Column) -> Sequence[bytes]:
+def with_columns(block: bytes, *given: tuple[str, ColumnType, Sequence[Any]]) -> bytes:
+    """block: made for as many more columns"""
+    return b"".join((block, *chain.from_iterable(map(_written, columns(*given)))))
+
+
+def _written(column: Column) -> Sequence[bytes]:
     return text(column.name), text(column.type), *column.data
 
 
 def unsigned(numbers: Iterable[int]) -> bytes:
-    """UInt64. raises: OverflowError"""
+    """raises: OverflowError"""
     return array("Q", numbers).tobytes()
 
 
@@ -103,3 +119,13 @@ def _encoded(values: Sequence[str]) -> list[bytes]:
 
 _SHORT = tuple(bytes((n,)) for n in range(256))
 _known = tuple(map(length, range(_LENGTHS_KNOWN))).__getitem__
+
+UINT8 = ColumnType("UInt8", bytes)
+UINT64 = ColumnType("UInt64", unsigned)
+INT64 = ColumnType("Int64", signed)
+FLOAT64 = ColumnType("Float64", floats)
+BOOL = ColumnType("Bool", bytes)
+UUIDS = ColumnType("UUID", uuids)
+TEXT = ColumnType("String", texts)
+BYTES = ColumnType("String", blobs)
+MICROSECONDS = ColumnType("DateTime64(6, 'UTC')", signed)

@@ -6,16 +6,36 @@ from datetime import date, datetime
 from typing import Any
 from uuid import UUID
 
+import structlog
 from clickhouse_connect.driver.client import Client
 
-from fanion.events.event import Erasure, Event, EventQuery, Override, PersonRow
-from fanion.events.storage.blocks import Batch, Block, encode
-from fanion.events.storage.client import Lanes, Rows, engine_at, open_clients, read_rows
+from fanion.events.event import (
+    Erasure,
+    Event,
+    EventQuery,
+    EventStoreUnavailable,
+    Override,
+    PersonRow,
+)
+from fanion.events.storage.client import (
+    Lanes,
+    Rows,
+    engine_at,
+    engine_version,
+    open_clients,
+    read_rows,
+)
 from fanion.events.storage.cohort_query import SECONDS_MAX, Found, ask, put_inputs
 from fanion.events.storage.deletion import erase
+from fanion.events.storage.encoder import Batch, Block, EventEncoder
 from fanion.events.storage.list_query import Listing
+from fanion.events.storage.native_encoder import NativeEncoder
 from fanion.events.storage.person_squash import squash
+from fanion.events.storage.text_encoder import TextEncoder
 from fanion.events.times import Days, micros
+
+# Of the engine, whose Native format is known byte by byte: the suite runs on it.
+NATIVE_VERSIONS = ("26.9.",)
 
 # The copy of the events remembers the token for itself: when only the first of both inserts came
 # to its end, a repetition makes good the other. Copies of one event are left to the merges; to look
@@ -60,6 +80,11 @@ ORDER BY day
 """
 
 
+def encoder_for(version: str) -> EventEncoder:
+    """version: of the engine, as of `SELECT version()`"""
+    return NativeEncoder() if version.startswith(NATIVE_VERSIONS) else TextEncoder()
+
+
 async def open_events(url: str) -> "EventStore":
     """Open the store that the URL names and bring its tables up to date.
 
@@ -86,7 +111,15 @@ class EventStore:
         self._engine = engine_at(url)
         self._inserts, self._reads = Lanes("insert"), Lanes("read")
         self._listing = Listing(self._reads)
+        self._encoder: EventEncoder | None = None
         self.opened = asyncio.Event()
+
+    @property
+    def encoder(self) -> EventEncoder:
+        """Of the rows that this engine is sent. raises: EventStoreUnavailable before it is open"""
+        if self._encoder is None:
+            raise EventStoreUnavailable("the event store is not open yet")
+        return self._encoder
 
     async def open(self) -> None:
         """Bring the tables up to date. May be tried again until it succeeds.
@@ -94,6 +127,11 @@ class EventStore:
         raises: EventStoreUnavailable, in one line; SchemaTooNew
         """
         inserts, reads = await asyncio.to_thread(open_clients, self._engine)
+        version = engine_version(inserts[0])
+        self._encoder = encoder_for(version)
+        if not isinstance(self._encoder, NativeEncoder):
+            log = structlog.get_logger()
+            log.info("events_sent_as_text", engine=version, native=list(NATIVE_VERSIONS))
         self._inserts.open(inserts)
         self._reads.open(reads)
         self.opened.set()
@@ -125,12 +163,12 @@ class EventStore:
     async def mirror_persons(self, persons: Sequence[PersonRow]) -> None:
         """raises: as insert; rows may be sent again at will, the highest version wins"""
         if persons:
-            await self._inserts.run(_insert_batch, encode((), persons), "")
+            await self._inserts.run(_insert_batch, self.encoder.batch((), persons), "")
 
     async def override_persons(self, overrides: Sequence[Override]) -> None:
         """raises: as insert; rows may be sent again at will, the highest version wins"""
         if overrides:
-            await self._inserts.run(_insert_batch, encode((), (), overrides), "")
+            await self._inserts.run(_insert_batch, self.encoder.batch((), (), overrides), "")
 
     async def list(self, project_id: int, query: EventQuery) -> Sequence[Event]:
         """The page that the query asks for; `person_id` of each event is the survivor.
@@ -225,4 +263,4 @@ def _insert_batch(client: Client, batch: Batch, token: str) -> None:
 
 
 def _insert(client: Client, table: str, block: Block, settings: dict[str, Any]) -> None:
-    client.raw_insert(table, block.columns, block.data, settings, fmt="Native")
+    client.raw_insert(table, block.columns, block.data, settings, fmt=block.format)

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from fanion.accept_log.port import USER_AGENT_CHARS_MAX, Entry, Envelope
 from fanion.errors import AppError
-from fanion.events.storage.blocks import Draft
+from fanion.events.storage.native_encoder import Draft
 from fanion.ingest.items import read_items
 from fanion.ingest.ledger.model import STORED, Dropped, Tally, count_of, joined
 from fanion.ingest.pipeline.prepare import prepare

@@ -13,7 +13,7 @@ from uuid import UUID
 import structlog
 
 from fanion.accept_log.port import AcceptLog, Entry
-from fanion.events.storage.blocks import BLOCKS_VERSION, Batch, Block, event_blocks
+from fanion.events.storage.encoder import Batch, Block, EventEncoder
 from fanion.events.storage.store import EventStore
 from fanion.ingest.ledger.dead_letters_store import MarkedLetter
 from fanion.ingest.ledger.model import Tally
@@ -88,6 +88,7 @@ class Consumer:
             preparer,
             self._patience,
             self._courtesy,
+            events,
             historical=historical,
         )
         self._repetitions = Repetitions(events, self._patience, historical=historical)
@@ -296,14 +297,15 @@ class Consumer:
         resolutions = await self._resolutions(run)
         if not all(one.is_as_brought for one in resolutions):
             return False
-        token = _token(self._store.consumer, run, resolutions, conflicts)
+        encoder = self._events.encoder
+        token = _token(self._store.consumer, encoder, run, resolutions, conflicts)
         async with insertion(self._events, token) as inserting:
-            blocks = _blocks(run, resolutions)
+            blocks = _blocks(encoder, run, resolutions)
             while block := await asyncio.to_thread(next, blocks, None):
                 await inserting.put(Batch((block,)))
                 self.intake.leave_interpreter()
             written = await self._written(resolutions)
-            await inserting.put(await asyncio.to_thread(_mirrored, written, run.last))
+            await inserting.put(await asyncio.to_thread(_mirrored, encoder, written, run.last))
             tally, now = await asyncio.to_thread(_tally, run, resolutions), self._now()
             async with self._store.writing(
                 written, tally, self.position, run.last, now, begun
@@ -333,11 +335,12 @@ class Consumer:
     async def _settle(self, letter: MarkedLetter, run: PreparedRun, conflicts: int) -> None:
         started = perf_counter()
         resolutions = await self._resolutions(run)
-        token = _token(self._store.consumer, run, resolutions, conflicts)
-        blocks = await asyncio.to_thread(tuple, _blocks(run, resolutions))
+        encoder = self._events.encoder
+        token = _token(self._store.consumer, encoder, run, resolutions, conflicts)
+        blocks = await asyncio.to_thread(tuple, _blocks(encoder, run, resolutions))
         written = await self._written(resolutions)
         version = max(self.position, run.last)
-        mirrored = await asyncio.to_thread(_mirrored, written, version)
+        mirrored = await asyncio.to_thread(_mirrored, encoder, written, version)
         tally, now = _tally(run, resolutions), self._now()
         async with (
             self._store.settling(letter, written, tally, self.position, now),
@@ -401,7 +404,11 @@ class Consumer:
 
 
 def _token(
-    consumer: str, run: PreparedRun, resolutions: Sequence[Resolution], conflicts: int
+    consumer: str,
+    encoder: EventEncoder,
+    run: PreparedRun,
+    resolutions: Sequence[Resolution],
+    conflicts: int,
 ) -> str:
     """The same for the same run. Its places in the log alone would not do: a log that was
     begun anew counts from 1 again, and its first events would pass for repetitions. Nor must
@@ -410,7 +417,7 @@ def _token(
     events = sum(len(one.arrived) for one in resolutions)
     first = next((one for one in resolutions if one.arrived), None)
     place = f"{first.project_id}-{first.arrived[0].prepared.uuid}" if first is not None else ""
-    made = BLOCKS_VERSION if run.ahead is None else f"{BLOCKS_VERSION}a"
+    made = encoder.version if run.ahead is None else f"{encoder.version}a"
     last = f"{run.last}+{run.start}" if run.start else f"{run.last}"
     anew = f"-{conflicts}" if conflicts else ""
     return f"{consumer}-{run.first}-{last}-{place}-{events}-{made}{anew}"
@@ -424,10 +431,14 @@ def _resolutions(run: PreparedRun, known: Mapping[int, Known]) -> list[Resolutio
     ]
 
 
-def _blocks(run: PreparedRun, resolutions: Sequence[Resolution]) -> Iterator[Block]:
+def _blocks(
+    encoder: EventEncoder, run: PreparedRun, resolutions: Sequence[Resolution]
+) -> Iterator[Block]:
     if run.ahead is None:
         events = sum(len(one.arrived) for one in resolutions)
-        yield from event_blocks(chain.from_iterable(one.events() for one in resolutions), events)
+        yield from encoder.event_blocks(
+            chain.from_iterable(one.events() for one in resolutions), events
+        )
         return
     of_project = {one.project_id: iter(one.persons()) for one in resolutions}
     persons = [
@@ -439,8 +450,8 @@ def _blocks(run: PreparedRun, resolutions: Sequence[Resolution]) -> Iterator[Blo
         yield draft.block(persons)
 
 
-def _mirrored(written: Sequence[Written], version: int) -> Batch:
-    return mirrored(((part.resolved, part.overrides) for part in written), version)
+def _mirrored(encoder: EventEncoder, written: Sequence[Written], version: int) -> Batch:
+    return mirrored(encoder, ((part.resolved, part.overrides) for part in written), version)
 
 
 def _tally(run: PreparedRun, resolutions: Sequence[Resolution]) -> Tally:

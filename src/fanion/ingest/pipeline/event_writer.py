@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-from fanion.events.storage.blocks import Batch
+from fanion.events.storage.encoder import Batch
 from fanion.events.storage.store import EventStore
 
 

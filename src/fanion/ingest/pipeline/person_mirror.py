@@ -6,14 +6,16 @@ from uuid import UUID
 import msgspec
 
 from fanion.events.event import Override, PersonRow
-from fanion.events.storage.blocks import Batch, encode
+from fanion.events.storage.encoder import Batch, EventEncoder
 from fanion.ingest.pipeline.resolve import Resolved
 from fanion.persons.merge import PersonState
 
 _encode = msgspec.json.Encoder().encode
 
 
-def mirrored(parts: Iterable[tuple[Resolved, Mapping[UUID, UUID]]], version: int) -> Batch:
+def mirrored(
+    encoder: EventEncoder, parts: Iterable[tuple[Resolved, Mapping[UUID, UUID]]], version: int
+) -> Batch:
     """What a run created, changed and merged away.
 
     parts:   of each project, with all its overrides: merged person → surviving person
@@ -27,7 +29,7 @@ def mirrored(parts: Iterable[tuple[Resolved, Mapping[UUID, UUID]]], version: int
         overrides += [
             Override(resolved.project_id, old, new, version) for old, new in moved.items()
         ]
-    return encode((), persons, overrides)
+    return encoder.batch((), persons, overrides)
 
 
 def _persons(resolved: Resolved) -> list[PersonRow]:

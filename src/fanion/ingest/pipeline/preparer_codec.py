@@ -15,13 +15,13 @@ import msgspec
 from fanion.accept_log.port import Entry
 from fanion.events.definitions.property_cache import OCCURRENCES_MAX, ONE_IN, detect_type
 from fanion.events.event import NO_PERSON, Event
-from fanion.events.storage.blocks import (
-    BLOCK_ROWS_MAX,
+from fanion.events.storage.encoder import BLOCK_ROWS_MAX
+from fanion.events.storage.native_encoder import (
     PART_ROWS,
     Draft,
-    Drafting,
+    DraftBuilder,
     Placed,
-    drafts_left,
+    text_drafts,
 )
 from fanion.groups.model import GROUP_TYPES_MAX
 from fanion.ingest.ledger.model import Example, Tally
@@ -159,7 +159,7 @@ class _Drafting:
         self._place = 0
         self._waiting: list[Placed] = []
         self._left: list[Placed] = []
-        self._block = Drafting()
+        self._block = DraftBuilder()
         self._drafts: list[Draft] = []
 
     def add(self, entry: Entry, events: Sequence[Event]) -> None:
@@ -176,7 +176,7 @@ class _Drafting:
 
     def drafts(self) -> list[Draft]:
         self._cut()
-        return [*self._drafts, *drafts_left(self._left)]
+        return [*self._drafts, *text_drafts(self._left)]
 
     def _write(self) -> None:
         self._left += self._block.add(self._waiting)
@@ -184,7 +184,7 @@ class _Drafting:
 
     def _cut(self) -> None:
         self._write()
-        self._drafts += self._block.taken()
+        self._drafts += self._block.take()
         self._of_block = 0
 
 

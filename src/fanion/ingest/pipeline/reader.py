@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from time import monotonic
 
 from fanion.accept_log.port import AcceptLog, Entry
+from fanion.events.storage.store import EventStore
 from fanion.ingest.pipeline.batch import PreparedRun, count_items, prepare_run
 from fanion.ingest.pipeline.batch_limits import (
     LOCATED_OBJECT_BYTES,
@@ -50,6 +51,7 @@ class Intake:
         preparer: Preparer | None,
         patience: Patience,
         courtesy: Courtesy,
+        events: EventStore,
         *,
         historical: bool,
     ) -> None:
@@ -59,6 +61,7 @@ class Intake:
         self._preparer = preparer
         self._patience = patience
         self._courtesy = courtesy
+        self._events = events
         self._historical = historical
         self._coming: deque[asyncio.Task[Taken]] = deque()
         self._idle = asyncio.Event()
@@ -183,7 +186,7 @@ class Intake:
         a processor from those: single captures were a sixth fewer."""
         if self._preparer is None or self._courtesy.is_crowded:
             return None
-        if not await self._is_full(entries):
+        if not self._events.encoder.is_prepared_ahead or not await self._is_full(entries):
             return None
         return await self._preparer.prepare(entries, await self._rules(entries), self.types)
 

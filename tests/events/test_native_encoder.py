@@ -10,19 +10,22 @@ import pytest
 from msgspec.structs import replace
 
 from fanion.events.event import Event, EventRejected, Override, PersonRow
-from fanion.events.storage.blocks import encode, event_blocks, event_drafts
+from fanion.events.storage.encoder import EventEncoder
+from fanion.events.storage.native_encoder import NativeEncoder
+from fanion.events.storage.text_encoder import TextEncoder
 
 NOW, ONE, FITS_NOT = datetime(2026, 1, 2, tzinfo=UTC), UUID(int=1), 2**64
 
 
-def test_a_number_that_does_not_fit_its_column_is_refused() -> None:
+@pytest.mark.parametrize("encoder", [NativeEncoder(), TextEncoder()])
+def test_a_number_that_does_not_fit_its_column_is_refused(encoder: EventEncoder) -> None:
     event = Event(FITS_NOT, ONE, "paid", "ann", ONE, NOW, NOW, b"{}")
     person = PersonRow(1, ONE, b"{}", NOW, FITS_NOT)
     override = Override(1, ONE, ONE, FITS_NOT)
 
     for rows in (([event],), ((), [person]), ((), (), [override])):
         with pytest.raises(EventRejected, match="does not fit"):
-            encode(*rows)
+            encoder.batch(*rows)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +45,7 @@ def test_blocks_are_of_one_size_when_it_is_known_how_many_events_there_are(
 ) -> None:
     event = Event(1, ONE, "paid", "ann", ONE, NOW, NOW, b"{}")
 
-    drafts = list(event_drafts([event] * events, count, rows_max=40))
+    drafts = list(NativeEncoder(rows_max=40).event_drafts([event] * events, count))
 
     assert [len(draft.order) for draft in drafts] == sizes
 
@@ -55,7 +58,7 @@ def test_events_whose_columns_the_engine_makes_come_last() -> None:
     odd = {"odd": [{"b": 1}]}
     events = [event_with(values) for values in ({"a": 1}, odd, {"b": 1}, {"a": 2}, odd, {"a": 3})]
 
-    drafts = list(event_drafts(events, rows_max=3))
+    drafts = list(NativeEncoder(rows_max=3).event_drafts(events))
 
     assert [draft.order for draft in drafts] == [[0, 2], [3, 5], [1, 4]]
     assert [draft.columns[-1] for draft in drafts] == ["attributes", "attributes", "shallow"]
@@ -65,17 +68,18 @@ def test_a_block_has_few_bytes_or_a_single_event() -> None:
     sizes = [10, 10, 100, 10, 10, 10]
     events = [event_with({"text": "x" * size}) for size in sizes]
 
-    drafts = list(event_drafts(events, bytes_max=60))
+    drafts = list(NativeEncoder(bytes_max=60).event_drafts(events))
 
     assert [draft.order for draft in drafts] == [[0, 1], [2], [3, 4], [5]]
 
 
 def test_each_event_of_a_block_gets_its_own_person() -> None:
     events = [event_with(values) for values in ({"a": 1}, {"b": 1}, {"a": 2})]
-    [draft] = event_drafts(events)
+    [draft] = NativeEncoder().event_drafts(events)
     persons = [UUID(int=number) for number in (1, 2, 3)]
+    named = [replace(e, person_id=p) for e, p in zip(events, persons, strict=True)]
 
-    [block] = event_blocks([replace(e, person_id=p) for e, p in zip(events, persons, strict=True)])
+    [block] = NativeEncoder().event_blocks(named)
 
     assert draft.order == [0, 2, 1]
     assert draft.block(persons) == block

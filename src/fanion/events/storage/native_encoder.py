@@ -1,0 +1,212 @@
+"""Rows in the engine's Native format, with the properties as columns already."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from uuid import UUID
+
+from msgspec import Struct
+
+from fanion.events.event import Event, EventRejected, Override, PersonRow
+from fanion.events.storage import native_format
+from fanion.events.storage.encoder import (
+    BLOCK_BYTES_MAX,
+    BLOCK_ROWS_MAX,
+    Block,
+    EventEncoder,
+    even_rows,
+)
+from fanion.events.storage.json_column import JsonColumn
+from fanion.events.storage.json_depth import shallow
+from fanion.events.storage.native_format import Column
+from fanion.events.storage.schema import ATTRIBUTES_TYPE
+from fanion.events.times import all_micros, micros
+
+# Of which columns are made at a time.
+PART_ROWS = 500
+# An event and its place among all.
+Placed = tuple[int, Event]
+
+
+class Draft(Struct, frozen=True, gc=False, array_like=True):
+    """A block of events of which only the column of their persons is missing.
+
+    order: of its rows, the place of each event among all
+    """
+
+    order: list[int]
+    columns: tuple[str, ...]
+    data: bytes
+
+    def block(self, persons: Sequence[UUID]) -> Block:
+        """persons: of all events"""
+        of_rows = [persons[place] for place in self.order]
+        column = ("person_id", native_format.UUIDS, of_rows)
+        return Block((*self.columns, "person_id"), native_format.with_columns(self.data, column))
+
+
+class NativeEncoder(EventEncoder):
+    version = "2"
+    is_prepared_ahead = True
+
+    def event_blocks(self, events: Iterable[Event], count: int = 0) -> Iterator[Block]:
+        persons: list[UUID] = []
+
+        def noted() -> Iterator[Event]:
+            for event in events:
+                persons.append(event.person_id)
+                yield event
+
+        for draft in self.event_drafts(noted(), count):
+            yield draft.block(persons)
+
+    def event_drafts(self, events: Iterable[Event], count: int = 0) -> Iterator[Draft]:
+        """As `event_blocks`, without the persons of the events. Events whose properties the engine
+        must read come last."""
+        rows_max = even_rows(count, self.rows_max)
+        draft, part, left = DraftBuilder(), list[Placed](), list[Placed]()
+        rows = size = 0
+        for place, event in enumerate(events):
+            length = len(event.properties)
+            if rows == rows_max or (rows and size + length > self.bytes_max):
+                left += draft.add(part)
+                yield from draft.take()
+                part, rows, size = [], 0, 0
+            part.append((place, event))
+            rows += 1
+            size += length
+            if len(part) == PART_ROWS:
+                left += draft.add(part)
+                part = []
+        left += draft.add(part)
+        yield from draft.take()
+        yield from text_drafts(left, rows_max, self.bytes_max)
+
+    def person_blocks(self, persons: Sequence[PersonRow]) -> tuple[Block, ...]:
+        attributes = JsonColumn()
+        order, rest = attributes.add([person.values for person in persons])
+        plain, left = [persons[at] for at in order], [persons[at] for at in rest]
+        blocks: list[Block] = []
+        if plain:
+            blocks.append(_block((*_person_columns(plain), _attributes(attributes)), len(plain)))
+        if left:
+            blocks.append(_block((*_person_columns(left), *_shallow(left)), len(left)))
+        return tuple(blocks)
+
+    def override_blocks(self, overrides: Sequence[Override]) -> tuple[Block, ...]:
+        if not overrides:
+            return ()
+        columns = _columns(
+            ("project_id", native_format.UINT64, [one.project_id for one in overrides]),
+            ("old_person", native_format.UUIDS, [one.old_person for one in overrides]),
+            ("new_person", native_format.UUIDS, [one.new_person for one in overrides]),
+            ("version", native_format.UINT64, [one.version for one in overrides]),
+        )
+        return (_block(columns, len(overrides)),)
+
+
+class DraftBuilder:
+    """A draft to which events are added some at a time."""
+
+    def __init__(self) -> None:
+        self._order: list[int] = []
+        self._columns: list[tuple[Column, ...]] = []
+        self._attributes = JsonColumn()
+
+    def add(self, some: Sequence[Placed]) -> list[Placed]:
+        """Returns those whose properties the engine must read. raises: EventRejected"""
+        order, left = self._attributes.add([event.values for _, event in some])
+        if order:
+            self._order += [some[at][0] for at in order]
+            self._columns.append(_event_columns([some[at][1] for at in order]))
+        return [some[at] for at in left]
+
+    def take(self) -> Iterator[Draft]:
+        """The draft, if there is anything in it; what is added next begins another one."""
+        if self._order:
+            columns = map(native_format.joined, zip(*self._columns, strict=True))
+            yield _draft(self._order, (*columns, _attributes(self._attributes)))
+            self._order, self._columns, self._attributes = [], [], JsonColumn()
+
+
+def text_drafts(
+    left: Sequence[Placed], rows_max: int = BLOCK_ROWS_MAX, bytes_max: int = BLOCK_BYTES_MAX
+) -> Iterator[Draft]:
+    """Of events whose properties the engine must read."""
+    some: list[Placed] = []
+    size = 0
+    for placed in left:
+        length = len(placed[1].properties)
+        if len(some) == rows_max or (some and size + length > bytes_max):
+            yield _text_draft(some)
+            some, size = [], 0
+        some.append(placed)
+        size += length
+    if some:
+        yield _text_draft(some)
+
+
+def _text_draft(some: Sequence[Placed]) -> Draft:
+    events = [event for _, event in some]
+    return _draft([place for place, _ in some], (*_event_columns(events), *_shallow(events)))
+
+
+def _draft(order: list[int], columns: Sequence[Column]) -> Draft:
+    names = tuple([one.name for one in columns])
+    return Draft(order, names, native_format.block(columns, len(order), more=1))
+
+
+def _block(columns: Sequence[Column], rows: int) -> Block:
+    return Block(tuple([one.name for one in columns]), native_format.block(columns, rows))
+
+
+def _attributes(made: JsonColumn) -> Column:
+    return Column("attributes", ATTRIBUTES_TYPE, (made.data(),))
+
+
+def _event_columns(events: Sequence[Event]) -> tuple[Column, ...]:
+    return _columns(
+        ("project_id", native_format.UINT64, [event.project_id for event in events]),
+        ("uuid", native_format.UUIDS, [event.uuid for event in events]),
+        ("timestamp", native_format.MICROSECONDS, all_micros([e.timestamp for e in events])),
+        ("received_at", native_format.MICROSECONDS, _acceptances(events)),
+        ("event", native_format.TEXT, [event.event for event in events]),
+        ("distinct_id", native_format.TEXT, [event.distinct_id for event in events]),
+        ("properties", native_format.BYTES, [event.properties for event in events]),
+    )
+
+
+def _acceptances(events: Iterable[Event]) -> list[int]:
+    received_at: datetime | None = None
+    at = 0
+    found: list[int] = []
+    for event in events:
+        if event.received_at is not received_at:  # many came in one request
+            received_at, at = event.received_at, micros(event.received_at)
+        found.append(at)
+    return found
+
+
+def _person_columns(persons: Sequence[PersonRow]) -> tuple[Column, ...]:
+    created_at = all_micros([person.created_at for person in persons])
+    return _columns(
+        ("project_id", native_format.UINT64, [person.project_id for person in persons]),
+        ("person_id", native_format.UUIDS, [person.person_id for person in persons]),
+        ("created_at", native_format.MICROSECONDS, created_at),
+        ("version", native_format.UINT64, [person.version for person in persons]),
+        ("is_deleted", native_format.UINT8, [person.is_deleted for person in persons]),
+        ("properties", native_format.BYTES, [person.properties for person in persons]),
+    )
+
+
+def _shallow(rows: Sequence[Event] | Sequence[PersonRow]) -> tuple[Column, ...]:
+    return _columns(("shallow", native_format.BYTES, [shallow(row.properties) for row in rows]))
+
+
+def _columns(
+    *given: tuple[str, native_format.ColumnType, Sequence[object]],
+) -> tuple[Column, ...]:
+    """raises: EventRejected"""
+    try:
+        return native_format.columns(*given)
+    except OverflowError as error:
+        raise EventRejected(f"a number does not fit its column: {error}") from None
