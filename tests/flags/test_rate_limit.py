@@ -57,7 +57,7 @@ async def test_of_a_made_up_key_no_more_is_remembered_than_a_key_has(home: Home)
 
     limit = home.site.running.public.flags.endpoints.decide.limit
     assert answered == [401]
-    assert [len(key) for key in limit._left] == [KEY_CHARS_MAX]
+    assert [len(key) for key in limit.buckets] == [KEY_CHARS_MAX]
 
 
 def test_a_bucket_fills_at_its_rate() -> None:
@@ -81,5 +81,5 @@ def test_made_up_keys_take_no_memory() -> None:
     for number in range(KEYS_MAX + 5):
         limit.take(str(number), 0)
 
-    assert len(limit._left) == KEYS_MAX
+    assert len(limit.buckets) == KEYS_MAX
     limit.take("0", 0)

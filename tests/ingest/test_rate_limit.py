@@ -2,7 +2,7 @@
 
 import pytest
 
-from fanion.ingest.capture.rate_limit import RateLimits
+from fanion.ingest.capture.rate_limit import ProjectRateLimits
 from fanion.projects.model import IngestionSettings
 
 ITEMS = IngestionSettings(items_per_second=10, burst_seconds=5)
@@ -34,7 +34,7 @@ SLOW = IngestionSettings(items_per_second=0.1, burst_seconds=1)
 def test_a_project_gets_its_rate_and_its_burst(
     settings: IngestionSettings, requests: list[tuple[tuple[float, int, int], int]]
 ) -> None:
-    limits = RateLimits()
+    limits = ProjectRateLimits()
 
     answered = [limits.wait_s(1, settings, items, size, now) for (now, items, size), _ in requests]
 
@@ -42,7 +42,7 @@ def test_a_project_gets_its_rate_and_its_burst(
 
 
 def test_a_flood_of_one_project_is_nothing_to_another() -> None:
-    limits = RateLimits()
+    limits = ProjectRateLimits()
 
     flood = [limits.wait_s(1, ITEMS, 10, 0, now / 100) for now in range(1000)]
     others = [limits.wait_s(2, ITEMS, 1, 0, now) for now in range(10)]
@@ -52,7 +52,7 @@ def test_a_flood_of_one_project_is_nothing_to_another() -> None:
 
 
 def test_a_changed_rate_counts_at_once() -> None:
-    limits = RateLimits()
+    limits = ProjectRateLimits()
     limits.wait_s(1, ITEMS, 1000, 0, 0)
 
     faster = IngestionSettings(items_per_second=1_000_000)
@@ -62,7 +62,7 @@ def test_a_changed_rate_counts_at_once() -> None:
 
 
 def test_a_limit_that_was_lifted_and_set_again_starts_afresh() -> None:
-    limits = RateLimits()
+    limits = ProjectRateLimits()
     limits.wait_s(1, ITEMS, 1000, 0, 0)
     limits.wait_s(1, BYTES, 1, 1, 0)
 
@@ -70,7 +70,7 @@ def test_a_limit_that_was_lifted_and_set_again_starts_afresh() -> None:
 
 
 def test_memory_is_bounded() -> None:
-    limits = RateLimits(projects_max=2)
+    limits = ProjectRateLimits(projects_max=2)
     for project_id in (1, 2, 3):
         limits.wait_s(project_id, ITEMS, 1000, 0, 0)
 

@@ -11,7 +11,8 @@ from fanion.app.services import FlagServices, build_capture, build_flag_services
 from fanion.config import Settings
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.errors import Unavailable
-from fanion.ingest.capture.endpoints import CaptureEndpoints, Room
+from fanion.ingest.capture.endpoints import CaptureEndpoints
+from fanion.ingest.capture.rate_limit import RateLimiter
 from fanion.observability.logging import LineWriter
 from fanion.observability.metrics import Metrics
 from fanion.observability.request_log import Telemetry
@@ -120,14 +121,14 @@ def build_web_worker_services(
     settings: Settings,
     records: Records,
     log: Appender,
-    room: Room,
+    limits: RateLimiter,
     metrics: Metrics,
     lines: LineWriter,
     now: Callable[[], datetime],
 ) -> WebWorkerServices:
     """raises: GeoIpUnreadable"""
     flags = build_flag_services(settings, records, metrics, now)
-    capture = build_capture(settings, flags, log, metrics, now, room)
+    capture = build_capture(settings, flags, log, metrics, now, limits)
     builder = Builder(settings=settings, metrics=metrics, lines=lines, flags=flags, capture=capture)
     application = builder.build(Readiness.WEB_WORKER, {})
     return WebWorkerServices(application, application.routes, flags)

@@ -35,7 +35,8 @@ from fanion.flags.sdk.ofrep_endpoints import Ofrep
 from fanion.flags.sdk.sse import Broadcaster
 from fanion.flags.storage.store import FlagStore
 from fanion.groups.store import stored_group_properties
-from fanion.ingest.capture.endpoints import CaptureEndpoints, OwnRoom, Room
+from fanion.ingest.capture.endpoints import CaptureEndpoints
+from fanion.ingest.capture.rate_limit import ProjectRateLimits, RateLimiter
 from fanion.ingest.pipeline.store import ingested_upto
 from fanion.observability.metrics import Metrics
 from fanion.persons.store import stored_properties
@@ -140,7 +141,7 @@ def build_services(
     """raises: GeoIpUnreadable"""
     stores.records.observe(metrics.store_seconds.labels("records").observe)
     flags = build_flag_services(settings, stores.records, metrics, now)
-    capture = build_capture(settings, flags, stores.log, metrics, now, OwnRoom())
+    capture = build_capture(settings, flags, stores.log, metrics, now, ProjectRateLimits())
     return Services(stores.records, stores.log, metrics, now, flags, capture)
 
 
@@ -150,7 +151,7 @@ def build_capture(
     log: Appender,
     metrics: Metrics,
     now: Callable[[], datetime],
-    room: Room,
+    limits: RateLimiter,
 ) -> CaptureEndpoints:
     return CaptureEndpoints(
         flags.projects,
@@ -160,7 +161,7 @@ def build_capture(
         metrics.hot.accepted,
         settings.body_bytes_max,
         flags.proxies,
-        room,
+        limits,
         flags.decoding,
     )
 

@@ -115,7 +115,7 @@ class WebWorker:
         return self._parts.flags.proxies.is_trusted(address)
 
     async def take(self, project: Project, items: int, size: int, now: float) -> int:
-        """As `ingest.capture.endpoints.Room`: the server knows what all processes have taken."""
+        """As `RateLimiter` of captures: the server knows what all processes have taken."""
         self._rate_limit_requests += 1
         request_id = self._rate_limit_requests
         answer = self._rate_limit_answers[request_id] = self._loop.create_future()

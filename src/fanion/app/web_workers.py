@@ -198,8 +198,8 @@ class WebWorkers:
         with suppress(RecordsUnavailable):
             project = await self._public.flags.projects.by_id(request.project_id)
             if project is not None:
-                room = self._public.capture.room
-                seconds = await room.take(project, request.items, request.size, request.now)
+                limits = self._public.capture.limits
+                seconds = await limits.take(project, request.items, request.size, request.now)
         worker.send(RateLimitAnswer(request.request_id, seconds))
 
     async def _send_log_channel(self, worker: "WebWorkerProcess") -> None:

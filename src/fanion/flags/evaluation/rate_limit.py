@@ -3,12 +3,13 @@
 source: flags.md sections 10 and 18
 """
 
-from collections import OrderedDict
 from dataclasses import dataclass, field
+from functools import partial
 
 from fanion.errors import AppError
+from fanion.runtime.token_bucket import TokenBuckets
 
-# Of more keys than these, made-up ones too, the least recently used start full.
+# Made-up ones too.
 KEYS_MAX = 10_000
 
 
@@ -28,17 +29,11 @@ class EvaluationLimit:
 
     per_s: float = 0.0
     burst: float = 1.0
-    # key → (requests that may come now, when that was)
-    _left: OrderedDict[str, tuple[float, float]] = field(default_factory=OrderedDict)
+    buckets: TokenBuckets[str] = field(default_factory=partial(TokenBuckets, KEYS_MAX))
 
     def take(self, key: str, now: float) -> None:
         """key: "" without one; now: seconds of a steady clock. raises: TooManyEvaluations"""
-        left, then = self._left.get(key, (self.burst, now))
-        left = min(self.burst, left + (now - then) * self.per_s)
-        allowed = left >= 1
-        self._left[key] = left - 1 if allowed else left, now
-        self._left.move_to_end(key)
-        if len(self._left) > KEYS_MAX:
-            self._left.popitem(last=False)
-        if not allowed:
+        bucket = self.buckets.of(key)
+        if bucket.wait_s(self.per_s, self.burst, now):
             raise TooManyEvaluations
+        bucket.level -= 1

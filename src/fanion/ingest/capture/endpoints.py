@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from fanion.accept_log.port import USER_AGENT_CHARS_MAX, Appender, Envelope, LogFull
 from fanion.errors import AppError, InvalidPayload, MissingApiKey, Throttled
@@ -18,7 +18,7 @@ from fanion.ingest.capture.fast_path import (
     not_stored,
 )
 from fanion.ingest.capture.parsing import Capture, read_large, read_small, write_anew
-from fanion.ingest.capture.rate_limit import RateLimits
+from fanion.ingest.capture.rate_limit import ProjectRateLimits, RateLimiter
 from fanion.ingest.capture.v1 import (
     bearer_token,
     read_items_v1,
@@ -48,23 +48,6 @@ from fanion.wire.offload import Decoding
 SHOWN_CHARS_MAX = 40
 
 
-class Room(Protocol):
-    """How much limited projects may send."""
-
-    async def take(self, project: Project, items: int, size: int, now: float) -> int:
-        """As `RateLimits.wait_s`."""
-
-
-class OwnRoom:
-    """Where this process takes all that a project sends, or says to others how much that is."""
-
-    def __init__(self) -> None:
-        self._limits = RateLimits()
-
-    async def take(self, project: Project, items: int, size: int, now: float) -> int:
-        return self._limits.wait_s(project.id, project.ingestion, items, size, now)
-
-
 @dataclass(frozen=True, slots=True)
 class CaptureEndpoints:
     projects: Projects
@@ -74,7 +57,7 @@ class CaptureEndpoints:
     accepted: HotCounter
     body_bytes_max: int
     proxies: TrustedProxies
-    room: Room = field(default_factory=OwnRoom)
+    limits: RateLimiter = field(default_factory=ProjectRateLimits)
     decoding: Decoding = field(default_factory=Decoding)
 
     async def post(self, request: Request) -> Response:
@@ -162,7 +145,7 @@ class CaptureEndpoints:
             return
         now = self.now()
         if project.ingestion.is_limited:
-            await self._require_room(project, capture, now)
+            await self._require_rate(project, capture, now)
         envelope = Envelope(
             project.id,
             now,
@@ -188,10 +171,10 @@ class CaptureEndpoints:
             raise InvalidPayload(f"{ADDRESS_HEADER}: {shown!r} is not allowed, only {NO_ADDRESS}.")
         return _no_address
 
-    async def _require_room(self, project: Project, capture: Capture, now: datetime) -> None:
+    async def _require_rate(self, project: Project, capture: Capture, now: datetime) -> None:
         """raises: Throttled, for a project that sends more than it is allowed to"""
         size = len(capture.items_json)
-        wait_s = await self.room.take(project, capture.items, size, now.timestamp())
+        wait_s = await self.limits.take(project, capture.items, size, now.timestamp())
         if wait_s:
             raise Throttled(wait_s)
 
