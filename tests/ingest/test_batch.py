@@ -8,7 +8,7 @@ import msgspec
 
 from fanion.accept_log.port import Entry, Envelope
 from fanion.events.event import NO_PERSON, Event
-from fanion.ingest.pipeline.batch import PreparedRun, prepare_run, without_duplicates
+from fanion.ingest.pipeline.batch import PreparedBatch, prepare_batch, without_duplicates
 from fanion.ingest.pipeline.resolve import Known, Resolution, Resolved, distinct_ids
 from fanion.ingest.pipeline.types import Drop, ProjectRules
 from fanion.persons.merge import person_uuid
@@ -29,17 +29,17 @@ def event(name: str = "paid", uuid: UUID | None = None, **more: Any) -> dict[str
     return {"event": name, "distinct_id": "ann", **named, **more}
 
 
-def run_of(*entries: Entry) -> PreparedRun:
+def run_of(*entries: Entry) -> PreparedBatch:
     rules = ProjectRules()
-    return prepare_run(entries, lambda _: rules)
+    return prepare_batch(entries, lambda _: rules)
 
 
-def resolve(run: PreparedRun, known: Known) -> tuple[list[Event], Resolved]:
+def resolve(run: PreparedBatch, known: Known) -> tuple[list[Event], Resolved]:
     resolution = Resolution(1, run.arrived[1], known)
     return list(resolution.events()), resolution.outcome()
 
 
-def names(run: PreparedRun, project_id: int = 1) -> list[str]:
+def names(run: PreparedBatch, project_id: int = 1) -> list[str]:
     return [one.prepared.name for one in run.arrived[project_id]]
 
 

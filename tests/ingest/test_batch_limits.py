@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from fanion.accept_log.port import Entry, Envelope
-from fanion.ingest.pipeline.batch import prepare_run
+from fanion.ingest.pipeline.batch import prepare_batch
 from fanion.ingest.pipeline.batch_limits import (
     LOCATED_OBJECT_BYTES,
     Budget,
@@ -74,7 +74,7 @@ def test_events_of_pieces_have_the_ids_of_the_whole() -> None:
     whole = entry(msgspec.json.encode([*events(5), {**events(1)[0], "uuid": UUID_A}]))
 
     def ids(*entries: Entry) -> list[Any]:
-        runs = [prepare_run([one], lambda _: ProjectRules()) for one in entries]
+        runs = [prepare_batch([one], lambda _: ProjectRules()) for one in entries]
         return [one.prepared.uuid for run in runs for one in run.arrived[1]]
 
     parts = pieces(whole, 0, Budget(2 * ONE))
@@ -129,11 +129,12 @@ BODY_BYTES = 2**18
 MEASURE = """
 import json, os, sys, tracemalloc
 from datetime import UTC, datetime
-from fanion.ingest.pipeline.consumer import _blocks
+from fanion.events.storage.native_encoder import NativeEncoder
+from fanion.ingest.pipeline.batch_writer import _blocks
 from fanion.ingest.pipeline.batch_limits import Budget
 from fanion.ingest.pipeline.types import ProjectRules
 from fanion.ingest.pipeline.resolve import Known, Resolution
-from fanion.ingest.pipeline.batch import prepare_run
+from fanion.ingest.pipeline.batch import prepare_batch
 from fanion.accept_log.port import Entry, Envelope
 
 def measure(item, body_bytes, object_bytes):
@@ -142,9 +143,9 @@ def measure(item, body_bytes, object_bytes):
     one = Entry(1, Envelope(1, now, "192.0.2.1", "x" * 1000, now, body))
     place = {f"$geoip_{n}": "value" for n in range(13)} if object_bytes else None
     tracemalloc.start()
-    run = prepare_run([one], lambda _: ProjectRules(), place and (lambda _: place))
+    run = prepare_batch([one], lambda _: ProjectRules(), place and (lambda _: place))
     resolution = Resolution(1, run.arrived.get(1, []), Known({}, {}, {}))
-    for block in _blocks(run, [resolution]):
+    for block in _blocks(NativeEncoder(), run, [resolution]):
         pass
     resolution.outcome()
     budget = Budget(object_bytes=object_bytes) if object_bytes else Budget()

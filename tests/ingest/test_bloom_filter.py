@@ -3,7 +3,7 @@
 from random import Random
 from uuid import UUID
 
-from fanion.ingest.pipeline.bloom_filter import SeenIds
+from fanion.ingest.pipeline.deduplication import BloomFilter
 
 
 def ids(seed: int, count: int) -> list[UUID]:
@@ -21,39 +21,39 @@ def of_one_moment(seed: int, count: int) -> list[UUID]:
 
 
 def test_what_was_added_is_always_found() -> None:
-    seen = SeenIds()
+    seen = BloomFilter()
     added = ids(1, 2000) + of_one_moment(2, 2000)
 
     seen.add(added)
 
-    assert seen.perhaps(added) == added
+    assert seen.find(added) == added
 
 
 def test_what_is_new_is_seldom_taken_for_known() -> None:
-    seen = SeenIds()
+    seen = BloomFilter()
     seen.add(ids(1, 20_000))
     seen.add(of_one_moment(2, 20_000))
 
-    assert len(seen.perhaps(ids(3, 20_000))) < 20
-    assert len(seen.perhaps(of_one_moment(4, 20_000))) < 20
+    assert len(seen.find(ids(3, 20_000))) < 20
+    assert len(seen.find(of_one_moment(4, 20_000))) < 20
 
 
 def test_a_full_generation_is_kept_until_the_next_one_is_full() -> None:
-    seen = SeenIds(ids_max=100)
+    seen = BloomFilter(ids_max=100)
     first, second, third = ids(1, 100), ids(2, 100), ids(3, 100)
 
     seen.add(first)
     seen.add(second[:50])
-    assert seen.perhaps(first) == first
+    assert seen.find(first) == first
 
     seen.add(second[50:])
     seen.add(third)
-    assert seen.perhaps(third) == third
-    assert len(seen.perhaps(first)) < 5
+    assert seen.find(third) == third
+    assert len(seen.find(first)) < 5
 
 
 def test_no_ids_are_no_question() -> None:
-    seen = SeenIds()
+    seen = BloomFilter()
     seen.add([])
 
-    assert seen.perhaps([]) == []
+    assert seen.find([]) == []

@@ -19,8 +19,8 @@ from fanion.accept_log.port import Entry, Envelope
 from fanion.db.engine import Records, open_records
 from fanion.db.schema.tables import person_overrides
 from fanion.events.definitions.property_cache import KnownProperties
-from fanion.ingest.pipeline.batch import prepare_run
-from fanion.ingest.pipeline.person_cache import RecentPersons
+from fanion.ingest.pipeline.batch import prepare_batch
+from fanion.ingest.pipeline.person_cache import PersonCache
 from fanion.ingest.pipeline.resolve import Resolution
 from fanion.ingest.pipeline.store import IngestStore, Written
 from fanion.ingest.pipeline.types import ProjectRules
@@ -89,7 +89,7 @@ class Persons(RuleBasedStateMachine):
 
     def begin(self) -> None:
         """A server starts."""
-        recent, properties = RecentPersons(), KnownProperties()
+        recent, properties = PersonCache(), KnownProperties()
         self.store = IngestStore(self.site.records, "live", "one", recent, properties)
         self.position = self.site.run(self.store.take(NOW)).at
 
@@ -135,7 +135,7 @@ class Persons(RuleBasedStateMachine):
 
     async def _store(self) -> None:
         """As the consumer does, but for the event store."""
-        run = prepare_run(self.waiting, lambda _: ProjectRules())
+        run = prepare_batch(self.waiting, lambda _: ProjectRules())
         known = await self.store.known(run.arrived, NOW)
         [(project_id, arrived)] = run.arrived.items()
         resolution = Resolution(project_id, arrived, known[project_id])

@@ -56,7 +56,7 @@ class Refusing:
 
 def limit(site: Site, budget: Budget = BUDGET) -> None:
     for consumer in site.running.consumers:
-        consumer.intake.budget = budget
+        consumer.reader.budget = budget
 
 
 async def names(home: Home) -> list[str]:

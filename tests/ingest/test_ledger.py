@@ -24,7 +24,12 @@ from fanion.ingest.ledger.model import (
     time_of,
 )
 from fanion.ingest.ledger.report import minutes_of, not_made_of, reasons_of, totals_of
-from fanion.ingest.pipeline.batch import PreparedRun, count_items, prepare_run, without_duplicates
+from fanion.ingest.pipeline.batch import (
+    PreparedBatch,
+    count_items,
+    prepare_batch,
+    without_duplicates,
+)
 from fanion.ingest.pipeline.types import Drop, ProjectRules
 
 NOON = datetime(2024, 3, 1, 12, tzinfo=UTC)
@@ -32,7 +37,7 @@ MINUTE = minute_of(NOON)
 ID = "0190d0a6-0000-7000-8000-0000000000aa"
 
 
-def run_of(*requests: tuple[int, float, list[Any]]) -> PreparedRun:
+def run_of(*requests: tuple[int, float, list[Any]]) -> PreparedBatch:
     """requests: project, seconds after noon, items"""
     entries = [
         Entry(
@@ -48,10 +53,10 @@ def run_of(*requests: tuple[int, float, list[Any]]) -> PreparedRun:
         )
         for place, (project_id, after_s, items) in enumerate(requests, 1)
     ]
-    return prepare_run(entries, lambda _: ProjectRules(dropped_user_agents=("bot",)))
+    return prepare_batch(entries, lambda _: ProjectRules(dropped_user_agents=("bot",)))
 
 
-def stored_of(run: PreparedRun) -> dict[int, list[datetime]]:
+def stored_of(run: PreparedBatch) -> dict[int, list[datetime]]:
     return {key: [one.received_at for one in events] for key, events in run.arrived.items()}
 
 

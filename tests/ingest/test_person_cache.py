@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from fanion.ingest.pipeline.person_cache import RecentPersons
+from fanion.ingest.pipeline.person_cache import PersonCache
 from fanion.persons.merge import PersonState, PersonUpdate, edit_of, person_uuid
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
@@ -13,7 +13,7 @@ def person(number: int, **properties: str) -> PersonState:
 
 
 def test_kept_persons_need_not_be_read() -> None:
-    recent = RecentPersons()
+    recent = PersonCache()
     ann = person(1)
 
     recent.keep(1, {"ann": ann})
@@ -22,14 +22,14 @@ def test_kept_persons_need_not_be_read() -> None:
 
 
 def test_projects_do_not_share_persons() -> None:
-    recent = RecentPersons()
+    recent = PersonCache()
     recent.keep(1, {"ann": person(1)})
 
     assert recent.find(2, ["ann"]) == ({}, ["ann"])
 
 
 def test_a_person_read_by_another_id_is_the_one_that_is_known() -> None:
-    recent = RecentPersons()
+    recent = PersonCache()
     ann, read_again = person(1), person(1)
     recent.keep(1, {"ann": ann})
 
@@ -40,7 +40,7 @@ def test_a_person_read_by_another_id_is_the_one_that_is_known() -> None:
 
 
 def test_the_longest_unseen_make_room() -> None:
-    recent = RecentPersons(distinct_ids_max=2)
+    recent = PersonCache(distinct_ids_max=2)
     people = {str(number): person(number) for number in range(3)}
     recent.keep(1, {"0": people["0"], "1": people["1"]})
 
@@ -52,7 +52,7 @@ def test_the_longest_unseen_make_room() -> None:
 
 
 def test_the_longest_unseen_project_makes_room_first() -> None:
-    recent = RecentPersons(distinct_ids_max=3)
+    recent = PersonCache(distinct_ids_max=3)
     people = {str(number): person(number) for number in range(3)}
     recent.keep(1, people)
     recent.keep(2, {"0": person(10)})
@@ -67,7 +67,7 @@ def test_the_longest_unseen_project_makes_room_first() -> None:
 
 
 def test_large_persons_make_room_for_others() -> None:
-    recent = RecentPersons(bytes_max=1_000)
+    recent = PersonCache(bytes_max=1_000)
     small, large = person(1, a="x" * 300), person(2, a="x" * 600)
 
     recent.keep(1, {"small": small, "large": large})
@@ -79,7 +79,7 @@ def test_large_persons_make_room_for_others() -> None:
 
 
 def test_a_person_that_has_grown_makes_others_leave() -> None:
-    recent = RecentPersons(bytes_max=1_000)
+    recent = PersonCache(bytes_max=1_000)
     ann, bob = person(1, a="x" * 300), person(2)
     recent.keep(1, {"bob": bob, "ann": ann})
     edit = edit_of(ann, PersonUpdate({"a": "x" * 992}, {}), is_new=False)
@@ -96,7 +96,7 @@ def test_a_person_that_has_grown_makes_others_leave() -> None:
 
 
 def test_a_person_that_is_too_large_to_keep_is_read_again() -> None:
-    recent = RecentPersons(bytes_max=1_000)
+    recent = PersonCache(bytes_max=1_000)
 
     recent.keep(1, {"ann": person(1, a="x" * 2_000)})
     recent.keep(1, {"bob": person(2)})
@@ -105,7 +105,7 @@ def test_a_person_that_is_too_large_to_keep_is_read_again() -> None:
 
 
 def test_forgetting_leaves_nothing() -> None:
-    recent = RecentPersons()
+    recent = PersonCache()
     ann = person(1)
     recent.keep(1, {"ann": ann})
 
@@ -116,7 +116,7 @@ def test_forgetting_leaves_nothing() -> None:
 
 
 def test_one_that_another_server_has_changed_is_let_go_and_the_others_stay() -> None:
-    recent = RecentPersons()
+    recent = PersonCache()
     ann, bob = person(1), person(2)
     recent.keep(1, {"ann": ann, "ann@example.com": ann, "bob": bob})
 
@@ -127,7 +127,7 @@ def test_one_that_another_server_has_changed_is_let_go_and_the_others_stay() -> 
 
 
 def test_one_that_was_let_go_by_one_id_does_not_come_back_by_another() -> None:
-    recent = RecentPersons()
+    recent = PersonCache()
     ann, changed = person(1), person(1, plan="pro")
     changed.version = 3
     recent.keep(1, {"ann": ann, "ann@example.com": ann})
@@ -144,7 +144,7 @@ def test_one_that_was_let_go_by_one_id_does_not_come_back_by_another() -> None:
 
 
 def test_a_newer_version_that_was_read_is_not_replaced_by_what_is_known() -> None:
-    recent = RecentPersons()
+    recent = PersonCache()
     recent.keep(1, {"ann": person(1)})
     changed = person(1, plan="pro")
     changed.version = 3

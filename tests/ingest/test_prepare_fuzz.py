@@ -21,7 +21,7 @@ from fanion.accept_log.port import Entry, Envelope
 from fanion.errors import AppError
 from fanion.ingest.capture.parsing import Capture, read_capture
 from fanion.ingest.capture.v1 import read_v1, v1_answer
-from fanion.ingest.pipeline.batch import PreparedRun, prepare_run
+from fanion.ingest.pipeline.batch import PreparedBatch, prepare_batch
 from fanion.ingest.pipeline.resolve import Known, Resolution
 from fanion.ingest.pipeline.types import ProjectRules
 from fanion.wire.endpoint import Request
@@ -211,10 +211,10 @@ def as_json(value: Any) -> bytes:
     return json.dumps(value).encode()
 
 
-def ingested(capture: Capture) -> PreparedRun:
+def ingested(capture: Capture) -> PreparedBatch:
     """As the consumer does until there is something to store."""
     envelope = Envelope(1, NOW, "192.0.2.1", "curl", capture.sent_at, capture.items_json)
-    run = prepare_run([Entry(1, envelope)], lambda _: RULES)
+    run = prepare_batch([Entry(1, envelope)], lambda _: RULES)
     for project_id, arrived in run.arrived.items():
         resolution = Resolution(project_id, arrived, Known({}, {}, {}))
         list(resolution.events())

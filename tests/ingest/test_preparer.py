@@ -18,7 +18,7 @@ from fanion.accept_log.port import Entry, Envelope
 from fanion.db.schema.tables import dead_letters
 from fanion.events.storage.store import EventStore
 from fanion.ingest.pipeline import reader
-from fanion.ingest.pipeline.batch import PreparedRun
+from fanion.ingest.pipeline.batch import PreparedBatch
 from fanion.ingest.pipeline.preparer_client import Preparer
 from fanion.ingest.pipeline.types import ProjectRules
 from tests.support.application import Home, Site, open_home, open_site
@@ -38,10 +38,10 @@ class Watched:
 @pytest.fixture
 def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
     """Every run is full, so that all are asked for."""
-    monkeypatch.setattr(reader, "RUN_ENVELOPES_MAX", 1)
+    monkeypatch.setattr(reader, "BATCH_ENVELOPES_MAX", 1)
     found, prepare = Watched(), Preparer.prepare
 
-    async def counted(self: Preparer, *asked: Any) -> PreparedRun | None:
+    async def counted(self: Preparer, *asked: Any) -> PreparedBatch | None:
         run = await prepare(self, *asked)
         found.ahead += run is not None
         found.not_ahead += run is None
@@ -223,8 +223,8 @@ def entry(number: int, body: bytes, ip: str = "") -> Entry:
     return Entry(number, Envelope(1, NOW, ip, "", None, body))
 
 
-async def prepared(preparer: Preparer, entries: list[Entry]) -> PreparedRun:
-    run: list[PreparedRun] = []
+async def prepared(preparer: Preparer, entries: list[Entry]) -> PreparedBatch:
+    run: list[PreparedBatch] = []
 
     async def one() -> bool:
         found = await preparer.prepare(entries, {1: ProjectRules()}, {})
@@ -245,8 +245,8 @@ async def test_it_looks_up_where_an_address_is(tmp_path: Path) -> None:
     finally:
         await preparer.close()
 
-    assert run.ahead is not None
-    [properties] = run.ahead.brought[1].seen["a"]
+    assert run.preparer_result is not None
+    [properties] = run.preparer_result.projects[1].seen["a"]
     assert properties["$geoip_country_code"] == "DE"
 
 

@@ -16,7 +16,7 @@ from fanion.events.storage.encoder import Block
 from fanion.events.storage.native_encoder import NativeEncoder
 from fanion.groups.model import GROUP_TYPES_MAX, GroupIdentify
 from fanion.ingest.pipeline import preparer_codec
-from fanion.ingest.pipeline.batch import PreparedRun, prepare_run
+from fanion.ingest.pipeline.batch import PreparedBatch, prepare_batch
 from fanion.ingest.pipeline.preparer_codec import answer, question, read
 from fanion.ingest.pipeline.resolve import (
     Known,
@@ -43,7 +43,7 @@ def entry(number: int, *items: Item, project_id: int = 1) -> Entry:
 
 def there_and_back(
     entries: Sequence[Entry], types: Mapping[int, Mapping[str, int]] | None = None
-) -> PreparedRun | None:
+) -> PreparedBatch | None:
     projects = {one.envelope.project_id for one in entries}
     given = dict.fromkeys(projects, TYPES) if types is None else types
     asked = question(entries, dict.fromkeys(projects, RULES), given)
@@ -51,12 +51,12 @@ def there_and_back(
     return read(entries, answered) if answered else None
 
 
-def here(entries: Sequence[Entry]) -> PreparedRun:
-    return prepare_run(entries, lambda _: RULES)
+def here(entries: Sequence[Entry]) -> PreparedBatch:
+    return prepare_batch(entries, lambda _: RULES)
 
 
-def resolved(run: PreparedRun, known: Known) -> tuple[list[Any], Resolved, Resolution]:
-    brought = None if run.ahead is None else run.ahead.brought[1]
+def resolved(run: PreparedBatch, known: Known) -> tuple[list[Any], Resolved, Resolution]:
+    brought = None if run.preparer_result is None else run.preparer_result.projects[1]
     resolution = Resolution(1, run.arrived[1], known, brought)
     persons = (
         [event.person_id for event in resolution.events()]
@@ -119,7 +119,7 @@ def test_what_comes_back_is_what_would_have_been_made_here(batches: list[list[It
     assert rows(run, persons) == rows_of_events(expected, persons)
 
 
-def without_properties(run: PreparedRun) -> Mapping[int, list[Any]]:
+def without_properties(run: PreparedBatch) -> Mapping[int, list[Any]]:
     return {
         project_id: [
             (msgspec.structs.replace(one.prepared, properties={}), one.received_at, one.is_named)
@@ -154,12 +154,12 @@ def told(outcome: Resolved) -> Any:
     )
 
 
-def rows(run: PreparedRun, persons: Sequence[UUID]) -> list[Block]:
-    assert run.ahead is not None
-    return [draft.block(persons) for draft in run.ahead.drafts]
+def rows(run: PreparedBatch, persons: Sequence[UUID]) -> list[Block]:
+    assert run.preparer_result is not None
+    return [draft.block(persons) for draft in run.preparer_result.drafts]
 
 
-def rows_of_events(run: PreparedRun, persons: Sequence[UUID]) -> list[Block]:
+def rows_of_events(run: PreparedBatch, persons: Sequence[UUID]) -> list[Block]:
     events = [stored_event(1, one, NO_PERSON, TYPES) for one in run.arrived[1]]
     return [draft.block(persons) for draft in NativeEncoder().event_drafts(events)]
 
@@ -181,7 +181,7 @@ def test_groups_are_written_when_their_types_are_known() -> None:
     expected = GroupIdentify("org", "o1", {"plan": "pro"}, second.prepared.timestamp)
     assert second.prepared.group_identify == expected
     assert any(b'"$group_1":"t1"' in block.data for block in rows(run, [NO_PERSON] * 2))
-    assert resolved(run, Known({}, TYPES, {}))[2].is_as_brought
+    assert resolved(run, Known({}, TYPES, {}))[2].is_valid
 
 
 @pytest.mark.parametrize("types", [{}, {1: {"org": 0}}, {2: TYPES}])
@@ -197,8 +197,8 @@ def test_it_does_not_hold_when_the_types_were_others() -> None:
     run = there_and_back([entry(1, {"event": "paid", "distinct_id": "ann"})])
 
     assert run is not None
-    assert not resolved(run, Known({}, {"org": 1, "team": 0}, {}))[2].is_as_brought
-    assert resolved(run, Known({}, {**TYPES, "more": 2}, {}))[2].is_as_brought
+    assert not resolved(run, Known({}, {"org": 1, "team": 0}, {}))[2].is_valid
+    assert resolved(run, Known({}, {**TYPES, "more": 2}, {}))[2].is_valid
 
 
 def test_events_of_several_projects_get_their_own_persons(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,11 +220,13 @@ def test_events_of_several_projects_get_their_own_persons(monkeypatch: pytest.Mo
     run = there_and_back(entries)
 
     assert run is not None
-    assert run.ahead is not None
-    assert list(run.ahead.requests) == [(number % 3, 2) for number in range(1, 8)]
-    assert len(run.ahead.drafts) > 1
-    assert sorted(place for draft in run.ahead.drafts for place in draft.order) == list(range(14))
-    for draft in run.ahead.drafts:
+    assert run.preparer_result is not None
+    assert list(run.preparer_result.requests) == [(number % 3, 2) for number in range(1, 8)]
+    assert len(run.preparer_result.drafts) > 1
+    assert sorted(place for draft in run.preparer_result.drafts for place in draft.order) == list(
+        range(14)
+    )
+    for draft in run.preparer_result.drafts:
         assert b"".join(b"\x02e%d" % (1 + place // 2) for place in draft.order) in draft.data
 
 
@@ -236,8 +238,8 @@ def test_blocks_are_of_one_size(monkeypatch: pytest.MonkeyPatch) -> None:
     run = there_and_back([entry(number, *items) for number in range(1, 19)])
 
     assert run is not None
-    assert run.ahead is not None
-    assert [len(draft.order) for draft in run.ahead.drafts] == [30, 30, 30]
+    assert run.preparer_result is not None
+    assert [len(draft.order) for draft in run.preparer_result.drafts] == [30, 30, 30]
 
 
 def test_a_first_request_unlike_the_others_makes_no_small_blocks(
@@ -251,8 +253,8 @@ def test_a_first_request_unlike_the_others_makes_no_small_blocks(
     run = there_and_back([entry(1, small), *[entry(n, *[large] * 5) for n in range(2, 20)]])
 
     assert run is not None
-    assert run.ahead is not None
-    sizes = [len(draft.order) for draft in run.ahead.drafts]
+    assert run.preparer_result is not None
+    sizes = [len(draft.order) for draft in run.preparer_result.drafts]
     assert len(sizes) == 3
     assert (sum(sizes), min(sizes) >= 20, max(sizes) <= 40) == (91, True, True)
 
@@ -268,7 +270,7 @@ def test_a_project_with_all_its_group_types_may_name_more() -> None:
     assert run is not None
     [block] = rows(run, [NO_PERSON])
     assert b'"$group_1":"t1"' in block.data
-    assert resolved(run, Known({}, full, {}))[2].is_as_brought
+    assert resolved(run, Known({}, full, {}))[2].is_valid
 
 
 def test_specimens_stand_for_all_occurrences() -> None:
@@ -282,8 +284,8 @@ def test_specimens_stand_for_all_occurrences() -> None:
     run, expected = there_and_back([entry(1, *items)]), here([entry(1, *items)])
 
     assert run is not None
-    assert run.ahead is not None
-    seen = run.ahead.brought[1].seen
+    assert run.preparer_result is not None
+    seen = run.preparer_result.projects[1].seen
     every = {
         name: set().union(*occurrences)
         for name, occurrences in properties_by_name(expected.arrived[1]).items()

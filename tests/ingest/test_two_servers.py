@@ -20,9 +20,9 @@ from fanion.events.definitions.property_cache import KnownProperties
 from fanion.events.storage.encoder import Batch
 from fanion.events.storage.native_encoder import NativeEncoder
 from fanion.events.storage.store import EventStore
-from fanion.ingest.pipeline.batch import prepare_run
-from fanion.ingest.pipeline.consumer import CONFLICTS_MAX
-from fanion.ingest.pipeline.person_cache import RecentPersons
+from fanion.ingest.pipeline.batch import prepare_batch
+from fanion.ingest.pipeline.batch_writer import CONFLICTS_MAX
+from fanion.ingest.pipeline.person_cache import PersonCache
 from fanion.ingest.pipeline.resolve import Known, Resolution
 from fanion.ingest.pipeline.store import HELD, HISTORICAL, LIVE, IngestStore, NotOurs, Written
 from fanion.ingest.pipeline.types import ProjectRules
@@ -45,7 +45,7 @@ MOMENT = timedelta(seconds=1)
 
 def lanes(records: Records, holder: str) -> dict[str, IngestStore]:
     """Of one server."""
-    recent, properties = RecentPersons(), KnownProperties()
+    recent, properties = PersonCache(), KnownProperties()
     return {
         lane: IngestStore(records, lane, holder, recent, properties) for lane in (LIVE, HISTORICAL)
     }
@@ -116,7 +116,7 @@ class Ingester:
     """One that ingests live events, without an event store."""
 
     def __init__(self, records: Records) -> None:
-        self.recent = RecentPersons()
+        self.recent = PersonCache()
         self.store = IngestStore(records, LIVE, "one", self.recent, KnownProperties())
         self.position = 0
 
@@ -135,14 +135,14 @@ class Ingester:
 
     async def write(self, written: Written) -> None:
         await self.store.take(NOW)
-        run = prepare_run([self._entry()], lambda _: ProjectRules())
+        run = prepare_batch([self._entry()], lambda _: ProjectRules())
         done = self.position + 1
         async with self.store.writing([written], run.tally, self.position, done, NOW) as written_:
             await written_
         self.position = done
 
     def _arrived(self, *items: Json) -> Any:
-        return prepare_run([self._entry(*items)], lambda _: ProjectRules()).arrived[PROJECT]
+        return prepare_batch([self._entry(*items)], lambda _: ProjectRules()).arrived[PROJECT]
 
     def _entry(self, *items: Json) -> Entry:
         body = json.encode(list(items))

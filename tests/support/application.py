@@ -203,7 +203,7 @@ async def open_site(
         running = build_server(chosen, public, cast(EventStore, breakable))
         application = server_application(running, writer)
         for consumer in running.consumers:
-            consumer.intake.linger_s = 0.0  # a test waits for each of its runs
+            consumer.reader.linger_s = 0.0  # a test waits for each of its runs
         ingesting = [asyncio.create_task(consumer.run()) for consumer in running.consumers]
         stack.push_async_callback(_end, running, ingesting)
         yield Site(

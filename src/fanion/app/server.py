@@ -2,7 +2,6 @@
 flags and webhooks. It is loaded while capture and flags are served."""
 
 import asyncio
-from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -34,10 +33,9 @@ from fanion.ingest import person_squash_worker
 from fanion.ingest.erasure_worker import Erasing
 from fanion.ingest.ledger.store import Ledger
 from fanion.ingest.pipeline.consumer import Consumer
-from fanion.ingest.pipeline.person_cache import RecentPersons
+from fanion.ingest.pipeline.person_cache import PersonCache
 from fanion.ingest.pipeline.preparer_client import Preparer
 from fanion.ingest.pipeline.store import HISTORICAL, LIVE, IngestStore
-from fanion.ingest.pipeline.types import ProjectRules, rules_of
 from fanion.insights.actors.store import Actors, actors_query_text
 from fanion.insights.api import InsightService
 from fanion.insights.dashboards_api import DashboardService
@@ -46,7 +44,6 @@ from fanion.insights.result_cache import ResultCache, ResultStore
 from fanion.insights.store import InsightStore
 from fanion.insights.trends.store import Trends
 from fanion.persons.pending_identities_store import run_sweep
-from fanion.projects.cache import Projects
 from fanion.runtime.background import BackgroundTask
 from fanion.webhooks.api import Webhooks
 from fanion.webhooks.sender import Resolver, Sender
@@ -66,7 +63,7 @@ class Server:
     events: EventStore
     preparer: Preparer | None
     turn: asyncio.Lock
-    recent: RecentPersons
+    recent: PersonCache
     consumers: tuple[Consumer, ...]
     ledger: Ledger
     erasing: Erasing
@@ -93,7 +90,7 @@ def build_server(settings: Settings, public: Services, events: EventStore) -> Se
     projects, bus = public.flags.projects, public.flags.bus
     events.observe(metrics.store_seconds.labels("events").observe)
     preparer = Preparer(settings.geoip_db) if settings.answering > 1 else None
-    turn, recent = asyncio.Lock(), RecentPersons()
+    turn, recent = asyncio.Lock(), PersonCache()
     consumers = _build_consumers(public, events, preparer, turn, recent)
     ledger, erasing = Ledger(records, now), Erasing(records, events, public.log, now)
     cohorts = _build_cohorts(settings, public, events)
@@ -143,7 +140,7 @@ def _build_consumers(
     events: EventStore,
     preparer: Preparer | None,
     turn: asyncio.Lock,
-    recent: RecentPersons,
+    recent: PersonCache,
 ) -> tuple[Consumer, ...]:
     """One for each lane."""
     records, flags = public.records, public.flags
@@ -157,7 +154,7 @@ def _build_consumers(
             events,
             public.now,
             public.metrics,
-            partial(_rules, flags.projects),
+            flags.projects,
             flags.bus,
             turn,
             historical=historical,
@@ -166,13 +163,6 @@ def _build_consumers(
         )
         for historical in (False, True)
     )
-
-
-async def _rules(projects: Projects, ids: Collection[int]) -> Mapping[int, ProjectRules]:
-    """The default rules for a project that is deleted."""
-    known = await projects.by_ids(ids)
-    found = {project_id: rules_of(project.ingestion) for project_id, project in known.items()}
-    return dict.fromkeys(ids, ProjectRules()) | found
 
 
 def _build_cohorts(settings: Settings, public: Services, events: EventStore) -> CohortService:

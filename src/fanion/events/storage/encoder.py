@@ -38,12 +38,12 @@ class EventEncoder(ABC):
 
     version:             part of the deduplication token of an insert; it must change when the same
                          events come to other blocks
-    is_prepared_ahead:   whether blocks can be made by another process, all but their persons
+    has_drafts:   whether blocks can be made by another process, all but their persons
     rows_max, bytes_max: of one block of events
     """
 
     version: str
-    is_prepared_ahead: bool
+    has_drafts: bool
 
     def __init__(self, rows_max: int = BLOCK_ROWS_MAX, bytes_max: int = BLOCK_BYTES_MAX) -> None:
         self.rows_max = rows_max

@@ -46,7 +46,7 @@ class Draft(Struct, frozen=True, gc=False, array_like=True):
 
 class NativeEncoder(EventEncoder):
     version = "2"
-    is_prepared_ahead = True
+    has_drafts = True
 
     def event_blocks(self, events: Iterable[Event], count: int = 0) -> Iterator[Block]:
         persons: list[UUID] = []

@@ -27,7 +27,7 @@ _OVERRIDE_COLUMNS = ("project_id", "old_person", "new_person", "version")
 
 class TextEncoder(EventEncoder):
     version = "t1"
-    is_prepared_ahead = False
+    has_drafts = False
 
     def event_blocks(self, events: Iterable[Event], count: int = 0) -> Iterator[Block]:
         rows_max = even_rows(count, self.rows_max)

@@ -1,4 +1,4 @@
-"""A run: the envelopes that are ingested together."""
+"""A batch: the envelopes that are ingested together."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +21,7 @@ from fanion.server.forwarded import read_address
 RulesOf = Callable[[int], ProjectRules]
 
 
-class Brought(Struct, frozen=True, array_like=True):
+class ProjectSamples(Struct, frozen=True, array_like=True):
     """types: group type → index, among them all that the events of a project name
     seen:  event → properties that stand for those of all its occurrences
     """
@@ -31,22 +31,22 @@ class Brought(Struct, frozen=True, array_like=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Ahead:
-    """What was made of a run before anything was read of it; of use when all of it is stored, and
-    the group types are these. The events themselves are without their properties then.
+class PreparerResult:
+    """Work done by the preparer process. Valid only if every event is stored and the group types
+    match. The events themselves are without their properties then.
 
-    brought:  by project
+    projects: by id
     requests: the project of each, and how many events arrived of it, in the order of arrival
     drafts:   of the events of all requests
     """
 
-    brought: Mapping[int, Brought]
+    projects: Mapping[int, ProjectSamples]
     requests: Sequence[tuple[int, int]]
     drafts: Sequence[Draft]
 
 
 @dataclass(frozen=True, slots=True)
-class PreparedRun:
+class PreparedBatch:
     """arrived: by project, in the order of arrival; dropped: items by reason
     start:   of a piece of an envelope, as of its entry
     named:   the ids that clients gave to those that arrived, by project
@@ -59,7 +59,7 @@ class PreparedRun:
     named: Mapping[int, Sequence[UUID]]
     dropped: Mapping[Drop, int] = field(default_factory=dict)
     tally: Tally = field(default_factory=Tally)
-    ahead: Ahead | None = None
+    preparer_result: PreparerResult | None = None
     start: int = 0
 
     @property
@@ -133,15 +133,15 @@ class Preparation:
         return self._dropped.tally()
 
 
-def prepare_run(
+def prepare_batch(
     entries: Sequence[Entry], rules_of: RulesOf, geoip: GeoIp | None = None
-) -> PreparedRun:
+) -> PreparedBatch:
     """entries: at least one, in the order of their ids"""
     preparation = Preparation(rules_of, geoip)
     arrived: dict[int, list[Arrived]] = {}
     for entry in entries:
         arrived.setdefault(entry.envelope.project_id, []).extend(preparation.arrived(entry))
-    return PreparedRun(
+    return PreparedBatch(
         entries[0].id,
         entries[-1].id,
         arrived,
@@ -168,8 +168,8 @@ def count_items(body: bytes) -> int:
 
 
 def without_duplicates(
-    run: PreparedRun, stored: Mapping[int, Mapping[UUID, datetime]]
-) -> PreparedRun:
+    run: PreparedBatch, stored: Mapping[int, Mapping[UUID, datetime]]
+) -> PreparedBatch:
     """Leave out what is stored already, and all but the first of what the run says twice.
 
     stored: by project, ids of this run that the event store has, and when they were accepted:
@@ -199,7 +199,9 @@ def without_duplicates(
     dropped = {**run.dropped, Drop.DUPLICATE: sum(tally.counts.values())}
     tally = joined(run.tally, tally)
     named = named_ids(kept)
-    return replace(run, arrived=kept, named=named, dropped=dropped, tally=tally, ahead=None)
+    return replace(
+        run, arrived=kept, named=named, dropped=dropped, tally=tally, preparer_result=None
+    )
 
 
 def _as_sent(prepared: Prepared) -> dict[str, Any]:

@@ -12,7 +12,7 @@ DISTINCT_IDS_MAX = 150_000
 BYTES_MAX = 128 * 2**20
 
 
-class RecentPersons:
+class PersonCache:
     """What this process changes of persons it drops here, and it forgets all of them when what was
     applied to them could not be written. What another server changes shows in the version."""
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 from fanion.accept_log.port import Entry
-from fanion.ingest.pipeline.batch import PreparedRun
+from fanion.ingest.pipeline.batch import PreparedBatch
 from fanion.ingest.pipeline.preparer_codec import question, read
 from fanion.ingest.pipeline.types import ProjectRules
 from fanion.processes.child import Child
@@ -32,7 +32,7 @@ class Preparer:
         entries: Sequence[Entry],
         rules: Mapping[int, ProjectRules],
         types: Mapping[int, Mapping[str, int]],
-    ) -> PreparedRun | None:
+    ) -> PreparedBatch | None:
         """None when the caller has to prepare the run: the process has not started yet or has
         ended, or the run names group types that are not in `types`.
 
@@ -90,7 +90,7 @@ def _ask(
     entries: Sequence[Entry],
     rules: Mapping[int, ProjectRules],
     types: Mapping[int, Mapping[str, int]],
-) -> PreparedRun | None:
+) -> PreparedBatch | None:
     """raises: OSError"""
     channel.send(question(entries, rules, types))
     answered = channel.receive()

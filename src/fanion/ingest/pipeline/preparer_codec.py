@@ -25,7 +25,13 @@ from fanion.events.storage.native_encoder import (
 )
 from fanion.groups.model import GROUP_TYPES_MAX
 from fanion.ingest.ledger.model import Example, Tally
-from fanion.ingest.pipeline.batch import Ahead, Brought, Preparation, PreparedRun, named_ids
+from fanion.ingest.pipeline.batch import (
+    Preparation,
+    PreparedBatch,
+    PreparerResult,
+    ProjectSamples,
+    named_ids,
+)
 from fanion.ingest.pipeline.resolve import named_types, properties_by_name, stored_event
 from fanion.ingest.pipeline.types import Arrived, Drop, GeoIp, Prepared, ProjectRules
 
@@ -55,7 +61,7 @@ class _Answer(msgspec.Struct, array_like=True):
     dropped: dict[Drop, int]
     counts: list[tuple[int, int, str, int]]
     examples: list[tuple[int, str, list[Example]]]
-    brought: dict[int, Brought]
+    brought: dict[int, ProjectSamples]
     drafts: list[Draft]
 
 
@@ -102,7 +108,7 @@ def answer(asked: bytes | bytearray, geoip: GeoIp | None) -> bytes:
     )
 
 
-def read(entries: Sequence[Entry], answered: bytes | bytearray) -> PreparedRun:
+def read(entries: Sequence[Entry], answered: bytes | bytearray) -> PreparedBatch:
     """The run that these entries were made, of the answer to the question about them."""
     told = _decode_answer(answered)
     arrived: dict[int, list[Arrived]] = {}
@@ -117,14 +123,14 @@ def read(entries: Sequence[Entry], answered: bytes | bytearray) -> PreparedRun:
     counts = Counter({(project, minute, what): n for project, minute, what, n in told.counts})
     examples = {(project, what): some for project, what, some in told.examples}
     requests = [(request.project_id, len(request.prepared)) for request in told.requests]
-    return PreparedRun(
+    return PreparedBatch(
         entries[0].id,
         entries[-1].id,
         arrived,
         named_ids(arrived),
         told.dropped,
         Tally(counts, examples),
-        Ahead(told.brought, requests, told.drafts),
+        PreparerResult(told.brought, requests, told.drafts),
     )
 
 

@@ -1,4 +1,4 @@
-"""What one project's part of a run comes to: events with their persons, and what to write."""
+"""What one project's part of a batch comes to: events with their persons, and what to write."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ import msgspec
 from msgspec import structs
 
 from fanion.events.definitions.property_cache import NewProperties, Recorded
-from fanion.events.event import Erasure, Event
+from fanion.events.event import Erasure, Event, PersonRow
 from fanion.groups.model import (
     GROUP_TYPES_MAX,
     GroupChange,
@@ -23,7 +23,7 @@ from fanion.groups.model import (
     new_types,
 )
 from fanion.ingest.ledger.model import NotMade, Tally, Undone, tally_of
-from fanion.ingest.pipeline.batch import Brought
+from fanion.ingest.pipeline.batch import ProjectSamples
 from fanion.ingest.pipeline.types import Arrived
 from fanion.persons.merge import NAMES_TOLD_MAX, Changes, PersonState, Population
 
@@ -95,6 +95,26 @@ class Resolved:
     not_made: Tally = field(default_factory=Tally)
 
 
+def person_rows(resolved: Resolved) -> list[PersonRow]:
+    """Created, changed and merged persons, as the event store mirrors them."""
+    changes = resolved.persons
+    rows = [(person, False) for person in (*changes.created, *changes.updated)]
+    rows += [(merged.person, True) for merged in changes.merged]
+    return [_person_row(resolved.project_id, person, is_deleted) for person, is_deleted in rows]
+
+
+def _person_row(project_id: int, person: PersonState, is_deleted: bool) -> PersonRow:
+    return PersonRow(
+        project_id,
+        person.uuid,
+        _encode(person.properties),
+        person.created_at,
+        person.version,
+        is_deleted,
+        person.properties,
+    )
+
+
 def named_types(arrived: Iterable[Arrived]) -> list[str]:
     """Group types in the order in which the events name them."""
     names: dict[str, None] = {}
@@ -126,10 +146,10 @@ def identified_groups(arrived: Iterable[Arrived], types: Mapping[str, int]) -> s
 
 
 class Resolution:
-    """One project's part of a run, whose events are resolved in their order as they are asked for.
+    """One project's part of a batch, whose events are resolved in order as they are asked for.
     The same input always gives the same outcome.
 
-    brought: of a run that was prepared ahead
+    samples: of a batch that the preparer process prepared
     arrived: the events that are stored
     """
 
@@ -138,26 +158,26 @@ class Resolution:
         project_id: int,
         arrived: Sequence[Arrived],
         known: Known,
-        brought: Brought | None = None,
+        samples: ProjectSamples | None = None,
     ) -> None:
         self.project_id = project_id
         self.arrived = without_erased(arrived, known.erasures)
         self._erased = len(arrived) - len(self.arrived)
         self._known = known
-        self._brought = brought
+        self._samples = samples
         self._population = Population(project_id, known.persons, known.version_floor)
-        named = named_types(self.arrived) if brought is None else brought.types
+        named = named_types(self.arrived) if samples is None else samples.types
         self._new_types = new_types(known.types, named)
         self._types = {**known.types, **self._new_types}
         self._given = arrived
 
     @property
-    def is_as_brought(self) -> bool:
-        """Whether what was made ahead holds, now that the stores were read."""
-        if self._brought is None:
+    def is_valid(self) -> bool:
+        """Whether the work of the preparer holds, now that the stores were read."""
+        if self._samples is None:
             return True
         is_whole = not self._erased and all(map(is_, self._given, self.arrived))
-        return is_whole and self._brought.types.items() <= self._known.types.items()
+        return is_whole and self._samples.types.items() <= self._known.types.items()
 
     @property
     def types(self) -> Mapping[str, int]:
@@ -171,14 +191,14 @@ class Resolution:
             yield stored_event(self.project_id, one, person, self._types)
 
     def persons(self) -> list[UUID]:
-        """Of the events, when their columns were made ahead."""
+        """Of the events, when the preparer made their columns."""
         apply = self._population.apply
         return [apply(one.prepared) for one in self.arrived]
 
     def outcome(self) -> Resolved:
         """To be taken once, after all events."""
-        brought = self._brought
-        by_name = properties_by_name(self.arrived) if brought is None else brought.seen
+        samples = self._samples
+        by_name = properties_by_name(self.arrived) if samples is None else samples.seen
         changes = self._population.changes()
         groups, undone = _changed_groups(self.arrived, self._types, self._known.groups)
         return Resolved(

@@ -1,8 +1,8 @@
-"""Waiting for a store that is out of reach: what was accepted can wait."""
+"""Retries with backoff while a store cannot be reached: what was accepted can wait."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import ParamSpec, TypeVar
 
 import structlog
 from prometheus_client import Counter
@@ -16,20 +16,23 @@ RETRY_MAX_S = 10.0
 
 _STORE_FAILURES = (EventStoreUnavailable, RecordsUnavailable, OSError)
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Patience:
+class StoreRetry:
     def __init__(self, failures: Counter) -> None:
         self._failures = failures
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
-    async def until_done(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Again and again, at growing intervals, while stores fail; other errors rise."""
+    async def call(
+        self, work: Callable[P, Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Until it succeeds, at growing intervals, while stores fail; other errors rise."""
         backoff = Backoff(RETRY_FIRST_S, RETRY_MAX_S)
         while True:
             try:
-                return await work()
+                return await work(*args, **kwargs)
             except* _STORE_FAILURES as group:
                 failure = group.exceptions[0]
             self._failures.inc()

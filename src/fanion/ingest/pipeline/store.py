@@ -25,7 +25,7 @@ from fanion.groups.store import load_groups, load_types, write_groups
 from fanion.ingest.ledger.dead_letters_store import DeadLetters, MarkedLetter, put_aside, take_out
 from fanion.ingest.ledger.model import Tally, joined
 from fanion.ingest.ledger.store import write_tally
-from fanion.ingest.pipeline.person_cache import RecentPersons
+from fanion.ingest.pipeline.person_cache import PersonCache
 from fanion.ingest.pipeline.resolve import Known, Resolved, distinct_ids, identified_groups
 from fanion.ingest.pipeline.types import Arrived
 from fanion.persons.erasure_store import load_erasures, load_floors
@@ -111,7 +111,7 @@ class IngestStore:
     records: Records
     consumer: str
     holder: str
-    recent: RecentPersons
+    recent: PersonCache
     properties: KnownProperties
     read_bytes_max: int = READ_BYTES_MAX
 
@@ -335,7 +335,7 @@ def _move(connection: Connection, stand: _Stand, position: int, claimed: int) ->
 
 
 def _let_go_of_changed(
-    connection: Connection, recent: RecentPersons, names: Mapping[int, Sequence[str]]
+    connection: Connection, recent: PersonCache, names: Mapping[int, Sequence[str]]
 ) -> None:
     """What is remembered under these distinct ids, and has been changed by another server."""
     remembered = {project_id: recent.find(project_id, ids)[0] for project_id, ids in names.items()}
@@ -367,7 +367,7 @@ def _known(
     connection: Connection,
     arrived: Mapping[int, Sequence[Arrived]],
     names: Mapping[int, Sequence[str]],
-    recent: RecentPersons,
+    recent: PersonCache,
     properties: KnownProperties,
     allowance: Allowance,
 ) -> dict[int, Known]:

@@ -1,40 +1,42 @@
-"""How much of the interpreter ingestion leaves to requests: answers are waited for, ingestion is
-not. What is accepted and not ingested yet is safe in the log."""
+"""Throttles ingestion while the request rate is high, so that requests keep the interpreter.
+
+What is accepted and not ingested yet is safe in the log.
+"""
 
 from dataclasses import dataclass
 
 # Requests a second of all kinds. With fewer there is room for both.
-CROWDED_PER_S = 1_000
-# After a run ingestion rests so many times as long as the run took. Of 32 clients that send
+BUSY_REQUESTS_PER_S = 1_000
+# After a batch ingestion rests so many times as long as the batch took. Of 32 clients that send
 # batches of 100 without a pause, 440,000 events a second are accepted with rests, 175,000 without.
 REST = 6.0
 # Events are to be seen before long: with the oldest one waiting this long nothing is left.
 LAG_MAX_S = 10.0
 
 
-# A run is not interrupted. Beside many requests runs are short, of a second or so; larger ones
-# make fewer parts, which spares a seventh of all that an event costs.
-RUN_BYTES_MAX = 16 * 1024 * 1024
-CROWDED_RUN_BYTES_MAX = 4 * 1024 * 1024
+# A batch is not interrupted. While many requests come, batches are short, of a second or so; larger
+# ones make fewer parts, which spares a seventh of all that an event costs.
+BATCH_BYTES_MAX = 16 * 1024 * 1024
+BUSY_BATCH_BYTES_MAX = 4 * 1024 * 1024
 
 
 @dataclass(slots=True)
-class Courtesy:
-    """answered: requests so far; at: seconds of a steady clock"""
+class Throttle:
+    """answered: requests so far; at: seconds of a steady clock
+    batch_bytes_max: of the bodies of the next batch
+    """
 
     answered: int
     at: float
-    is_crowded: bool = False
+    is_busy: bool = False
+    batch_bytes_max: int = BATCH_BYTES_MAX
 
-    @property
-    def run_bytes_max(self) -> int:
-        return CROWDED_RUN_BYTES_MAX if self.is_crowded else RUN_BYTES_MAX
-
-    def rest_s(self, answered: int, at: float, run_s: float, lag_s: float) -> float:
-        """How long to rest after a run of `run_s`, the oldest event being `lag_s` old."""
+    def rest_s(self, answered: int, at: float, batch_s: float, lag_s: float) -> float:
+        """How long to rest after a batch of `batch_s`, the oldest event being `lag_s` old."""
         rate = (answered - self.answered) / max(at - self.at, 1e-3)
         self.answered, self.at = answered, at
-        self.is_crowded = rate >= CROWDED_PER_S
-        if not self.is_crowded or lag_s > LAG_MAX_S:
+        self.is_busy = rate >= BUSY_REQUESTS_PER_S
+        self.batch_bytes_max = BUSY_BATCH_BYTES_MAX if self.is_busy else BATCH_BYTES_MAX
+        if not self.is_busy or lag_s > LAG_MAX_S:
             return 0.0
-        return min(REST * run_s, LAG_MAX_S - lag_s)
+        return min(REST * batch_s, LAG_MAX_S - lag_s)

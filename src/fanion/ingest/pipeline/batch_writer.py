@@ -1,0 +1,305 @@
+"""Stores a prepared batch: its events, and in one transaction of the records what follows."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
+from itertools import chain, islice
+from time import perf_counter
+
+import structlog
+
+from fanion.events.event import Override
+from fanion.events.storage.encoder import Batch, Block, EventEncoder
+from fanion.events.storage.store import EventStore
+from fanion.ingest.ledger.dead_letters_store import MarkedLetter
+from fanion.ingest.ledger.model import Tally
+from fanion.ingest.pipeline.batch import PreparedBatch
+from fanion.ingest.pipeline.reader import BatchReader
+from fanion.ingest.pipeline.resolve import Known, Resolution, person_rows
+from fanion.ingest.pipeline.retry import StoreRetry
+from fanion.ingest.pipeline.store import Begun, IngestStore, Written
+from fanion.ingest.pipeline.types import Drop
+from fanion.observability.metrics import Metrics
+from fanion.persons.store import PersonsChanged
+from fanion.runtime.change_bus import ChangeBus, Topic
+
+# So often persons of a batch may be changed by other servers while it is stored; then it is taken
+# in halves, each of which has fewer persons and ends sooner.
+CONFLICTS_MAX = 3
+
+
+class Contended(Exception):
+    """Other servers change persons of a batch again and again while it is stored."""
+
+
+class Insertion:
+    """Batches of rows that are stored one after another, some while others are made.
+
+    token: the same for the same batch, so that what is stored again is recognised
+    """
+
+    def __init__(self, events: EventStore, token: str) -> None:
+        self._events = events
+        self._token = token
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def put(self, batch: Batch) -> None:
+        """Returns when it is being stored, or waits for a single one. raises: as `stored`"""
+        number, before = len(self._tasks), self._tasks[-1] if self._tasks else None
+        if number > 1:
+            await self._tasks[-2]
+        self._tasks.append(asyncio.create_task(self._store(batch, number, before)))
+
+    async def stored(self) -> None:
+        """Returns when all of it is on disk. raises: EventRejected, EventStoreUnavailable"""
+        for task in self._tasks:
+            await task
+
+    async def give_up(self) -> None:
+        """What has begun still comes to its end in its thread."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _store(self, batch: Batch, number: int, before: asyncio.Task[None] | None) -> None:
+        if before is not None:
+            await before
+        await self._events.insert(batch, f"{self._token}-{number}")
+
+
+@asynccontextmanager
+async def insertion(events: EventStore, token: str) -> AsyncGenerator[Insertion]:
+    """The body waits for what it puts; when it fails, no more of it is begun."""
+    inserting = Insertion(events, token)
+    try:
+        yield inserting
+    except BaseException:
+        await inserting.give_up()
+        raise
+
+
+class BatchWriter:
+    """Of one lane.
+
+    lock:       shared by all lanes: two batches must not change one person at once
+    bus: for projects with new group types
+    """
+
+    def __init__(
+        self,
+        store: IngestStore,
+        events: EventStore,
+        reader: BatchReader,
+        retry: StoreRetry,
+        lock: asyncio.Lock,
+        now: Callable[[], datetime],
+        metrics: Metrics,
+        bus: ChangeBus,
+    ) -> None:
+        self._store = store
+        self._events = events
+        self._reader = reader
+        self._retry = retry
+        self._lock = lock
+        self._now = now
+        self._metrics = metrics
+        self._bus = bus
+        self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+    async def write(
+        self,
+        batch: PreparedBatch,
+        position: int,
+        begun: Begun | None = None,
+        *,
+        divisible: bool = False,
+    ) -> bool:
+        """Retried while a store fails. False when the batch has to be prepared again, now that the
+        stores were read.
+
+        position, begun: as of `IngestStore.writing`
+        raises: NotOurs; Contended when halves of the batch may be easier to store
+        """
+        conflicts = 0
+
+        async def attempt() -> bool:
+            nonlocal conflicts
+            try:
+                async with self._exclusive():
+                    return await self._write(batch, position, begun, conflicts)
+            except PersonsChanged:
+                conflicts += 1
+                if divisible and conflicts >= CONFLICTS_MAX:
+                    raise Contended from None
+                raise
+
+        return await self._retry.call(attempt)
+
+    async def write_letter(self, letter: MarkedLetter, batch: PreparedBatch, position: int) -> None:
+        """A dead letter is a batch of its own; the lane's position stays. Not retried.
+
+        raises: NotOurs, LetterGone, PersonsChanged, failures of stores
+        """
+        for conflicts in range(CONFLICTS_MAX):
+            try:
+                async with self._exclusive():
+                    await self._write_letter(letter, batch, position, conflicts)
+                return
+            except PersonsChanged:
+                if conflicts == CONFLICTS_MAX - 1:
+                    raise  # the letter waits for the next look
+
+    @asynccontextmanager
+    async def _exclusive(self) -> AsyncGenerator[None]:
+        async with self._lock:
+            try:
+                yield
+            except BaseException:
+                # What the batch did to the persons in memory was not written.
+                self._store.recent.forget()
+                raise
+
+    async def _write(
+        self, batch: PreparedBatch, position: int, begun: Begun | None, conflicts: int
+    ) -> bool:
+        """conflicts: how often persons were changed meanwhile: the events may be of other persons
+        now, so that their blocks must not pass for those that are stored"""
+        started, now = perf_counter(), self._now()
+        await self._store.claim(position, batch.last, now)
+        resolutions = await self._resolutions(batch, now)
+        if not all(one.is_valid for one in resolutions):
+            return False
+        encoder = self._events.encoder
+        token = _token(self._store.consumer, encoder, batch, resolutions, conflicts)
+        async with insertion(self._events, token) as inserting:
+            blocks = _blocks(encoder, batch, resolutions)
+            while block := await asyncio.to_thread(next, blocks, None):
+                await inserting.put(Batch((block,)))
+                self._reader.prepare_next()
+            written = await self._written(resolutions)
+            await inserting.put(await asyncio.to_thread(_mirrored, encoder, written, batch.last))
+            tally, now = await asyncio.to_thread(_tally, batch, resolutions), self._now()
+            async with self._store.writing(
+                written, tally, position, batch.last, now, begun
+            ) as statements:
+                await statements
+                await inserting.stored()
+        self._reader.types = {one.project_id: one.types for one in resolutions}
+        self._announce(written)
+        self._count(batch, perf_counter() - started)
+        return True
+
+    async def _write_letter(
+        self, letter: MarkedLetter, batch: PreparedBatch, position: int, conflicts: int
+    ) -> None:
+        started = perf_counter()
+        resolutions = await self._resolutions(batch, self._now())
+        encoder = self._events.encoder
+        token = _token(self._store.consumer, encoder, batch, resolutions, conflicts)
+        blocks = await asyncio.to_thread(tuple, _blocks(encoder, batch, resolutions))
+        written = await self._written(resolutions)
+        version = max(position, batch.last)
+        mirrored = await asyncio.to_thread(_mirrored, encoder, written, version)
+        tally, now = _tally(batch, resolutions), self._now()
+        async with (
+            self._store.settling(letter, written, tally, position, now),
+            insertion(self._events, token) as inserting,
+        ):
+            await inserting.put(Batch(blocks))
+            await inserting.put(mirrored)
+            await inserting.stored()
+        self._announce(written)
+        self._count(batch, perf_counter() - started)
+
+    async def _resolutions(self, batch: PreparedBatch, now: datetime) -> list[Resolution]:
+        known = await self._store.known(batch.arrived, now)
+        return await asyncio.to_thread(_resolutions, batch, known)
+
+    async def _written(self, resolutions: Sequence[Resolution]) -> list[Written]:
+        resolved = await asyncio.to_thread(lambda: [one.outcome() for one in resolutions])
+        return [Written(one, await self._store.overrides(one)) for one in resolved]
+
+    def _announce(self, written: Sequence[Written]) -> None:
+        for part in written:
+            self._metrics.dropped.labels(Drop.ERASED.value).inc(part.resolved.erased)
+            if part.resolved.new_types:
+                self._bus.publish(Topic.GROUP_TYPES, part.resolved.project_id)
+
+    def _count(self, batch: PreparedBatch, seconds: float) -> None:
+        events = batch.events
+        self._metrics.ingested.inc(events)
+        for reason, items in batch.dropped.items():
+            self._metrics.dropped.labels(reason.value).inc(items)
+        self._metrics.batch_seconds.observe(seconds)
+        self._log.info(
+            "ingested",
+            first=batch.first,
+            last=batch.last,
+            events=events,
+            dropped=sum(batch.dropped.values()),
+            ms=round(seconds * 1000, 1),
+        )
+
+
+def _token(
+    consumer: str,
+    encoder: EventEncoder,
+    batch: PreparedBatch,
+    resolutions: Sequence[Resolution],
+    conflicts: int,
+) -> str:
+    """The same for the same batch. Its places in the log alone would not do: a log that was
+    begun anew counts from 1 again, and its first events would pass for repetitions. Nor must
+    fewer events, because a person was deleted meanwhile, pass for a repetition of all. What another
+    process prepared comes to other blocks; so does what is resolved anew after a conflict."""
+    events = sum(len(one.arrived) for one in resolutions)
+    first = next((one for one in resolutions if one.arrived), None)
+    place = f"{first.project_id}-{first.arrived[0].prepared.uuid}" if first is not None else ""
+    made = encoder.version if batch.preparer_result is None else f"{encoder.version}a"
+    last = f"{batch.last}+{batch.start}" if batch.start else f"{batch.last}"
+    anew = f"-{conflicts}" if conflicts else ""
+    return f"{consumer}-{batch.first}-{last}-{place}-{events}-{made}{anew}"
+
+
+def _resolutions(batch: PreparedBatch, known: Mapping[int, Known]) -> list[Resolution]:
+    samples = {} if batch.preparer_result is None else batch.preparer_result.projects
+    return [
+        Resolution(project_id, arrived, known[project_id], samples.get(project_id))
+        for project_id, arrived in batch.arrived.items()
+    ]
+
+
+def _blocks(
+    encoder: EventEncoder, batch: PreparedBatch, resolutions: Sequence[Resolution]
+) -> Iterator[Block]:
+    if batch.preparer_result is None:
+        count = sum(len(one.arrived) for one in resolutions)
+        events = chain.from_iterable(one.events() for one in resolutions)
+        yield from encoder.event_blocks(events, count)
+        return
+    of_project = {one.project_id: iter(one.persons()) for one in resolutions}
+    persons = [
+        person
+        for project_id, number in batch.preparer_result.requests
+        for person in islice(of_project[project_id], number)
+    ]
+    for draft in batch.preparer_result.drafts:
+        yield draft.block(persons)
+
+
+def _mirrored(encoder: EventEncoder, written: Sequence[Written], version: int) -> Batch:
+    """Persons and merges as the event store mirrors them, for cohorts and insights."""
+    persons = [row for part in written for row in person_rows(part.resolved)]
+    overrides = [
+        Override(part.resolved.project_id, old, new, version)
+        for part in written
+        for old, new in part.overrides.items()
+    ]
+    return Batch((), encoder.person_blocks(persons), encoder.override_blocks(overrides))
+
+
+def _tally(batch: PreparedBatch, resolutions: Sequence[Resolution]) -> Tally:
+    return batch.ledger(
+        {one.project_id: [event.received_at for event in one.arrived] for one in resolutions}
+    )
