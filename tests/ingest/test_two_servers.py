@@ -23,8 +23,9 @@ from fanion.events.storage.store import EventStore
 from fanion.ingest.pipeline.batch import prepare_batch
 from fanion.ingest.pipeline.batch_writer import CONFLICTS_MAX
 from fanion.ingest.pipeline.person_cache import PersonCache
+from fanion.ingest.pipeline.position_store import HELD, HISTORICAL, LIVE, NotOurs
 from fanion.ingest.pipeline.resolve import Known, Resolution
-from fanion.ingest.pipeline.store import HELD, HISTORICAL, LIVE, IngestStore, NotOurs, Written
+from fanion.ingest.pipeline.store import IngestStore, Written
 from fanion.ingest.pipeline.types import ProjectRules
 from fanion.persons.store import PersonsChanged
 from tests.support.application import Home, Json, open_home, open_site

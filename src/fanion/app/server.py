@@ -34,8 +34,9 @@ from fanion.ingest.erasure_worker import Erasing
 from fanion.ingest.ledger.store import Ledger
 from fanion.ingest.pipeline.consumer import Consumer
 from fanion.ingest.pipeline.person_cache import PersonCache
+from fanion.ingest.pipeline.position_store import HISTORICAL, LIVE
 from fanion.ingest.pipeline.preparer_client import Preparer
-from fanion.ingest.pipeline.store import HISTORICAL, LIVE, IngestStore
+from fanion.ingest.pipeline.store import IngestStore
 from fanion.insights.actors.store import Actors, actors_query_text
 from fanion.insights.api import InsightService
 from fanion.insights.dashboards_api import DashboardService

@@ -37,7 +37,7 @@ from fanion.flags.storage.store import FlagStore
 from fanion.groups.store import stored_group_properties
 from fanion.ingest.capture.endpoints import CaptureEndpoints
 from fanion.ingest.capture.rate_limit import ProjectRateLimits, RateLimiter
-from fanion.ingest.pipeline.store import ingested_upto
+from fanion.ingest.pipeline.position_store import ingested_upto
 from fanion.observability.metrics import Metrics
 from fanion.persons.store import stored_properties
 from fanion.projects.auth.authentication import Authentication

@@ -80,5 +80,5 @@ class EventEncoder(ABC):
 
 
 def even_rows(count: int, rows_max: int) -> int:
-    """Rows a block, when `count` of them are cut into blocks of about one size."""
-    return ceil(count / ceil(count / rows_max)) if count > rows_max else rows_max
+    """Rows a block, when `count` of them, more than `rows_max`, are cut into equal blocks."""
+    return ceil(count / ceil(count / rows_max))

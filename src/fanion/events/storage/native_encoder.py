@@ -62,7 +62,7 @@ class NativeEncoder(EventEncoder):
     def event_drafts(self, events: Iterable[Event], count: int = 0) -> Iterator[Draft]:
         """As `event_blocks`, without the persons of the events. Events whose properties the engine
         must read come last."""
-        rows_max = even_rows(count, self.rows_max)
+        rows_max = even_rows(count, self.rows_max) if count > self.rows_max else self.rows_max
         draft, part, left = DraftBuilder(), list[Placed](), list[Placed]()
         rows = size = 0
         for place, event in enumerate(events):
@@ -123,7 +123,7 @@ class DraftBuilder:
     def take(self) -> Iterator[Draft]:
         """The draft, if there is anything in it; what is added next begins another one."""
         if self._order:
-            columns = map(native_format.joined, zip(*self._columns, strict=True))
+            columns = native_format.joined(self._columns)
             yield _draft(self._order, (*columns, _attributes(self._attributes)))
             self._order, self._columns, self._attributes = [], [], JsonColumn()
 

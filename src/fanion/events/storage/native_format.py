@@ -33,9 +33,12 @@ def columns(*given: tuple[str, ColumnType, Sequence[Any]]) -> tuple[Column, ...]
     return tuple([Column(name, type_.name, (type_.write(rows),)) for name, type_, rows in given])
 
 
-def joined(parts: Sequence[Column]) -> Column:
-    """One column of the rows of several."""
-    return Column(parts[0].name, parts[0].type, [data for part in parts for data in part.data])
+def joined(parts: Sequence[Sequence[Column]]) -> list[Column]:
+    """The columns of the rows of all parts, which have the same columns."""
+    return [
+        Column(first.name, first.type, [data for one in (first, *others) for data in one.data])
+        for first, *others in zip(*parts, strict=True)
+    ]
 
 
 def block(columns: Sequence[Column], rows: int, more: int = 0) -> bytes:

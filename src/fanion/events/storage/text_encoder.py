@@ -30,7 +30,7 @@ class TextEncoder(EventEncoder):
     has_drafts = False
 
     def event_blocks(self, events: Iterable[Event], count: int = 0) -> Iterator[Block]:
-        rows_max = even_rows(count, self.rows_max)
+        rows_max = even_rows(count, self.rows_max) if count > self.rows_max else self.rows_max
         rows: list[bytes] = []
         size = 0
         for event in events:

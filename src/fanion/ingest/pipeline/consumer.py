@@ -21,10 +21,11 @@ from fanion.ingest.pipeline.dead_letter_retry import (
     first_error,
 )
 from fanion.ingest.pipeline.deduplication import Deduplicator
+from fanion.ingest.pipeline.position_store import RENEW_EVERY, Begun, NotOurs, Position
 from fanion.ingest.pipeline.preparer_client import Preparer
 from fanion.ingest.pipeline.reader import BatchReader
 from fanion.ingest.pipeline.retry import StoreRetry
-from fanion.ingest.pipeline.store import RENEW_EVERY, Begun, IngestStore, NotOurs, Position
+from fanion.ingest.pipeline.store import IngestStore
 from fanion.ingest.pipeline.throttle import Throttle
 from fanion.ingest.pipeline.types import GeoIp
 from fanion.observability.metrics import Metrics
@@ -158,7 +159,8 @@ class Consumer:
 
     async def _ingest(self, entries: Sequence[Entry], prepared: PreparedBatch | None) -> None:
         """Returns when every entry is stored, or is a dead letter."""
-        if await self._is_for_pieces(entries[0], alone=len(entries) == 1):
+        is_unchecked = len(entries) == 1 and prepared is None
+        if await self._is_for_pieces(entries[0], is_unchecked=is_unchecked):
             await self._ingest_in_pieces(entries[0])
             if rest := entries[1:]:
                 await self._ingest(rest, None)
@@ -184,14 +186,14 @@ class Consumer:
 
     async def _done(self, last: int) -> None:
         self.position = last
-        self.reader.stored()
         await self._trim()
 
-    async def _is_for_pieces(self, entry: Entry, *, alone: bool) -> bool:
-        """One that was begun so goes on so, whatever counts as too large by now."""
+    async def _is_for_pieces(self, entry: Entry, *, is_unchecked: bool) -> bool:
+        """One that was begun so goes on so, whatever counts as too large by now. One that was
+        prepared is small enough."""
         if self._begun is not None and self._begun.entry_id == entry.id:
             return True
-        return alone and await self.reader.is_too_large(entry)
+        return is_unchecked and await self.reader.is_too_large(entry)
 
     async def _ingest_in_pieces(self, entry: Entry) -> None:
         """Each in a transaction of its own, which notes how far the envelope has come."""

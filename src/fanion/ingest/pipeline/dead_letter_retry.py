@@ -15,8 +15,8 @@ from fanion.ingest.ledger.dead_letters_store import DeadLetters, LetterGone, Mar
 from fanion.ingest.pipeline.batch import PreparedBatch, without_duplicates
 from fanion.ingest.pipeline.batch_writer import BatchWriter
 from fanion.ingest.pipeline.deduplication import Deduplicator
+from fanion.ingest.pipeline.position_store import NotOurs
 from fanion.ingest.pipeline.reader import BatchReader
-from fanion.ingest.pipeline.store import NotOurs
 
 LOOK_EVERY_S = 1.0  # one read through an index
 

@@ -74,7 +74,8 @@ class BatchReader:
 
     def start(self, position: int) -> None:
         """Behind that place of the log; nothing is being stored."""
-        self.resume()
+        self._undisturbed.set()
+        self._idle.set()
         self._begin(position)
 
     def stop(self) -> None:
@@ -103,12 +104,10 @@ class BatchReader:
         self._undisturbed.set()
 
     def resume(self) -> None:
-        """No batch is in hand any more."""
+        """The batch in hand is stored."""
+        self._stored_at = monotonic()
         self._undisturbed.set()
         self._idle.set()
-
-    def stored(self) -> None:
-        self._stored_at = monotonic()
 
     async def read(self, after: int) -> Sequence[Entry]:
         return await self._retry.call(self._read, after)

@@ -1,23 +1,19 @@
-"""Everything that one run writes to the records store, in one transaction."""
+"""Everything that one batch writes to the records store, in one transaction."""
 
 import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from functools import partial
-from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Row, Update, select, update
+from sqlalchemy import Connection
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fanion.accept_log.port import Entry
-from fanion.db.bulk import upsert
 from fanion.db.engine import Records
-from fanion.db.lease import Lease
-from fanion.db.schema.tables import log_positions
 from fanion.events.definitions.property_cache import KnownProperties
 from fanion.events.definitions.property_store import load_properties, record_properties
 from fanion.events.definitions.store import record_seen
@@ -26,6 +22,17 @@ from fanion.ingest.ledger.dead_letters_store import DeadLetters, MarkedLetter, p
 from fanion.ingest.ledger.model import Tally, joined
 from fanion.ingest.ledger.store import write_tally
 from fanion.ingest.pipeline.person_cache import PersonCache
+from fanion.ingest.pipeline.position_store import (
+    HISTORICAL,
+    Begun,
+    Holder,
+    Position,
+    hold,
+    move,
+    release,
+    step,
+    take,
+)
 from fanion.ingest.pipeline.resolve import Known, Resolved, distinct_ids, identified_groups
 from fanion.ingest.pipeline.types import Arrived
 from fanion.persons.erasure_store import load_erasures, load_floors
@@ -41,55 +48,9 @@ from fanion.projects.flag_version import move_flag_version
 from fanion.properties.size import Allowance
 from fanion.webhooks.event_alerts import count_captured
 
-# A server that is silent for so long has died; another one goes on with its log.
-HELD = timedelta(seconds=15)
-RENEW_EVERY = HELD / 3  # while nothing comes; each run renews it too
 # Of the properties of persons and groups that a run reads. Small events can name large persons:
 # 2,000 of half a MB in one request would be read, changed and written at once.
 READ_BYTES_MAX = 256 * 2**20
-LIVE, HISTORICAL = "live", "historical"  # the consumers of live events and of imports
-LANES = (HISTORICAL, LIVE)  # in the order in which their rows are locked
-_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
-# `held_until` is never null: a lease that is released expires at once.
-_LEASE = Lease(log_positions.c.held_until, log_positions.c.holder)
-
-
-class NotOurs(Exception):
-    """Another server ingests from this log now."""
-
-
-# Of an envelope that is ingested in pieces: a row beside the consumer's own, whose `position` is
-# the envelope's id, and `claimed` how many of its items are done.
-BEGUN = ":begun"
-
-
-async def ingested_upto(records: Records) -> int:
-    """The last place in the log that any consumer has done or claimed."""
-    rows = await records.fetch(
-        select(log_positions.c.position, log_positions.c.claimed).where(
-            log_positions.c.consumer.not_like(f"%{BEGUN}")
-        )
-    )
-    return max((max(row.position, row.claimed) for row in rows), default=0)
-
-
-@dataclass(frozen=True, slots=True)
-class Begun:
-    """How many items of an envelope are done, of which the others are not."""
-
-    entry_id: int
-    items: int
-
-
-@dataclass(frozen=True, slots=True)
-class Position:
-    """at: the last id that is done; claimed: the last id of the run in hand, or the same
-    begun: of the envelope behind it, unless that is of one that is done
-    """
-
-    at: int
-    claimed: int
-    begun: Begun | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,30 +89,29 @@ class IngestStore:
         """Become the one that ingests, of all lanes: a merge in one changes whose the events of the
         other are. Learn where to go on with this one. raises: NotOurs"""
         async with self.records.write() as connection:
-            return await connection.run_sync(_take, self.consumer, self.holder, now)
+            return await connection.run_sync(take, self.consumer, self.holder, now)
 
     async def renew(self, now: datetime) -> None:
         """Go on to be the one that ingests, although nothing comes. raises: NotOurs"""
         async with self.records.write() as connection:
-            await connection.run_sync(_hold, self._at(0, now))
+            await connection.run_sync(hold, self._at(0, now))
 
     async def release(self, now: datetime) -> None:
         """Let another server go on at once."""
         async with self.records.write() as connection:
-            mine = _of(self.consumer).where(_LEASE.is_held_by(self.holder))
-            await connection.execute(mine.values(**_LEASE.taken(now)))
+            await connection.run_sync(release, self.consumer, self.holder, now)
 
     async def claim(self, position: int, upto: int, now: datetime) -> None:
-        """After a crash the entries up to `upto` are taken as one run again. raises: NotOurs"""
+        """After a crash the entries up to `upto` are taken as one batch again. raises: NotOurs"""
         async with self.records.write() as connection:
-            await connection.run_sync(_move, self._at(position, now), position, upto)
+            await connection.run_sync(move, self._at(position, now), position, upto)
 
     async def known(
         self, arrived: Mapping[int, Sequence[Arrived]], now: datetime
     ) -> dict[int, Known]:
         """What is stored about everything that the events of each project name.
 
-        raises: TooMuchAtOnce, when a run must be taken in parts
+        raises: TooMuchAtOnce, when a batch must be taken in parts
         """
         self.properties.refresh(now)
         names = {project_id: distinct_ids(events) for project_id, events in arrived.items()}
@@ -191,9 +151,9 @@ class IngestStore:
         raises:         NotOurs, PersonsChanged
         """
         async with self.records.write() as connection:
-            stand = self._at(position, now)
+            holder = self._at(position, now)
             write = partial(
-                _write, stand=stand, written=written, tally=tally, done=done, begun=begun
+                _write, holder=holder, written=written, tally=tally, done=done, begun=begun
             )
             async with _beside(connection, self._checked(written, write)) as statements:
                 yield statements
@@ -213,7 +173,7 @@ class IngestStore:
         raises: NotOurs, LetterGone, both before the body begins; PersonsChanged
         """
         async with self.records.write() as connection:
-            await connection.run_sync(_hold, self._at(position, now))
+            await connection.run_sync(hold, self._at(position, now))
             tally = joined(tally, await connection.run_sync(take_out, letter))
             version = max(position, letter.entry.id)
             write = partial(_write_parts, written=written, tally=tally, version=version, now=now)
@@ -254,84 +214,8 @@ class IngestStore:
             self.recent.keep(part.resolved.project_id, part.resolved.owners)
             self.properties.add(part.resolved.project_id, part.resolved.properties)
 
-    def _at(self, position: int, now: datetime) -> "_Stand":
-        return _Stand(self.consumer, self.holder, position, now)
-
-
-@dataclass(frozen=True, slots=True)
-class _Stand:
-    """Who writes, and from which position it believes to go on."""
-
-    consumer: str
-    holder: str
-    position: int
-    now: datetime
-
-
-def _take(connection: Connection, consumer: str, holder: str, now: datetime) -> Position:
-    """The lease is held for as long as it is held for any lane: one of them may be idle."""
-    rows = _locked(connection)
-    if len(rows) < len(LANES):
-        rows = _begin(connection)
-    for row in rows.values():
-        if row.holder != holder and row.held_until > now:
-            raise NotOurs(f"{row.holder} ingests until {row.held_until.isoformat()}")
-    connection.execute(
-        update(log_positions)
-        .where(log_positions.c.consumer.in_(LANES))
-        .values(**_LEASE.taken(now + HELD, holder))
-    )
-    row = rows[consumer]
-    begun = connection.execute(
-        select(log_positions).where(log_positions.c.consumer == consumer + BEGUN)
-    ).first()
-    if begun is None or begun.position <= row.position:
-        return Position(row.position, row.claimed)
-    return Position(row.position, row.claimed, Begun(begun.position, begun.claimed))
-
-
-def _begin(connection: Connection) -> dict[str, Row[Any]]:
-    statement = upsert(connection.dialect, log_positions).values(
-        [
-            {
-                "consumer": consumer,
-                "position": 0,
-                "claimed": 0,
-                "holder": "",
-                "held_until": _LONG_AGO,
-            }
-            for consumer in LANES
-        ]
-    )
-    connection.execute(statement.on_conflict_do_nothing())
-    return _locked(connection)
-
-
-def _locked(connection: Connection) -> dict[str, Row[Any]]:
-    """The rows of the lanes, which no other server may change before this transaction ends."""
-    wanted = (
-        select(log_positions)
-        .where(log_positions.c.consumer.in_(LANES))
-        .order_by(log_positions.c.consumer)
-        .with_for_update()
-    )
-    return {row.consumer: row for row in connection.execute(wanted)}
-
-
-def _of(consumer: str) -> Update:
-    return update(log_positions).where(log_positions.c.consumer == consumer)
-
-
-def _move(connection: Connection, stand: _Stand, position: int, claimed: int) -> None:
-    """Only for the holder, and only from where it believes to be: otherwise somebody else has
-    gone on from there, and what this run would write is written already."""
-    moved = connection.execute(
-        _of(stand.consumer)
-        .where(_LEASE.is_held_by(stand.holder), log_positions.c.position == stand.position)
-        .values(position=position, claimed=claimed, **_LEASE.taken(stand.now + HELD))
-    )
-    if moved.rowcount != 1:
-        raise NotOurs(f"the position is no longer {stand.position}")
+    def _at(self, position: int, now: datetime) -> "Holder":
+        return Holder(self.consumer, self.holder, position, now)
 
 
 def _let_go_of_changed(
@@ -406,40 +290,19 @@ async def _beside(
         await statements
 
 
-def _hold(connection: Connection, stand: _Stand) -> None:
-    """Only the holder may change persons, whichever entry it is about; wherever it stands."""
-    mine = _of(stand.consumer).where(_LEASE.is_held_by(stand.holder))
-    if connection.execute(mine.values(**_LEASE.taken(stand.now + HELD))).rowcount != 1:
-        raise NotOurs("another server ingests")
-
-
-def _step(connection: Connection, stand: _Stand, done: int, begun: Begun | None) -> None:
-    if begun is None:
-        _move(connection, stand, done, done)
-        return
-    _move(connection, stand, stand.position, stand.position)
-    values = {"position": begun.entry_id, "claimed": begun.items}
-    statement = upsert(connection.dialect, log_positions).values(
-        consumer=stand.consumer + BEGUN, holder="", held_until=_LONG_AGO, **values
-    )
-    connection.execute(
-        statement.on_conflict_do_update(index_elements=[log_positions.c.consumer], set_=values)
-    )
-
-
 def _write(
     connection: Connection,
-    stand: _Stand,
+    holder: Holder,
     written: Sequence[Written],
     tally: Tally,
     done: int,
     begun: Begun | None,
 ) -> None:
-    _step(connection, stand, done, begun)
-    _write_parts(connection, written, tally, done, stand.now)
-    if stand.consumer != HISTORICAL:  # nobody wants to be told of what an import brings
+    step(connection, holder, done, begun)
+    _write_parts(connection, written, tally, done, holder.now)
+    if holder.consumer != HISTORICAL:  # there are no alerts for what an import brings
         projects = {part.resolved.project_id for part in written}
-        count_captured(connection, projects, partial(_counts, written), stand.now)
+        count_captured(connection, projects, partial(_counts, written), holder.now)
 
 
 def _write_parts(
@@ -474,11 +337,11 @@ def _counts(written: Sequence[Written]) -> Mapping[tuple[int, str], int]:
 
 def _bury(
     connection: Connection,
-    stand: _Stand,
+    holder: Holder,
     entry: Entry,
     items: int,
     error: str,
     begun: Begun | None,
 ) -> None:
-    _step(connection, stand, entry.id, begun)
-    put_aside(connection, entry, items, error, stand.now)
+    step(connection, holder, entry.id, begun)
+    put_aside(connection, entry, items, error, holder.now)
