@@ -250,7 +250,7 @@ async def test_it_looks_up_where_an_address_is(tmp_path: Path) -> None:
     assert properties["$geoip_country_code"] == "DE"
 
 
-async def test_one_that_cannot_open_its_database_leaves_all_to_the_caller(tmp_path: Path) -> None:
+async def test_a_process_that_cannot_open_its_database_prepares_nothing(tmp_path: Path) -> None:
     """The server itself would not have started."""
     preparer = Preparer(str(tmp_path / "none.mmdb"))
     try:
@@ -260,8 +260,8 @@ async def test_one_that_cannot_open_its_database_leaves_all_to_the_caller(tmp_pa
         await preparer.close()
 
 
-async def test_a_question_that_nobody_waits_for_any_more_ends_the_process() -> None:
-    """Its answer would pass for that to the next one."""
+async def test_a_cancelled_request_ends_the_process() -> None:
+    """Or its response would be taken for that to the next request."""
     preparer = Preparer()
     try:
         run = await prepared(preparer, [entry(1, b'{"event":"a","distinct_id":"ann"}')])

@@ -17,7 +17,7 @@ from fanion.events.storage.native_encoder import NativeEncoder
 from fanion.groups.model import GROUP_TYPES_MAX, GroupIdentify
 from fanion.ingest.pipeline import preparer_codec
 from fanion.ingest.pipeline.batch import PreparedBatch, prepare_batch
-from fanion.ingest.pipeline.preparer_codec import answer, question, read
+from fanion.ingest.pipeline.preparer_codec import decode_response, encode_request, respond
 from fanion.ingest.pipeline.resolve import (
     Known,
     Resolution,
@@ -41,17 +41,17 @@ def entry(number: int, *items: Item, project_id: int = 1) -> Entry:
     return Entry(number, Envelope(project_id, at, "192.0.2.1", "curl", None, body))
 
 
-def there_and_back(
+def prepared_by_process(
     entries: Sequence[Entry], types: Mapping[int, Mapping[str, int]] | None = None
 ) -> PreparedBatch | None:
     projects = {one.envelope.project_id for one in entries}
     given = dict.fromkeys(projects, TYPES) if types is None else types
-    asked = question(entries, dict.fromkeys(projects, RULES), given)
-    answered = answer(asked, None)
-    return read(entries, answered) if answered else None
+    request = encode_request(entries, dict.fromkeys(projects, RULES), given)
+    response = respond(request, None)
+    return decode_response(entries, response) if response else None
 
 
-def here(entries: Sequence[Entry]) -> PreparedBatch:
+def prepared_here(entries: Sequence[Entry]) -> PreparedBatch:
     return prepare_batch(entries, lambda _: RULES)
 
 
@@ -97,10 +97,10 @@ ITEMS = st.fixed_dictionaries(
 
 @settings(max_examples=150)
 @given(st.lists(st.lists(ITEMS, min_size=1, max_size=4), min_size=1, max_size=4))
-def test_what_comes_back_is_what_would_have_been_made_here(batches: list[list[Item]]) -> None:
+def test_the_process_prepares_what_would_be_prepared_here(batches: list[list[Item]]) -> None:
     entries = [entry(number, *batch) for number, batch in enumerate(batches, 1)]
 
-    run, expected = there_and_back(entries), here(entries)
+    run, expected = prepared_by_process(entries), prepared_here(entries)
 
     assert run is not None
     assert without_properties(run) == without_properties(expected)
@@ -115,7 +115,7 @@ def test_what_comes_back_is_what_would_have_been_made_here(batches: list[list[It
     persons, outcome, _ = resolved(run, known)
     expected_persons, expected_outcome, _ = resolved(expected, same)
     assert persons == expected_persons
-    assert told(outcome) == told(expected_outcome)
+    assert comparable(outcome) == comparable(expected_outcome)
     assert rows(run, persons) == rows_of_events(expected, persons)
 
 
@@ -140,7 +140,7 @@ def msgspec_copy(person: PersonState) -> PersonState:
     )
 
 
-def told(outcome: Resolved) -> Any:
+def comparable(outcome: Resolved) -> Any:
     """As far as it can be compared: persons are compared by identity."""
     changes = outcome.persons
     return (
@@ -173,7 +173,7 @@ def test_groups_are_written_when_their_types_are_known() -> None:
     }
     entries = [entry(1, groups, made)]
 
-    run = there_and_back(entries)
+    run = prepared_by_process(entries)
 
     assert run is not None
     [first, second] = run.arrived[1]
@@ -190,11 +190,11 @@ def test_a_run_that_names_other_group_types_is_not_prepared(
 ) -> None:
     groups = {"event": "paid", "distinct_id": "ann", "properties": {"$groups": {"team": "t1"}}}
 
-    assert there_and_back([entry(1, groups)], types) is None
+    assert prepared_by_process([entry(1, groups)], types) is None
 
 
 def test_it_does_not_hold_when_the_types_were_others() -> None:
-    run = there_and_back([entry(1, {"event": "paid", "distinct_id": "ann"})])
+    run = prepared_by_process([entry(1, {"event": "paid", "distinct_id": "ann"})])
 
     assert run is not None
     assert not resolved(run, Known({}, {"org": 1, "team": 0}, {}))[2].is_valid
@@ -217,7 +217,7 @@ def test_events_of_several_projects_get_their_own_persons(monkeypatch: pytest.Mo
         for number in range(1, 8)
     ]
 
-    run = there_and_back(entries)
+    run = prepared_by_process(entries)
 
     assert run is not None
     assert run.preparer_result is not None
@@ -235,7 +235,7 @@ def test_blocks_are_of_one_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(preparer_codec, "BLOCK_ROWS_MAX", 40)
     items = [{"event": "paid", "distinct_id": "ann"}] * 5
 
-    run = there_and_back([entry(number, *items) for number in range(1, 19)])
+    run = prepared_by_process([entry(number, *items) for number in range(1, 19)])
 
     assert run is not None
     assert run.preparer_result is not None
@@ -250,7 +250,7 @@ def test_a_first_request_unlike_the_others_makes_no_small_blocks(
     small = {"event": "a", "distinct_id": "b"}
     large = {**small, "properties": {"text": "x" * 1000}}
 
-    run = there_and_back([entry(1, small), *[entry(n, *[large] * 5) for n in range(2, 20)]])
+    run = prepared_by_process([entry(1, small), *[entry(n, *[large] * 5) for n in range(2, 20)]])
 
     assert run is not None
     assert run.preparer_result is not None
@@ -265,7 +265,7 @@ def test_a_project_with_all_its_group_types_may_name_more() -> None:
     groups = {"$groups": {"type1": "t1", "more": "m"}}
     item = {"event": "paid", "distinct_id": "ann", "properties": groups}
 
-    run = there_and_back([entry(1, item)], {1: full})
+    run = prepared_by_process([entry(1, item)], {1: full})
 
     assert run is not None
     [block] = rows(run, [NO_PERSON])
@@ -273,7 +273,7 @@ def test_a_project_with_all_its_group_types_may_name_more() -> None:
     assert resolved(run, Known({}, full, {}))[2].is_valid
 
 
-def test_specimens_stand_for_all_occurrences() -> None:
+def test_samples_stand_for_all_occurrences() -> None:
     """A type is found in a later event when the first one did not show it."""
     items = [
         {"event": "paid", "distinct_id": "ann", "properties": {"plan": None, "ok": True}},
@@ -281,7 +281,7 @@ def test_specimens_stand_for_all_occurrences() -> None:
         *[{"event": "paid", "distinct_id": "ann", "properties": {"price": 1}}] * 6,
         *[{"event": "paid", "distinct_id": "ann", "properties": {"plan": "pro"}}] * 9,
     ]
-    run, expected = there_and_back([entry(1, *items)]), here([entry(1, *items)])
+    run, expected = prepared_by_process([entry(1, *items)]), prepared_here([entry(1, *items)])
 
     assert run is not None
     assert run.preparer_result is not None
@@ -294,23 +294,23 @@ def test_specimens_stand_for_all_occurrences() -> None:
     assert seen["paid"][0] == {"plan": "pro", "ok": None, "price": 1}
 
 
-def test_an_envelope_that_cannot_be_prepared_is_nobodys_to_send() -> None:
+def test_an_envelope_that_cannot_be_prepared_raises() -> None:
     envelope = Envelope(1, NOW, "", "", None, b'[{"event": ')
 
     with pytest.raises(Exception, match="Malformed"):
-        there_and_back([Entry(1, envelope)])
+        prepared_by_process([Entry(1, envelope)])
 
 
-def test_numbers_that_cannot_be_sent_are_for_the_caller() -> None:
+def test_numbers_that_cannot_be_encoded_raise() -> None:
     huge = {"event": "$set", "distinct_id": "ann", "$set": {"n": 2**80}}
 
     with pytest.raises(OverflowError):
-        there_and_back([entry(1, huge)])
-    assert here([entry(1, huge)]).events == 1
+        prepared_by_process([entry(1, huge)])
+    assert prepared_here([entry(1, huge)]).events == 1
 
 
 def test_an_entry_of_which_nothing_arrives_is_counted() -> None:
-    run = there_and_back([entry(1, {"event": "", "distinct_id": "ann"})])
+    run = prepared_by_process([entry(1, {"event": "", "distinct_id": "ann"})])
 
     assert run is not None
     assert (run.events, dict(run.dropped)) == (0, {Drop.NO_NAME: 1})
@@ -329,7 +329,7 @@ def test_an_entry_of_which_nothing_arrives_is_counted() -> None:
     ],
 )
 def test_an_event_is_sent_with_all_but_its_properties(item: Item) -> None:
-    [event] = here([entry(1, item)]).arrived[1]
+    [event] = prepared_here([entry(1, item)]).arrived[1]
     row: Any = preparer_codec._row(event.prepared)
 
     assert Prepared(*row) == msgspec.structs.replace(event.prepared, properties={})

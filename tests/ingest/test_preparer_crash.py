@@ -83,7 +83,7 @@ async def test_nothing_is_lost_or_there_twice_or_left_over(tmp_path: Path) -> No
             async with plain_http.AsyncClient(base_url=server.url, timeout=30) as http:
                 await send(http, keys, sent)
                 sent += REQUESTS * EVENTS
-                await asyncio.to_thread(until, lambda: helpers(server), "nobody helps")
+                await asyncio.to_thread(until, lambda: helpers(server), "no preparer was started")
             await asyncio.sleep(chance.random())
             left = helpers(server)
             server.kill()

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from fanion.accept_log.port import Entry
 from fanion.ingest.pipeline.batch import PreparedBatch
-from fanion.ingest.pipeline.preparer_codec import question, read
+from fanion.ingest.pipeline.preparer_codec import decode_response, encode_request
 from fanion.ingest.pipeline.types import ProjectRules
 from fanion.processes.child import Child
 from fanion.processes.framing import BlockingChannel
@@ -51,7 +51,7 @@ class Preparer:
                 await self._end()
                 return None
             except BaseException:
-                await self._end()  # or its answer would be taken for that to the next question
+                await self._end()  # or its answer would be taken for that to the next request
                 raise
 
     async def close(self) -> None:
@@ -92,11 +92,11 @@ def _ask(
     types: Mapping[int, Mapping[str, int]],
 ) -> PreparedBatch | None:
     """raises: OSError"""
-    channel.send(question(entries, rules, types))
-    answered = channel.receive()
-    if answered is None:
+    channel.send(encode_request(entries, rules, types))
+    response = channel.receive()
+    if response is None:
         raise _has_ended()
-    return read(entries, answered.content) if answered.content else None
+    return decode_response(entries, response.content) if response.content else None
 
 
 def _has_ended() -> OSError:

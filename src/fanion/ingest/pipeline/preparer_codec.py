@@ -1,7 +1,7 @@
-"""A run that is prepared in a process of its own: what goes there, and what comes back.
+"""Messages between the server and its preparer process.
 
-With the events come the columns in which they are stored, all but their persons; the properties
-themselves stay there.
+A response has the events without their properties, and the columns in which they are stored, all
+but that of the persons.
 """
 
 from collections import Counter
@@ -36,10 +36,10 @@ from fanion.ingest.pipeline.resolve import named_types, properties_by_name, stor
 from fanion.ingest.pipeline.types import Arrived, Drop, GeoIp, Prepared, ProjectRules
 
 _NO_PROPERTIES: Mapping[str, Any] = {}
-_NO_MORE: tuple[object, ...] = (True, None, None, {}, None, None)
+_DEFAULTS: tuple[object, ...] = (True, None, None, {}, None, None)
 
 
-class Question(msgspec.Struct, array_like=True):
+class _Request(msgspec.Struct, array_like=True):
     """rules and types (group type → index): by project"""
 
     entries: list[Entry]
@@ -47,8 +47,8 @@ class Question(msgspec.Struct, array_like=True):
     types: dict[int, dict[str, int]]
 
 
-class _Request(msgspec.Struct, array_like=True, gc=False):
-    """What arrived of one request; named: which events have an id of the client's."""
+class _Envelope(msgspec.Struct, array_like=True, gc=False):
+    """The events of one envelope; named: which of them have a UUID given by the client."""
 
     project_id: int
     received_at: datetime
@@ -56,8 +56,8 @@ class _Request(msgspec.Struct, array_like=True, gc=False):
     named: list[bool]
 
 
-class _Answer(msgspec.Struct, array_like=True):
-    requests: list[_Request]
+class _Response(msgspec.Struct, array_like=True):
+    envelopes: list[_Envelope]
     dropped: dict[Drop, int]
     counts: list[tuple[int, int, str, int]]
     examples: list[tuple[int, str, list[Example]]]
@@ -66,11 +66,11 @@ class _Answer(msgspec.Struct, array_like=True):
 
 
 _encode = msgspec.msgpack.Encoder(uuid_format="bytes").encode
-_decode_question = msgspec.msgpack.Decoder(Question).decode
-_decode_answer = msgspec.msgpack.Decoder(_Answer).decode
+_decode_request = msgspec.msgpack.Decoder(_Request).decode
+_decode_response = msgspec.msgpack.Decoder(_Response).decode
 
 
-def question(
+def encode_request(
     entries: Sequence[Entry],
     rules: Mapping[int, ProjectRules],
     types: Mapping[int, Mapping[str, int]],
@@ -78,71 +78,71 @@ def question(
     return _encode((entries, rules, types))
 
 
-def answer(asked: bytes | bytearray, geoip: GeoIp | None) -> bytes:
-    """Empty when the events name group types that are not given. raises: whatever an event that
-    cannot be prepared, or sent, does"""
-    given = _decode_question(asked)
-    preparation = Preparation(given.rules.__getitem__, geoip)
-    specimens: dict[int, Specimens] = {}
-    requests: list[msgspec.Raw] = []
-    drafting = _Drafting(given.entries)
-    for entry in given.entries:
+def respond(request: bytes, geoip: GeoIp | None) -> bytes:
+    """Empty when the events name group types that are not in the request. raises: the error of an
+    event that cannot be prepared, or encoded"""
+    asked = _decode_request(request)
+    preparation = Preparation(asked.rules.__getitem__, geoip)
+    samples: dict[int, PropertySamples] = {}
+    envelopes: list[msgspec.Raw] = []
+    drafting = _BlockCutter(asked.entries)
+    for entry in asked.entries:
         project_id = entry.envelope.project_id
-        types = given.types.get(project_id, {})
+        types = asked.types.get(project_id, {})
         arrived = preparation.arrived(entry)
         if len(types) < GROUP_TYPES_MAX and not types.keys() >= set(named_types(arrived)):
             return b""
-        specimens.setdefault(project_id, Specimens()).look(arrived)
+        samples.setdefault(project_id, PropertySamples()).add(arrived)
         drafting.add(entry, [stored_event(project_id, one, NO_PERSON, types) for one in arrived])
-        requests.append(msgspec.Raw(_encode(_request(entry, arrived))))
+        envelopes.append(msgspec.Raw(_encode(_envelope(entry, arrived))))
     tally = preparation.tally()
     return _encode(
         (
-            requests,
+            envelopes,
             preparation.counts,
             [(*place, items) for place, items in tally.counts.items()],
             [(*place, examples) for place, examples in tally.examples.items()],
-            {key: (given.types.get(key, {}), some.found) for key, some in specimens.items()},
+            {key: (asked.types.get(key, {}), some.found) for key, some in samples.items()},
             drafting.drafts(),
         )
     )
 
 
-def read(entries: Sequence[Entry], answered: bytes | bytearray) -> PreparedBatch:
-    """The run that these entries were made, of the answer to the question about them."""
-    told = _decode_answer(answered)
+def decode_response(entries: Sequence[Entry], response: bytes) -> PreparedBatch:
+    """What these entries were prepared to. response: to the request with these entries"""
+    decoded = _decode_response(response)
     arrived: dict[int, list[Arrived]] = {}
-    for request in told.requests:
-        at = request.received_at
-        arrived.setdefault(request.project_id, []).extend(
+    for envelope in decoded.envelopes:
+        at = envelope.received_at
+        arrived.setdefault(envelope.project_id, []).extend(
             [
                 Arrived(prepared, at, is_named)
-                for prepared, is_named in zip(request.prepared, request.named, strict=True)
+                for prepared, is_named in zip(envelope.prepared, envelope.named, strict=True)
             ]
         )
-    counts = Counter({(project, minute, what): n for project, minute, what, n in told.counts})
-    examples = {(project, what): some for project, what, some in told.examples}
-    requests = [(request.project_id, len(request.prepared)) for request in told.requests]
+    counts = Counter({(project, minute, what): n for project, minute, what, n in decoded.counts})
+    examples = {(project, what): some for project, what, some in decoded.examples}
+    requests = [(envelope.project_id, len(envelope.prepared)) for envelope in decoded.envelopes]
     return PreparedBatch(
         entries[0].id,
         entries[-1].id,
         arrived,
         named_ids(arrived),
-        told.dropped,
+        decoded.dropped,
         Tally(counts, examples),
-        PreparerResult(told.brought, requests, told.drafts),
+        PreparerResult(decoded.brought, requests, decoded.drafts),
     )
 
 
-def _request(entry: Entry, arrived: Sequence[Arrived]) -> object:
-    """As _Request, whose events have no properties any more."""
+def _envelope(entry: Entry, arrived: Sequence[Arrived]) -> object:
+    """As _Envelope; its events have no properties."""
     envelope = entry.envelope
     rows = [_row(one.prepared) for one in arrived]
     return envelope.project_id, envelope.received_at, rows, [one.is_named for one in arrived]
 
 
 def _row(one: Prepared) -> tuple[object, ...]:
-    told = (one.name, one.uuid, one.distinct_id, one.timestamp)
+    fields = (one.name, one.uuid, one.distinct_id, one.timestamp)
     more = (
         one.makes_person,
         one.update,
@@ -151,12 +151,12 @@ def _row(one: Prepared) -> tuple[object, ...]:
         one.group_identify,
         one.ignored_time,
     )
-    return told if more == _NO_MORE else (*told, _NO_PROPERTIES, *more)
+    return fields if more == _DEFAULTS else (*fields, _NO_PROPERTIES, *more)
 
 
-class _Drafting:
-    """The events of a run in blocks of about one size, as far as the requests so far tell how many
-    events there are in all."""
+class _BlockCutter:
+    """Cuts the events of a request into blocks of about one size. The number of all events is
+    estimated from the envelopes so far."""
 
     def __init__(self, entries: Sequence[Entry]) -> None:
         self._bytes = sum(len(entry.envelope.body) for entry in entries)
@@ -194,15 +194,15 @@ class _Drafting:
         self._of_block = 0
 
 
-class Specimens:
-    """Properties of all occurrences of each event of a project, with values that show their types,
-    as far as those show them that are looked at: of an event that occurs often one in eight."""
+class PropertySamples:
+    """The properties of each event name of a project, each with a value from which its type can be
+    detected. Of an event that occurs often, one occurrence in ONE_IN is looked at."""
 
     def __init__(self) -> None:
         self.found: dict[str, list[dict[str, Any]]] = {}
         self._occurrences: Counter[str] = Counter()
 
-    def look(self, arrived: Iterable[Arrived]) -> None:
+    def add(self, arrived: Iterable[Arrived]) -> None:
         by_name = properties_by_name(arrived)
         for name, occurrences in by_name.items():
             step = ONE_IN if self._occurrences[name] > OCCURRENCES_MAX else 1
@@ -210,10 +210,10 @@ class Specimens:
             [known] = self.found.setdefault(name, [{}])
             for properties in occurrences[::step]:
                 if not properties.keys() <= known.keys() or None in known.values():
-                    _note(known, properties)
+                    _add(known, properties)
 
 
-def _note(known: dict[str, Any], properties: Mapping[str, Any]) -> None:
+def _add(known: dict[str, Any], properties: Mapping[str, Any]) -> None:
     for name, value in properties.items():
         if known.get(name) is None:
             known[name] = None if detect_type(name, value) is None else value

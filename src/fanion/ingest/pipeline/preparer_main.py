@@ -9,7 +9,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from fanion.ingest.pipeline.preparer_codec import answer
+from fanion.ingest.pipeline.preparer_codec import respond
 from fanion.ingest.pipeline.types import GeoIp
 from fanion.processes.framing import BlockingChannel, socket_to_parent
 from fanion.runtime.geoip import open_geoip
@@ -19,16 +19,16 @@ IDLE_S = 10.0
 
 
 def serve(channel: BlockingChannel, geoip: GeoIp | None) -> None:
-    """Send an empty frame when ready, then one answer per question: an empty one for a run that
+    """Send an empty frame when ready, then one response per request: an empty one for a run that
     the server has to prepare itself. raises: OSError at the end of the server, or when idle"""
     channel.send(b"")
     channel.set_timeout(IDLE_S)
-    while (question := channel.receive()) is not None:
+    while (request := channel.receive()) is not None:
         try:
-            answered = answer(question.content, geoip)
+            response = respond(request.content, geoip)
         except Exception:  # the server finds the envelope that cannot be prepared
-            answered = b""
-        channel.send(answered)
+            response = b""
+        channel.send(response)
 
 
 if __name__ == "__main__":
