@@ -144,48 +144,6 @@ class DecodedTooLarge(AppError):
         super().__init__(f"The values of the request body take up more than {bytes_max} bytes.")
 
 
-class MalformedRequest(AppError):
-    status, type, default_code = 400, "invalid_request", "malformed_request"
-    default_detail = "The request is not valid HTTP/1.1."
-
-
-class RequestTimeout(AppError):
-    status, type, default_code = 408, "invalid_request", "request_timeout"
-    default_detail = "The request was sent too slowly."
-
-
-class TargetTooLong(AppError):
-    status, type, default_code = 414, "invalid_request", "uri_too_long"
-
-    def __init__(self, bytes_max: int) -> None:
-        super().__init__(f"The address is longer than {bytes_max} bytes.")
-
-
-class HeadTooLarge(AppError):
-    status, type, default_code = 431, "invalid_request", "headers_too_large"
-
-    def __init__(self, bytes_max: int) -> None:
-        super().__init__(f"The address and headers are larger than {bytes_max} bytes.")
-
-
-class TrailersTooLarge(AppError):
-    status, type, default_code = 431, "invalid_request", "trailers_too_large"
-
-    def __init__(self, bytes_max: int) -> None:
-        super().__init__(f"Chunk extensions and trailers are larger than {bytes_max} bytes.")
-
-
-class NotImplementedHere(AppError):
-    """HTTP that this server does not speak: a method or a transfer coding."""
-
-    status, type, default_code = 501, "invalid_request", "not_implemented"
-
-
-class VersionNotSupported(AppError):
-    status, type, default_code = 505, "invalid_request", "http_version_not_supported"
-    default_detail = "HTTP/1.1 and HTTP/1.0 are supported."
-
-
 class UnsupportedMediaType(AppError):
     status, type, default_code = 415, "invalid_request", "unsupported_media_type"
 

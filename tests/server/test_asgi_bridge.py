@@ -10,11 +10,11 @@ from litestar import Litestar, get
 
 from fanion.rest.streaming import Streamed
 from fanion.server.asgi_bridge import BrokenOff, answer
-from fanion.server.exchange import ClientGone
+from fanion.server.errors import ClientGone
 from tests.support.exchange import Proto, Scope
 
 
-async def test_the_application_and_the_client_learn_the_same_request_id() -> None:
+async def test_the_application_gets_the_request_and_the_client_the_headers() -> None:
     seen: dict[str, Any] = {}
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -27,7 +27,15 @@ async def test_the_application_and_the_client_learn_the_same_request_id() -> Non
 
     state = {"request_id": "abc-1"}
 
-    status = await answer(app, cast(Any, scope), cast(Any, exchange), b"", state)
+    status = await answer(
+        app,
+        cast(Any, scope),
+        cast(Any, exchange),
+        b"",
+        state,
+        path="/api/x y/",
+        headers=[("x-request-id", "abc-1")],
+    )
 
     assert (status, exchange.status, exchange.content) == (201, 201, b"made")
     assert seen["state"] is state
@@ -39,7 +47,7 @@ async def answered(app: Any, exchange: Any = None) -> tuple[int, Proto]:
     proto = exchange or Proto(b"")
     scope = Scope("GET", "/api/table", "", httpx.Headers(), "example")
     return await answer(
-        app, cast(Any, scope), cast(Any, proto), b"", {"request_id": "abc-1"}
+        app, cast(Any, scope), cast(Any, proto), b"", {}, path="/api/table", headers=[]
     ), proto
 
 

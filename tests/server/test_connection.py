@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from fanion.errors import AppError, HeadTooLarge, RequestTimeout, TargetTooLong, Unavailable
 from fanion.server.buffers import STALLED_S_MAX, BufferBudget
 from fanion.server.connection import (
     HEAD_S_MAX,
@@ -17,10 +16,20 @@ from fanion.server.connection import (
     Answer,
     Connection,
     PassOn,
+    RenderError,
 )
-from fanion.server.exchange import ClientGone, Exchange, Scope
+from fanion.server.errors import (
+    ClientGone,
+    HeadTooLarge,
+    HttpError,
+    Overloaded,
+    RequestTimeout,
+    TargetTooLong,
+)
+from fanion.server.exchange import Exchange, Scope
 from fanion.server.head_cache import KnownHeads
 from fanion.server.parser import HEAD_BYTES_MAX
+from fanion.web.refusals import refused
 
 JSON = ("content-type", "application/json")
 WAIT_S = 10
@@ -53,6 +62,7 @@ class House:
     time: float = 0.0
     open: list[Connection] = field(default_factory=list)
     port: int = 0
+    render_error: RenderError = refused
     clients: list["Client"] = field(default_factory=list)
 
     async def client(self) -> "Client":
@@ -74,11 +84,11 @@ class House:
     def date(self) -> str:
         return "date: Thu, 01 Jan 1970 00:00:00 GMT\r\n"
 
-    def opened(self, connection: Connection) -> AppError | None:
+    def opened(self, connection: Connection) -> HttpError | None:
         self.open.append(connection)
         if len(self.open) <= self.connections_max:
             return None
-        return Unavailable("Too many connections are open. Please retry.")
+        return Overloaded("Too many connections are open. Please retry.")
 
     def closed(self, connection: Connection) -> None:
         self.open.remove(connection)
@@ -149,8 +159,8 @@ async def until(holds: Callable[[], bool]) -> None:
             await asyncio.sleep(0)
 
 
-def shape(error: AppError) -> bytes:
-    return error.body()
+def shape(error: HttpError) -> bytes:
+    return refused(error).body
 
 
 async def test_a_request_in_single_bytes_is_one_request() -> None:
@@ -570,9 +580,9 @@ async def test_one_client_too_many_is_told_so() -> None:
         status, headers, body = await second.answer()
         again = await first.asked(b"GET /still HTTP/1.1\r\nHost: x\r\n\r\n")
 
-    error = Unavailable("Too many connections are open. Please retry.")
+    error = Overloaded("Too many connections are open. Please retry.")
     assert (status, body) == (503, shape(error))
-    assert headers["retry-after"] == dict(error.headers())["retry-after"]
+    assert headers["retry-after"] == dict(refused(error).headers)["retry-after"]
     assert again["path"] == "/still"
 
 

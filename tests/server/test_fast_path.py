@@ -15,11 +15,11 @@ from fanion.observability.logging import LineWriter, open_logs
 from fanion.observability.metrics import Metrics
 from fanion.observability.request_log import Telemetry
 from fanion.server.asgi_bridge import AsgiApp
+from fanion.server.endpoint import Reply, Request, Response
 from fanion.server.exchange import RequestHead
 from fanion.web.application import Application
-from fanion.web.fast_path import Prompt
+from fanion.web.fast_path import FastRoute
 from fanion.web.routes import Route, Routes
-from fanion.wire.endpoint import Reply, Request, Response
 from tests.server.test_connection import Client, House, serving, until
 
 HEAD = b"POST /e HTTP/1.1\r\nhost: a\r\ncontent-length: %d\r\n\r\n"
@@ -79,7 +79,7 @@ async def opened() -> AsyncIterator[tuple[Desk, House, Client]]:
     """With a client whose head is known for bodies of two bytes."""
     made = desk()
     async with serving(made.application.answer) as (house, client):
-        house.known_heads.forget(made.application.prompt)
+        house.known_heads.forget(made.application.fast_path)
         client.writer.write(post(b"hi"))
         assert (await client.answer())[2] == b"ordinary"
         yield made, house, client
@@ -219,11 +219,11 @@ async def test_an_application_that_is_shown_later_answers_known_heads() -> None:
     async with opened() as (made, house, client):
         asked: list[RequestHead] = []
 
-        def prompt(head: RequestHead) -> Prompt | None:
+        def fast_path(head: RequestHead) -> FastRoute | None:
             asked.append(head)
             return None
 
-        house.known_heads.forget(prompt)
+        house.known_heads.forget(fast_path)
         for _ in range(2):
             client.writer.write(post(b"hi"))
             assert (await client.answer())[2] == b"ordinary"

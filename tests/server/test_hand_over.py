@@ -12,8 +12,9 @@ import pytest
 
 from fanion.server.connection import Connection
 from fanion.server.exchange import Exchange, RequestHead, Scope
+from fanion.server.request import FastPath
 from fanion.server.server import HttpServer
-from fanion.web.fast_path import Prompt
+from fanion.web.refusals import refused
 from tests.support.server import free_port
 
 WAIT_S = 10
@@ -41,7 +42,7 @@ class House:
         told = [self.name, scope.path, body.decode(), scope.client]
         exchange.response_bytes(200, [], json.dumps(told).encode())
 
-    def prompt(self, head: RequestHead) -> Prompt | None:
+    def fast_path(self, head: RequestHead) -> FastPath | None:
         return None
 
     def pass_on(self, connection: Connection, path: str, first: bytes) -> bool:
@@ -98,8 +99,8 @@ class Houses:
 async def houses() -> AsyncIterator[Houses]:
     """Ann listens; Ben has what Ann passes on."""
     stop, port = asyncio.Event(), free_port()
-    ann = House("ann", HttpServer(("127.0.0.1", port), stop))
-    ben = House("ben", HttpServer(None, stop), other=ann)
+    ann = House("ann", HttpServer(("127.0.0.1", port), stop, render_error=refused))
+    ben = House("ben", HttpServer(None, stop, render_error=refused), other=ann)
     ann.other = ben
     for house in (ann, ben):
         await house.http.show(house)

@@ -6,8 +6,8 @@ from functools import partial
 
 import pytest
 
-from fanion.errors import BodyTooLarge, RequestTimeout
 from fanion.server.buffers import BYTES_PER_S_MIN, STALLED_S_MAX, BufferBudget, Pace
+from fanion.server.errors import ContentTooLarge, RequestTimeout
 from fanion.server.exchange import Exchange, Scope
 from fanion.server.request import UNCOUNTED_BYTES_MAX
 from fanion.server.server import CONNECTIONS_PER_ADDRESS_MAX, ConnectionCount
@@ -39,7 +39,7 @@ async def test_a_body_is_released_with_its_answer(way: str) -> None:
                     size += len(piece)
             elif way == "too large":
                 await exchange.body(10_000)
-        except BodyTooLarge:
+        except ContentTooLarge:
             size = -1
         exchange.response_bytes(200, [JSON], b"%d" % size)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanion.errors import AppError
+from fanion.server.errors import HttpError
 from fanion.server.exchange import RequestHead
 from fanion.server.head_cache import HEAD_BYTES_MAX as KEPT_BYTES_MAX
 from fanion.server.head_cache import HEADS_MAX, KnownHead, KnownHeads
@@ -152,7 +152,7 @@ def test_a_head_that_is_refused_is_not_kept() -> None:
         b"GET / HTTP/1.1\r\nHost: x\r\nA: b\n\r\n\r\n",
     ):
         for _ in range(2):
-            with pytest.raises(AppError):
+            with pytest.raises(HttpError):
                 feed(RequestReader(Told(), known), wrong)
         assert known.find(wrong) is None
 
@@ -161,7 +161,7 @@ def test_of_two_lengths_neither_is_believed() -> None:
     known = KnownHeads()
     twice = POST.replace(b"\r\n\r\n", b"\r\nContent-Length: 5\r\n\r\n") + b"hello"
     for _ in range(2):
-        with pytest.raises(AppError):
+        with pytest.raises(HttpError):
             RequestReader(Told(), known).feed(twice)
     assert known.find(twice) is None
 

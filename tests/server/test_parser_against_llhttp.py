@@ -11,8 +11,8 @@ import httptools
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from fanion.errors import AppError
 from fanion.server.chunked import EXTRAS_BYTES_MAX
+from fanion.server.errors import HttpError
 from fanion.server.exchange import RequestHead
 from fanion.server.head_cache import KnownHead, KnownHeads
 from fanion.server.head_rules import METHODS
@@ -132,7 +132,7 @@ class Read:
     heads: list[RequestHead] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
     whole: int = 0
-    error: AppError | None = None
+    error: HttpError | None = None
 
     def on_request(self, known: KnownHead, body: bytes) -> None:
         self.on_head(known.head)
@@ -159,7 +159,7 @@ def read(stream: bytes, cuts: list[int], known: KnownHeads) -> Read:
             data = stream[start:end]
             while data:
                 data = reader.feed(data)
-    except AppError as error:
+    except HttpError as error:
         told.error = error
     return told
 
@@ -273,5 +273,5 @@ def test_extensions_and_trailers_are_limited_together_however_they_are_cut() -> 
 
     for cuts in ([], list(range(0, EXTRAS_BYTES_MAX + 200, 97))):
         refused = read(head + extension + trailer, cuts, KnownHeads())
-        assert refused.error is not None and refused.error.code == "trailers_too_large"
+        assert refused.error is not None and refused.error.reason == "trailers_too_large"
         assert read(head + extension + b"0\r\n\r\n", cuts, KnownHeads()).error is None

@@ -12,8 +12,8 @@ from fanion import __version__
 from fanion.events.storage.store import EventStore
 from fanion.observability.metrics import Metrics
 from fanion.projects.auth.keys import mask
+from fanion.server.endpoint import Request
 from fanion.web.probes import OK, Checked, Probes, State
-from fanion.wire.endpoint import Request
 from tests.support.application import Home, Site, open_home, open_site
 
 

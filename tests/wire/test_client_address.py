@@ -2,9 +2,9 @@
 
 import pytest
 
+from fanion.server.endpoint import Request
 from fanion.server.forwarded import EVERYONE, TrustedProxies, network_of
 from fanion.wire.client_address import Client, Clients
-from fanion.wire.endpoint import Request
 
 PEER = "192.0.2.7:4711"
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from fanion.errors import AppError
 from fanion.ingest.capture.parsing import read_capture
 from fanion.ingest.items import read_items
+from fanion.server.endpoint import Request
 from fanion.wire.decoding import decode_body, loads, parse_query
-from fanion.wire.endpoint import Request
 from fanion.wire.lz64 import decompress
 
 BYTES_MAX = 2000

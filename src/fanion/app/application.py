@@ -17,6 +17,7 @@ from fanion.observability.logging import LineWriter
 from fanion.observability.metrics import Metrics
 from fanion.observability.request_log import Telemetry
 from fanion.server.asgi_bridge import AsgiApp
+from fanion.server.endpoint import Request, Response
 from fanion.server.forwarded import BaseUrl, TrustedProxies
 from fanion.web.application import Application
 from fanion.web.landing_page import LandingPage
@@ -24,7 +25,6 @@ from fanion.web.probes import OK, Check, Checked, Probes, State
 from fanion.web.public_routes import public_routes, routes_without_stores, shared_routes
 from fanion.web.routes import Routes
 from fanion.wire.client_address import Clients
-from fanion.wire.endpoint import Request, Response
 
 # Names of routes that the server answers too, and not its web workers alone.
 EVALUATING = frozenset({"decide", "flags", "ofrep"})

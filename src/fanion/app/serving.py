@@ -67,14 +67,19 @@ async def _serve(
 
 def _listeners(settings: Settings, stop: asyncio.Event) -> "Listeners":
     from fanion.web.listeners import Listeners
+    from fanion.web.refusals import refused
 
     is_proxy = TrustedProxies(settings.trusted_networks).is_trusted
     if settings.management_address is None:
-        return Listeners(HttpServer(settings.listen, stop, is_proxy=is_proxy))
+        return Listeners(HttpServer(settings.listen, stop, render_error=refused, is_proxy=is_proxy))
     allowed = allow_connections()
     apart = min(MANAGEMENT_CONNECTIONS_MAX, allowed // 2)
-    public = HttpServer(settings.listen, stop, allowed - apart, is_proxy=is_proxy)
-    management = HttpServer(settings.management_address, stop, apart, is_proxy=is_proxy)
+    public = HttpServer(
+        settings.listen, stop, allowed - apart, render_error=refused, is_proxy=is_proxy
+    )
+    management = HttpServer(
+        settings.management_address, stop, apart, render_error=refused, is_proxy=is_proxy
+    )
     return Listeners(public, management)
 
 

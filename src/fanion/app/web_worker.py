@@ -42,10 +42,11 @@ from fanion.runtime.background import background_tasks, run_loop
 from fanion.runtime.clock import utc_now
 from fanion.runtime.interpreter import enable_garbage_collection, shorten_switch_interval
 from fanion.server.connection import Connection
+from fanion.server.endpoint import PromptEndpoint, Reply
 from fanion.server.exchange import Exchange, RequestHead, Scope
 from fanion.server.server import HttpServer
-from fanion.web.fast_path import Prompt
-from fanion.wire.endpoint import PromptEndpoint, Reply
+from fanion.web.fast_path import FastRoute
+from fanion.web.refusals import refused
 
 # To PostgreSQL: batched reads of flags, two at a time of each kind; both lanes of the log.
 RECORDS_CONNECTIONS, LOG_CONNECTIONS = 4, 2
@@ -61,7 +62,7 @@ class WebWorker:
         self._answered = self._counters.answered(number)
         self._closed = self._counters.closed(number)
         self._stop = asyncio.Event()
-        self._http = HttpServer(None, self._stop, is_proxy=self._is_proxy)
+        self._http = HttpServer(None, self._stop, render_error=refused, is_proxy=self._is_proxy)
         self._started: asyncio.Future[Start] = self._loop.create_future()
         self._changes = 0  # that have been received
         self._caught_up = asyncio.Event()
@@ -101,13 +102,13 @@ class WebWorker:
         self._answered[0] += 1
         return costly
 
-    def prompt(self, head: RequestHead) -> Prompt | None:
+    def fast_path(self, head: RequestHead) -> FastRoute | None:
         """As `answer`."""
         assert self._parts is not None
-        prompt = self._parts.application.prompt(head)
-        if prompt is not None:
-            prompt.endpoint = partial(self._answer_promptly, prompt.endpoint)
-        return prompt
+        fast = self._parts.application.fast_path(head)
+        if fast is not None:
+            fast.endpoint = partial(self._answer_promptly, fast.endpoint)
+        return fast
 
     def _is_proxy(self, address: str) -> bool:
         """There are parts before there is a connection."""

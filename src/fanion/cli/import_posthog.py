@@ -37,7 +37,7 @@ from fanion.transfer.posthog.progress_store import ProgressStore, ingested_upto
 from fanion.transfer.posthog.reader import read_source
 from fanion.transfer.posthog.sinks import HttpSink, LogSink, Sink, SinkError
 from fanion.transfer.result import Report
-from fanion.wire.endpoint import ADDRESS_HEADER, NO_ADDRESS
+from fanion.wire.client_address import ADDRESS_HEADER, NO_ADDRESS
 
 SEND_S = 60.0
 

@@ -10,8 +10,8 @@ import structlog
 from fanion.observability.hot_counters import HotCounter, HotHistogram
 from fanion.observability.logging import LineWriter, log_time
 from fanion.observability.metrics import Metrics
+from fanion.server.forwarded import Headers
 from fanion.wire.client_address import Clients
-from fanion.wire.endpoint import Headers
 
 REQUEST_ID_CHARS_MAX = 128
 

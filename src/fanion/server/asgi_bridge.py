@@ -1,20 +1,15 @@
-"""The management application, which speaks ASGI, behind this server."""
+"""An ASGI application behind this server."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
-from urllib.parse import unquote
 
-from fanion.rest.multipart_form import MULTIPART
-from fanion.server.exchange import ClientGone, Exchange, Scope, Stream
-from fanion.wire.endpoint import Headers
+from fanion.server.errors import ClientGone
+from fanion.server.exchange import Exchange, Scope, Stream
 
 Message = MutableMapping[str, Any]
 # Frameworks write the three arguments' types each in their own way.
 AsgiApp = Callable[[Any, Any, Any], Awaitable[None]]
-
-FLAGS_ALIAS = "/api/feature_flag"
-FLAGS = "/api/projects/@current/feature_flags"
 
 
 class BrokenOff(Exception):
@@ -22,18 +17,27 @@ class BrokenOff(Exception):
 
 
 async def answer(
-    app: AsgiApp, scope: Scope, exchange: Exchange, body: bytes | None, state: dict[str, Any]
+    app: AsgiApp,
+    scope: Scope,
+    exchange: Exchange,
+    body: bytes | None,
+    state: dict[str, Any],
+    *,
+    path: str,
+    headers: list[tuple[str, str]],
 ) -> int:
-    """Run one request through `app` and return its status. The client finds its id in a header.
+    """Run one request through `app` and return its status.
 
-    body:  None when `app` is to have it in pieces, as it comes in
-    state: of the request, with its `request_id`; `app` adds to it
+    body:    None when `app` is to have it in pieces, as it comes in
+    state:   of the request; `app` adds to it
+    path:    decoded, as `app` is to see it
+    headers: sent behind those of the response
 
     raises: ClientGone, BrokenOff: a part of the answer is out, which must not pass for the whole
     """
-    conversation = _Conversation(exchange, body, [("x-request-id", state["request_id"])])
+    conversation = _Conversation(exchange, body, headers)
     try:
-        await app(_asgi_scope(scope, state), conversation.receive, conversation.send)
+        await app(_asgi_scope(scope, path, state), conversation.receive, conversation.send)
     except Exception as error:
         if conversation.is_client_gone:
             raise ClientGone from error
@@ -43,13 +47,7 @@ async def answer(
     return conversation.status
 
 
-def aliased(path: str) -> str:
-    """Flags of the caller's own project have a second address. source: flags.md section 11"""
-    rest = path.removeprefix(FLAGS_ALIAS)
-    return FLAGS + rest if rest != path and rest[:1] in ("", "/") else path
-
-
-def _asgi_scope(scope: Scope, state: dict[str, Any]) -> dict[str, Any]:
+def _asgi_scope(scope: Scope, path: str, state: dict[str, Any]) -> dict[str, Any]:
     host, _, port = scope.client.rpartition(":")
     server_host, _, server_port = scope.server.rpartition(":")
     return {
@@ -59,7 +57,7 @@ def _asgi_scope(scope: Scope, state: dict[str, Any]) -> dict[str, Any]:
         # The answer to HEAD is that to GET; the connection leaves its body out.
         "method": "GET" if scope.method == "HEAD" else scope.method,
         "scheme": scope.scheme,
-        "path": aliased(unquote(scope.path)),
+        "path": path,
         "raw_path": scope.path.encode(),
         "root_path": "",
         "query_string": scope.query_string.encode(),
@@ -126,17 +124,3 @@ class _Conversation:
                 raise
         else:
             await asyncio.sleep(0)
-
-
-def comes_in_pieces(headers: Headers, bytes_max: int) -> bool:
-    """A form that is not known to be small: what takes it reads it while it comes in."""
-    media = headers.get("content-type", "").partition(";")[0].strip().lower()
-    return media == MULTIPART and not _is_announced(headers, bytes_max)
-
-
-def _is_announced(headers: Headers, bytes_max: int) -> bool:
-    """The client says how large the body is, and it is not too large."""
-    length = headers.get("content-length")
-    if length is None or not (length.isascii() and length.isdigit()):
-        return False
-    return int(length) <= bytes_max

@@ -5,7 +5,7 @@ source: RFC 9112 section 7.1
 
 import re
 
-from fanion.errors import MalformedRequest, TrailersTooLarge
+from fanion.server.errors import MalformedRequest, TrailersTooLarge
 
 # Of extensions and trailers, which nothing here reads: kilobytes are generous.
 EXTRAS_BYTES_MAX = 8 * 1024

@@ -5,25 +5,26 @@ import os
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol, cast
 
-from fanion.errors import AppError, RequestTimeout, Unavailable
 from fanion.server.buffers import STALLED_S_MAX, BufferBudget, Pace, Sending
-from fanion.server.exchange import ClientGone, Exchange, RequestHead, Scope
+from fanion.server.endpoint import Response
+from fanion.server.errors import ClientGone, HttpError, Overloaded, RequestTimeout
+from fanion.server.exchange import Exchange, RequestHead, Scope
 from fanion.server.head_cache import KnownHead, KnownHeads
 from fanion.server.parser import RequestReader, path_of
-from fanion.server.request import Incoming
+from fanion.server.request import FastRequest, Incoming
 from fanion.server.response import response_head
-from fanion.web.fast_path import PromptAnswer
 
 IDLE_S_MAX = 75.0  # between two requests; browsers and SDKs keep theirs for a minute at most
 HEAD_S_MAX = 30.0
 LINE_BYTES_MAX = 8 * 1024  # of a request's first line, while it is waited for
 FLUSH_S = 0.01  # how often a connection that goes to another process is looked at for its answers
 
-_JSON = ("content-type", "application/json")
-
 # Says whether the answer held this process up.
 Answer = Callable[[Scope, Exchange], Coroutine[Any, Any, bool | None]]
 
+
+# Makes a response of what the server refuses by itself.
+RenderError = Callable[[HttpError], Response]
 
 # Is told a connection, the path that is asked for on it and how the request begins; whether
 # another process has all that now.
@@ -35,6 +36,9 @@ class Connections(Protocol):
 
     @property
     def answer(self) -> Answer: ...
+
+    @property
+    def render_error(self) -> RenderError: ...
 
     @property
     def is_ending(self) -> bool: ...
@@ -54,7 +58,7 @@ class Connections(Protocol):
 
     def date(self) -> str: ...
 
-    def opened(self, connection: "Connection") -> AppError | None:
+    def opened(self, connection: "Connection") -> HttpError | None:
         """Why it cannot be served."""
 
     def closed(self, connection: "Connection") -> None: ...
@@ -76,7 +80,7 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._client = self._server = self.address = ""
         self._coming: Incoming | None = None  # its body is not whole
-        self._answering: Incoming | PromptAnswer | None = None
+        self._answering: Incoming | FastRequest | None = None
         self._task: asyncio.Task[None] | None = None
         self._rest = first  # has come, and is not read
         self._is_rest_due = False  # and will be without more of it
@@ -86,7 +90,7 @@ class Connection(asyncio.Protocol):
         self._paused_at: float | None = None
         self._takes_no_more = False
         self._has_ended = False  # the client has: it sends nothing more
-        self._refusal: AppError | None = None
+        self._refusal: HttpError | None = None
         self._idle_since = 0.0
         self.is_costly = False
 
@@ -220,7 +224,7 @@ class Connection(asyncio.Protocol):
             self._idle_since = self._connections.now()
         try:
             self._rest = self._reader.feed(data, known)
-        except AppError as error:
+        except HttpError as error:
             self._refuse(error)
             return
         if self._rest and self._reader.is_in_message:  # others have their turn before it goes on
@@ -230,16 +234,11 @@ class Connection(asyncio.Protocol):
     # What the reader tells of each request, in this order.
 
     def on_request(self, known: KnownHead, body: bytes) -> None:
-        if known.prompt is not None:
+        if known.fast_path is not None:
             goes_on = not self._connections.is_ending
-            self._answering = answer = PromptAnswer(
-                known.prompt, self, self._client, keep_alive=goes_on
-            )
-            try:
-                if known.prompt.endpoint(body, self._client, answer):
-                    return
-            except Exception as error:
-                answer(error)
+            request = known.fast_path.request(self, self._client, keep_alive=goes_on)
+            self._answering = request
+            if request.begin(body):
                 return
             self._answering = None
         incoming = Incoming(self, self._client, self._server, known.head)
@@ -391,7 +390,7 @@ class Connection(asyncio.Protocol):
                 elif self._transport is not None:
                     self._transport.abort()
 
-    def _finish(self, incoming: Incoming | PromptAnswer) -> None:
+    def _finish(self, incoming: Incoming | FastRequest) -> None:
         """After the last byte of a request and of its answer."""
         self._answering = None
         if isinstance(incoming, Incoming):
@@ -416,7 +415,7 @@ class Connection(asyncio.Protocol):
         else:
             self.read_on()
 
-    def _refuse(self, error: AppError) -> None:
+    def _refuse(self, error: HttpError) -> None:
         """Nothing that follows can be read."""
         self._takes_no_more = True
         self._refusal = error
@@ -428,15 +427,19 @@ class Connection(asyncio.Protocol):
         elif self._answering.is_ended:
             self.abort()
 
-    def _tell(self, error: AppError) -> None:
-        body, headers = error.body(), [_JSON, *error.headers()]
-        head = response_head(error.status, headers, self.date(), len(body), keep_alive=False)
-        self.write(head + body)
+    def _tell(self, error: HttpError) -> None:
+        response = self._connections.render_error(error)
+        headers, size = (
+            [("content-type", response.content_type), *response.headers],
+            len(response.body),
+        )
+        head = response_head(response.status, headers, self.date(), size, keep_alive=False)
+        self.write(head + response.body)
         self.close()
 
 
-def _full() -> AppError:
-    return Unavailable("Too much is being received. Please retry.", code="buffers_full")
+def _full() -> HttpError:
+    return Overloaded("Too much is being received. Please retry.", "buffers_full")
 
 
 def _address(name: object) -> str:

@@ -5,10 +5,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 
-class ClientGone(Exception):
-    """The connection ended before the request was whole, or before the answer was."""
-
-
 class RequestHeaders(Protocol):
     """Names in lower case."""
 
@@ -51,7 +47,7 @@ class Exchange(Protocol):
         """The whole body, when it is here."""
 
     async def body(self, bytes_max: int) -> bytes:
-        """The whole of it. raises: BodyTooLarge, ClientGone"""
+        """The whole of it. raises: ContentTooLarge, ClientGone"""
 
     def pieces(self) -> AsyncIterator[bytes]:
         """The body while it comes in. raises: ClientGone"""

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from fanion.server.exchange import RequestHead
-from fanion.web.fast_path import Prompt
+from fanion.server.request import FastPath
 
 HEAD_BYTES_MAX = 1_500
 HEADS_MAX = 1_000  # with what they say 3 MB, 5 if they are long
@@ -18,24 +18,24 @@ _SPECIAL = "expect"
 class KnownHead:
     """bytes:      that the head takes up
     body_bytes: that follow it
-    prompt:     how requests with it are answered without a task
+    fast_path:  how requests with it are answered without a task
     """
 
     head: RequestHead
     bytes: int
     body_bytes: int
-    prompt: Prompt | None
+    fast_path: FastPath | None
 
 
 class KnownHeads:
     def __init__(self) -> None:
         self._heads: dict[bytes, KnownHead] = {}
-        self._prompt: Callable[[RequestHead], Prompt | None] = _none
+        self._find_fast_path: Callable[[RequestHead], FastPath | None] = _none
 
-    def forget(self, prompt: Callable[[RequestHead], Prompt | None]) -> None:
+    def forget(self, find_fast_path: Callable[[RequestHead], FastPath | None]) -> None:
         """Requests are answered otherwise from now on."""
         self._heads.clear()
-        self._prompt = prompt
+        self._find_fast_path = find_fast_path
 
     def find(self, data: bytes) -> KnownHead | None:
         """The head at the beginning of a message."""
@@ -49,8 +49,10 @@ class KnownHeads:
             return
         if len(self._heads) >= HEADS_MAX:
             self._heads.clear()
-        self._heads[raw] = KnownHead(head, len(raw), head.body_bytes or 0, self._prompt(head))
+        self._heads[raw] = KnownHead(
+            head, len(raw), head.body_bytes or 0, self._find_fast_path(head)
+        )
 
 
-def _none(_: RequestHead) -> Prompt | None:
+def _none(_: RequestHead) -> FastPath | None:
     return None

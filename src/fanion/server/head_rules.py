@@ -6,7 +6,7 @@ source: RFC 9110 sections 4.2, 7.2, 9.1, 10.1.1; RFC 9112 sections 2.3, 3.2, 6.1
 import re
 from ipaddress import IPv6Address
 
-from fanion.errors import MalformedRequest, NotImplementedHere, VersionNotSupported
+from fanion.server.errors import MalformedRequest, NotImplementedHere, VersionNotSupported
 from fanion.server.exchange import Headers
 
 # Those that some path answers, and TRACE, which each path refuses by name.

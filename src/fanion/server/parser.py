@@ -9,14 +9,14 @@ from typing import Protocol
 
 import httptools
 
-from fanion.errors import (
-    AppError,
+from fanion.server.chunked import ChunkedDecoder
+from fanion.server.errors import (
     HeadTooLarge,
+    HttpError,
     MalformedRequest,
     NotImplementedHere,
     TargetTooLong,
 )
-from fanion.server.chunked import ChunkedDecoder
 from fanion.server.exchange import Headers, RequestHead
 from fanion.server.head_cache import KnownHead, KnownHeads
 from fanion.server.head_rules import (
@@ -66,7 +66,7 @@ class RequestReader:
 
         known: the head that `data` begins with, when it was looked up before
 
-        raises: AppError when this, and all that follows, cannot be read
+        raises: HttpError when this, and all that follows, cannot be read
         """
         if self.is_in_head:
             return self._read_head(data)
@@ -166,7 +166,7 @@ class _HeadParser:
         self._parser: httptools.HttpRequestParser | None = None
 
     def feed(self, data: bytes) -> bytes | None:
-        """What follows the head; None while it is not whole. raises: AppError"""
+        """What follows the head; None while it is not whole. raises: HttpError"""
         before = len(self.raw)
         end = _end_of_head(self.raw, data)
         used = data if end is None else data[: end - before]
@@ -177,7 +177,7 @@ class _HeadParser:
         return None if end is None else data[end - before :]
 
     def head(self) -> RequestHead:
-        """Of the whole raw head. raises: AppError"""
+        """Of the whole raw head. raises: HttpError"""
         parser, fields, headers = self._parser, self._fields, self._fields.headers
         if parser is None or not fields.is_complete:
             raise MalformedRequest
@@ -216,7 +216,7 @@ class _HeadParser:
         except httptools.HttpParserError:
             raise MalformedRequest from None
 
-    def _too_large(self, more: bytes) -> AppError:
+    def _too_large(self, more: bytes) -> HttpError:
         if b"\r\n" in self.raw or b"\r\n" in more[:HEAD_BYTES_MAX]:
             return HeadTooLarge(HEAD_BYTES_MAX)
         return TargetTooLong(HEAD_BYTES_MAX)

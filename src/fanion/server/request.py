@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Protocol
 
-from fanion.errors import AppError, BodyTooLarge
 from fanion.server.buffers import BufferBudget
-from fanion.server.exchange import ClientGone, RequestHead
+from fanion.server.errors import ClientGone, ContentTooLarge, HttpError
+from fanion.server.exchange import RequestHead
 from fanion.server.response import CONTINUE, LAST_CHUNK, chunk, has_body, response_head
 
 # More of a body that nothing has asked for yet waits at the client.
@@ -38,8 +38,39 @@ class Line(Protocol):
 
     def answered(self) -> None: ...
 
+    def abort(self) -> None: ...
+
     @property
     def buffers(self) -> BufferBudget: ...
+
+
+class FastRequest:
+    """A whole request that is answered without a task; the application's own is derived from it."""
+
+    __slots__ = ("_line", "is_ended", "is_lost", "keep_alive")
+
+    is_complete = True
+
+    def __init__(self, line: Line, *, keep_alive: bool) -> None:
+        self._line = line
+        self.keep_alive = keep_alive
+        self.is_ended = self.is_lost = False
+
+    def lose(self) -> None:
+        """The connection is no more."""
+        self.is_lost = True
+        self.keep_alive = False
+
+    def begin(self, body: bytes) -> bool:
+        """Take the request, to answer it now or later. False for one that needs a task after all;
+        then nothing has happened. Never raises."""
+        raise NotImplementedError
+
+
+class FastPath(Protocol):
+    """How all requests with one head are answered without a task."""
+
+    def request(self, line: Line, peer: str, *, keep_alive: bool) -> FastRequest: ...
 
 
 class Incoming:
@@ -71,7 +102,7 @@ class Incoming:
         self._discarded = 0
         self._whole_bytes_max = 0  # of a body that is wanted in one piece
         self._discarding = self._gone = self._is_chunked = False
-        self._error: AppError | None = None
+        self._error: HttpError | None = None
         self._waiter: asyncio.Future[None] | None = None
 
     # What the connection tells.
@@ -137,7 +168,7 @@ class Incoming:
 
     async def body(self, bytes_max: int) -> bytes:
         if self._body_bytes is not None and self._body_bytes > bytes_max:
-            raise BodyTooLarge(bytes_max)
+            raise ContentTooLarge(bytes_max)
         self._whole_bytes_max = bytes_max
         self._refuse_too_large()
         while (received := self.received()) is None:
@@ -217,7 +248,7 @@ class Incoming:
 
     def _refuse_too_large(self) -> None:
         if self._held > self._whole_bytes_max:
-            self._error = BodyTooLarge(self._whole_bytes_max)
+            self._error = ContentTooLarge(self._whole_bytes_max)
             self._release()
 
     def _discard(self, size: int) -> None:

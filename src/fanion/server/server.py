@@ -8,14 +8,14 @@ from collections.abc import Callable, Coroutine
 from email.utils import formatdate
 from typing import Any, Protocol
 
-from fanion.errors import AppError, Unavailable
 from fanion.server.buffers import BufferBudget
-from fanion.server.connection import Answer, Connection, PassOn
+from fanion.server.connection import Answer, Connection, PassOn, RenderError
+from fanion.server.errors import HttpError, Overloaded
 from fanion.server.exchange import Exchange, RequestHead, Scope
 from fanion.server.forwarded import network_of, read_address
 from fanion.server.head_cache import KnownHeads
+from fanion.server.request import FastPath
 from fanion.server.response import date_line
-from fanion.web.fast_path import Prompt
 
 # Each takes a file descriptor and a few kilobytes, idle ones between two requests included.
 CONNECTIONS_MAX = 16_384
@@ -47,17 +47,17 @@ class ConnectionCount:
         self._all = 0
         self._of_address: Counter[str] = Counter()
 
-    def opened(self, address: str) -> AppError | None:
+    def opened(self, address: str) -> HttpError | None:
         """Why a connection from there is one too many."""
         self._all += 1
         place = network_of(read_address(address))
         self._of_address[place] += 1
         if self._all > self._connections_max:
-            return Unavailable("Too many connections are open. Please retry.")
+            return Overloaded("Too many connections are open. Please retry.")
         if self._of_address[place] > CONNECTIONS_PER_ADDRESS_MAX and not self._is_proxy(address):
-            return Unavailable(
+            return Overloaded(
                 "Too many connections are open from your address. Please retry.",
-                code="too_many_connections",
+                "too_many_connections",
             )
         return None
 
@@ -99,7 +99,7 @@ class Answering(Protocol):
     def answer(self, scope: Scope, exchange: Exchange) -> Coroutine[Any, Any, bool | None]:
         """As `connection.Answer`."""
 
-    def prompt(self, head: RequestHead) -> Prompt | None:
+    def fast_path(self, head: RequestHead) -> FastPath | None:
         """How requests with this head are answered without a task, if they are."""
 
 
@@ -116,12 +116,15 @@ class HttpServer:
         stop: asyncio.Event,
         connections_max: int | None = None,
         *,
+        render_error: RenderError,
         is_proxy: Callable[[str], bool] = _is_no_proxy,
     ) -> None:
         """connections_max: as many as the limit of open files allows, unless told
+        render_error:    makes a response of what the server refuses by itself
         is_proxy:        whether connections from an address are many clients'
         """
         self._address = address
+        self.render_error = render_error
         self._stop = stop
         self._open: set[Connection] = set()
         self._all_closed = asyncio.Event()
@@ -141,7 +144,7 @@ class HttpServer:
     async def show(self, answering: Answering) -> None:
         """Have this answer from now on. raises: OSError when it cannot listen"""
         self.answer = answering.answer
-        self.known_heads.forget(answering.prompt)
+        self.known_heads.forget(answering.fast_path)
         if self._serving is None:
             server = None
             if self._address is not None:
@@ -166,7 +169,7 @@ class HttpServer:
         if self._serving is not None:
             await self._serving
 
-    def opened(self, connection: Connection) -> AppError | None:
+    def opened(self, connection: Connection) -> HttpError | None:
         self._open.add(connection)
         return self._connections.opened(connection.address)
 

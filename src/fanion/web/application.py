@@ -4,23 +4,30 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
+from urllib.parse import unquote
 
 from fanion.errors import AppError, MethodNotAllowed, NotFound
 from fanion.observability.request_log import Telemetry
 from fanion.projects.model import Principal
+from fanion.rest.multipart_form import MULTIPART
 from fanion.server import asgi_bridge
-from fanion.server.asgi_bridge import comes_in_pieces
-from fanion.server.exchange import ClientGone, Exchange, RequestHead, Scope
+from fanion.server.endpoint import Request, Response
+from fanion.server.errors import ClientGone, HttpError
+from fanion.server.exchange import Exchange, RequestHead, Scope
+from fanion.server.forwarded import Headers
 from fanion.web.cors import cors_headers, preflight
-from fanion.web.fast_path import Prompt
+from fanion.web.fast_path import FastRoute
+from fanion.web.refusals import refused
 from fanion.web.routes import Route, Routes
-from fanion.wire.endpoint import Request, Response, refused
 
 _JSON = ("content-type", "application/json")
 _NOT_SNIFFED = ("x-content-type-options", "nosniff")
 _INTERNAL = AppError().body()
 # `OPTIONS *` asks what the server can do, whichever the path. source: RFC 9110 section 9.3.7
 WHOLE_SERVER = "*"
+# Flags of the caller's own project have a second address. source: flags.md section 11
+FLAGS_ALIAS = "/api/feature_flag"
+FLAGS = "/api/projects/@current/feature_flags"
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 # In logs and metrics, of a request that nobody waits for any more: the number proxies use.
 CLIENT_GONE = 499
@@ -38,13 +45,13 @@ class Application:
     telemetry: Telemetry
     body_bytes_max: int
 
-    def prompt(self, head: RequestHead) -> Prompt | None:
+    def fast_path(self, head: RequestHead) -> FastRoute | None:
         """How requests with this head are answered without a task, those that need none."""
         route = self.routes.find(head.path)
         if route is None or route.promptly is None or head.method != "POST":
             return None
         endpoint = route.promptly(head.query_string, head.headers)
-        return None if endpoint is None else Prompt(head, route, endpoint, self.telemetry)
+        return None if endpoint is None else FastRoute(head, route, endpoint, self.telemetry)
 
     async def answer(self, scope: Scope, exchange: Exchange) -> bool:
         """Whether the answer was costly, as `Response` says."""
@@ -97,7 +104,7 @@ class Application:
             if method == "OPTIONS":
                 return preflight(headers)
             raise MethodNotAllowed(method, (*route.methods, "OPTIONS"))
-        except AppError as error:
+        except (AppError, HttpError) as error:
             return refused(error)
         except ClientGone:
             raise
@@ -138,12 +145,21 @@ class Application:
             if self.management is None or not scope.path.startswith("/api/"):
                 raise NotFound
             body = None
-            if not comes_in_pieces(scope.headers, self.body_bytes_max):
+            if not _comes_in_pieces(scope.headers, self.body_bytes_max):
                 body = await exchange.body(self.body_bytes_max)
-            status = await asgi_bridge.answer(self.management, scope, exchange, body, state)
-        except AppError as error:
-            exchange.response_bytes(error.status, [_JSON, *extra, *error.headers()], error.body())
-            return error.status
+            status = await asgi_bridge.answer(
+                self.management,
+                scope,
+                exchange,
+                body,
+                state,
+                path=_aliased(unquote(scope.path)),
+                headers=[("x-request-id", request_id)],
+            )
+        except (AppError, HttpError) as error:
+            told = refused(error)
+            exchange.response_bytes(told.status, [_JSON, *extra, *told.headers], told.body)
+            return told.status
         except ClientGone:
             raise
         except asgi_bridge.BrokenOff as error:
@@ -158,3 +174,22 @@ class Application:
             if principal is not None:
                 asked.key_id, asked.user_id = str(principal.key_id), principal.user.id
         return status
+
+
+def _aliased(path: str) -> str:
+    rest = path.removeprefix(FLAGS_ALIAS)
+    return FLAGS + rest if rest != path and rest[:1] in ("", "/") else path
+
+
+def _comes_in_pieces(headers: Headers, bytes_max: int) -> bool:
+    """A form that is not known to be small: what takes it reads it while it comes in."""
+    media = headers.get("content-type", "").partition(";")[0].strip().lower()
+    return media == MULTIPART and not _is_announced(headers, bytes_max)
+
+
+def _is_announced(headers: Headers, bytes_max: int) -> bool:
+    """The client says how large the body is, and it is not too large."""
+    length = headers.get("content-length")
+    if length is None or not (length.isascii() and length.isdigit()):
+        return False
+    return int(length) <= bytes_max

@@ -3,7 +3,8 @@
 source: capture.md section 1.1, sdk-wire.md section 8
 """
 
-from fanion.wire.endpoint import Headers, Response
+from fanion.server.endpoint import Response
+from fanion.server.forwarded import Headers
 
 METHODS = "GET, POST, OPTIONS"
 # With credentials `*` stands for nothing, so the answer names what the browser asked for.

@@ -5,30 +5,19 @@ By this a capture takes 15 µs of the event loop, without the sockets, in place 
 """
 
 from time import perf_counter
-from typing import Protocol
 
 from fanion.errors import AppError
 from fanion.observability.request_log import Telemetry
+from fanion.server.endpoint import PromptEndpoint, Response
 from fanion.server.exchange import RequestHead
+from fanion.server.request import FastRequest, Line
 from fanion.server.response import end_of_head, start_of_head
 from fanion.web.cors import cors_headers
+from fanion.web.refusals import refused
 from fanion.web.routes import Route
-from fanion.wire.endpoint import PromptEndpoint, Response, refused
 
 
-class Line(Protocol):
-    """What a request needs of its connection."""
-
-    def write(self, data: bytes) -> None: ...
-
-    def date(self) -> str: ...
-
-    def answered(self) -> None: ...
-
-    def abort(self) -> None: ...
-
-
-class Prompt:
+class FastRoute:
     """How all requests with one head are answered."""
 
     __slots__ = (
@@ -46,6 +35,9 @@ class Prompt:
         self._start = ""
         self._peer: str | None = None
         self._client = ""
+
+    def request(self, line: Line, peer: str, *, keep_alive: bool) -> "RoutedFastRequest":
+        return RoutedFastRequest(self, line, peer, keep_alive=keep_alive)
 
     def client(self, peer: str) -> str:
         """Its address, for the log; most heads come from one peer."""
@@ -65,37 +57,37 @@ class Prompt:
         return self._start
 
 
-class PromptAnswer:
-    """One request, whole, until it is answered; for the connection as `Incoming`."""
+class RoutedFastRequest(FastRequest):
+    """One request until its route's endpoint replies."""
 
-    __slots__ = ("_line", "_peer", "_prompt", "_since", "is_ended", "is_lost", "keep_alive")
+    __slots__ = ("_peer", "_route", "_since")
 
-    is_complete = True
-
-    def __init__(self, prompt: Prompt, line: Line, peer: str, *, keep_alive: bool) -> None:
-        """peer: as of `http.Request`"""
-        self._prompt = prompt
+    def __init__(self, route: FastRoute, line: Line, peer: str, *, keep_alive: bool) -> None:
+        """peer: as of `Request`"""
+        self._route = route
         self._peer = peer
         self._line = line
         self._since = perf_counter()
         self.keep_alive = keep_alive
         self.is_ended = self.is_lost = False
 
-    def lose(self) -> None:
-        """The connection is no more."""
-        self.is_lost = True
-        self.keep_alive = False
+    def begin(self, body: bytes) -> bool:
+        try:
+            return self._route.endpoint(body, self._peer, self)
+        except Exception as error:
+            self(error)
+            return True
 
     def __call__(self, response: Response | Exception) -> None:
-        """Answer it, as `http.Reply`."""
-        prompt = self._prompt
-        head, telemetry = prompt.head, prompt.telemetry
+        """Answer it, as `server.endpoint.Reply`."""
+        route = self._route
+        head, telemetry = route.head, route.telemetry
         request_id = telemetry.request_id(head.headers)
         if isinstance(response, Exception):
             response = self._refused(response, request_id)
         try:
             end = end_of_head(request_id, self._line.date(), keep_alive=self.keep_alive)
-            whole = (prompt.start_of(response) + end).encode("latin-1") + response.body
+            whole = (route.start_of(response) + end).encode("latin-1") + response.body
             self._line.write(whole)
             self.is_ended = True
             self._line.answered()
@@ -104,13 +96,13 @@ class PromptAnswer:
             self._line.abort()
             return
         seconds = perf_counter() - self._since
-        status, client = response.status, prompt.client(self._peer)
+        status, client = response.status, route.client(self._peer)
         telemetry.answered(
-            request_id, prompt.route.name, head.method, head.path, status, seconds, client
+            request_id, route.route.name, head.method, head.path, status, seconds, client
         )
 
     def _refused(self, error: Exception, request_id: str) -> Response:
         if isinstance(error, AppError):
             return refused(error)
-        self._prompt.telemetry.failed(request_id, self._prompt.head.path, error)
+        self._route.telemetry.failed(request_id, self._route.head.path, error)
         return refused(AppError())

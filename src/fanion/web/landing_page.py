@@ -13,10 +13,10 @@ from html import escape
 import msgspec
 
 from fanion import __version__
+from fanion.server.endpoint import Request, Response
 from fanion.server.forwarded import BaseUrl
 from fanion.web.html import content_security_policy, html_document
 from fanion.web.probes import Checked, Probes, State
-from fanion.wire.endpoint import Request, Response
 
 # A store that hangs must not hold up the page that tells of it.
 CHECKS_S_MAX = 2.0

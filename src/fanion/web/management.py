@@ -20,13 +20,13 @@ from fanion.projects.cache import Projects
 from fanion.projects.request import ManagementRequest
 from fanion.rest.body import Body
 from fanion.server.asgi_bridge import AsgiApp
+from fanion.server.endpoint import is_known_version
 from fanion.server.forwarded import BaseUrl, TrustedProxies
 from fanion.web.docs_page import CONTENT_SECURITY_POLICY, DescribedApi, Page
 from fanion.web.error_handler import error_renderer
 from fanion.web.guard import gate
 from fanion.web.json_response import encode_answer
 from fanion.web.openapi import document, openapi_config
-from fanion.wire.endpoint import is_known_version
 from fanion.wire.offload import Decoding
 
 _REFUSED = 405

@@ -13,7 +13,7 @@ import structlog
 
 from fanion import __version__
 from fanion.observability.metrics import Metrics
-from fanion.wire.endpoint import Request, Response, json_response
+from fanion.server.endpoint import Request, Response, json_response
 
 
 class State(StrEnum):

@@ -12,9 +12,9 @@ from fanion.flags.sdk.endpoints import DefinitionEndpoints
 from fanion.flags.sdk.ofrep_endpoints import PREFIX as OFREP
 from fanion.flags.sdk.ofrep_endpoints import Ofrep
 from fanion.ingest.capture.endpoints import CaptureEndpoints
+from fanion.server.endpoint import Endpoint
 from fanion.web.landing_page import LandingPage
 from fanion.web.routes import Route, Routes
-from fanion.wire.endpoint import Endpoint
 
 CAPTURE_PATHS = ("/capture", "/batch", "/e", "/i/v0/e", "/track", "/i/v0/ai/batch")
 LANDING_PATH = "/"

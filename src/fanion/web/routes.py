@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from fanion.wire.endpoint import Endpoint, Promptly
+from fanion.server.endpoint import Endpoint, Promptly
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,12 @@ from typing import Protocol
 
 from fanion.server.forwarded import FOR, Headers, TrustedProxies, address_of, read_address
 
+# A capture request that says so stores no address with its events, but for those that they bring
+# themselves: for copies, whose sender is not the client. Any sender may say it, since any may send
+# a `$ip` of its choice. It means nothing to limits, which count by the real address.
+ADDRESS_HEADER = "fanion-client-address"
+NO_ADDRESS = "none"
+
 
 class Caller(Protocol):
     """peer: address and port of the other end of the connection"""

@@ -16,8 +16,8 @@ from fanion.errors import InvalidApiKey, NotFound
 from fanion.flags.evaluation.request import NoApiKey
 from fanion.flags.evaluation.responses import CONFIGURATION
 from fanion.projects.cache import Projects
+from fanion.server.endpoint import Request, Response, json_response
 from fanion.wire.decoding import parse_query
-from fanion.wire.endpoint import Request, Response, json_response
 
 EMPTY_LISTS: Mapping[str, str] = {
     "/api/surveys": "surveys",

@@ -19,8 +19,8 @@ from fanion.projects.auth.keys import bearer_key, hash_key, mask
 from fanion.projects.auth.secret_keys import SecretKeys
 from fanion.projects.cache import Projects
 from fanion.projects.model import Project
+from fanion.server.endpoint import Request, Response, is_known_version, json_response
 from fanion.wire.decoding import parse_query
-from fanion.wire.endpoint import Request, Response, is_known_version, json_response
 
 CURRENT = "@current"
 SCOPE = "feature_flag:read"

@@ -32,16 +32,10 @@ from fanion.projects.auth.authentication import Authentication
 from fanion.projects.auth.project_key import CAPTURE_SCOPE, project_of_key
 from fanion.projects.cache import Projects
 from fanion.projects.model import Project
-from fanion.server.forwarded import TrustedProxies
+from fanion.server.endpoint import PromptEndpoint, Request, Response
+from fanion.server.forwarded import Headers, TrustedProxies
+from fanion.wire.client_address import ADDRESS_HEADER, NO_ADDRESS
 from fanion.wire.decoding import parse_query
-from fanion.wire.endpoint import (
-    ADDRESS_HEADER,
-    NO_ADDRESS,
-    Headers,
-    PromptEndpoint,
-    Request,
-    Response,
-)
 from fanion.wire.offload import Decoding
 
 # Of a header that is quoted in an error.

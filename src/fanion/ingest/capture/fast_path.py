@@ -9,7 +9,7 @@ from fanion.errors import InvalidPayload, Unavailable
 from fanion.ingest.capture.parsing import skim
 from fanion.observability.hot_counters import HotCounter
 from fanion.projects.cache import Projects
-from fanion.wire.endpoint import Reply, Response
+from fanion.server.endpoint import Reply, Response
 
 # Reading a larger body takes more than a few milliseconds, which the event loop has not.
 READ_ON_LOOP_BYTES_MAX = 128 * 1024

@@ -17,6 +17,7 @@ from msgspec import Struct
 from fanion.errors import DecodedTooLarge, InvalidPayload, NoData
 from fanion.ingest.items import NOT_A_BODY, Outline, fault_of, items_of, iter_items, outline_of
 from fanion.ingest.timestamps import parse_sent_at
+from fanion.server.endpoint import Request
 from fanion.wire.decoding import (
     BODY_BYTES_MAX,
     READ_ON_LOOP_BYTES_MAX,
@@ -28,7 +29,6 @@ from fanion.wire.decoding import (
     parse_query,
     with_stack_to_spare,
 )
-from fanion.wire.endpoint import Request
 from fanion.wire.incremental_json import DECODED_BYTES_MAX
 
 PEOPLE_EVENT = "$identify"

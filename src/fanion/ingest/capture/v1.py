@@ -12,6 +12,7 @@ from fanion.ingest.capture.parsing import Capture
 from fanion.ingest.items import BAD_UUID, item_fault, iter_items, outline_of
 from fanion.ingest.timestamps import parse_sent_at
 from fanion.projects.auth.keys import bearer_key
+from fanion.server.endpoint import Request
 from fanion.wire.decoding import (
     BODY_BYTES_MAX,
     DecodedForm,
@@ -21,7 +22,6 @@ from fanion.wire.decoding import (
     parse_query,
     with_stack_to_spare,
 )
-from fanion.wire.endpoint import Request
 
 # Of one event in the answer, beside its uuid, which the request has as well.
 RESULT_BYTES = 100

@@ -1,18 +1,11 @@
 """A request and a response of the public hot endpoints, free of any server's types."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from typing import Any, Protocol
 
 import msgspec
 from msgspec import Struct
 
-from fanion.errors import AppError
-
-
-class Headers(Protocol):
-    """Names in lower case."""
-
-    def get(self, key: str, default: Any = None) -> Any: ...
+from fanion.server.forwarded import Headers
 
 
 class Request(Struct):
@@ -53,17 +46,6 @@ Reply = Callable[[Response | Exception], None]
 PromptEndpoint = Callable[[bytes, str, Reply], bool]
 # The endpoint of all requests with a query and headers; None where they need a task.
 Promptly = Callable[[str, Headers], PromptEndpoint | None]
-
-
-# A capture request that says so stores no address with its events, but for those that they bring
-# themselves: for copies, whose sender is not the client. Any sender may say it, since any may send
-# a `$ip` of its choice. It means nothing to limits, which count by the real address.
-ADDRESS_HEADER = "fanion-client-address"
-NO_ADDRESS = "none"
-
-
-def refused(error: AppError) -> Response:
-    return Response(error.status, error.body(), error.headers())
 
 
 def is_known_version(if_none_match: str | None, etag: str) -> bool:
