@@ -27,8 +27,7 @@ from fanion.server.errors import (
     TargetTooLong,
 )
 from fanion.server.exchange import Exchange, Scope
-from fanion.server.head_cache import KnownHeads
-from fanion.server.parser import HEAD_BYTES_MAX
+from fanion.server.parser import HEAD_BYTES_MAX, HeadCache
 from fanion.web.refusals import refused
 
 JSON = ("content-type", "application/json")
@@ -57,7 +56,7 @@ class House:
     connections_max: int = 100
     is_ending: bool = False
     pass_on: PassOn | None = None
-    known_heads: KnownHeads = field(default_factory=KnownHeads)
+    head_cache: HeadCache = field(default_factory=HeadCache)
     buffers: BufferBudget = field(default_factory=BufferBudget)
     time: float = 0.0
     open: list[Connection] = field(default_factory=list)

@@ -79,7 +79,7 @@ async def opened() -> AsyncIterator[tuple[Desk, House, Client]]:
     """With a client whose head is known for bodies of two bytes."""
     made = desk()
     async with serving(made.application.answer) as (house, client):
-        house.known_heads.forget(made.application.fast_path)
+        house.head_cache.reset(made.application.fast_path)
         client.writer.write(post(b"hi"))
         assert (await client.answer())[2] == b"ordinary"
         yield made, house, client
@@ -215,7 +215,7 @@ async def test_an_answer_that_cannot_be_written_ends_the_connection() -> None:
         assert [line["event"] for line in made.logged()].count("request_failed") == 1
 
 
-async def test_an_application_that_is_shown_later_answers_known_heads() -> None:
+async def test_an_application_that_is_shown_later_answers_cached_heads() -> None:
     async with opened() as (made, house, client):
         asked: list[RequestHead] = []
 
@@ -223,7 +223,7 @@ async def test_an_application_that_is_shown_later_answers_known_heads() -> None:
             asked.append(head)
             return None
 
-        house.known_heads.forget(fast_path)
+        house.head_cache.reset(fast_path)
         for _ in range(2):
             client.writer.write(post(b"hi"))
             assert (await client.answer())[2] == b"ordinary"

@@ -10,9 +10,13 @@ from hypothesis import strategies as st
 
 from fanion.server.errors import HttpError
 from fanion.server.exchange import RequestHead
-from fanion.server.head_cache import HEAD_BYTES_MAX as KEPT_BYTES_MAX
-from fanion.server.head_cache import HEADS_MAX, KnownHead, KnownHeads
-from fanion.server.parser import RequestReader
+from fanion.server.parser import (
+    CACHED_HEAD_BYTES_MAX,
+    CACHED_HEADS_MAX,
+    CachedHead,
+    HeadCache,
+    RequestParser,
+)
 
 Read = tuple[str, str, str, dict[str, str], bool, bytes]
 
@@ -36,28 +40,38 @@ MESSAGES = st.sampled_from(
 
 
 @dataclass
-class Told:
-    """The requests that a reader has told of so far."""
+class Reader:
+    """The requests that a parser has read so far."""
 
+    cache: HeadCache
     heads: list[RequestHead] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
     ended: int = 0
 
-    def on_request(self, known: KnownHead, body: bytes) -> None:
-        self.on_head(known.head)
-        self.on_body(body)
-        self.on_end()
+    def __post_init__(self) -> None:
+        self.parser = RequestParser(self.cache)
 
-    def on_head(self, head: RequestHead) -> None:
+    def feed(self, data: bytes) -> bytes:
+        """What is not read yet."""
+        begun, body, is_last, rest = self.parser.feed(data)
+        if begun is not None:
+            self._begin(begun.head if isinstance(begun, CachedHead) else begun)
+        if body:
+            self._add(body)
+        if is_last:
+            self._end()
+        return self.feed(rest) if isinstance(begun, RequestHead) else rest
+
+    def _begin(self, head: RequestHead) -> None:
         assert self.ended == len(self.heads)
         self.heads.append(head)
         self.bodies.append(b"")
 
-    def on_body(self, data: bytes) -> None:
+    def _add(self, data: bytes) -> None:
         assert self.ended == len(self.heads) - 1
         self.bodies[-1] += data
 
-    def on_end(self) -> None:
+    def _end(self) -> None:
         assert self.ended == len(self.heads) - 1
         self.ended += 1
 
@@ -69,16 +83,15 @@ class Told:
         ]
 
 
-def read(pieces: Iterable[bytes], known: KnownHeads) -> list[Read]:
-    told = Told()
-    reader = RequestReader(told, known)
+def read(pieces: Iterable[bytes], known: HeadCache) -> list[Read]:
+    reader = Reader(known)
     for piece in pieces:
         feed(reader, piece)
-    assert not reader.is_in_message
-    return told.requests()
+    assert not reader.parser.is_in_message
+    return reader.requests()
 
 
-def feed(reader: RequestReader, data: bytes) -> None:
+def feed(reader: Reader, data: bytes) -> None:
     """All of it, of however many requests."""
     while data:
         data = reader.feed(data)
@@ -90,9 +103,11 @@ def cut(data: bytes, places: list[int]) -> Iterator[bytes]:
 
 
 @given(messages=st.lists(MESSAGES, min_size=1, max_size=6), places=st.lists(st.integers(0, 2000)))
-def test_known_heads_change_nothing(messages: list[tuple[bytes, bytes]], places: list[int]) -> None:
+def test_cached_heads_change_nothing(
+    messages: list[tuple[bytes, bytes]], places: list[int]
+) -> None:
     stream = b"".join(head + body for head, body in messages)
-    known = KnownHeads()
+    known = HeadCache()
     expected = read((bytes([byte]) for byte in stream), known)
     assert [request[-1] for request in expected] == [body for _, body in messages]
     for head, body in messages:
@@ -102,18 +117,18 @@ def test_known_heads_change_nothing(messages: list[tuple[bytes, bytes]], places:
 
 
 def test_a_head_is_parsed_once() -> None:
-    known = KnownHeads()
-    told = Told()
-    reader = RequestReader(told, known)
+    known = HeadCache()
+    reader, other = Reader(known), Reader(known)
     reader.feed(POST + b"first")
-    RequestReader(told, known).feed(POST + b"other")  # on another connection too
+    other.feed(POST + b"other")  # on another connection too
     reader.feed(POST)
-    assert reader.is_in_message
-    assert not reader.is_in_head
+    assert reader.parser.is_in_message
+    assert not reader.parser.is_in_head
     reader.feed(b"sec")
     feed(reader, b"nd" + POST + b"third" + GET)
-    assert told.bodies == [b"first", b"other", b"secnd", b"third", b""]
-    assert len({id(head) for head in told.heads}) == 2
+    assert reader.bodies == [b"first", b"secnd", b"third", b""]
+    assert other.bodies == [b"other"]
+    assert len({id(head) for head in reader.heads + other.heads}) == 2
 
 
 @pytest.mark.parametrize(
@@ -123,11 +138,11 @@ def test_a_head_is_parsed_once() -> None:
         LAST,
         b"\r\n\r\n" + GET,
         POST.replace(b"Host: x", b"Host: x\r\nExpect: 100-continue") + b"hello",
-        b"GET /" + b"a" * KEPT_BYTES_MAX + b" HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"GET /" + b"a" * CACHED_HEAD_BYTES_MAX + b" HTTP/1.1\r\nHost: x\r\n\r\n",
     ],
 )
-def test_other_heads_are_not_kept(request_bytes: bytes) -> None:
-    known = KnownHeads()
+def test_other_heads_are_not_cached(request_bytes: bytes) -> None:
+    known = HeadCache()
     assert len(read([request_bytes], known)) == 1
     assert known.find(request_bytes) is None
     assert known.find(b"\r\n\r\n") is None
@@ -137,13 +152,13 @@ def test_other_heads_are_not_kept(request_bytes: bytes) -> None:
 
 def test_a_request_for_another_protocol_is_read_as_http() -> None:
     upgrade = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
-    known = KnownHeads()
+    known = HeadCache()
     for _ in range(2):
         assert [request[1] for request in read([upgrade + GET], known)] == ["/", "/a"]
 
 
-def test_a_head_that_is_refused_is_not_kept() -> None:
-    known = KnownHeads()
+def test_a_head_that_is_refused_is_not_cached() -> None:
+    known = HeadCache()
     for wrong in (
         b"GET / HTTP/3.0\r\n\r\n",
         b"GET /\r\n\r\n",
@@ -153,22 +168,22 @@ def test_a_head_that_is_refused_is_not_kept() -> None:
     ):
         for _ in range(2):
             with pytest.raises(HttpError):
-                feed(RequestReader(Told(), known), wrong)
+                feed(Reader(known), wrong)
         assert known.find(wrong) is None
 
 
 def test_of_two_lengths_neither_is_believed() -> None:
-    known = KnownHeads()
+    known = HeadCache()
     twice = POST.replace(b"\r\n\r\n", b"\r\nContent-Length: 5\r\n\r\n") + b"hello"
     for _ in range(2):
         with pytest.raises(HttpError):
-            RequestReader(Told(), known).feed(twice)
+            Reader(known).feed(twice)
     assert known.find(twice) is None
 
 
 def test_heads_that_differ_every_time_do_not_pile_up() -> None:
-    known = KnownHeads()
-    for number in range(HEADS_MAX + 1):
+    known = HeadCache()
+    for number in range(CACHED_HEADS_MAX + 1):
         read([b"GET /%d HTTP/1.1\r\nHost: x\r\n\r\n" % number], known)
     assert known.find(b"GET /0 HTTP/1.1\r\nHost: x\r\n\r\n") is None
-    assert known.find(b"GET /%d HTTP/1.1\r\nHost: x\r\n\r\n" % HEADS_MAX) is not None
+    assert known.find(b"GET /%d HTTP/1.1\r\nHost: x\r\n\r\n" % CACHED_HEADS_MAX) is not None

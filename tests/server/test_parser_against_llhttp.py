@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from fanion.server.chunked import EXTRAS_BYTES_MAX
 from fanion.server.errors import HttpError
 from fanion.server.exchange import RequestHead
-from fanion.server.head_cache import KnownHead, KnownHeads
 from fanion.server.head_rules import METHODS
-from fanion.server.parser import RequestReader
+from fanion.server.parser import CachedHead, HeadCache, RequestParser
 
 
 @dataclass
@@ -127,38 +126,47 @@ def _is_address(text: str) -> bool:
 
 @dataclass
 class Read:
-    """The requests that the reader under test has told of."""
+    """The requests that the parser under test has read."""
 
+    cache: HeadCache
     heads: list[RequestHead] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
     whole: int = 0
     error: HttpError | None = None
 
-    def on_request(self, known: KnownHead, body: bytes) -> None:
-        self.on_head(known.head)
-        self.on_body(body)
-        self.on_end()
+    def __post_init__(self) -> None:
+        self.parser = RequestParser(self.cache)
 
-    def on_head(self, head: RequestHead) -> None:
+    def feed(self, data: bytes) -> bytes:
+        """What is not read yet."""
+        begun, body, is_last, rest = self.parser.feed(data)
+        if begun is not None:
+            self._begin(begun.head if isinstance(begun, CachedHead) else begun)
+        if body:
+            self._add(body)
+        if is_last:
+            self._end()
+        return self.feed(rest) if isinstance(begun, RequestHead) else rest
+
+    def _begin(self, head: RequestHead) -> None:
         self.heads.append(head)
         self.bodies.append(b"")
 
-    def on_body(self, data: bytes) -> None:
+    def _add(self, data: bytes) -> None:
         self.bodies[-1] += data
 
-    def on_end(self) -> None:
+    def _end(self) -> None:
         self.whole += 1
 
 
-def read(stream: bytes, cuts: list[int], known: KnownHeads) -> Read:
-    told = Read()
-    reader = RequestReader(told, known)
+def read(stream: bytes, cuts: list[int], known: HeadCache) -> Read:
+    told = Read(known)
     places = sorted({0, len(stream), *(cut % (len(stream) + 1) for cut in cuts)})
     try:
         for start, end in pairwise(places):
             data = stream[start:end]
             while data:
-                data = reader.feed(data)
+                data = told.feed(data)
     except HttpError as error:
         told.error = error
     return told
@@ -199,7 +207,7 @@ def test_it_reads_what_llhttp_reads_or_says_why_not(
         at = place % (len(stream) + 1)
         stream = stream[:at] + added + stream[at + removed :]
     assume(not any(rule.search(stream) for rule in UNTOLD.values()))
-    known = KnownHeads()
+    known = HeadCache()
     first, again = read(stream, cuts, known), read(stream, [], known)
     assert (first.heads, first.whole) == (again.heads, again.whole)
     assert first.bodies[: first.whole] == again.bodies[: again.whole]
@@ -259,7 +267,7 @@ def test_chunks_of_any_sizes_are_put_together(data: bytes, sizes: list[int]) -> 
         at += size
     head = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
 
-    told = read(head + chunks + b"0\r\n\r\n" + HEADS[0], sizes, KnownHeads())
+    told = read(head + chunks + b"0\r\n\r\n" + HEADS[0], sizes, HeadCache())
 
     assert (told.error, told.whole) == (None, 2)
     assert told.bodies[0] == data
@@ -272,6 +280,6 @@ def test_extensions_and_trailers_are_limited_together_however_they_are_cut() -> 
     trailer = b"0\r\nX-A: " + b"b" * half + b"\r\n\r\n"
 
     for cuts in ([], list(range(0, EXTRAS_BYTES_MAX + 200, 97))):
-        refused = read(head + extension + trailer, cuts, KnownHeads())
+        refused = read(head + extension + trailer, cuts, HeadCache())
         assert refused.error is not None and refused.error.reason == "trailers_too_large"
-        assert read(head + extension + b"0\r\n\r\n", cuts, KnownHeads()).error is None
+        assert read(head + extension + b"0\r\n\r\n", cuts, HeadCache()).error is None

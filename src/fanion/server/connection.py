@@ -9,10 +9,9 @@ from fanion.server.buffers import STALLED_S_MAX, BufferBudget, Pace, Sending
 from fanion.server.endpoint import Response
 from fanion.server.errors import ClientGone, HttpError, Overloaded, RequestTimeout
 from fanion.server.exchange import Exchange, RequestHead, Scope
-from fanion.server.head_cache import KnownHead, KnownHeads
-from fanion.server.parser import RequestReader, path_of
+from fanion.server.parser import CachedHead, HeadCache, Part, RequestParser, path_of
 from fanion.server.request import FastRequest, Incoming
-from fanion.server.response import response_head
+from fanion.server.response import end_of_head, response_head
 
 IDLE_S_MAX = 75.0  # between two requests; browsers and SDKs keep theirs for a minute at most
 HEAD_S_MAX = 30.0
@@ -48,7 +47,7 @@ class Connections(Protocol):
         """None when all connections stay."""
 
     @property
-    def known_heads(self) -> KnownHeads: ...
+    def head_cache(self) -> HeadCache: ...
 
     @property
     def buffers(self) -> BufferBudget: ...
@@ -76,7 +75,7 @@ class Connection(asyncio.Protocol):
         """first: what another process has read of a request"""
         self._connections = connections
         self._loop = asyncio.get_running_loop()
-        self._reader = RequestReader(self, connections.known_heads)
+        self._parser = RequestParser(connections.head_cache)
         self._transport: asyncio.Transport | None = None
         self._client = self._server = self.address = ""
         self._coming: Incoming | None = None  # its body is not whole
@@ -101,7 +100,7 @@ class Connection(asyncio.Protocol):
     @property
     def is_reading(self) -> bool:
         """A request has begun that is not whole."""
-        return self._reader.is_in_message
+        return self._parser.is_in_message
 
     @property
     def is_answering(self) -> bool:
@@ -197,12 +196,12 @@ class Connection(asyncio.Protocol):
     def _may_read(self) -> bool:
         if self._takes_no_more or self._transport is None:
             return False
-        return self._answering is None or self._reader.is_in_message
+        return self._answering is None or self._parser.is_in_message
 
     def _read(self, data: bytes) -> bool:
         """False when that has to wait, or is another process's."""
-        known = None
-        if self._connections.pass_on is not None and not self._reader.is_in_message:
+        cached = None
+        if self._connections.pass_on is not None and not self._parser.is_in_message:
             if b"\n" not in data and len(data) <= LINE_BYTES_MAX:
                 self._rest = data  # which process it goes to is not known yet
                 if self._has_ended:
@@ -212,54 +211,67 @@ class Connection(asyncio.Protocol):
                 self._rest = data
                 self._read_rest_soon(FLUSH_S)
                 return False
-            known = self._connections.known_heads.find(data)
-            path = path_of(data) if known is None else known.head.path
+            cached = self._connections.head_cache.find(data)
+            path = path_of(data) if cached is None else cached.head.path
             if self._connections.pass_on(self, path, data):
                 return False
-        self._feed(data, known)
+        self._feed(data, cached)
         return True
 
-    def _feed(self, data: bytes, known: KnownHead | None = None) -> None:
-        if not self._reader.is_in_message:
+    def _feed(self, data: bytes, cached: CachedHead | None = None) -> None:
+        if not self._parser.is_in_message:
             self._idle_since = self._connections.now()
         try:
-            self._rest = self._reader.feed(data, known)
+            self._rest = self._take(self._parser.feed(data, cached))
         except HttpError as error:
             self._refuse(error)
             return
-        if self._rest and self._reader.is_in_message:  # others have their turn before it goes on
+        if self._rest and self._parser.is_in_message:  # others have their turn before it goes on
             self.read_no_more()
             self._read_rest_soon()
 
-    # What the reader tells of each request, in this order.
+    def _take(self, part: Part) -> bytes:
+        """What is not read yet. raises: HttpError"""
+        begun, body, is_last, rest = part
+        if isinstance(begun, CachedHead):
+            self._begin_whole(begun, body)
+            return rest
+        if begun is not None:
+            self._begin_reading(begun)
+            return self._take(self._parser.feed(rest))
+        if body:
+            self._add_body(body)
+        if is_last:
+            self._end_body()
+        return rest
 
-    def on_request(self, known: KnownHead, body: bytes) -> None:
-        if known.fast_path is not None:
+    def _begin_whole(self, cached: CachedHead, body: bytes) -> None:
+        if cached.fast_path is not None:
             goes_on = not self._connections.is_ending
-            request = known.fast_path.request(self, self._client, keep_alive=goes_on)
+            request = cached.fast_path.request(self, self._client, keep_alive=goes_on)
             self._answering = request
             if request.begin(body):
                 return
             self._answering = None
-        incoming = Incoming(self, self._client, self._server, known.head)
+        incoming = Incoming(self, self._client, self._server, cached.head)
         if not incoming.take_whole(body):
             self._refuse(_full())
             return
         self._begin(incoming)
 
-    def on_head(self, head: RequestHead) -> None:
+    def _begin_reading(self, head: RequestHead) -> None:
         self._receiving = Pace(self._connections.now())
         self._coming = Incoming(self, self._client, self._server, head)
         self._begin(self._coming)
 
-    def on_body(self, data: bytes) -> None:
+    def _add_body(self, data: bytes) -> None:
         if self._coming is None:
             return  # it was refused
         self._receiving.moved(len(data), self._connections.now())
         if not self._coming.feed(data):
             self._refuse(_full())
 
-    def on_end(self) -> None:
+    def _end_body(self) -> None:
         incoming, self._coming = self._coming, None
         if incoming is None:
             return
@@ -294,6 +306,16 @@ class Connection(asyncio.Protocol):
     def date(self) -> str:
         return self._connections.date()
 
+    def respond(self, head: str, body: bytes) -> None:
+        """The whole answer. head: without what depends on the time and the connection"""
+        answering = self._answering
+        if answering is None:
+            return
+        end = end_of_head(self._connections.date(), keep_alive=answering.keep_alive)
+        self.write((head + end).encode("latin-1") + body)
+        answering.is_ended = True
+        self.answered()
+
     def answered(self) -> None:
         incoming = self._answering
         if incoming is None:
@@ -307,9 +329,9 @@ class Connection(asyncio.Protocol):
 
     def end(self) -> None:
         """Close at once, or after what is being answered."""
-        if self._answering is None and not self._reader.is_in_message:
+        if self._answering is None and not self._parser.is_in_message:
             self.close()
-        elif self._answering is not None and not self._reader.is_in_head:
+        elif self._answering is not None and not self._parser.is_in_head:
             self._answering.keep_alive = False  # a head that is coming in will say so itself
 
     def close(self) -> None:
@@ -341,11 +363,11 @@ class Connection(asyncio.Protocol):
         elif self._open_transport() is None:  # the last of its answers is not taken
             if now - self._idle_since > STALLED_S_MAX:
                 self.abort()
-        elif self._reader.is_in_message and not self._reader.is_in_head:
+        elif self._parser.is_in_message and not self._parser.is_in_head:
             if self._paused_at is None and self._receiving.is_late(now):
                 self._give_up_body()
         elif self._answering is None:
-            if self._reader.is_in_head and now - self._idle_since > HEAD_S_MAX:
+            if self._parser.is_in_head and now - self._idle_since > HEAD_S_MAX:
                 self._refuse(RequestTimeout())
             elif now - self._idle_since > IDLE_S_MAX:
                 self.close()

@@ -7,7 +7,14 @@ from typing import Protocol
 from fanion.server.buffers import BufferBudget
 from fanion.server.errors import ClientGone, ContentTooLarge, HttpError
 from fanion.server.exchange import RequestHead
-from fanion.server.response import CONTINUE, LAST_CHUNK, chunk, has_body, response_head
+from fanion.server.response import (
+    CONTINUE,
+    LAST_CHUNK,
+    chunk,
+    has_body,
+    response_head,
+    start_of_head,
+)
 
 # More of a body that nothing has asked for yet waits at the client.
 BUFFERED_BYTES_MAX = 256 * 1024
@@ -35,6 +42,9 @@ class Line(Protocol):
     def read_no_more(self) -> None: ...
 
     def date(self) -> str: ...
+
+    def respond(self, head: str, body: bytes) -> None:
+        """The whole answer. head: without what depends on the time and the connection"""
 
     def answered(self) -> None: ...
 
@@ -192,9 +202,11 @@ class Incoming:
             await self._wait()
 
     def response_bytes(self, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
-        head = self._head(status, headers, len(body))
-        self._line.write(head + body if has_body(self.method, status) else head)
-        self.end()
+        self._begin_head()
+        head = start_of_head(status, headers, len(body))
+        self.is_head_sent = True
+        self._end_reading()
+        self._line.respond(head, body if has_body(self.method, status) else b"")
 
     def response_stream(self, status: int, headers: list[tuple[str, str]]) -> "Incoming":
         is_told = any(name == "content-length" for name, _ in headers)
@@ -204,7 +216,10 @@ class Incoming:
             else:
                 self._is_chunked = True
                 headers = [*headers, ("transfer-encoding", "chunked")]
-        self._line.write(self._head(status, headers, None))
+        self._begin_head()
+        date = self._line.date()
+        self._line.write(response_head(status, headers, date, None, keep_alive=self.keep_alive))
+        self.is_head_sent = True
         return self
 
     async def send_bytes(self, data: bytes) -> None:
@@ -219,23 +234,23 @@ class Incoming:
         if self._is_chunked and self.method != "HEAD":
             self._line.write(LAST_CHUNK)
         self.is_ended = True
+        self._end_reading()
+        self._line.answered()
+
+    def _end_reading(self) -> None:
         self._release()
         if not self.is_complete:
             self._discarding = True
             self._line.read_on()
-        self._wake()
-        self._line.answered()
+        if self._waiter is not None:
+            self._wake()
 
-    def _head(self, status: int, headers: list[tuple[str, str]], length: int | None) -> bytes:
+    def _begin_head(self) -> None:
         if self.is_head_sent:
             raise RuntimeError("the request has been answered")
         if not self._is_asked_on and not self.is_complete:
             # Whether the body follows, for which the client was not given leave, is not known.
             self.keep_alive = False
-        date = self._line.date()
-        head = response_head(status, headers, date, length, keep_alive=self.keep_alive)
-        self.is_head_sent = True
-        return head
 
     def _append(self, data: bytes) -> None:
         last = self._parts[-1] if self._parts else None

@@ -30,8 +30,8 @@ def response_head(
 
     raises: ValueError for a header with a line end, which would be another header
     """
-    end = _NEXT if keep_alive else _LAST
-    return f"{start_of_head(status, headers, length)}{date}{end}".encode("latin-1")
+    end = end_of_head(date, keep_alive=keep_alive)
+    return f"{start_of_head(status, headers, length)}{end}".encode("latin-1")
 
 
 def start_of_head(status: int, headers: Collection[tuple[str, str]], length: int | None) -> str:
@@ -45,9 +45,8 @@ def start_of_head(status: int, headers: Collection[tuple[str, str]], length: int
     return line + fields
 
 
-def end_of_head(request_id: str, date: str, *, keep_alive: bool) -> str:
-    """request_id: printable ASCII"""
-    return f"x-request-id: {request_id}\r\n{date}{_NEXT if keep_alive else _LAST}"
+def end_of_head(date: str, *, keep_alive: bool) -> str:
+    return f"{date}{_NEXT if keep_alive else _LAST}"
 
 
 def _tells_length(fields: str) -> bool:

@@ -13,7 +13,7 @@ from fanion.server.connection import Answer, Connection, PassOn, RenderError
 from fanion.server.errors import HttpError, Overloaded
 from fanion.server.exchange import Exchange, RequestHead, Scope
 from fanion.server.forwarded import network_of, read_address
-from fanion.server.head_cache import KnownHeads
+from fanion.server.parser import HeadCache
 from fanion.server.request import FastPath
 from fanion.server.response import date_line
 
@@ -137,14 +137,14 @@ class HttpServer:
         self.answer: Answer = _nobody
         self.is_ending = False
         self.pass_on: PassOn | None = None
-        self.known_heads = KnownHeads()
+        self.head_cache = HeadCache()
         self.buffers = BufferBudget()
         self.on_closed: Callable[[Connection], None] = _told_nobody
 
     async def show(self, answering: Answering) -> None:
         """Have this answer from now on. raises: OSError when it cannot listen"""
         self.answer = answering.answer
-        self.known_heads.forget(answering.fast_path)
+        self.head_cache.reset(answering.fast_path)
         if self._serving is None:
             server = None
             if self._address is not None:

@@ -11,7 +11,7 @@ from fanion.observability.request_log import Telemetry
 from fanion.server.endpoint import PromptEndpoint, Response
 from fanion.server.exchange import RequestHead
 from fanion.server.request import FastRequest, Line
-from fanion.server.response import end_of_head, start_of_head
+from fanion.server.response import start_of_head
 from fanion.web.cors import cors_headers
 from fanion.web.refusals import refused
 from fanion.web.routes import Route
@@ -86,11 +86,8 @@ class RoutedFastRequest(FastRequest):
         if isinstance(response, Exception):
             response = self._refused(response, request_id)
         try:
-            end = end_of_head(request_id, self._line.date(), keep_alive=self.keep_alive)
-            whole = (route.start_of(response) + end).encode("latin-1") + response.body
-            self._line.write(whole)
-            self.is_ended = True
-            self._line.answered()
+            start = route.start_of(response)
+            self._line.respond(f"{start}x-request-id: {request_id}\r\n", response.body)
         except Exception as error:  # whoever replies has others to reply to
             telemetry.failed(request_id, head.path, error)
             self._line.abort()
