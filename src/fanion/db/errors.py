@@ -14,7 +14,7 @@ class RecordsUnavailable(Exception):
 
 
 class TransactionConflict(RecordsUnavailable):
-    """Two transactions waited for one another, and this one was taken back."""
+    """Two transactions waited for one another, and this one was rolled back."""
 
 
 # Result codes that speak of the file, the disk or a lock.
@@ -35,7 +35,7 @@ _SQLITE_CODES = frozenset(
 )
 # SQLSTATE classes: connection, resources, operator, system; a login or a database that the
 # server refuses; then serialization, deadlock, lock wait, and a server that is read-only.
-_COLLISIONS = ("40001", "40P01")
+_CONFLICTS = ("40001", "40P01")
 _SQLSTATES = ("08", "53", "57", "58", "28", "3D", "55000", "40001", "40P01", "55P03", "25006")
 
 
@@ -51,7 +51,7 @@ def _translate(context: ExceptionContext) -> BaseException | None:
     if context.is_disconnect or is_store_failure(error):
         kind = (
             TransactionConflict
-            if getattr(error, "sqlstate", None) in _COLLISIONS
+            if getattr(error, "sqlstate", None) in _CONFLICTS
             else RecordsUnavailable
         )
         return kind(reason(error))
