@@ -10,7 +10,7 @@ import msgspec
 from fanion.server.forwarded import EVERYONE, Network, is_base_url, read_networks
 
 PREFIX = "FANION_"
-# Variables with the prefix that are not settings: what the test suite is told.
+# Variables with the prefix that are not settings: they configure the test suite.
 TEST_PREFIX = "FANION_TEST_"
 _EVERY_ADDRESS = frozenset({"0.0.0.0", "::", ""})
 DAYS_MAX = 36_500
@@ -138,7 +138,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def address(self) -> str:
-        """Where people reach the server."""
+        """Where clients reach the server."""
         return (self.public_url or self.local_address).rstrip("/")
 
     @property

@@ -1,5 +1,5 @@
-"""Everything a client can be told, with its status, type and code, and what an operator is told at
-the start, whichever store it is about."""
+"""Errors that a client can get, with status, type and code, and errors of a start that an operator
+gets, of either store."""
 
 from collections.abc import Iterable
 from typing import ClassVar
@@ -8,7 +8,7 @@ import msgspec
 
 
 class AppError(Exception):
-    """The client is told so; one place renders it as `{type, code, detail, attr}`.
+    """An error answer; one place renders it as `{type, code, detail, attr}`.
 
     Subclasses fix the class attributes; an instance may override `detail`, `code` and `attr`.
     """
@@ -33,7 +33,7 @@ class AppError(Exception):
         return msgspec.json.encode(self.told())
 
     def headers(self) -> tuple[tuple[str, str], ...]:
-        """Headers beside the content type, for example `Retry-After`."""
+        """Headers besides the content type, for example `Retry-After`."""
         # source: RFC 9110 section 15.5.2, capture.md section 9
         return (("www-authenticate", "Bearer"),) if self.status == 401 else ()
 
@@ -91,7 +91,7 @@ class InvalidPersonalApiKey(AppError):
 
 
 class ExpiredPersonalApiKey(InvalidPersonalApiKey):
-    """The key has been valid; its owner is told so."""
+    """The key has been valid; the text says so to its owner."""
 
     default_detail = "Personal API key has expired."
 

@@ -1,4 +1,4 @@
-"""The first start makes an organization with its owner, project and keys, and tells these once."""
+"""The first start creates an organization with its owner, project and keys; keys are shown once."""
 
 import os
 from pathlib import Path
@@ -27,8 +27,8 @@ async def set_up_first_run(records: Records, projects: Projects) -> SetUp | None
 
 
 def announcement(settings: Settings, made: SetUp | None, *, to_terminal: bool) -> str:
-    """What is printed once everything is served. Keys go to a terminal; what else standard output
-    may be, a journal or a log that others read, only hears where they are."""
+    """Printed once everything is served. Keys are printed to a terminal only; otherwise standard
+    output may be a journal that others read, and shows the path of the file with the keys."""
     serves = f"Fanion serves on {settings.address}"
     if made is None or to_terminal:
         return serves if made is None else f"\n{serves}\n{_secrets(settings, made)}"
@@ -42,7 +42,7 @@ def announcement(settings: Settings, made: SetUp | None, *, to_terminal: bool) -
 
 
 def _write_private(path: Path, text: str) -> None:
-    """A file of the owner's alone from its first moment; O_EXCL follows no link. raises: OSError"""
+    """Readable by the owner alone from its creation; O_EXCL follows no link. raises: OSError"""
     path.unlink(missing_ok=True)
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(file, "w") as written:

@@ -195,7 +195,7 @@ def build_flag_services(
         reads.breaker.failed(reads.breaker.answers)
     counts = EvaluationCounts(random)
     evaluator = Evaluator(flag_sets, reads, now, metrics.hot.evaluation_seconds, counts.add)
-    # The other connections are for requests that are answered at once.
+    # The other connections are left for ordinary requests.
     broadcaster = Broadcaster(flag_sets, listeners_max=allow_connections() // 2)
     metrics.flag_listeners.set_function(lambda: broadcaster.listeners)
     readers = DefinitionReaders(projects, authentication, secret_keys)

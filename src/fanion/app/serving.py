@@ -1,5 +1,5 @@
-"""Serves until told to stop: holds the data folder, and asks the records store whether it answers
-while what serves is loaded."""
+"""Runs the server until it is stopped. It locks the data directory, and checks whether the records
+store answers while the code that serves is loaded."""
 
 import asyncio
 import signal
@@ -20,7 +20,7 @@ from fanion.web.proxy_warning import forget_ignored_headers
 if TYPE_CHECKING:
     from fanion.web.listeners import Listeners
 
-# Of a listener for management alone: an organization's people and programs, and what they stream.
+# Of a separate management listener, for the members and programs of an organization.
 MANAGEMENT_CONNECTIONS_MAX = 512
 
 
@@ -29,7 +29,7 @@ async def run_server(
 ) -> None:
     """Serve until SIGTERM or SIGINT, then finish what was begun.
 
-    announce: is told the address, and on the first start, when that goes to a terminal, the keys
+    announce: prints the address, and on the first start the keys, or where they are
     raises:   PortTaken, DataDirLocked, RecordsUnavailable, EventStoreUnavailable, OSError
     """
     for address in (settings.listen, settings.management_address):

@@ -43,11 +43,11 @@ if TYPE_CHECKING:  # loaded while capture and flags are served
     from fanion.app.server import Server
     from fanion.events.storage.store import EventStore
 
-# A store that needs longer, once all else is there, counts as down when flags were kept: they are
-# to be served two seconds after the start.
+# A store that takes longer, once everything else is loaded, counts as down if there is an offline
+# copy of flags: they are to be served two seconds after the start.
 ANSWER_S = 0.1
-# What the embedded engine takes in a large folder; a server that is silent for longer is served
-# without, until it answers.
+# The embedded engine needs this long for a large folder. A ClickHouse server that takes longer is
+# connected to in the background.
 OPENING_S = 5.0
 OPEN_AGAIN_FIRST_S, OPEN_AGAIN_MAX_S = 0.5, 10.0
 WITHOUT_EVENTS = (
@@ -60,7 +60,7 @@ DEGRADED_LINGER_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """announce:    is told the address, and on the first start the keys
+    """announce:    prints the address, and on the first start the keys
     to_terminal: whether that is read by the operator alone
     stop:        ends the server
     """
@@ -149,7 +149,7 @@ async def degraded_application(
 
 
 async def _stores_at_last(start: Start, opened: AsyncExitStack) -> Stores | None:
-    """The stores, once the records store answers again; None when told to stop."""
+    """The stores, once the records store answers again; None when the server is stopped."""
     while True:
         await wait_for_records(start.settings.records_url, start.stop)
         if start.stop.is_set():
@@ -255,13 +255,13 @@ async def _serve_everything(start: Start, public: Services, events: "EventStore"
 
 
 async def _ingest(server: "Server", events: "EventStore") -> None:
-    """Another server goes on with the log, if it has the event store."""
+    """Until then another server ingests, if it has the event store."""
     await events.opened.wait()
     await asyncio.gather(*(consumer.run() for consumer in server.consumers))
 
 
 async def _end_streams(stop: asyncio.Event, public: Services) -> None:
-    """Before the server stops, which waits for every request under way."""
+    """Before the server stops, which waits for every request in progress."""
     await stop.wait()
     public.flags.broadcaster.close()
 
@@ -272,7 +272,7 @@ async def _leave(degraded: AsyncExitStack) -> None:
 
 
 async def _finish(settings: Settings, server: "Server", ingesting: "asyncio.Task[None]") -> None:
-    """Let the runs in hand end. What is not ingested lies in the log for the next start."""
+    """Let the current runs end. What is not ingested stays in the log for the next start."""
     for consumer in server.consumers:
         consumer.stop()
     try:
@@ -280,7 +280,7 @@ async def _finish(settings: Settings, server: "Server", ingesting: "asyncio.Task
     except TimeoutError:
         structlog.get_logger().warning("ingestion_interrupted", after_s=settings.shutdown_s)
     except asyncio.CancelledError:
-        if not ingesting.cancelled():  # but this one
+        if not ingesting.cancelled():  # this task was cancelled
             raise
     if server.preparer is not None:
         await server.preparer.close()

@@ -42,14 +42,14 @@ from fanion.server.forwarded import TrustedProxies, shown
 from fanion.web.probes import State
 from fanion.web.proxy_warning import ignored_headers
 
-READY_S_MAX = 5.0  # a server that takes longer to say whether it is ready is not well
+READY_S_MAX = 5.0  # a server that takes longer to answer is reported
 
 
 @dataclass(frozen=True, slots=True)
 class RunningServer:
-    """holder:  who holds the folder; None when no process does
-    checks:  the state of each store, as the server tells; empty when it told nothing
-    failure: why it told nothing
+    """holder:  the process that has locked the folder; None when none has
+    checks:  the state of each store, as the server reports; empty without an answer
+    failure: why there was no answer
     """
 
     holder: Holder | None = None
@@ -82,7 +82,7 @@ async def find_server(settings: Settings) -> RunningServer:
 DISK_FREE_BYTES_MIN = 2 * 1024**3
 # A clock before this version was made is wrong, and would misplace every event.
 CLOCK_MIN = datetime(2026, 1, 1, tzinfo=UTC)
-REFUSED_TOLD_MAX = 20  # of stored flags, cohorts, and insights
+REFUSED_SHOWN_MAX = 20  # of stored flags, cohorts, and insights
 _LIBRARIES = ("chdb-core", "httptools", "litestar", "sqlalchemy")
 
 
@@ -98,12 +98,12 @@ async def examine(settings: Settings, now: datetime) -> list[Finding]:
     """raises: DataDirMissing, unless both stores lie elsewhere"""
     if not (settings.database_url and settings.events_url):
         require_data_dir(settings)
-    server, told = await _look_for_server(settings)
+    server, server_finding = await _look_for_server(settings)
     return [
         _settings(settings),
         _addresses(settings),
         _versions(),
-        told,
+        server_finding,
         _disk(settings),
         _permissions(settings),
         _clock(now),
@@ -121,8 +121,8 @@ async def _look_for_server(settings: Settings) -> tuple[RunningServer, Finding]:
         found = await find_server(settings)
     except OSError as error:
         advice = "Run it as the user that the server runs as."
-        told = f"it is not known whether one runs: {error}"
-        return RunningServer(), Finding("server", False, told, advice)
+        text = f"it is not known whether one runs: {error}"
+        return RunningServer(), Finding("server", False, text, advice)
     return found, _server(found, settings)
 
 
@@ -132,8 +132,8 @@ def _server(found: RunningServer, settings: Settings) -> Finding:
         return Finding("server", True, "none runs on this folder")
     process = "a process" if holder.pid is None else f"process {holder.pid}"
     if not holder.address:
-        told = f"none runs on this folder; {process} holds it, to copy events into it"
-        return Finding("server", True, told)
+        text = f"none runs on this folder; {process} holds it, to copy events into it"
+        return Finding("server", True, text)
     runs = f"runs on this folder: {process}, {holder.address}"
     if found.failure:
         advice = "Look at its log. One that hangs has to be stopped and started again."
@@ -157,8 +157,8 @@ def _settings(settings: Settings) -> Finding:
     }
     for name in chosen.keys() & {"database_url", "events_url"}:
         chosen[name] = f"{chosen[name].partition('://')[0]}://…"
-    told = " ".join(f"{PREFIX}{name.upper()}={value}" for name, value in chosen.items())
-    return Finding("settings", True, told or "all have their defaults")
+    text = " ".join(f"{PREFIX}{name.upper()}={value}" for name, value in chosen.items())
+    return Finding("settings", True, text or "all have their defaults")
 
 
 def _addresses(settings: Settings) -> Finding:
@@ -290,27 +290,27 @@ async def _refused_cohorts(records: Records) -> Finding:
 
 
 def flags_finding(refused: Sequence[Refused]) -> Finding:
-    told = [f"project {one.project_id}, {one.key}: {one.why}" for one in refused]
-    return _refused("flags", told)
+    lines = [f"project {one.project_id}, {one.key}: {one.why}" for one in refused]
+    return _refused("flags", lines)
 
 
 def cohorts_finding(refused: Sequence[InvalidCohort]) -> Finding:
-    told = [f"project {one.project_id}, {one.id} ({one.name}): {one.why}" for one in refused]
-    return _refused("cohorts", told)
+    lines = [f"project {one.project_id}, {one.id} ({one.name}): {one.why}" for one in refused]
+    return _refused("cohorts", lines)
 
 
 async def _refused_insights(records: Records) -> Finding:
     found = await find_invalid_insights(records)
-    told = [f"project {one.project_id}, {one.what} {one.id}: {one.why}" for one in found]
-    return _refused("insights", told)
+    lines = [f"project {one.project_id}, {one.what} {one.id}: {one.why}" for one in found]
+    return _refused("insights", lines)
 
 
-def _refused(what: str, told: Sequence[str]) -> Finding:
+def _refused(what: str, lines: Sequence[str]) -> Finding:
     """What the rules would refuse today is no fault: it works as it is."""
-    if not told:
+    if not lines:
         return Finding(what, True, "all follow the rules")
-    more = len(told) - REFUSED_TOLD_MAX
-    listed = [*told[:REFUSED_TOLD_MAX], *([f"and {more} more"] if more > 0 else [])]
+    more = len(lines) - REFUSED_SHOWN_MAX
+    listed = [*lines[:REFUSED_SHOWN_MAX], *([f"and {more} more"] if more > 0 else [])]
     advice = "They work as they are. What is changed in them has to follow the rules."
     return Finding(what, True, "; ".join(listed), advice)
 

@@ -139,7 +139,7 @@ class _TakeOver:
 
     @asynccontextmanager
     async def _sink(self, project: Project) -> AsyncGenerator[Sink]:
-        """A log in PostgreSQL is shared, a file belongs to whoever holds the folder."""
+        """A log in PostgreSQL is shared; a file is the process's that has locked the folder."""
         bytes_max = self.settings.body_bytes_max
         is_shared = self.records.dialect == "postgresql"
         async with AsyncExitStack() as stack:
@@ -154,7 +154,7 @@ class _TakeOver:
 
 
 def _hold(stack: AsyncExitStack, settings: Settings) -> str | None:
-    """The folder is held from now on, or somebody else serves from it: the address."""
+    """Lock the folder; the address of the server when one has locked it."""
     require_data_dir(settings)
     try:
         stack.enter_context(lock_data_dir(settings))
@@ -222,9 +222,9 @@ def _reach(bar: Bar, until: datetime, copied: Copied, at: datetime) -> None:
 
 def _show(done: ImportOutcome, wanted: Wanted, as_json: bool) -> None:
     if as_json:
-        told = report_as_json(done.report, wanted.dry_run)
-        told["events"] = None if done.copied is None else asdict(done.copied)
-        write_out(msgspec.json.encode(told) + b"\n")
+        report = report_as_json(done.report, wanted.dry_run)
+        report["events"] = None if done.copied is None else asdict(done.copied)
+        write_out(msgspec.json.encode(report) + b"\n")
     else:
         show_report(done.report, wanted.dry_run)
         if done.copied is not None:

@@ -139,5 +139,5 @@ def _tell(count: int, chosen: Chosen, done: str) -> None:
 
 def _row(letter: DeadLetter, error_chars: int | None) -> dict[str, Any]:
     times = ("received_at", "failed_at", "retry_requested_at")
-    shown = {name: time_text(getattr(letter, name)) for name in times}
-    return {**asdict(letter), **shown, "error": letter.error[:error_chars]}
+    texts = {name: time_text(getattr(letter, name)) for name in times}
+    return {**asdict(letter), **texts, "error": letter.error[:error_chars]}

@@ -1,4 +1,4 @@
-"""What every command shares: settings, an open records store, printing and refusing."""
+"""Shared by all commands: settings, an open records store, output and errors."""
 
 import asyncio
 import json
@@ -80,7 +80,7 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
 
 def given_password(typed: str | None, file: Path | None, *, from_stdin: bool) -> str | None:
-    """None when none was given; a wrong one is refused, and one that others could read is told."""
+    """None when none was given. An invalid one is refused; a visible one causes a warning."""
     if sum((typed is not None, file is not None, from_stdin)) > 1:
         refuse("Give one of --password, --password-file and --password-stdin.")
     if from_stdin or typed == "-":
@@ -146,7 +146,7 @@ def _show_one(found: dict[str, Any]) -> None:
 
 
 def _show_rows(found: list[dict[str, Any]]) -> None:
-    """No value is cut: what a terminal is too narrow for is shown one row below another, and a
+    """No value is cut: rows that are wider than the terminal are printed one field per line, and a
     pipe has any width."""
     table = Table(*found[0], box=None)
     for row in found:

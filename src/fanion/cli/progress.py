@@ -1,5 +1,7 @@
-"""A bar on standard error while a command works: how far it is, how fast, and how long it takes
-still. Without a terminal nothing is written."""
+"""A progress bar on standard error: how far a command is, its rate and the remaining time.
+
+Without a terminal nothing is written.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,7 +25,7 @@ UPDATES_PER_S = 4
 class Bar:
     """Of a command without a terminal: shows nothing."""
 
-    is_shown = False
+    is_visible = False
 
     def expect(self, total: float) -> None:
         """How many there are in all, once that is known."""
@@ -37,8 +39,8 @@ class Bar:
 
 
 @dataclass
-class _ShownBar(Bar):
-    is_shown = True
+class _TerminalBar(Bar):
+    is_visible = True
 
     progress: Progress
     task: TaskID
@@ -75,7 +77,7 @@ def progress_bar(what: str, unit: str) -> Iterator[Bar]:
     with Progress(
         *columns, console=console, transient=True, refresh_per_second=UPDATES_PER_S
     ) as progress:
-        yield _ShownBar(progress, progress.add_task(what, total=None, count=0))
+        yield _TerminalBar(progress, progress.add_task(what, total=None, count=0))
 
 
 class _Rate(ProgressColumn):

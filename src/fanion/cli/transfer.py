@@ -64,7 +64,7 @@ def export_project(
     async def work(records: Records) -> Document:
         wanted = await project_of(records, project)
         with progress_bar("Reading the project", "rows") as bar:
-            return await read_export(records, wanted, bar if bar.is_shown else None)
+            return await read_export(records, wanted, bar if bar.is_visible else None)
 
     text = write_document(with_records(settings_of(data=data), work))
     if output is None:
@@ -148,13 +148,13 @@ def report_as_json(report: Report, dry_run: bool) -> dict[str, Any]:
 def show_report(report: Report, dry_run: bool) -> None:
     counts = report.counts()
     show([_row(kind, of) for kind, of in counts.items()], as_json=False)
-    told_lines = [one for one in report.outcomes if one.result != "unchanged"]
-    for one in told_lines[:LINES_SHOWN]:
+    lines = [one for one in report.outcomes if one.result != "unchanged"]
+    for one in lines[:LINES_SHOWN]:
         number = f"{one.count} " if one.count > 1 else ""
         why = f": {one.why}" if one.why else ""
         print(printable(f"{one.result:8} {number}{one.kind} {one.name}{why}"))
-    if len(told_lines) > LINES_SHOWN:
-        print(f"and {len(told_lines) - LINES_SHOWN} more; --json tells all of them")
+    if len(lines) > LINES_SHOWN:
+        print(f"and {len(lines) - LINES_SHOWN} more; --json tells all of them")
     if dry_run:
         print("This was a trial: nothing was changed.")
 
@@ -180,10 +180,10 @@ def _read(file: Path) -> bytes:
 
 def _write(output: Path, text: bytes) -> None:
     """Whole or not at all: a file that was there stays until the new one is complete."""
-    beside = output.with_name(f".{output.name}.new")
+    partial_file = output.with_name(f".{output.name}.new")
     try:
-        beside.write_bytes(text)
-        beside.replace(output)
+        partial_file.write_bytes(text)
+        partial_file.replace(output)
     except OSError as error:
-        beside.unlink(missing_ok=True)
+        partial_file.unlink(missing_ok=True)
         refuse(f"{output} cannot be written: {error.strerror}")

@@ -42,12 +42,12 @@ class DataLoaderLimits:
 
 
 class DataLoader(Generic[K, V]):
-    """Keys that are asked for during one turn of the loop, or while all reads are busy, go
-    into one statement.
+    """Keys that are requested during one turn of the event loop, or while all reads are busy, share
+    one statement.
 
     load:   the values of those keys that exist; at most `keys_max` keys, none of them twice
     writes: how often this process has written so far, where values may be remembered; a key
-            that is asked for again then takes no read and no turn of the loop
+            that is requested again then takes no read and no turn of the loop
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class DataLoader(Generic[K, V]):
         self._is_scheduled = False
 
     def recent(self, key: K) -> V | Unknown | None:
-        """As `get`, without a read; UNKNOWN when there has to be one."""
+        """As `get`, without a read; UNKNOWN when one is needed."""
         if self._writes is None or not self._recent:
             return UNKNOWN
         if self._writes() != self._recent_writes or time.monotonic() > self._recent_until:
@@ -96,7 +96,7 @@ class DataLoader(Generic[K, V]):
             timer.cancel()
 
     async def close(self) -> None:
-        """End the reads that are under way and answer whoever waits."""
+        """Cancel the reads in progress; callers that wait for them get RecordsUnavailable."""
         _fail(self._asked, asyncio.CancelledError())
         self._asked.clear()
         for read in self._reads:
@@ -122,7 +122,7 @@ class DataLoader(Generic[K, V]):
             read.add_done_callback(partial(self._finish, taken))
 
     def _take(self) -> dict[K, list[asyncio.Future[V | None]]]:
-        """The next keys that somebody still waits for, oldest first."""
+        """The next keys that callers still wait for, oldest first."""
         taken: dict[K, list[asyncio.Future[V | None]]] = {}
         while self._asked and len(taken) < self._limits.keys_max:
             key = next(iter(self._asked))
@@ -132,7 +132,7 @@ class DataLoader(Generic[K, V]):
         return taken
 
     async def _read(self, taken: dict[K, list[asyncio.Future[V | None]]]) -> None:
-        """A read that outlives its callers is given up, so that slow ones do not pile up."""
+        """A read that outlives its callers is cancelled, so that slow reads do not pile up."""
         writes = self._writes() if self._writes is not None else None
         try:
             async with asyncio.timeout(self._limits.timeout_s):

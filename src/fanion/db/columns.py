@@ -41,7 +41,7 @@ def _as_text(value: datetime | None) -> str | None:
 
 
 class Json(TypeDecorator[Any]):
-    """JSON kept as text: exactly what was stored comes back, NUL escapes included,
+    """JSON stored as text: exactly what was stored comes back, NUL escapes included,
     which PostgreSQL's own JSONB refuses."""
 
     impl = Text

@@ -54,7 +54,7 @@ class Records:
         self._is_counted_here = True
 
     def observe(self, took: Callable[[float], None]) -> None:
-        """took: is told the seconds of each transaction and each read from now on"""
+        """took: called with the seconds of each transaction and each read from now on"""
         self._took = took
 
     def writes(self) -> int:

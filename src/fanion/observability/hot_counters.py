@@ -68,7 +68,7 @@ class HotMetrics(Collector):
         return own + self.answered_elsewhere()
 
     def requests(self, route: str, status: int) -> tuple[HotCounter, HotHistogram]:
-        """To be kept by the caller. The durations of a route count all its statuses."""
+        """For the caller to hold. The durations of a route include all its statuses."""
         tally = self._requests.setdefault((route, status), HotCounter())
         seconds = self._request_seconds.get(route)
         if seconds is None:

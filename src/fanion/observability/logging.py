@@ -75,7 +75,7 @@ class LineWriter:
             self._stream.write(self._encode_lines(lines))
             self._stream.flush()
         except (OSError, ValueError):
-            # Nobody reads the log any more; serving goes on.
+            # The reader of the log is gone; serving goes on.
             return
 
 
@@ -89,7 +89,7 @@ class StderrLines:
 
 
 class LibraryLines(logging.Handler):
-    """What libraries tell through `logging`, asyncio of forgotten errors for example."""
+    """Messages that libraries log through `logging`, such as asyncio's of unretrieved errors."""
 
     def __init__(self, lines: Lines) -> None:
         super().__init__(logging.WARNING)

@@ -87,7 +87,7 @@ class Metrics:
 
 
 def added(parts: Iterable[Measured]) -> Measured:
-    """What several processes have measured, as if they were one."""
+    """Metrics of several processes, summed."""
     sums: dict[str, dict[tuple[str, tuple[tuple[str, str], ...]], float]] = {}
     for part in parts:
         for family, samples in part.items():

@@ -1,4 +1,4 @@
-"""The one place that asks what time it is; everybody else is given this function."""
+"""The only place that reads the clock; everything else is passed this function."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""The data folder, which one process at a time holds, and which only its user may read."""
+"""The data directory: locked by one process at a time, readable by its user alone."""
 
 import fcntl
 import os
@@ -13,12 +13,12 @@ import structlog
 
 from fanion.config import Settings
 
-# The keys, when there was no terminal to tell them to.
+# The keys, when standard output was no terminal.
 FIRST_START_FILE = "first-start.txt"
 
 _HOLDER_CHARS_MAX = 300  # of serving.lock: an address and a number
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
-# What a server makes in its folder, each with what its engine writes beside it.
+# Files that a server creates in its folder; engines add files with a suffix.
 _FILES = (
     "records.db",
     "accept-log.db",
@@ -27,13 +27,13 @@ _FILES = (
     "serving.lock",
     FIRST_START_FILE,
 )
-_BESIDE = ("", "-wal", "-shm", "-journal")
+_SUFFIXES = ("", "-wal", "-shm", "-journal")
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """The process that holds a folder. address: where it serves; "" when it does not
-    pid: None when it does not tell it, as earlier versions
+    """The process that has locked a folder. address: where it serves; "" when it does not
+    pid: None for an earlier version, which did not write it
     """
 
     address: str
@@ -63,7 +63,7 @@ class DataDirMissing(Exception):
 
 @contextmanager
 def lock_data_dir(settings: Settings, address: str = "") -> Iterator[None]:
-    """Make the folder, close it to others, and hold it. address: to be told to others
+    """Create the folder, restrict it to its owner, and lock it. address: for other processes
 
     raises: DataDirLocked
     """
@@ -86,7 +86,7 @@ def lock_data_dir(settings: Settings, address: str = "") -> Iterator[None]:
 
 
 def find_holder(settings: Settings) -> Holder | None:
-    """None when no process holds the folder. raises: OSError"""
+    """None when no process has locked the folder. raises: OSError"""
     try:
         with (settings.data / "serving.lock").open() as lock:
             try:
@@ -123,9 +123,9 @@ def require_records(settings: Settings) -> None:
 
 
 def restrict_to_owner(settings: Settings) -> list[Path]:
-    """Take from all but the owner what earlier versions let them do.
+    """Remove permissions that earlier versions gave to other users.
 
-    returns: what stays open, because it belongs to another user, or is shared as /tmp is
+    returns: what stays readable, because it belongs to another user, or is shared as /tmp is
     """
     events = events_folder(settings)
     if events is not None and _is_open(events):
@@ -138,17 +138,17 @@ def restrict_to_owner(settings: Settings) -> list[Path]:
 
 
 def find_readable_by_others(settings: Settings) -> list[Path]:
-    """What others may read or write of the data folder, and of embedded stores outside of it."""
+    """Paths that other users may read or write, in the data folder and of embedded stores."""
     return [path for path in _own(settings) if _is_open(path)]
 
 
 def _own(settings: Settings) -> Iterator[Path]:
-    """What a server makes there. Files that others put beside it are theirs."""
+    """Files that a server creates there; other files are the operator's."""
     files = [settings.data.resolve() / name for name in _FILES]
     if (records := records_file(settings)) is not None:
         files.append(records)
     for file in dict.fromkeys(files):
-        yield from (file.with_name(file.name + end) for end in _BESIDE)
+        yield from (file.with_name(file.name + end) for end in _SUFFIXES)
     if (events := events_folder(settings)) is not None:
         yield events
     yield settings.data.resolve()
@@ -170,7 +170,7 @@ def events_folder(settings: Settings) -> Path | None:
 def _close(path: Path) -> None:
     mode = _mode(path)
     if mode & _OTHERS and not mode & stat.S_ISVTX:
-        with suppress(OSError):  # what stays open is told
+        with suppress(OSError):  # what stays readable is logged
             path.chmod(mode & ~_OTHERS)
 
 

@@ -1,4 +1,4 @@
-"""Tables of what is known about events and their properties, beside `event_definitions`."""
+"""Tables about events and their properties, in addition to `event_definitions`."""
 
 from sqlalchemy import (
     BigInteger,
@@ -17,7 +17,7 @@ from sqlalchemy import (
 from fanion.db.columns import Json, UtcDateTime
 from fanion.db.schema.tables import ID, metadata
 
-# What people think of an event; without a row it is neither.
+# Verified or hidden events; without a row it is neither.
 event_marks = Table(
     "event_marks",
     metadata,
@@ -37,7 +37,7 @@ property_definitions = Table(
     Column("id", Uuid, primary_key=True),
     Column("project_id", ID, nullable=False),
     Column("name", Text, nullable=False),
-    # Null until a value has told it; never changed afterwards.
+    # Null until the first value; never changed afterwards.
     Column("property_type", String(20), nullable=True),
     Column("created_at", UtcDateTime, nullable=False),
     UniqueConstraint("project_id", "name"),

@@ -31,7 +31,7 @@ waiting_identities = Table(
     PrimaryKeyConstraint("project_id", "distinct_id"),
 )
 
-# At most one a project. Only its hash is kept; it reads flag definitions and nothing else.
+# At most one a project. Only its hash is stored; it reads flag definitions and nothing else.
 project_secret_keys = Table(
     "project_secret_keys",
     metadata,
@@ -74,7 +74,7 @@ scheduled_changes = Table(
 )
 
 # Flags that are switched on and have rollback conditions. `checked_at` is when these were checked
-# last, or began to be watched; whoever checks them holds the lease.
+# last, or began to be watched; the server that checks them holds the lease.
 flag_rollback_checks = Table(
     "flag_rollback_checks",
     metadata,

@@ -1,4 +1,4 @@
-"""Tables of webhooks, of what they are to be sent, and of events that they are told of."""
+"""Tables of webhooks, their deliveries, and events that they are to be notified of."""
 
 from sqlalchemy import (
     BigInteger,
@@ -36,8 +36,8 @@ webhooks = Table(
     sqlite_autoincrement=True,
 )
 
-# Written in the transaction of the change that it tells of. Whoever sends one moves `due_at` to
-# when another server may take it over; it is null when nothing is left to be done.
+# Written in the transaction of the change that it announces. The server that sends one moves
+# `due_at` to when another server may take it over; it is null when nothing is left to be done.
 webhook_deliveries = Table(
     "webhook_deliveries",
     metadata,
@@ -60,7 +60,7 @@ webhook_deliveries = Table(
     sqlite_autoincrement=True,
 )
 
-# Events of definitions with `post_to_chat` that are still to be told of, in one message at
+# Events of definitions with `post_to_chat` that are still to be announced, in one message at
 # `due_at`. A row goes when nothing more came since the last message.
 event_announcements = Table(
     "event_announcements",
