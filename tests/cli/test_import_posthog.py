@@ -125,10 +125,13 @@ def test_a_copy_that_ends_early_tells_what_was_done(fanion: Fanion) -> None:
 
 REFUSALS: list[tuple[list[str], str]] = [
     (["--host", "posthog"], "'posthog' is no address such as https://eu.posthog.com"),
-    ([*ADDRESS, "--since", "2024-01-01"], "--since and --until are about events: add --events."),
+    (
+        [*ADDRESS, "--since", "2024-01-01"],
+        "--since and --until only apply to events: add --events.",
+    ),
     (
         [*ADDRESS, "--events", "--since", "soon"],
-        "--since: 'soon' is no time such as 2024-01-31 or 2024-01-31T12:00:00Z.",
+        "--since: 'soon' is not a time such as 2024-01-31 or 2024-01-31T12:00:00Z.",
     ),
     (
         [*ADDRESS, "--events", "--since", "2024-01-02", "--until", "2024-01-01"],

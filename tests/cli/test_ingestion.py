@@ -102,8 +102,8 @@ async def test_dead_letters_are_listed_dropped_and_retried_beside_the_server(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["drop"], "fanion: Say which: their ids, or --all.\n"),
-        (["retry", "1", "--all"], "fanion: Say which: their ids, or --all.\n"),
+        (["drop"], "fanion: Give dead-letter ids, or --all.\n"),
+        (["retry", "1", "--all"], "fanion: Give dead-letter ids, or --all.\n"),
         (["drop", "7"], "fanion: 0 dropped; 1 of them are no dead letters.\n"),
         (
             ["show", "7"],

@@ -68,7 +68,7 @@ def test_a_key_of_the_command_line_may_expire(fanion: Fanion, project_id: int) -
         (("--expires", "soon"), "--expires: 'soon' is not a number of days or hours"),
         (("--expires", "2001-01-01"), "--expires: Ensure this time is in the future."),
         (("--expires", "999999d"), "--expires: Ensure this time is within 3650 days."),
-        (("--scope", "cohort:eat"), "--scope: cohort:eat is none; use *, <object>:read"),
+        (("--scope", "cohort:eat"), "--scope: cohort:eat is not a scope; use *, <object>:read"),
     ],
 )
 def test_a_wrong_key_is_not_made(

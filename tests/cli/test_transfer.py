@@ -171,7 +171,7 @@ def test_files_that_cannot_be_used_are_refused(fanion: Fanion, tmp_path: Path) -
 
     refused(
         fanion("import", "--project", "1", str(huge)),
-        f"{huge} is larger than {DOCUMENT_BYTES_MAX} bytes, which is the most",
+        f"{huge} is larger than the maximum of {DOCUMENT_BYTES_MAX} bytes",
     )
     refused(
         fanion("import", "--project", "1", str(missing)),

@@ -183,7 +183,7 @@ def test_a_file_that_cannot_be_written_costs_no_start(tmp_path: Path) -> None:
     with capture_logs() as lines:
         printed = announcement(missing, SET_UP, to_terminal=False)
 
-    assert "could not be kept; `fanion keys create` makes another one" in printed
+    assert "could not be written to a file; create another key with `fanion keys create`" in printed
     assert "s3cret" not in printed + str(lines)
     assert [line["event"] for line in lines] == ["first_start_not_written"]
 
@@ -357,7 +357,7 @@ NO_PASSWORD: dict[str, tuple[tuple[str, ...], bytes, str]] = {
     "endless": (
         ("--password-file", "/dev/zero"),
         b"",
-        "The password is longer than 4096 bytes, which is the most.",
+        "The password is longer than the maximum of 4096 bytes.",
     ),
     "no file": (
         ("--password-file", "/none"),
@@ -479,7 +479,7 @@ REFUSED: dict[str, tuple[list[str], dict[str, str], str]] = {
         {"FANION_LOG_LEVEL": "loud"},
         "FANION_LOG_LEVEL must be debug, info, warning or error",
     ),
-    "no key id": (["keys", "revoke", "x"], {}, "x is no key id; `fanion keys list` shows them."),
+    "no key id": (["keys", "revoke", "x"], {}, "x is not a key id; `fanion keys list` shows them."),
     "nobody set up": (["keys", "create"], {}, "Run `fanion setup` first."),
     "no project without an organization": (
         ["projects", "create", "x"],
@@ -499,7 +499,7 @@ REFUSED: dict[str, tuple[list[str], dict[str, str], str]] = {
     "a time zone that is none": (
         ["projects", "create", "x", "--timezone", "Mars/Base"],
         {},
-        "--timezone: Mars/Base is no IANA name, such as Europe/Berlin.",
+        "--timezone: Mars/Base is not an IANA name such as Europe/Berlin.",
     ),
     "an unknown user": (
         ["keys", "create", "--email", "x@y.z"],
@@ -599,7 +599,7 @@ def test_help_of_serve_does_without_the_rest_of_the_command_line(option: str) ->
     done = CliRunner().invoke(serve_app, ["serve", option])
 
     assert done.exit_code == 0
-    assert "Serve until told to stop." in done.output
+    assert "Serve until stopped." in done.output
 
 
 def test_the_version_is_an_option_too(tmp_path: Path) -> None:

@@ -37,7 +37,10 @@ def announcement(settings: Settings, made: SetUp | None, *, to_terminal: bool) -
         _write_private(path, f"{serves}\n{_secrets(settings, made)}")
     except OSError as error:
         structlog.get_logger().error("first_start_not_written", path=str(path), reason=str(error))
-        return f"{serves}\nThe keys could not be kept; `fanion keys create` makes another one."
+        return (
+            f"{serves}\nThe keys could not be written to a file; "
+            "create another key with `fanion keys create`."
+        )
     return f"{serves}\nThis is the first start. The keys: {path} (delete it once you have them)"
 
 

@@ -108,8 +108,8 @@ def setup(
     project: Annotated[str, typer.Option(help="The project's name.")] = "Default project",
     as_json: AsJson = False,
 ) -> None:
-    """Do what the first start does, and print the keys. Refuses when that has been done. A password
-    is kept as a hash for a later version; this one has no sign-in."""
+    """Do what the first start does, and print the keys. Fails if that has been done already. A
+    password is stored as a hash for a later version; this one has no sign-in."""
     if not 1 <= len(project) <= NAME_CHARS_MAX:
         refuse(f"--project: the name must have 1 to {NAME_CHARS_MAX} characters.")
     given = given_password(password, password_file, from_stdin=password_stdin)
@@ -185,7 +185,7 @@ def create_key(
         refuse(f"--label: a label has 1 to {KEY_LABEL_CHARS_MAX} characters.")
     for one in scope or ():
         if not is_scope(one):
-            refuse(f"--scope: {one} is none; use *, <object>:read or <object>:write.")
+            refuse(f"--scope: {one} is not a scope; use *, <object>:read or <object>:write.")
 
     async def work(records: Records) -> dict[str, Any]:
         user_id = await user_id_of(records, email)
@@ -231,7 +231,7 @@ def revoke(key_id: str, data: Data = None) -> None:
     try:
         wanted = UUID(key_id)
     except ValueError:
-        refuse(f"{key_id} is no key id; `fanion keys list` shows them.")
+        refuse(f"{key_id} is not a key id; `fanion keys list` shows them.")
 
     async def work(records: Records) -> bool:
         return await _keys(records).revoke(wanted, utc_now())
@@ -257,7 +257,7 @@ def create_project(
     if not 1 <= len(name) <= NAME_CHARS_MAX:
         refuse(f"The name must have 1 to {NAME_CHARS_MAX} characters.")
     if timezone not in available_timezones():
-        refuse(f"--timezone: {timezone} is no IANA name, such as Europe/Berlin.")
+        refuse(f"--timezone: {timezone} is not an IANA name such as Europe/Berlin.")
 
     async def work(records: Records) -> dict[str, Any]:
         user_id = await user_id_of(records, email)
@@ -276,7 +276,7 @@ FormerValidS = Annotated[
     typer.Option(
         min=0,
         max=FORMER_VALID_S_MAX,
-        help="Seconds for which the present key is taken beside the new one; 0 ends it at once, "
+        help="Seconds for which the former key stays valid; 0 ends it at once, "
         "and all former ones.",
     ),
 ]

@@ -83,7 +83,7 @@ def import_posthog(
 ) -> None:
     """Take over a project's definitions from PostHog, or from another Fanion.
 
-    As `fanion import` does; what cannot be used here is left out, and told with the reason.
+    As `fanion import` does; what cannot be used here is left out and reported with the reason.
     Events keep their ids and times: copying them again adds nothing, and goes on where it was.
     """
     wanted = _wanted(into, email, dry_run, events, since, until)
@@ -194,7 +194,7 @@ def _wanted(
     until: str | None,
 ) -> Wanted:
     if (since or until) and not events:
-        refuse("--since and --until are about events: add --events.")
+        refuse("--since and --until only apply to events: add --events.")
     now = utc_now()
     start, end = _time("since", since), _time("until", until) or now
     if start is not None and start >= end:
@@ -210,7 +210,7 @@ def _time(name: str, text: str | None) -> datetime | None:
         time = datetime.fromisoformat(text)
         return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
     except (ValueError, OverflowError):
-        refuse(f"--{name}: {text!r} is no time such as 2024-01-31 or 2024-01-31T12:00:00Z.")
+        refuse(f"--{name}: {text!r} is not a time such as 2024-01-31 or 2024-01-31T12:00:00Z.")
 
 
 def _reach(bar: Bar, until: datetime, copied: Copied, at: datetime) -> None:

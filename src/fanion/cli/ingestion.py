@@ -126,7 +126,7 @@ def drop_letters(
 
 def _chosen(ids: list[int] | None, every: bool, project: int | None) -> Chosen:
     if bool(ids) == every:
-        refuse("Say which: their ids, or --all.")
+        refuse("Give dead-letter ids, or --all.")
     return Chosen(project, ids or None)
 
 

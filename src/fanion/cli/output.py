@@ -105,7 +105,7 @@ def _read_password(file: Path) -> str:
     except OSError as error:
         refuse(f"{file} cannot be read: {error.strerror}")
     if len(raw) > PASSWORD_BYTES_MAX:
-        refuse(f"The password is longer than {PASSWORD_BYTES_MAX} bytes, which is the most.")
+        refuse(f"The password is longer than the maximum of {PASSWORD_BYTES_MAX} bytes.")
     try:
         text = raw.decode()
     except UnicodeDecodeError:

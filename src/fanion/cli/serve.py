@@ -34,8 +34,8 @@ def serve(
     port: Annotated[int | None, typer.Option(help="Port to listen on.")] = None,
     data: Data = None,
 ) -> None:
-    """Serve until told to stop. The first start makes a project, and tells its keys to a terminal,
-    or writes them to `first-start.txt` in the data folder."""
+    """Serve until stopped. The first start creates a project and prints its keys to a terminal, or
+    writes them to `first-start.txt` in the data folder."""
     settings = settings_of(host=host, port=port, data=data)
     to_terminal = sys.stdout.isatty()
     run(run_server(settings, lambda text: print(text, flush=True), to_terminal=to_terminal))

@@ -48,7 +48,9 @@ COHORT_MEMBER = "cohort member"
 _COUNTED = {COHORT_MEMBER, *(word for _, word, _ in SECTIONS.values())}
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Tell what would be done, do nothing.")]
-Email = Annotated[str | None, typer.Option(help="Whom the activity names; nobody by default.")]
+Email = Annotated[
+    str | None, typer.Option(help="E-mail of the user named in the activity. None by default.")
+]
 
 
 def export_project(
@@ -154,7 +156,7 @@ def show_report(report: Report, dry_run: bool) -> None:
         why = f": {one.why}" if one.why else ""
         print(printable(f"{one.result:8} {number}{one.kind} {one.name}{why}"))
     if len(lines) > LINES_SHOWN:
-        print(f"and {len(lines) - LINES_SHOWN} more; --json tells all of them")
+        print(f"and {len(lines) - LINES_SHOWN} more; --json lists all of them")
     if dry_run:
         print("This was a trial: nothing was changed.")
 
@@ -174,7 +176,7 @@ def _read(file: Path) -> bytes:
     except OSError as error:
         refuse(f"{file} cannot be read: {error.strerror}")
     if len(raw) > DOCUMENT_BYTES_MAX:
-        refuse(f"{file} is larger than {DOCUMENT_BYTES_MAX} bytes, which is the most")
+        refuse(f"{file} is larger than the maximum of {DOCUMENT_BYTES_MAX} bytes")
     return raw
 
 
