@@ -23,7 +23,7 @@ def capture(
 ) -> Capture:
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
     request = Request("POST", "/batch/", query, {"content-type": content_type}, "192.0.2.1", raw)
-    return read_capture(request, people=people)
+    return read_capture(request, is_engage=people)
 
 
 def form(data: Any, **fields: str) -> bytes:

@@ -74,7 +74,7 @@ def request(body: bytes, **headers: str) -> Request:
 
 
 def read_both_phases(body: bytes, *, people: bool = False) -> Capture:
-    large = read_large(request(body), people=people)
+    large = read_large(request(body), is_engage=people)
     return large.capture if large.item_bytes is None else write_anew(large)
 
 
@@ -107,7 +107,7 @@ def test_a_large_body_says_what_it_says_at_once(body: Any, seed: int, people: bo
 
     in_pieces = told(lambda raw, people: read_both_phases(raw, people=people), text, people)
 
-    at_once = told(lambda raw, people: read_capture(request(raw), people=people), text, people)
+    at_once = told(lambda raw, people: read_capture(request(raw), is_engage=people), text, people)
     assert in_pieces == at_once
 
 

@@ -96,9 +96,9 @@ class Erasure:
     """A person that was deleted, as long as something of it may be left somewhere.
 
     persons:      the person and all that were merged into it
-    version:      the highest that any of them can have; who comes back has a higher one
+    version:      the highest that any of them can have; a person that comes back has a higher one
     with_events:  whether its events go too
-    requested_at: what was accepted up to here is meant; whoever comes back later is new
+    requested_at: what was accepted up to here is meant; a person that comes back later is new
     """
 
     id: int

@@ -74,7 +74,7 @@ def _scrubbed(letters: Sequence[Row[Any]], erasure: Erasure) -> list[tuple[Row[A
 
 
 def _replace(connection: Connection, letter: Row[Any], left: Scrubbed) -> None:
-    """The ledger is told how many items are dead letters no longer."""
+    """The ledger no longer counts these items as dead letters."""
     of_letter = _letter.id == letter.id
     counted = connection.scalar(select(_letter["items"]).where(of_letter).with_for_update())
     if counted is None:
@@ -105,7 +105,7 @@ def _scrub_examples(connection: Connection, erasure: Erasure) -> None:
 
 
 LANES = {"live": False, "historical": True}
-ANSWER_S = 10.0  # how long a request waits for the end; it is told 202 then
+ANSWER_S = 10.0  # how long a request waits for the end; then it is answered with 202
 LOOK_FIRST_S, LOOK_MAX_S = 0.02, 0.5
 LOOK_EVERY_S = 10.0
 # A request that was under way at the moment of the deletion is appended to the log this much

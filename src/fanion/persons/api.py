@@ -113,7 +113,7 @@ class PersonsApi(Controller):
     ) -> PersonPage:
         """The newest first. `search` is part of the e-mail address, or a whole distinct id;
         `properties` a JSON list of conditions, compared as the calculation of cohorts compares.
-        `after` is a part of `next`, so that nobody counts up to the offset."""
+        `after` is a part of `next`, so that rows are not counted up to the offset."""
         page, project_id = request.page, request.project.id
         conditions = [
             absolute(one, request.app.state.now()) for one in read_conditions(properties, "persons")
@@ -206,7 +206,7 @@ class PersonsApi(Controller):
         those included that are accepted and not yet ingested.
 
         204: no trace is left. 202: the person is gone, and the rest follows in the background,
-        also after a restart. Whoever uses one of its distinct ids later is a new person.
+        also after a restart. A later event with one of its distinct ids makes a new person.
         """
         author, person = author_of(request), _person_id(person_id)
         done = await persons.erase(author, person, with_events=delete_events)

@@ -1,4 +1,4 @@
-"""What people change of persons. Ingestion changes them too: neither may lose the other's."""
+"""Changes of persons through the API. Ingestion changes them too: neither may lose the other's."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -53,9 +53,9 @@ class PersonTooLarge(Invalid):
 
 @dataclass(frozen=True, slots=True)
 class PersonChanges:
-    """turn:     held by whoever changes persons in this process
-    changed:  told the project, the person's number and its distinct ids
-    finished: told of an erasure that was begun; whether it is done everywhere when it returns
+    """turn:     held while persons are changed in this process
+    changed:  called with the project, the person's number and its distinct ids
+    finished: called with an erasure that was begun; returns whether it is done everywhere
     """
 
     records: Records
@@ -163,7 +163,7 @@ def _write(connection: Connection, author: Author, person: PersonState, before: 
             properties=person.properties, version=person.version, email=email_of(person.properties)
         )
     )
-    # Which values they were is not told: they would outlive the person.
+    # The values are not recorded: they would outlive the person.
     change = Change(type="Person", action="changed", field="properties")
     record(connection, _updated(author, person.uuid, change))
 

@@ -45,7 +45,7 @@ _joined = person_distinct_ids.join(persons, _person.id == _link.person_id)
 
 
 class PersonsChanged(RecordsUnavailable):
-    """Somebody else has changed persons since they were read: read them again, and repeat."""
+    """Persons were changed by another process since they were read: read them again, and repeat."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +295,7 @@ def _update_of(person: PersonState) -> tuple[Any, ...]:
     )
 
 
-# ── For people ───────────────────────────────────────────────────────────────────────────
+# ── For the API ───────────────────────────────────────────────────────────────────────────
 
 
 async def get_person(records: Records, project_id: int, person: UUID | int) -> Person | None:

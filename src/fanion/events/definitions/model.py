@@ -1,4 +1,4 @@
-"""Event definitions: what a list of them may be asked for, and what changes of one are told.
+"""Event definitions: queries of their list, and the changes that are recorded as activity.
 
 source: capture.md section 7
 """

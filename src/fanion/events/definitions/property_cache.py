@@ -146,7 +146,7 @@ class Recorded:
 
 
 class KnownProperties:
-    """Shared by all consumers of a process; only whoever stores a run may use it."""
+    """Shared by all consumers of a process; only the one that stores a batch may use it."""
 
     def __init__(self) -> None:
         self._projects: dict[int, Recorded] = {}

@@ -36,7 +36,7 @@ _with_marks = event_definitions.outerjoin(event_marks, _mark.definition_id == _d
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """What people think of an event; never both."""
+    """How users marked an event; never both."""
 
     hidden: bool = False
     verified: bool = False
@@ -77,7 +77,7 @@ def _upsert(dialect: Dialect) -> Any:
     )
 
 
-# ── For people ───────────────────────────────────────────────────────────────────────────
+# ── For the API ───────────────────────────────────────────────────────────────────────────
 
 
 async def find_definitions(

@@ -59,7 +59,7 @@ _POISON: Final = frozenset(
 )
 
 # Codes by which it says that the store as a whole does not answer now: it is shut down, full,
-# read-only, overrun, cut off from its own parts, lets nobody in, or cancels what runs.
+# read-only, overrun, cut off from its own parts, refuses the login, or cancels what runs.
 _AWAY: Final = frozenset(
     (60, 81, 202, 209, 210, 225, 236, 242, 243, 252, 279, 394, 425, 439, 497, 516, 999)
 )

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from clickhouse_connect.driver.client import Client
 
-# A calculation may read years of events; nobody waits for it.
+# A calculation may read years of events; no request waits for it.
 SECONDS_MAX: Final = 300
 # Of one insert; 48 bytes each.
 INPUTS_MAX: Final = 100_000
@@ -19,7 +19,7 @@ _COLUMNS = ("run", "cohort_id", "person_id")
 class Found:
     """columns: of the answer
 
-    rows_read: those that the index could not rule out; 0 when nobody wanted to know
+    rows_read: those that the index could not rule out; 0 when they were not asked for
     """
 
     columns: Sequence[Sequence[Any]]

@@ -16,7 +16,7 @@ IDS_MAX = 500  # of one statement, which the engine keeps for a while
 POLL_FIRST_S = 0.02
 POLL_MAX_S = 0.5
 
-# The engine keeps the text of its last mutations: so ids of people are not part of it.
+# The engine keeps the text of its last mutations: so ids of users are not part of it.
 _HASHES = """
 SELECT hex(sipHash128(arrayJoin({distinct_ids:Array(String)})))
 """
@@ -59,7 +59,7 @@ async def erase(lanes: Lanes, erasure: Erasure) -> None:
 
 
 async def finished(lanes: Lanes) -> None:
-    """Mutations rewrite parts in the background; nobody's lane is taken meanwhile."""
+    """Mutations rewrite parts in the background; no client of the engine is held meanwhile."""
     backoff = Backoff(POLL_FIRST_S, POLL_MAX_S)
     while waiting := await lanes.run(_waiting):
         failed = [table for table, reason in waiting if reason]

@@ -196,7 +196,7 @@ SESSION_SETTINGS: Final[dict[str, int | str]] = {
     "output_format_json_escape_forward_slashes": 0,
     "output_format_json_quote_64bit_integers": 0,
     "async_insert": 0,
-    # Whoever changes stored rows looks for the end itself: it may take longer than a statement may.
+    # Mutations are polled until they end: they may take longer than a statement may.
     "mutations_sync": 0,
     # An import may touch every partition: 200 of them is the most there can be until 2026.
     "max_partitions_per_insert_block": 0,

@@ -137,7 +137,7 @@ class EventStore:
         self.opened.set()
 
     def observe(self, took: Callable[[float], None]) -> None:
-        """took: is told the seconds of each insert and each read from now on"""
+        """took: called with the seconds of each insert and each read from now on"""
         self._inserts.took = self._reads.took = took
 
     async def close(self) -> None:

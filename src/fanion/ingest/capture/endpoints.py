@@ -80,7 +80,7 @@ class CaptureEndpoints:
 
     async def engage(self, request: Request) -> Response:
         """Person updates of old browser clients."""
-        await self._capture(request, people=True)
+        await self._capture(request, is_engage=True)
         return ACCEPTED
 
     async def v1(self, request: Request) -> Response:
@@ -94,18 +94,18 @@ class CaptureEndpoints:
         return Response(200, answer, echoed)
 
     async def discard(self, _: Request) -> Response:
-        """Products beside this one, whose clients want to hear that all is well."""
+        """Endpoints of products that are not part of this server; their clients expect success."""
         return ACCEPTED
 
-    async def _capture(self, request: Request, *, people: bool = False) -> None:
-        small = read_small(request, self.body_bytes_max, people=people)
+    async def _capture(self, request: Request, *, is_engage: bool = False) -> None:
+        small = read_small(request, self.body_bytes_max, is_engage=is_engage)
         if small is not None:
             await self._store(
                 request, small, await self._project(request, small.token, small.project)
             )
             return
         async with self.decoding.room(len(request.body), self.body_bytes_max) as room:
-            read = partial(read_large, request, self.body_bytes_max, people=people)
+            read = partial(read_large, request, self.body_bytes_max, is_engage=is_engage)
             large = await room.run(read)
             capture = large.capture
             room.shrink(len(capture.items_json))
@@ -185,7 +185,7 @@ class CaptureEndpoints:
 
 
 def user_agent_of(headers: Headers) -> str:
-    """As it is kept with each envelope."""
+    """As it is stored with each envelope."""
     return (headers.get("user-agent") or "")[:USER_AGENT_CHARS_MAX]
 
 

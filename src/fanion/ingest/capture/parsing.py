@@ -31,7 +31,7 @@ from fanion.wire.decoding import (
 )
 from fanion.wire.incremental_json import DECODED_BYTES_MAX
 
-PEOPLE_EVENT = "$identify"
+ENGAGE_EVENT = "$identify"
 _PERSONAL_KEY = "phx_"
 _TOKEN_KEYS = ("$token", "token", "api_key")
 
@@ -62,35 +62,35 @@ class Capture(Struct, frozen=True):
 
 class LargeCapture(Struct, frozen=True):
     """capture:    as it came
-    people:     the path is `/engage/`
+    is_engage:  the path is `/engage/`
     item_bytes: what writing it anew takes up as Python objects; None where that is not needed
     """
 
     capture: Capture
-    people: bool
+    is_engage: bool
     item_bytes: int | None
 
 
 def read_small(
-    request: Request, bytes_max: int = BODY_BYTES_MAX, *, people: bool = False
+    request: Request, bytes_max: int = BODY_BYTES_MAX, *, is_engage: bool = False
 ) -> Capture | None:
     """As `read_capture`, at once; None for what may take more than a few milliseconds."""
     body, headers = request.body, request.headers
     query = parse_query(request.query)
     encoding = headers.get("content-encoding") or ""
     form = decode_small(body, headers.get("content-type") or "", encoding, query, bytes_max)
-    return None if form is None else _read_form(form, query, people=people)
+    return None if form is None else _read_form(form, query, is_engage=is_engage)
 
 
 def read_large(
-    request: Request, bytes_max: int = BODY_BYTES_MAX, *, people: bool = False
+    request: Request, bytes_max: int = BODY_BYTES_MAX, *, is_engage: bool = False
 ) -> LargeCapture:
     """As `read_capture`, but nothing is decoded to be kept. raises: InvalidPayload, NoData,
     BodyTooLarge"""
     query = parse_query(request.query)
     form = _decode_form(request, query, bytes_max)
     if len(form.json) <= READ_ON_LOOP_BYTES_MAX:
-        return LargeCapture(_read_form(form, query, people=people), people, None)
+        return LargeCapture(_read_form(form, query, is_engage=is_engage), is_engage, None)
     outline = outline_of(form.json)
     _require_container(outline.top)
     if outline.is_empty:
@@ -100,9 +100,9 @@ def read_large(
         refusal = DecodedTooLarge(DECODED_BYTES_MAX)
         capture = msgspec.structs.replace(capture, refusal=refusal)
     is_secret = capture.project or capture.token.startswith(_PERSONAL_KEY)
-    if capture.refusal is not None or (outline.is_clean and not is_secret and not people):
-        return LargeCapture(capture, people, None)
-    return LargeCapture(capture, people, outline.item_bytes)
+    if capture.refusal is not None or (outline.is_clean and not is_secret and not is_engage):
+        return LargeCapture(capture, is_engage, None)
+    return LargeCapture(capture, is_engage, outline.item_bytes)
 
 
 def write_anew(large: LargeCapture, item_bytes_max: int = DECODED_BYTES_MAX) -> Capture:
@@ -116,24 +116,24 @@ def write_anew(large: LargeCapture, item_bytes_max: int = DECODED_BYTES_MAX) -> 
     for items in iter_items(capture.items_json, item_bytes_max):
         if is_secret:
             _remove_key(items, capture.token)
-        if large.people and capture.is_single:
-            items[0]["event"] = PEOPLE_EVENT
+        if large.is_engage and capture.is_single:
+            items[0]["event"] = ENGAGE_EVENT
         if items:
             parts.append(msgspec.json.encode(items)[1:-1])
     return msgspec.structs.replace(capture, items_json=b"[" + b",".join(parts) + b"]")
 
 
 def read_capture(
-    request: Request, bytes_max: int = BODY_BYTES_MAX, *, people: bool = False
+    request: Request, bytes_max: int = BODY_BYTES_MAX, *, is_engage: bool = False
 ) -> Capture:
     """Read the request of any capture path but v1, whatever it takes.
 
-    people: the path is `/engage/`, whose objects are person updates
+    is_engage: the path is `/engage/`, whose objects are person updates
     raises: InvalidPayload, NoData, BodyTooLarge
     source: capture.md 1.2 to 1.7
     """
     query = parse_query(request.query)
-    return _read_form(_decode_form(request, query, bytes_max), query, people=people)
+    return _read_form(_decode_form(request, query, bytes_max), query, is_engage=is_engage)
 
 
 def _decode_form(request: Request, query: Mapping[str, str], bytes_max: int) -> DecodedForm:
@@ -147,12 +147,12 @@ def _decode_form(request: Request, query: Mapping[str, str], bytes_max: int) -> 
     )
 
 
-def _read_form(form: DecodedForm, query: Mapping[str, str], *, people: bool) -> Capture:
-    if not people and not form.fields:
+def _read_form(form: DecodedForm, query: Mapping[str, str], *, is_engage: bool) -> Capture:
+    if not is_engage and not form.fields:
         skimmed = skim(form.json, query)
         if skimmed is not None:
             return skimmed
-    return _read_in_full(form, query, people)
+    return _read_in_full(form, query, is_engage)
 
 
 # ── The ordinary body ────────────────────────────────────────────────────────────────────
@@ -226,13 +226,13 @@ def skim(raw: bytes, query: Mapping[str, str]) -> Capture | None:
 # ── Any other body ───────────────────────────────────────────────────────────────────────
 
 
-def _read_in_full(form: DecodedForm, query: Mapping[str, str], people: bool) -> Capture:
+def _read_in_full(form: DecodedForm, query: Mapping[str, str], is_engage: bool) -> Capture:
     value = with_stack_to_spare(loads, form.json)
     _require_container(value)
     if not value:
         raise NoData
-    if people and isinstance(value, dict):
-        value["event"] = PEOPLE_EVENT
+    if is_engage and isinstance(value, dict):
+        value["event"] = ENGAGE_EVENT
     items = items_of(value)
     capture = _told(form, query, _outline_in_full(value, items))
     if capture.refusal is not None:

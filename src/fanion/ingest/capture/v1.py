@@ -23,7 +23,7 @@ from fanion.wire.decoding import (
     with_stack_to_spare,
 )
 
-# Of one event in the answer, beside its uuid, which the request has as well.
+# Of one event in the answer, without its uuid, which the request has as well.
 RESULT_BYTES = 100
 _ANSWER_START = b'{"results":{'
 # Each event of a batch gets it: names and versions of libraries are a tenth of this.
@@ -59,7 +59,7 @@ class CaptureV1(Struct, frozen=True):
 
 
 class LargeV1(Struct, frozen=True):
-    """bytes_to_read: estimate of what reading the items takes, beside the body and a window"""
+    """bytes_to_read: estimate for reading the items, in addition to the body and a window"""
 
     json: bytes
     historical: bool
@@ -167,7 +167,7 @@ def v1_answer(results: Mapping[str, Result]) -> bytes:
 
 
 def v1_error(error: AppError) -> bytes:
-    """The common shape, and beside it what clients of this protocol read."""
+    """The common shape, and in addition what clients of this protocol read."""
     own = {"error": error.code, "error_description": error.detail}
     return msgspec.json.encode({**error.told(), **own})
 

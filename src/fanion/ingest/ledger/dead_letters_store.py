@@ -39,7 +39,7 @@ _MARKED = (
 
 
 class LetterGone(Exception):
-    """Somebody has dropped or settled it meanwhile."""
+    """The dead letter was dropped or settled meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)

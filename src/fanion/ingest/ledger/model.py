@@ -1,6 +1,6 @@
 """What became of the items of a run: counts for the ledger, and the newest examples.
 
-Beside the items the ledger counts what stored events asked for and did not get: changes of a person
+Besides items, the ledger counts what stored events asked for and did not get: changes of a person
 or a group, group types, times. They are in no sum of items: the event is stored, and counts there.
 """
 
@@ -17,7 +17,7 @@ from fanion.ingest.pipeline.types import Arrived, Drop
 from fanion.ingest.timestamps import FUTURE_MAX
 from fanion.properties.size import PROPERTIES_BYTES_MAX
 
-# Outcomes beside those of Drop.
+# Outcomes in addition to those of Drop.
 STORED = "stored"
 DEAD_LETTER = "dead_letter"
 DISCARDED = "discarded"  # a dead letter that an operator dropped
@@ -39,7 +39,7 @@ class NotMade(StrEnum):
 
 _LIMIT = f"{PROPERTIES_BYTES_MAX // 1024} KB of properties"
 
-# In the words of people who look for their event.
+# Shown to users who look for their event.
 MEANING: Mapping[str, str] = {
     STORED: "Stored and visible.",
     DEAD_LETTER: "Put aside: the request could not be ingested. It can be tried again.",

@@ -1,4 +1,4 @@
-"""The ledger summed up for people."""
+"""Summaries of the ledger, as the API and the command line show them."""
 
 from collections import Counter
 from collections.abc import Iterable

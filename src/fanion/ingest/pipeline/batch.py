@@ -90,7 +90,7 @@ class PreparedBatch:
 
 
 class Preparation:
-    """Prepares the envelopes of a run, one after another."""
+    """Prepares the envelopes of a batch, one after another."""
 
     def __init__(self, rules_of: RulesOf, geoip: GeoIp | None = None) -> None:
         self._rules_of = rules_of
@@ -168,21 +168,21 @@ def count_items(body: bytes) -> int:
 
 
 def without_duplicates(
-    run: PreparedBatch, stored: Mapping[int, Mapping[UUID, datetime]]
+    batch: PreparedBatch, stored: Mapping[int, Mapping[UUID, datetime]]
 ) -> PreparedBatch:
-    """Leave out what is stored already, and all but the first of what the run says twice.
+    """Leave out what is stored already, and all but the first of what the batch says twice.
 
-    stored: by project, ids of this run that the event store has, and when they were accepted:
-            one with the time of this run's own is no repetition, but was stored by an attempt
-            at this run that did not come to its end
+    stored: by project, ids of this batch that the event store has, and when they were accepted:
+            one with the time of this batch's own is no repetition, but was stored by an attempt
+            at this batch that did not come to its end
     """
     if not any(map(len, stored.values())) and all(
-        len(set(uuids)) == len(uuids) for uuids in run.named.values()
+        len(set(uuids)) == len(uuids) for uuids in batch.named.values()
     ):
-        return run
+        return batch
     kept: dict[int, list[Arrived]] = {}
     left_out = Dropped()
-    for project_id, events in run.arrived.items():
+    for project_id, events in batch.arrived.items():
         accepted, met = stored.get(project_id, {}), set[UUID]()
         of_project = kept[project_id] = []
         for event in events:
@@ -195,12 +195,12 @@ def without_duplicates(
             of_project.append(event)
     tally = left_out.tally()
     if not tally.counts:
-        return run
-    dropped = {**run.dropped, Drop.DUPLICATE: sum(tally.counts.values())}
-    tally = joined(run.tally, tally)
+        return batch
+    dropped = {**batch.dropped, Drop.DUPLICATE: sum(tally.counts.values())}
+    tally = joined(batch.tally, tally)
     named = named_ids(kept)
     return replace(
-        run, arrived=kept, named=named, dropped=dropped, tally=tally, preparer_result=None
+        batch, arrived=kept, named=named, dropped=dropped, tally=tally, preparer_result=None
     )
 
 

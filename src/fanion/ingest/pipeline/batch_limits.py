@@ -1,5 +1,5 @@
-"""How much of the accept log is ingested at once: bounded by what it takes in memory, which has
-little to do with what it took on the way here."""
+"""Bounds what is ingested at once by the memory that it takes, which the size of the bodies hardly
+shows."""
 
 import builtins
 from collections.abc import Collection, Iterator, Sequence
@@ -21,7 +21,7 @@ from fanion.ingest.pipeline.types import Context
 TEXT_FACTOR, OBJECT_BYTES, LIST_BYTES = 8, 700, 64
 # Where places of addresses are looked up, each event and its person get 13 properties more.
 LOCATED_OBJECT_BYTES = 4_000
-# 190,000 of the smallest events. Runs of ordinary ones, of 200 bytes and more, end at their
+# 190,000 of the smallest events. Batches of ordinary ones, of 200 bytes and more, end at their
 # 16 MiB of text before.
 EXPANDED_BYTES_MAX = 256 * 2**20
 
@@ -33,8 +33,8 @@ class Budget(Struct, frozen=True):
     object_bytes: int = OBJECT_BYTES
 
     def cost(self, body: builtins.bytes) -> int:
-        """About as much memory as its events take while they are ingested. It takes 0.7 ms a MB
-        to tell."""
+        """About as much memory as its events take while they are ingested. This takes 0.7 ms a
+        MB."""
         objects, lists = body.count(b"{"), body.count(b"[")
         return len(body) * TEXT_FACTOR + objects * self.object_bytes + lists * LIST_BYTES
 
@@ -43,7 +43,7 @@ class Budget(Struct, frozen=True):
         return sum(self.cost(entry.envelope.body) for entry in entries) > self.bytes
 
     def surely_takes(self, entries: Sequence[Entry]) -> bool:
-        """That they do not, told from the length of their bodies alone."""
+        """Whether the length of their bodies alone shows that they do not exceed it."""
         size = sum(len(entry.envelope.body) for entry in entries)
         return size <= self.bytes // (TEXT_FACTOR + self.object_bytes)
 

@@ -1,4 +1,4 @@
-"""The persons of recent runs, so that a run reads only those that it meets for the first time."""
+"""The persons of recent batches, so that a batch reads only those that are new to it."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
@@ -77,7 +77,7 @@ class PersonCache:
         self._bytes -= size
 
     def drop(self, project_id: int, person_id: int, distinct_ids: Iterable[str]) -> None:
-        """A person that somebody else has changed. distinct_ids: all of its own"""
+        """A person that was changed outside ingestion. distinct_ids: all of its own"""
         persons = self._persons.get(project_id, {})
         for distinct_id in distinct_ids:
             if distinct_id in persons:
@@ -103,7 +103,7 @@ class PersonCache:
                     del self._by_id[person.id]
 
     def heed_deletions(self, floors: Mapping[int, int]) -> None:
-        """floors: by project, a number that moves when a person is deleted, whoever does it"""
+        """floors: by project, a number that moves when any server deletes a person"""
         if any(self._floors.get(project_id) != floor for project_id, floor in floors.items()):
             self.forget()
             self._floors.update(floors)

@@ -48,7 +48,7 @@ from fanion.projects.flag_version import move_flag_version
 from fanion.properties.size import Allowance
 from fanion.webhooks.event_alerts import count_captured
 
-# Of the properties of persons and groups that a run reads. Small events can name large persons:
+# Of the properties of persons and groups that a batch reads. Small events can name large persons:
 # 2,000 of half a MB in one request would be read, changed and written at once.
 READ_BYTES_MAX = 256 * 2**20
 
@@ -66,7 +66,7 @@ class IngestStore:
     """consumer: the name under which the position is kept
     holder:   names this process among those that share the store
     recent, properties: shared by all consumers
-    read_bytes_max: of properties, for one run
+    read_bytes_max: of properties, for one batch
     """
 
     records: Records
@@ -78,7 +78,7 @@ class IngestStore:
 
     @property
     def is_shared(self) -> bool:
-        """Whether other servers change persons too, of which the memory here is not told."""
+        """Whether other servers change persons too, unknown to the cache of this process."""
         return self.records.dialect == "postgresql"
 
     @property
@@ -124,7 +124,7 @@ class IngestStore:
             )
 
     async def overrides(self, resolved: Resolved) -> dict[UUID, UUID]:
-        """This run's, and earlier ones whose person it merges on."""
+        """This batch's, and earlier ones whose person it merges on."""
         changes = {one.old_person: one.new_person for one in resolved.persons.overrides}
         if not changes:
             return {}
@@ -145,8 +145,8 @@ class IngestStore:
         """All of it and the position, or nothing, committed when the body has ended well: the
         statements, which the body is given, run while it stores the events.
 
-        tally:          of all items of the run, for the ledger
-        position, done: the last ids of the run before and of this one
+        tally:          of all items of the batch, for the ledger
+        position, done: the last ids of the batch before and of this one
         begun:          after a piece that is not the last of its envelope: the position stays
         raises:         NotOurs, PersonsChanged
         """
@@ -155,7 +155,7 @@ class IngestStore:
             write = partial(
                 _write, holder=holder, written=written, tally=tally, done=done, begun=begun
             )
-            async with _beside(connection, self._checked(written, write)) as statements:
+            async with _concurrently(connection, self._checked(written, write)) as statements:
                 yield statements
         self._keep(written)
 
@@ -177,7 +177,7 @@ class IngestStore:
             tally = joined(tally, await connection.run_sync(take_out, letter))
             version = max(position, letter.entry.id)
             write = partial(_write_parts, written=written, tally=tally, version=version, now=now)
-            async with _beside(connection, self._checked(written, write)):
+            async with _concurrently(connection, self._checked(written, write)):
                 yield
         self._keep(written)
 
@@ -236,7 +236,7 @@ def _let_go_of_changed(
 
 
 def _only_used(written: Sequence[Written]) -> dict[int, int]:
-    """Number → version of the stored persons whose events are in a run that does not change them;
+    """Number → version of the stored persons whose events are in a batch that does not change them;
     the others are looked at when they are locked."""
     found: dict[int, int] = {}
     for part in written:
@@ -279,7 +279,7 @@ def _names(events: Sequence[Arrived]) -> set[str]:
 
 
 @asynccontextmanager
-async def _beside(
+async def _concurrently(
     connection: AsyncConnection, work: Callable[[Connection], None]
 ) -> AsyncGenerator[Awaitable[None]]:
     """Run statements while the body runs."""

@@ -24,7 +24,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class ProjectRules:
-    """What a project wishes about its events.
+    """How a project wants its events changed.
 
     anonymize_ips:       no address is stored, a client's own `$ip` neither
     dropped_user_agents: events whose user agent contains one of these, in any case
@@ -102,7 +102,7 @@ class Prepared(msgspec.Struct, frozen=True, gc=False, array_like=True):
     timestamp:      aware, UTC
     properties:     to be stored; `$group_<index>` is added once the types are known
     update:         None when the event says nothing of its person
-    merge:          None when it joins nobody
+    merge:          None when it joins no persons
     groups:         type to key
     group_identify: None when it describes no group
     makes_person:   False for events without a person profile
@@ -127,7 +127,7 @@ class Prepared(msgspec.Struct, frozen=True, gc=False, array_like=True):
 class Arrived(msgspec.Struct, frozen=True, gc=False):
     """A prepared event with the time at which its envelope was accepted.
 
-    is_named: the client gave the event its id, so that a repetition can be told
+    is_named: the client gave the event its id, so that a repetition can be recognised
     """
 
     prepared: Prepared
