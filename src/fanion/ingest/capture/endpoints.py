@@ -14,7 +14,7 @@ from fanion.errors import AppError, InvalidPayload, MissingApiKey, Throttled
 from fanion.ingest.capture.fast_path import (
     ACCEPTED,
     READ_ON_LOOP_BYTES_MAX,
-    PromptCapture,
+    FastCapture,
     not_stored,
 )
 from fanion.ingest.capture.parsing import Capture, read_large, read_small, write_anew
@@ -67,7 +67,7 @@ class CaptureEndpoints:
             return None
         if fields.get("compression") or headers.get("content-encoding"):
             return None
-        return PromptCapture(
+        return FastCapture(
             self.projects,
             self.log,
             self.now,

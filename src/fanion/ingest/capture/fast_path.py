@@ -52,7 +52,7 @@ class _Receipt:
 
 
 @dataclass(frozen=True, slots=True)
-class PromptCapture:
+class FastCapture:
     """All captures with one head, as `http.PromptEndpoint`.
 
     query:      its fields
