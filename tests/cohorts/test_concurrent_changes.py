@@ -46,14 +46,14 @@ async def test_a_calculation_writes_nothing_into_what_became_static(records: Rec
     made = await people(records, "a", "b")
     work, one = CohortLeaseStore(records, LEASE_S), await cohort(records)
     first = await claimed(work)
-    await work.add(first, [made["a"][0]], NOW)
+    await work.change_members(first, [], [made["a"][0]], NOW)
     await finish(work, first, NOW)
     running = await claimed(work)
-    await work.add(running, [made["a"][0]], NOW)
+    await work.change_members(running, [], [made["a"][0]], NOW)
 
     static = await change(records, one, is_static=True)
     with pytest.raises(LeaseLost):
-        await work.add(running, [made["b"][0]], NOW)
+        await work.change_members(running, [], [made["b"][0]], NOW)
     with pytest.raises(LeaseLost):
         await finish(work, running)
     await work.fail(running, "too late", NOW, RUN)
@@ -75,7 +75,7 @@ async def test_an_import_writes_nothing_into_what_became_dynamic(records: Record
     with pytest.raises(LeaseLost):
         await finish(work, running)
     calculation = await claimed(work, lease="another")
-    await work.add(calculation, [made["b"][0]], NOW)
+    await work.change_members(calculation, [], [made["b"][0]], NOW)
     await finish(work, calculation)
 
     assert await ImportStore(work.records, lambda: NOW).pending(one.id) == []

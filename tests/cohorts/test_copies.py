@@ -90,7 +90,7 @@ async def test_a_calculation_that_runs_already_does_not_reach_the_copy(
     running = await claimed(work)
     copy = await copy_of(records, one)
 
-    await work.remove(running, [await number_of(records, "a")], NOW)
+    await work.change_members(running, [await number_of(records, "a")], [], NOW)
     await work.add_distinct_ids(running, ["c"], NOW)
     await finish(work, running)
     while await work.sweep(one.id):
@@ -110,7 +110,7 @@ async def test_a_person_merged_after_leaving_the_original_is_in_the_copy(
     await change(records, one, name="due")
     running = await claimed(work)
     copy = await copy_of(records, one)
-    await work.remove(running, [await number_of(records, "a")], NOW)
+    await work.change_members(running, [await number_of(records, "a")], [], NOW)
     await finish(work, running)
 
     await merge(records, await number_of(records, "a"), await number_of(records, "c"))

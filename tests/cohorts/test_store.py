@@ -12,7 +12,8 @@ from fanion.activity.store import Author
 from fanion.cohorts.calculation.history import CalculationRun
 from fanion.cohorts.calculation.lease_store import CohortClaim, CohortLeaseStore, LeaseLost
 from fanion.cohorts.import_store import ImportStore, store_uploaded_ids
-from fanion.cohorts.members_store import MemberQuery, find_members, memberships
+from fanion.cohorts.member_list_store import MemberQuery, find_members
+from fanion.cohorts.members_store import memberships
 from fanion.cohorts.model import MembersImport, StoredCohort
 from fanion.cohorts.store import CohortStore
 from fanion.cohorts.validation import created_values
@@ -94,13 +95,13 @@ async def test_new_members_are_seen_in_one_step(records: Records) -> None:
     made = await people(records, "a", "b", "c")
     work, one = CohortLeaseStore(records, LEASE_S), await cohort(records)
     first = await claimed(work)
-    await work.add(first, await uuids(made, "ab"), NOW)
+    await work.change_members(first, [], await uuids(made, "ab"), NOW)
     before = await names_in(records, one.id)
     assert await finish(work, first, NOW) == 2
 
     second = await claimed(work)
-    await work.add(second, await uuids(made, "c"), NOW)
-    await work.remove(second, [made["a"][1]], NOW)
+    await work.change_members(second, [], await uuids(made, "c"), NOW)
+    await work.change_members(second, [made["a"][1]], [], NOW)
     half = await names_in(records, one.id)
     asked = await memberships(records, [(1, "a"), (1, "c"), (1, "nobody")])
     count = await finish(work, second)
@@ -117,15 +118,15 @@ async def test_what_a_crash_left_behind_never_shows(records: Records) -> None:
     made = await people(records, "a", "b", "c")
     work, one = CohortLeaseStore(records, LEASE_S), await cohort(records)
     first = await claimed(work)
-    await work.add(first, await uuids(made, "a"), NOW)
+    await work.change_members(first, [], await uuids(made, "a"), NOW)
     await finish(work, first, NOW)
     crashed = await claimed(work)
-    await work.add(crashed, await uuids(made, "b"), NOW)
-    await work.remove(crashed, [made["a"][1]], NOW)
+    await work.change_members(crashed, [], await uuids(made, "b"), NOW)
+    await work.change_members(crashed, [made["a"][1]], [], NOW)
 
     later = NOW + timedelta(seconds=LEASE_S)
     again = await claimed(work, later, "another")
-    await work.add(again, await uuids(made, "c"), later)
+    await work.change_members(again, [], await uuids(made, "c"), later)
     await finish(work, again)
 
     assert await names_in(records, one.id) == ["a", "c"]
@@ -143,11 +144,11 @@ async def test_work_is_done_by_one_and_a_lost_lease_writes_nothing(records: Reco
 
     other = await claimed(work, NOW + timedelta(seconds=30 + LEASE_S), "another")
     with pytest.raises(LeaseLost):
-        await work.add(slow, await uuids(made, "a"), NOW)
+        await work.change_members(slow, [], await uuids(made, "a"), NOW)
     with pytest.raises(LeaseLost):
         await finish(work, slow)
     await work.fail(slow, "too late", None, RUN)
-    await work.add(other, await uuids(made, "b"), NOW)
+    await work.change_members(other, [], await uuids(made, "b"), NOW)
     await finish(work, other)
 
     assert (taken, renewed) == (None, None)
@@ -177,11 +178,11 @@ async def test_a_failure_keeps_the_members(records: Records) -> None:
     made = await people(records, "a", "b")
     work, one = CohortLeaseStore(records, LEASE_S), await cohort(records)
     first = await claimed(work)
-    await work.add(first, await uuids(made, "a"), NOW)
+    await work.change_members(first, [], await uuids(made, "a"), NOW)
     await finish(work, first, NOW)
 
     second = await claimed(work)
-    await work.add(second, await uuids(made, "b"), NOW)
+    await work.change_members(second, [], await uuids(made, "b"), NOW)
     await work.fail(second, "no" * 1000, NOW, RUN)
 
     stored = await CohortStore(records).get(1, one.id)
@@ -206,7 +207,7 @@ async def test_only_persons_of_the_project_become_members(records: Records) -> N
     work, one = CohortLeaseStore(records, LEASE_S), await cohort(records)
 
     claim = await claimed(work)
-    await work.add(claim, [made["a"][0], theirs["a"][0], uuid4()], NOW)
+    await work.change_members(claim, [], [made["a"][0], theirs["a"][0], uuid4()], NOW)
     await work.add_distinct_ids(claim, ["a", "nobody"], NOW)
 
     assert await finish(work, claim) == 1
@@ -224,10 +225,10 @@ async def test_a_merge_moves_memberships(
     work, one = CohortLeaseStore(records, LEASE_S), await cohort(records)
     claim = await claimed(work)
     chosen = [made[n][0] for n, is_in in (("gone", gone_in), ("survivor", survivor_in)) if is_in]
-    await work.add(claim, chosen, NOW)
+    await work.change_members(claim, [], chosen, NOW)
     await finish(work, claim, NOW)
     pending = await claimed(work)
-    await work.remove(pending, [made["gone"][1], made["survivor"][1]], NOW)
+    await work.change_members(pending, [made["gone"][1], made["survivor"][1]], [], NOW)
 
     await merge(records, made["gone"][1], made["survivor"][1])
     now = await names_in(records, one.id)
@@ -241,13 +242,13 @@ async def test_a_merge_does_not_bring_back_former_members(records: Records) -> N
     made = await people(records, "gone", "survivor")
     work, one = CohortLeaseStore(records, LEASE_S), await cohort(records)
     first = await claimed(work)
-    await work.add(first, [made["gone"][0]], NOW)
+    await work.change_members(first, [], [made["gone"][0]], NOW)
     await finish(work, first, NOW)
     second = await claimed(work)
-    await work.remove(second, [made["gone"][1]], NOW)
+    await work.change_members(second, [made["gone"][1]], [], NOW)
     await finish(work, second, NOW)
     third = await claimed(work)
-    await work.add(third, [made["survivor"][0]], NOW)
+    await work.change_members(third, [], [made["survivor"][0]], NOW)
 
     await merge(records, made["gone"][1], made["survivor"][1])
     now = await names_in(records, one.id)

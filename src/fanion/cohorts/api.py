@@ -18,7 +18,7 @@ from msgspec import UNSET, structs
 from fanion.activity.api import ActivityPage, activity_page, author_of
 from fanion.cohorts.actors_query import check_sources, filters_query_text, read_actors_query
 from fanion.cohorts.calculation.worker import Calculator
-from fanion.cohorts.criteria.definition import UNSAVED, Criteria, nested_ids
+from fanion.cohorts.criteria.definition import UNSAVED, Criteria
 from fanion.cohorts.import_store import ImportStore
 from fanion.cohorts.member_changes_store import MemberChangesStore
 from fanion.cohorts.model import (
@@ -285,7 +285,7 @@ async def _require_nested(
     """raises: Invalid for cohorts in the criteria of a new one that are not in the project"""
     criteria = Criteria(UNSAVED, None, values["is_static"], values["filters"], values["groups"])
     is_asked = question is not None and question.kind == "query"
-    nested = nested_ids(criteria.effective_filters) if is_asked or not criteria.is_static else []
+    nested = criteria.nested_ids() if is_asked or not criteria.is_static else []
     if nested:
         require_cohorts(nested, await cohorts.store.criteria(project_id))
 

@@ -16,7 +16,7 @@ from fanion.cohorts.api import CohortService
 from fanion.cohorts.calculation.history import last_successful_run, read_runs
 from fanion.cohorts.calculation.query_plan import PlanContext, QueryPlan, compile_plan
 from fanion.cohorts.criteria.behaviour import CriteriaError
-from fanion.cohorts.criteria.definition import UNSAVED, Criteria, nested_ids
+from fanion.cohorts.criteria.definition import UNSAVED, Criteria
 from fanion.cohorts.criteria.describe import describe_criteria
 from fanion.cohorts.criteria.resolve import Tree, resolve
 from fanion.cohorts.criteria.validation import check_criteria
@@ -108,7 +108,7 @@ class CohortExplanationsApi(Controller):
         await asyncio.to_thread(check)
         criteria = Criteria(UNSAVED, None, False, data.filters, ())
         others = await cohorts.store.criteria(request.project.id)
-        require_cohorts(nested_ids(criteria.effective_filters), others)
+        require_cohorts(criteria.nested_ids(), others)
         began = perf_counter()
         try:
             tree, plan, moment = await _planned(request, criteria, others, cohorts)

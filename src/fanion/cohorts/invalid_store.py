@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import select
 
-from fanion.cohorts.criteria.definition import Criteria, nested_ids
+from fanion.cohorts.criteria.definition import Criteria
 from fanion.cohorts.store import CRITERIA
 from fanion.cohorts.validation import check_created, require_cohorts
 from fanion.db.engine import Records
@@ -58,7 +58,7 @@ def _why_refused(criteria: Criteria, known: Container[int]) -> str | None:
     }
     try:
         check_created(sent, with_file=False)
-        require_cohorts(nested_ids(criteria.effective_filters), known)
+        require_cohorts(criteria.nested_ids(), known)
     except Invalid as error:
         return f"{error.attr}: {error.detail}" if error.attr else error.detail
     return None

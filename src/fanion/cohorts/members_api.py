@@ -21,7 +21,7 @@ from fanion.activity.api import author_of
 from fanion.cohorts.api import CohortService
 from fanion.cohorts.csv_export import CsvColumns, header, rows
 from fanion.cohorts.member_changes_store import PERSONS_MAX
-from fanion.cohorts.members_store import (
+from fanion.cohorts.member_list_store import (
     DISTINCT_IDS_READ_MAX,
     MemberQuery,
     find_keys,

@@ -1,15 +1,13 @@
-"""The members of cohorts in the records store.
+"""The members of cohorts in the records store: the lookup for flags, writing of the next version,
+removal of the members of deleted cohorts.
 
-Lookups for flags and pages of members; writing of the next version; copies in the event store for
-statements that read them; removal of the members of deleted cohorts.
+Web workers import this file for the lookup: it must not import the event store.
 """
 
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
-from uuid import UUID
 
 from sqlalchemy import (
     ColumnElement,
@@ -25,30 +23,11 @@ from sqlalchemy import (
 )
 
 from fanion.cohorts.import_store import drop_imports
-from fanion.cohorts.model import StoredCohort
 from fanion.db.bulk import upsert
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import AWAITED, NEVER, cohort_imports, cohort_people, cohorts
 from fanion.db.schema.tables import ID, person_distinct_ids, persons
-from fanion.events.storage.cohort_query import INPUTS_MAX
-from fanion.events.storage.store import EventStore
-from fanion.persons.list_store import (
-    Choose,
-    Key,
-    PersonsPage,
-    Place,
-    choose_page,
-    has_email,
-    keys_of,
-    newest_first,
-    owns,
-    place_of,
-    read_keys,
-    read_page,
-)
 
-# Of each member: ten are part of its body, and one of all may serve as its name.
-DISTINCT_IDS_READ_MAX = 100
 # Members in one transaction: SQLite writes them in 20 ms, for which ingestion has to wait.
 MEMBERS_MAX = 2_000
 
@@ -90,23 +69,6 @@ def is_seen(version: ColumnElement[int] | int) -> ColumnElement[bool]:
     return (_member.added <= version) & (_member.removed > version)
 
 
-@dataclass(frozen=True, slots=True)
-class MemberQuery:
-    """search: a whole distinct id or UUID, or part of the e-mail address
-
-    chosen: selects some of those that are found; None selects all of them
-    after:  the last person of the previous page; `offset` is ignored then
-    """
-
-    distinct_id: str | None = None
-    email: str | None = None
-    search: str | None = None
-    chosen: Choose | None = None
-    limit: int = 100
-    offset: int = 0
-    after: UUID | None = None
-
-
 async def memberships(
     records: Records, keys: Sequence[tuple[int, str]]
 ) -> Mapping[tuple[int, str], frozenset[int]]:
@@ -123,53 +85,6 @@ async def memberships(
         for row in rows:
             found.setdefault((project_id, row.distinct_id), set()).add(row.cohort_id)
     return {key: frozenset(cohort_ids) for key, cohort_ids in found.items()}
-
-
-async def find_members(records: Records, cohort: StoredCohort, query: MemberQuery) -> PersonsPage:
-    """One page, the newest person first."""
-    keys = await find_keys(records, cohort, query)
-    return await read_page(records, cohort.project_id, keys, DISTINCT_IDS_READ_MAX)
-
-
-async def find_keys(records: Records, cohort: StoredCohort, query: MemberQuery) -> Sequence[Key]:
-    """The persons of one page."""
-
-    async def read(place: Place | None, limit: int, offset: int = 0) -> Sequence[Key]:
-        statement = (
-            keys_of(cohort.project_id)
-            .join(cohort_people, _member.person_id == _person.id)
-            .where(_member.cohort_id == cohort.id, is_seen(cohort.version))
-            .where(*_conditions(cohort.project_id, query))
-        )
-        statement = newest_first(statement, place).limit(limit).offset(offset)
-        return await read_keys(records, statement)
-
-    place = await place_of(records, cohort.project_id, query.after)
-    offset = query.offset if place is None else 0
-    if query.chosen is None:
-        return await read(place, query.limit, offset)
-    return await choose_page(read, query.chosen, place, query.limit, offset)
-
-
-def _conditions(project_id: int, query: MemberQuery) -> list[ColumnElement[bool]]:
-    conditions: list[ColumnElement[bool]] = []
-    if query.distinct_id is not None:
-        conditions.append(owns(project_id, query.distinct_id))
-    if query.email is not None:
-        conditions.append(has_email(query.email, whole=True))
-    if query.search:
-        text = query.search
-        either = [owns(project_id, text), has_email(text, whole=False)]
-        uuid = _uuid(text)
-        conditions.append(or_(*either) if uuid is None else or_(*either, _person.uuid == uuid))
-    return conditions
-
-
-def _uuid(text: str) -> UUID | None:
-    try:
-        return UUID(text)
-    except ValueError:
-        return None
 
 
 async def stream_members(
@@ -266,42 +181,6 @@ def _hide_members(connection: Connection, cohort_id: int) -> None:
     connection.execute(
         update(cohorts).where(_cohort.id == cohort_id).values(version=empty, requested=empty)
     )
-
-
-@dataclass(frozen=True, slots=True)
-class CohortInputs:
-    """Members of cohorts, copied into the event store for the statements of one calculation."""
-
-    records: Records
-    events: EventStore
-
-    async def put(
-        self, run: UUID, project_id: int, cohort_ids: Collection[int], *, with_deleted: bool = False
-    ) -> None:
-        """Members as of the last calculation, readable as the rows of `cohort_inputs` of this run.
-
-        raises: RecordsUnavailable, EventStoreUnavailable
-        """
-        if cohort_ids and not with_deleted:
-            statement = select(_cohort.id).where(
-                _cohort.project_id == project_id,
-                _cohort.id.in_(cohort_ids),
-                _cohort.deleted.is_(False),
-            )
-            cohort_ids = [row.id for row in await self.records.fetch(statement)]
-        for cohort_id in cohort_ids:
-            await self._put(run, project_id, cohort_id)
-
-    async def _put(self, run: UUID, project_id: int, cohort_id: int) -> None:
-        waiting: list[str] = []
-        async with aclosing(stream_members(self.records, project_id, cohort_id)) as batches:
-            async for batch in batches:
-                waiting += [member.hex() for member, _ in batch]
-                if len(waiting) >= INPUTS_MAX:
-                    await self.events.put_inputs(run, cohort_id, waiting)
-                    waiting = []
-        if waiting:
-            await self.events.put_inputs(run, cohort_id, waiting)
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,7 +147,7 @@ def check_nested(
     before: Criteria, filters: Mapping[str, Any], others: Mapping[int, Criteria]
 ) -> None:
     """raises: Invalid for cohorts that do not exist and for loops, unless they are stored"""
-    stored = () if before.is_static else nested_ids(before.effective_filters)
+    stored = () if before.is_static else before.nested_ids()
     nested = [one for one in nested_ids(filters) if one not in stored]
     if before.id in nested or _reaches(nested, before.id, others):
         raise Invalid("Cohorts cannot reference other cohorts in a loop.")
@@ -206,7 +206,7 @@ def _reaches(nested: Sequence[int], cohort_id: int, others: Mapping[int, Criteri
             return True
         if one not in seen and one in others and not others[one].is_static:
             seen.add(one)
-            waiting += nested_ids(others[one].effective_filters)
+            waiting += others[one].nested_ids()
     return False
 
 
@@ -215,7 +215,7 @@ def containing(cohort_id: int, cohorts: Iterable[Criteria]) -> set[int]:
 
     cohorts: of the project that are not deleted
     """
-    inside = {one.id: nested_ids(one.effective_filters) for one in cohorts if not one.is_static}
+    inside = {one.id: one.nested_ids() for one in cohorts if not one.is_static}
     found, waiting = {cohort_id}, [cohort_id]
     while waiting:
         inner = waiting.pop()

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
-from fanion.cohorts.members_store import CohortInputs
+from fanion.cohorts.calculation.inputs_store import CohortInputs
 from fanion.db.engine import Records
 from fanion.errors import Invalid
 from fanion.events.event import EventRejected

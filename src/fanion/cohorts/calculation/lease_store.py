@@ -93,18 +93,26 @@ class CohortLeaseStore:
         async with self.records.write() as connection:
             return await connection.run_sync(_claim, now, lease, self._until(now))
 
-    async def add(self, claim: CohortClaim, members: Sequence[UUID], now: datetime) -> None:
-        """Persons that do not exist are skipped. At most MEMBERS_MAX. raises: LeaseLost"""
+    async def change_members(
+        self, claim: CohortClaim, removed: Sequence[int], added: Sequence[UUID], now: datetime
+    ) -> None:
+        """removed: ids of persons; added: UUIDs, of which those without a person are skipped
+
+        At most MEMBERS_MAX together. raises: LeaseLost
+        """
         who = select(_person.id).where(
-            _person.project_id == claim.project_id, _person.uuid.in_(members)
+            _person.project_id == claim.project_id, _person.uuid.in_(added)
         )
         async with self._holding(claim, now) as connection:
-            await connection.run_sync(add_persons, claim, who)
+            if removed:
+                await connection.run_sync(remove_persons, claim, removed)
+            if added:
+                await connection.run_sync(add_persons, claim, who)
 
     async def add_person_ids(
         self, claim: CohortClaim, ids: Sequence[UUID], now: datetime
     ) -> Collection[UUID]:
-        """Like `add`; a merged person stands for the person it was merged into. Returns the ids
+        """A merged person stands for the one it was merged into. At most MEMBERS_MAX. Returns ids
         without a person. raises: LeaseLost"""
         mine = _override.project_id == claim.project_id
         became = select(_override.new_person).where(mine, _override.old_person.in_(ids))
@@ -149,11 +157,6 @@ class CohortLeaseStore:
         None when there are no more. raises: LeaseLost"""
         async with self._holding(claim, now) as connection:
             return await connection.run_sync(_copy, claim, source, after)
-
-    async def remove(self, claim: CohortClaim, person_ids: Sequence[int], now: datetime) -> None:
-        """At most MEMBERS_MAX. raises: LeaseLost"""
-        async with self._holding(claim, now) as connection:
-            await connection.run_sync(remove_persons, claim, person_ids)
 
     async def renew(self, claim: CohortClaim, now: datetime) -> None:
         """raises: LeaseLost"""
@@ -346,7 +349,8 @@ def _finish(
             **_released(claim, again_at),
         )
     )
-    drop_imports(connection, cohort_imports.c.id.in_(imports))
+    if imports:
+        drop_imports(connection, _import.id.in_(imports))
     return members or 0
 
 

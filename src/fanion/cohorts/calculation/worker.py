@@ -31,14 +31,15 @@ import structlog
 
 from fanion.cohorts.actors_query import query_criteria
 from fanion.cohorts.calculation.history import CalculationRun, RowCounter
+from fanion.cohorts.calculation.inputs_store import CohortInputs
 from fanion.cohorts.calculation.lease_store import CohortClaim, CohortLeaseStore, LeaseLost
 from fanion.cohorts.calculation.query_plan import PlanContext, QueryPlan, compile_plan
 from fanion.cohorts.criteria.behaviour import CriteriaError
-from fanion.cohorts.criteria.definition import Criteria, nested_ids
+from fanion.cohorts.criteria.definition import Criteria
 from fanion.cohorts.criteria.resolve import resolve
 from fanion.cohorts.csv_import import person_ids
 from fanion.cohorts.import_store import ImportStore
-from fanion.cohorts.members_store import MEMBERS_MAX, CohortInputs, CohortTrashStore, stream_members
+from fanion.cohorts.members_store import MEMBERS_MAX, CohortTrashStore, stream_members
 from fanion.cohorts.model import ImportQueryKind, PendingImport
 from fanion.cohorts.store import CohortStore
 from fanion.db.engine import RecordsUnavailable
@@ -153,6 +154,8 @@ class Calculator:
 
     async def put_inputs(self, plan: QueryPlan, moment: PlanContext) -> None:
         """Copy the members of nested static cohorts to where the statement reads them."""
+        if not plan.inputs:
+            return
         inputs = CohortInputs(self._records, self._events)
         await inputs.put(moment.run, moment.project_id, plan.inputs, with_deleted=True)
 
@@ -219,24 +222,33 @@ class Calculator:
 
     async def _found(self, criteria: Criteria, project_id: int, now: datetime) -> FoundMembers:
         """raises: CriteriaError, whatever the stores raise"""
-        named = nested_ids(criteria.effective_filters)
-        tree = resolve(criteria, await self._cohorts.criteria(project_id) if named else {})
+        others = await self._cohorts.criteria(project_id) if criteria.nested_ids() else {}
+        tree = resolve(criteria, others)
         moment = PlanContext(project_id, now, await self.zone_of(project_id), uuid4())
         return await self.members(compile_plan(tree, moment), moment)
 
     async def _replace(self, claim: CohortClaim, members: Sequence[bytes]) -> None:
         """Write the difference to the stored members, under the next version."""
-        diff = MemberDiff(members)
+        diff, removed = MemberDiff(members), list[int]()
         stored = stream_members(self._records, claim.project_id, claim.cohort_id)
         async with aclosing(stored) as batches:
             async for batch in batches:
-                gone = diff.walk(batch)
-                if gone:
-                    await self._work.remove(claim, gone, self._now())
+                removed += diff.walk(batch)
+                if len(removed) >= MEMBERS_MAX:
+                    await self._change(claim, removed[:MEMBERS_MAX], ())
+                    removed = removed[MEMBERS_MAX:]
         diff.finish()
-        for some in _chunks(diff.added):
-            uuids = [UUID(bytes=member) for member in some]
-            await self._work.add(claim, uuids, self._now())
+        together = MEMBERS_MAX - len(removed)
+        if removed or diff.added:
+            await self._change(claim, removed, diff.added[:together])
+        for some in _chunks(diff.added[together:]):
+            await self._change(claim, (), some)
+
+    async def _change(
+        self, claim: CohortClaim, removed: Sequence[int], added: Sequence[bytes]
+    ) -> None:
+        uuids = [UUID(bytes=member) for member in added]
+        await self._work.change_members(claim, removed, uuids, self._now())
 
     async def _import(
         self, claim: CohortClaim, imports: list[PendingImport], rows: RowCounter

@@ -44,6 +44,10 @@ class Criteria:
         """`filters` as sent, or the equivalent of `groups`."""
         return dict(self.filters) if self.filters else filters_of_groups(self.groups)
 
+    def nested_ids(self) -> list[int]:
+        """The cohorts that the criteria name directly."""
+        return nested_ids(self.effective_filters)
+
     def tree(self) -> Group:
         """raises: ValueError naming what cannot be read"""
         return parse_tree(self.effective_filters.get("properties"))

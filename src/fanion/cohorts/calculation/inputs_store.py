@@ -1,0 +1,50 @@
+"""Members of cohorts, copied into the event store for the statements of one calculation."""
+
+from collections.abc import Collection
+from contextlib import aclosing
+from dataclasses import dataclass
+from uuid import UUID
+
+from sqlalchemy import select
+
+from fanion.cohorts.members_store import stream_members
+from fanion.db.engine import Records
+from fanion.db.schema.cohorts import cohorts
+from fanion.events.storage.cohort_query import INPUTS_MAX
+from fanion.events.storage.store import EventStore
+
+_cohort = cohorts.c
+
+
+@dataclass(frozen=True, slots=True)
+class CohortInputs:
+    records: Records
+    events: EventStore
+
+    async def put(
+        self, run: UUID, project_id: int, cohort_ids: Collection[int], *, with_deleted: bool = False
+    ) -> None:
+        """Members as of the last calculation, readable as the rows of `cohort_inputs` of this run.
+
+        raises: RecordsUnavailable, EventStoreUnavailable
+        """
+        if cohort_ids and not with_deleted:
+            statement = select(_cohort.id).where(
+                _cohort.project_id == project_id,
+                _cohort.id.in_(cohort_ids),
+                _cohort.deleted.is_(False),
+            )
+            cohort_ids = [row.id for row in await self.records.fetch(statement)]
+        for cohort_id in cohort_ids:
+            await self._put(run, project_id, cohort_id)
+
+    async def _put(self, run: UUID, project_id: int, cohort_id: int) -> None:
+        waiting: list[str] = []
+        async with aclosing(stream_members(self.records, project_id, cohort_id)) as batches:
+            async for batch in batches:
+                waiting += [member.hex() for member, _ in batch]
+                if len(waiting) >= INPUTS_MAX:
+                    await self.events.put_inputs(run, cohort_id, waiting)
+                    waiting = []
+        if waiting:
+            await self.events.put_inputs(run, cohort_id, waiting)
