@@ -79,13 +79,13 @@ def _row(person: Shown, places: Mapping[str, int], length: int, left_out: int | 
 
 
 def _reduced(person: Shown) -> dict[str, Any]:
-    kept = {name: value for name, value in person.items() if name not in _DROPPED}
-    properties = dict(kept.get("properties") or {})
+    row = {name: value for name, value in person.items() if name not in _DROPPED}
+    properties = dict(row.get("properties") or {})
     if properties.get("email"):
-        kept["email"] = properties.pop("email")
-    kept["properties"] = properties
-    kept["distinct_ids"] = list(kept.get("distinct_ids") or ())[:DISTINCT_IDS_MAX]
-    return kept
+        row["email"] = properties.pop("email")
+    row["properties"] = properties
+    row["distinct_ids"] = list(row.get("distinct_ids") or ())[:DISTINCT_IDS_MAX]
+    return row
 
 
 def _flat(person: dict[str, Any]) -> tuple[dict[str, Any], int]:
