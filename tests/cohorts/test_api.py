@@ -463,8 +463,8 @@ async def test_deleted_members_come_back_within_a_week_and_not_after_it(home: Ho
     [
         (b"\xff\xfe\x00", "The file must be encoded in UTF-8."),
         (b"", "The CSV file is empty."),
-        (b"person_id\n\n", "The CSV file holds no ids."),
-        (b"email,name\n,ann\n", "The CSV file holds no ids."),
+        (b"person_id\n\n", "The CSV file contains no ids."),
+        (b"email,name\n,ann\n", "The CSV file contains no ids."),
         (
             b"name,city\nann,Ulm\n",
             'The CSV file has several columns, and none is headed "person_id", "distinct_id" or '

@@ -140,7 +140,10 @@ async def test_what_is_refused_leaves_nothing_behind(
 
 
 NOT_STATIC = error(
-    "validation_error", "invalid_input", "Only a static cohort takes a file of members.", "csv"
+    "validation_error",
+    "invalid_input",
+    "A file of members can only be uploaded to a static cohort.",
+    "csv",
 )
 
 

@@ -178,9 +178,9 @@ ALL_TYPES = "behavioral, cohort, person, precalculated-cohort, static-cohort"
             person(value=list(range(VALUES_MAX + 1))),
             f"A condition cannot have more than {VALUES_MAX} values.",
         ),
-        (person(key=5), "A condition needs the name of a property as its key."),
+        (person(key=5), "The key of a condition must be the name of a property."),
         (person(negation="no"), 'Invalid negation "no". It must be a valid boolean.'),
-        (person(group_type_index=0), "Properties of groups cannot be used in a cohort."),
+        (person(group_type_index=0), "Group properties cannot be used in a cohort."),
         (
             in_cohort(operator="has"),
             'Unknown operator "has" for type "cohort". Allowed are: exact, in, not_in.',
@@ -362,7 +362,7 @@ def test_older_criteria_are_accepted(entry: Json) -> None:
         ({"properties": "plan"}, "The properties of a group must be a list."),
         (
             {"properties": [person()], "event_id": "a"},
-            "A group has either properties, or event_id or action_id",
+            "A group must have either properties, or event_id or action_id, not both",
         ),
         ({"days": 3}, "A group must have properties, event_id or action_id."),
         ("x", "A group must be an object."),

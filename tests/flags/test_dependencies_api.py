@@ -121,10 +121,10 @@ async def made(home: Home, **cohort: Any) -> Json:
     return found
 
 
-def hindered(cohort: Json, *keys: str) -> Json:
+def broken_flags(cohort: Json, *keys: str) -> Json:
     why = f"cohort {cohort['id']}: a group must be of type AND or OR, not 'NEITHER'"
     flags = ", ".join(f"{key} ({why})" for key in keys)
-    detail = f"Feature flags that use this cohort could not be computed any more: {flags}."
+    detail = f"This change would break feature flags that use the cohort: {flags}."
     return error("validation_error", "invalid_input", detail, "filters")
 
 
@@ -145,7 +145,7 @@ async def test_a_cohort_in_a_flag_keeps_criteria_that_the_flag_can_ask_for(
 
     refused = await home.api.patch(place, json={"name": "n", "deleted": False})
 
-    assert (refused.status_code, refused.json()) == (400, hindered(cohort, "a", "b"))
+    assert (refused.status_code, refused.json()) == (400, broken_flags(cohort, "a", "b"))
     kept = await home.get(place)
     assert (kept["name"], kept["deleted"]) == ("c", True)
     assert (await home.decide("u"))["errorsWhileComputingFlags"] is False
@@ -159,7 +159,7 @@ async def test_a_broken_cohort_is_not_restored_under_a_flag(home: Home) -> None:
 
     refused = await home.api.patch(place, json={"deleted": False})
 
-    assert (refused.status_code, refused.json()) == (400, hindered(cohort, "a"))
+    assert (refused.status_code, refused.json()) == (400, broken_flags(cohort, "a"))
     mended = {"deleted": False, "filters": {"properties": []}}
     assert (await home.api.patch(place, json=mended)).status_code == 200
 

@@ -394,14 +394,20 @@ STICKY = {"insight": "STICKINESS", "events": SEEN}
 LIVED = {"insight": "LIFECYCLE", "events": SEEN}
 FUNNEL = {"insight": "FUNNELS", "events": events("seen", "opened")}
 BAD: list[tuple[dict[str, str], Json]] = [
-    ({"insight": "PATHS"}, wrong("No cohort can be made of an insight PATHS.", "insight")),
-    ({"insight": "odd"}, wrong("No cohort can be made of an insight odd.", "insight")),
+    (
+        {"insight": "PATHS"},
+        wrong("A cohort cannot be created from an insight of type PATHS.", "insight"),
+    ),
+    (
+        {"insight": "odd"},
+        wrong("A cohort cannot be created from an insight of type odd.", "insight"),
+    ),
     ({"insight": "TRENDS"}, wrong("At least one event is required.", "events")),
-    ({"insight": "TRENDS", "events": "["}, wrong("This must be JSON.", "events")),
-    ({"insight": "TRENDS", "events": "{}"}, wrong("Events must be a list.", "events")),
+    ({"insight": "TRENDS", "events": "["}, wrong("This value must be valid JSON.", "events")),
+    ({"insight": "TRENDS", "events": "{}"}, wrong("events must be a list.", "events")),
     (
         {"insight": "TRENDS", "events": SEEN, "entity_type": "actions"},
-        wrong("Only events can be asked for.", "entity_type"),
+        wrong('entity_type must be "events".', "entity_type"),
     ),
     (
         {"insight": "TRENDS", "events": SEEN, "date_from": "2024-02-02", "date_to": "2024-02-01"},
@@ -413,7 +419,7 @@ BAD: list[tuple[dict[str, str], Json]] = [
     ),
     (
         {"insight": "TRENDS", "events": SEEN, "breakdown_value": "a"},
-        wrong("A breakdown_value needs a breakdown.", "breakdown_value"),
+        wrong("Set breakdown when breakdown_value is set.", "breakdown_value"),
     ),
     (
         {
@@ -422,7 +428,10 @@ BAD: list[tuple[dict[str, str], Json]] = [
             "breakdown": "page",
             "breakdown_value": "$$_posthog_breakdown_other_$$",
         },
-        wrong("No cohort can be made of all other values.", "breakdown_value"),
+        wrong(
+            "A cohort cannot be created from the combined remaining values of a breakdown.",
+            "breakdown_value",
+        ),
     ),
     (STICKY, wrong(REQUIRED, "stickiness_days", "required")),
     (
@@ -431,11 +440,11 @@ BAD: list[tuple[dict[str, str], Json]] = [
     ),
     (
         {**STICKY, "stickiness_days": "0"},
-        wrong("This must lie between 1 and 10000.", "stickiness_days"),
+        wrong("Ensure this value is between 1 and 10000.", "stickiness_days"),
     ),
     (
         {**STICKY, "stickiness_days": "1", "breakdown": "page"},
-        wrong("Only a trend may have a breakdown here.", "breakdown"),
+        wrong("Only a trend can have a breakdown.", "breakdown"),
     ),
     (LIVED, wrong(REQUIRED, "target_date", "required")),
     ({**LIVED, "target_date": "all"}, wrong("Invalid date: all", "target_date")),
@@ -449,14 +458,17 @@ BAD: list[tuple[dict[str, str], Json]] = [
         ),
     ),
     (FUNNEL, wrong(REQUIRED, "funnel_step", "required")),
-    ({**FUNNEL, "funnel_step": "3"}, wrong("This must lie between -2 and 2.", "funnel_step")),
+    (
+        {**FUNNEL, "funnel_step": "3"},
+        wrong("Ensure this value is between -2 and 2.", "funnel_step"),
+    ),
     (
         {**FUNNEL, "funnel_step": "-1"},
-        wrong("A step is 1 or more, or -2 or less.", "funnel_step"),
+        wrong("Ensure this value is 1 or greater, or -2 or less.", "funnel_step"),
     ),
     (
         {**FUNNEL, "funnel_step": "1", "funnel_window_days": "0"},
-        wrong("This must lie between 1 and 3650.", "funnel_window_days"),
+        wrong("Ensure this value is between 1 and 3650.", "funnel_window_days"),
     ),
     (
         {**FUNNEL, "funnel_step": "1", "funnel_order_type": "strict"},
@@ -474,7 +486,10 @@ async def test_an_unsupported_insight_creates_no_cohort(
 
 PRO = {"kind": "ActorsQuery", "properties": [person_is("plan", "pro")]}
 FILTERS = {"properties": {"type": "AND", "values": []}}
-NOT_STATIC = wrong("Only a static cohort can be made of this.", "is_static")
+NOT_STATIC = wrong(
+    "Only a static cohort can be created from an insight or a query.",
+    "is_static",
+)
 
 
 @pytest.mark.parametrize(
@@ -496,11 +511,11 @@ NOT_STATIC = wrong("Only a static cohort can be made of this.", "is_static")
         ),
         (
             {"query": "everybody", "is_static": True},
-            wrong("A query must be an object.", "query"),
+            wrong("query must be an object.", "query"),
         ),
         (
             {"query": {"kind": "ActorsQuery", "properties": []}, "is_static": True},
-            wrong("An ActorsQuery must have a list of properties.", "query"),
+            wrong("An ActorsQuery must have a non-empty list of properties.", "query"),
         ),
         (
             {
@@ -524,14 +539,14 @@ async def test_an_insight_makes_static_cohorts_only_and_alone(home: Home) -> Non
 
     assert await refused(home, {"name": "x"}, **query) == NOT_STATIC
     assert await refused(home, {"is_static": True, "query": PRO}, **query) == wrong(
-        "Members come from one of a file, an insight and a query.", "query"
+        "Send only one of csv, insight and query.", "query"
     )
     answer = await home.api.post(
         "/cohorts/", params=query, data={"is_static": "true"}, files={"csv": b"ann\n"}
     )
     assert (answer.status_code, answer.json()) == (
         400,
-        wrong("Members come from one of a file, an insight and a query.", "insight"),
+        wrong("Send only one of csv, insight and query.", "insight"),
     )
 
 

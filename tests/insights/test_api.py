@@ -131,7 +131,7 @@ async def test_a_query_string_must_hold_json_where_json_is_meant(home: Home) -> 
 
     assert answer.status_code == 400
     assert answer.json() == error(
-        "validation_error", "invalid_input", "This must be JSON.", "events"
+        "validation_error", "invalid_input", "This value must be valid JSON.", "events"
     )
 
 

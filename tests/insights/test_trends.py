@@ -270,16 +270,16 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
         "interval",
         '"minute" is not a valid choice. Did you mean "month"?',
     ),
-    "events": ({"events": {}}, "events", "Events must be a list."),
+    "events": ({"events": {}}, "events", "events must be a list."),
     "an event": ({"events": ["a"]}, "events", "An event must be an object."),
-    "an id": ({"events": [{"id": 1}]}, "events", "The id of an event must be text."),
+    "an id": ({"events": [{"id": 1}]}, "events", "The id of an event must be a string."),
     "an action": ({"events": [{"id": "1", "type": "actions"}]}, "events",
-                  "Only events can be counted."),
+                  'The type of a series must be "events".'),
     "math": ({"events": [{"math": "p99"}]}, "events", "Trends with math p99 are not supported."),
     "too many": (
         {"events": [{}] * (SERIES_MAX + 1)}, "events", f"There are more than {SERIES_MAX} events."
     ),
-    "a breakdown": ({"breakdown": ["a"]}, "breakdown", "A breakdown must name one property."),
+    "a breakdown": ({"breakdown": ["a"]}, "breakdown", "breakdown must name one property."),
     "its type": (
         {"breakdown": "a", "breakdown_type": "hogql"},
         "breakdown_type",
@@ -328,7 +328,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "a filter on behaviour": (
         {"properties": [{"key": "a", "type": "behavioral"}]},
         "properties",
-        "Filters are on events, persons and cohorts.",
+        "Filters can only be on events, persons and cohorts.",
     ),
     "too many filters": (
         {"properties": [{"key": "a"}] * 201}, "properties", "There are more than 200 filters."

@@ -27,7 +27,7 @@ CREATED: dict[str, list[tuple[Json, str, str]]] = {
         ({"filtres": {}}, "filtres", 'Did you mean "filters"?'),
         ({"query": {"kind": "TrendsQuery"}}, "query", "Ask with filters."),
         ({"dashboard": 7}, "dashboard", "Set dashboards."),
-        ({"deleted": True}, "deleted", "Set it once it is created."),
+        ({"deleted": True}, "deleted", "This field can only be set after creation."),
         (trend(date_form="-7d"), "filters__date_form", 'Did you mean "date_from"?'),
         (trend(insight="TREND"), "filters__insight", 'Did you mean "TRENDS"?'),
         (trend(interval="dayly"), "filters__interval", 'Did you mean "day"?'),
@@ -37,7 +37,7 @@ CREATED: dict[str, list[tuple[Json, str, str]]] = {
         (trend(date_from="yesterday"), "filters__date_from", "Invalid date: yesterday"),
         (trend(compare="yes"), "filters__compare", "valid boolean"),
         (trend(filter_test_accounts="on"), "filters__filter_test_accounts", "valid boolean"),
-        (trend(sampling_factor=10), "filters__sampling_factor", "not above 1"),
+        (trend(sampling_factor=10), "filters__sampling_factor", "at most 1"),
         (trend(breakdown_group_type_index=5), "filters__breakdown_group_type_index", "0 to 4"),
         (trend(offset=25), "filters__offset", "not supported"),
         (trend(events=[{"id": "a", "maths": "dau"}]), "filters__events__0__maths", '"math"'),
@@ -65,7 +65,7 @@ CREATED: dict[str, list[tuple[Json, str, str]]] = {
     "/dashboards/": [
         ({"title": "d"}, "title", "Unknown field"),
         ({"use_template": "product"}, "use_template", "not supported"),
-        ({"tiles": [{"id": 1}]}, "tiles", "Create insights with dashboards."),
+        ({"tiles": [{"id": 1}]}, "tiles", "Create insights on this dashboard."),
         ({"filters": {"date_form": "-7d"}}, "filters__date_form", '"date_from"'),
         ({"filters": {"properties": [{"key": "a"}]}}, "filters__properties", "each insight"),
         ({"filters": {"date_from": "soon"}}, "filters__date_from", "Invalid date: soon"),
@@ -305,7 +305,7 @@ QUERIES: list[tuple[str, str, str]] = [
     ("/insights/trend/?date_form=-7d", "date_form", '"date_from"'),
     ("/insights/trend/?interval=dayly", "interval", '"day"'),
     ("/insights/trend/?refresh=now", "refresh", "not a valid choice"),
-    ("/insights/trend/?sampling_factor=2", "sampling_factor", "not above 1"),
+    ("/insights/trend/?sampling_factor=2", "sampling_factor", "at most 1"),
     ("/insights/trend/?breakdown_group_type_index=7", "breakdown_group_type_index", "0 to 4"),
 ]  # fmt: skip
 

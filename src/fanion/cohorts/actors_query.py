@@ -25,9 +25,12 @@ def check_sources(sent: Mapping[str, Any], *, insight: bool, file: bool) -> None
     if not insight and not query:
         return
     if not sent.get("is_static"):
-        raise Invalid("Only a static cohort can be made of this.", attr="is_static")
+        raise Invalid(
+            "Only a static cohort can be created from an insight or a query.",
+            attr="is_static",
+        )
     if insight + query + file > 1:
-        raise Invalid("Members come from one of a file, an insight and a query.", attr=attr)
+        raise Invalid("Send only one of csv, insight and query.", attr=attr)
     if query and sent.get("filters") is not None:
         raise Invalid("Cannot set both 'query' and 'filters' at the same time.", attr=attr)
 
@@ -39,7 +42,7 @@ def read_actors_query(query: object, others: Mapping[int, Criteria]) -> str:
     raises: Invalid
     """
     if not isinstance(query, dict):
-        raise Invalid("A query must be an object.", attr="query")
+        raise Invalid("query must be an object.", attr="query")
     kind = query.get("kind")
     if kind == "HogQLQuery":
         raise Invalid('HogQLQuery is not supported. Use kind "ActorsQuery".', attr="query")
@@ -49,10 +52,12 @@ def read_actors_query(query: object, others: Mapping[int, Criteria]) -> str:
     require_known(query, OF_QUERY | UNSUPPORTED_OF_QUERY, "query")
     for name in UNSUPPORTED_OF_QUERY:
         if query.get(name):
-            raise Invalid("Not supported in a query for a cohort.", attr=f"query__{name}")
+            raise Invalid(
+                "This field is not supported in the query of a cohort.", attr=f"query__{name}"
+            )
     leaves = query.get("properties")
     if not isinstance(leaves, list) or not leaves:
-        raise Invalid("An ActorsQuery must have a list of properties.", attr="query")
+        raise Invalid("An ActorsQuery must have a non-empty list of properties.", attr="query")
     check_conditions(leaves, "query")
     require_cohorts(nested_ids({"properties": leaves}), others)
     text = msgspec.json.encode(leaves).decode()

@@ -235,7 +235,7 @@ async def _change(
 ) -> CohortBody:
     sent, author = _sent(data), author_of(request)
     if sent.pop("query", None):
-        raise Invalid("A query is only taken when a cohort is created.", attr="query")
+        raise Invalid("query can only be set when a cohort is created.", attr="query")
     file = await _file(request)
 
     def decide(before: CohortState, others: Mapping[int, Criteria]) -> dict[str, Any]:
@@ -276,7 +276,10 @@ def _check_asked(asked: Mapping[str, str]) -> None:
         raise Invalid("This field is required.", code="required", attr="insight")
     for name in sorted(named & UNUSED_ACTOR_PARAMETERS):
         if asked[name].lower() not in OFF_TEXTS:
-            raise Invalid("Not supported for the people behind an insight.", attr=name)
+            raise Invalid(
+                "This parameter is not supported when a cohort is created from an insight.",
+                attr=name,
+            )
 
 
 async def _require_nested(
@@ -306,5 +309,5 @@ async def _file(request: ManagementRequest) -> IO[bytes] | None:
     require_known(body.files, FORM_FIELDS | CREDENTIAL_NAMES)
     file = body.files.get(FILE_FIELD)
     if file is None and isinstance(body.values, dict) and body.values.get(FILE_FIELD):
-        raise Invalid("A file is sent as multipart/form-data.", attr=FILE_FIELD)
+        raise Invalid("Upload the file as multipart/form-data.", attr=FILE_FIELD)
     return file

@@ -64,7 +64,7 @@ def read_csv(file: IO[bytes]) -> CsvIds:
 
 
 def no_ids() -> Invalid:
-    return Invalid("The CSV file holds no ids.", attr="csv")
+    return Invalid("The CSV file contains no ids.", attr="csv")
 
 
 def _no_id_column(names: Sequence[str]) -> Invalid:

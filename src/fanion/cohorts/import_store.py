@@ -199,7 +199,7 @@ def add_import(
         .values(cohort_id=cohort_id)
     )
     if given.rowcount != 1:
-        raise Unavailable("The uploaded file is gone. Please retry.")
+        raise Unavailable("The uploaded file has expired. Please upload it again.")
 
 
 def _add_question(

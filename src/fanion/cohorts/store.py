@@ -210,8 +210,7 @@ class CohortStore:
         broken = [f"{key} ({after[key]})" for key in after if key not in before]
         if broken:
             raise Invalid(
-                "Feature flags that use this cohort could not be computed any more: "
-                f"{', '.join(broken)}.",
+                f"This change would break feature flags that use the cohort: {', '.join(broken)}.",
                 attr="filters",
             )
         return changed

@@ -184,7 +184,7 @@ def _has_conditions(criteria: object) -> bool:
 
 
 def _takes_no_file() -> Invalid:
-    return Invalid("Only a static cohort takes a file of members.", attr="csv")
+    return Invalid("A file of members can only be uploaded to a static cohort.", attr="csv")
 
 
 def _sends_filters_of_groups(values: Mapping[str, Any], before: Criteria) -> bool:

@@ -70,7 +70,7 @@ _NO_REFRESH = frozenset(
     {"", "false", "0", "blocking", "async", "async_except_on_cache_miss", "lazy_async"}
     | {"force_cache"}
 )
-NOT_YET = "Set it once it is created."
+NOT_YET = "This field can only be set after creation."
 
 
 class NewInsight(Struct, kw_only=True, forbid_unknown_fields=True):
@@ -224,7 +224,7 @@ class InsightsApi(Controller):
         """The body is the `filters` of an insight."""
         body = await request.values()
         if body.form or not isinstance(body.values, dict):
-            raise Invalid("A trend is sent for by a JSON object.")
+            raise Invalid("The body must be a JSON object.")
         return await _trend(request, insights, body.values)
 
     @get("/{insight_id:str}", summary="Retrieve an insight", query_names=_DETAIL_NAMES)
@@ -340,5 +340,5 @@ def _from_query(request: ManagementRequest) -> dict[str, Any]:
         try:
             sent[name] = msgspec.json.decode(sent[name])
         except (msgspec.DecodeError, RecursionError):
-            raise Invalid("This must be JSON.", attr=name) from None
+            raise Invalid("This value must be valid JSON.", attr=name) from None
     return sent

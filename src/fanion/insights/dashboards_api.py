@@ -60,7 +60,7 @@ class NewDashboard(Struct, kw_only=True, forbid_unknown_fields=True):
     unsupported: ClassVar[Mapping[str, str]] = {
         **UNSUPPORTED_OF_DASHBOARD,
         "deleted": NOT_YET,
-        "tiles": "Create insights with dashboards.",
+        "tiles": "Create insights on this dashboard.",
     }
 
     name: Name = ""

@@ -38,7 +38,7 @@ class InsightEvents:
                 statement.text, statement.parameters, SECONDS_MAX, estimated=False
             )
         except EventRejected:
-            raise Invalid("A filter compares with a value that cannot be compared.") from None
+            raise Invalid("A filter compares a property with a value of another type.") from None
         return list(zip(*found.columns, strict=True))
 
     async def first_event(self, project_id: int, series: Collection[Series]) -> datetime | None:

@@ -58,7 +58,7 @@ def parse_series(raw: object) -> tuple[Series, ...]:
     if raw is None:
         return ()
     if not isinstance(raw, list):
-        raise Invalid("Events must be a list.", attr="events")
+        raise Invalid("events must be a list.", attr="events")
     if len(raw) > SERIES_MAX:
         raise Invalid(f"There are more than {SERIES_MAX} events.", attr="events")
     return tuple(_series(one) for one in raw)
@@ -69,9 +69,9 @@ def _series(raw: object) -> Series:
         raise Invalid("An event must be an object.", attr="events")
     event = raw.get("id")
     if event is not None and not isinstance(event, str):
-        raise Invalid("The id of an event must be text.", attr="events")
+        raise Invalid("The id of an event must be a string.", attr="events")
     if raw.get("type") not in (None, "events"):
-        raise Invalid("Only events can be counted.", attr="events")
+        raise Invalid('The type of a series must be "events".', attr="events")
     math = raw.get("math") or "total"
     if math not in ("total", "dau"):
         raise Invalid(f"Trends with math {math} are not supported.", attr="events")
@@ -96,7 +96,7 @@ def parse_breakdown(filters: Mapping[str, Any]) -> Breakdown | None:
     if key is None or key == "":
         return None
     if not isinstance(key, str):
-        raise Invalid("A breakdown must name one property.", attr="breakdown")
+        raise Invalid("breakdown must name one property.", attr="breakdown")
     if kind not in ("event", "person"):
         raise Invalid(f"Breakdowns of type {kind} are not supported.", attr="breakdown_type")
     return Breakdown(key, of_person=kind == "person")
@@ -122,7 +122,7 @@ def parse_filter(raw: object, attr: str) -> Node | None:
 
 def _check_leaf(leaf: Node, attr: str) -> None:
     if isinstance(leaf, Behavioral | FlagIs):
-        raise Invalid("Filters are on events, persons and cohorts.", attr=attr)
+        raise Invalid("Filters can only be on events, persons and cohorts.", attr=attr)
     if isinstance(leaf, Property) and leaf.type not in ("event", "person"):
         raise Invalid(f"Filters of type {leaf.type} are not supported.", attr=attr)
     if isinstance(leaf, Property):

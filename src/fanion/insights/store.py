@@ -205,7 +205,7 @@ def add_tile(
     """raises: Invalid for more than TILES_MAX"""
     tiles = select(func.count()).select_from(dashboard_tiles)
     if (connection.scalar(tiles.where(_tile.dashboard_id == dashboard_id)) or 0) >= TILES_MAX:
-        raise Invalid(f"A dashboard has {TILES_MAX} tiles at most.", attr="dashboards")
+        raise Invalid(f"A dashboard can have at most {TILES_MAX} tiles.", attr="dashboards")
     row = {"layouts": {}, "color": None, "deleted": False, **values}
     connection.execute(
         insert(dashboard_tiles).values(

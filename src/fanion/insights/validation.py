@@ -127,7 +127,7 @@ def _check_sampling(factor: object, at: str) -> None:
         return
     number = _number(factor)
     if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < number <= 1:
-        raise Invalid("Ensure this value is above 0 and not above 1.", attr=at)
+        raise Invalid("Ensure this value is greater than 0 and at most 1.", attr=at)
 
 
 def _number(value: object) -> object:

@@ -61,7 +61,7 @@ OUTAGE_BACKOFF_S = 30.0
 # A statement may take minutes: the lease is renewed meanwhile.
 RENEWALS_A_LEASE = 3
 
-_INTERNAL = "The calculation failed on the server's side; it will be tried again."
+_INTERNAL = "The calculation failed because of a server error; it will be retried."
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,9 +371,9 @@ class MemberDiff:
 def _message_of(error: CriteriaError | EventRejected | StatementFailed) -> str:
     """The error message that is stored with the cohort."""
     if isinstance(error, EventRejected):
-        return f"The criteria compare values that cannot be compared: {error}"
+        return f"A condition compares a property with a value of another type: {error}"
     if isinstance(error, StatementFailed):
-        return f"The event store could not work the criteria out: {error}"
+        return f"The event store could not evaluate the criteria: {error}"
     return str(error)
 
 

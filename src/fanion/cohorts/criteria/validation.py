@@ -93,7 +93,9 @@ def check_groups(groups: Sequence[object], stored: Sequence[object] = ()) -> Non
 def _check_entry(entry: object, at: str) -> None:
     [normal] = normal_groups([entry])
     if normal["properties"] and (normal["event_id"] or normal["action_id"]):
-        detail = f"A group has either properties, or event_id or action_id (at {at})."
+        detail = (
+            f"A group must have either properties, or event_id or action_id, not both (at {at})."
+        )
         raise Invalid(detail, attr="groups")
     try:
         if normal["days"] not in (None, ""):
@@ -276,9 +278,9 @@ def _check_comparison(raw: Mapping[str, Any], kind: str, at: str) -> None:
     """kind: a key of CRITERIA_OPERATORS"""
     _check_negation(raw, at)
     if not isinstance(raw.get("key", ""), str):
-        raise Invalid("A condition needs the name of a property as its key.", attr=at)
+        raise Invalid("The key of a condition must be the name of a property.", attr=at)
     if raw.get("group_type_index") is not None:
-        raise Invalid("Properties of groups cannot be used in a cohort.", attr=at)
+        raise Invalid("Group properties cannot be used in a cohort.", attr=at)
     operators = CRITERIA_OPERATORS[kind]
     operator = raw.get("operator")
     operator = "exact" if operator is None else operator

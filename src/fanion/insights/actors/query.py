@@ -106,10 +106,13 @@ def parse_actors_query(asked: Mapping[str, Any]) -> ActorsQuery:
     kind = str(asked.get("insight")).upper()
     read = _READERS.get(kind)
     if read is None:
-        raise Invalid(f"No cohort can be made of an insight {asked['insight']}.", attr="insight")
+        raise Invalid(
+            f"A cohort cannot be created from an insight of type {asked['insight']}.",
+            attr="insight",
+        )
     trends = parse_trends({**asked, "insight": "TRENDS"})
     if kind != "TRENDS" and trends.breakdown is not None:
-        raise Invalid("Only a trend may have a breakdown here.", attr="breakdown")
+        raise Invalid("Only a trend can have a breakdown.", attr="breakdown")
     return read(asked, trends)
 
 
@@ -143,9 +146,12 @@ def _with_previous_interval(
 def _read_trend_point(asked: Mapping[str, Any], trends: TrendsQuery) -> ActorsQuery:
     value = asked.get("breakdown_value")
     if value is not None and trends.breakdown is None:
-        raise Invalid("A breakdown_value needs a breakdown.", attr="breakdown_value")
+        raise Invalid("Set breakdown when breakdown_value is set.", attr="breakdown_value")
     if value == OTHER:
-        raise Invalid("No cohort can be made of all other values.", attr="breakdown_value")
+        raise Invalid(
+            "A cohort cannot be created from the combined remaining values of a breakdown.",
+            attr="breakdown_value",
+        )
     return ActorsQuery(trends, _entity(asked, trends), TrendPoint(value))
 
 
@@ -177,7 +183,7 @@ def _read_funnel_point(asked: Mapping[str, Any], trends: TrendsQuery) -> ActorsQ
     steps = _ordered(trends.series)
     step = _whole(asked, "funnel_step", -len(steps), len(steps))
     if step in (-1, 0):
-        raise Invalid("A step is 1 or more, or -2 or less.", attr="funnel_step")
+        raise Invalid("Ensure this value is 1 or greater, or -2 or less.", attr="funnel_step")
     days = WINDOW_DAYS
     if asked.get("funnel_window_days"):
         days = _whole(asked, "funnel_window_days", 1, WINDOW_DAYS_MAX)
@@ -198,7 +204,7 @@ _ANYTHING = Series(None, "All events", "total", None, {})
 def _entity(asked: Mapping[str, Any], trends: TrendsQuery) -> Series:
     """The entry of `events` that `entity_id` names; without an id the first one."""
     if asked.get("entity_type") not in (None, "", "events"):
-        raise Invalid("Only events can be asked for.", attr="entity_type")
+        raise Invalid('entity_type must be "events".', attr="entity_type")
     name = asked.get("entity_id")
     for series in trends.series:
         if not name or series.event == name:
@@ -229,7 +235,7 @@ def _whole(asked: Mapping[str, Any], name: str, least: int, most: int) -> int:
     if number is None:
         raise Invalid("A valid integer is required.", attr=name)
     if not least <= number <= most:
-        raise Invalid(f"This must lie between {least} and {most}.", attr=name)
+        raise Invalid(f"Ensure this value is between {least} and {most}.", attr=name)
     return number
 
 

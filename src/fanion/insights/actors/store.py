@@ -127,5 +127,5 @@ def _decoded(name: str, text: str) -> Any:
         if is_deep(value):
             raise ValueError
     except (ValueError, RecursionError):
-        raise Invalid("This must be JSON.", attr=name) from None
+        raise Invalid("This value must be valid JSON.", attr=name) from None
     return value

@@ -96,7 +96,10 @@ def _ranges(
     values = VALUES_MAX + 1 if query.breakdown is not None else 1
     points = 1 if query.totals else len(intervals.starts)
     if points * values * len(query.series) * (2 if query.compare else 1) > POINTS_MAX:
-        raise Invalid(f"The answer has more than {POINTS_MAX} numbers.", attr="interval")
+        raise Invalid(
+            f"The result has more than {POINTS_MAX} numbers. Use a shorter date range.",
+            attr="interval",
+        )
     ranges = [(span, intervals)]
     if query.compare:
         number = distance(query.since, query.until, intervals, interval, zone)
