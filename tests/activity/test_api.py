@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from fanion.activity.diff import Change
-from fanion.activity.store import Author, Entry, record
+from fanion.activity.model import Author, Change, Entry
+from fanion.activity.store import record
 from fanion.db.schema.tables import projects
 from fanion.projects.model import Project
 from tests.support.application import Home, Json
@@ -25,7 +25,12 @@ async def author_of(home: Home, project_id: int | None = None) -> Author:
         timezone="UTC",
         created_at=NOW,
     )
-    return Author(project=project, user_id=home.user_id, now=home.site.clock.now())
+    return Author(
+        project_id=project.id,
+        organization_id=project.organization_id,
+        user_id=home.user_id,
+        now=home.site.clock.now(),
+    )
 
 
 async def note(home: Home, project_id: int | None = None, **fields: Any) -> None:

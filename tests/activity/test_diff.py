@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fanion.activity.diff import Change, changes
+from fanion.activity.model import Change, changes
 
 FIELDS = ("key", "name", "filters", "deleted")
 

@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 import pytest
 from sqlalchemy import func, insert, select, update
 
-from fanion.activity.store import Author
+from fanion.activity.model import Author
 from fanion.cohorts.calculation.history import CalculationRun
 from fanion.cohorts.calculation.lease_store import CohortClaim, CohortLeaseStore, LeaseLost
 from fanion.cohorts.import_store import ImportStore, store_uploaded_ids
@@ -29,7 +29,9 @@ NOW = datetime(2024, 3, 1, 12, tzinfo=UTC)
 RUN = CalculationRun(started_at=NOW, seconds=0.1)
 LEASE_S = 60.0
 PROJECT = Project(1, uuid4(), uuid4(), "p", "phc", "UTC", NOW)
-AUTHOR = Author(project=PROJECT, user_id=None, now=NOW)
+AUTHOR = Author(
+    project_id=PROJECT.id, organization_id=PROJECT.organization_id, user_id=None, now=NOW
+)
 
 
 async def people(records: Records, *names: str, project_id: int = 1) -> dict[str, tuple[UUID, int]]:

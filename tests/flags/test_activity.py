@@ -4,8 +4,6 @@ from typing import Any
 
 import pytest
 
-from fanion.activity.recorders import tell_of_project
-from fanion.projects.store import ProjectStore
 from tests.support.management import BASE_URL, error
 from tests.support.rich_project import NEVER_PAID
 from tests.support.team import Colleague, Json, Office, Team, open_team
@@ -229,13 +227,3 @@ async def test_changes_of_a_project_are_told(team: Team) -> None:
             "after": {"anonymize_ips": True},
         },
     ]
-
-
-async def test_without_a_time_nobody_is_told_of_a_project(team: Team) -> None:
-    store = ProjectStore(team.office.records, tell_of_project)
-
-    changed = await store.change(team.project_id, {"name": "Other"})
-
-    assert changed is not None
-    place = f"/api/projects/{team.project_id}/activity_log/"
-    assert (await team.owner.get(place, scope="Project"))["results"] == []

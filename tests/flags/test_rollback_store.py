@@ -8,7 +8,8 @@ from uuid import uuid4
 
 import pytest
 
-from fanion.activity.store import Author, page
+from fanion.activity.model import Author
+from fanion.activity.store import page
 from fanion.db.engine import Records, open_records
 from fanion.flags.automation.rollback_store import LEASE, Due, Met, RollbackStore
 from fanion.flags.storage.store import FlagStore, StoredFlag
@@ -20,7 +21,9 @@ NOW = datetime(2024, 3, 1, 12, tzinfo=UTC)
 EVERY = timedelta(hours=1)
 LATER = NOW + EVERY
 PROJECT = Project(1, uuid4(), uuid4(), "p", "phc", "UTC", NOW)
-AUTHOR = Author(project=PROJECT, user_id=None, now=NOW)
+AUTHOR = Author(
+    project_id=PROJECT.id, organization_id=PROJECT.organization_id, user_id=None, now=NOW
+)
 CONDITIONS = [{"threshold": 1}]
 MET = Met(CONDITIONS[0], 0.5)
 
@@ -51,7 +54,9 @@ async def create_flag(records: Records, **fields: Any) -> int:
 
 
 async def change(records: Records, flag_id: int, now: datetime = NOW, **values: Any) -> None:
-    author = Author(project=PROJECT, user_id=None, now=now)
+    author = Author(
+        project_id=PROJECT.id, organization_id=PROJECT.organization_id, user_id=None, now=now
+    )
     assert await FlagStore(records).change(author, flag_id, lambda _: values) is not None
 
 

@@ -9,7 +9,8 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import text, update
 
-from fanion.activity.store import Author, page
+from fanion.activity.model import Author
+from fanion.activity.store import page
 from fanion.db.engine import Records, open_records
 from fanion.db.schema.flags import scheduled_changes
 from fanion.errors import Invalid
@@ -28,7 +29,9 @@ NOW = datetime(2024, 3, 1, 12, tzinfo=UTC)
 SOON = NOW + timedelta(hours=1)
 LATER = NOW + timedelta(hours=2)
 PROJECT = Project(1, uuid4(), uuid4(), "p", "phc", "UTC", NOW)
-AUTHOR = Author(project=PROJECT, user_id=None, now=NOW)
+AUTHOR = Author(
+    project_id=PROJECT.id, organization_id=PROJECT.organization_id, user_id=None, now=NOW
+)
 OFF = {"operation": "update_status", "value": False}
 
 Json = dict[str, Any]

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from sqlalchemy import func, select
 
-from fanion.activity.store import Author
+from fanion.activity.model import Author
 from fanion.db.schema.events import ingestion_examples
 from fanion.db.schema.persons import person_erasures
 from fanion.db.schema.tables import (
@@ -551,7 +551,12 @@ def another_server(home: Home) -> PersonChanges:
 async def author_of(home: Home) -> Author:
     project = await home.site.running.public.flags.projects.by_id(home.project_id)
     assert project is not None
-    return Author(project=project, user_id=home.user_id, now=home.site.clock.now())
+    return Author(
+        project_id=project.id,
+        organization_id=project.organization_id,
+        user_id=home.user_id,
+        now=home.site.clock.now(),
+    )
 
 
 @pytest.mark.every_engine

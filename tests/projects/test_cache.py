@@ -82,7 +82,7 @@ async def test_whoever_changes_a_project_tells_of_it(workspace: Workspace) -> No
 
     organization_id = workspace.made.project.organization_id
     made = await directory.create(organization_id, "Made", "UTC", workspace.clock.now())
-    await directory.change(made.id, {"name": "Changed"})
+    await directory.change(made.id, {"name": "Changed"}, workspace.clock.now())
 
     assert told == [made.id, made.id]
 

@@ -58,7 +58,7 @@ async def test_both_tokens_find_the_project(store: ProjectStore, project: Projec
     }
     assert await store.by_ids([project.id]) == {project.id: changed}
     assert await store.page([project.organization_id], 10, 0) == ([changed, other], 2)
-    assert await store.change(project.id, {}) == changed
+    assert await store.change(project.id, {}, NOW) == changed
     assert await store.reset_token(999, HOUR_S, NOW) is None
 
 

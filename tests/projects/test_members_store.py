@@ -1,21 +1,23 @@
 """Members of an organization, as an operator adds, changes and removes them, on both engines."""
 
 import asyncio
+from collections.abc import Awaitable
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 import pytest
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import insert, select
 
+from fanion.activity.store import page
 from fanion.db.engine import Records
-from fanion.db.schema.tables import memberships, organizations, personal_api_keys, users
+from fanion.db.schema.tables import memberships, organizations, personal_api_keys, projects, users
 from fanion.errors import Invalid, NotFound
+from fanion.flags.management.role_access_store import revoke_flags_of_role
 from fanion.projects.admin_store import user_id_of
 from fanion.projects.auth.keys import hash_key
 from fanion.projects.auth.passwords import password_matches
 from fanion.projects.auth.personal_keys_store import KeyStore
-from fanion.projects.changes import OrganizationChange
 from fanion.projects.members_store import MemberStore, NewMember, first_organization
 from fanion.projects.model import Level
 from fanion.projects.roles_store import RoleStore
@@ -39,26 +41,24 @@ async def opens(records: Records, key: str) -> bool:
     return bool(await KeyStore(records).principals([hash_key(key)]))
 
 
-async def told_by(
-    records: Records, work: Any
-) -> list[tuple[str, str, dict[str, Any] | None, dict[str, Any] | None]]:
-    """What is told of a change: kind, name, before and after."""
-    told: list[OrganizationChange] = []
-
-    def tell(_: Connection, change: OrganizationChange) -> None:
-        assert change.organization_id == HERE
-        assert change.user_id is None
-        told.append(change)
-
-    await work(MemberStore(records, tell))
+async def logged_by(records: Records, work: Awaitable[object]) -> list[tuple[str, str, str, Any]]:
+    """Entries that the work adds to the activity log: kind, name, activity, changed fields."""
+    [(project_id,)] = await records.fetch(
+        select(projects.c.id).where(projects.c.organization_id == HERE)
+    )
+    _, count = await page(records, project_id, 1, 0)
+    await work
+    entries, total = await page(records, project_id, 100, 0)
     return [
         (
             one.scope,
             one.name,
-            None if one.before is None else dict(one.before),
-            None if one.after is None else dict(one.after),
+            one.activity,
+            None
+            if one.changes is None
+            else [(change.field, change.before, change.after) for change in one.changes],
         )
-        for one in told
+        for one in reversed(entries[: total - count])
     ]
 
 
@@ -136,7 +136,7 @@ async def test_keys_of_a_disabled_user_open_nothing_until_enabled(records: Recor
 
 async def test_a_removed_user_is_in_no_role_and_has_no_key(records: Records) -> None:
     await set_up(records)
-    store, roles = MemberStore(records), RoleStore(records)
+    store, roles = MemberStore(records), RoleStore(records, revoke_flags_of_role)
     made, _, text = await store.add(HERE, ada(), LATER)
     role = await roles.create(HERE, None, "Makers", None, LATER)
     await roles.add_member(HERE, role.id, made.uuid, None, LATER)
@@ -227,26 +227,25 @@ async def test_a_user_of_two_organizations_leaves_one(records: Records) -> None:
     assert principal.levels == {ELSEWHERE: Level.OWNER}
 
 
-async def test_each_change_is_told(records: Records) -> None:
+async def test_each_change_is_logged(records: Records) -> None:
     await set_up(records)
-    email = "ada@example.com"
-    member, admin = {"level": 1, "is_active": True}, {"level": 8, "is_active": True}
-    disabled = {"level": 8, "is_active": False}
+    store, email = MemberStore(records), "ada@example.com"
     scope = "OrganizationMembership"
 
-    assert await told_by(records, lambda store: store.add(HERE, ada(), LATER)) == [
-        (scope, email, None, member),
-        ("PersonalAPIKey", "Laptop", None, {}),
+    assert await logged_by(records, store.add(HERE, ada(), LATER)) == [
+        (scope, email, "created", None),
+        ("PersonalAPIKey", "Laptop", "created", None),
     ]
-    assert await told_by(
-        records, lambda store: store.set_level(HERE, email, Level.ADMIN, LATER)
-    ) == [(scope, email, member, admin)]
-    assert await told_by(records, lambda store: store.set_active(HERE, email, False, LATER)) == [
-        (scope, email, admin, disabled)
+    assert await logged_by(records, store.set_level(HERE, email, Level.ADMIN, LATER)) == [
+        (scope, email, "updated", [("level", 1, 8)])
     ]
-    assert await told_by(records, lambda store: store.remove(HERE, email, LATER)) == [
-        ("PersonalAPIKey", "Laptop", {}, None),
-        (scope, email, disabled, None),
+    assert await logged_by(records, store.set_level(HERE, email, Level.ADMIN, LATER)) == []
+    assert await logged_by(records, store.set_active(HERE, email, False, LATER)) == [
+        (scope, email, "updated", [("is_active", True, False)])
+    ]
+    assert await logged_by(records, store.remove(HERE, email, LATER)) == [
+        ("PersonalAPIKey", "Laptop", "deleted", None),
+        (scope, email, "deleted", None),
     ]
 
 

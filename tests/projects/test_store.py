@@ -124,13 +124,13 @@ async def test_a_changed_project_is_returned_as_it_is_stored(records: Records) -
     store = ProjectStore(records)
     project = (await set_up(records)).project
 
-    changed = await store.change(project.id, {"name": "Renamed"})
+    changed = await store.change(project.id, {"name": "Renamed"}, NOW)
 
     assert changed is not None
     assert (changed.name, changed.timezone) == ("Renamed", "UTC")
     assert await store.by_ids([project.id, 999]) == {project.id: changed}
-    assert await store.change(project.id, {}) == changed
-    assert await store.change(999, {"name": "x"}) is None
+    assert await store.change(project.id, {}, NOW) == changed
+    assert await store.change(999, {"name": "x"}, NOW) is None
 
 
 async def test_a_key_of_an_inactive_user_opens_nothing(records: Records) -> None:

@@ -7,8 +7,8 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import insert
 
-from fanion.activity.api import ENTRIES_MAX
 from fanion.db.schema.tables import persons
+from fanion.projects.activity_api import ENTRIES_MAX
 from fanion.rest.pagination import ROWS_MAX
 from tests.support.application import Home, Json
 from tests.support.management import NOW

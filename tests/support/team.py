@@ -13,16 +13,15 @@ import httpx
 import pytest
 from sqlalchemy import insert, select
 
-from fanion.activity.api import ActivityApi
-from fanion.activity.recorders import tell_of_organization, tell_of_project
 from fanion.db.engine import Records, open_records
 from fanion.db.schema.tables import organizations, projects, users
 from fanion.flags.automation.scheduled_api import ScheduledChangesApi
 from fanion.flags.management.api import Flags, FlagsApi
 from fanion.flags.management.role_access_api import RoleAccessApi
-from fanion.flags.management.role_access_store import take_back_flags
+from fanion.flags.management.role_access_store import revoke_flags_of_role
 from fanion.flags.storage.store import FlagStore
 from fanion.flags.usage.dashboards_api import FlagDashboardsApi
+from fanion.projects.activity_api import ActivityApi
 from fanion.projects.auth.authentication import Authentication
 from fanion.projects.auth.personal_keys_store import KeyStore
 from fanion.projects.cache import Projects
@@ -192,7 +191,7 @@ async def open_team(office: Office) -> AsyncGenerator[Team]:
 
 
 def _app(records: Records, clock: Clock) -> AsgiApp:
-    directory = Projects(ProjectStore(records, tell_of_project), clock.seconds)
+    directory = Projects(ProjectStore(records), clock.seconds)
     store = FlagStore(records)
     return management_app(
         Management(
@@ -210,9 +209,7 @@ def _app(records: Records, clock: Clock) -> AsgiApp:
                 ActivityApi,
             ),
             dependencies={
-                "organizations": Organizations(
-                    directory, records, tell_of_organization, take_back_flags
-                ),
+                "organizations": Organizations(directory, records, revoke_flags_of_role),
                 "flags": Flags(store, ChangeBus()),
                 "records": records,
             },

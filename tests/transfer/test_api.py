@@ -9,9 +9,9 @@ import pytest
 from msgspec import json, structs, to_builtins
 from sqlalchemy import insert, update
 
-from fanion.activity.store import Author
+from fanion.activity.model import Author
 from fanion.db.schema.tables import feature_flags, memberships
-from fanion.projects.model import Level
+from fanion.projects.model import Level, Project
 from fanion.projects.store import ProjectStore
 from fanion.transfer.document import Document, DocumentError, read_document, write_document
 from fanion.transfer.export_store import export_project
@@ -39,14 +39,23 @@ async def rich(home: Home) -> Document:
     return await exported(home)
 
 
-async def author_in(home: Home) -> Author:
+async def project_of(home: Home) -> Project:
     found = await ProjectStore(home.site.records).by_ids([home.project_id])
-    return Author(project=found[home.project_id], user_id=None, now=home.site.clock.now())
+    return found[home.project_id]
+
+
+async def author_in(home: Home) -> Author:
+    return Author(
+        project_id=home.project_id,
+        organization_id=(await project_of(home)).organization_id,
+        user_id=None,
+        now=home.site.clock.now(),
+    )
 
 
 async def exported(home: Home) -> Document:
-    """As a file tells it."""
-    project = (await author_in(home)).project
+    """Written to a file and read again."""
+    project = await project_of(home)
     return read_document(write_document(await export_project(home.site.records, project)))
 
 

@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import func, insert, select
 
-from fanion.activity.store import Author
+from fanion.activity.model import Author
 from fanion.db.engine import Records, open_records
 from fanion.db.schema.tables import event_definitions, organizations, projects
 from fanion.db.schema.webhooks import event_announcements, webhook_deliveries
@@ -28,7 +28,9 @@ pytestmark = pytest.mark.every_engine
 
 NOW = datetime(2024, 3, 1, 12, tzinfo=UTC)
 PROJECT = Project(1, uuid4(), uuid4(), "p", "phc", "UTC", NOW)
-AUTHOR = Author(project=PROJECT, user_id=None, now=NOW)
+AUTHOR = Author(
+    project_id=PROJECT.id, organization_id=PROJECT.organization_id, user_id=None, now=NOW
+)
 NOTHING = Sending((), {})
 DONE = Outcome(204)
 
@@ -43,7 +45,9 @@ async def others(records: Records, records_url: str) -> AsyncIterator[Records]:
 
 async def create(records: Records, project_id: int = 1, **values: Any) -> Webhook:
     project = Project(project_id, uuid4(), uuid4(), "p", "phc", "UTC", NOW)
-    author = Author(project=project, user_id=None, now=NOW)
+    author = Author(
+        project_id=project.id, organization_id=project.organization_id, user_id=None, now=NOW
+    )
     given = {"url": "https://a.example/", "events": list(EVENT_TYPES), "active": True, **values}
     made, _ = await WebhookStore(records).create(author, given)
     return made

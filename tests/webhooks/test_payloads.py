@@ -7,8 +7,7 @@ from uuid import UUID, uuid4
 import msgspec
 import pytest
 
-from fanion.activity.diff import Change, Trigger
-from fanion.activity.store import Author, Entry
+from fanion.activity.model import Author, Change, Entry, Trigger
 from fanion.projects.model import Project
 from fanion.webhooks.destination import URL_CHARS_MAX, read_target, refusal
 from fanion.webhooks.model import ATTEMPTS_MAX, Outcome, wait_after
@@ -195,7 +194,9 @@ def test_a_signature_holds_for_its_secret_time_and_body_only() -> None:
 
 
 def entry(activity: str, *changes: Change, scope: Any = "FeatureFlag", **author: Any) -> Entry:
-    by = Author(project=PROJECT, user_id=7, now=NOW, **author)
+    by = Author(
+        project_id=PROJECT.id, organization_id=PROJECT.organization_id, user_id=7, now=NOW, **author
+    )
     return Entry(
         author=by, scope=scope, item_id="5", activity=activity, name="beta", changes=changes or None
     )

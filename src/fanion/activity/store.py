@@ -1,70 +1,21 @@
-"""Who changed what, in the records store."""
+"""The activity log in the records store."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 from sqlalchemy import ColumnElement, Connection, Row, Select, func, insert, select
 
-from fanion.activity.diff import Change, Trigger
+from fanion.activity.model import Author, Change, Entry, OrganizationChange, Trigger, compared
 from fanion.db.engine import Records
 from fanion.db.schema.activity import activity_log
-from fanion.db.schema.tables import users
-from fanion.projects.model import Project
+from fanion.db.schema.tables import projects, users
 
-Scope = Literal[
-    "FeatureFlag",
-    "Cohort",
-    "EventDefinition",
-    "Person",
-    "Project",
-    "Webhook",
-    "Insight",
-    "Dashboard",
-    "Role",
-    "ResourceAccess",
-    "PersonalAPIKey",
-    "OrganizationMembership",
-]
-
-NAME_CHARS_MAX = 400  # of the thing that changed; longer names are cut
+NAME_CHARS_MAX = 400  # of the item that changed; longer names are cut
 
 _entry = activity_log.c
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Author:
-    """Where and by whom a change is made; `author_of` reads it from a request.
-
-    user_id: None for what the server does on its own
-    trigger: None for what somebody does at that moment
-    """
-
-    project: Project
-    user_id: int | None
-    now: datetime
-    trigger: Trigger | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """scope:    the kind of the thing
-    item_id:  of the thing, as text
-    activity: `created`, `updated`, `deleted`, `imported` or another word
-    name:     what people call the thing, after the change
-    changes:  None where there is nothing to compare, as at a creation
-    short_id: of an insight
-    """
-
-    author: Author
-    scope: Scope
-    item_id: str
-    activity: str
-    name: str
-    changes: Sequence[Change] | None = None
-    short_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +45,8 @@ def record(connection: Connection, entry: Entry) -> bool:
     author = entry.author
     connection.execute(
         insert(activity_log).values(
-            project_id=author.project.id,
-            organization_id=author.project.organization_id,
+            project_id=author.project_id,
+            organization_id=author.organization_id,
             user_id=author.user_id,
             scope=entry.scope,
             item_id=entry.item_id,
@@ -110,6 +61,29 @@ def record(connection: Connection, entry: Entry) -> bool:
         )
     )
     return True
+
+
+def record_in_organization(connection: Connection, change: OrganizationChange) -> None:
+    """Write the entry of a change into each project of the organization, the oldest first, in the
+    transaction of the change."""
+    activity, item, changed = compared(change)
+    mine = select(projects.c.id).where(projects.c.organization_id == change.organization_id)
+    for project_id in list(connection.scalars(mine.order_by(projects.c.id))):
+        author = Author(
+            project_id=project_id,
+            organization_id=change.organization_id,
+            user_id=change.user_id,
+            now=change.now,
+        )
+        entry = Entry(
+            author=author,
+            scope=change.scope,
+            item_id=item.item_id,
+            activity=activity,
+            name=item.name,
+            changes=changed,
+        )
+        record(connection, entry)
 
 
 async def page(

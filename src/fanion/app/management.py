@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from functools import partial
 
-from fanion.activity.api import ActivityApi
-from fanion.activity.recorders import tell_of_organization
 from fanion.app.application import Builder, Readiness, check_records, management_base_url
 from fanion.app.server import Server
 from fanion.cohorts.api import CohortsApi
@@ -20,7 +18,7 @@ from fanion.flags.blast_radius.store import BlastRadius
 from fanion.flags.management.api import Flags, FlagsApi
 from fanion.flags.management.evaluation_api import FlagEvaluation, FlagEvaluationApi
 from fanion.flags.management.role_access_api import RoleAccessApi
-from fanion.flags.management.role_access_store import take_back_flags
+from fanion.flags.management.role_access_store import revoke_flags_of_role
 from fanion.flags.management.static_cohort_api import FlagCohorts, FlagCohortsApi
 from fanion.flags.usage.api import FlagUsage, FlagUsageApi
 from fanion.flags.usage.dashboards_api import FlagDashboardsApi
@@ -33,6 +31,7 @@ from fanion.insights.dashboards_api import DashboardsApi
 from fanion.observability.logging import LineWriter
 from fanion.persons.api import PersonsApi, persons_of_events
 from fanion.persons.edits_store import PersonChanges
+from fanion.projects.activity_api import ActivityApi
 from fanion.projects.auth.secret_keys_api import SecretKeysApi
 from fanion.projects.organizations_api import Organizations, OrganizationsApi
 from fanion.projects.roles_api import RoleMembershipsApi, RolesApi
@@ -143,9 +142,7 @@ def _of_flags(server: Server) -> dict[str, object]:
         "flags": managed,
         "flag_cohorts": FlagCohorts(managed, server.cohorts),
         "flag_usage": FlagUsage(flags.store, usage, server.insights.results),
-        "organizations": Organizations(
-            flags.projects, records, tell_of_organization, take_back_flags
-        ),
+        "organizations": Organizations(flags.projects, records, revoke_flags_of_role),
         "evaluation": FlagEvaluation(flags.evaluator, flags.store),
         "secret_keys": flags.secret_keys,
         "blast_radius": BlastRadius(records, events),

@@ -14,7 +14,6 @@ from random import random
 from fanion.accept_log.port import AcceptLog, Appender
 from fanion.accept_log.postgres import open_postgres_log
 from fanion.accept_log.sqlite import open_sqlite_log
-from fanion.activity.recorders import tell_of_organization, tell_of_project, tell_of_secret_key
 from fanion.cohorts.members_store import memberships
 from fanion.config import Settings
 from fanion.db.batching import DataLoader, DataLoaderLimits
@@ -182,11 +181,11 @@ def build_flag_services(
     geoip = open_geoip(Path(settings.geoip_db)) if settings.geoip_db else None
     offline = open_offline_flags(settings)
     clock, failures = time.monotonic, _key_failures(Clients(proxies), metrics)
-    project_store = ProjectStore(records, tell_of_project)
+    project_store = ProjectStore(records)
     projects = Projects(project_store, clock, offline.project, failures, now, bus)
-    keys = KeyStore(records, tell_of_organization)
+    keys = KeyStore(records)
     authentication = Authentication(keys, now, clock, failures, bus)
-    secret_store = SecretKeyStore(records, tell_of_secret_key)
+    secret_store = SecretKeyStore(records)
     secret_keys = SecretKeys(secret_store, now, clock, failures, bus)
     store = FlagStore(records)
     flag_sets = FlagSets(store if records_answer else NoSource(), offline, bus)

@@ -10,7 +10,6 @@ from zoneinfo import available_timezones
 import typer
 
 from fanion import __version__
-from fanion.activity.recorders import tell_of_organization, tell_of_project, tell_of_secret_key
 from fanion.cli.doctor import doctor
 from fanion.cli.import_posthog import import_posthog
 from fanion.cli.ingestion import dead_letters, ingestion
@@ -242,7 +241,7 @@ def revoke(key_id: str, data: Data = None) -> None:
 
 
 def _keys(records: Records) -> KeyStore:
-    return KeyStore(records, tell_of_organization)
+    return KeyStore(records)
 
 
 @projects.command("create")
@@ -264,7 +263,7 @@ def create_project(
         organization = await organization_of(records, user_id) if user_id is not None else None
         if organization is None:
             refuse(no_user(email) if email else NOT_SET_UP)
-        store = ProjectStore(records, tell_of_project)
+        store = ProjectStore(records)
         made = await store.create(organization, name, timezone, utc_now())
         return {"project_id": made.id, "name": made.name, "project_api_key": made.api_token}
 
@@ -292,7 +291,7 @@ def reset_project_key(
     """Give a project another key, and print it. Running servers follow within seconds."""
 
     async def work(records: Records) -> dict[str, Any]:
-        store, now = ProjectStore(records, tell_of_project), utc_now()
+        store, now = ProjectStore(records), utc_now()
         made = await store.reset_token(project_id, former_valid_s, now)
         if made is None:
             refuse(f"There is no project {project_id}; `fanion projects list` shows them.")
@@ -315,7 +314,7 @@ def make_secret_key(
     async def work(records: Records) -> dict[str, Any]:
         if project_id not in await ProjectStore(records).by_ids([project_id]):
             refuse(f"There is no project {project_id}; `fanion projects list` shows them.")
-        store = SecretKeyStore(records, tell_of_secret_key)
+        store = SecretKeyStore(records)
         key = await SecretKeys(store, utc_now).rotate(project_id, None, former_valid_s)
         return {"project_id": project_id, "secret_api_key": key}
 

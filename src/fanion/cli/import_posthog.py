@@ -12,7 +12,7 @@ import msgspec
 import typer
 
 from fanion import __version__
-from fanion.activity.store import Author
+from fanion.activity.model import Author
 from fanion.app.services import open_log
 from fanion.cli.output import AsJson, Data, printable, refuse, settings_of, with_records, write_out
 from fanion.cli.progress import Bar, progress_bar
@@ -22,6 +22,7 @@ from fanion.cli.transfer import (
     Email,
     author_of,
     import_into,
+    project_of,
     report_as_json,
     show_report,
 )
@@ -127,7 +128,8 @@ class _TakeOver:
         """Members of static cohorts may be known only once their events are here."""
         wanted, source = self.wanted, self.source
         progress = ProgressStore(self.records, wanted.project_id, source.name)
-        async with self._sink(author.project) as sink:
+        project = await project_of(self.records, wanted.project_id)
+        async with self._sink(project) as sink:
             with progress_bar("Copying events", "events") as bar:
                 tell = partial(_reach, bar, wanted.until)
                 copy = EventCopy(source, sink, progress, utc_now, wanted.since, wanted.until, tell)

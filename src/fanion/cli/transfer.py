@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from fanion.activity.store import Author
+from fanion.activity.model import Author
 from fanion.cli.output import (
     AsJson,
     Data,
@@ -139,7 +139,12 @@ async def author_of(records: Records, project_id: int, email: str | None) -> Aut
     user_id = None if email is None else await user_id_of(records, email)
     if email is not None and user_id is None:
         refuse(no_user(email))
-    return Author(project=project, user_id=user_id, now=utc_now())
+    return Author(
+        project_id=project.id,
+        organization_id=project.organization_id,
+        user_id=user_id,
+        now=utc_now(),
+    )
 
 
 def report_as_json(report: Report, dry_run: bool) -> dict[str, Any]:

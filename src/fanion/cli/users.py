@@ -8,7 +8,6 @@ from uuid import UUID
 
 import typer
 
-from fanion.activity.recorders import tell_of_organization
 from fanion.cli.output import (
     NOT_SET_UP,
     AsJson,
@@ -23,7 +22,7 @@ from fanion.cli.output import (
 from fanion.db.engine import Records
 from fanion.db.schema.organizations import ROLE_NAME_CHARS_MAX
 from fanion.errors import NotFound
-from fanion.flags.management.role_access_store import take_back_flags
+from fanion.flags.management.role_access_store import revoke_flags_of_role
 from fanion.projects.auth.keys import KEY_LABEL_CHARS_MAX, read_expiry
 from fanion.projects.members import read_email, read_first_name, read_level
 from fanion.projects.members_store import Member, MemberStore, NewMember, first_organization
@@ -227,11 +226,11 @@ def _set_active(data: Data, email: str, *, is_active: bool) -> Member:
 
 
 def _members(records: Records) -> MemberStore:
-    return MemberStore(records, tell_of_organization)
+    return MemberStore(records)
 
 
 def _roles(records: Records) -> RoleStore:
-    return RoleStore(records, tell_of_organization, take_back_flags)
+    return RoleStore(records, revoke_flags_of_role)
 
 
 async def _role(store: RoleStore, organization_id: UUID, name: str) -> Role:

@@ -15,7 +15,6 @@ from litestar.params import FromPath, FromQuery, QueryParameter, RequestBody
 from litestar.response.base import ASGIResponse
 from msgspec import UNSET, structs
 
-from fanion.activity.api import ActivityPage, activity_page, author_of
 from fanion.cohorts.actors_query import check_sources, filters_query_text, read_actors_query
 from fanion.cohorts.calculation.worker import Calculator
 from fanion.cohorts.criteria.definition import UNSAVED, Criteria
@@ -53,6 +52,7 @@ from fanion.cohorts.validation import (
 )
 from fanion.errors import Invalid, NotFound
 from fanion.events.storage.store import EventStore
+from fanion.projects.activity_api import ActivityPage, activity_page
 from fanion.projects.model import Project
 from fanion.projects.request import ManagementRequest, scoped
 from fanion.rest.pagination import Paged
@@ -132,7 +132,7 @@ class CohortsApi(Controller):
         """Members are found in the background. A static cohort may be created from a file as `csv`,
         from a `query`, from `filters`, which are evaluated once, or with `insight` from the actors
         of a point of an insight, which the query string describes; lists in it are JSON."""
-        sent, author = _sent(data), author_of(request)
+        sent, author = _sent(data), request.author
         file = await _file(request)
         with_file = file is not None
         await asyncio.to_thread(check_created, sent, with_file=with_file)
@@ -221,7 +221,7 @@ class CohortsApi(Controller):
         original = await cohorts.get(request.project.id, cohort_id)
         if original.criteria.is_static:
             raise Invalid("Cannot duplicate a static cohort as a static cohort.")
-        author = author_of(request)
+        author = request.author
         sent = {"name": copy_name(original.criteria.name), "is_static": True}
         values = created_values(sent, author.now, imports=True)
         members = MembersImport(source_id=original.id)
@@ -233,7 +233,7 @@ class CohortsApi(Controller):
 async def _change(
     request: ManagementRequest, cohort_id: int, data: CohortFields, cohorts: CohortService
 ) -> CohortBody:
-    sent, author = _sent(data), author_of(request)
+    sent, author = _sent(data), request.author
     if sent.pop("query", None):
         raise Invalid("query can only be set when a cohort is created.", attr="query")
     file = await _file(request)

@@ -15,7 +15,7 @@ from typing import IO, Any
 
 from sqlalchemy import ColumnElement, Connection, Select, delete, insert, select, update
 
-from fanion.activity.store import Author
+from fanion.activity.model import Author
 from fanion.cohorts.csv_import import no_ids, read_csv
 from fanion.cohorts.model import IdKind, ImportQuery, MembersImport, PendingImport
 from fanion.db.engine import Records
@@ -182,7 +182,7 @@ def add_import(
         version = select(_cohort.version).where(_cohort.id == members.source_id)
         connection.execute(
             insert(cohort_imports).values(
-                project_id=author.project.id,
+                project_id=author.project_id,
                 cohort_id=cohort_id,
                 source_id=members.source_id,
                 source_version=version.scalar_subquery(),
@@ -206,7 +206,7 @@ def _add_question(
     connection: Connection, author: Author, cohort_id: int, question: ImportQuery
 ) -> None:
     statement = insert(cohort_imports).values(
-        project_id=author.project.id,
+        project_id=author.project_id,
         cohort_id=cohort_id,
         kind=question.kind,
         written_at=author.now,

@@ -12,8 +12,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, func, select, update
 
-from fanion.activity.diff import Change
-from fanion.activity.store import Author, Entry
+from fanion.activity.model import Author, Change, Entry
 from fanion.cohorts.members_store import (
     NextVersion,
     add_persons,
@@ -66,7 +65,7 @@ class MemberChangesStore:
         self, connection: Connection, author: Author, cohort_id: int, uuids: Sequence[UUID]
     ) -> Sequence[UUID]:
         cohort = _locked(connection, author, cohort_id, "Can only add users to static cohorts")
-        found = _persons(connection, author.project.id, uuids)
+        found = _persons(connection, author.project_id, uuids)
         if not found:
             raise Invalid("No valid users to add to cohort", attr="person_ids")
         person_ids = sorted(set(found.values()))
@@ -78,7 +77,7 @@ class MemberChangesStore:
 
     def _remove(self, connection: Connection, author: Author, cohort_id: int, person: UUID) -> None:
         cohort = _locked(connection, author, cohort_id, "Can only remove users from static cohorts")
-        found = _persons(connection, author.project.id, [person])
+        found = _persons(connection, author.project_id, [person])
         if not remove_persons(connection, _next(cohort), list(found.values())):
             raise NotFound("Person is not in this cohort.")
         change = Change(type="Cohort", action="deleted", field="members", before=_named(found))
@@ -113,15 +112,15 @@ class MemberChangesStore:
             changes=[change],
         )
         tell(connection, entry)
-        move_flag_version(connection, author.project.id)
+        move_flag_version(connection, author.project_id)
         self.guard(connection, author, cohort.id)
 
 
 def _locked(connection: Connection, author: Author, cohort_id: int, refusal: str) -> StoredCohort:
     """raises: NotFound, Invalid, Unavailable"""
-    own = (_cohort.project_id == author.project.id) & (_cohort.id == cohort_id)
+    own = (_cohort.project_id == author.project_id) & (_cohort.id == cohort_id)
     row = connection.execute(select(_cohort.lease_until).where(own).with_for_update()).first()
-    cohort = get_cohort(connection, author.project.id, cohort_id)
+    cohort = get_cohort(connection, author.project_id, cohort_id)
     if row is None or cohort is None:
         raise NotFound
     if not cohort.criteria.is_static:

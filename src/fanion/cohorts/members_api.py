@@ -17,7 +17,6 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, FromQuery, RequestBody
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from fanion.activity.api import author_of
 from fanion.cohorts.api import CohortService
 from fanion.cohorts.csv_export import CsvColumns, header, rows
 from fanion.cohorts.member_changes_store import PERSONS_MAX
@@ -187,7 +186,7 @@ class CohortMemberChangesApi(Controller):
                 f"List size exceeds limit: {len(person_ids)} persons, at most {PERSONS_MAX}.",
                 attr="person_ids",
             )
-        unmatched = await cohorts.members.add(author_of(request), cohort_id, person_ids)
+        unmatched = await cohorts.members.add(request.author, cohort_id, person_ids)
         cohorts.notify(request.project.id)
         return Added(success=True, unmatched=list(unmatched) or UNSET)
 
@@ -201,6 +200,6 @@ class CohortMemberChangesApi(Controller):
     ) -> Removed:
         """Takes effect at once; 404 for a person who is not a member. While a file is being
         imported: 503."""
-        await cohorts.members.remove(author_of(request), cohort_id, data.person_id)
+        await cohorts.members.remove(request.author, cohort_id, data.person_id)
         cohorts.notify(request.project.id)
         return Removed(success=True)

@@ -16,8 +16,7 @@ from sqlalchemy import (
     update,
 )
 
-from fanion.activity.diff import changes
-from fanion.activity.store import Author, Entry
+from fanion.activity.model import Author, Entry, changes
 from fanion.cohorts.calculation.history import StoredRuns
 from fanion.cohorts.criteria.definition import Criteria, behavioral
 from fanion.cohorts.import_store import add_import
@@ -195,7 +194,7 @@ class CohortStore:
             deletes = bool(values.get("deleted")) and not standing.deleted
             is_guarded = changes_audience(values, standing, imports=members is not None)
             if values.keys() & _READ_BY_FLAGS:
-                before = self.broken_flags(connection, author.project.id)
+                before = self.broken_flags(connection, author.project_id)
             return values
 
         changed = change_cohort(connection, author, cohort_id, decide_and_check, members)
@@ -203,10 +202,10 @@ class CohortStore:
         if is_guarded:
             self.require_flag_edit(connection, author, cohort_id)
         if deletes:
-            _require_unused(self.flags_using(connection, author.project.id, cohort_id))
+            _require_unused(self.flags_using(connection, author.project_id, cohort_id))
         if before is None:
             return changed
-        after = self.broken_flags(connection, author.project.id)
+        after = self.broken_flags(connection, author.project_id)
         broken = [f"{key} ({after[key]})" for key in after if key not in before]
         if broken:
             raise Invalid(
@@ -270,7 +269,7 @@ def create_cohort(
     is_recorded: bool = True,
 ) -> StoredCohort:
     """Like CohortStore.create, in the caller's transaction."""
-    project_id = author.project.id
+    project_id = author.project_id
     statement = insert(cohorts).values(
         project_id=project_id, created_by_id=author.user_id, created_at=author.now, **values
     )
@@ -293,7 +292,7 @@ def change_cohort(
     members: MembersImport | None = None,
 ) -> StoredCohort | None:
     """Like CohortStore.change, in the caller's transaction."""
-    project_id = author.project.id
+    project_id = author.project_id
     connection.execute(select(_cohort.id).where(_cohort.id == cohort_id).with_for_update())
     before = get_cohort(connection, project_id, cohort_id)
     if before is None:

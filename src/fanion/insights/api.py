@@ -15,7 +15,6 @@ from litestar.params import FromPath, FromQuery, QueryParameter, RequestBody
 from litestar.response.base import ASGIResponse
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
-from fanion.activity.api import ActivityPage, activity_page, author_of
 from fanion.errors import Invalid, NotFound
 from fanion.insights.dashboards_store import DashboardStore
 from fanion.insights.flag_usage_template import NAME_CHARS_MAX
@@ -37,6 +36,7 @@ from fanion.insights.validation import (
     is_trends,
     no_such_cohort,
 )
+from fanion.projects.activity_api import ActivityPage, activity_page
 from fanion.projects.model import Level, Project
 from fanion.projects.request import ManagementRequest, scoped
 from fanion.rest.openapi import takes
@@ -198,7 +198,7 @@ class InsightsApi(Controller):
         }
         async with insights.store.records.write() as connection:
             created = await connection.run_sync(
-                create_insight, author_of(request), values, data.dashboards or [], viewer.access
+                create_insight, request.author, values, data.dashboards or [], viewer.access
             )
         return insight_body(created, viewer)
 
@@ -266,7 +266,7 @@ class InsightsApi(Controller):
             values["description"] = values["description"] or ""
         async with insights.store.records.write() as connection:
             changed = await connection.run_sync(
-                change_insight, author_of(request), insight_id, values, dashboards, viewer.access
+                change_insight, request.author, insight_id, values, dashboards, viewer.access
             )
         if changed is None:
             raise NotFound

@@ -13,7 +13,6 @@ from litestar.params import FromPath, FromQuery, RequestBody
 from litestar.response.base import ASGIResponse
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
-from fanion.activity.api import ActivityPage, activity_page, author_of
 from fanion.errors import Invalid, NotFound
 from fanion.insights.api import NOT_YET, Name, Refresh, viewer_of
 from fanion.insights.dashboards_store import DashboardStore, TileChange
@@ -28,6 +27,7 @@ from fanion.insights.schemas import (
     dashboard_summary,
 )
 from fanion.insights.validation import check_dashboard_filters
+from fanion.projects.activity_api import ActivityPage, activity_page
 from fanion.projects.request import ManagementRequest, scoped
 from fanion.rest.pagination import Paged
 from fanion.rest.posthog_fields import (
@@ -149,7 +149,7 @@ class DashboardsApi(Controller):
             "tags": normal_tags(data.tags or []),
         }
         _check(values)
-        created = await dashboards.store.create(author_of(request), values)
+        created = await dashboards.store.create(request.author, values)
         return await dashboards.body(request, created, refresh=False)
 
     @get("/{dashboard_id:str}", summary="Retrieve a dashboard")
@@ -184,7 +184,7 @@ class DashboardsApi(Controller):
             values["tags"] = normal_tags(values["tags"] or [])
         changes = [change for change in map(_tile_change, tiles) if change.values]
         changed = await dashboards.store.change(
-            author_of(request), dashboard_id, values, changes, viewer_of(request).access
+            request.author, dashboard_id, values, changes, viewer_of(request).access
         )
         if changed is None:
             raise NotFound

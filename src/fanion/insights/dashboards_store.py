@@ -7,8 +7,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, func, insert, select, update
 
-from fanion.activity.diff import changes
-from fanion.activity.store import Author, Entry, record
+from fanion.activity.model import Author, Entry, changes
+from fanion.activity.store import record
 from fanion.db.engine import Records
 from fanion.db.schema.insights import dashboard_tiles, dashboards, insights
 from fanion.insights.flag_usage_template import ENRICHED_NAME, DashboardDraft, TileDraft
@@ -181,7 +181,7 @@ def insert_dashboard(connection: Connection, creator: Creator, values: Mapping[s
 
 
 def _create(connection: Connection, author: Author, values: Mapping[str, Any]) -> StoredDashboard:
-    creator = Creator(author.project.id, author.user_id, author.now)
+    creator = Creator(author.project_id, author.user_id, author.now)
     created = get_dashboard(
         connection, creator.project_id, insert_dashboard(connection, creator, values)
     )
@@ -198,7 +198,7 @@ def _change(
     tiles: Sequence[TileChange],
     access: DashboardAccess,
 ) -> StoredDashboard | None:
-    project_id = author.project.id
+    project_id = author.project_id
     wanted = (_dashboard.project_id == project_id, _dashboard.id == dashboard_id)
     connection.execute(select(_dashboard.id).where(*wanted).with_for_update())
     before = get_dashboard(connection, project_id, dashboard_id, with_deleted=True)

@@ -8,8 +8,8 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, func, insert, or_, select, update
 
-from fanion.activity.diff import changes
-from fanion.activity.store import Author, Entry, record
+from fanion.activity.model import Author, Entry, changes
+from fanion.activity.store import record
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohorts
 from fanion.db.schema.insights import dashboard_tiles, dashboards, insights
@@ -222,7 +222,7 @@ def create_insight(
     access: DashboardAccess,
 ) -> StoredInsight:
     """raises: Invalid for a dashboard that does not exist; PermissionDenied"""
-    project_id = author.project.id
+    project_id = author.project_id
     insight_id = add_insight(connection, project_id, values)
     _show_on(connection, project_id, insight_id, dashboard_ids, access)
     made = get_insight(connection, project_id, insight_id)
@@ -244,7 +244,7 @@ def change_insight(
     dashboard_ids: None leaves them
     raises:        Invalid for a dashboard that does not exist; PermissionDenied
     """
-    wanted = (_insight.project_id == author.project.id, _insight.id == insight_id)
+    wanted = (_insight.project_id == author.project_id, _insight.id == insight_id)
     row = connection.execute(select(insights).where(*wanted).with_for_update()).first()
     if row is None or (row.deleted and values.get("deleted") is not False):
         return None
@@ -253,7 +253,7 @@ def change_insight(
     if values:
         connection.execute(update(insights).where(*wanted).values(**values))
     if dashboard_ids is not None:
-        _show_on(connection, author.project.id, insight_id, dashboard_ids, access)
+        _show_on(connection, author.project_id, insight_id, dashboard_ids, access)
     [after] = read_insights(connection, connection.execute(select(insights).where(*wanted)).all())
     if not record_insight_change(connection, author, after, before):
         return after

@@ -16,7 +16,6 @@ from litestar.params import FromPath, FromQuery, RequestBody
 from litestar.response.base import ASGIResponse
 from msgspec import Meta, Struct, field
 
-from fanion.activity.api import ActivityPage, activity_page, author_of
 from fanion.db.engine import Records
 from fanion.errors import Invalid, NotFound
 from fanion.events.api import PersonOfEvent
@@ -25,6 +24,7 @@ from fanion.persons.edits_store import PersonChanges, PersonTooLarge
 from fanion.persons.list_store import PersonQuery, find_persons, having
 from fanion.persons.merge import PersonUpdate
 from fanion.persons.store import Person, get_person, persons_of
+from fanion.projects.activity_api import ActivityPage, activity_page
 from fanion.projects.request import ManagementRequest, scoped
 from fanion.properties.query_param import read_conditions
 from fanion.rest.posthog_fields import (
@@ -184,7 +184,7 @@ class PersonsApi(Controller):
     ) -> Unset:
         """As an `$unset` of an event; one that the person does not have is no error."""
         update = PersonUpdate({}, {}, (data.unset,))
-        await persons.update(author_of(request), _person_id(person_id), update)
+        await persons.update(request.author, _person_id(person_id), update)
         return Unset(success=True)
 
     @delete(
@@ -208,7 +208,7 @@ class PersonsApi(Controller):
         204: no trace is left. 202: the person is gone, and the rest follows in the background,
         also after a restart. A later event with one of its distinct ids makes a new person.
         """
-        author, person = author_of(request), _person_id(person_id)
+        author, person = request.author, _person_id(person_id)
         done = await persons.erase(author, person, with_events=delete_events)
         return empty(204 if done else 202)
 
@@ -242,7 +242,7 @@ async def _set(
     request: ManagementRequest, persons: PersonChanges, person_id: str, values: dict[str, Any]
 ) -> PersonBody:
     update = PersonUpdate(values, {})
-    return shown(await persons.update(author_of(request), _person_id(person_id), update))
+    return shown(await persons.update(request.author, _person_id(person_id), update))
 
 
 def shown(person: Person) -> PersonBody:

@@ -9,8 +9,8 @@ from uuid import UUID
 import msgspec
 from sqlalchemy import Connection, select, update
 
-from fanion.activity.diff import Change
-from fanion.activity.store import Author, Entry, record
+from fanion.activity.model import Author, Change, Entry
+from fanion.activity.store import record
 from fanion.db.engine import Records
 from fanion.db.schema.tables import person_distinct_ids, person_overrides, persons
 from fanion.errors import Invalid, NotFound, Unavailable
@@ -79,10 +79,10 @@ class PersonChanges:
         raises:  NotFound
         """
         async with self.turn:
-            found, distinct_ids = await self._find(author.project.id, person)
+            found, distinct_ids = await self._find(author.project_id, person)
             async with self.records.write() as connection:
                 erasure = await connection.run_sync(_begin, author, _number(found), with_events)
-            self.changed(author.project.id, _number(found), distinct_ids)
+            self.changed(author.project_id, _number(found), distinct_ids)
         if erasure is None:
             raise NotFound
         return await self.finished(erasure)
@@ -90,7 +90,7 @@ class PersonChanges:
     async def _update(self, author: Author, person: UUID | int, update: PersonUpdate) -> Person:
         """Mirrored first, as ingestion does: if the second step fails, the next change of the
         person puts the mirror right."""
-        project_id = author.project.id
+        project_id = author.project_id
         found, distinct_ids = await self._find(project_id, person)
         before = found.version
         # Off the event loop: the body may bring megabytes.

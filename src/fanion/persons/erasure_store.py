@@ -8,7 +8,8 @@ from uuid import UUID
 
 from sqlalchemy import Connection, Row, Select, delete, insert, or_, select, update
 
-from fanion.activity.store import Author, Entry, record
+from fanion.activity.model import Author, Entry
+from fanion.activity.store import record
 from fanion.db.bulk import upsert
 from fanion.db.schema.insights import insight_results
 from fanion.db.schema.persons import person_erasures, person_floors
@@ -32,7 +33,7 @@ def begin_erasure(
 
     returns: what is left to do; None when there is no such person
     """
-    project_id = author.project.id
+    project_id = author.project_id
     person = connection.execute(
         select(_person.uuid, _person.version)
         .where(_person.project_id == project_id, _person.id == person_id)
@@ -161,7 +162,7 @@ def _remember(
     added = connection.execute(
         insert(person_erasures)
         .values(
-            project_id=author.project.id,
+            project_id=author.project_id,
             persons=[str(uuid) for uuid in uuids],
             distinct_ids=sorted(ids),
             version=version,
@@ -173,7 +174,7 @@ def _remember(
     )
     return Erasure(
         id=added.scalar_one(),
-        project_id=author.project.id,
+        project_id=author.project_id,
         persons=tuple(uuids),
         distinct_ids=ids,
         version=version,

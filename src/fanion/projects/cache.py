@@ -148,7 +148,7 @@ class Projects:
         self,
         project_id: int,
         changes: Mapping[str, Any],
-        now: datetime | None = None,
+        now: datetime,
         user_id: int | None = None,
     ) -> Project:
         """As ProjectStore.change. raises: NotFound"""

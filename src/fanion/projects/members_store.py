@@ -13,12 +13,13 @@ from uuid import UUID, uuid4
 from sqlalchemy import Connection, Row, Select, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from fanion.activity.model import ItemState, OrganizationChange
+from fanion.activity.store import record_in_organization
 from fanion.db.engine import Records
 from fanion.db.schema.tables import memberships, organizations, personal_api_keys, users
 from fanion.errors import Invalid, NotFound
 from fanion.projects.auth.keys import KEY_BYTES
 from fanion.projects.auth.personal_keys_store import NewKey, create_key, revoke_keys_of
-from fanion.projects.changes import OrganizationChange, TellOrganization, nobody
 from fanion.projects.model import Level, PersonalKey
 from fanion.projects.roles_store import leave_roles
 
@@ -55,10 +56,9 @@ class NewMember:
 
 @dataclass(frozen=True, slots=True)
 class MemberStore:
-    """tell: is told of each change in its transaction"""
+    """Each change is in the activity log of the organization's projects, by the operator."""
 
     records: Records
-    tell: TellOrganization = nobody
 
     async def all(self, organization_id: UUID) -> Sequence[Member]:
         """The first to join stands first."""
@@ -76,7 +76,7 @@ class MemberStore:
         """
         try:
             async with self.records.write() as connection:
-                return await connection.run_sync(_add, organization_id, new, now, self.tell)
+                return await connection.run_sync(_add, organization_id, new, now)
         except IntegrityError:
             raise _address_taken() from None
 
@@ -85,9 +85,7 @@ class MemberStore:
     ) -> Member:
         """raises: NotFound; Invalid with code `last_owner`"""
         async with self.records.write() as connection:
-            return await connection.run_sync(
-                _set_level, organization_id, email, level, now, self.tell
-            )
+            return await connection.run_sync(_set_level, organization_id, email, level, now)
 
     async def set_active(
         self, organization_id: UUID, email: str, is_active: bool, now: datetime
@@ -97,9 +95,7 @@ class MemberStore:
         raises: NotFound; Invalid with code `last_owner`
         """
         async with self.records.write() as connection:
-            return await connection.run_sync(
-                _set_active, organization_id, email, is_active, now, self.tell
-            )
+            return await connection.run_sync(_set_active, organization_id, email, is_active, now)
 
     async def remove(self, organization_id: UUID, email: str, now: datetime) -> None:
         """From the organization and its roles; from their last one with all personal keys.
@@ -107,7 +103,7 @@ class MemberStore:
         raises: NotFound; Invalid with code `last_owner`
         """
         async with self.records.write() as connection:
-            await connection.run_sync(_remove, organization_id, email, now, self.tell)
+            await connection.run_sync(_remove, organization_id, email, now)
 
 
 async def first_organization(records: Records) -> UUID | None:
@@ -174,7 +170,6 @@ def _add(
     organization_id: UUID,
     new: NewMember,
     now: datetime,
-    tell: TellOrganization,
 ) -> tuple[Member, PersonalKey, str]:
     _lock(connection, organization_id)
     user_id = _user_of(connection, new, now)
@@ -184,9 +179,9 @@ def _add(
         )
     )
     added = _find(connection, organization_id, new.email)
-    tell(connection, _membership_changed(organization_id, None, added, now))
+    _record(connection, organization_id, None, added, now)
     wanted = NewKey(user_id, new.key_label, None, now, new.key_expires_at, by_operator=True)
-    key, text = create_key(connection, wanted, tell)
+    key, text = create_key(connection, wanted)
     return _find(connection, organization_id, new.email), key, text
 
 
@@ -230,7 +225,6 @@ def _set_level(
     email: str,
     level: Level,
     now: datetime,
-    tell: TellOrganization,
 ) -> Member:
     before = _locked(connection, organization_id, email)
     if level != Level.OWNER:
@@ -241,7 +235,7 @@ def _set_level(
         .values(level=level)
     )
     after = _find(connection, organization_id, email)
-    tell(connection, _membership_changed(organization_id, before, after, now))
+    _record(connection, organization_id, before, after, now)
     return after
 
 
@@ -251,7 +245,6 @@ def _set_active(
     email: str,
     is_active: bool,
     now: datetime,
-    tell: TellOrganization,
 ) -> Member:
     user_id = _find(connection, organization_id, email).user_id
     theirs = _organizations_of(connection, user_id)
@@ -262,7 +255,7 @@ def _set_active(
     connection.execute(update(users).where(_user.id == user_id).values(is_active=is_active))
     for one, member in before.items():
         after = _find(connection, one, email)
-        tell(connection, _membership_changed(one, member, after, now))
+        _record(connection, one, member, after, now)
     return _find(connection, organization_id, email)
 
 
@@ -271,20 +264,19 @@ def _remove(
     organization_id: UUID,
     email: str,
     now: datetime,
-    tell: TellOrganization,
 ) -> None:
     gone = _locked(connection, organization_id, email)
     _require_other_owner(connection, organization_id, gone)
-    leave_roles(connection, organization_id, gone.user_id, now, tell)
+    leave_roles(connection, organization_id, gone.user_id, now)
     if _organizations_of(connection, gone.user_id) == [organization_id]:
-        revoke_keys_of(connection, gone.user_id, now, tell)
+        revoke_keys_of(connection, gone.user_id, now)
         connection.execute(update(users).where(_user.id == gone.user_id).values(is_active=False))
     connection.execute(
         delete(memberships)
         .where(_member.organization_id == organization_id)
         .where(_member.user_id == gone.user_id)
     )
-    tell(connection, _membership_changed(organization_id, gone, None, now))
+    _record(connection, organization_id, gone, None, now)
 
 
 def _organizations_of(connection: Connection, user_id: int) -> list[UUID]:
@@ -313,23 +305,24 @@ def _address_taken() -> Invalid:
     return Invalid("There is already a user with this e-mail address.", code="unique", attr="email")
 
 
-def _membership_changed(
-    organization_id: UUID, before: Member | None, after: Member | None, now: datetime
-) -> OrganizationChange:
-    """One of the two there is."""
-    named = after or before
-    assert named is not None
-    return OrganizationChange(
+def _record(
+    connection: Connection,
+    organization_id: UUID,
+    before: Member | None,
+    after: Member | None,
+    now: datetime,
+) -> None:
+    change = OrganizationChange(
         organization_id=organization_id,
         scope="OrganizationMembership",
-        item_id=str(named.uuid),
-        name=named.email,
-        before=None if before is None else _told(before),
-        after=None if after is None else _told(after),
+        before=None if before is None else _state(before),
+        after=None if after is None else _state(after),
         user_id=None,
         now=now,
     )
+    record_in_organization(connection, change)
 
 
-def _told(member: Member) -> dict[str, Any]:
-    return {"level": int(member.level), "is_active": member.is_active}
+def _state(member: Member) -> ItemState:
+    fields = {"level": int(member.level), "is_active": member.is_active}
+    return ItemState(str(member.uuid), member.email, fields)

@@ -9,11 +9,12 @@ from uuid import UUID
 from sqlalchemy import Connection, Select, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from fanion.activity.model import ItemState, OrganizationChange
+from fanion.activity.store import record_in_organization
 from fanion.db.engine import Records
 from fanion.db.schema.organizations import resource_access
 from fanion.db.schema.tables import users
 from fanion.errors import Invalid, NotFound
-from fanion.projects.changes import OrganizationChange, TellOrganization, nobody
 from fanion.projects.model import FEATURE_FLAGS, AccessLevel, ResourceAccess, UserSummary
 from fanion.projects.organizations_store import USER_SUMMARY
 
@@ -22,10 +23,9 @@ _access = resource_access.c
 
 @dataclass(frozen=True, slots=True)
 class ResourceAccessStore:
-    """tell: is told of each change in its transaction"""
+    """Each change is in the activity log of the organization's projects."""
 
     records: Records
-    tell: TellOrganization = nobody
 
     async def all(self, organization_id: UUID) -> Sequence[ResourceAccess]:
         """At most one for each kind of thing."""
@@ -54,7 +54,7 @@ class ResourceAccessStore:
             async with self.records.write() as connection:
                 added = await connection.execute(statement.returning(_access.id))
                 made = await connection.run_sync(_get, organization_id, added.scalar_one())
-                await connection.run_sync(self.tell, _changed(None, made, creator_id, now))
+                await connection.run_sync(_record, None, made, creator_id, now)
                 return made
         except IntegrityError:
             raise Invalid(
@@ -72,7 +72,7 @@ class ResourceAccessStore:
             before = await connection.run_sync(_get, organization_id, setting_id)
             await connection.execute(statement)
             after = await connection.run_sync(_get, organization_id, setting_id)
-            await connection.run_sync(self.tell, _changed(before, after, user_id, now))
+            await connection.run_sync(_record, before, after, user_id, now)
             return after
 
     async def remove(
@@ -86,7 +86,7 @@ class ResourceAccessStore:
             before = await connection.run_sync(_get, organization_id, setting_id)
             if not (await connection.execute(statement)).rowcount:
                 raise NotFound
-            await connection.run_sync(self.tell, _changed(before, None, user_id, now))
+            await connection.run_sync(_record, before, None, user_id, now)
 
 
 def setting_of(connection: Connection, organization_id: UUID) -> AccessLevel | None:
@@ -99,22 +99,29 @@ def setting_of(connection: Connection, organization_id: UUID) -> AccessLevel | N
     return None if level is None else AccessLevel(level)
 
 
-def _changed(
-    before: ResourceAccess | None, after: ResourceAccess | None, user_id: int, now: datetime
-) -> OrganizationChange:
-    """One of the two there is."""
-    named = after or before
-    assert named is not None
-    return OrganizationChange(
-        organization_id=named.organization,
+def _record(
+    connection: Connection,
+    before: ResourceAccess | None,
+    after: ResourceAccess | None,
+    user_id: int,
+    now: datetime,
+) -> None:
+    either = after or before
+    assert either is not None
+    change = OrganizationChange(
+        organization_id=either.organization,
         scope="ResourceAccess",
-        item_id=str(named.id),
-        name=named.resource,
-        before=None if before is None else {"access_level": before.access_level},
-        after=None if after is None else {"access_level": after.access_level},
+        before=None if before is None else _state(before),
+        after=None if after is None else _state(after),
         user_id=user_id,
         now=now,
     )
+    record_in_organization(connection, change)
+
+
+def _state(setting: ResourceAccess) -> ItemState:
+    fields = {"access_level": setting.access_level}
+    return ItemState(str(setting.id), setting.resource, fields)
 
 
 def _settings(organization_id: UUID) -> Select[Any]:

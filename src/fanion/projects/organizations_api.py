@@ -15,12 +15,11 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from fanion.db.engine import Records
 from fanion.errors import NotFound
 from fanion.projects.cache import Projects
-from fanion.projects.changes import TakeBack, TellOrganization, nobody
 from fanion.projects.model import Level, Organization, Principal, ResourceAccess
 from fanion.projects.organization_access_store import ResourceAccessStore
 from fanion.projects.organizations_store import OrganizationMember, members_page
 from fanion.projects.request import ManagementRequest, scoped
-from fanion.projects.roles_store import RoleStore
+from fanion.projects.roles_store import RevokeFlags, RoleStore
 from fanion.rest.pagination import Paged
 from fanion.rest.posthog_fields import (
     MAINTAINED_OF_RESOURCE_ACCESS,
@@ -36,20 +35,17 @@ Access = Annotated[Literal[21, 37], Meta(description="21: only view; 37: edit.")
 
 @dataclass(frozen=True, slots=True)
 class Organizations:
-    """tell, take_back: as of RoleStore"""
-
     projects: Projects
     records: Records
-    tell: TellOrganization = nobody
-    take_back: TakeBack = nobody
+    revoke_flags: RevokeFlags
 
     @property
     def roles(self) -> RoleStore:
-        return RoleStore(self.records, self.tell, self.take_back)
+        return RoleStore(self.records, self.revoke_flags)
 
     @property
     def access(self) -> ResourceAccessStore:
-        return ResourceAccessStore(self.records, self.tell)
+        return ResourceAccessStore(self.records)
 
     async def of(self, principal: Principal, named: str) -> Organization:
         """`@current` is the organization of the caller's current project.

@@ -9,6 +9,7 @@ from litestar import Request
 from litestar.datastructures import State
 from msgspec import Struct
 
+from fanion.activity.model import Author
 from fanion.errors import BodyTooLarge, ParseError
 from fanion.projects.model import Principal, Project, User
 from fanion.rest.body import Body, read_body, read_texts
@@ -41,6 +42,17 @@ class ManagementRequest(Request[User, Principal, State]):
     def project(self) -> Project:
         project: Project = self.scope["state"]["project"]
         return project
+
+    @property
+    def author(self) -> Author:
+        """Of what this request changes in its project."""
+        project = self.project
+        return Author(
+            project_id=project.id,
+            organization_id=project.organization_id,
+            user_id=self.principal.user.id,
+            now=self.app.state.now(),
+        )
 
     @property
     def page(self) -> Page:

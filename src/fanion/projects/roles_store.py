@@ -1,7 +1,7 @@
 """Roles, and who is in them, in the records store."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,20 +11,28 @@ from uuid import UUID, uuid4
 from sqlalchemy import ColumnElement, Connection, Select, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from fanion.activity.model import ItemState, OrganizationChange
+from fanion.activity.store import record_in_organization
 from fanion.db.engine import Records
 from fanion.db.schema.organizations import flag_role_access, role_memberships, roles
 from fanion.db.schema.tables import feature_flags, memberships, users
 from fanion.errors import Invalid, NotFound
-from fanion.projects.changes import (
-    RoleRemoval,
-    TakeBack,
-    TellOrganization,
-    nobody,
-    role_changed,
-)
 from fanion.projects.model import AccessLevel, Role, RoleFlag, RoleMember, UserSummary, folded
 from fanion.projects.organization_access_store import setting_of
 from fanion.projects.organizations_store import USER_SUMMARY
+
+
+@dataclass(frozen=True, slots=True)
+class RoleRemoval:
+    """user_id: who deletes the role; None for the operator"""
+
+    role_id: UUID
+    user_id: int | None
+    now: datetime
+
+
+# Port: access to flags is kept by the flags, a package above this one.
+RevokeFlags = Callable[[Connection, RoleRemoval], None]
 
 _role = roles.c
 _member = role_memberships.c
@@ -32,13 +40,13 @@ _member = role_memberships.c
 
 @dataclass(frozen=True, slots=True)
 class RoleStore:
-    """tell:      is told of each change in its transaction
-    take_back: takes the flags from a role that is about to be removed, and tells of it
+    """Each change is in the activity log of the organization's projects.
+
+    revoke_flags: takes the flags from a role that is about to be deleted
     """
 
     records: Records
-    tell: TellOrganization = nobody
-    take_back: TakeBack = nobody
+    revoke_flags: RevokeFlags
 
     async def page(
         self, organization_id: UUID, limit: int, offset: int
@@ -91,8 +99,7 @@ class RoleStore:
         with _unique_name():
             async with self.records.write() as connection:
                 made = await connection.run_sync(create_role, values, level)
-                change = role_changed(organization_id, None, made, creator_id, now)
-                await connection.run_sync(self.tell, change)
+                await connection.run_sync(record_role, organization_id, None, made, creator_id, now)
                 return made
 
     async def change(
@@ -117,8 +124,7 @@ class RoleStore:
                 if columns:
                     await connection.execute(statement)
                 after = await connection.run_sync(_get, organization_id, role_id)
-                change = role_changed(organization_id, before, after, user_id, now)
-                await connection.run_sync(self.tell, change)
+                await connection.run_sync(record_role, organization_id, before, after, user_id, now)
                 return after
 
     async def remove(
@@ -127,12 +133,11 @@ class RoleStore:
         """With its memberships and the flags it was given. raises: NotFound"""
         async with self.records.write() as connection:
             before = await connection.run_sync(_get, organization_id, role_id)
-            await connection.run_sync(self.take_back, RoleRemoval(role_id, user_id, now))
+            await connection.run_sync(self.revoke_flags, RoleRemoval(role_id, user_id, now))
             gone = await connection.execute(delete(roles).where(*_is(organization_id, role_id)))
             if not gone.rowcount:
                 raise NotFound
-            change = role_changed(organization_id, before, None, user_id, now)
-            await connection.run_sync(self.tell, change)
+            await connection.run_sync(record_role, organization_id, before, None, user_id, now)
 
     async def add_member(
         self, organization_id: UUID, role_id: UUID, user_uuid: UUID, by: int | None, now: datetime
@@ -149,8 +154,7 @@ class RoleStore:
                     add_role_member, organization_id, role_id, user_uuid, now
                 )
                 after = await connection.run_sync(_get, organization_id, role_id)
-                change = role_changed(organization_id, before, after, by, now)
-                await connection.run_sync(self.tell, change)
+                await connection.run_sync(record_role, organization_id, before, after, by, now)
                 return added
         except IntegrityError:
             raise Invalid("User is already part of the role.") from None
@@ -167,8 +171,7 @@ class RoleStore:
             if not gone.rowcount:
                 raise NotFound
             after = await connection.run_sync(_get, organization_id, role_id)
-            change = role_changed(organization_id, before, after, by, now)
-            await connection.run_sync(self.tell, change)
+            await connection.run_sync(record_role, organization_id, before, after, by, now)
 
 
 def leave_roles(
@@ -176,7 +179,6 @@ def leave_roles(
     organization_id: UUID,
     user_id: int,
     now: datetime,
-    tell: TellOrganization,
 ) -> None:
     """Take a user out of every role of an organization, by the operator."""
     theirs = (
@@ -191,7 +193,36 @@ def leave_roles(
             delete(role_memberships).where(_member.role_id == role_id, _member.user_id == user_id)
         )
         after = _get(connection, organization_id, role_id)
-        tell(connection, role_changed(organization_id, before, after, None, now))
+        record_role(connection, organization_id, before, after, None, now)
+
+
+def record_role(
+    connection: Connection,
+    organization_id: UUID,
+    before: Role | None,
+    after: Role | None,
+    user_id: int | None,
+    now: datetime,
+) -> None:
+    """In the transaction of the change. user_id: None for the operator"""
+    change = OrganizationChange(
+        organization_id=organization_id,
+        scope="Role",
+        before=None if before is None else _state(before),
+        after=None if after is None else _state(after),
+        user_id=user_id,
+        now=now,
+    )
+    record_in_organization(connection, change)
+
+
+def _state(role: Role) -> ItemState:
+    fields = {
+        "name": role.name,
+        "feature_flags_access_level": role.feature_flags_access_level,
+        "members": [member.user.email for member in role.members],
+    }
+    return ItemState(str(role.id), role.name, fields)
 
 
 def load_roles(connection: Connection, role_ids: Sequence[UUID]) -> dict[UUID, Role]:

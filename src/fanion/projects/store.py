@@ -22,6 +22,8 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from fanion.activity.model import Author, Entry, changes
+from fanion.activity.store import record
 from fanion.db.engine import Records
 from fanion.db.schema.tables import (
     former_project_tokens,
@@ -49,6 +51,7 @@ from fanion.projects.model import (
 # store up at the same time, its primary key lets one win.
 FIRST_ORGANIZATION = uuid5(NAMESPACE_URL, "fanion:first-organization")
 
+_LOGGED = ("name", "timezone", "api_token", "ingestion")
 _former = former_project_tokens.c
 # A row for each former token of a project, one without.
 _PROJECTS = select(
@@ -115,31 +118,15 @@ class SetUp:
     personal_key: str
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectChange:
-    """before: None for a new project"""
-
-    before: Project | None
-    after: Project
-    user_id: int | None
-    now: datetime
-
-
-def tell_nobody(_: Connection, change: ProjectChange) -> None:
-    pass
-
-
 class ProjectStore:
-    """tell: is told of each change in its transaction"""
+    """Each change is in the activity log of the project; setup is not."""
 
     def __init__(
         self,
         records: Records,
-        tell: Callable[[Connection, ProjectChange], None] = tell_nobody,
         hash_password: Callable[[str], Awaitable[str]] = hash_password,
     ) -> None:
         self._records = records
-        self._tell = tell
         self._hash_password = hash_password
 
     async def by_tokens(self, tokens: Sequence[str]) -> Mapping[str, Project]:
@@ -180,19 +167,18 @@ class ProjectStore:
         """user_id: by whom; None for the operator"""
         async with self._records.write() as connection:
             made = await _add_project(connection, organization_id, name, timezone, now, None)
-            await connection.run_sync(self._tell, ProjectChange(None, made, user_id, now))
+            await connection.run_sync(_record, None, made, user_id, now)
             return made
 
     async def change(
         self,
         project_id: int,
         changes: Mapping[str, Any],
-        now: datetime | None = None,
+        now: datetime,
         user_id: int | None = None,
     ) -> Project | None:
         """changes: `name`, `timezone` and, of `ingestion`, the settings that change
-
-        now, user_id: when and by whom; without a time nobody is told
+        user_id: by whom; None for the operator
         """
         changes = dict(changes)
         wanted = changes.pop("ingestion", None)
@@ -207,9 +193,7 @@ class ProjectStore:
                     update(projects).where(projects.c.id == project_id).values(**changes)
                 )
             after = (await connection.run_sync(load_projects, [project_id]))[project_id]
-            if now is not None:
-                change = ProjectChange(before, after, user_id, now)
-                await connection.run_sync(self._tell, change)
+            await connection.run_sync(_record, before, after, user_id, now)
             return after
 
     async def reset_token(
@@ -232,7 +216,7 @@ class ProjectStore:
                 update(projects).where(projects.c.id == project_id).values(api_token=made)
             )
             after = (await connection.run_sync(load_projects, [project_id]))[project_id]
-            await connection.run_sync(self._tell, ProjectChange(before, after, user_id, now))
+            await connection.run_sync(_record, before, after, user_id, now)
             return after
 
     async def setup(self, wanted: Installation, now: datetime) -> SetUp:
@@ -255,11 +239,41 @@ def load_projects(connection: Connection, ids: Sequence[int]) -> Mapping[int, Pr
     return _read(connection.execute(_BY_IDS, {"ids": list(ids)}))
 
 
-def projects_of(connection: Connection, organization_id: UUID) -> Sequence[Project]:
-    """The oldest first."""
-    wanted = projects.c.organization_id == organization_id
-    rows = connection.execute(_PROJECTS.where(wanted).order_by(projects.c.id))
-    return list(_read(rows).values())
+def _record(
+    connection: Connection,
+    before: Project | None,
+    after: Project,
+    user_id: int | None,
+    now: datetime,
+) -> None:
+    """before: None for a new project"""
+    differing = None
+    if before is not None:
+        differing = changes("Project", _logged(before), _logged(after), _LOGGED)
+    entry = Entry(
+        author=Author(
+            project_id=after.id,
+            organization_id=after.organization_id,
+            user_id=user_id,
+            now=now,
+        ),
+        scope="Project",
+        item_id=str(after.id),
+        activity="created" if before is None else "updated",
+        name=after.name,
+        changes=differing,
+    )
+    record(connection, entry)
+
+
+def _logged(project: Project) -> dict[str, Any]:
+    """Of ingestion what differs from the defaults; of the token its mask."""
+    return {
+        "name": project.name,
+        "timezone": project.timezone,
+        "api_token": mask(project.api_token),
+        "ingestion": to_builtins(project.ingestion),
+    }
 
 
 def _locked(connection: Connection, project_id: int) -> Project | None:

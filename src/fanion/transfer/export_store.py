@@ -63,18 +63,21 @@ async def export_project(
 def _export(connection: Connection, project: Project, progress: Progress | None) -> Document:
     if progress is not None:
         progress.expect(_row_count(connection, project))
-    return document_of(read_project(connection, project, with_members=True, progress=progress))
+    stored = read_project(
+        connection, project.organization_id, project.id, with_members=True, progress=progress
+    )
+    return document_of(stored)
 
 
 def read_project(
     connection: Connection,
-    project: Project,
+    organization_id: UUID,
+    project_id: int,
     *,
     with_members: bool,
     progress: Progress | None = None,
 ) -> Stored:
     """with_members: those of static cohorts, which may be many"""
-    project_id = project.id
 
     def told(found: Sequence[T]) -> Sequence[T]:
         if progress is not None:
@@ -90,7 +93,7 @@ def read_project(
         insights=told(_insights(connection, project_id)),
         dashboards=told(_dashboards(connection, project_id)),
         tiles=told(_tiles(connection, project_id)),
-        roles=told(_roles(connection, project.organization_id)),
+        roles=told(_roles(connection, organization_id)),
         flags=told(_flags(connection, project_id)),
         usage_dashboards=_usage_dashboards(connection, project_id),
     )

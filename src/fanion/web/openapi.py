@@ -16,7 +16,7 @@ from litestar.openapi import OpenAPIConfig
 from litestar.openapi.spec import Components, SecurityScheme, Server
 
 from fanion import __version__
-from fanion.activity.api import ENTRIES, ENTRIES_MAX
+from fanion.projects.activity_api import ENTRIES, ENTRIES_MAX
 from fanion.rest.pagination import ROWS, ROWS_MAX, paging_names
 from fanion.rest.validation import INTEGER_MAX
 from fanion.web.openapi_filters import add_language

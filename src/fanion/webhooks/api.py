@@ -11,7 +11,6 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, RequestBody
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
-from fanion.activity.api import author_of
 from fanion.errors import Invalid
 from fanion.projects.api import FormerValidS
 from fanion.projects.model import FORMER_VALID_S, Level, UserSummary
@@ -147,7 +146,7 @@ class WebhooksApi(Controller):
         """
         _require_administrator(request)
         values = {"events": list(EVENT_TYPES), **webhooks.values(data)}
-        author = author_of(request)
+        author = request.author
         made, secret = await webhooks.store.create(author, values)
         return _body(made, author.now, secret)
 
@@ -172,7 +171,7 @@ class WebhooksApi(Controller):
     ) -> WebhookBody:
         """With `active: false` whatever waits is given up."""
         _require_administrator(request)
-        values, author = webhooks.values(data), author_of(request)
+        values, author = webhooks.values(data), request.author
         changed = await webhooks.store.change(author, webhook_id, values)
         return _body(changed, author.now)
 
@@ -191,7 +190,7 @@ class WebhooksApi(Controller):
         """`secret` is not shown again. For another day, unless `former_valid_s` says otherwise,
         `webhook-signature` holds a signature for each secret, with a space between them."""
         _require_administrator(request)
-        author, valid_s = author_of(request), data.former_valid_s
+        author, valid_s = request.author, data.former_valid_s
         changed, secret = await webhooks.store.rotate_secret(author, webhook_id, valid_s)
         return _body(changed, author.now, secret)
 
@@ -204,7 +203,7 @@ class WebhooksApi(Controller):
     ) -> None:
         """With the list of its deliveries. What waits is not sent."""
         _require_administrator(request)
-        await webhooks.store.remove(author_of(request), webhook_id)
+        await webhooks.store.remove(request.author, webhook_id)
 
     @get("/{webhook_id:str}/deliveries", summary="List what a webhook was sent")
     async def deliveries(

@@ -9,7 +9,8 @@ from uuid import uuid4
 
 from sqlalchemy import Connection, func, insert, select
 
-from fanion.activity.store import Entry, record
+from fanion.activity.model import Entry
+from fanion.activity.store import record
 from fanion.db.schema.tables import users
 from fanion.db.schema.webhooks import webhook_deliveries, webhooks
 from fanion.webhooks.payloads import EventType, change_body, type_of
@@ -31,7 +32,7 @@ def tell(connection: Connection, entry: Entry) -> None:
     def body() -> bytes:
         return change_body(kind, entry, _named(connection, author.user_id))
 
-    put_out(connection, author.project.id, kind, body, author.now)
+    put_out(connection, author.project_id, kind, body, author.now)
 
 
 def put_out(

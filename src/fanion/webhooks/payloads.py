@@ -12,7 +12,7 @@ from uuid import UUID
 
 import msgspec
 
-from fanion.activity.store import Entry
+from fanion.activity.model import Entry
 
 EventType = Literal[
     "feature_flag.created",
@@ -56,7 +56,7 @@ def change_body(kind: EventType, entry: Entry, user: Mapping[str, str] | None) -
     """user: first name and e-mail of the author, None for what the server does on its own"""
     author = entry.author
     data: dict[str, Any] = {
-        "project_id": author.project.id,
+        "project_id": author.project_id,
         "item_id": entry.item_id,
         "name": entry.name,
         "user": user,

@@ -19,8 +19,8 @@ from sqlalchemy import (
     update,
 )
 
-from fanion.activity.diff import Change, changes
-from fanion.activity.store import Author, Entry, record
+from fanion.activity.model import Author, Change, Entry, changes
+from fanion.activity.store import record
 from fanion.db.engine import Records
 from fanion.db.schema.tables import projects, users
 from fanion.db.schema.webhooks import webhook_deliveries, webhooks
@@ -119,7 +119,7 @@ class WebhookStore:
 
 
 def _create(connection: Connection, author: Author, values: Mapping[str, Any]) -> Webhook:
-    project_id = author.project.id
+    project_id = author.project_id
     _lock_project(connection, project_id)
     count = select(func.count()).select_from(webhooks).where(_hook.project_id == project_id)
     if (connection.scalar(count) or 0) >= WEBHOOKS_MAX:
@@ -145,10 +145,10 @@ def _lock_project(connection: Connection, project_id: int) -> None:
 def _change(
     connection: Connection, author: Author, webhook_id: int, values: Mapping[str, Any]
 ) -> Webhook:
-    before = _locked(connection, author.project.id, webhook_id)
+    before = _locked(connection, author.project_id, webhook_id)
     if not values:
         return before
-    one = _one(author.project.id, webhook_id)
+    one = _one(author.project_id, webhook_id)
     connection.execute(update(webhooks).where(one).values(**values, updated_at=author.now))
     if values.get("active") is False:
         connection.execute(
@@ -158,7 +158,7 @@ def _change(
                 status="failed", body=b"", error=_SWITCHED_OFF, due_at=None, finished_at=author.now
             )
         )
-    after = _get(connection, author.project.id, webhook_id)
+    after = _get(connection, author.project_id, webhook_id)
     _tell(connection, author, after, "updated", before)
     return after
 
@@ -166,8 +166,8 @@ def _change(
 def _rotate(
     connection: Connection, author: Author, webhook_id: int, secret: str, former_valid_s: int
 ) -> Webhook:
-    one = _one(author.project.id, webhook_id)
-    before = _locked(connection, author.project.id, webhook_id)
+    one = _one(author.project_id, webhook_id)
+    before = _locked(connection, author.project_id, webhook_id)
     present, stored = connection.execute(
         select(_hook.secret, _hook.former_secrets).where(one)
     ).one()
@@ -179,15 +179,15 @@ def _rotate(
         former.append(FormerSecret(present, author.now + timedelta(seconds=former_valid_s)))
     values = {"secret": secret, "former_secrets": written_former(former) or None}
     connection.execute(update(webhooks).where(one).values(**values, updated_at=author.now))
-    after = _get(connection, author.project.id, webhook_id)
+    after = _get(connection, author.project_id, webhook_id)
     told = changes("Webhook", {"secret": mask(present)}, {"secret": mask(secret)}, ["secret"])
     _record(connection, author, before, "updated", told)
     return after
 
 
 def _remove(connection: Connection, author: Author, webhook_id: int) -> None:
-    gone = _locked(connection, author.project.id, webhook_id)
-    connection.execute(delete(webhooks).where(_one(author.project.id, webhook_id)))
+    gone = _locked(connection, author.project_id, webhook_id)
+    connection.execute(delete(webhooks).where(_one(author.project_id, webhook_id)))
     _tell(connection, author, gone, "deleted")
 
 

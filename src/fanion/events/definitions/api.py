@@ -14,7 +14,6 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, FromQuery, RequestBody
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
-from fanion.activity.api import ActivityPage, activity_page, author_of
 from fanion.db.engine import Records
 from fanion.errors import NotFound, Unavailable
 from fanion.events.definitions.model import (
@@ -37,6 +36,7 @@ from fanion.events.definitions.store import (
 from fanion.events.event import EventStoreUnavailable
 from fanion.events.storage.store import EventStore
 from fanion.events.times import last_days
+from fanion.projects.activity_api import ActivityPage, activity_page
 from fanion.projects.model import UserSummary
 from fanion.projects.request import ManagementRequest, scoped
 from fanion.rest.pagination import Paged
@@ -211,7 +211,7 @@ class EventDefinitionsApi(Controller):
         definitions: NamedDependency[Definitions],
     ) -> None:
         """Its events stay. The next event of its name makes a new definition."""
-        if not await remove_definition(definitions.records, author_of(request), definition_id):
+        if not await remove_definition(definitions.records, request.author, definition_id):
             raise NotFound
 
     @get("/{definition_id:str}/marks", summary="Retrieve the marks of an event definition")
@@ -234,7 +234,7 @@ class EventDefinitionsApi(Controller):
     ) -> MarksBody:
         """What is left out stays as it is."""
         given = _given(data)
-        author = author_of(request)
+        author = request.author
         return _marks(await change_marks(definitions.records, author, definition_id, given))
 
     @get("/{definition_id:str}/volume", summary="How often the event happened lately")
@@ -275,7 +275,7 @@ async def _changed(
     tags = values.pop("tags", None)
     if tags is not None:
         values["tags"] = normal_tags(tags)
-    author = author_of(request)
+    author = request.author
     return _shown(
         _found(await change_definition(definitions.records, author, definition_id, values))
     )

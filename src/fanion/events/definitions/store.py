@@ -20,8 +20,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError
 
-from fanion.activity.diff import changes
-from fanion.activity.store import Author, Entry, record
+from fanion.activity.model import Author, Entry, changes
+from fanion.activity.store import record
 from fanion.db.bulk import upsert
 from fanion.db.engine import Records
 from fanion.db.schema.events import event_marks
@@ -145,22 +145,22 @@ def update_definition(
     connection: Connection, author: Author, definition_id: UUID, values: Mapping[str, Any]
 ) -> EventDefinition | None:
     """As change_definition, in the caller's transaction."""
-    before = _get(connection, author.project.id, definition_id, for_update=True)
+    before = _get(connection, author.project_id, definition_id, for_update=True)
     if before is None or not values:
         return before
     connection.execute(
         update(event_definitions)
-        .where(_definition.project_id == author.project.id, _definition.id == definition_id)
+        .where(_definition.project_id == author.project_id, _definition.id == definition_id)
         .values(**values, last_updated_at=author.now)
     )
-    after = _get(connection, author.project.id, definition_id)
+    after = _get(connection, author.project_id, definition_id)
     assert after is not None
     _tell(connection, author, after, before.told(), after.told(), TOLD)
     return after
 
 
 def _remove(connection: Connection, author: Author, definition_id: UUID) -> bool:
-    before = _get(connection, author.project.id, definition_id, for_update=True)
+    before = _get(connection, author.project_id, definition_id, for_update=True)
     if before is None:
         return False
     connection.execute(delete(event_definitions).where(_definition.id == definition_id))
@@ -181,8 +181,8 @@ def update_marks(
     connection: Connection, author: Author, definition_id: UUID, given: Mapping[str, bool]
 ) -> Marks | None:
     """As change_marks, in the caller's transaction."""
-    found = _get(connection, author.project.id, definition_id, for_update=True)
-    before = _get_marks(connection, author.project.id, definition_id)
+    found = _get(connection, author.project_id, definition_id, for_update=True)
+    before = _get_marks(connection, author.project_id, definition_id)
     if found is None or before is None:
         return None
     old = {"hidden": before.hidden, "verified": before.verified}

@@ -12,8 +12,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, select, update
 
-from fanion.activity.diff import Trigger
-from fanion.activity.store import Author
+from fanion.activity.model import Author, Trigger
 from fanion.db.engine import Records
 from fanion.db.lease import Lease
 from fanion.db.schema.flags import flag_rollback_checks
@@ -101,7 +100,13 @@ def _roll_back(connection: Connection, due: Due, project: Project, met: Met, now
         return False
     payload = {"condition": met.condition, "average": met.average}
     trigger = Trigger(job_type="auto_rollback", job_id=str(due.flag_id), payload=payload)
-    author = Author(project=project, user_id=None, now=now, trigger=trigger)
+    author = Author(
+        project_id=project.id,
+        organization_id=project.organization_id,
+        user_id=None,
+        now=now,
+        trigger=trigger,
+    )
     off = {"active": False, "performed_rollback": True}
     return change_flag(connection, author, due.flag_id, lambda _: off) is not None
 

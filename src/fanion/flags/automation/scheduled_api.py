@@ -8,7 +8,6 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, RequestBody
 from msgspec import Meta, Struct
 
-from fanion.activity.api import author_of
 from fanion.flags.automation.scheduled_store import ScheduledChanges
 from fanion.flags.management.api import Flags
 from fanion.flags.storage.schedule import NewScheduledChange, Step
@@ -70,7 +69,7 @@ class ScheduledChangesApi(Controller):
         flag has been deleted.
         """
         await flags.editable(request, flag_id)
-        return _body(await _store(flags).create(author_of(request), flag_id, data))
+        return _body(await _store(flags).create(request.author, flag_id, data))
 
     @get("/{change_id:str}", summary="Retrieve a scheduled change")
     async def change(
@@ -92,7 +91,7 @@ class ScheduledChangesApi(Controller):
     ) -> None:
         """What is left of it is not made. One that is over cannot be taken back."""
         await flags.editable(request, flag_id)
-        await _store(flags).remove(author_of(request), flag_id, change_id)
+        await _store(flags).remove(request.author, flag_id, change_id)
 
 
 def _store(flags: Flags) -> ScheduledChanges:

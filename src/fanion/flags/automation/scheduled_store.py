@@ -13,8 +13,7 @@ import msgspec
 from msgspec.structs import replace
 from sqlalchemy import Connection, delete, func, insert, select, update
 
-from fanion.activity.diff import Trigger
-from fanion.activity.store import Author
+from fanion.activity.model import Author, Trigger
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.db.schema.flags import scheduled_changes
 from fanion.errors import AppError, Invalid, NotFound, PermissionDenied
@@ -123,7 +122,7 @@ class ScheduledChanges:
 def _create(
     connection: Connection, author: Author, flag_id: int, data: NewScheduledChange
 ) -> ScheduledChange:
-    project_id = author.project.id
+    project_id = author.project_id
     flag = lock_flag(connection, project_id, flag_id)
     if flag is None:
         raise NotFound
@@ -165,7 +164,7 @@ def _make_room(connection: Connection, project_id: int, flag_id: int) -> None:
 
 
 def _remove(connection: Connection, author: Author, flag_id: int, change_id: int) -> None:
-    project_id = author.project.id
+    project_id = author.project_id
     flag = lock_flag(connection, project_id, flag_id)
     found = get_change(connection, project_id, flag_id, change_id, for_update=True)
     if flag is None or found is None:
@@ -205,7 +204,11 @@ def _tried(
     """A failure undoes what was done to the flag, and nothing else."""
     payload = payload_of_step(change.payload, step)
     user_id = None if change.created_by is None else change.created_by.id
-    access = None if user_id is None else access_now(connection, user_id, project)
+    access = (
+        None
+        if user_id is None
+        else access_now(connection, user_id, project.organization_id, project.id)
+    )
     if user_id is not None and access is None:
         return Outcome(_LEFT)
 
@@ -216,7 +219,8 @@ def _tried(
         return planned_values(payload, flag.definition)
 
     author = Author(
-        project=project,
+        project_id=project.id,
+        organization_id=project.organization_id,
         user_id=user_id,
         now=now,
         trigger=Trigger(job_type="scheduled_change", job_id=str(change.id), payload=payload),

@@ -16,8 +16,7 @@ from litestar.params import FromPath, FromQuery, QueryParameter, RequestBody
 from litestar.response.base import ASGIResponse
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
-from fanion.activity.api import ActivityPage, activity_page, author_of
-from fanion.activity.store import Author
+from fanion.activity.model import Author
 from fanion.errors import Invalid, NotFound
 from fanion.flags.engine.definition import grouped_filters
 from fanion.flags.management.permissions import FlagAccess
@@ -47,6 +46,7 @@ from fanion.flags.validation.filters import (
     with_enrollment_of,
 )
 from fanion.flags.validation.posthog_fields import OF_FLAG
+from fanion.projects.activity_api import ActivityPage, activity_page
 from fanion.projects.request import ManagementRequest, scoped
 from fanion.rest.pagination import Paged
 from fanion.rest.types import ObjectId, refused
@@ -161,13 +161,13 @@ class Flags:
 
     async def create(self, author: Author, values: dict[str, Any]) -> StoredFlag:
         flag = await self.store.create(author, values)
-        self.bus.publish(Topic.FLAGS, author.project.id)
+        self.bus.publish(Topic.FLAGS, author.project_id)
         return flag
 
     async def change(self, author: Author, flag_id: int, decide: Decide) -> StoredFlag:
         """raises: NotFound, and what `decide` does"""
         flag = await self.store.change(author, flag_id, decide)
-        self.bus.publish(Topic.FLAGS, author.project.id)
+        self.bus.publish(Topic.FLAGS, author.project_id)
         if flag is None:
             raise NotFound
         return flag
@@ -236,7 +236,7 @@ class FlagsApi(Controller):
         flags: NamedDependency[Flags],
     ) -> Response[FlagBody]:
         """The next evaluation sees it."""
-        author = author_of(request)
+        author = request.author
         flag = await flags.create(author, _created(data, author.now))
         # Whoever made a flag may edit it.
         return _answer(flag, FlagAccess(request.principal.user.id))
@@ -273,7 +273,7 @@ class FlagsApi(Controller):
                 raise StaleFlag(shown(flag, access), flag.definition.version)
             return _changed(data, flag)
 
-        return _answer(await flags.change(author_of(request), flag_id, decide), access)
+        return _answer(await flags.change(request.author, flag_id, decide), access)
 
     @get("/activity", summary="Who changed the flags of a project", scope="activity_log:read")
     async def all_activity(

@@ -12,7 +12,6 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, RequestBody
 from msgspec import Meta, Struct
 
-from fanion.activity.api import author_of
 from fanion.flags.management.api import Flags
 from fanion.flags.management.role_access_store import RoleAccess, RoleAccessStore
 from fanion.flags.management.schemas import FlagBody, shown
@@ -70,7 +69,7 @@ class RoleAccessApi(Controller):
         access = await flags.access(request)
         flag = await flags.get(request.project.id, flag_id)
         access.require_share(flag.creator_id)
-        made = await _store(flags).create(author_of(request), flag_id, data.role_id)
+        made = await _store(flags).create(request.author, flag_id, data.role_id)
         return _body(made, shown(flag, access))
 
     @get("/{access_id:str}", summary="Retrieve one such permission")
@@ -96,7 +95,7 @@ class RoleAccessApi(Controller):
         access = await flags.access(request)
         flag = await flags.get(request.project.id, flag_id)
         access.require_share(flag.creator_id)
-        await _store(flags).remove(author_of(request), flag_id, access_id)
+        await _store(flags).remove(request.author, flag_id, access_id)
 
 
 def _store(flags: Flags) -> RoleAccessStore:

@@ -9,7 +9,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Connection, Text, cast, delete, func, insert, select
 from sqlalchemy.exc import IntegrityError
 
-from fanion.activity.store import Author
+from fanion.activity.model import Author
 from fanion.cohorts.store import live_criteria
 from fanion.cohorts.validation import containing
 from fanion.db.engine import Records
@@ -21,10 +21,9 @@ from fanion.flags.management.permissions import FlagAccess, edits_all
 from fanion.flags.storage.activity import role_change
 from fanion.flags.storage.activity_store import tell
 from fanion.flags.storage.definitions import live_flags
-from fanion.projects.changes import RoleRemoval
 from fanion.projects.model import AccessLevel, Level, Principal, Project, Role
 from fanion.projects.organization_access_store import setting_of
-from fanion.projects.roles_store import load_roles
+from fanion.projects.roles_store import RoleRemoval, load_roles
 from fanion.projects.store import load_projects
 from fanion.properties.filters import InCohort
 
@@ -89,23 +88,27 @@ async def access_of(records: Records, principal: Principal, project: Project) ->
     if principal.levels.get(project.organization_id, 0) >= Level.ADMIN:
         return FlagAccess(user_id)
     async with records.read() as connection:
-        return await connection.run_sync(_access_of_member, user_id, project)
+        return await connection.run_sync(
+            _access_of_member, user_id, project.organization_id, project.id
+        )
 
 
-def access_now(connection: Connection, user_id: int, project: Project) -> FlagAccess | None:
+def access_now(
+    connection: Connection, user_id: int, organization_id: UUID, project_id: int
+) -> FlagAccess | None:
     """What somebody who does not call may do at this moment; None for who is no member any more."""
     member = memberships.c
     level = connection.scalar(
         select(member.level)
         .join(users, users.c.id == member.user_id)
-        .where(member.organization_id == project.organization_id, member.user_id == user_id)
+        .where(member.organization_id == organization_id, member.user_id == user_id)
         .where(users.c.is_active)
     )
     if level is None:
         return None
     if level >= Level.ADMIN:
         return FlagAccess(user_id)
-    return _access_of_member(connection, user_id, project)
+    return _access_of_member(connection, user_id, organization_id, project_id)
 
 
 def guard_audience(connection: Connection, author: Author, cohort_id: int) -> None:
@@ -115,12 +118,12 @@ def guard_audience(connection: Connection, author: Author, cohort_id: int) -> No
             may not edit
     """
     assert author.user_id is not None  # the server itself changes no cohorts
-    access = access_now(connection, author.user_id, author.project)
+    access = access_now(connection, author.user_id, author.organization_id, author.project_id)
     if access is None:
         raise PermissionDenied("You don't have access to the project.")
     if access.edits_all:
         return
-    using = _flags_using(connection, author.project.id, cohort_id)
+    using = _flags_using(connection, author.project_id, cohort_id)
     access.require_audience((flag.id, flag.key, creator_id) for flag, creator_id in using)
 
 
@@ -147,15 +150,17 @@ def _cohorts_asked(flag: Flag) -> set[int]:
     return {leaf.cohort_id for leaf in leaves if isinstance(leaf, InCohort)}
 
 
-def _access_of_member(connection: Connection, user_id: int, project: Project) -> FlagAccess:
-    setting = setting_of(connection, project.organization_id)
+def _access_of_member(
+    connection: Connection, user_id: int, organization_id: UUID, project_id: int
+) -> FlagAccess:
+    setting = setting_of(connection, organization_id)
     if setting is None or setting is AccessLevel.EDIT:
         return FlagAccess(user_id)
     theirs = role_memberships.c.user_id == user_id
     levels = connection.scalars(
         select(roles.c.feature_flags_access_level)
         .join(role_memberships, role_memberships.c.role_id == roles.c.id)
-        .where(theirs, roles.c.organization_id == project.organization_id)
+        .where(theirs, roles.c.organization_id == organization_id)
     )
     role_levels = [AccessLevel(level) for level in levels]
     if edits_all(is_admin=False, setting=setting, role_levels=role_levels):
@@ -163,7 +168,7 @@ def _access_of_member(connection: Connection, user_id: int, project: Project) ->
     given = connection.scalars(
         select(_access.flag_id)
         .join(role_memberships, role_memberships.c.role_id == _access.role_id)
-        .where(theirs, _access.project_id == project.id)
+        .where(theirs, _access.project_id == project_id)
     )
     return FlagAccess(user_id, edits_all=False, given=frozenset(given))
 
@@ -187,10 +192,10 @@ def _get(connection: Connection, project_id: int, flag_id: int, access_id: int) 
 
 def give_flag(connection: Connection, author: Author, flag_id: int, role_id: UUID) -> RoleAccess:
     """As RoleAccessStore.create, in the caller's transaction."""
-    key = _lock_flag(connection, author.project.id, flag_id)
+    key = _lock_flag(connection, author.project_id, flag_id)
     role = connection.scalar(
         select(roles.c.id)
-        .where(roles.c.id == role_id, roles.c.organization_id == author.project.organization_id)
+        .where(roles.c.id == role_id, roles.c.organization_id == author.organization_id)
         .with_for_update()
     )
     if role is None:
@@ -200,26 +205,26 @@ def give_flag(connection: Connection, author: Author, flag_id: int, role_id: UUI
             attr="role_id",
         )
     statement = insert(flag_role_access).values(
-        project_id=author.project.id,
+        project_id=author.project_id,
         flag_id=flag_id,
         role_id=role_id,
         added_at=author.now,
         updated_at=author.now,
     )
     access_id = connection.execute(statement.returning(_access.id)).scalar_one()
-    made = _get(connection, author.project.id, flag_id, access_id)
+    made = _get(connection, author.project_id, flag_id, access_id)
     tell(connection, author, flag_id, key, [role_change(None, _told(made.role))])
     return made
 
 
 def _remove(connection: Connection, author: Author, flag_id: int, access_id: int) -> None:
-    key = _lock_flag(connection, author.project.id, flag_id)
-    gone = _get(connection, author.project.id, flag_id, access_id)
+    key = _lock_flag(connection, author.project_id, flag_id)
+    gone = _get(connection, author.project_id, flag_id, access_id)
     connection.execute(delete(flag_role_access).where(_access.id == access_id))
     tell(connection, author, flag_id, key, [role_change(_told(gone.role), None)])
 
 
-def take_back_flags(connection: Connection, removal: RoleRemoval) -> None:
+def revoke_flags_of_role(connection: Connection, removal: RoleRemoval) -> None:
     """Of a role that is about to be removed; each flag's activity tells of it."""
     rows = connection.execute(
         select(_access.project_id, _access.flag_id, _access.id)
@@ -228,7 +233,12 @@ def take_back_flags(connection: Connection, removal: RoleRemoval) -> None:
     ).all()
     known = load_projects(connection, list({row.project_id for row in rows})) if rows else {}
     for row in rows:
-        author = Author(project=known[row.project_id], user_id=removal.user_id, now=removal.now)
+        author = Author(
+            project_id=known[row.project_id].id,
+            organization_id=known[row.project_id].organization_id,
+            user_id=removal.user_id,
+            now=removal.now,
+        )
         _remove(connection, author, row.flag_id, row.id)
 
 

@@ -11,7 +11,6 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath
 from msgspec import Struct
 
-from fanion.activity.api import author_of
 from fanion.cohorts.api import CohortService
 from fanion.cohorts.criteria.definition import NAME_CHARS_MAX
 from fanion.cohorts.model import ImportQuery, MembersImport
@@ -49,7 +48,7 @@ class FlagCohortsApi(Controller):
         """Makes a static cohort; its members are found in the background, by the flag as it is
         then. A flag that is switched off or deleted, or goes by group, gives an empty one."""
         flag = await flag_cohorts.flags.editable(request, flag_id)
-        author, cohorts = author_of(request), flag_cohorts.cohorts
+        author, cohorts = request.author, flag_cohorts.cohorts
         sent = {"name": _name(flag.definition.key, author.now), "is_static": True}
         values = created_values(sent, author.now, imports=True)
         members = MembersImport(question=ImportQuery("flag", str(flag_id)))

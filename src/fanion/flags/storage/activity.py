@@ -6,7 +6,7 @@ source: flags.md section 14
 from collections.abc import Mapping
 from typing import Any
 
-from fanion.activity.diff import Action, Change, changes
+from fanion.activity.model import Action, Change, changes
 
 SCOPE = "FeatureFlag"
 

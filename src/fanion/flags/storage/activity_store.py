@@ -5,8 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from fanion.activity.diff import Change
-from fanion.activity.store import Author, Entry
+from fanion.activity.model import Author, Change, Entry
 from fanion.flags.storage.activity import told_changes
 from fanion.webhooks import outbox
 

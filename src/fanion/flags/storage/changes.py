@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, delete, insert, select, update
 
-from fanion.activity.store import Author
+from fanion.activity.model import Author
 from fanion.db.schema.cohorts import cohorts
 from fanion.db.schema.tables import feature_flags
 from fanion.errors import Invalid
@@ -29,7 +29,7 @@ _encode = msgspec.json.Encoder().encode
 
 def create_flag(connection: Connection, author: Author, values: Mapping[str, Any]) -> StoredFlag:
     """values: by column, without project and creator. raises: Invalid"""
-    project_id = author.project.id
+    project_id = author.project_id
     _require_cohorts(connection, project_id, cohort_ids(values["filters"]))
     _require_dashboards(connection, project_id, values.get("analytics_dashboards") or ())
     _free_key(connection, project_id, values["key"])
@@ -67,7 +67,7 @@ def change_flag(
             need each other the caller has to know
     raises: what `decide` does, Invalid
     """
-    project_id = author.project.id
+    project_id = author.project_id
     one = (_flag.project_id == project_id) & (_flag.id == flag_id)
     # Whoever changes the same flag waits here, and then decides on what was made of it.
     found = connection.execute(select(feature_flags).where(one).with_for_update()).first()

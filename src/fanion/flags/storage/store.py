@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, func, select
 from sqlalchemy.exc import IntegrityError
 
-from fanion.activity.store import Author
+from fanion.activity.model import Author
 from fanion.db.engine import Records
 from fanion.db.schema.tables import feature_flags, flag_versions
 from fanion.errors import Invalid

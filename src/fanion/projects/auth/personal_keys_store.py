@@ -4,6 +4,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -19,11 +20,12 @@ from sqlalchemy import (
     update,
 )
 
+from fanion.activity.model import ItemState, OrganizationChange
+from fanion.activity.store import record_in_organization
 from fanion.db.engine import Records
 from fanion.db.schema.tables import memberships, personal_api_keys, users
 from fanion.errors import Invalid
 from fanion.projects.auth.keys import KEY_BYTES, hash_key, mask, personal_key
-from fanion.projects.changes import OrganizationChange, TellOrganization, nobody
 from fanion.projects.model import PersonalKey, Principal, User
 
 KEYS_PER_USER_MAX = 100
@@ -81,11 +83,10 @@ _USED = (
 
 
 class KeyStore:
-    """tell: is told of each change in its transaction, for each organization of the key's owner"""
+    """Each change is in the activity log of each organization of the key's owner."""
 
-    def __init__(self, records: Records, tell: TellOrganization = nobody) -> None:
+    def __init__(self, records: Records) -> None:
         self._records = records
-        self._tell = tell
 
     async def principals(self, hashes: Sequence[str]) -> Mapping[str, Principal]:
         """By the key's hash; without keys that are unknown or whose owner is not active.
@@ -130,20 +131,26 @@ class KeyStore:
         granted = None if scopes is None else tuple(scopes)
         new = NewKey(user_id, label, granted, now, expires_at, by_operator=by_operator)
         async with self._records.write() as connection:
-            return await connection.run_sync(create_key, new, self._tell)
+            return await connection.run_sync(create_key, new)
 
     async def delete(self, user_id: int, key_id: UUID, now: datetime) -> str | None:
         """The hash of the key that is gone, None when the user has no such key."""
         which = (_keys.user_id == user_id) & (_keys.id == key_id)
         async with self._records.write() as connection:
-            gone = await connection.run_sync(_delete_keys, which, now, self._tell, False)
+            gone = await connection.run_sync(
+                partial(_delete_keys, which=which, now=now, by_operator=False)
+            )
             return gone[0] if gone else None
 
     async def revoke(self, key_id: UUID, now: datetime) -> bool:
         """By the operator, whosever it is; False when there is no such key."""
         async with self._records.write() as connection:
             which = _keys.id == key_id
-            return bool(await connection.run_sync(_delete_keys, which, now, self._tell, True))
+            return bool(
+                await connection.run_sync(
+                    partial(_delete_keys, which=which, now=now, by_operator=True)
+                )
+            )
 
     async def mark_used(self, used: Mapping[UUID, datetime]) -> None:
         if not used:
@@ -170,9 +177,7 @@ class NewKey:
     by_operator: bool = False
 
 
-def create_key(
-    connection: Connection, new: NewKey, tell: TellOrganization
-) -> tuple[PersonalKey, str]:
+def create_key(connection: Connection, new: NewKey) -> tuple[PersonalKey, str]:
     """As `KeyStore.create`, in the caller's transaction."""
     count = connection.execute(_COUNT, {"user": new.user_id}).scalar_one()
     if count >= KEYS_PER_USER_MAX:
@@ -197,26 +202,21 @@ def create_key(
             expires_at=key.expires_at,
         )
     )
-    by_operator = new.by_operator
-    change = _KeyChange(
-        key.user_id, key.id, key.label, new.now, is_new=True, by_operator=by_operator
-    )
-    _tell_all(connection, change, tell)
+    made = ItemState(str(key.id), key.label, {})
+    _record(connection, key.user_id, None, made, new.now, by_operator=new.by_operator)
     return key, text
 
 
-def revoke_keys_of(
-    connection: Connection, user_id: int, now: datetime, tell: TellOrganization
-) -> None:
+def revoke_keys_of(connection: Connection, user_id: int, now: datetime) -> None:
     """By the operator, in the caller's transaction: all keys of a user, who is a member still."""
-    _delete_keys(connection, _keys.user_id == user_id, now, tell, True)
+    _delete_keys(connection, _keys.user_id == user_id, now, by_operator=True)
 
 
 def _delete_keys(
     connection: Connection,
     which: ColumnElement[bool],
     now: datetime,
-    tell: TellOrganization,
+    *,
     by_operator: bool,
 ) -> list[str]:
     """The hashes of the keys that are gone."""
@@ -225,43 +225,33 @@ def _delete_keys(
         gone.returning(_keys.id, _keys.user_id, _keys.hash, _keys.label)
     ).all()
     for row in rows:
-        change = _KeyChange(
-            row.user_id, row.id, row.label, now, is_new=False, by_operator=by_operator
-        )
-        _tell_all(connection, change, tell)
+        deleted = ItemState(str(row.id), row.label, {})
+        _record(connection, row.user_id, deleted, None, now, by_operator=by_operator)
     return [row.hash for row in rows]
 
 
-def _tell_all(connection: Connection, change: "_KeyChange", tell: TellOrganization) -> None:
-    """Each organization of the key's owner."""
+def _record(
+    connection: Connection,
+    owner_id: int,
+    before: ItemState | None,
+    after: ItemState | None,
+    now: datetime,
+    *,
+    by_operator: bool,
+) -> None:
+    """Into each organization of the key's owner."""
     member = memberships.c
-    theirs = select(member.organization_id).where(member.user_id == change.owner_id)
+    theirs = select(member.organization_id).where(member.user_id == owner_id)
     for organization_id in list(connection.scalars(theirs)):
-        tell(connection, change.of(organization_id))
-
-
-@dataclass(frozen=True, slots=True)
-class _KeyChange:
-    """A key that is new, or gone."""
-
-    owner_id: int
-    key_id: UUID
-    label: str
-    now: datetime
-    is_new: bool
-    by_operator: bool
-
-    def of(self, organization_id: UUID) -> OrganizationChange:
-        return OrganizationChange(
+        change = OrganizationChange(
             organization_id=organization_id,
             scope="PersonalAPIKey",
-            item_id=str(self.key_id),
-            name=self.label,
-            before=None if self.is_new else {},
-            after={} if self.is_new else None,
-            user_id=None if self.by_operator else self.owner_id,
-            now=self.now,
+            before=before,
+            after=after,
+            user_id=None if by_operator else owner_id,
+            now=now,
         )
+        record_in_organization(connection, change)
 
 
 def _principal(row: Any, levels: Mapping[UUID, int]) -> Principal:

@@ -24,6 +24,8 @@ from sqlalchemy import (
     union_all,
 )
 
+from fanion.activity.model import Author, Entry, changes
+from fanion.activity.store import record
 from fanion.db.batching import SerialDataLoader
 from fanion.db.columns import UtcDateTime
 from fanion.db.engine import Records
@@ -39,9 +41,8 @@ from fanion.projects.auth.keys import (
     mask,
     secret_key,
 )
-from fanion.projects.changes import SecretKeyChange, TellSecretKey, nobody
 from fanion.projects.model import FORMER_KEYS_MAX
-from fanion.projects.store import too_many_former
+from fanion.projects.store import load_projects, too_many_former
 from fanion.runtime.change_bus import ChangeBus, Topic
 from fanion.wire.client_address import Caller
 
@@ -84,11 +85,10 @@ class SecretKeyReset:
 
 
 class SecretKeyStore:
-    """tell: is told of each change in its transaction"""
+    """Each change is in the activity log of the project."""
 
-    def __init__(self, records: Records, tell: TellSecretKey = nobody) -> None:
+    def __init__(self, records: Records) -> None:
         self._records = records
-        self._tell = tell
 
     async def owners(self, hashes: Sequence[str]) -> Mapping[str, SecretKeyOwner]:
         """By the key's hash, without unknown ones; keys that have ended may be among them."""
@@ -107,18 +107,18 @@ class SecretKeyStore:
                     created_at=reset.now,
                 )
             )
-            change = SecretKeyChange(
-                reset.project_id, before, reset.mask_value, reset.user_id, reset.now
+            await connection.run_sync(
+                _record, reset.project_id, before, reset.mask_value, reset.user_id, reset.now
             )
-            await connection.run_sync(self._tell, change)
 
     async def remove(self, project_id: int, now: datetime, user_id: int | None) -> bool:
         """With all former ones; whether any was valid. user_id: by whom"""
         async with self._records.write() as connection:
             present, former = await connection.run_sync(_remove, project_id, now)
             if present is not None or former:
-                change = SecretKeyChange(project_id, present or former, None, user_id, now)
-                await connection.run_sync(self._tell, change)
+                await connection.run_sync(
+                    _record, project_id, present or former, None, user_id, now
+                )
             return present is not None or former is not None
 
 
@@ -160,6 +160,34 @@ def _remove(
     valid = [row for row in rows if row.valid_until > now]
     longest = max(valid, key=lambda row: row.valid_until, default=None)
     return present, None if longest is None else longest.mask_value
+
+
+def _record(
+    connection: Connection,
+    project_id: int,
+    before: str | None,
+    after: str | None,
+    user_id: int | None,
+    now: datetime,
+) -> None:
+    """before, after: the key as it is shown, masked; None without one"""
+    project = load_projects(connection, [project_id]).get(project_id)
+    if project is None:
+        return
+    entry = Entry(
+        author=Author(
+            project_id=project.id,
+            organization_id=project.organization_id,
+            user_id=user_id,
+            now=now,
+        ),
+        scope="Project",
+        item_id=str(project.id),
+        activity="updated",
+        name=project.name,
+        changes=changes("Project", {"secret_key": before}, {"secret_key": after}, ["secret_key"]),
+    )
+    record(connection, entry)
 
 
 # How long a key counts after another server has replaced it; here it ends at once.

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import Connection
 
-from fanion.activity.store import Author
+from fanion.activity.model import Author
 from fanion.transfer.document import Document
 from fanion.transfer.references import Ids, Names
 from fanion.transfer.result import Report
@@ -34,7 +34,7 @@ class Target:
 
     @property
     def project_id(self) -> int:
-        return self.author.project.id
+        return self.author.project_id
 
     @property
     def ids(self) -> Ids:

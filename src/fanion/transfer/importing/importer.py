@@ -8,7 +8,7 @@ from collections.abc import Callable
 from sqlalchemy import Connection, select
 from sqlalchemy.exc import IntegrityError
 
-from fanion.activity.store import Author
+from fanion.activity.model import Author
 from fanion.db.engine import Records
 from fanion.db.errors import TransactionConflict
 from fanion.db.schema.tables import projects
@@ -87,7 +87,7 @@ def require_sound(document: Document, kept: Kept) -> None:
 
 
 def _kept(connection: Connection, author: Author, document: Document) -> Kept:
-    stored = read_project(connection, author.project, with_members=False)
+    stored = read_project(connection, author.organization_id, author.project_id, with_members=False)
     keys = matched_keys(document, stored)
     names = names_of(stored, keys)
     cohorts = [cohort_entry(one, names) for one in stored.cohorts]
@@ -105,12 +105,12 @@ def _kept(connection: Connection, author: Author, document: Document) -> Kept:
 
 def _import(connection: Connection, author: Author, document: Document, report: Report) -> None:
     # Two imports into one project go one after the other.
-    mine = select(projects.c.id).where(projects.c.id == author.project.id)
+    mine = select(projects.c.id).where(projects.c.id == author.project_id)
     connection.execute(mine.with_for_update())
-    stored = read_project(connection, author.project, with_members=False)
+    stored = read_project(connection, author.organization_id, author.project_id, with_members=False)
     keys = matched_keys(document, stored)
     target = Target(connection, author, document, stored, keys, names_of(stored, keys), report)
-    hindered = flags_without_answer(connection, author.project.id)
+    hindered = flags_without_answer(connection, author.project_id)
     _import_group_types(target)
     import_event_definitions(target)
     import_property_definitions(target)

@@ -4,12 +4,10 @@ from uuid import UUID, uuid4
 
 from sqlalchemy import select, update
 
-from fanion.activity.recorders import tell_of_organization
 from fanion.db.schema.organizations import roles
 from fanion.db.schema.tables import memberships, users
-from fanion.projects.changes import role_changed
 from fanion.projects.model import Role, folded
-from fanion.projects.roles_store import add_role_member, create_role, load_roles
+from fanion.projects.roles_store import add_role_member, create_role, load_roles, record_role
 from fanion.transfer.document import RoleEntry
 from fanion.transfer.importing.context import Target
 
@@ -46,14 +44,13 @@ def import_roles(target: Target) -> None:
 def _tell(target: Target, role_id: UUID, before: Role | None) -> None:
     author = target.author
     after = load_roles(target.connection, [role_id])[role_id]
-    organization_id = author.project.organization_id
-    change = role_changed(organization_id, before, after, author.user_id, author.now)
-    tell_of_organization(target.connection, change)
+    organization_id = author.organization_id
+    record_role(target.connection, organization_id, before, after, author.user_id, author.now)
 
 
 def role_ids(target: Target) -> dict[str, UUID]:
     """By the name as it is compared."""
-    mine = target.author.project.organization_id
+    mine = target.author.organization_id
     rows = target.connection.execute(
         select(_role.folded_name, _role.id).where(_role.organization_id == mine)
     )
@@ -63,7 +60,7 @@ def role_ids(target: Target) -> dict[str, UUID]:
 def _make(target: Target, entry: RoleEntry) -> UUID:
     values = {
         "id": uuid4(),
-        "organization_id": target.author.project.organization_id,
+        "organization_id": target.author.organization_id,
         "name": entry.name,
         "folded_name": folded(entry.name),
         "created_by_id": target.author.user_id,
@@ -75,7 +72,7 @@ def _make(target: Target, entry: RoleEntry) -> UUID:
 def _put_in(
     target: Target, role_id: UUID, entry: RoleEntry, members: set[str], people: dict[str, UUID]
 ) -> None:
-    organization_id, now = target.author.project.organization_id, target.author.now
+    organization_id, now = target.author.organization_id, target.author.now
     for email in entry.members:
         name = f"{email} in {entry.name}"
         if email in members:
@@ -90,7 +87,7 @@ def _put_in(
 
 def _people(target: Target) -> dict[str, UUID]:
     """Users of the organization, by e-mail address."""
-    mine = target.author.project.organization_id
+    mine = target.author.organization_id
     rows = target.connection.execute(
         select(users.c.email, users.c.uuid)
         .join(memberships, memberships.c.user_id == users.c.id)

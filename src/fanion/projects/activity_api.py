@@ -1,4 +1,4 @@
-"""The activity of a project over HTTP, and the one shape in which every part of it is told.
+"""The activity log of a project over HTTP, in the one shape that all endpoints answer it in.
 
 source: flags.md section 14, cohorts.md section 24
 """
@@ -12,8 +12,8 @@ from litestar.di import NamedDependency
 from litestar.params import FromQuery, QueryParameter
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from fanion.activity.diff import Change, Trigger
-from fanion.activity.store import Author, Recorded, page
+from fanion.activity.model import Change, Trigger
+from fanion.activity.store import Recorded, page
 from fanion.db.engine import Records
 from fanion.projects.request import ManagementRequest, scoped
 from fanion.rest.pagination import NUMBER_CHARS_MAX
@@ -62,14 +62,6 @@ class ActivityPage(Struct, kw_only=True):
     next: Annotated[str | None, Meta(description="Address of the next page.")]
     previous: Annotated[str | None, Meta(description="Address of the page before.")]
     total_count: int
-
-
-def author_of(request: ManagementRequest) -> Author:
-    return Author(
-        project=request.project,
-        user_id=request.principal.user.id,
-        now=request.app.state.now(),
-    )
 
 
 async def activity_page(

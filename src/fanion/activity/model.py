@@ -1,0 +1,157 @@
+"""Entries of the activity log: who changed what, and which fields differ.
+
+source: flags.md section 14
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+import msgspec
+from msgspec import Struct
+
+Action = Literal["created", "changed", "deleted"]
+JobType = Literal["scheduled_change", "auto_rollback"]
+
+Scope = Literal[
+    "FeatureFlag",
+    "Cohort",
+    "EventDefinition",
+    "Person",
+    "Project",
+    "Webhook",
+    "Insight",
+    "Dashboard",
+    "Role",
+    "ResourceAccess",
+    "PersonalAPIKey",
+    "OrganizationMembership",
+]
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+class Change(Struct, frozen=True, kw_only=True):
+    """type: what kind of thing changed, the same word as its entry's scope"""
+
+    type: str
+    action: Action
+    field: str
+    before: Any = None
+    after: Any = None
+
+
+class Trigger(Struct, frozen=True, kw_only=True):
+    """Job that made an automatic change.
+
+    job_id:  unique among the jobs of its type
+    payload: what the job was scheduled to do, or what it measured
+    """
+
+    job_type: JobType
+    job_id: str
+    payload: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Author:
+    """Project in which a change is made, and by whom; of a request `ManagementRequest.author`.
+
+    user_id: None for the server itself, and for the operator at the command line
+    trigger: of an automatic change; None for a change by a user
+    """
+
+    project_id: int
+    organization_id: UUID
+    user_id: int | None
+    now: datetime
+    trigger: Trigger | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """scope:    the kind of the item
+    item_id:  as text
+    activity: `created`, `updated`, `deleted`, `imported` or another word
+    name:     of the item, after the change
+    changes:  None where there is nothing to compare, as at a creation
+    short_id: of an insight
+    """
+
+    author: Author
+    scope: Scope
+    item_id: str
+    activity: str
+    name: str
+    changes: Sequence[Change] | None = None
+    short_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ItemState:
+    """Item of an organization before or after a change. fields: in the order of the changes"""
+
+    item_id: str
+    name: str
+    fields: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrganizationChange:
+    """Change of an item that belongs to an organization, not to one project.
+
+    before:  None for a new item
+    after:   None for a deleted one; one of the two is given
+    user_id: as of `Author`
+    """
+
+    organization_id: UUID
+    scope: Literal["Role", "ResourceAccess", "PersonalAPIKey", "OrganizationMembership"]
+    before: ItemState | None
+    after: ItemState | None
+    user_id: int | None
+    now: datetime
+
+
+def changes(
+    scope: str, before: Mapping[str, Any], after: Mapping[str, Any], fields: Iterable[str]
+) -> list[Change]:
+    """The fields that differ as JSON, in the order of `fields`; one that is absent is null.
+
+    scope: as in `Entry`, for example "FeatureFlag"
+    """
+    return [
+        Change(
+            type=scope,
+            action=_action(before.get(field), after.get(field)),
+            field=field,
+            before=before.get(field),
+            after=after.get(field),
+        )
+        for field in fields
+        if _differ(before.get(field), after.get(field))
+    ]
+
+
+def _action(before: object, after: object) -> Action:
+    if before is None:
+        return "created"
+    return "deleted" if after is None else "changed"
+
+
+def _differ(before: object, after: object) -> bool:
+    """Python takes True for 1, JSON does not."""
+    return _encode(before) != _encode(after)
+
+
+def compared(change: OrganizationChange) -> tuple[str, ItemState, list[Change] | None]:
+    """Activity of the entry, the item with its latest name, and what differs."""
+    before, after = change.before, change.after
+    if after is None:
+        assert before is not None
+        return "deleted", before, None
+    if before is None:
+        return "created", after, None
+    return "updated", after, changes(change.scope, before.fields, after.fields, before.fields)
