@@ -6,7 +6,7 @@ import pytest
 
 from fanion.db.engine import open_records
 from fanion.projects.auth.keys import hash_key
-from fanion.projects.auth.personal_keys_store import KeyStore
+from fanion.projects.auth.personal_keys_store import PersonalKeyStore
 from fanion.projects.model import Principal
 from tests.cli.test_keys import printed, told
 from tests.cli.test_transfer import Fanion, refused
@@ -32,7 +32,7 @@ def principal_of(records_url: str, key: str) -> Principal | None:
     async def read() -> Principal | None:
         records = await open_records(records_url)
         try:
-            return (await KeyStore(records).principals([hash_key(key)])).get(hash_key(key))
+            return (await PersonalKeyStore(records).principals([hash_key(key)])).get(hash_key(key))
         finally:
             await records.close()
 

@@ -28,7 +28,7 @@ from fanion.db.migrate import (
 from fanion.db.schema.tables import metadata, personal_api_keys, schema_compatibility
 from fanion.db.schema.webhooks import webhooks
 from fanion.errors import SchemaTooNew
-from fanion.projects.auth.secret_keys import SecretKeyOwner, SecretKeyStore
+from fanion.projects.auth.secret_keys_store import SecretKeyOwner, SecretKeyStore
 from fanion.projects.store import ProjectStore
 from tests.support.awaited import until_soon
 from tests.support.postgres import SQLITE, Postgres

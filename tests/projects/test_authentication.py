@@ -13,7 +13,7 @@ from fanion.db.schema.tables import personal_api_keys, projects, users
 from fanion.errors import InvalidApiKey, InvalidPersonalApiKey, Unavailable
 from fanion.projects.auth.authentication import KNOWN_S, Authentication
 from fanion.projects.auth.keys import hash_key
-from fanion.projects.auth.personal_keys_store import KeyStore
+from fanion.projects.auth.personal_keys_store import PersonalKeyStore
 from fanion.projects.cache import ABSENT_S, Projects
 from fanion.projects.model import Principal, Project
 from fanion.projects.store import ProjectStore
@@ -372,7 +372,7 @@ async def test_a_flood_of_junk_tokens_shares_few_reads(workspace: Workspace) -> 
     assert store.reads == 3
 
 
-class SlowKeys(KeyStore):
+class SlowKeys(PersonalKeyStore):
     """Answers a read only when told to."""
 
     def __init__(self, records: Records) -> None:

@@ -10,7 +10,7 @@ from fanion.db.engine import Records
 from fanion.db.schema.tables import projects
 from fanion.errors import InvalidApiKey, InvalidPersonalApiKey
 from fanion.projects.auth.authentication import Authentication
-from fanion.projects.auth.personal_keys_store import KeyStore
+from fanion.projects.auth.personal_keys_store import PersonalKeyStore
 from fanion.projects.cache import Projects
 from fanion.projects.model import Project
 from fanion.projects.store import ProjectStore
@@ -90,7 +90,9 @@ async def test_whoever_changes_a_project_tells_of_it(workspace: Workspace) -> No
 async def test_a_key_that_another_process_revoked_is_looked_up_again(workspace: Workspace) -> None:
     store, clock = SlowKeys(workspace.records), workspace.clock
     bus = ChangeBus()
-    revoking = Authentication(KeyStore(workspace.records), clock.now, clock.seconds, bus=bus)
+    revoking = Authentication(
+        PersonalKeyStore(workspace.records), clock.now, clock.seconds, bus=bus
+    )
     authentication = Authentication(store, clock.now, clock.seconds)
     bus.subscribe(Topic.PERSONAL_KEYS, lambda _: authentication.forget())
     user_id = workspace.made.user.id

@@ -12,8 +12,8 @@ from structlog.testing import capture_logs
 
 from fanion.errors import InvalidPersonalApiKey
 from fanion.projects.auth.authentication import Authentication
-from fanion.projects.auth.failed_attempts import FAILURES_MAX, WINDOW_S, KeyFailures
-from fanion.projects.auth.personal_keys_store import KeyStore
+from fanion.projects.auth.failed_attempts import FAILURES_MAX, WINDOW_S, FailedAttempts
+from fanion.projects.auth.personal_keys_store import PersonalKeyStore
 from fanion.projects.cache import Projects
 from fanion.projects.store import ProjectStore
 from fanion.web.management import Management, management_app
@@ -149,7 +149,7 @@ async def test_a_client_with_too_many_unknown_keys_waits_and_others_do_not(
     assert (before, after.status_code) == (200, 200)
 
 
-class CountedKeys(KeyStore):
+class CountedKeys(PersonalKeyStore):
     reads = 0
 
     async def principals(self, hashes: Sequence[str]) -> Any:
@@ -159,7 +159,7 @@ class CountedKeys(KeyStore):
 
 async def test_without_room_nothing_is_read_but_for_keys_that_were_valid(home: Home) -> None:
     clock, store = Clock(), CountedKeys(home.site.records)
-    failures = KeyFailures(Clients(), clock.seconds)
+    failures = FailedAttempts(Clients(), clock.seconds)
     authentication = Authentication(store, clock.now, clock.seconds, failures)
     projects = Projects(ProjectStore(home.site.records), clock.seconds, failures=failures)
     app = management_app(

@@ -17,7 +17,7 @@ from fanion.flags.management.role_access_store import revoke_flags_of_role
 from fanion.projects.admin_store import user_id_of
 from fanion.projects.auth.keys import hash_key
 from fanion.projects.auth.passwords import password_matches
-from fanion.projects.auth.personal_keys_store import KeyStore
+from fanion.projects.auth.personal_keys_store import PersonalKeyStore
 from fanion.projects.members_store import MemberStore, NewMember, first_organization
 from fanion.projects.model import Level
 from fanion.projects.roles_store import RoleStore
@@ -38,7 +38,7 @@ def ada(level: Level = Level.MEMBER) -> NewMember:
 
 
 async def opens(records: Records, key: str) -> bool:
-    return bool(await KeyStore(records).principals([hash_key(key)]))
+    return bool(await PersonalKeyStore(records).principals([hash_key(key)]))
 
 
 async def logged_by(records: Records, work: Awaitable[object]) -> list[tuple[str, str, str, Any]]:
@@ -81,7 +81,7 @@ async def test_a_member_has_a_key_and_no_password(records: Records) -> None:
 
     made, key, text = await store.add(HERE, ada(Level.ADMIN), LATER)
 
-    [principal] = (await KeyStore(records).principals([hash_key(text)])).values()
+    [principal] = (await PersonalKeyStore(records).principals([hash_key(text)])).values()
     assert (principal.user.id, principal.levels) == (made.user_id, {HERE: Level.ADMIN})
     assert (principal.key_id, principal.scopes, key.label) == (key.id, None, "Laptop")
     assert [(one.email, one.level, one.is_active, one.keys) for one in await store.all(HERE)] == [
@@ -223,7 +223,7 @@ async def test_a_user_of_two_organizations_leaves_one(records: Records) -> None:
         await store.set_active(HERE, made.email, False, LATER)
     await store.remove(HERE, made.email, LATER)
 
-    [principal] = (await KeyStore(records).principals([hash_key(text)])).values()
+    [principal] = (await PersonalKeyStore(records).principals([hash_key(text)])).values()
     assert principal.levels == {ELSEWHERE: Level.OWNER}
 
 
@@ -267,7 +267,7 @@ async def test_the_oldest_organization_is_the_one_of_commands(records: Records) 
 
 async def test_a_member_is_listed_with_the_last_use_of_any_key(records: Records) -> None:
     owner = (await set_up(records)).user
-    store, keys = MemberStore(records), KeyStore(records)
+    store, keys = MemberStore(records), PersonalKeyStore(records)
     second, _ = await keys.create(owner.id, "CI", None, NOW)
     await keys.mark_used({second.id: LATER})
     async with records.read() as connection:

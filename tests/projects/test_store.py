@@ -13,7 +13,7 @@ from fanion.errors import Invalid
 from fanion.projects.auth import personal_keys_store
 from fanion.projects.auth.keys import hash_key
 from fanion.projects.auth.passwords import NO_PASSWORD, password_matches
-from fanion.projects.auth.personal_keys_store import KeyStore
+from fanion.projects.auth.personal_keys_store import PersonalKeyStore
 from fanion.projects.model import Level
 from fanion.projects.store import AlreadySetUp, Installation, ProjectStore, SetUp
 from tests.support.management import NOW, add_key, add_member, add_neighbour, quick_hash
@@ -33,7 +33,9 @@ async def test_setup_makes_an_organization_with_its_owner_project_and_key(
 ) -> None:
     made = await set_up(records)
 
-    [principal] = (await KeyStore(records).principals([hash_key(made.personal_key)])).values()
+    [principal] = (
+        await PersonalKeyStore(records).principals([hash_key(made.personal_key)])
+    ).values()
     assert principal.user == made.user
     assert principal.scopes is None
     assert principal.levels == {made.project.organization_id: Level.OWNER}
@@ -59,7 +61,7 @@ async def test_setup_takes_the_keys_that_it_is_given(records: Records) -> None:
 
     assert (made.project.api_token, made.personal_key) == ("phc_mine", "phx_mine")
     assert made.user.email == "a@example.com"
-    assert await KeyStore(records).principals([hash_key("phx_mine")])
+    assert await PersonalKeyStore(records).principals([hash_key("phx_mine")])
 
 
 async def test_a_second_setup_is_refused_and_changes_nothing(records: Records) -> None:
@@ -138,7 +140,7 @@ async def test_a_key_of_an_inactive_user_opens_nothing(records: Records) -> None
     async with records.write() as connection:
         await connection.execute(update(users).values(is_active=False))
 
-    assert await KeyStore(records).principals([hash_key(made.personal_key)]) == {}
+    assert await PersonalKeyStore(records).principals([hash_key(made.personal_key)]) == {}
 
 
 async def test_principals_come_with_the_levels_of_all_their_organizations(
@@ -149,7 +151,7 @@ async def test_principals_come_with_the_levels_of_all_their_organizations(
     member = await add_member(records, "mia", Level.ADMIN, scopes=["project:read"])
     hashes = [hash_key(member.key), hash_key(neighbour.owner.key), hash_key("phx_unknown")]
 
-    found = await KeyStore(records).principals(hashes)
+    found = await PersonalKeyStore(records).principals(hashes)
 
     assert set(found) == set(hashes[:2])
     assert found[hashes[0]].scopes == ("project:read",)
@@ -157,7 +159,7 @@ async def test_principals_come_with_the_levels_of_all_their_organizations(
 
 
 async def test_a_key_is_created_found_and_deleted_by_its_owner_only(records: Records) -> None:
-    store = KeyStore(records)
+    store = PersonalKeyStore(records)
     made = await set_up(records)
     member = await add_member(records, "mia")
 
@@ -173,7 +175,7 @@ async def test_a_key_is_created_found_and_deleted_by_its_owner_only(records: Rec
 
 
 async def test_a_key_is_kept_with_the_time_when_it_expires(records: Records) -> None:
-    store = KeyStore(records)
+    store = PersonalKeyStore(records)
     made = await set_up(records)
     until = NOW + timedelta(days=1, microseconds=1)
 
@@ -194,7 +196,7 @@ async def test_a_key_is_kept_with_the_time_when_it_expires(records: Records) -> 
 
 
 async def test_no_scopes_at_all_are_not_every_scope(records: Records) -> None:
-    store = KeyStore(records)
+    store = PersonalKeyStore(records)
     made = await set_up(records)
 
     _, text = await store.create(made.user.id, "Nothing", [], NOW)
@@ -205,7 +207,7 @@ async def test_no_scopes_at_all_are_not_every_scope(records: Records) -> None:
 
 
 async def test_a_user_has_a_limited_number_of_keys(records: Records) -> None:
-    store = KeyStore(records)
+    store = PersonalKeyStore(records)
     made = await set_up(records)
     for number in range(personal_keys_store.KEYS_PER_USER_MAX - 1):
         await add_key(records, made.user.id, f"phx_{number}")
@@ -215,7 +217,7 @@ async def test_a_user_has_a_limited_number_of_keys(records: Records) -> None:
 
 
 async def test_last_use_moves_hourly_at_most(records: Records) -> None:
-    store = KeyStore(records)
+    store = PersonalKeyStore(records)
     await set_up(records)
     [(key_id,)] = await records.fetch(select(personal_api_keys.c.id))
     seen = []

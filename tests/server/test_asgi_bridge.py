@@ -8,7 +8,7 @@ import httpx
 import pytest
 from litestar import Litestar, get
 
-from fanion.rest.streaming import Streamed
+from fanion.rest.endpoints import Streamed
 from fanion.server.asgi_bridge import BrokenOff, answer
 from fanion.server.errors import ClientGone
 from tests.support.exchange import Proto, Scope

@@ -34,7 +34,7 @@ from fanion.events.storage.store import EventStore
 from fanion.observability.logging import LineWriter
 from fanion.observability.metrics import Metrics
 from fanion.projects.auth.keys import hash_key, mask
-from fanion.projects.flag_version import move_flag_version
+from fanion.projects.flag_version_store import move_flag_version
 from fanion.projects.model import Level
 from fanion.web.application import Application
 from tests.support.exchange import MemoryTransport

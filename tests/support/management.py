@@ -16,7 +16,7 @@ from fanion.db.engine import Records
 from fanion.db.schema.tables import memberships, organizations, personal_api_keys, projects, users
 from fanion.projects.auth.authentication import Authentication
 from fanion.projects.auth.keys import hash_key, mask
-from fanion.projects.auth.personal_keys_store import KeyStore
+from fanion.projects.auth.personal_keys_store import PersonalKeyStore
 from fanion.projects.cache import Projects
 from fanion.projects.model import Level
 from fanion.projects.store import FIRST_ORGANIZATION, Installation, ProjectStore, SetUp
@@ -87,7 +87,7 @@ async def open_workspace(
     """settings: further fields of `Management`"""
     clock = Clock()
     projects = Projects(ProjectStore(records, hash_password=quick_hash), clock.seconds)
-    authentication = Authentication(KeyStore(records), clock.now, clock.seconds)
+    authentication = Authentication(PersonalKeyStore(records), clock.now, clock.seconds)
     made = await projects.setup(
         Installation(
             email="owner@example.com",

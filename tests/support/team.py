@@ -23,7 +23,7 @@ from fanion.flags.storage.store import FlagStore
 from fanion.flags.usage.dashboards_api import FlagDashboardsApi
 from fanion.projects.activity_api import ActivityApi
 from fanion.projects.auth.authentication import Authentication
-from fanion.projects.auth.personal_keys_store import KeyStore
+from fanion.projects.auth.personal_keys_store import PersonalKeyStore
 from fanion.projects.cache import Projects
 from fanion.projects.model import Level
 from fanion.projects.organizations_api import Organizations, OrganizationsApi
@@ -195,7 +195,7 @@ def _app(records: Records, clock: Clock) -> AsgiApp:
     store = FlagStore(records)
     return management_app(
         Management(
-            authentication=Authentication(KeyStore(records), clock.now, clock.seconds),
+            authentication=Authentication(PersonalKeyStore(records), clock.now, clock.seconds),
             projects=directory,
             now=clock.now,
             controllers=(

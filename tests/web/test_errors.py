@@ -20,7 +20,7 @@ from fanion.db.engine import RecordsUnavailable, open_records
 from fanion.observability.logging import open_logs
 from fanion.projects.cache import Projects
 from fanion.projects.request import ManagementRequest
-from fanion.rest.types import ObjectId
+from fanion.rest.endpoints import ObjectId
 from tests.support.management import Workspace, error, invalid, open_workspace
 
 BODY_BYTES_MAX = 4096

@@ -10,9 +10,8 @@ import pytest
 from litestar import Response
 from msgspec import UNSET, Struct, UnsetType, field
 
+from fanion.rest.endpoints import Streamed, empty
 from fanion.rest.pagination import Paged
-from fanion.rest.streaming import Streamed
-from fanion.rest.types import empty
 from fanion.web.json_response import ENCODED_ON_LOOP_BYTES_MAX, PIECE_BYTES, encode_answer
 
 

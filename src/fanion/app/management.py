@@ -32,7 +32,7 @@ from fanion.observability.logging import LineWriter
 from fanion.persons.api import PersonsApi, persons_of_events
 from fanion.persons.edits_store import PersonChanges
 from fanion.projects.activity_api import ActivityApi
-from fanion.projects.auth.secret_keys_api import SecretKeysApi
+from fanion.projects.auth.keys_api import SecretKeysApi
 from fanion.projects.organizations_api import Organizations, OrganizationsApi
 from fanion.projects.roles_api import RoleMembershipsApi, RolesApi
 from fanion.web.application import Application

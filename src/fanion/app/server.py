@@ -47,7 +47,7 @@ from fanion.insights.trends.store import Trends
 from fanion.persons.pending_identities_store import run_sweep
 from fanion.runtime.background import BackgroundTask
 from fanion.webhooks.api import Webhooks
-from fanion.webhooks.sender import Resolver, Sender
+from fanion.webhooks.client import Resolver, Sender
 from fanion.webhooks.store import WebhookStore
 from fanion.webhooks.worker import Deliverer
 

@@ -40,9 +40,9 @@ from fanion.ingest.pipeline.position_store import ingested_upto
 from fanion.observability.metrics import Metrics
 from fanion.persons.store import stored_properties
 from fanion.projects.auth.authentication import Authentication
-from fanion.projects.auth.failed_attempts import KeyFailures
-from fanion.projects.auth.personal_keys_store import KeyStore
-from fanion.projects.auth.secret_keys import SecretKeys, SecretKeyStore
+from fanion.projects.auth.failed_attempts import FailedAttempts
+from fanion.projects.auth.personal_keys_store import PersonalKeyStore
+from fanion.projects.auth.secret_keys_store import SecretKeys, SecretKeyStore
 from fanion.projects.cache import Projects
 from fanion.projects.store import ProjectStore
 from fanion.runtime.background import BackgroundTask
@@ -183,7 +183,7 @@ def build_flag_services(
     clock, failures = time.monotonic, _key_failures(Clients(proxies), metrics)
     project_store = ProjectStore(records)
     projects = Projects(project_store, clock, offline.project, failures, now, bus)
-    keys = KeyStore(records)
+    keys = PersonalKeyStore(records)
     authentication = Authentication(keys, now, clock, failures, bus)
     secret_store = SecretKeyStore(records)
     secret_keys = SecretKeys(secret_store, now, clock, failures, bus)
@@ -246,11 +246,11 @@ def build_flag_services(
     )
 
 
-def _key_failures(clients: Clients, metrics: Metrics) -> KeyFailures:
+def _key_failures(clients: Clients, metrics: Metrics) -> FailedAttempts:
     def count(kind: str, reason: str) -> None:
         metrics.key_failures.labels(kind, reason).inc()
 
-    return KeyFailures(clients, count=count)
+    return FailedAttempts(clients, count=count)
 
 
 def _readings(settings: Settings, records: Records, now: Callable[[], datetime]) -> Readings:

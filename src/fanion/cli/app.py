@@ -40,8 +40,8 @@ from fanion.projects.admin_store import (
     user_id_of,
 )
 from fanion.projects.auth.keys import KEY_LABEL_CHARS_MAX, read_expiry
-from fanion.projects.auth.personal_keys_store import KeyStore
-from fanion.projects.auth.secret_keys import SecretKeys, SecretKeyStore
+from fanion.projects.auth.personal_keys_store import PersonalKeyStore
+from fanion.projects.auth.secret_keys_store import SecretKeys, SecretKeyStore
 from fanion.projects.cache import Projects
 from fanion.projects.model import FORMER_VALID_S, FORMER_VALID_S_MAX, is_scope
 from fanion.projects.store import AlreadySetUp, Installation, ProjectStore
@@ -240,8 +240,8 @@ def revoke(key_id: str, data: Data = None) -> None:
     print("Revoked.")
 
 
-def _keys(records: Records) -> KeyStore:
-    return KeyStore(records)
+def _keys(records: Records) -> PersonalKeyStore:
+    return PersonalKeyStore(records)
 
 
 @projects.command("create")

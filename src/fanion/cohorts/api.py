@@ -55,8 +55,8 @@ from fanion.events.storage.store import EventStore
 from fanion.projects.activity_api import ActivityPage, activity_page
 from fanion.projects.model import Project
 from fanion.projects.request import ManagementRequest, scoped
+from fanion.rest.endpoints import ObjectId, refused
 from fanion.rest.pagination import Paged
-from fanion.rest.types import ObjectId, refused
 from fanion.rest.unknown_fields import CREDENTIAL_NAMES, require_known
 from fanion.runtime.change_bus import ChangeBus, Topic
 

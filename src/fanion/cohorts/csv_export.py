@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from fanion.rest.csv_export import table_lines, text_cell
+from fanion.rest.endpoints import table_lines, text_cell
 
 DISTINCT_IDS_MAX = 10
 COLUMNS_MAX = 1_000  # a row of them all is 1 kB where it is empty

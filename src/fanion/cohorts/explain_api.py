@@ -32,8 +32,8 @@ from fanion.cohorts.validation import require_cohorts
 from fanion.errors import Invalid
 from fanion.events.event import EventRejected
 from fanion.projects.request import ManagementRequest, scoped
+from fanion.rest.endpoints import ObjectId
 from fanion.rest.pagination import Paged
-from fanion.rest.types import ObjectId
 
 SAMPLE_MAX = 10
 # A user waits for a preview; a calculation may take longer.

@@ -26,8 +26,8 @@ from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohort_people, cohorts
 from fanion.db.schema.tables import person_overrides, persons
 from fanion.errors import Invalid, NotFound, Unavailable
-from fanion.projects.flag_version import move_flag_version
-from fanion.webhooks.outbox import tell
+from fanion.projects.flag_version_store import move_flag_version
+from fanion.webhooks.outbox_store import record_and_enqueue
 
 # Of one request, in one transaction.
 PERSONS_MAX = 1_000
@@ -111,7 +111,7 @@ class MemberChangesStore:
             name=cohort.criteria.name or "",
             changes=[change],
         )
-        tell(connection, entry)
+        record_and_enqueue(connection, entry)
         move_flag_version(connection, author.project_id)
         self.guard(connection, author, cohort.id)
 

@@ -34,10 +34,8 @@ from fanion.persons.list_store import Key, having, in_portions
 from fanion.persons.store import Person
 from fanion.projects.request import ManagementRequest, scoped
 from fanion.properties.query_param import read_conditions
-from fanion.rest.openapi import answers
+from fanion.rest.endpoints import ObjectId, Streamed, answers
 from fanion.rest.pagination import ROWS_MAX
-from fanion.rest.streaming import Streamed
-from fanion.rest.types import ObjectId
 from fanion.rest.unknown_fields import shortened
 
 _PLACES = frozenset({"limit", "offset", "after"})

@@ -17,7 +17,7 @@ from fanion.cohorts.model import StoredCohort
 from fanion.persons.api import PersonBody, shown
 from fanion.persons.store import Person
 from fanion.projects.model import UserSummary
-from fanion.rest.openapi import FILE, TEXT, asks, takes
+from fanion.rest.endpoints import FILE, TEXT, asks, takes
 from fanion.rest.posthog_insight_fields import OF_FILTERS
 
 DESCRIPTION_CHARS_MAX = 1000

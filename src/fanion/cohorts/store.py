@@ -31,9 +31,10 @@ from fanion.db.schema.cohorts import (
 )
 from fanion.db.schema.tables import users
 from fanion.errors import Invalid
-from fanion.projects.flag_version import move_flag_version
-from fanion.projects.organizations_store import USER_SUMMARY, user_summary
-from fanion.webhooks.outbox import tell
+from fanion.projects.flag_version_store import move_flag_version
+from fanion.projects.model import user_summary
+from fanion.projects.organizations_store import USER_SUMMARY
+from fanion.webhooks.outbox_store import record_and_enqueue
 
 # Fields whose changes are recorded in the activity; results of calculations are not.
 COMPARED = ("name", "description", "filters", "groups", "is_static", "deleted")
@@ -334,7 +335,7 @@ def _record_change(
         name=after.criteria.name or "",
         changes=differing,
     )
-    tell(connection, entry)
+    record_and_enqueue(connection, entry)
 
 
 def _record_import(
@@ -349,7 +350,7 @@ def _record_import(
             activity="imported",
             name=cohort.criteria.name or "",
         )
-        tell(connection, entry)
+        record_and_enqueue(connection, entry)
 
 
 def _cohorts() -> Select[Any]:

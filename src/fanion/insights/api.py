@@ -39,14 +39,13 @@ from fanion.insights.validation import (
 from fanion.projects.activity_api import ActivityPage, activity_page
 from fanion.projects.model import Level, Project
 from fanion.projects.request import ManagementRequest, scoped
-from fanion.rest.openapi import takes
+from fanion.rest.endpoints import ObjectId, refused, takes
 from fanion.rest.pagination import Paged
 from fanion.rest.posthog_fields import (
     MAINTAINED_OF_INSIGHT,
     UNSUPPORTED_OF_INSIGHT,
 )
 from fanion.rest.posthog_insight_fields import OF_FILTERS
-from fanion.rest.types import ObjectId, refused
 from fanion.rest.unknown_fields import QUERY_NAMES, no_choice
 from fanion.rest.validation import INTEGER_MAX, normal_tags
 

@@ -29,6 +29,7 @@ from fanion.insights.schemas import (
 from fanion.insights.validation import check_dashboard_filters
 from fanion.projects.activity_api import ActivityPage, activity_page
 from fanion.projects.request import ManagementRequest, scoped
+from fanion.rest.endpoints import ObjectId, refused
 from fanion.rest.pagination import Paged
 from fanion.rest.posthog_fields import (
     MAINTAINED_OF_DASHBOARD,
@@ -36,7 +37,6 @@ from fanion.rest.posthog_fields import (
     UNSUPPORTED_OF_DASHBOARD,
     UNSUPPORTED_OF_TILE,
 )
-from fanion.rest.types import ObjectId, refused
 from fanion.rest.unknown_fields import no_choice
 from fanion.rest.validation import normal_tags
 

@@ -27,10 +27,11 @@ from fanion.persons.store import Person, get_person, persons_of
 from fanion.projects.activity_api import ActivityPage, activity_page
 from fanion.projects.request import ManagementRequest, scoped
 from fanion.properties.query_param import read_conditions
+from fanion.rest.endpoints import empty
 from fanion.rest.posthog_fields import (
     MAINTAINED_OF_PERSON,
 )
-from fanion.rest.types import empty, object_id
+from fanion.rest.validation import object_id
 
 # What a person is called by, the first that is set. source: capture.md section 8
 _SHOWN = ("email", "name", "username")

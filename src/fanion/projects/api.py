@@ -1,4 +1,4 @@
-"""Projects, personal keys and the caller's own user, over HTTP.
+"""Projects and the caller's own user, over HTTP.
 
 source: capture.md section 9; api.md, "Authentication"
 """
@@ -11,32 +11,26 @@ from uuid import UUID
 from zoneinfo import available_timezones
 
 import msgspec
-from litestar import Controller, delete, get, patch, post
+from litestar import Controller, get, patch, post
 from litestar.di import NamedDependency
-from litestar.params import FromPath, RequestBody
+from litestar.params import RequestBody
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from fanion.errors import Invalid
-from fanion.projects.auth.authentication import Authentication
-from fanion.projects.auth.keys import KEY_LABEL_CHARS_MAX, check_expiry
 from fanion.projects.cache import Projects
 from fanion.projects.model import (
     FORMER_VALID_S,
-    FORMER_VALID_S_MAX,
     Level,
-    PersonalKey,
     Project,
-    is_scope,
 )
-from fanion.projects.request import ManagementRequest, scoped
+from fanion.projects.request import FormerValidS, ManagementRequest, scoped
 from fanion.rest.pagination import Paged
 from fanion.rest.posthog_fields import (
-    MAINTAINED_OF_KEY,
     MAINTAINED_OF_PROJECT,
-    UNSUPPORTED_OF_KEY,
     UNSUPPORTED_OF_PROJECT,
 )
 from fanion.rest.unknown_fields import no_choice
+from fanion.rest.validation import given_fields
 
 ProjectName = Annotated[str, Meta(min_length=1, max_length=200)]
 Timezone = Annotated[str, Meta(description="IANA name, for example `Europe/Berlin`.")]
@@ -93,17 +87,6 @@ class ProjectChanges(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fi
     name: ProjectName | UnsetType = UNSET
     timezone: Timezone | UnsetType = UNSET
     ingestion: IngestionChanges | UnsetType = UNSET
-
-
-FormerValidS = Annotated[
-    int,
-    Meta(
-        ge=0,
-        le=FORMER_VALID_S_MAX,
-        description="How long the present key is taken beside the new one. With 0 it ends at "
-        "once, and so do all former keys.",
-    ),
-]
 
 
 class TokenReset(Struct, kw_only=True, forbid_unknown_fields=True):
@@ -173,7 +156,7 @@ class ProjectsApi(Controller):
     ) -> ProjectBody:
         """What is left out stays, within `ingestion` too."""
         request.principal.require_level(request.project.organization_id, Level.ADMIN)
-        changes = _given(data)
+        changes = given_fields(data)
         if isinstance(data.ingestion, IngestionChanges):
             changes["ingestion"] = _ingestion_changes(data.ingestion)
         if "timezone" in changes:
@@ -194,85 +177,6 @@ class ProjectsApi(Controller):
         now, user = request.app.state.now(), request.principal.user
         changed = await projects.reset_token(request.project.id, data.former_valid_s, now, user.id)
         return _project(changed, now)
-
-
-class NewKey(Struct, kw_only=True, forbid_unknown_fields=True):
-    also_known: ClassVar[frozenset[str]] = MAINTAINED_OF_KEY
-    unsupported: ClassVar[Mapping[str, str]] = UNSUPPORTED_OF_KEY
-
-    label: Annotated[str, Meta(min_length=1, max_length=KEY_LABEL_CHARS_MAX)]
-    scopes: Annotated[
-        list[str] | None,
-        Meta(description="`*`, `<object>:read` or `<object>:write`; null allows everything."),
-    ] = None
-    expires_at: Annotated[
-        datetime | None,
-        Meta(description="From then on the key is refused; null: until it is revoked."),
-    ] = None
-
-
-class KeyBody(Struct, kw_only=True):
-    id: UUID
-    label: str
-    value: Annotated[str | None, Meta(description="The key itself, told once, on creation.")]
-    mask_value: str
-    scopes: list[str] | None
-    created_at: datetime
-    last_used_at: Annotated[datetime | None, Meta(description="Updated hourly at most.")]
-    user_id: int
-    expires_at: datetime | None
-
-
-class PersonalKeysApi(Controller):
-    """No scope opens these: a restricted key could give itself more than it has."""
-
-    path = "/api/personal_api_keys"
-    tags = ("Personal API keys",)
-
-    @get("/", summary="List personal API keys")
-    async def keys(
-        self, request: ManagementRequest, authentication: NamedDependency[Authentication]
-    ) -> Paged[KeyBody]:
-        """The caller's own, the newest first."""
-        page, user = request.page, request.principal.user
-        found, count = await authentication.page(user.id, page.limit, page.offset)
-        return page.of([_key(key) for key in found], count)
-
-    @post("/", summary="Create a personal API key")
-    async def create(
-        self,
-        request: ManagementRequest,
-        data: RequestBody[NewKey],
-        authentication: NamedDependency[Authentication],
-    ) -> KeyBody:
-        """`value` is the key; it is not shown again. A key that expires makes only keys that
-        expire no later."""
-        for scope in data.scopes or ():
-            if not is_scope(scope):
-                raise Invalid(f"Invalid scope: {scope}", attr="scopes")
-        _require_expiry(data.expires_at, request)
-        user = request.principal.user
-        key, text = await authentication.issue(user.id, data.label, data.scopes, data.expires_at)
-        return _key(key, text)
-
-    @get("/{key_id:str}", summary="Retrieve a personal API key")
-    async def key(
-        self,
-        request: ManagementRequest,
-        key_id: FromPath[UUID],
-        authentication: NamedDependency[Authentication],
-    ) -> KeyBody:
-        return _key(await authentication.key(request.principal.user.id, key_id))
-
-    @delete("/{key_id:str}", summary="Revoke a personal API key")
-    async def revoke(
-        self,
-        request: ManagementRequest,
-        key_id: FromPath[UUID],
-        authentication: NamedDependency[Authentication],
-    ) -> None:
-        """The key stops working at once."""
-        await authentication.revoke(request.principal.user.id, key_id)
 
 
 class OrganizationBody(Struct, kw_only=True):
@@ -316,22 +220,6 @@ class UsersApi(Controller):
         )
 
 
-def _require_expiry(wanted: datetime | None, request: ManagementRequest) -> None:
-    """raises: Invalid"""
-    own = request.principal.key_expires_at
-    if own is not None and (wanted is None or wanted > own):
-        raise Invalid(
-            f"Ensure this time is no later than {own.isoformat()}, when the key that makes this "
-            "one expires.",
-            attr="expires_at",
-        )
-    if wanted is not None:
-        try:
-            check_expiry(wanted, request.app.state.now())
-        except ValueError as error:
-            raise Invalid(str(error), attr="expires_at") from None
-
-
 @cache
 def _timezones() -> frozenset[str]:
     return frozenset(available_timezones())
@@ -342,12 +230,8 @@ def _require_timezone(name: str) -> None:
         raise no_choice(name, _timezones(), "timezone")
 
 
-def _given(changes: Struct) -> dict[str, Any]:
-    return {name: value for name, value in structs.asdict(changes).items() if value is not UNSET}
-
-
 def _ingestion_changes(changes: IngestionChanges) -> dict[str, Any]:
-    given = _given(changes)
+    given = given_fields(changes)
     for name, value in given.items():
         if isinstance(value, list) and len(value) > WORDS_MAX:
             raise Invalid(
@@ -373,18 +257,4 @@ def _project(project: Project, now: datetime) -> ProjectBody:
         timezone=project.timezone,
         organization=project.organization_id,
         ingestion=msgspec.convert(project.ingestion, IngestionBody, from_attributes=True),
-    )
-
-
-def _key(key: PersonalKey, value: str | None = None) -> KeyBody:
-    return KeyBody(
-        id=key.id,
-        label=key.label,
-        value=value,
-        mask_value=key.mask_value,
-        scopes=None if key.scopes is None else list(key.scopes),
-        created_at=key.created_at,
-        last_used_at=key.last_used_at,
-        expires_at=key.expires_at,
-        user_id=key.user_id,
     )

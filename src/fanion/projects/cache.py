@@ -12,7 +12,7 @@ from cachetools import TTLCache
 from fanion.db.batching import READ_KEYS_MAX, K, SerialDataLoader
 from fanion.db.engine import RecordsUnavailable
 from fanion.errors import InvalidApiKey, NotFound, Unavailable
-from fanion.projects.auth.failed_attempts import KeyFailures
+from fanion.projects.auth.failed_attempts import FailedAttempts
 from fanion.projects.auth.keys import KEY_CHARS_MAX, hash_key
 from fanion.projects.model import Organization, Principal, Project
 from fanion.projects.store import Installation, ProjectStore, SetUp
@@ -39,7 +39,7 @@ class Projects:
         store: ProjectStore,
         clock: Callable[[], float] = time.monotonic,
         remembered: Callable[[str], Awaitable[Project | None]] = _nothing,
-        failures: KeyFailures | None = None,
+        failures: FailedAttempts | None = None,
         now: Callable[[], datetime] = utc_now,
         bus: ChangeBus | None = None,
     ) -> None:
@@ -47,7 +47,7 @@ class Projects:
         now:        the time of day, which ends former tokens
         """
         self._now = now
-        self._failures = failures or KeyFailures(clock=clock)
+        self._failures = failures or FailedAttempts(clock=clock)
         self.store = store
         self._remembered = remembered
         self._by_token: dict[str, Project] = {}

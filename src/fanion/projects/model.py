@@ -1,15 +1,20 @@
-"""Organizations, projects, the people in them and what a key may do."""
+"""Organizations, projects, users, roles, and what a key may do."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import IntEnum
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 from msgspec import Meta, Struct
 
 from fanion.errors import PermissionDenied
+
+EMAIL_CHARS_MAX = 254  # source: RFC 5321 section 4.5.3.1.3, without the angle brackets
+FIRST_NAME_CHARS_MAX = 150  # as PostHog has it
+_EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
 
 ALL_SCOPES = "*"
 SCOPE_OBJECTS = (
@@ -37,6 +42,16 @@ class Level(IntEnum):
     MEMBER = 1
     ADMIN = 8
     OWNER = 15
+
+
+def read_level(text: str) -> Level:
+    """By its name, in any case. raises: ValueError, which says what is allowed"""
+    try:
+        return Level[text.strip().upper()]
+    except KeyError:
+        names = [level.name.lower() for level in Level]
+        allowed = f"{', '.join(names[:-1])} or {names[-1]}"
+        raise ValueError(f"{text!r} is no level; use {allowed}.") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +135,14 @@ class UserSummary(Struct, frozen=True):
     is_email_verified: bool
 
 
+def user_summary(row: Any) -> UserSummary | None:
+    """Of a row with the columns `USER_SUMMARY` of the organizations' store."""
+    values: Mapping[str, Any] = row._mapping
+    if values["by_id"] is None:
+        return None
+    return UserSummary(*(values[f"by_{name}"] for name in UserSummary.__struct_fields__))
+
+
 @dataclass(frozen=True, slots=True)
 class User:
     id: int
@@ -139,6 +162,24 @@ class User:
             self.email,
             self.is_email_verified,
         )
+
+
+def read_email(text: str) -> str:
+    """As it is stored and compared: in lower case. raises: ValueError"""
+    email = text.strip().lower()
+    if not (_EMAIL.fullmatch(email) and email.isprintable()):
+        raise ValueError(f"{text!r} is no e-mail address, such as ada@example.com.")
+    if len(email) > EMAIL_CHARS_MAX:
+        raise ValueError(f"an e-mail address has at most {EMAIL_CHARS_MAX} characters.")
+    return email
+
+
+def read_first_name(text: str) -> str:
+    """raises: ValueError, which says what is allowed"""
+    name = text.strip()
+    if not 1 <= len(name) <= FIRST_NAME_CHARS_MAX:
+        raise ValueError(f"the name must have 1 to {FIRST_NAME_CHARS_MAX} characters.")
+    return name
 
 
 @dataclass(frozen=True, slots=True)

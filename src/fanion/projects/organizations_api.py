@@ -16,15 +16,18 @@ from fanion.db.engine import Records
 from fanion.errors import NotFound
 from fanion.projects.cache import Projects
 from fanion.projects.model import Level, Organization, Principal, ResourceAccess
-from fanion.projects.organization_access_store import ResourceAccessStore
-from fanion.projects.organizations_store import OrganizationMember, members_page
+from fanion.projects.organizations_store import (
+    OrganizationMember,
+    ResourceAccessStore,
+    members_page,
+)
 from fanion.projects.request import ManagementRequest, scoped
 from fanion.projects.roles_store import RevokeFlags, RoleStore
+from fanion.rest.endpoints import ObjectId
 from fanion.rest.pagination import Paged
 from fanion.rest.posthog_fields import (
     MAINTAINED_OF_RESOURCE_ACCESS,
 )
-from fanion.rest.types import ObjectId
 
 CURRENT = "@current"
 OrganizationName = Annotated[

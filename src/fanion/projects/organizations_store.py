@@ -1,33 +1,27 @@
-"""Who is in an organization, in the records store."""
+"""Members of an organization, and its settings for access to resources, in the records store."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from msgspec import Struct
-from sqlalchemy import Row, func, select
+from sqlalchemy import Connection, Select, delete, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
 
+from fanion.activity.model import ItemState, OrganizationChange
+from fanion.activity.store import record_in_organization
 from fanion.db.engine import Records
+from fanion.db.schema.organizations import resource_access
 from fanion.db.schema.tables import memberships, users
-from fanion.projects.model import UserSummary
+from fanion.errors import Invalid, NotFound
+from fanion.projects.model import FEATURE_FLAGS, AccessLevel, ResourceAccess, UserSummary
 
-_NAMES = ("id", "uuid", "distinct_id", "first_name", "email", "is_email_verified")
-
-# Columns of a statement that joins the user, none of which may be there.
-USER_SUMMARY = tuple(users.c[name].label(f"by_{name}") for name in _NAMES)
-
-
-def user_summary(row: Row[Any]) -> UserSummary | None:
-    """Of a row with the columns USER_SUMMARY."""
-    values = row._mapping
-    if values["by_id"] is None:
-        return None
-    return UserSummary(*(values[f"by_{name}"] for name in _NAMES))
-
-
+# Columns of a statement that joins the user, null where there is none; `user_summary` reads them.
+USER_SUMMARY = tuple(users.c[name].label(f"by_{name}") for name in UserSummary.__struct_fields__)
 _member = memberships.c
-_PEOPLE = (
+_MEMBERS = (
     select(
         _member.level,
         _member.joined_at,
@@ -53,9 +47,153 @@ async def members_page(
     theirs = _member.organization_id == organization_id
     async with records.read() as connection:
         total = await connection.scalar(select(func.count()).select_from(memberships).where(theirs))
-        rows = await connection.execute(_PEOPLE.where(theirs).limit(limit).offset(offset))
+        rows = await connection.execute(_MEMBERS.where(theirs).limit(limit).offset(offset))
         found = [
             OrganizationMember(level=row[0], joined_at=row[1], user=UserSummary(*row[2:]))
             for row in rows
         ]
         return found, total or 0
+
+
+_access = resource_access.c
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceAccessStore:
+    """Each change is in the activity log of the organization's projects."""
+
+    records: Records
+
+    async def all(self, organization_id: UUID) -> Sequence[ResourceAccess]:
+        """At most one for each kind of thing."""
+        async with self.records.read() as connection:
+            rows = await connection.execute(_settings(organization_id))
+            return [_setting(row) for row in rows]
+
+    async def get(self, organization_id: UUID, setting_id: int) -> ResourceAccess:
+        """raises: NotFound"""
+        async with self.records.read() as connection:
+            return await connection.run_sync(_get, organization_id, setting_id)
+
+    async def create(
+        self, organization_id: UUID, creator_id: int, level: int, now: datetime
+    ) -> ResourceAccess:
+        """raises: Invalid with code `unique`"""
+        statement = insert(resource_access).values(
+            organization_id=organization_id,
+            resource=FEATURE_FLAGS,
+            access_level=level,
+            created_by_id=creator_id,
+            created_at=now,
+            updated_at=now,
+        )
+        try:
+            async with self.records.write() as connection:
+                added = await connection.execute(statement.returning(_access.id))
+                made = await connection.run_sync(_get, organization_id, added.scalar_one())
+                await connection.run_sync(_record, None, made, creator_id, now)
+                return made
+        except IntegrityError:
+            raise Invalid(
+                "This resource access already exists.", code="unique", attr="resource"
+            ) from None
+
+    async def change(
+        self, organization_id: UUID, setting_id: int, level: int, user_id: int, now: datetime
+    ) -> ResourceAccess:
+        """raises: NotFound"""
+        one = (_access.organization_id == organization_id, _access.id == setting_id)
+        statement = update(resource_access).where(*one).values(access_level=level, updated_at=now)
+        async with self.records.write() as connection:
+            await connection.execute(select(_access.id).where(*one).with_for_update())
+            before = await connection.run_sync(_get, organization_id, setting_id)
+            await connection.execute(statement)
+            after = await connection.run_sync(_get, organization_id, setting_id)
+            await connection.run_sync(_record, before, after, user_id, now)
+            return after
+
+    async def remove(
+        self, organization_id: UUID, setting_id: int, user_id: int, now: datetime
+    ) -> None:
+        """raises: NotFound"""
+        statement = delete(resource_access).where(
+            _access.organization_id == organization_id, _access.id == setting_id
+        )
+        async with self.records.write() as connection:
+            before = await connection.run_sync(_get, organization_id, setting_id)
+            if not (await connection.execute(statement)).rowcount:
+                raise NotFound
+            await connection.run_sync(_record, before, None, user_id, now)
+
+
+def setting_of(connection: Connection, organization_id: UUID) -> AccessLevel | None:
+    """For feature flags; None when the organization has not set it."""
+    level = connection.scalar(
+        select(_access.access_level).where(
+            _access.organization_id == organization_id, _access.resource == FEATURE_FLAGS
+        )
+    )
+    return None if level is None else AccessLevel(level)
+
+
+def _record(
+    connection: Connection,
+    before: ResourceAccess | None,
+    after: ResourceAccess | None,
+    user_id: int,
+    now: datetime,
+) -> None:
+    either = after or before
+    assert either is not None
+    change = OrganizationChange(
+        organization_id=either.organization,
+        scope="ResourceAccess",
+        before=None if before is None else _state(before),
+        after=None if after is None else _state(after),
+        user_id=user_id,
+        now=now,
+    )
+    record_in_organization(connection, change)
+
+
+def _state(setting: ResourceAccess) -> ItemState:
+    fields = {"access_level": setting.access_level}
+    return ItemState(str(setting.id), setting.resource, fields)
+
+
+def _settings(organization_id: UUID) -> Select[Any]:
+    return (
+        select(
+            _access.id,
+            _access.resource,
+            _access.access_level,
+            _access.organization_id,
+            _access.created_at,
+            _access.updated_at,
+            *USER_SUMMARY,
+        )
+        .select_from(resource_access.outerjoin(users, users.c.id == _access.created_by_id))
+        .where(_access.organization_id == organization_id)
+        .order_by(_access.id)
+    )
+
+
+def _get(connection: Connection, organization_id: UUID, setting_id: int) -> ResourceAccess:
+    row = connection.execute(
+        _settings(organization_id).where(_access.id == setting_id)
+    ).one_or_none()
+    if row is None:
+        raise NotFound
+    return _setting(row)
+
+
+def _setting(row: Any) -> ResourceAccess:
+    return ResourceAccess(
+        id=row[0],
+        resource=row[1],
+        access_level=row[2],
+        organization=row[3],
+        created_at=row[4],
+        updated_at=row[5],
+        created_by=None if row[6] is None else UserSummary(*row[6:]),
+    )

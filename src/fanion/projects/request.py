@@ -3,15 +3,15 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 from litestar import Request
 from litestar.datastructures import State
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from fanion.activity.model import Author
 from fanion.errors import BodyTooLarge, ParseError
-from fanion.projects.model import Principal, Project, User
+from fanion.projects.model import FORMER_VALID_S_MAX, Principal, Project, User
 from fanion.rest.body import Body, read_body, read_texts
 from fanion.rest.multipart_form import MULTIPART, read_form
 from fanion.rest.pagination import Page, read_page
@@ -21,6 +21,16 @@ from fanion.wire.decoding import READ_ON_LOOP_BYTES_MAX
 from fanion.wire.incremental_json import DECODED_BYTES_MAX
 from fanion.wire.offload import Decoding
 
+# Of a request that replaces a key or a secret.
+FormerValidS = Annotated[
+    int,
+    Meta(
+        ge=0,
+        le=FORMER_VALID_S_MAX,
+        description="How long the present key is taken beside the new one. With 0 it ends at "
+        "once, and so do all former keys.",
+    ),
+]
 # Where a body may hold the key of who asks.
 KEY_NAMES = frozenset({"personal_api_key"})
 

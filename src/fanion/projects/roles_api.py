@@ -3,13 +3,13 @@
 source: flags.md section 16
 """
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 from uuid import UUID
 
 from litestar import Controller, delete, get, patch, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, RequestBody
-from msgspec import UNSET, Meta, Struct, UnsetType, structs
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fanion.db.schema.organizations import ROLE_NAME_CHARS_MAX
 from fanion.errors import NotFound
@@ -21,6 +21,7 @@ from fanion.rest.posthog_fields import (
     MAINTAINED_OF_ROLE,
     MAINTAINED_OF_ROLE_MEMBER,
 )
+from fanion.rest.validation import given_fields
 
 RoleName = Annotated[
     str,
@@ -113,7 +114,7 @@ class RolesApi(Controller):
     ) -> Role:
         found = await organizations.administered(request.principal, organization)
         now, user = request.app.state.now(), request.principal.user
-        return await organizations.roles.change(found.id, role_id, _given(data), user.id, now)
+        return await organizations.roles.change(found.id, role_id, given_fields(data), user.id, now)
 
     @delete("/{role_id:str}", summary="Delete a role")
     async def remove(
@@ -189,7 +190,3 @@ class RoleMembershipsApi(Controller):
         found = await organizations.administered(request.principal, organization)
         now, user = request.app.state.now(), request.principal.user
         await organizations.roles.remove_member(found.id, role_id, member_id, user.id, now)
-
-
-def _given(changes: Struct) -> dict[str, Any]:
-    return {name: value for name, value in structs.asdict(changes).items() if value is not UNSET}

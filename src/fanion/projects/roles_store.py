@@ -18,8 +18,7 @@ from fanion.db.schema.organizations import flag_role_access, role_memberships, r
 from fanion.db.schema.tables import feature_flags, memberships, users
 from fanion.errors import Invalid, NotFound
 from fanion.projects.model import AccessLevel, Role, RoleFlag, RoleMember, UserSummary, folded
-from fanion.projects.organization_access_store import setting_of
-from fanion.projects.organizations_store import USER_SUMMARY
+from fanion.projects.organizations_store import USER_SUMMARY, setting_of
 
 
 @dataclass(frozen=True, slots=True)

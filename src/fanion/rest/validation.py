@@ -328,9 +328,23 @@ _PLAIN: tuple[tuple[type[inspect.Type], Convert], ...] = (
 )
 
 
+def given_fields(changes: msgspec.Struct) -> dict[str, Any]:
+    """Those of a PATCH body that the client has sent."""
+    fields = msgspec.structs.asdict(changes)
+    return {name: value for name, value in fields.items() if value is not msgspec.UNSET}
+
+
 def normal_tags(tags: Sequence[str]) -> list[str]:
     """Trimmed, in lower case, each once, in the order given; blank ones are left out.
 
     source: capture.md section 7
     """
     return [tag for tag in dict.fromkeys(tag.strip().lower() for tag in tags) if tag]
+
+
+def object_id(text: str) -> int | None:
+    """As `rest.endpoints.ObjectId`, where a path is read by hand; None for other text."""
+    if not (text.isascii() and text.isdigit() and len(text) <= INTEGER_CHARS_MAX):
+        return None
+    number = int(text)
+    return number if 1 <= number <= INTEGER_MAX else None

@@ -14,15 +14,15 @@ from litestar.handlers import BaseRouteHandler
 from litestar.params import QueryParameter
 from litestar.types import Guard
 
-from fanion.errors import Invalid, NotAuthenticated, NotFound
+from fanion.errors import Invalid, NotAuthenticated, NotFound, PermissionDenied
 from fanion.projects.auth.authentication import Authentication
 from fanion.projects.auth.keys import bearer_key
 from fanion.projects.cache import Projects
 from fanion.projects.model import Principal, Project
 from fanion.projects.request import ManagementRequest
 from fanion.rest.pagination import paging_names
-from fanion.rest.types import object_id
 from fanion.rest.unknown_fields import require_known_query, require_only
+from fanion.rest.validation import object_id
 from fanion.server.exchange import Headers
 from fanion.wire.client_address import Caller
 
@@ -55,11 +55,14 @@ def gate(authentication: Authentication, projects: Projects) -> Guard:
                 project = await projects.by_token(token, caller)
             else:
                 project = await _project(named or CURRENT, principal, projects)
-        with authentication.failures.denials(principal, caller):
+        try:
             if project is not None:
                 principal.require_member(project)
                 connection.scope["state"]["project"] = project
             principal.require_scope(_scope(handler.opt.get("scope"), connection.method))
+        except PermissionDenied:
+            authentication.failures.denied(principal, caller)
+            raise
         require_known_query(_sent_query(connection), _parameters_of(handler))
         if connection.method not in _READING and not _reads_body(handler):
             require_only((await connection.values()).values, handler.opt.get("body_names", ()))

@@ -10,7 +10,7 @@ from litestar import Response
 from litestar.serialization import default_serializer
 from msgspec import UNSET, Struct
 
-from fanion.rest.streaming import Streamed
+from fanion.rest.endpoints import Streamed
 
 # Encoding more than this takes more than a millisecond, which the event loop has not.
 ENCODED_ON_LOOP_BYTES_MAX = 128 * 1024

@@ -14,8 +14,9 @@ from litestar.routes import HTTPRoute
 from litestar.types import Message, Scope
 
 from fanion.errors import with_head
-from fanion.projects.api import PersonalKeysApi, ProjectsApi, UsersApi
+from fanion.projects.api import ProjectsApi, UsersApi
 from fanion.projects.auth.authentication import Authentication
+from fanion.projects.auth.keys_api import PersonalKeysApi
 from fanion.projects.cache import Projects
 from fanion.projects.request import ManagementRequest
 from fanion.rest.body import Body

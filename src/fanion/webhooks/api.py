@@ -9,18 +9,18 @@ from uuid import UUID
 from litestar import Controller, delete, get, patch, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, RequestBody
-from msgspec import UNSET, Meta, Struct, UnsetType, structs
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fanion.errors import Invalid
-from fanion.projects.api import FormerValidS
 from fanion.projects.model import FORMER_VALID_S, Level, UserSummary
-from fanion.projects.request import ManagementRequest, scoped
+from fanion.projects.request import FormerValidS, ManagementRequest, scoped
+from fanion.rest.endpoints import ObjectId
 from fanion.rest.pagination import Paged
 from fanion.rest.posthog_fields import (
     MAINTAINED_OF_WEBHOOK,
     UNSUPPORTED_OF_WEBHOOK,
 )
-from fanion.rest.types import ObjectId
+from fanion.rest.validation import given_fields
 from fanion.webhooks.destination import URL_CHARS_MAX, read_target, refusal
 from fanion.webhooks.model import Delivery, Status, Webhook
 from fanion.webhooks.payloads import EVENT_TYPES, EventType
@@ -92,7 +92,7 @@ class Webhooks:
 
     def values(self, data: NewWebhook | WebhookChanges) -> dict[str, Any]:
         """The columns that are given. raises: Invalid"""
-        given = {name: v for name, v in structs.asdict(data).items() if v is not UNSET}
+        given = given_fields(data)
         if "url" in given:
             self._check(given["url"])
         if "events" in given:

@@ -26,8 +26,8 @@ from fanion.db.schema.tables import projects, users
 from fanion.db.schema.webhooks import webhook_deliveries, webhooks
 from fanion.errors import Invalid, NotFound
 from fanion.projects.auth.keys import mask
-from fanion.projects.model import FORMER_KEYS_MAX
-from fanion.projects.organizations_store import USER_SUMMARY, user_summary
+from fanion.projects.model import FORMER_KEYS_MAX, user_summary
+from fanion.projects.organizations_store import USER_SUMMARY
 from fanion.projects.store import too_many_former
 from fanion.webhooks.model import Delivery, FormerSecret, Webhook, read_former, written_former
 from fanion.webhooks.payloads import SECRET_BYTES, secret_text

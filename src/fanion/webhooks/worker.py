@@ -15,11 +15,11 @@ import structlog
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.observability.metrics import Metrics
 from fanion.runtime.background import run_loop
-from fanion.webhooks.event_alerts import announce_due
+from fanion.webhooks.client import Sender
+from fanion.webhooks.event_alerts_store import announce_due
 from fanion.webhooks.model import Outcome
 from fanion.webhooks.payloads import signed_headers
 from fanion.webhooks.queue_store import Claim, Sending, WorkStore
-from fanion.webhooks.sender import Sender
 
 LOOK_S = 1.0  # two reads through indexes
 SENDING_MAX = 64  # at once, by a server

@@ -14,8 +14,8 @@ from fanion.flags.storage.schedule import NewScheduledChange, Step
 from fanion.flags.storage.schedule_rows import ScheduledChange
 from fanion.projects.model import UserSummary
 from fanion.projects.request import ManagementRequest, scoped
+from fanion.rest.endpoints import ObjectId
 from fanion.rest.pagination import Paged
-from fanion.rest.types import ObjectId
 
 
 class ScheduledChangeBody(Struct, kw_only=True):

@@ -16,7 +16,7 @@ from fanion.flags.blast_radius.store import BlastRadius
 from fanion.flags.management.api import FlagChanges
 from fanion.projects.request import ManagementRequest, scoped
 from fanion.properties.operators import GROUP_TYPE_INDEX_MAX
-from fanion.rest.openapi import takes
+from fanion.rest.endpoints import takes
 
 _CONDITION = Schema(
     type=OpenAPIType.OBJECT,

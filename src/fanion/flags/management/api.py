@@ -48,8 +48,8 @@ from fanion.flags.validation.filters import (
 from fanion.flags.validation.posthog_fields import OF_FLAG
 from fanion.projects.activity_api import ActivityPage, activity_page
 from fanion.projects.request import ManagementRequest, scoped
+from fanion.rest.endpoints import ObjectId, refused
 from fanion.rest.pagination import Paged
-from fanion.rest.types import ObjectId, refused
 from fanion.rest.validation import normal_tags
 from fanion.runtime.change_bus import ChangeBus, Topic
 

@@ -18,8 +18,8 @@ from fanion.flags.management.schemas import FlagBody, shown
 from fanion.flags.validation.posthog_fields import OF_ROLE_ACCESS
 from fanion.projects.model import Role
 from fanion.projects.request import ManagementRequest, scoped
+from fanion.rest.endpoints import ObjectId
 from fanion.rest.pagination import Paged
-from fanion.rest.types import ObjectId
 
 
 class NewRoleAccess(Struct, kw_only=True, forbid_unknown_fields=True):

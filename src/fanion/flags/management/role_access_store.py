@@ -22,7 +22,7 @@ from fanion.flags.storage.activity import role_change
 from fanion.flags.storage.activity_store import tell
 from fanion.flags.storage.definitions import live_flags
 from fanion.projects.model import AccessLevel, Level, Principal, Project, Role
-from fanion.projects.organization_access_store import setting_of
+from fanion.projects.organizations_store import setting_of
 from fanion.projects.roles_store import RoleRemoval, load_roles
 from fanion.projects.store import load_projects
 from fanion.properties.filters import InCohort

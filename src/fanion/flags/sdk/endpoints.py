@@ -16,7 +16,7 @@ from fanion.flags.sdk.payload import Document, definitions_document
 from fanion.flags.sdk.sse import Broadcaster
 from fanion.projects.auth.authentication import Authentication
 from fanion.projects.auth.keys import bearer_key, hash_key, mask
-from fanion.projects.auth.secret_keys import SecretKeys
+from fanion.projects.auth.secret_keys_store import SecretKeys
 from fanion.projects.cache import Projects
 from fanion.projects.model import Project
 from fanion.server.endpoint import Request, Response, is_known_version, json_response
@@ -102,9 +102,12 @@ class DefinitionReaders:
         )
         if project is None:
             raise NotFound("Project not found.")
-        with self.authentication.failures.denials(principal, request):
+        try:
             principal.require_member(project)
             principal.require_scope(SCOPE)
+        except PermissionDenied:
+            self.authentication.failures.denied(principal, request)
+            raise
         return project
 
     async def _wanted(

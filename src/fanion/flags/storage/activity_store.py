@@ -7,11 +7,11 @@ from sqlalchemy import Connection
 
 from fanion.activity.model import Author, Change, Entry
 from fanion.flags.storage.activity import told_changes
-from fanion.webhooks import outbox
+from fanion.webhooks import outbox_store
 
 
 def tell_created(connection: Connection, author: Author, flag_id: int, key: str) -> None:
-    outbox.tell(
+    outbox_store.record_and_enqueue(
         connection,
         Entry(
             author=author, scope="FeatureFlag", item_id=str(flag_id), activity="created", name=key
@@ -32,7 +32,7 @@ def tell_changed(
 def tell(
     connection: Connection, author: Author, flag_id: int, key: str, changes: list[Change]
 ) -> None:
-    outbox.tell(
+    outbox_store.record_and_enqueue(
         connection,
         Entry(
             author=author,

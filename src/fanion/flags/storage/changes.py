@@ -18,7 +18,7 @@ from fanion.flags.storage.schedule_rows import cancel_changes
 from fanion.flags.validation.filters import cohort_ids, require_cohorts
 from fanion.insights.dashboards_store import Creator, add_dashboard, known_dashboards
 from fanion.insights.flag_usage_template import usage_dashboard
-from fanion.projects.flag_version import move_flag_version
+from fanion.projects.flag_version_store import move_flag_version
 
 # From the flag as it is to the columns to set; it may refuse by raising.
 Decide = Callable[[StoredFlag], Mapping[str, Any]]

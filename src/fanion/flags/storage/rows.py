@@ -8,8 +8,8 @@ from sqlalchemy import Connection, Row, Select, select
 
 from fanion.db.schema.tables import feature_flags, users
 from fanion.flags.engine.definition import FlagRow
-from fanion.projects.model import UserSummary
-from fanion.projects.organizations_store import USER_SUMMARY, user_summary
+from fanion.projects.model import UserSummary, user_summary
+from fanion.projects.organizations_store import USER_SUMMARY
 
 _flag = feature_flags.c
 

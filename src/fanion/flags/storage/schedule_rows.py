@@ -11,8 +11,8 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, func, select, upd
 from fanion.db.schema.flags import scheduled_changes
 from fanion.db.schema.tables import users
 from fanion.flags.storage.schedule import Step
-from fanion.projects.model import UserSummary
-from fanion.projects.organizations_store import USER_SUMMARY, user_summary
+from fanion.projects.model import UserSummary, user_summary
+from fanion.projects.organizations_store import USER_SUMMARY
 
 FLAG_DELETED = "The feature flag was deleted."
 

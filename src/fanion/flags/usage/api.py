@@ -19,7 +19,7 @@ from fanion.insights.flag_usage_template import RANGE, calls_filters
 from fanion.insights.result_cache import ResultCache
 from fanion.projects.model import Project
 from fanion.projects.request import ManagementRequest, scoped
-from fanion.rest.types import ObjectId
+from fanion.rest.endpoints import ObjectId
 
 DAYS_MAX = 366
 

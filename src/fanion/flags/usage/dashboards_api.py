@@ -19,7 +19,7 @@ from fanion.flags.usage.dashboards_store import enrich_dashboard, ensure_dashboa
 from fanion.flags.validation.posthog_fields import OF_FLAG
 from fanion.insights.dashboards_store import Creator
 from fanion.projects.request import ManagementRequest, scoped
-from fanion.rest.types import ObjectId
+from fanion.rest.endpoints import ObjectId
 
 # As the published table says: the writable fields of a flag.
 _OF_BODY = OF_FLAG.union(FlagChanges.__struct_fields__)

@@ -26,8 +26,8 @@ from fanion.ingest.ledger.report import (
 from fanion.ingest.ledger.store import Ledger
 from fanion.projects.request import ManagementRequest, scoped
 from fanion.properties.dates import Ago, parse_date_value
+from fanion.rest.endpoints import ObjectId
 from fanion.rest.pagination import Paged
-from fanion.rest.types import ObjectId
 
 SPAN = timedelta(hours=1)
 EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)

@@ -15,9 +15,9 @@ from cachetools import TTLCache
 from fanion.db.batching import SerialDataLoader
 from fanion.db.engine import RecordsUnavailable
 from fanion.errors import ExpiredPersonalApiKey, InvalidPersonalApiKey, NotFound
-from fanion.projects.auth.failed_attempts import KeyFailures
+from fanion.projects.auth.failed_attempts import FailedAttempts
 from fanion.projects.auth.keys import KEY_CHARS_MAX, hash_key
-from fanion.projects.auth.personal_keys_store import USED_EVERY, KeyStore
+from fanion.projects.auth.personal_keys_store import USED_EVERY, PersonalKeyStore
 from fanion.projects.model import PersonalKey, Principal
 from fanion.runtime.background import run_loop
 from fanion.runtime.change_bus import ChangeBus, Topic
@@ -44,14 +44,14 @@ class Authentication:
 
     def __init__(
         self,
-        store: KeyStore,
+        store: PersonalKeyStore,
         now: Callable[[], datetime],
         clock: Callable[[], float] = time.monotonic,
-        failures: KeyFailures | None = None,
+        failures: FailedAttempts | None = None,
         bus: ChangeBus | None = None,
     ) -> None:
         self.store = store
-        self.failures = failures or KeyFailures(clock=clock)
+        self.failures = failures or FailedAttempts(clock=clock)
         self._now = now
         self._known: TTLCache[str, _Known] = TTLCache(KNOWN_KEYS_MAX, KNOWN_S, clock)
         self._reads = SerialDataLoader(store.principals)
@@ -76,10 +76,11 @@ class Authentication:
         if known.principal is None:
             self.failures.unknown(key, caller, was_read=was_read)
             raise InvalidPersonalApiKey(f"Personal API key found in request {place} is invalid.")
-        if known.principal.has_expired(self._now()):
+        now = self._now()
+        if known.principal.has_expired(now):
             self.failures.expired(known.principal, caller)
             raise ExpiredPersonalApiKey(f"Personal API key found in request {place} has expired.")
-        self._note_use(known.principal)
+        self._note_use(known.principal, now)
         return known.principal
 
     async def principal(self, hashed: str) -> Principal | None:
@@ -155,10 +156,9 @@ class Authentication:
                     self.failures.found(hashed)
                 return known
 
-    def _note_use(self, principal: Principal) -> None:
+    def _note_use(self, principal: Principal, now: datetime) -> None:
         last = principal.key_last_used_at
         if principal.key_id in self._used:
             return
-        now = self._now()
         if last is None or now - last >= USED_EVERY:
             self._used[principal.key_id] = now

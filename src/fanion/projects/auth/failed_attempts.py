@@ -7,15 +7,14 @@ that people who share an address with an attacker go on working.
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from math import ceil
 from typing import Literal
 
 import structlog
 from cachetools import TTLCache
 
-from fanion.errors import PermissionDenied, Throttled
+from fanion.errors import Throttled
 from fanion.projects.auth.keys import hash_key, kind_of, prefix_of
 from fanion.projects.model import Principal
 from fanion.server.forwarded import network_of
@@ -88,7 +87,7 @@ def _uncounted(kind: str, reason: str) -> None:
     pass
 
 
-class KeyFailures:
+class FailedAttempts:
     """count: is told the kind of the key and the reason of each failure"""
 
     def __init__(
@@ -135,15 +134,10 @@ class KeyFailures:
             named = {"key": str(principal.key_id), "user": principal.user.id}
             self._tell("expired", "personal", self._clients.of(caller), **named)
 
-    @contextmanager
-    def denials(self, principal: Principal, caller: Caller) -> Iterator[None]:
-        """Around what asks whether a valid key may do what it is used for."""
-        try:
-            yield
-        except PermissionDenied:
-            named = {"key": str(principal.key_id), "user": principal.user.id}
-            self._tell("denied", "personal", self._clients.of(caller), **named)
-            raise
+    def denied(self, principal: Principal, caller: Caller) -> None:
+        """A valid key was used for something that it does not allow."""
+        named = {"key": str(principal.key_id), "user": principal.user.id}
+        self._tell("denied", "personal", self._clients.of(caller), **named)
 
     def ended_secret(self, masked: str, caller: Caller | None) -> None:
         """A project's secret key that was replaced is used for too long."""

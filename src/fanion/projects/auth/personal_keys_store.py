@@ -82,7 +82,7 @@ _USED = (
 )
 
 
-class KeyStore:
+class PersonalKeyStore:
     """Each change is in the activity log of each organization of the key's owner."""
 
     def __init__(self, records: Records) -> None:
@@ -167,7 +167,7 @@ class KeyStore:
 
 @dataclass(frozen=True, slots=True)
 class NewKey:
-    """As of `KeyStore.create`."""
+    """As of `PersonalKeyStore.create`."""
 
     user_id: int
     label: str
@@ -178,7 +178,7 @@ class NewKey:
 
 
 def create_key(connection: Connection, new: NewKey) -> tuple[PersonalKey, str]:
-    """As `KeyStore.create`, in the caller's transaction."""
+    """As `PersonalKeyStore.create`, in the caller's transaction."""
     count = connection.execute(_COUNT, {"user": new.user_id}).scalar_one()
     if count >= KEYS_PER_USER_MAX:
         raise Invalid(

@@ -49,9 +49,12 @@ async def project_of_key(
         number = _number(project_id)
     principal = await _principal(authentication, key, request)
     request.key_id, request.user_id = str(principal.key_id), principal.user.id
-    with authentication.failures.denials(principal, request):
-        project = await _project_of_member(projects, principal, number)
+    project = await _project_of_member(projects, principal, number)
+    try:
         principal.require_scope(scope)
+    except PermissionDenied:
+        authentication.failures.denied(principal, request)
+        raise
     return project
 
 

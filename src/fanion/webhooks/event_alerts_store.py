@@ -16,7 +16,7 @@ from fanion.db.bulk import upsert
 from fanion.db.engine import Records
 from fanion.db.schema.tables import event_definitions
 from fanion.db.schema.webhooks import event_announcements
-from fanion.webhooks.outbox import put_out, subscribed_projects
+from fanion.webhooks.outbox_store import enqueue, subscribed_projects
 from fanion.webhooks.payloads import captured_body
 
 ANNOUNCE_EVERY = timedelta(minutes=1)
@@ -90,7 +90,7 @@ def _announce(connection: Connection, now: datetime) -> bool:
         if row.number == 0:
             connection.execute(delete(event_announcements).where(one))
             continue
-        put_out(connection, row.project_id, "event.captured", partial(_body, row), now)
+        enqueue(connection, row.project_id, "event.captured", partial(_body, row), now)
         again = {"count": 0, "due_at": now + ANNOUNCE_EVERY}
         connection.execute(update(event_announcements).where(one).values(**again))
     return len(rows) == ANNOUNCED_MAX

@@ -2,8 +2,7 @@
 
 import pytest
 
-from fanion.projects.members import read_email, read_first_name, read_level
-from fanion.projects.model import Level
+from fanion.projects.model import Level, read_email, read_first_name, read_level
 
 
 def test_a_level_is_known_by_its_name_in_any_case() -> None:

@@ -1,6 +1,4 @@
-"""What webhooks are to be sent, written down in the transaction of the change that it tells of:
-either both are there afterwards or neither is.
-"""
+"""Transactional outbox of webhooks: deliveries are written in the transaction of the change."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
@@ -15,38 +13,49 @@ from fanion.db.schema.tables import users
 from fanion.db.schema.webhooks import webhook_deliveries, webhooks
 from fanion.webhooks.payloads import EventType, change_body, type_of
 
-# Of one webhook. Whatever comes while so many wait is written down as given up.
+# Of one webhook. While so many wait, further deliveries are stored as failed.
 PENDING_MAX = 1_000
 _OVERFLOW = f"Not sent: {PENDING_MAX} deliveries were waiting."
 
 _hook, _delivery = webhooks.c, webhook_deliveries.c
 
 
-def tell(connection: Connection, entry: Entry) -> None:
-    """Write an entry of the activity, and what webhooks are sent of it."""
-    kind = type_of(entry)
-    if not record(connection, entry) or kind is None:
+def record_and_enqueue(connection: Connection, entry: Entry) -> None:
+    """Write an entry of the activity log, and the deliveries of webhooks that subscribe to it."""
+    if not record(connection, entry):
         return
     author = entry.author
+    active = _active(connection, author.project_id)
+    kind = type_of(entry) if active else None
+    receivers = [webhook_id for webhook_id, events in active if kind in events]
+    if kind is not None and receivers:
+        body = change_body(kind, entry, _named(connection, author.user_id))
+        _enqueue(connection, author.project_id, receivers, kind, body, author.now)
 
-    def body() -> bytes:
-        return change_body(kind, entry, _named(connection, author.user_id))
 
-    put_out(connection, author.project_id, kind, body, author.now)
-
-
-def put_out(
+def enqueue(
     connection: Connection,
     project_id: int,
     kind: EventType,
     body: Callable[[], bytes],
     now: datetime,
 ) -> None:
-    """body: made only when somebody is to be sent it"""
-    receivers = _subscribed(connection, project_id, kind)
-    if not receivers:
-        return
-    waiting, content = _waiting(connection, receivers), body()
+    """Write the deliveries of an event. body: called only if a webhook subscribes to it"""
+    active = _active(connection, project_id)
+    receivers = [webhook_id for webhook_id, events in active if kind in events]
+    if receivers:
+        _enqueue(connection, project_id, receivers, kind, body(), now)
+
+
+def _enqueue(
+    connection: Connection,
+    project_id: int,
+    receivers: Sequence[int],
+    kind: EventType,
+    content: bytes,
+    now: datetime,
+) -> None:
+    waiting = _waiting(connection, receivers)
     rows = [
         _row(project_id, webhook_id, kind, now)
         | (_overflown(now) if waiting.get(webhook_id, 0) >= PENDING_MAX else _due(content, now))
@@ -69,16 +78,16 @@ def subscribed_projects(
     return {row.project_id for row in rows if kind in row.events}
 
 
-def _subscribed(connection: Connection, project_id: int, kind: EventType) -> Sequence[int]:
-    """Whoever changes or removes one of them waits for this transaction, and then finds what it
-    has written."""
+def _active(connection: Connection, project_id: int) -> Sequence[tuple[int, Collection[EventType]]]:
+    """Ids of the active webhooks with their event types. Locked: a transaction that changes or
+    deletes one waits for this one, and then finds the deliveries that it has written."""
     rows = connection.execute(
         select(_hook.id, _hook.events)
         .where(_hook.project_id == project_id, _hook.active.is_(True))
         .order_by(_hook.id)
         .with_for_update(read=True)
     )
-    return [row.id for row in rows if kind in row.events]
+    return [(row.id, row.events) for row in rows]
 
 
 def _waiting(connection: Connection, webhook_ids: Sequence[int]) -> Mapping[int, int]:

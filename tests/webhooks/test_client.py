@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from fanion import __version__
+from fanion.webhooks.client import LOOKUPS_MAX, Resolve, Resolver, Sender
 from fanion.webhooks.model import Outcome
-from fanion.webhooks.sender import LOOKUPS_MAX, Resolve, Resolver, Sender
 from tests.support.receiver import Receiver, open_receiver
 
 BODY = b'{"type":"feature_flag.updated"}'

@@ -17,9 +17,9 @@ from fanion.db.schema.webhooks import event_announcements, webhook_deliveries
 from fanion.errors import Invalid, NotFound
 from fanion.flags.storage.store import FlagStore
 from fanion.projects.model import Project
-from fanion.webhooks.event_alerts import ANNOUNCE_EVERY, announce_due, count_captured
+from fanion.webhooks.event_alerts_store import ANNOUNCE_EVERY, announce_due, count_captured
 from fanion.webhooks.model import ATTEMPTS_MAX, Outcome, Webhook
-from fanion.webhooks.outbox import PENDING_MAX, put_out
+from fanion.webhooks.outbox_store import PENDING_MAX, enqueue
 from fanion.webhooks.payloads import EVENT_TYPES
 from fanion.webhooks.queue_store import KEPT, LEASE, PROJECT_SENDING_MAX, Claim, Sending, WorkStore
 from fanion.webhooks.store import WEBHOOKS_MAX, WebhookStore
@@ -57,7 +57,7 @@ async def tell(records: Records, project_id: int = 1, now: datetime = NOW, times
     async with records.write() as connection:
         for _ in range(times):
             await connection.run_sync(
-                put_out, project_id, "feature_flag.updated", lambda: b"{}", now
+                enqueue, project_id, "feature_flag.updated", lambda: b"{}", now
             )
 
 

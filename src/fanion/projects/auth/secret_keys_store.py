@@ -32,7 +32,7 @@ from fanion.db.engine import Records
 from fanion.db.schema.flags import former_secret_keys, project_secret_keys
 from fanion.db.schema.tables import projects
 from fanion.errors import ExpiredPersonalApiKey, InvalidPersonalApiKey
-from fanion.projects.auth.failed_attempts import KeyFailures
+from fanion.projects.auth.failed_attempts import FailedAttempts
 from fanion.projects.auth.keys import (
     KEY_BYTES,
     KEY_CHARS_MAX,
@@ -210,11 +210,11 @@ class SecretKeys:
         store: SecretKeyStore,
         now: Callable[[], datetime],
         clock: Callable[[], float] = time.monotonic,
-        failures: KeyFailures | None = None,
+        failures: FailedAttempts | None = None,
         bus: ChangeBus | None = None,
     ) -> None:
         self._store = store
-        self._failures = failures or KeyFailures(clock=clock)
+        self._failures = failures or FailedAttempts(clock=clock)
         self._now = now
         self._known: TTLCache[str, _Known] = TTLCache(KNOWN_KEYS_MAX, KNOWN_S, clock)
         self._reads = SerialDataLoader(self._read)

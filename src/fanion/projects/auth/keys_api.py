@@ -1,0 +1,170 @@
+"""Personal API keys of the caller, and the secret key of a project, over HTTP.
+
+source: api.md, "Authentication"; capture.md section 9
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, ClassVar
+from uuid import UUID
+
+from litestar import Controller, delete, get, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath, RequestBody
+from msgspec import Meta, Struct
+
+from fanion.errors import Invalid, NotFound
+from fanion.projects.auth.authentication import Authentication
+from fanion.projects.auth.keys import KEY_LABEL_CHARS_MAX, check_expiry
+from fanion.projects.auth.secret_keys_store import SecretKeys
+from fanion.projects.model import Level, PersonalKey, is_scope
+from fanion.projects.request import FormerValidS, ManagementRequest, scoped
+from fanion.rest.pagination import Paged
+from fanion.rest.posthog_fields import MAINTAINED_OF_KEY, UNSUPPORTED_OF_KEY
+
+
+class NewKey(Struct, kw_only=True, forbid_unknown_fields=True):
+    also_known: ClassVar[frozenset[str]] = MAINTAINED_OF_KEY
+    unsupported: ClassVar[Mapping[str, str]] = UNSUPPORTED_OF_KEY
+
+    label: Annotated[str, Meta(min_length=1, max_length=KEY_LABEL_CHARS_MAX)]
+    scopes: Annotated[
+        list[str] | None,
+        Meta(description="`*`, `<object>:read` or `<object>:write`; null allows everything."),
+    ] = None
+    expires_at: Annotated[
+        datetime | None,
+        Meta(description="From then on the key is refused; null: until it is revoked."),
+    ] = None
+
+
+class KeyBody(Struct, kw_only=True):
+    id: UUID
+    label: str
+    value: Annotated[str | None, Meta(description="The key itself, told once, on creation.")]
+    mask_value: str
+    scopes: list[str] | None
+    created_at: datetime
+    last_used_at: Annotated[datetime | None, Meta(description="Updated hourly at most.")]
+    user_id: int
+    expires_at: datetime | None
+
+
+class PersonalKeysApi(Controller):
+    """No scope opens these: a restricted key could give itself more than it has."""
+
+    path = "/api/personal_api_keys"
+    tags = ("Personal API keys",)
+
+    @get("/", summary="List personal API keys")
+    async def keys(
+        self, request: ManagementRequest, authentication: NamedDependency[Authentication]
+    ) -> Paged[KeyBody]:
+        """The caller's own, the newest first."""
+        page, user = request.page, request.principal.user
+        found, count = await authentication.page(user.id, page.limit, page.offset)
+        return page.of([_key(key) for key in found], count)
+
+    @post("/", summary="Create a personal API key")
+    async def create(
+        self,
+        request: ManagementRequest,
+        data: RequestBody[NewKey],
+        authentication: NamedDependency[Authentication],
+    ) -> KeyBody:
+        """`value` is the key; it is not shown again. A key that expires makes only keys that
+        expire no later."""
+        for scope in data.scopes or ():
+            if not is_scope(scope):
+                raise Invalid(f"Invalid scope: {scope}", attr="scopes")
+        _require_expiry(data.expires_at, request)
+        user = request.principal.user
+        key, text = await authentication.issue(user.id, data.label, data.scopes, data.expires_at)
+        return _key(key, text)
+
+    @get("/{key_id:str}", summary="Retrieve a personal API key")
+    async def key(
+        self,
+        request: ManagementRequest,
+        key_id: FromPath[UUID],
+        authentication: NamedDependency[Authentication],
+    ) -> KeyBody:
+        return _key(await authentication.key(request.principal.user.id, key_id))
+
+    @delete("/{key_id:str}", summary="Revoke a personal API key")
+    async def revoke(
+        self,
+        request: ManagementRequest,
+        key_id: FromPath[UUID],
+        authentication: NamedDependency[Authentication],
+    ) -> None:
+        """The key stops working at once."""
+        await authentication.revoke(request.principal.user.id, key_id)
+
+
+def _require_expiry(wanted: datetime | None, request: ManagementRequest) -> None:
+    """raises: Invalid"""
+    own = request.principal.key_expires_at
+    if own is not None and (wanted is None or wanted > own):
+        raise Invalid(
+            f"Ensure this time is no later than {own.isoformat()}, when the key that makes this "
+            "one expires.",
+            attr="expires_at",
+        )
+    if wanted is not None:
+        try:
+            check_expiry(wanted, request.app.state.now())
+        except ValueError as error:
+            raise Invalid(str(error), attr="expires_at") from None
+
+
+def _key(key: PersonalKey, value: str | None = None) -> KeyBody:
+    return KeyBody(
+        id=key.id,
+        label=key.label,
+        value=value,
+        mask_value=key.mask_value,
+        scopes=None if key.scopes is None else list(key.scopes),
+        created_at=key.created_at,
+        last_used_at=key.last_used_at,
+        expires_at=key.expires_at,
+        user_id=key.user_id,
+    )
+
+
+class NewSecretKey(Struct, kw_only=True, forbid_unknown_fields=True):
+    former_valid_s: FormerValidS = 0
+
+
+class SecretKeyBody(Struct, kw_only=True):
+    secret_api_key: Annotated[str, Meta(description="Told this once; `phs_…`.")]
+
+
+class SecretKeysApi(Controller):
+    path = "/api/projects/{project_id:str}/secret_key"
+    tags = ("Projects",)
+    opt = scoped("project")
+
+    @post("/", summary="Make or replace the project's secret key")
+    async def rotate(
+        self,
+        request: ManagementRequest,
+        data: RequestBody[NewSecretKey],
+        secret_keys: NamedDependency[SecretKeys],
+    ) -> SecretKeyBody:
+        """It reads flag definitions for local evaluation, and nothing else. The present key and
+        all former ones end at once, unless `former_valid_s` lets the present one go on.
+        Needs an administrator of the organization."""
+        request.principal.require_level(request.project.organization_id, Level.ADMIN)
+        user = request.principal.user
+        key = await secret_keys.rotate(request.project.id, user.id, data.former_valid_s)
+        return SecretKeyBody(secret_api_key=key)
+
+    @delete("/", summary="Revoke the project's secret key")
+    async def revoke(
+        self, request: ManagementRequest, secret_keys: NamedDependency[SecretKeys]
+    ) -> None:
+        """All former keys end with it."""
+        request.principal.require_level(request.project.organization_id, Level.ADMIN)
+        if not await secret_keys.revoke(request.project.id, request.principal.user.id):
+            raise NotFound
