@@ -233,6 +233,15 @@ class Principal:
         if not allows(self.scopes or (), scope):
             raise PermissionDenied(f"API key missing required scope '{scope}'")
 
+    def require_access(self, project: Project | None, scope: str | None) -> None:
+        """project: None for a request that is about none; scope: as of `require_scope`
+
+        raises: PermissionDenied
+        """
+        if project is not None:
+            self.require_member(project)
+        self.require_scope(scope)
+
     def require_member(self, project: Project) -> None:
         if project.organization_id not in self.levels:
             raise PermissionDenied("You don't have access to the project.")

@@ -56,14 +56,15 @@ def gate(authentication: Authentication, projects: Projects) -> Guard:
             else:
                 project = await _project(named or CURRENT, principal, projects)
         try:
-            if project is not None:
-                principal.require_member(project)
-                connection.scope["state"]["project"] = project
-            principal.require_scope(_scope(handler.opt.get("scope"), connection.method))
+            scope = _scope(handler.opt.get("scope"), connection.method)
+            principal.require_access(project, scope)
         except PermissionDenied:
             authentication.failures.denied(principal, caller)
             raise
-        require_known_query(_sent_query(connection), _parameters_of(handler))
+        if project is not None:
+            connection.scope["state"]["project"] = project
+        if connection.scope["query_string"]:
+            require_known_query(_sent_query(connection), _parameters_of(handler))
         if connection.method not in _READING and not _reads_body(handler):
             require_only((await connection.values()).values, handler.opt.get("body_names", ()))
 

@@ -77,8 +77,7 @@ class DefinitionReaders:
         if principal is None:
             return False
         try:
-            principal.require_member(project)
-            principal.require_scope(SCOPE)
+            principal.require_access(project, SCOPE)
         except PermissionDenied:
             return False
         return True
@@ -103,8 +102,7 @@ class DefinitionReaders:
         if project is None:
             raise NotFound("Project not found.")
         try:
-            principal.require_member(project)
-            principal.require_scope(SCOPE)
+            principal.require_access(project, SCOPE)
         except PermissionDenied:
             self.authentication.failures.denied(principal, request)
             raise
