@@ -141,7 +141,8 @@ class GroupCommitLog(ABC):
 
     def append_for(self, completion: Completion, envelope: Envelope) -> None:
         """As `port.Appender`."""
-        self.lane(envelope.historical).append_for(completion, envelope)
+        lane = self._historical if envelope.historical else self._live
+        lane.append_for(completion, envelope)
 
     def lane(self, historical: bool) -> GroupCommit:
         return self._historical if historical else self._live

@@ -126,7 +126,7 @@ class SqliteAppender(GroupCommitLog):
 
     async def commit(self, envelopes: Sequence[Envelope], *, historical: bool) -> Sequence[int]:
         client = self._client
-        if client is None or not client.is_open:
+        if client is None or not client.channel.is_open:
             self._request_channel()
             raise has_ended()
         last = await client.write(envelopes, historical=historical)

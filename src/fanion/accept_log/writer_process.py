@@ -35,13 +35,9 @@ class WriterClient:
         self._loop = asyncio.get_running_loop()
         self._pending: deque[asyncio.Future[Answer]] = deque()
         # Each caller awaits its answer, and a lane has one group on its way.
-        self._channel: Channel[Answer] = Channel(
+        self.channel: Channel[Answer] = Channel(
             line, Answer, self._answered, self._lost, unsent_bytes_max=None
         )
-
-    @property
-    def is_open(self) -> bool:
-        return self._channel.is_open
 
     async def open(self, wanted: Open) -> None:
         """The first request of the server."""
@@ -66,22 +62,22 @@ class WriterClient:
     def add_channel(self) -> socket.socket:
         """The end of a channel to the same process, for another process."""
         ours, theirs = socket.socketpair()
-        self._channel.send(AddChannel(), theirs.detach())
+        self.channel.send(AddChannel(), theirs.detach())
         return ours
 
     async def close(self) -> None:
         """After the pending requests. Closing the server's own channel ends the process."""
         if self._pending:
             await asyncio.wait(self._pending, timeout=CLOSE_S_MAX)
-        self._channel.close()
+        self.channel.close()
         self._lost()
 
     async def _ask(self, request: Open | Request) -> Answer:
-        if not self._channel.is_open:
+        if not self.channel.is_open:
             raise has_ended()
         future: asyncio.Future[Answer] = self._loop.create_future()
         self._pending.append(future)
-        self._channel.send(request)
+        self.channel.send(request)
         answer = await future
         if isinstance(answer, Failed):
             raise _error(answer)
@@ -133,7 +129,7 @@ class WriterProcess:
         async with self._opening:
             if self._is_closed:
                 raise OSError("the accept log is closed")
-            if self._client is not None and self._client.is_open:
+            if self._client is not None and self._client.channel.is_open:
                 return self._client
             await self._child.kill()  # it has closed its channel
             client = WriterClient(await self._child.start())
@@ -173,4 +169,4 @@ class WriterProcess:
 
     async def _opened(self) -> WriterClient:
         client = self._client
-        return client if client is not None and client.is_open else await self.open()
+        return client if client is not None and client.channel.is_open else await self.open()

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from fanion.processes.framing import HEADER, FrameReader, send_some
+from fanion.processes.framing import HEADER, FrameReader
 
 UNSENT_BYTES_MAX = 64 * 1024**2
 
@@ -45,13 +45,9 @@ class Channel(Generic[T]):
         self._loop = asyncio.get_running_loop()
         self._unsent: deque[tuple[memoryview, int | None]] = deque()
         self._unsent_bytes = 0
-        self._is_open = True
+        self.is_open = True
         self._awaits_room = False
         self._loop.add_reader(line, self._read)
-
-    @property
-    def is_open(self) -> bool:
-        return self._is_open
 
     def send(self, message: object, descriptor: int | None = None) -> None:
         """Send at once, or as soon as the other process reads; nothing when the channel has
@@ -59,7 +55,7 @@ class Channel(Generic[T]):
 
         descriptor: is closed here
         """
-        if not self._is_open:
+        if not self.is_open:
             _close(descriptor)
             return
         content = _encode(message)
@@ -73,9 +69,9 @@ class Channel(Generic[T]):
 
     def close(self) -> None:
         """At once; what is not sent yet is dropped."""
-        if not self._is_open:
+        if not self.is_open:
             return
-        self._is_open = False
+        self.is_open = False
         self._loop.remove_reader(self._line)
         self._loop.remove_writer(self._line)
         self._line.close()
@@ -85,16 +81,19 @@ class Channel(Generic[T]):
         self._unsent.clear()
 
     def _end(self) -> None:
-        if self._is_open:
+        if self.is_open:
             self.close()
             self._lost()
 
     def _write(self) -> None:
         """As much as the other process takes now."""
-        while self._is_open and self._unsent:
+        while self.is_open and self._unsent:
             data, descriptor = self._unsent[0]
             try:
-                sent = send_some(self._line, data, descriptor)
+                if descriptor is None:  # half the time of a message that may carry some
+                    sent = self._line.send(data)
+                else:
+                    sent = socket.send_fds(self._line, [data], [descriptor])
             except BlockingIOError:
                 if not self._awaits_room:
                     self._awaits_room = True
@@ -128,7 +127,7 @@ class Channel(Generic[T]):
                 goes_on = False
                 break
             self._receive(message, descriptor)
-            if not self._is_open:
+            if not self.is_open:
                 return
         if not goes_on:
             self._end()

@@ -68,12 +68,8 @@ class FrameReader:
             os.close(self._descriptors.popleft())
 
 
-class BlockingChannel:
+class BlockingChannel(FrameReader):
     """Frames over a socket, for a process or a thread that waits for them."""
-
-    def __init__(self, line: socket.socket) -> None:
-        self._line = line
-        self._reader = FrameReader(line)
 
     def __enter__(self) -> Self:
         return self
@@ -94,40 +90,28 @@ class BlockingChannel:
         # One system call for a small frame, no copy of a large one.
         is_small = len(content) < COPIED_BYTES_MAX
         first, rest = (header + content, b"") if is_small else (header, content)
-        sent = send_some(self._line, first, descriptor)
+        if descriptor is None:
+            sent = self._line.send(first)
+        else:
+            sent = socket.send_fds(self._line, [first], [descriptor])
         for part in (first[sent:], rest):
             if part:
                 self._line.sendall(part)
 
     def receive(self) -> Frame | None:
         """Wait for a frame; None at the end of the stream. raises: OSError"""
-        while (frame := next(self._reader.frames(), None)) is None:
-            if not self._reader.read():
+        while (frame := next(self.frames(), None)) is None:
+            if not self.read():
                 return None
         return frame
-
-    def read(self) -> bool:
-        """Receive what is there; False at the end. raises: OSError"""
-        return self._reader.read()
-
-    def frames(self) -> Iterator[Frame]:
-        """Those that `read` has completed."""
-        return self._reader.frames()
 
     def shutdown(self) -> None:
         """End a `send` or `receive` of another thread; the other process reads the end."""
         self._line.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        self._reader.close()
+        super().close()
         self._line.close()
-
-
-def send_some(line: socket.socket, data: bytes | memoryview, descriptor: int | None) -> int:
-    """As `socket.send`; the descriptor goes with the first byte."""
-    if descriptor is None:
-        return line.send(data)  # takes half the time of a message that may carry descriptors
-    return socket.send_fds(line, [data], [descriptor])
 
 
 def socket_to_parent() -> socket.socket:
