@@ -82,7 +82,7 @@ async def test_a_writing_process_that_dies_is_started_again(tmp_path: Path) -> N
     os.kill(first, signal.SIGKILL)
 
     for append in waiting:
-        with pytest.raises(OSError, match="writer has ended"):
+        with pytest.raises(OSError, match="writer process has ended"):
             await append
     stored.append(await log.append(envelope(b"3")))
 
@@ -109,7 +109,7 @@ def test_a_file_has_one_writer_at_a_time(tmp_path: Path, monkeypatch: pytest.Mon
     first, second = (LogFileWriter(tmp_path / "log.db", BYTES_MAX, 0) for _ in range(2))
     first.open()
 
-    with pytest.raises(OSError, match="another process writes the accept log"):
+    with pytest.raises(OSError, match="is locked by another process"):
         second.open()
     first.close()
     second.open()

@@ -77,7 +77,7 @@ async def test_a_channel_is_requested_when_the_writer_has_ended(logs: Logs) -> N
     while not logs.requests:
         with suppress(OSError):
             await logs.worker.append(envelope(b"while it dies"))
-    with pytest.raises(OSError, match="writer has ended"):
+    with pytest.raises(OSError, match="writer process has ended"):
         await logs.worker.append(envelope(b"refused"))
 
     await logs.connect()
@@ -105,7 +105,7 @@ async def test_without_a_channel_nothing_is_appended() -> None:
     requests: list[None] = []
     log = SqliteAppender(lambda: requests.append(None))
 
-    with pytest.raises(OSError, match="writer has ended"):
+    with pytest.raises(OSError, match="writer process has ended"):
         await log.append(envelope())
 
     assert requests == [None]
@@ -149,7 +149,7 @@ async def test_a_writer_killed_within_a_request_keeps_what_it_acknowledged(
     cut_off = logs.server.append(envelope(os.urandom(3_000_000)))
     await asyncio.sleep(0)
     os.kill(writer, signal.SIGKILL)
-    with pytest.raises(OSError, match="writer has ended"):
+    with pytest.raises(OSError, match="writer process has ended"):
         await cut_off
 
     second = await logs.server.append(envelope(b"second"))

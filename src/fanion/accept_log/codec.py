@@ -79,5 +79,5 @@ def _checked(content: bytes) -> bytes:
     [checksum] = _CHECKSUM.unpack_from(content, 1)
     rows = content[1 + _CHECKSUM.size :]
     if crc32(rows) != checksum:
-        raise msgspec.DecodeError("a group of the accept log is damaged")
+        raise msgspec.DecodeError("accept log: the checksum of a group does not match")
     return rows

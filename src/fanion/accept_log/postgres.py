@@ -151,7 +151,7 @@ class PostgresLog(GroupCommitLog):
                 timeout=APPEND_S,
             )
         if not rows:
-            raise LogFull(f"the accept log holds {limit} bytes")
+            raise LogFull(f"the accept log has reached its limit of {limit} bytes")
         return [row[0] for row in rows]
 
     async def _exists(self, after: int, historical: bool) -> bool:

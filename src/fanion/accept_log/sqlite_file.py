@@ -139,10 +139,15 @@ class LogFileWriter:
 
     def _require_room(self, lane: str) -> None:
         used = sum(self._bytes.values())
-        if used >= self._limits["live"] or self._bytes[lane] >= self._limits[lane]:
-            raise LogFull(f"the accept log holds {used} bytes")
+        if used >= self._limits["live"]:
+            limit = self._limits["live"]
+            raise LogFull(f"the accept log has {used} bytes; its limit is {limit}")
+        if (used := self._bytes[lane]) >= (limit := self._limits[lane]):
+            raise LogFull(
+                f"the {lane} lane of the accept log has {used} bytes; its limit is {limit}"
+            )
         if self._is_disk_short():
-            raise LogFull(f"the disk has less than {self._disk_free_bytes_min} bytes left")
+            raise LogFull(f"less than {self._disk_free_bytes_min} bytes are free on the disk")
 
     def _is_disk_short(self) -> bool:
         """Checked every DISK_CHECK_S, and for every group while the disk is short."""
@@ -231,7 +236,7 @@ def _lock_file(path: Path) -> IO[bytes]:
         except BlockingIOError:
             if monotonic() >= give_up:
                 lock.close()
-                raise OSError(f"another process writes the accept log, and holds {path}") from None
+                raise OSError(f"accept log: {path} is locked by another process") from None
             sleep(0.02)
 
 

@@ -96,7 +96,7 @@ class WriterClient:
 
 
 def has_ended() -> OSError:
-    return OSError("accept log: its writer has ended")
+    return OSError("accept log: the writer process has ended")
 
 
 def _error(failed: Failed) -> Exception:

@@ -62,7 +62,7 @@ class Child:
         raises: OSError when it cannot be started, or has ended too often to be started now
         """
         if wait_s := self.restart_in_s:
-            raise OSError(f"{self._module} has ended, and is started again in {wait_s:.1f} s")
+            raise OSError(f"{self._module} has ended; it can be started again in {wait_s:.1f} s")
         return await self._start()
 
     async def start_when_due(self) -> socket.socket:
