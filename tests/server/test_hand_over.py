@@ -162,6 +162,20 @@ async def test_what_is_asked_behind_something_else_goes_where_it_is_answered(
     assert afterwards[0] == "ann"
 
 
+async def test_half_a_first_line_behind_a_held_request_is_waited_for(houses: Houses) -> None:
+    client = await houses.client()
+
+    client.writer.write(b"GET /ben/held HTTP/1.1\r\nhost: a\r\n\r\n")
+    await until(lambda: bool(houses.ben.asked))
+    client.writer.write(ANN[:6])
+    await asyncio.sleep(0.05)  # it arrives while the first request is being answered
+    houses.ben.is_held.set()
+    first = await client.answer()
+    second = await client.asked(ANN[6:])
+
+    assert (first[1], second[:2]) == ("/ben/held", ["ann", "/ann"])
+
+
 async def test_many_connections_move_at_once(houses: Houses) -> None:
     before = open_files()
     clients = [await houses.client() for _ in range(40)]

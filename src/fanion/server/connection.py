@@ -206,6 +206,8 @@ class Connection(asyncio.Protocol):
                 self._rest = data  # which process it goes to is not known yet
                 if self._has_ended:
                     self.close()
+                else:
+                    self._resume_reading()
                 return False
             if self._unsent():
                 self._rest = data
@@ -292,8 +294,11 @@ class Connection(asyncio.Protocol):
             raise ClientGone
 
     def read_on(self) -> None:
-        transport = self._open_transport()
-        if self._paused_at is not None and not self._rest and transport:
+        if not self._rest:
+            self._resume_reading()
+
+    def _resume_reading(self) -> None:
+        if self._paused_at is not None and (transport := self._open_transport()):
             self._receiving.postpone(self._connections.now() - self._paused_at)
             self._paused_at = None
             transport.resume_reading()
