@@ -78,7 +78,7 @@ def results(report: Report) -> Counter[str]:
     return found
 
 
-def told(report: Report, *wanted: str) -> list[Outcome]:
+def outcomes(report: Report, *wanted: str) -> list[Outcome]:
     return [one for one in report.outcomes if one.result in wanted]
 
 
@@ -98,8 +98,8 @@ async def test_a_project_comes_out_of_an_import_as_it_was(home: Home, other: Hom
     await other.site.calculated()
     again = await imported(other, document)
 
-    assert told(report, "skipped") == []
-    assert told(again, "updated") == []
+    assert outcomes(report, "skipped") == []
+    assert outcomes(again, "updated") == []
     assert without_times(await exported(other)) == without_times(
         structs.replace(document, roles=[structs.replace(document.roles[0], members=[])])
     )
@@ -122,8 +122,8 @@ async def test_a_second_import_changes_nothing_and_tells_nothing(home: Home, oth
         "nobody in this organization has the e-mail address",
     )
     for report in (waiting, after):
-        assert told(report, "created", "updated") == []
-        assert told(report, "skipped") == [skipped]
+        assert outcomes(report, "created", "updated") == []
+        assert outcomes(report, "skipped") == [skipped]
     assert await activity(other) == entries
     assert structs.replace(await exported(other), cohorts=before.cohorts) == before
 
@@ -200,7 +200,7 @@ async def test_members_are_added_by_the_server_once_they_are_known(home: Home, o
 
 
 @pytest.mark.every_engine
-async def test_what_differs_is_changed_and_told(home: Home, other: Home) -> None:
+async def test_what_differs_is_changed_and_reported(home: Home, other: Home) -> None:
     document = await rich(home)
     await imported(other, document)
     entries = await activity(other)
@@ -227,7 +227,7 @@ async def test_what_differs_is_changed_and_told(home: Home, other: Home) -> None
 
     report = await imported(other, changed)
 
-    assert [(one.kind, one.name, one.why) for one in told(report, "updated")] == [
+    assert [(one.kind, one.name, one.why) for one in outcomes(report, "updated")] == [
         ("event definition", "seen", "tags, hidden, verified"),
         ("cohort", "paying", "filters"),
         ("insight", "Read", "name"),
@@ -246,7 +246,7 @@ async def test_what_differs_is_changed_and_told(home: Home, other: Home) -> None
         ("EventDefinition", "updated", "seen"),
     ]
     assert [one["user"]["first_name"] for one in new] == ["System"] * 7
-    assert told(await imported(other, changed), "created", "updated") == []
+    assert outcomes(await imported(other, changed), "created", "updated") == []
 
 
 async def test_a_trial_tells_the_same_and_changes_nothing(home: Home, other: Home) -> None:
@@ -280,7 +280,7 @@ async def test_a_member_of_the_organization_is_put_into_the_role(home: Home, oth
     report = await imported(other, document)
 
     name = f"{home.owner['email']} in Engineering"
-    assert told(report, "created", "updated", "skipped") == [
+    assert outcomes(report, "created", "updated", "skipped") == [
         Outcome("role member", name, "created")
     ]
     assert (await exported(other)).roles == document.roles
@@ -315,7 +315,7 @@ async def test_an_invalid_flag_refuses_the_document_before_anything_is_written(
     assert (await exported(home)).flags == []
 
 
-async def test_each_thing_that_the_rules_refuse_is_told(home: Home) -> None:
+async def test_each_refused_entry_is_reported(home: Home) -> None:
     flags = [
         {"key": "fine"},
         {"key": "odd", "filters": {"groups": [{"rollout": 5}]}},
@@ -365,7 +365,7 @@ async def test_a_deleted_flag_gives_way_and_a_deleted_insight_comes_back(
 
     report = await imported(home, document)
 
-    assert [(one.kind, one.result, one.why) for one in told(report, "created", "updated")] == [
+    assert [(one.kind, one.result, one.why) for one in outcomes(report, "created", "updated")] == [
         ("insight", "updated", "deleted"),
         ("flag", "created", ""),
     ]
@@ -398,7 +398,7 @@ async def test_broken_references_survive_a_journey(home: Home, other: Home) -> N
     assert [one.key for one in document.cohorts] == ["odd", "missing cohort 99999999"]
     assert (decided["featureFlags"], decided["errorsWhileComputingFlags"]) == ({}, True)
     assert await exported(other) == document
-    assert told(await imported(other, document), "created", "updated") == []
+    assert outcomes(await imported(other, document), "created", "updated") == []
 
 
 async def test_a_cohort_in_a_flag_is_not_broken_by_an_import(home: Home) -> None:
@@ -435,7 +435,7 @@ async def test_imports_at_the_same_moment_do_not_mix(home: Home) -> None:
     for one in done:
         assert isinstance(one, Report | DocumentError | httpx.Response), one
     assert results(await imported(home, document)) == Counter(unchanged=22)
-    assert told(last, "skipped") == []
+    assert outcomes(last, "skipped") == []
     found = await exported(home)
     assert [one.key for one in found.flags] == [f"flag-{n}" for n in range(10)]
     assert [one.key for one in found.cohorts] == ["unnamed"]

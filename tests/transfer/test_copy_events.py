@@ -106,7 +106,7 @@ class Listed:
 
 
 def copy_of(source: Any, sink: Heap, memory: Any, **more: Any) -> EventCopy:
-    chosen: Json = {"since": None, "until": UNTIL, "told": lambda *_: None, **more}
+    chosen: Json = {"since": None, "until": UNTIL, "on_progress": lambda *_: None, **more}
     return EventCopy(cast(Source, source), sink, memory, lambda: UNTIL, **chosen)
 
 

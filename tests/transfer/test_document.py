@@ -13,7 +13,7 @@ from fanion.transfer.document import (
     read_document,
     write_document,
 )
-from fanion.transfer.importing.validation import Kept, faults, normalised
+from fanion.transfer.importing.validation import StoredDefinitions, faults, normalised
 
 Json = dict[str, Any]
 
@@ -301,7 +301,7 @@ def test_criteria_are_checked_as_the_api_does() -> None:
 def test_what_the_project_has_is_not_checked_again() -> None:
     odd = {"key": "vip", "filters": all_of({"type": "odd"}), "groups": [{"odd": 1}]}
     document = normalised(read(cohorts=[odd]))
-    kept = Kept({}, {"vip": document.cohorts[0]}, {}, {})
+    kept = StoredDefinitions({}, {"vip": document.cohorts[0]}, {}, {})
 
     assert list(faults(document, kept)) == []
     assert len(list(faults(document))) == 1

@@ -21,7 +21,14 @@ from fanion.webhooks.event_alerts_store import ANNOUNCE_EVERY, announce_due, cou
 from fanion.webhooks.model import ATTEMPTS_MAX, Outcome, Webhook
 from fanion.webhooks.outbox_store import PENDING_MAX, enqueue
 from fanion.webhooks.payloads import EVENT_TYPES
-from fanion.webhooks.queue_store import KEPT, LEASE, PROJECT_SENDING_MAX, Claim, Sending, WorkStore
+from fanion.webhooks.queue_store import (
+    FINISHED_MAX,
+    LEASE,
+    PROJECT_SENDING_MAX,
+    Claim,
+    Sending,
+    WorkStore,
+)
 from fanion.webhooks.store import WEBHOOKS_MAX, WebhookStore
 
 pytestmark = pytest.mark.every_engine
@@ -209,13 +216,13 @@ async def test_the_oldest_of_a_receiver_goes_first(records: Records) -> None:
 
 async def test_what_is_over_is_listed_for_a_while_and_holds_no_body(records: Records) -> None:
     webhook = await create(records)
-    await tell(records, times=KEPT + 5)
+    await tell(records, times=FINISHED_MAX + 5)
     finishing = WorkStore(records)
 
     while claims := await claim(records):
         await finishing.finish(claims[0], DONE, NOW)
 
-    assert len(await listed(records, webhook)) == KEPT
+    assert len(await listed(records, webhook)) == FINISHED_MAX
     async with records.read() as connection:
         bytes_kept = await connection.scalar(
             select(func.sum(func.length(webhook_deliveries.c.body)))

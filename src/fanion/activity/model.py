@@ -34,7 +34,7 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 class Change(Struct, frozen=True, kw_only=True):
-    """type: what kind of thing changed, the same word as its entry's scope"""
+    """type: the scope of the entry"""
 
     type: str
     action: Action

@@ -110,7 +110,7 @@ async def import_into(
         with progress_bar("Importing", "objects") as bar:
             bar.expect(_objects(document))
             return await import_document(
-                records, author, document, dry_run=dry_run, told=partial(_advance, bar)
+                records, author, document, dry_run=dry_run, on_outcome=partial(_advance, bar)
             )
     except DocumentError as error:
         refuse("\n".join(printable(line) for line in str(error).split("\n")))

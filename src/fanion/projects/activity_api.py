@@ -34,7 +34,7 @@ class ActivityUser(Struct, kw_only=True, omit_defaults=True):
 
 
 class ActivityDetail(Struct, kw_only=True):
-    name: Annotated[str, Meta(description="What the thing is called after the change.")]
+    name: Annotated[str, Meta(description="Name of the item after the change.")]
     changes: list[Change] | None
     short_id: Annotated[str | None, Meta(description="Of an insight, else null.")]
     trigger: Annotated[
@@ -51,7 +51,7 @@ class ActivityEntry(Struct, kw_only=True):
             description="`created`, `updated`, `deleted`, or `imported`: a cohort was given a file."
         ),
     ]
-    scope: Annotated[str, Meta(description="The kind of the thing, such as `FeatureFlag`.")]
+    scope: Annotated[str, Meta(description="The kind of the item, such as `FeatureFlag`.")]
     item_id: str
     detail: ActivityDetail
     created_at: datetime
@@ -134,5 +134,5 @@ def _number(text: str | None, otherwise: int, most: int = ENTRIES_MAX) -> int:
 
 
 def _link(request: ManagementRequest, number: int, limit: int) -> str:
-    kept = [(name, value) for name, value in request.page.query if name not in {"page", "limit"}]
-    return f"{request.address}?{urlencode([*kept, ('page', number), ('limit', limit)])}"
+    others = [(name, value) for name, value in request.page.query if name not in {"page", "limit"}]
+    return f"{request.address}?{urlencode([*others, ('page', number), ('limit', limit)])}"

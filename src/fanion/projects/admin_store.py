@@ -1,4 +1,4 @@
-"""What the operator asks on the command line, past every organization's walls."""
+"""Queries of the command line, across all organizations."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""The projects, kept in memory: every public request asks for one by its token."""
+"""Cache of projects: every public request looks one up by its token."""
 
 import asyncio
 import time
@@ -32,7 +32,7 @@ async def _nothing(token: str) -> Project | None:
 
 
 class Projects:
-    """Known projects stay while the store is down; whoever changes one here sees it at once."""
+    """Known projects stay while the store is down; a change by this process is visible at once."""
 
     def __init__(
         self,

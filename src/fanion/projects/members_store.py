@@ -69,8 +69,8 @@ class MemberStore:
     async def add(
         self, organization_id: UUID, new: NewMember, now: datetime
     ) -> tuple[Member, PersonalKey, str]:
-        """The member, a personal key, and the key's text, which is told this once. Somebody who
-        was removed before is the same user again.
+        """The member, a personal key, and the key's text, which cannot be read later. A user who
+        was removed before is restored.
 
         raises: Invalid with code `unique` for an address that a user has
         """

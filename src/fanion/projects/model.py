@@ -85,8 +85,8 @@ class IngestionSettings(Struct, frozen=True, kw_only=True, omit_defaults=True):
 DEFAULT_INGESTION = IngestionSettings()
 
 
-# How long a key that was replaced is taken beside the new one, unless its owner says otherwise,
-# and at most: apps in the hands of people are updated in weeks.
+# How long a replaced key stays valid, by default and at most: installed apps are updated over
+# weeks.
 FORMER_VALID_S = 86_400
 FORMER_VALID_S_MAX = 90 * 86_400
 # Of one project, or of one webhook, at a time.
@@ -184,7 +184,7 @@ def read_first_name(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PersonalKey:
-    """scopes: None stands for everything; the key itself is not kept, only its hash
+    """scopes: None allows everything; only the hash of the key is stored
 
     expires_at: None for a key that stays valid until it is revoked
     """
@@ -262,11 +262,11 @@ def is_scope(text: str) -> bool:
     return text == ALL_SCOPES or (name in SCOPE_OBJECTS and action in {"read", "write"})
 
 
-FEATURE_FLAGS = "feature flags"  # the one kind of thing that access can be set for
+FEATURE_FLAGS = "feature flags"  # the one resource that access can be set for
 
 
 class AccessLevel(IntEnum):
-    """What a role, or an organization for everybody, allows. source: flags.md section 16"""
+    """What a role, or an organization for all its members, allows. source: flags.md section 16"""
 
     VIEW = 21
     EDIT = 37
@@ -302,7 +302,7 @@ class Role(Struct, frozen=True, kw_only=True):
 
 
 class ResourceAccess(Struct, frozen=True, kw_only=True):
-    """What an organization allows everybody; as it is stored and as it is shown."""
+    """What an organization allows all its members; as stored and as shown."""
 
     id: int
     resource: str

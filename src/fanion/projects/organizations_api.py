@@ -1,4 +1,4 @@
-"""The caller's organizations over HTTP: who is in one, and what it allows everybody.
+"""The caller's organizations over HTTP: members, and settings for access to resources.
 
 source: flags.md section 16
 """
@@ -65,7 +65,7 @@ class Organizations:
         raise NotFound
 
     async def administered(self, principal: Principal, named: str) -> Organization:
-        """raises: NotFound; PermissionDenied for who is no administrator of it"""
+        """raises: NotFound; PermissionDenied for a caller who is no administrator of it"""
         organization = await self.of(principal, named)
         principal.require_level(organization.id, Level.ADMIN)
         return organization
@@ -114,7 +114,7 @@ class OrganizationsApi(Controller):
         organization: FromPath[OrganizationName],
         organizations: NamedDependency[Organizations],
     ) -> Paged[OrganizationMember]:
-        """Who joined first stands first."""
+        """In the order of joining."""
         page = request.page
         found = await organizations.of(request.principal, organization)
         records = organizations.records
@@ -128,7 +128,7 @@ class OrganizationsApi(Controller):
         organization: FromPath[OrganizationName],
         organizations: NamedDependency[Organizations],
     ) -> Paged[ResourceAccess]:
-        """One entry a resource. Without an entry everybody may edit."""
+        """One entry a resource. Without an entry all members may edit."""
         page = request.page
         found = await organizations.of(request.principal, organization)
         settings = await organizations.access.all(found.id)

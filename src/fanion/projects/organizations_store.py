@@ -43,7 +43,7 @@ class OrganizationMember(Struct, frozen=True, kw_only=True):
 async def members_page(
     records: Records, organization_id: UUID, limit: int, offset: int
 ) -> tuple[Sequence[OrganizationMember], int]:
-    """Who joined first stands first, with the number of all of them."""
+    """In the order of joining, with the number of all of them."""
     theirs = _member.organization_id == organization_id
     async with records.read() as connection:
         total = await connection.scalar(select(func.count()).select_from(memberships).where(theirs))
@@ -65,7 +65,7 @@ class ResourceAccessStore:
     records: Records
 
     async def all(self, organization_id: UUID) -> Sequence[ResourceAccess]:
-        """At most one for each kind of thing."""
+        """At most one for each resource."""
         async with self.records.read() as connection:
             rows = await connection.execute(_settings(organization_id))
             return [_setting(row) for row in rows]

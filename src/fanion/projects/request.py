@@ -1,4 +1,4 @@
-"""A request of the management API, after the gate has let it in."""
+"""A request of the management API that the guard has authenticated."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -27,7 +27,7 @@ FormerValidS = Annotated[
     Meta(
         ge=0,
         le=FORMER_VALID_S_MAX,
-        description="How long the present key is taken beside the new one. With 0 it ends at "
+        description="How long the present key stays valid. With 0 it ends at "
         "once, and so do all former keys.",
     ),
 ]
@@ -115,7 +115,7 @@ class ManagementRequest(Request[User, Principal, State]):
         return media.strip().lower() == MULTIPART
 
     async def _read_form(self, content_type: str) -> Body:
-        """While nobody is known yet, because the form may hold the key, it has to be small."""
+        """A form that may hold the key is read before authentication, so it has to be small."""
         settings = self.app.state
         bytes_max: int = settings.body_bytes_max
         if self.route_handler.opt.get("takes_files") and "principal" in self.scope["state"]:

@@ -1,4 +1,4 @@
-"""Roles of an organization, and who is in them, over HTTP.
+"""Roles of an organization and their members, over HTTP.
 
 source: flags.md section 16
 """
@@ -54,7 +54,7 @@ class NewRoleMember(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class RolesApi(Controller):
-    """Everybody of the organization may read; writing needs an administrator."""
+    """All members of the organization may read; writing needs an administrator."""
 
     path = "/api/organizations/{organization:str}/roles"
     tags = ("Roles",)
@@ -81,7 +81,7 @@ class RolesApi(Controller):
         data: RequestBody[NewRole],
         organizations: NamedDependency[Organizations],
     ) -> Role:
-        """Its access level is what the organization allows everybody, unless it is given."""
+        """Without an access level it gets that of the organization's setting."""
         found = await organizations.administered(request.principal, organization)
         level = data.feature_flags_access_level
         return await organizations.roles.create(
@@ -143,7 +143,7 @@ class RoleMembershipsApi(Controller):
         role_id: FromPath[UUID],
         organizations: NamedDependency[Organizations],
     ) -> Paged[RoleMember]:
-        """Who joined first stands first."""
+        """In the order of joining."""
         page = request.page
         found = await organizations.of(request.principal, organization)
         members = (await organizations.roles.get(found.id, role_id)).members

@@ -1,4 +1,4 @@
-"""Roles, and who is in them, in the records store."""
+"""Roles and their members, in the records store."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ class RoleRemoval:
     now: datetime
 
 
-# Port: access to flags is kept by the flags, a package above this one.
+# Port: access to flags belongs to the flags, a package above this one.
 RevokeFlags = Callable[[Connection, RoleRemoval], None]
 
 _role = roles.c
@@ -83,7 +83,7 @@ class RoleStore:
         now: datetime,
     ) -> Role:
         """creator_id: None for the operator
-        level: None for what the organization allows everybody
+        level: None for the setting of the organization
 
         raises: Invalid with code `unique`
         """
@@ -143,8 +143,8 @@ class RoleStore:
     ) -> RoleMember:
         """by: the user who does it; None for the operator
 
-        raises: NotFound for the role; Invalid for somebody who is not in the organization,
-                or in the role already
+        raises: NotFound for the role; Invalid for a user who is not in the organization,
+                or is in the role already
         """
         try:
             async with self.records.write() as connection:
@@ -301,7 +301,7 @@ def _get(connection: Connection, organization_id: UUID, role_id: UUID) -> Role:
 
 
 def _locked(connection: Connection, organization_id: UUID, role_id: UUID) -> Role:
-    """Whoever changes the same role waits. raises: NotFound"""
+    """Locked until the transaction ends. raises: NotFound"""
     wanted = select(_role.id).where(*_is(organization_id, role_id))
     connection.execute(wanted.with_for_update())
     return _get(connection, organization_id, role_id)
@@ -310,7 +310,7 @@ def _locked(connection: Connection, organization_id: UUID, role_id: UUID) -> Rol
 def create_role(
     connection: Connection, values: Mapping[str, Any], level: AccessLevel | None
 ) -> Role:
-    """values: by column; level: None for what the organization allows everybody"""
+    """values: by column; level: None for the setting of the organization"""
     organization_id = values["organization_id"]
     if level is None:
         level = setting_of(connection, organization_id) or AccessLevel.EDIT
@@ -344,7 +344,7 @@ def add_role_member(
 
 @contextmanager
 def _unique_name() -> Iterator[None]:
-    """The database has the last word on a name."""
+    """A unique constraint of the database decides."""
     try:
         yield
     except IntegrityError:

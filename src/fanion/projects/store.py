@@ -111,7 +111,7 @@ class Installation:
 
 @dataclass(frozen=True, slots=True)
 class SetUp:
-    """personal_key: told this once; the store keeps its hash"""
+    """personal_key: cannot be read later; the store has its hash"""
 
     project: Project
     user: User
@@ -201,7 +201,7 @@ class ProjectStore:
     ) -> Project | None:
         """Give the project another token.
 
-        former_valid_s: how long the present one is taken beside it; with 0 it ends at once, and
+        former_valid_s: how long the present one stays valid; with 0 it ends at once, and
                         so do all earlier ones
         user_id:        by whom; None for the operator
         raises:         Invalid when FORMER_KEYS_MAX earlier ones have not ended

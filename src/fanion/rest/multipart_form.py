@@ -24,7 +24,7 @@ PIECE_BYTES = 256 * 1024
 
 
 async def read_form(pieces: AsyncIterator[bytes], content_type: str, bytes_max: int) -> Body:
-    """An empty body counts as an empty object. Whoever asked closes the body.
+    """An empty body counts as an empty object. The caller closes the body.
 
     raises: ParseError, BodyTooLarge for more than bytes_max
     """

@@ -51,8 +51,8 @@ class Page:
         places = [("limit", str(self.limit))]
         if offset > 0:
             places.append(("offset", str(offset)))
-        kept = [(name, value) for name, value in self.query if name not in {"limit", "offset"}]
-        ordered = sorted(kept + places, key=lambda pair: pair[0])
+        others = [(name, value) for name, value in self.query if name not in {"limit", "offset"}]
+        ordered = sorted(others + places, key=lambda pair: pair[0])
         return f"{self.address}?{urlencode(ordered)}"
 
 

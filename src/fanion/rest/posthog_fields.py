@@ -1,9 +1,9 @@
 """Every name that PostHog's API, of any version, its clients and its interface write into what the
-management API manages, beside the fields of Fanion's own structs.
+management API manages, in addition to the fields of Fanion's own structs.
 
-`MAINTAINED_…` are ids, authors, times, counts and states: shown with a thing, sent back with it,
+`MAINTAINED_…` are ids, authors, times, counts and states: part of a response, sent back with it,
 and passed over. `UNSUPPORTED_…` would do something there and nothing here: they must ask for
-nothing (null, false or empty), and each is told with what to do instead. The names of flags stand
+nothing (null, false or empty), and each has advice what to do instead. The names of flags stand
 in `flags.validation.posthog_fields`, those of an insight's question in
 `rest.posthog_insight_fields`.
 
@@ -12,7 +12,7 @@ source: PostHog's published schema, interface and clients, 2021 to 2026
 
 from collections.abc import Mapping
 
-# What clients tell about a change, wherever they make one, and what no answer depends on.
+# Metadata that clients send with any change; it has no effect.
 ACCOMPANYING = frozenset({"creation_context", "_create_in_folder", "access_control_version"})
 _EVERYWHERE = frozenset({"id", "team_id", "project_id", "user_access_level"}) | ACCOMPANYING
 
@@ -171,7 +171,7 @@ UNSUPPORTED_OF_TILE: Mapping[str, str] = {
     **dict.fromkeys(("filters_overrides", "transparent_background", "show_description"), ""),
 }
 
-# The kinds of things whose activity PostHog tells, and those that only Fanion has.
+# Scopes of PostHog's activity log, and those that only Fanion has.
 ACTIVITY_SCOPES = frozenset(
     {
         *("FeatureFlag", "Cohort", "Insight", "Dashboard", "Person", "EventDefinition", "Project"),

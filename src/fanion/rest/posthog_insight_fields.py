@@ -51,7 +51,7 @@ _ACCOMPANYING = frozenset(
         *("people_action", "id", "name", "short_id", "user_id", "search", "distinct_id"),
     }
 )
-# What concerns drawing alone: kept, and passed over.
+# Display settings: stored, without effect.
 DRAWN = frozenset(
     {
         *("show_legend", "hidden_legend_keys", "hidden_legend_indexes", "hiddenLegendIndexes"),

@@ -13,14 +13,14 @@ from fanion.errors import Invalid
 # caches.
 QUERY_NAMES = frozenset({"token", "api_key", "personal_api_key", "format", "_"})
 FORMAT = "json"  # of every answer, where the operation does not say otherwise
-# A body may hold the key of who asks, beside its fields.
+# A body may hold the caller's key in addition to its fields.
 CREDENTIAL_NAMES = frozenset({"personal_api_key", "api_key", "token"})
 # Of an unknown name as it is repeated.
 NAME_CHARS_MAX = 100
 # Of a word, and of names, as they are compared with each other: some 3 ms on the event loop.
 COMPARED_CHARS_MAX = 50
 COMPARED_MAX = 200
-# So many are told where none is alike.
+# At most so many are listed where none is similar.
 LISTED_MAX = 12
 _LIKENESS_MIN = 0.45
 
@@ -36,7 +36,7 @@ def require_known(sent: Iterable[str], known: Collection[str], at: str = "") -> 
 
 
 def require_only(body: Any, known: Collection[str]) -> None:
-    """For an operation that reads no body: what it does not read must not look as if it had.
+    """For an operation that reads no body: fields without effect are refused.
 
     body:   decoded; known: names that may stand in it
     raises: Invalid for the first other one, and for what is no object
@@ -92,7 +92,7 @@ def suggestion(word: str, known: Collection[str]) -> str:
 
 
 def _nearest(word: str, known: Collection[str]) -> tuple[str, float]:
-    """With its likeness, 0 to 1. Most names are told apart by their letters alone, at a tenth of
+    """With its likeness, 0 to 1. Most names are ruled out by their letters alone, at a tenth of
     what comparing costs."""
     matcher = SequenceMatcher(b=word)
     nearest, likeness = "", 0.0
@@ -111,9 +111,9 @@ def _nearest(word: str, known: Collection[str]) -> tuple[str, float]:
 
 def no_choice(value: object, choices: Collection[str], attr: str | None) -> Invalid:
     """A word that is none of those that may stand there."""
-    told = shortened(value)
+    shown = shortened(value)
     return Invalid(
-        f'"{told}" is not a valid choice. {suggestion(told, choices)}',
+        f'"{shown}" is not a valid choice. {suggestion(shown, choices)}',
         code="invalid_choice",
         attr=attr,
     )
@@ -126,8 +126,8 @@ def shortened(value: object) -> str:
 
 
 def _unknown(what: str, name: str, known: Collection[str], at: str) -> Invalid:
-    told = shortened(name)
+    shown = shortened(name)
     return Invalid(
-        f'Unknown {what} "{told}". {suggestion(name, known)}',
-        attr=f"{at}__{told}" if at else told,
+        f'Unknown {what} "{shown}". {suggestion(name, known)}',
+        attr=f"{at}__{shown}" if at else shown,
     )

@@ -1,8 +1,8 @@
 """One project as one JSON document: what `fanion export` writes and `fanion import` reads.
 
-Things are named by what people call them, never by numbers of one installation; inside
+Objects are identified by key or name, never by ids of one installation; inside
 filters `{"cohort": key}`, `{"flag": key}` and `{"group_type": name}` stand where an
-installation has its number. docs/transfer.md describes it for people.
+installation has its number. docs/transfer.md describes it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -42,7 +42,7 @@ class GroupTypeEntry(Entry, frozen=True, kw_only=True):
 
 
 class EventDefinitionEntry(Entry, frozen=True, kw_only=True):
-    """hidden, verified: None when the source does not tell; times: for one that is new"""
+    """hidden, verified: None when the source has no value; times: for a new one"""
 
     name: Annotated[str, Meta(min_length=1)]
     tags: list[str] = []
@@ -149,7 +149,7 @@ class Document(Struct, frozen=True, kw_only=True):
     flags: list[FlagEntry] = []
 
 
-# The document's lists: what one entry is, what people call it, and the field that names it.
+# The document's lists: type of an entry, its readable kind, and the field that names it.
 SECTIONS: Mapping[str, tuple[type[Entry], str, str]] = {
     "group_types": (GroupTypeEntry, "group type", "group_type"),
     "event_definitions": (EventDefinitionEntry, "event definition", "name"),
@@ -163,7 +163,7 @@ SECTIONS: Mapping[str, tuple[type[Entry], str, str]] = {
 
 
 def write_document(document: Document) -> bytes:
-    """The same text for the same project: nothing in it tells when or where it was written."""
+    """The same text for the same project: without the time and place of the export."""
     head = {"format": FORMAT, "version": VERSION}
     body = {name: getattr(document, name) for name in SECTIONS}
     return msgspec.json.format(msgspec.json.encode({**head, **body}), indent=2) + b"\n"

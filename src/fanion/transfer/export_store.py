@@ -1,4 +1,4 @@
-"""Everything of a project that a document tells, read from the records store."""
+"""Reads from the records store everything of a project that a document holds."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -40,12 +40,12 @@ _event, _mark, _property = event_definitions.c, event_marks.c, property_definiti
 
 
 T = TypeVar("T")
-# Told together: a static cohort may have millions of members.
+# Progress is reported in batches: a static cohort may have millions of members.
 ROWS_TOLD = 1_000
 
 
 class Progress(Protocol):
-    """Is told the number of all rows, and of those that have been read since it was told last."""
+    """Progress callback: number of all rows first, then of the rows read since the last call."""
 
     def expect(self, total: float) -> None: ...
 
@@ -79,22 +79,22 @@ def read_project(
 ) -> Stored:
     """with_members: those of static cohorts, which may be many"""
 
-    def told(found: Sequence[T]) -> Sequence[T]:
+    def counted(found: Sequence[T]) -> Sequence[T]:
         if progress is not None:
             progress.advance(len(found))
         return found
 
     return Stored(
         group_types=load_types(connection, project_id),
-        event_definitions=told(_event_definitions(connection, project_id)),
-        property_definitions=told(_property_definitions(connection, project_id)),
-        cohorts=told(_cohorts(connection, project_id)),
+        event_definitions=counted(_event_definitions(connection, project_id)),
+        property_definitions=counted(_property_definitions(connection, project_id)),
+        cohorts=counted(_cohorts(connection, project_id)),
         members=_members(connection, project_id, progress) if with_members else {},
-        insights=told(_insights(connection, project_id)),
-        dashboards=told(_dashboards(connection, project_id)),
-        tiles=told(_tiles(connection, project_id)),
-        roles=told(_roles(connection, organization_id)),
-        flags=told(_flags(connection, project_id)),
+        insights=counted(_insights(connection, project_id)),
+        dashboards=counted(_dashboards(connection, project_id)),
+        tiles=counted(_tiles(connection, project_id)),
+        roles=counted(_roles(connection, organization_id)),
+        flags=counted(_flags(connection, project_id)),
         usage_dashboards=_usage_dashboards(connection, project_id),
     )
 
@@ -198,10 +198,10 @@ def _telling(rows: Iterable[T], progress: Progress) -> Iterator[T]:
 
 
 def _insights(connection: Connection, project_id: int) -> list[StoredInsight]:
-    told = (_insight.id, _insight.short_id, _insight.name, _insight.derived_name)
-    kept = (_insight.description, _insight.filters, _insight.tags)
+    names = (_insight.id, _insight.short_id, _insight.name, _insight.derived_name)
+    settings = (_insight.description, _insight.filters, _insight.tags)
     statement: Select[Any] = select(
-        *told, *kept, _insight.favorited, _insight.saved, _insight.deleted
+        *names, *settings, _insight.favorited, _insight.saved, _insight.deleted
     )
     rows = connection.execute(
         statement.where(_insight.project_id == project_id).order_by(_insight.id)

@@ -97,7 +97,7 @@ class Ids:
         return part
 
     def _flag(self, key: Any) -> Any:
-        """A condition may say the key alone, as SDKs are told it."""
+        """A condition may hold the key alone, as SDKs get it."""
         if key == {"flag": None}:  # one that does not exist: not found under any id or key
             return ""
         if isinstance(key, str | int):
@@ -130,7 +130,7 @@ def _flag_rewritten(filters: Mapping[str, Any], change: Change) -> dict[str, Any
     conditions = {
         name: _rewritten(filters[name], change) for name in _CONDITIONS_OF_FLAG if name in filters
     }
-    # The order of keys is kept as it was sent.
+    # Keys stay in the order in which they were sent.
     return {**filters, **top, **conditions}
 
 

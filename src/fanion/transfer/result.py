@@ -1,4 +1,4 @@
-"""What an import has done, or would do, told thing by thing."""
+"""Report of an import: the outcome of each object."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -12,9 +12,9 @@ NAMES_SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """kind:  what kind of thing, as people call it
-    why:   of one that is updated the fields that differ, of one that is skipped the reason
-    count: for many things that are told together
+    """kind:  of the object, readable
+    why:   of an updated object the fields that differ, of a skipped one the reason
+    count: of objects with one outcome in common
     """
 
     kind: str
@@ -24,16 +24,16 @@ class Outcome:
     count: int = 1
 
 
-def untold(_: Outcome) -> None:
+def ignored(_: Outcome) -> None:
     pass
 
 
 @dataclass
 class Report:
-    """told: is told of each outcome at once, to show progress"""
+    """on_outcome: called at once with each outcome, to show progress"""
 
     outcomes: list[Outcome] = field(default_factory=list)
-    told: Callable[[Outcome], None] = untold
+    on_outcome: Callable[[Outcome], None] = ignored
 
     def created(self, kind: str, name: str, count: int = 1) -> None:
         self._add(Outcome(kind, name, "created", count=count))
@@ -59,11 +59,11 @@ class Report:
     def _add(self, outcome: Outcome) -> None:
         if outcome.count:
             self.outcomes.append(outcome)
-            self.told(outcome)
+            self.on_outcome(outcome)
 
 
 def some(names: Sequence[str]) -> str:
-    """The first of them, for people."""
+    """The first NAMES_SHOWN of them, readable."""
     shown = ", ".join(names[:NAMES_SHOWN])
     more = len(names) - NAMES_SHOWN
     return f"{shown} and {more} more" if more > 0 else shown

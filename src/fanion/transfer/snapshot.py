@@ -1,4 +1,4 @@
-"""A project as it is stored, made into the document that tells it."""
+"""Converts a stored project into a document."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -130,17 +130,17 @@ def keys_of(stored: Stored) -> Keys:
     )
 
 
-def unique_keys(things: Iterable[tuple[int, str | None]]) -> dict[int, str]:
+def unique_keys(named_objects: Iterable[tuple[int, str | None]]) -> dict[int, str]:
     found: dict[int, str] = {}
     taken: set[str] = set()
     numbers: Counter[str] = Counter()
-    for thing_id, name in things:
+    for object_id, name in named_objects:
         key = base = name or "unnamed"
         while key in taken:
             numbers[base] += 1
             key = f"{base} ({numbers[base] + 1})"
         taken.add(key)
-        found[thing_id] = key
+        found[object_id] = key
     return found
 
 
@@ -154,8 +154,8 @@ def names_of(stored: Stored, keys: Keys) -> Names:
 
 
 def document_of(stored: Stored) -> Document:
-    """Everything that is not deleted, and the deleted cohorts that it refers to: whoever asks
-    for one is told that nobody is in it, here and where the document is imported."""
+    """Everything that is not deleted, and the deleted cohorts that it refers to: they count
+    as empty, here and where the document is imported."""
     keys = keys_of(stored)
     names = names_of(stored, keys)
     flags = [flag_entry(flag, names, keys) for flag in stored.flags]
@@ -282,7 +282,7 @@ def _cohorts(stored: Stored, names: Names) -> list[CohortEntry]:
 
 
 def missing_cohort(key: str) -> CohortEntry:
-    """In the place of one that does not exist: nobody is in it either."""
+    """In place of one that does not exist: without members as well."""
     return CohortEntry(key=key, name=key, filters={"properties": {}}, deleted=True)
 
 
@@ -290,9 +290,9 @@ def _insights(stored: Stored, names: Names) -> dict[int, InsightEntry]:
     """By id. Insights that only the dashboards of flags show come with the flags."""
     own = {one.id for one in stored.own_dashboards}
     placed = {tile.insight_id for tile in stored.tiles}
-    kept = {tile.insight_id for tile in stored.tiles if tile.dashboard_id in own}
+    shown_insights = {tile.insight_id for tile in stored.tiles if tile.dashboard_id in own}
     return {
         one.id: insight_entry(one, names)
         for one in stored.insights
-        if not one.deleted and (one.id in kept or one.id not in placed)
+        if not one.deleted and (one.id in shown_insights or one.id not in placed)
     }

@@ -57,7 +57,7 @@ class WebhookBody(Struct, kw_only=True):
     active: bool
     secret: Annotated[
         str | None,
-        Meta(description="Signs what is sent; told once, when it is made: `whsec_…`."),
+        Meta(description="Signs the deliveries; only in the response to its creation: `whsec_…`."),
     ]
     former_secret_valid_until: Annotated[
         datetime | None, Meta(description="Until then what is sent is signed with it too.")
@@ -114,7 +114,7 @@ class Webhooks:
 
 class WebhooksApi(Controller):
     """For administrators: a webhook carries what happens in a project elsewhere, and its URL may
-    be a secret of whoever receives it."""
+    be a secret of the receiver."""
 
     path = "/api/projects/{project_id:str}/webhooks"
     tags = ("Webhooks",)

@@ -128,7 +128,7 @@ def _open_transport(trusted: SSLContext | None) -> httpx.AsyncHTTPTransport:
     )
 
 
-# Look-ups under way, also those that nobody waits for any more.
+# DNS look-ups under way, also those whose delivery has timed out.
 LOOKUPS_MAX = 64
 
 

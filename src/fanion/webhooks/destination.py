@@ -31,7 +31,7 @@ class Target:
 
 
 def read_target(url: str) -> Target:
-    """raises: ValueError, whose text is for people"""
+    """raises: ValueError, with a readable reason"""
     if len(url) > URL_CHARS_MAX:
         raise ValueError(f"Ensure this field has no more than {URL_CHARS_MAX} characters.")
     try:

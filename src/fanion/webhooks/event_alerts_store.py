@@ -1,7 +1,7 @@
-"""Events of definitions with `post_to_chat`: counted as they are stored, told in one message.
+"""Alerts for events of definitions with `post_to_chat`, counted as they are stored.
 
-The first event is told at once; what follows within ANNOUNCE_EVERY is told after it, with its
-number. So a receiver is sent at most one message a minute for each definition.
+The first event is announced at once, and those that follow within ANNOUNCE_EVERY together at its
+end, with their number: at most one message a minute for each definition.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -32,22 +32,22 @@ def count_captured(
     count: Callable[[], Mapping[tuple[int, str], int]],
     now: datetime,
 ) -> None:
-    """To be called in the transaction that makes or refreshes the definitions.
+    """In the transaction that creates or refreshes the definitions.
 
-    project_ids: whose events are stored
-    count:       tells how many, by project id and name; asked only when somebody listens
+    project_ids: of the events that are stored
+    count:       number of events by project id and name; called only if a webhook subscribes
     """
-    listening = subscribed_projects(connection, project_ids, "event.captured")
-    if not listening:
+    subscribed = subscribed_projects(connection, project_ids, "event.captured")
+    if not subscribed:
         return
     counts = count()
-    told = connection.execute(
+    definitions = connection.execute(
         select(_definition.id, _definition.project_id, _definition.name)
-        .where(_definition.project_id.in_(listening), _definition.post_to_chat.is_(True))
+        .where(_definition.project_id.in_(subscribed), _definition.post_to_chat.is_(True))
         # Always in one order, so that two servers cannot wait for each other's rows.
         .order_by(_definition.id)
     )
-    for definition_id, project_id, name in told.all():
+    for definition_id, project_id, name in definitions.all():
         number = counts.get((project_id, name))
         if number:
             _add(connection, definition_id, project_id, number, now)
@@ -75,9 +75,9 @@ def _add(
 
 
 async def announce_due(records: Records, now: datetime) -> bool:
-    """Write down what is to be told now; whether there may be more."""
+    """Enqueue the alerts that are due; whether there may be more."""
     if not await records.fetch(_due(now).limit(1)):
-        return False  # without taking the place of somebody who writes
+        return False  # without a write transaction, of which there is one at a time
     async with records.write() as connection:
         return await connection.run_sync(_announce, now)
 

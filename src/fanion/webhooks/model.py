@@ -19,7 +19,7 @@ ATTEMPTS_MAX = len(WAITS_S) + 1
 
 @dataclass(frozen=True, slots=True)
 class FormerSecret:
-    """A secret that was replaced, and signs beside the present one before `valid_until`."""
+    """A replaced secret, which signs in addition to the present one until `valid_until`."""
 
     secret: str
     valid_until: datetime
@@ -59,7 +59,7 @@ class Delivery:
 class Outcome:
     """What came of an attempt. response_code: None without an answer
 
-    error: None when the receiver took it; for people otherwise
+    error: None on success; a readable reason otherwise
     is_final: another attempt would end the same way
     """
 

@@ -1,4 +1,4 @@
-"""What webhooks are told of: which change is which event, and how it is written.
+"""Events of webhooks: type of a change, body and signature.
 
 The body has the shape that Standard Webhooks recommends: `type`, `timestamp` and `data`.
 """
@@ -29,17 +29,17 @@ EVENT_TYPES: tuple[EventType, ...] = get_args(EventType)
 # A larger body leaves out what was changed: the receiver can ask for it.
 BODY_BYTES_MAX = 64 * 1024
 
-_THINGS = {"FeatureFlag": "feature_flag", "Cohort": "cohort"}
+_OBJECTS = {"FeatureFlag": "feature_flag", "Cohort": "cohort"}
 _encode = msgspec.json.Encoder().encode
 
 
 def type_of(entry: Entry) -> EventType | None:
-    """None for what no webhook is told of."""
-    thing = _THINGS.get(entry.scope)
-    if thing is None:
+    """None for a change that is no event of webhooks."""
+    name_of_scope = _OBJECTS.get(entry.scope)
+    if name_of_scope is None:
         return None
     for name in EVENT_TYPES:
-        if name == f"{thing}.{_verb(entry)}":
+        if name == f"{name_of_scope}.{_verb(entry)}":
             return name
     return None
 
@@ -115,7 +115,7 @@ def signed_headers(
 
 
 def is_signed(secret: str, headers: Mapping[str, str], body: bytes) -> bool:
-    """As a receiver checks it, who also looks whether the time is near."""
+    """As a receiver verifies it, which also checks that the time is recent."""
     expected = _signature(secret, headers["webhook-id"], headers["webhook-timestamp"], body)
     given = headers["webhook-signature"].split(" ")
     return any(hmac.compare_digest(expected, one) for one in given)

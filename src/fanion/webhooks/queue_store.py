@@ -1,7 +1,7 @@
-"""Deliveries that are due: who sends which, and what comes of it.
+"""Queue of due deliveries: claimed with a lease, finished, released.
 
-A delivery is claimed by moving its time to when another server may take it over; the number of
-the attempt names the holder. Whoever dies holds it no longer than the lease lasts.
+A claim moves the due time to the end of the lease, when another server may claim the delivery;
+the number of the attempt identifies the holder.
 """
 
 from collections import Counter
@@ -23,8 +23,8 @@ LEASE = timedelta(seconds=30)
 PROJECT_SENDING_MAX = 8
 # Webhooks with something due; of one project there are 20 at most.
 LOOKED_AT_MAX = 1_000
-# Deliveries of one webhook that are over and still listed.
-KEPT = 200
+# Finished deliveries of one webhook that stay listed; older ones are deleted.
+FINISHED_MAX = 200
 ERROR_CHARS_MAX = 500
 
 _hook, _delivery = webhooks.c, webhook_deliveries.c
@@ -46,7 +46,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Sending:
-    """What a server is sending: of which webhooks, and how many of each project."""
+    """Deliveries that a server is sending: webhook ids, and how many of each project."""
 
     webhooks: Collection[int]
     projects: Mapping[int, int]
@@ -68,17 +68,17 @@ class WorkStore:
         rows: Sequence[Any] = await self.records.fetch(_first_due(now, sending))
         chosen = _chosen(rows, sending)[:limit]
         if not chosen:
-            return []  # without taking the place of somebody who writes
+            return []  # without a write transaction, of which there is one at a time
         async with self.records.write() as connection:
             return await connection.run_sync(_claim, chosen, now)
 
     async def finish(self, claim: Claim, outcome: Outcome, now: datetime) -> None:
-        """Unless somebody else has taken it over, or nobody wants it any more."""
+        """Unless another server has claimed it, or the webhook is gone."""
         async with self.records.write() as connection:
             await connection.run_sync(_finish, claim, _result(claim, outcome, now))
 
     async def release(self, claim: Claim, now: datetime) -> None:
-        """Let somebody else try, at once."""
+        """Make it due at once, for another server."""
         async with self.records.write() as connection:
             await connection.execute(
                 update(webhook_deliveries).where(_holds(claim)).values(due_at=now)
@@ -144,19 +144,19 @@ def _secrets(row: Any, now: datetime) -> Sequence[str]:
 
 
 def _result(claim: Claim, outcome: Outcome, now: datetime) -> Mapping[str, Any]:
-    told: dict[str, Any] = {"response_code": outcome.response_code, "error": None}
+    values: dict[str, Any] = {"response_code": outcome.response_code, "error": None}
     over = {"body": b"", "due_at": None, "finished_at": now}
     if outcome.error is None:
-        return {**told, **over, "status": "delivered"}
-    told["error"] = outcome.error[:ERROR_CHARS_MAX]
+        return {**values, **over, "status": "delivered"}
+    values["error"] = outcome.error[:ERROR_CHARS_MAX]
     wait = wait_after(claim.attempt, outcome)
     if wait is None:
-        return {**told, **over, "status": "failed"}
-    return {**told, "due_at": now + wait}
+        return {**values, **over, "status": "failed"}
+    return {**values, "due_at": now + wait}
 
 
 def _finish(connection: Connection, claim: Claim, values: Mapping[str, Any]) -> None:
-    # Whoever removes the webhook waits, and does not meet this transaction among its deliveries.
+    # Locks the webhook, so that a transaction that deletes it waits for this one.
     connection.execute(
         select(_hook.id).where(_hook.id == claim.webhook_id).with_for_update(read=True)
     )
@@ -167,7 +167,9 @@ def _finish(connection: Connection, claim: Claim, values: Mapping[str, Any]) -> 
 
 def _forget_oldest(connection: Connection, webhook_id: int) -> None:
     over = (_delivery.webhook_id == webhook_id) & _delivery.due_at.is_(None)
-    oldest = select(_delivery.id).where(over).order_by(_delivery.id.desc()).offset(KEPT).limit(1)
+    oldest = (
+        select(_delivery.id).where(over).order_by(_delivery.id.desc()).offset(FINISHED_MAX).limit(1)
+    )
     connection.execute(
         delete(webhook_deliveries).where(over, _delivery.id <= oldest.scalar_subquery())
     )

@@ -34,7 +34,7 @@ from fanion.webhooks.payloads import SECRET_BYTES, secret_text
 
 WEBHOOKS_MAX = 20  # of a project
 _SWITCHED_OFF = "Not sent: the webhook was switched off."
-# `url` tells its host alone: the rest of it may be what keeps strangers out.
+# Of `url` only the host is logged: the rest may hold a secret of the receiver.
 _TOLD = ("url", "events", "active")
 
 _hook, _delivery = webhooks.c, webhook_deliveries.c
@@ -70,7 +70,7 @@ class WebhookStore:
             return await connection.run_sync(_get, project_id, webhook_id)
 
     async def create(self, author: Author, values: Mapping[str, Any]) -> tuple[Webhook, str]:
-        """The webhook, and its secret, which is told this once.
+        """The webhook, and its secret, which cannot be read later.
 
         values: by column, without project, secret and times
         raises: Invalid when the project has too many
@@ -88,9 +88,9 @@ class WebhookStore:
     async def rotate_secret(
         self, author: Author, webhook_id: int, former_valid_s: int
     ) -> tuple[Webhook, str]:
-        """The webhook, and its new secret, which is told this once.
+        """The webhook, and its new secret, which cannot be read later.
 
-        former_valid_s: how long the present one signs beside it; with 0 it ends at once, and so
+        former_valid_s: how long the present one signs as well; with 0 it ends at once, and so
                         do all earlier ones
         raises:         NotFound; Invalid when FORMER_KEYS_MAX earlier ones have not ended
         """
@@ -180,8 +180,8 @@ def _rotate(
     values = {"secret": secret, "former_secrets": written_former(former) or None}
     connection.execute(update(webhooks).where(one).values(**values, updated_at=author.now))
     after = _get(connection, author.project_id, webhook_id)
-    told = changes("Webhook", {"secret": mask(present)}, {"secret": mask(secret)}, ["secret"])
-    _record(connection, author, before, "updated", told)
+    differing = changes("Webhook", {"secret": mask(present)}, {"secret": mask(secret)}, ["secret"])
+    _record(connection, author, before, "updated", differing)
     return after
 
 
@@ -236,7 +236,7 @@ def _one(project_id: int, webhook_id: int) -> ColumnElement[bool]:
 
 
 def _locked(connection: Connection, project_id: int, webhook_id: int) -> Webhook:
-    """Whoever is writing a delivery of it down is waited for. raises: NotFound"""
+    """Locked: waits for transactions that write its deliveries. raises: NotFound"""
     one = _one(project_id, webhook_id)
     connection.execute(select(_hook.id).where(one).with_for_update())
     return _get(connection, project_id, webhook_id)

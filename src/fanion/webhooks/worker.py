@@ -1,4 +1,4 @@
-"""Delivers what webhooks are to be sent, beside everything else.
+"""Background worker that sends the due deliveries of webhooks.
 
 Each server sends to many receivers at once, but one delivery of a webhook and a few of a project
 at a time: a slow receiver keeps only its own deliveries waiting.
@@ -66,7 +66,7 @@ class Deliverer:
         return begun > 0
 
     async def begin(self) -> int:
-        """Start what is due and may be sent beside what is being sent; how many that are.
+        """Start as many due deliveries as the limits allow; how many were started.
 
         raises: RecordsUnavailable
         """

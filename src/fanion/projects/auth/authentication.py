@@ -1,4 +1,4 @@
-"""Who calls the management API, and how keys are given out and taken back.
+"""Authentication with personal API keys, cached; keys are issued and revoked here.
 
 source: capture.md section 9
 """
@@ -31,12 +31,12 @@ WRITE_USED_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """principal: None for a key that opens nothing"""
+    """principal: None for an unknown key"""
 
     principal: Principal | None
 
 
-_NOBODY = _Known(None)
+_UNKNOWN = _Known(None)
 
 
 class Authentication:
@@ -65,7 +65,7 @@ class Authentication:
 
         raises: InvalidPersonalApiKey, ExpiredPersonalApiKey, Throttled, RecordsUnavailable
         """
-        known, was_read = _NOBODY, False
+        known, was_read = _UNKNOWN, False
         if len(key) <= KEY_CHARS_MAX:
             hashed = hash_key(key)
             remembered = self._known.get(hashed)
@@ -84,7 +84,7 @@ class Authentication:
         return known.principal
 
     async def principal(self, hashed: str) -> Principal | None:
-        """Whose key it is now; None for one that opens nothing. raises: RecordsUnavailable"""
+        """By the hash of a key; None if it is unknown or has expired. raises: RecordsUnavailable"""
         principal = (self._known.get(hashed) or await self._look_up(hashed)).principal
         return None if principal is None or principal.has_expired(self._now()) else principal
 
@@ -110,7 +110,7 @@ class Authentication:
         scopes: Sequence[str] | None,
         expires_at: datetime | None = None,
     ) -> tuple[PersonalKey, str]:
-        """The key, and its text, which is told this once."""
+        """The key, and its text, which cannot be read later."""
         return await self.store.create(user_id, label, scopes, self._now(), expires_at)
 
     async def revoke(self, user_id: int, key_id: UUID) -> None:

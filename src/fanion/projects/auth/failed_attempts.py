@@ -1,8 +1,8 @@
-"""Keys that open nothing: told in the log, counted, and limited for each client.
+"""Failed authentication attempts: logged, counted, and rate limited for each client.
 
-The limit spares the records store: a key that is not known costs a read. Whoever has used up
-what an address may fail is answered without one, except for keys that were valid lately, so
-that people who share an address with an attacker go on working.
+Each unknown key costs a read of the records store. A client above the limit is refused without
+a read, except for keys that were valid recently, so that users who share an address with an
+attacker are not locked out.
 """
 
 import time
@@ -31,8 +31,7 @@ FAILURES_MAX = 300
 PEER_FAILURES_MAX = 3_000
 WINDOW_S = 60.0
 ADDRESSES_MAX = 20_000  # that are remembered: 5 MB
-# So long after it was last looked up and found a key is looked up again, whatever else fails at
-# its address.
+# For so long after its last successful look-up a key is exempt from the limit of its address.
 VALID_S = 24 * 3600.0
 VALID_KEYS_MAX = 30_000  # 6 MB
 
@@ -58,7 +57,7 @@ class FailureLimit:
         return ceil(wait)
 
     def add(self, client: Client) -> bool:
-        """Whether this failure was the last one of a window."""
+        """Whether this failure was the last one that a window allows."""
         now, is_last = self._clock(), False
         for place, most in _places(client):
             until, failures = self._places.get(place, (0.0, 0))
@@ -73,9 +72,9 @@ class FailureLimit:
 
 
 def _places(client: Client) -> list[tuple[tuple[str, str], int]]:
-    """Where its failures are counted, with the most of each."""
+    """Keys under which its failures are counted, with the limit of each."""
     if not client.address:
-        return []  # clients cannot be told apart there
+        return []  # clients cannot be distinguished there
     address = network_of(client.address)
     if not client.told:
         return [((address, ""), FAILURES_MAX)]
@@ -88,7 +87,7 @@ def _uncounted(kind: str, reason: str) -> None:
 
 
 class FailedAttempts:
-    """count: is told the kind of the key and the reason of each failure"""
+    """count: called with the kind of the key and the reason of each failure"""
 
     def __init__(
         self,
@@ -115,7 +114,7 @@ class FailedAttempts:
             raise Throttled(wait_s)
 
     def found(self, hashed: str) -> None:
-        """A key was looked up, and opens something."""
+        """A key was looked up and is valid."""
         self._valid[hashed] = True
 
     def unknown(self, key: str, caller: Caller | None, *, was_read: bool) -> None:

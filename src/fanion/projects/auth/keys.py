@@ -40,7 +40,7 @@ def secret_key(chance: bytes) -> str:
 
 
 def hash_key(key: str) -> str:
-    """What is kept of a personal key. A random key is long enough to need no salt."""
+    """Stored in place of a personal key. A random key is long enough to need no salt."""
     return "sha256$" + hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()
 
 
@@ -50,15 +50,15 @@ def mask(key: str) -> str:
 
 
 def kind_of(key: str) -> Literal["project", "personal", "secret"]:
-    """What a key that is not known claims to be, by its prefix; a project's without one."""
+    """Kind of an unknown key, by its prefix; `project` without one."""
     if key.startswith(PERSONAL_KEY_PREFIX):
         return "personal"
     return "secret" if key.startswith(SECRET_KEY_PREFIX) else "project"
 
 
 def prefix_of(key: str) -> str:
-    """What the log may tell of a key that is not known: the prefix, which is no secret. What
-    has none may be a password, and is not told at all."""
+    """For the log: the prefix of an unknown key, which is no secret. Text without a known prefix
+    may be a password, and is not logged."""
     known = (PROJECT_TOKEN_PREFIX, PERSONAL_KEY_PREFIX, SECRET_KEY_PREFIX)
     return next((prefix for prefix in known if key.startswith(prefix)), "")
 

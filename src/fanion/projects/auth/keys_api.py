@@ -41,7 +41,9 @@ class NewKey(Struct, kw_only=True, forbid_unknown_fields=True):
 class KeyBody(Struct, kw_only=True):
     id: UUID
     label: str
-    value: Annotated[str | None, Meta(description="The key itself, told once, on creation.")]
+    value: Annotated[
+        str | None, Meta(description="The key itself, only in the response to its creation.")
+    ]
     mask_value: str
     scopes: list[str] | None
     created_at: datetime
@@ -51,7 +53,7 @@ class KeyBody(Struct, kw_only=True):
 
 
 class PersonalKeysApi(Controller):
-    """No scope opens these: a restricted key could give itself more than it has."""
+    """For unrestricted keys only: a restricted one could otherwise create a less restricted one."""
 
     path = "/api/personal_api_keys"
     tags = ("Personal API keys",)
@@ -137,7 +139,7 @@ class NewSecretKey(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class SecretKeyBody(Struct, kw_only=True):
-    secret_api_key: Annotated[str, Meta(description="Told this once; `phs_…`.")]
+    secret_api_key: Annotated[str, Meta(description="`phs_…`; it cannot be read later.")]
 
 
 class SecretKeysApi(Controller):

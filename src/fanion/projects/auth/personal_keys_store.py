@@ -1,4 +1,4 @@
-"""Personal keys, and who stands behind them, in the records store."""
+"""Personal keys and their owners, in the records store."""
 
 import secrets
 from collections.abc import Mapping, Sequence
@@ -123,7 +123,7 @@ class PersonalKeyStore:
         *,
         by_operator: bool = False,
     ) -> tuple[PersonalKey, str]:
-        """The key as it is listed, and its text, which is told this once.
+        """The key as it is listed, and its text, which cannot be read later.
 
         by_operator: whether its owner is not the one who makes it
         raises: Invalid when the user has KEYS_PER_USER_MAX already
@@ -143,7 +143,7 @@ class PersonalKeyStore:
             return gone[0] if gone else None
 
     async def revoke(self, key_id: UUID, now: datetime) -> bool:
-        """By the operator, whosever it is; False when there is no such key."""
+        """By the operator, a key of any user; False when there is no such key."""
         async with self._records.write() as connection:
             which = _keys.id == key_id
             return bool(

@@ -31,7 +31,7 @@ async def project_of_key(
     project_id: Any,
     scope: str,
 ) -> Project:
-    """request:    is told whose personal key it carries
+    """request:    gets the ids of the personal key and its user, for the request log
     key:        a project's, or with `project_id` a personal one of a member of that project
     project_id: as the request gives it, of any type
     scope:      that a restricted personal key needs

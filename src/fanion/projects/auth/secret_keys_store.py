@@ -1,4 +1,4 @@
-"""A project's secret key: servers read flag definitions with it, nothing else.
+"""Secret keys of projects, for servers that read flag definitions: store and cache.
 
 source: sdk-wire.md section 5.1
 """
@@ -71,7 +71,7 @@ class SecretKeyOwner:
 class SecretKeyReset:
     """hashed: of the new key; mask_value: how it is shown
 
-    former_valid_s: how long the present key is taken beside the new one; with 0 it ends at once,
+    former_valid_s: how long the present key stays valid; with 0 it ends at once,
                     and so do all earlier ones
     user_id:        by whom; None for the operator
     """
@@ -197,7 +197,7 @@ KNOWN_KEYS_MAX = 10_000
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """owner: None for a key that opens nothing"""
+    """owner: None for an unknown key"""
 
     owner: SecretKeyOwner | None
 
@@ -225,7 +225,7 @@ class SecretKeys:
         """Whose key it is; None for what is no secret key.
 
         place, caller: as of `Authentication.authenticate`
-        raises: InvalidPersonalApiKey for a secret key that opens nothing; Throttled;
+        raises: InvalidPersonalApiKey for an unknown secret key; Throttled;
                 RecordsUnavailable
         """
         if not key.startswith(SECRET_KEY_PREFIX) or len(key) > KEY_CHARS_MAX:
@@ -257,9 +257,10 @@ class SecretKeys:
     async def rotate(
         self, project_id: int, user_id: int | None = None, former_valid_s: int = 0
     ) -> str:
-        """A new key, told this once. As SecretKeyStore.replace. raises: RecordsUnavailable
+        """The text of a new key, which cannot be read later. As SecretKeyStore.replace.
 
         user_id: by whom; None for the operator
+        raises:  RecordsUnavailable
         """
         text = secret_key(secrets.token_bytes(KEY_BYTES))
         hashed, now = hash_key(text), self._now()

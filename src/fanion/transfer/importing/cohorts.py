@@ -33,16 +33,16 @@ _link, _person = person_distinct_ids.c, persons.c
 
 
 def import_members(target: Target, entry: CohortEntry) -> None:
-    """Members are added, never removed; whoever nobody knows here is skipped."""
+    """Members are added, never removed; unknown distinct ids are skipped."""
     cohort_id = target.cohorts[entry.key]
     owners = _owners(target, [one for member in entry.members for one in member])
     unknown = [member[0] for member in entry.members if member and not owners.keys() & set(member)]
-    people = set(owners.values())
-    added = people - _members(target, cohort_id) - _waiting(target, cohort_id)
+    person_uuids = set(owners.values())
+    added = person_uuids - _members(target, cohort_id) - _waiting(target, cohort_id)
     if added:
         _hand_in(target, cohort_id, sorted(added))
     target.report.created(_MEMBER_KIND, entry.key, len(added))
-    target.report.unchanged(_MEMBER_KIND, entry.key, len(people) - len(added))
+    target.report.unchanged(_MEMBER_KIND, entry.key, len(person_uuids) - len(added))
     why = f"nobody here has their distinct ids: {some(unknown)}"
     target.report.skipped(_MEMBER_KIND, entry.key, why, len(unknown))
 
@@ -77,8 +77,8 @@ def _waiting(target: Target, cohort_id: int) -> set[UUID]:
     return set(person_ids(found).values())
 
 
-def _hand_in(target: Target, cohort_id: int, people: Sequence[UUID]) -> None:
-    ids = [str(person) for person in people]
+def _hand_in(target: Target, cohort_id: int, person_uuids: Sequence[UUID]) -> None:
+    ids = [str(person) for person in person_uuids]
     members = store_uploaded_ids(
         target.connection, target.project_id, "person_id", ids, target.author.now
     )

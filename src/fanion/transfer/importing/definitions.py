@@ -23,8 +23,7 @@ _EVENT, _PROPERTY = "event definition", "property definition"
 
 
 def import_event_definitions(target: Target) -> None:
-    """When an event was made and last seen is only told of one that is new here: what is here
-    knows better."""
+    """Times of creation and last use are only set for new definitions: stored ones are right."""
     stored = {one.name: one for one in target.stored.event_definitions}
     ids = _definition_ids(target)
     for entry in target.document.event_definitions:
@@ -38,36 +37,36 @@ def import_event_definitions(target: Target) -> None:
 
 
 def import_property_definitions(target: Target) -> None:
-    """A type that is known here stays, as it does when events tell another one."""
+    """A stored type stays, as it does when events have another one."""
     stored = {one.name: one for one in target.stored.property_definitions}
     types: dict[str, PropertyType | None] = {}
     carried: dict[str, list[str]] = {}
     for entry in target.document.property_definitions:
         known = stored.get(entry.name, PropertyDefinitionEntry(name=entry.name))
-        tells_type = known.property_type is None and entry.property_type is not None
-        if entry.name not in stored or tells_type:
+        adds_type = known.property_type is None and entry.property_type is not None
+        if entry.name not in stored or adds_type:
             types[entry.name] = entry.property_type
         new_events = sorted(set(entry.event_names) - set(known.event_names))
         for event in new_events:
             carried.setdefault(event, []).append(entry.name)
-        _tell_property(target, entry, stored.get(entry.name), tells_type, bool(new_events))
+        _report_property(target, entry, stored.get(entry.name), adds_type, bool(new_events))
     new = NewProperties(types, carried)
     record_properties(target.connection, target.project_id, new, target.author.now)
 
 
-def _tell_property(
+def _report_property(
     target: Target,
     entry: PropertyDefinitionEntry,
     known: PropertyDefinitionEntry | None,
-    tells_type: bool,
+    adds_type: bool,
     has_new_events: bool,
 ) -> None:
     if known is None:
         target.report.created(_PROPERTY, entry.name)
-    elif entry.property_type not in (None, known.property_type) and not tells_type:
+    elif entry.property_type not in (None, known.property_type) and not adds_type:
         target.report.skipped(_PROPERTY, entry.name, f"its type is {known.property_type} here")
     else:
-        fields = {"property_type": tells_type, "event_names": has_new_events}
+        fields = {"property_type": adds_type, "event_names": has_new_events}
         differ = [name for name, differs in fields.items() if differs]
         target.report.compared(_PROPERTY, entry.name, differ)
 
@@ -105,16 +104,16 @@ def _update(
     values = differing(known, entry, ("tags", "post_to_chat"))
     if values:
         update_definition(target.connection, target.author, definition_id, values)
-    told: dict[str, Any] = {
+    marks_given: dict[str, Any] = {
         name: value
         for name, value in differing(known, entry, ("hidden", "verified")).items()
         if value is not None
     }
-    if told:
+    if marks_given:
         # Both at once: in between it would be hidden and verified.
-        marks = {"hidden": known.hidden, "verified": known.verified, **told}
+        marks = {"hidden": known.hidden, "verified": known.verified, **marks_given}
         given = {name: bool(value) for name, value in marks.items()}
         if all(given.values()):
             raise DocumentError(f"event definition {entry.name}: it is hidden or verified here")
         update_marks(target.connection, target.author, definition_id, given)
-    return [*values, *told]
+    return [*values, *marks_given]

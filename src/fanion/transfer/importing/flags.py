@@ -52,12 +52,12 @@ def import_flags(target: Target) -> None:
             given = before.roles
             target.report.compared("flag", entry.key, _update(target, flag_id, before, entry))
         for name in entry.roles:
-            told = f"{entry.key} for {name}"
+            name_in_report = f"{entry.key} for {name}"
             if folded(name) in role_keys(given):
-                target.report.unchanged("role access", told)
+                target.report.unchanged("role access", name_in_report)
             else:
                 give_flag(target.connection, target.author, flag_id, ids[folded(name)])
-                target.report.created("role access", told)
+                target.report.created("role access", name_in_report)
 
 
 def _make(target: Target, entry: FlagEntry) -> int:

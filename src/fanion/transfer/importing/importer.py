@@ -1,6 +1,6 @@
 """A document written into a project: in one transaction, or not at all.
 
-What is there already is changed where it differs; nothing is ever removed.
+Objects that exist are changed where they differ; nothing is ever deleted.
 """
 
 from collections.abc import Callable
@@ -28,16 +28,16 @@ from fanion.transfer.importing.flags import import_flags
 from fanion.transfer.importing.insights import import_dashboards, import_insights
 from fanion.transfer.importing.matching import matched_keys
 from fanion.transfer.importing.roles import import_roles
-from fanion.transfer.importing.validation import Kept, faults, normalised
-from fanion.transfer.result import Outcome, Report, untold
+from fanion.transfer.importing.validation import StoredDefinitions, faults, normalised
+from fanion.transfer.result import Outcome, Report, ignored
 from fanion.transfer.snapshot import cohort_entry, flag_entry, insight_entry, names_of
 
 # A document of another installation may hold one fault a thousand times.
-FAULTS_TOLD_MAX = 50
+FAULTS_LISTED_MAX = 50
 
 
-class _NotMeant(Exception):
-    """Everything was tried, and is taken back."""
+class _DryRun(Exception):
+    """Rolls back a dry run."""
 
 
 async def import_document(
@@ -46,24 +46,24 @@ async def import_document(
     document: Document,
     *,
     dry_run: bool = False,
-    told: Callable[[Outcome], None] = untold,
+    on_outcome: Callable[[Outcome], None] = ignored,
 ) -> Report:
-    """dry_run: tell what would be done, and do nothing
-    told:    is told of each outcome at once, though all of it may be taken back still
+    """dry_run:    report what would be done, and write nothing
+    on_outcome: called at once with each outcome, although the transaction may still fail
 
     raises: DocumentError before anything is written; Invalid, which takes all of it back
     """
     document = normalised(document)
     async with records.read() as connection:
-        kept = await connection.run_sync(_kept, author, document)
-    require_sound(document, kept)
-    report = Report(told=told)
+        stored_definitions = await connection.run_sync(_stored_definitions, author, document)
+    require_sound(document, stored_definitions)
+    report = Report(on_outcome=on_outcome)
     try:
         async with records.write() as connection:
             await connection.run_sync(_import, author, document, report)
             if dry_run:
-                raise _NotMeant
-    except _NotMeant:
+                raise _DryRun
+    except _DryRun:
         pass
     except (IntegrityError, TransactionConflict):
         raise DocumentError(
@@ -73,25 +73,27 @@ async def import_document(
     return report
 
 
-def require_sound(document: Document, kept: Kept) -> None:
+def require_sound(document: Document, stored_definitions: StoredDefinitions) -> None:
     """document: normalised
 
-    raises: DocumentError with a line for each thing that has a fault, FAULTS_TOLD_MAX at most
+    raises: DocumentError with a line for each thing that has a fault, FAULTS_LISTED_MAX at most
     """
-    found = {(one.section, one.place): one.text for one in faults(document, kept)}
+    found = {(one.section, one.place): one.text for one in faults(document, stored_definitions)}
     lines = list(found.values())
-    if len(lines) > FAULTS_TOLD_MAX:
-        lines[FAULTS_TOLD_MAX:] = [f"and {len(lines) - FAULTS_TOLD_MAX} more"]
+    if len(lines) > FAULTS_LISTED_MAX:
+        lines[FAULTS_LISTED_MAX:] = [f"and {len(lines) - FAULTS_LISTED_MAX} more"]
     if lines:
         raise DocumentError("\n".join(lines))
 
 
-def _kept(connection: Connection, author: Author, document: Document) -> Kept:
+def _stored_definitions(
+    connection: Connection, author: Author, document: Document
+) -> StoredDefinitions:
     stored = read_project(connection, author.organization_id, author.project_id, with_members=False)
     keys = matched_keys(document, stored)
     names = names_of(stored, keys)
     cohorts = [cohort_entry(one, names) for one in stored.cohorts]
-    return Kept(
+    return StoredDefinitions(
         {one.key: flag_entry(one, names, keys) for one in stored.flags},
         {one.key: one for one in cohorts},
         {one.short_id: insight_entry(one, names).filters for one in stored.insights},

@@ -1,4 +1,4 @@
-"""Which things of a document are there already, and which of their fields differ."""
+"""Matches a document with stored objects, and compares their fields."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence

@@ -15,15 +15,15 @@ _role = roles.c
 
 
 def import_roles(target: Target) -> None:
-    """Everybody whom the document names is in the role afterwards; nobody is put out of it."""
+    """Adds the members that the document names; none is removed."""
     stored = {folded(one.name): one for one in target.stored.roles}
     ids = role_ids(target)
-    people = _people(target) if target.document.roles else {}
+    users_by_email = _users_by_email(target) if target.document.roles else {}
     for entry in target.document.roles:
         known = stored.get(folded(entry.name))
         before = None
         if known is None:
-            role_id = _make(target, entry)
+            role_id = _create(target, entry)
             target.report.created("role", entry.name)
         else:
             role_id = ids[folded(entry.name)]
@@ -37,11 +37,11 @@ def import_roles(target: Target) -> None:
             if fields:
                 target.connection.execute(update(roles).where(_role.id == role_id).values(**fields))
             target.report.compared("role", entry.name, list(fields))
-        _put_in(target, role_id, entry, set(known.members) if known else set(), people)
-        _tell(target, role_id, before)
+        _add_members(target, role_id, entry, set(known.members) if known else set(), users_by_email)
+        _record(target, role_id, before)
 
 
-def _tell(target: Target, role_id: UUID, before: Role | None) -> None:
+def _record(target: Target, role_id: UUID, before: Role | None) -> None:
     author = target.author
     after = load_roles(target.connection, [role_id])[role_id]
     organization_id = author.organization_id
@@ -57,7 +57,7 @@ def role_ids(target: Target) -> dict[str, UUID]:
     return {row.folded_name: row.id for row in rows}
 
 
-def _make(target: Target, entry: RoleEntry) -> UUID:
+def _create(target: Target, entry: RoleEntry) -> UUID:
     values = {
         "id": uuid4(),
         "organization_id": target.author.organization_id,
@@ -69,23 +69,27 @@ def _make(target: Target, entry: RoleEntry) -> UUID:
     return create_role(target.connection, values, entry.feature_flags_access_level).id
 
 
-def _put_in(
-    target: Target, role_id: UUID, entry: RoleEntry, members: set[str], people: dict[str, UUID]
+def _add_members(
+    target: Target,
+    role_id: UUID,
+    entry: RoleEntry,
+    members: set[str],
+    users_by_email: dict[str, UUID],
 ) -> None:
     organization_id, now = target.author.organization_id, target.author.now
     for email in entry.members:
         name = f"{email} in {entry.name}"
         if email in members:
             target.report.unchanged("role member", name)
-        elif email not in people:
+        elif email not in users_by_email:
             why = "nobody in this organization has the e-mail address"
             target.report.skipped("role member", name, why)
         else:
-            add_role_member(target.connection, organization_id, role_id, people[email], now)
+            add_role_member(target.connection, organization_id, role_id, users_by_email[email], now)
             target.report.created("role member", name)
 
 
-def _people(target: Target) -> dict[str, UUID]:
+def _users_by_email(target: Target) -> dict[str, UUID]:
     """Users of the organization, by e-mail address."""
     mine = target.author.organization_id
     rows = target.connection.execute(

@@ -54,7 +54,7 @@ def _flags_named(flag: FlagEntry, ids: Ids) -> Sequence[str]:
         return ()
     try:
         return parse_rules(numbered_flag(flag.filters, ids)).flags_named()
-    except ValueError:  # told of on its own
+    except ValueError:  # reported separately
         return ()
 
 
@@ -95,8 +95,8 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """What the project has: what a document has in common with it is not checked again.
+class StoredDefinitions:
+    """Stored definitions: parts of a document that are equal to them are not checked again.
 
     flags, cohorts: by key
     insights:       their filters, by short id
@@ -109,7 +109,7 @@ class Kept:
     dashboards: Mapping[str, Mapping[str, Any]]
 
 
-NOTHING_KEPT = Kept({}, {}, {}, {})
+NOTHING_STORED = StoredDefinitions({}, {}, {}, {})
 
 
 def normalised(document: Document) -> Document:
@@ -135,7 +135,9 @@ def normalised(document: Document) -> Document:
     )
 
 
-def faults(document: Document, kept: Kept = NOTHING_KEPT) -> Iterator[Fault]:
+def faults(
+    document: Document, stored_definitions: StoredDefinitions = NOTHING_STORED
+) -> Iterator[Fault]:
     """document: normalised"""
     yield from _repetitions(document)
     ids = ids_within(document)
@@ -145,14 +147,19 @@ def faults(document: Document, kept: Kept = NOTHING_KEPT) -> Iterator[Fault]:
         yield from _fault("event_definitions", place, definition, _check_definition)
     for place, cohort in enumerate(document.cohorts):
         check = partial(
-            _check_cohort, ids=ids, stored=kept.cohorts.get(cohort.key), loops=cohort.key in loops
+            _check_cohort,
+            ids=ids,
+            stored=stored_definitions.cohorts.get(cohort.key),
+            loops=cohort.key in loops,
         )
         yield from _fault("cohorts", place, cohort, check)
     for place, insight in enumerate(document.insights):
-        yield from _fault("insights", place, insight, lambda one: _check_insight(one, ids, kept))
+        yield from _fault(
+            "insights", place, insight, lambda one: _check_insight(one, ids, stored_definitions)
+        )
     shown = {one.short_id for one in document.insights}
     for place, dashboard in enumerate(document.dashboards):
-        check = partial(_check_dashboard, insights=shown, kept=kept)
+        check = partial(_check_dashboard, insights=shown, stored_definitions=stored_definitions)
         yield from _fault("dashboards", place, dashboard, check)
     known = {one.key for one in document.dashboards}
     rounds = looping_flags(document.flags, ids)
@@ -161,7 +168,13 @@ def faults(document: Document, kept: Kept = NOTHING_KEPT) -> Iterator[Fault]:
             "flags",
             place,
             flag,
-            partial(_check_flag, ids=ids, roles=roles, dashboards=known, kept=kept.flags),
+            partial(
+                _check_flag,
+                ids=ids,
+                roles=roles,
+                dashboards=known,
+                stored_definitions=stored_definitions.flags,
+            ),
         )
         if flag.key in rounds:
             text = "filters: flags cannot depend on each other in a loop"
@@ -169,8 +182,8 @@ def faults(document: Document, kept: Kept = NOTHING_KEPT) -> Iterator[Fault]:
 
 
 def without_faults(document: Document, report: Report) -> Document:
-    """What can be imported of a document that nobody can mend: what is wrong in itself is left
-    out, and then whatever needs it; the report is told of each.
+    """The valid part of a document that cannot be corrected: invalid entries are left out, then
+    those that need them; each is in the report as skipped.
 
     document: normalised
     """
@@ -198,7 +211,7 @@ def _split(called: str, text: str) -> tuple[str, str]:
 
 def _reduced(document: Document, left_out: set[tuple[str, int]]) -> Document:
     """Without these entries, and without tiles, roles and dashboards that name one of them."""
-    kept = {
+    remaining = {
         section: [
             entry
             for place, entry in enumerate(getattr(document, section))
@@ -206,7 +219,7 @@ def _reduced(document: Document, left_out: set[tuple[str, int]]) -> Document:
         ]
         for section in SECTIONS
     }
-    rest = structs.replace(document, **kept)
+    rest = structs.replace(document, **remaining)
     insights = {one.short_id for one in rest.insights}
     dashboards = {one.key for one in rest.dashboards}
     roles = {folded(one.name) for one in rest.roles}
@@ -300,17 +313,19 @@ def _check_cohort(
         check_groups(groups)
 
 
-def _check_insight(insight: InsightEntry, ids: Ids, kept: Kept) -> None:
-    """As the API does: trends that can never be calculated are refused, other kinds are kept."""
+def _check_insight(insight: InsightEntry, ids: Ids, stored_definitions: StoredDefinitions) -> None:
+    """As the API does: trends that cannot be calculated are refused, other kinds are stored."""
     filters = with_field("filters", lambda: numbered(insight.filters, ids))
-    if not same(kept.insights.get(insight.short_id), insight.filters):
+    if not same(stored_definitions.insights.get(insight.short_id), insight.filters):
         check_insight_filters(filters)
 
 
-def _check_dashboard(dashboard: DashboardEntry, insights: set[str], kept: Kept) -> None:
+def _check_dashboard(
+    dashboard: DashboardEntry, insights: set[str], stored_definitions: StoredDefinitions
+) -> None:
     if dashboard.restriction_level not in RESTRICTION_LEVELS:
         raise ValueError(f"restriction_level: must be one of {RESTRICTION_LEVELS}")
-    if not same(kept.dashboards.get(dashboard.key), dashboard.filters):
+    if not same(stored_definitions.dashboards.get(dashboard.key), dashboard.filters):
         check_dashboard_filters(dashboard.filters)
     shown = [tile.insight for tile in dashboard.tiles]
     if len(shown) > TILES_MAX:
@@ -327,12 +342,12 @@ def _check_flag(
     ids: Ids,
     roles: set[str],
     dashboards: set[str],
-    kept: Mapping[str, FlagEntry],
+    stored_definitions: Mapping[str, FlagEntry],
 ) -> None:
     if not flag.key:
         raise ValueError("key: it may not be blank")
     filters = with_field("filters", lambda: numbered_flag(flag.filters, ids))
-    stored = kept.get(flag.key)
+    stored = stored_definitions.get(flag.key)
     if stored is None:
         check_key(flag.key)
     if stored is None or not same(stored.filters, flag.filters):

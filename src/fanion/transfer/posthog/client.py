@@ -35,7 +35,7 @@ class SourceError(Exception):
 
 
 class SourceRefused(SourceError):
-    """The source answered, and does not tell this."""
+    """The source refused to return this."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -56,7 +56,7 @@ class Source:
 
     @property
     def name(self) -> str:
-        """Tells it from other sources."""
+        """Identifies the source."""
         return f"{self.client.base_url}".rstrip("/") + f"/api/projects/{self.project}"
 
     def of_project(self, path: str) -> str:
@@ -178,8 +178,8 @@ def _problem(path: str, answer: httpx.Response) -> str:
     """In the source's own words, where it has some."""
     status, detail = answer.status_code, ""
     try:
-        told = msgspec.json.decode(answer.content)
-        detail = str(told.get("detail") or "") if isinstance(told, Mapping) else ""
+        answered = msgspec.json.decode(answer.content)
+        detail = str(answered.get("detail") or "") if isinstance(answered, Mapping) else ""
     except (ValueError, RecursionError):
         pass
     if 300 <= status < 400:

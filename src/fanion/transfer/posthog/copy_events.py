@@ -106,7 +106,7 @@ class Copied:
 @dataclass
 class EventCopy:
     """since, until: as the operator chose; until is at the latest now
-    told:  is told after each window how far the copy has come
+    on_progress: called after each window with the counts and the time reached
     answer_max, window_max, instant_max: events in one answer, in one window, and of one name in
            one microsecond
     """
@@ -117,7 +117,7 @@ class EventCopy:
     now: Callable[[], datetime]
     since: datetime | None
     until: datetime
-    told: Callable[[Copied, datetime], None]
+    on_progress: Callable[[Copied, datetime], None]
     answer_max: int = ANSWER_EVENTS_MAX
     window_max: int = WINDOW_EVENTS_MAX
     instant_max: int = INSTANT_EVENTS_MAX
@@ -146,7 +146,7 @@ class EventCopy:
             await self._hand_in(found)
             walk.go_on(window, len(found))
         await self._put(walk.at, is_finished=False)
-        self.told(self.copied, walk.at)
+        self.on_progress(self.copied, walk.at)
 
     async def _collect(self, walk: Walk, window: Window) -> list[EventBody] | None:
         """All of a window, the newest first; None when another window is to be tried."""

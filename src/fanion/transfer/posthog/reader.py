@@ -32,30 +32,30 @@ from fanion.transfer.posthog.schemas import (
 from fanion.transfer.result import Report
 from fanion.transfer.snapshot import Stored, StoredCohort, StoredFlag, document_of, unknown_cohorts
 
-# What a key may be kept from, and what a version or a licence may not have.
+# Parts that a key may not read, or that a version or licence may lack.
 _WITHOUT = (402, 403, 404)
 
 
-def _untold() -> None:
+def _ignored() -> None:
     pass
 
 
 async def read_source(
-    source: Source, report: Report, told: Callable[[], None] = _untold
+    source: Source, report: Report, on_read: Callable[[], None] = _ignored
 ) -> Document:
-    """report: is told what is left out, and why
-    told:   is called for each thing that was read, to show progress
+    """report:  gets what is left out, and why
+    on_read: called for each object that was read, to show progress
 
     raises: SourceError when the project, its flags or its cohorts cannot be read
     """
-    return await _Reading(source, report, told).document()
+    return await _Reading(source, report, on_read).document()
 
 
 @dataclass
 class _Reading:
     source: Source
     report: Report
-    told: Callable[[], None]
+    on_read: Callable[[], None]
     stored: Stored = field(default_factory=Stored)
 
     async def document(self) -> Document:
@@ -103,17 +103,17 @@ class _Reading:
 
     async def _insights(self) -> Any:
         rows = await self._rows("/insights/")
-        kept = []
+        insights = []
         for one in read_each(InsightBody, "insight", rows, self.report):
             if one.query and not one.filters:
                 why = "it is a query of a newer kind, which is not supported"
                 self.report.skipped("insight", one.name or one.short_id, why)
             elif not one.deleted:
-                kept.append(stored_insight(one))
-        return kept
+                insights.append(stored_insight(one))
+        return insights
 
     async def _read_dashboards(self) -> None:
-        """Lists do not tell the tiles."""
+        """Lists do not contain the tiles."""
         rows = await self._rows("/dashboards/")
         listed = read_each(DashboardBody, "dashboard", rows, self.report)
         bodies: list[DashboardBody] = []
@@ -165,8 +165,8 @@ class _Reading:
         for cohort in self.stored.cohorts:
             if cohort.is_static and not cohort.deleted:
                 rows = await self._rows(f"/cohorts/{cohort.id}/persons/")
-                people = read_each(MemberBody, "cohort member", rows, self.report)
-                members[cohort.id] = [one.distinct_ids for one in people if one.distinct_ids]
+                member_bodies = read_each(MemberBody, "cohort member", rows, self.report)
+                members[cohort.id] = [one.distinct_ids for one in member_bodies if one.distinct_ids]
         self.stored = replace(self.stored, members=members)
 
     async def _required(self, path: str) -> list[Any]:
@@ -177,7 +177,7 @@ class _Reading:
         return await self._tolerant(path.strip("/"), place, is_paged=is_paged)
 
     async def _tolerant(self, what: str, path: str, *, is_paged: bool = True) -> list[Any]:
-        """Nothing, and said so, where the source does not tell it."""
+        """Empty where the source refuses it, which is reported."""
         try:
             return await self._all(path, is_paged=is_paged)
         except SourceRefused as refusal:
@@ -190,12 +190,12 @@ class _Reading:
         found = []
         async for one in self.source.rows(path, is_paged=is_paged):
             found.append(one)
-            self.told()
+            self.on_read()
         return found
 
     async def _one(self, path: str) -> Any:
         """None for what is not there any more."""
-        self.told()
+        self.on_read()
         try:
             return await self.source.get(path)
         except SourceRefused as refusal:

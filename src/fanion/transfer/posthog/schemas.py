@@ -1,6 +1,6 @@
-"""What the API of another server tells, read as if it were stored here.
+"""Schemas of the API of another server, and their conversion into stored definitions.
 
-Fields that a server does not tell, or tells in another way, count as not set: versions differ.
+Fields that are absent or of another type count as not set: versions of servers differ.
 """
 
 from collections.abc import Iterable, Mapping
@@ -146,7 +146,7 @@ class MemberBody(Struct):
 
 
 def read_each(kind: type[B], word: str, raw: Iterable[object], report: Report) -> list[B]:
-    """What cannot be read is told as skipped; what comes twice, since the list moved while it
+    """What cannot be read is word as skipped; what comes twice, since the list moved while it
     was paged, counts once."""
     found: dict[object, B] = {}
     for place, one in enumerate(raw):
@@ -268,8 +268,8 @@ def role_entry(body: RoleBody) -> RoleEntry:
     )
 
 
-def _word(told: str | None, known: Any) -> Any:
-    return told if told in get_args(known) else None
+def _word(word: str | None, known: Any) -> Any:
+    return word if word in get_args(known) else None
 
 
 def aware(time: datetime) -> datetime:

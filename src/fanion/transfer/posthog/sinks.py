@@ -18,7 +18,7 @@ from fanion.projects.model import Project
 
 BATCH_ITEMS_MAX = 500
 BATCH_BYTES_MAX = 4 * 1024**2
-ENVELOPE_BYTES = 1024  # what a request has beside its items
+ENVELOPE_BYTES = 1024  # of a request without its items
 # Waiting in all for one batch; a log that is full is worked off meanwhile.
 WAIT_S_MAX = 900.0
 FIRST_WAIT_S = 1.0
@@ -40,7 +40,7 @@ class Sink(Protocol):
         as it returns, which are too large. raises: SinkError"""
 
     async def ingested(self) -> bool:
-        """Wait until all of it can be read. False when that takes too long, or nobody does it."""
+        """Wait until all of it can be read. False on a timeout, or when no server ingests it."""
 
 
 def batches(items: Sequence[bytes], bytes_max: int) -> Iterator[list[bytes]]:
@@ -79,7 +79,7 @@ class LogSink:
                 too_large += 1
                 continue
             body = b"[" + b",".join(batch) + b"]"
-            # Nobody's address: events without one of their own are not given ours.
+            # Without a client address: events must not get that of this machine.
             await self._append(
                 Envelope(self.project.id, self.now(), "", "", None, body, historical=True)
             )
@@ -163,7 +163,7 @@ class HttpSink:
 
 
 class Waits:
-    """How long to wait before each further try of one thing, and not for ever."""
+    """Delays between attempts, with a limit."""
 
     def __init__(self) -> None:
         self._next_s = FIRST_WAIT_S

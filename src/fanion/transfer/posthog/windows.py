@@ -72,8 +72,8 @@ class Walk:
             return None
         if self.at in self._crowded:
             return Window(self.at, self.at + INSTANT, is_crowded=True)
-        ahead = [one for one in (*self._crowded, *self._dense) if one > self.at]
-        return Window(self.at, min([self.at + self._width, self._until, *ahead]))
+        later = [one for one in (*self._crowded, *self._dense) if one > self.at]
+        return Window(self.at, min([self.at + self._width, self._until, *later]))
 
     def crowd(self, instant: datetime) -> None:
         """More events than one answer holds have this one time: it gets a window of its own."""
