@@ -93,18 +93,18 @@ def test_a_key_of_a_new_user_may_expire_and_has_a_label(fanion: Fanion) -> None:
 
 
 REFUSALS: list[tuple[list[str], str]] = [
-    (["add", "ada"], "the address: 'ada' is no e-mail address, such as ada@example.com."),
+    (["add", "ada"], "the address: 'ada' is not an e-mail address, such as ada@example.com."),
     (["add", OWNER], "There is already a user with this e-mail address."),
     (
         ["add", ADA, "--level", "boss"],
-        "--level: 'boss' is no level; use member, admin or owner.",
+        "--level: 'boss' is not a level; use member, admin or owner.",
     ),
     (["add", ADA, "--name", ""], "--name: the name must have 1 to 150 characters."),
     (["add", ADA, "--label", "x" * 41], "--label: a label has 1 to 40 characters."),
     (["add", ADA, "--expires", "2001-01-01"], "--expires: Ensure this time is in the future."),
     (
         ["set-level", OWNER, "1"],
-        "the level: '1' is no level; use member, admin or owner.",
+        "the level: '1' is not a level; use member, admin or owner.",
     ),
     (
         ["set-level", OWNER, "admin"],

@@ -287,7 +287,7 @@ def test_without_a_server_events_wait_in_the_log(source: Place, target: Place) -
     target.ingested()
 
     [members] = results(done, "skipped")
-    assert members["why"] == "nobody here has their distinct ids: ann, bob"
+    assert members["why"] == "no person of this project has the distinct ids: ann, bob"
     assert results(again, "skipped") == [members]
     wanted = source.events(after="2022-12-31T23:59:59.999999Z")
     assert target.events() == wanted

@@ -11,7 +11,7 @@ def test_a_level_is_known_by_its_name_in_any_case() -> None:
 
 @pytest.mark.parametrize("text", ["boss", "", "15", "mem ber"])
 def test_an_unknown_level_is_refused_with_those_that_there_are(text: str) -> None:
-    with pytest.raises(ValueError, match=r"is no level; use member, admin or owner\.$"):
+    with pytest.raises(ValueError, match=r"is not a level; use member, admin or owner\.$"):
         read_level(text)
 
 
@@ -24,7 +24,7 @@ def test_an_address_is_kept_in_lower_case() -> None:
     "text", ["", "ada", "@x.io", "ada@", "a da@x.io", "ada@x@y", "ada@x\x1b[1m", "a\u200b@x.io"]
 )
 def test_what_is_no_address_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="is no e-mail address, such as"):
+    with pytest.raises(ValueError, match="is not an e-mail address, such as"):
         read_email(text)
 
 

@@ -119,7 +119,7 @@ async def test_a_second_import_changes_nothing_and_tells_nothing(home: Home, oth
         "role member",
         f"{home.owner['email']} in Engineering",
         "skipped",
-        "nobody in this organization has the e-mail address",
+        "no member of this organization has the e-mail address",
     )
     for report in (waiting, after):
         assert outcomes(report, "created", "updated") == []
@@ -192,7 +192,7 @@ async def test_members_are_added_by_the_server_once_they_are_known(home: Home, o
         one for one in (await other.get("/cohorts/"))["results"] if one["name"] == "friends"
     )
     page = await other.get(f"/cohorts/{friends['id']}/persons/")
-    why = "nobody here has their distinct ids: ann, bob"
+    why = "no person of this project has the distinct ids: ann, bob"
     assert Outcome("cohort member", "friends", "skipped", why, 2) in unknown.outcomes
     assert Outcome("cohort member", "friends", "created", count=2) in known.outcomes
     assert friends["count"] == 2

@@ -51,7 +51,7 @@ def read_level(text: str) -> Level:
     except KeyError:
         names = [level.name.lower() for level in Level]
         allowed = f"{', '.join(names[:-1])} or {names[-1]}"
-        raise ValueError(f"{text!r} is no level; use {allowed}.") from None
+        raise ValueError(f"{text!r} is not a level; use {allowed}.") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,7 @@ def read_email(text: str) -> str:
     """As it is stored and compared: in lower case. raises: ValueError"""
     email = text.strip().lower()
     if not (_EMAIL.fullmatch(email) and email.isprintable()):
-        raise ValueError(f"{text!r} is no e-mail address, such as ada@example.com.")
+        raise ValueError(f"{text!r} is not an e-mail address, such as ada@example.com.")
     if len(email) > EMAIL_CHARS_MAX:
         raise ValueError(f"an e-mail address has at most {EMAIL_CHARS_MAX} characters.")
     return email

@@ -43,7 +43,7 @@ def import_members(target: Target, entry: CohortEntry) -> None:
         _hand_in(target, cohort_id, sorted(added))
     target.report.created(_MEMBER_KIND, entry.key, len(added))
     target.report.unchanged(_MEMBER_KIND, entry.key, len(person_uuids) - len(added))
-    why = f"nobody here has their distinct ids: {some(unknown)}"
+    why = f"no person of this project has the distinct ids: {some(unknown)}"
     target.report.skipped(_MEMBER_KIND, entry.key, why, len(unknown))
 
 

@@ -67,8 +67,7 @@ async def import_document(
         pass
     except (IntegrityError, TransactionConflict):
         raise DocumentError(
-            "the project was changed by somebody else at the same moment; nothing was imported, "
-            "try again"
+            "the project was changed by another request meanwhile; nothing was imported, try again"
         ) from None
     return report
 

@@ -82,7 +82,7 @@ def _add_members(
         if email in members:
             target.report.unchanged("role member", name)
         elif email not in users_by_email:
-            why = "nobody in this organization has the e-mail address"
+            why = "no member of this organization has the e-mail address"
             target.report.skipped("role member", name, why)
         else:
             add_role_member(target.connection, organization_id, role_id, users_by_email[email], now)

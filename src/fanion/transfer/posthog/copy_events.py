@@ -158,7 +158,7 @@ class EventCopy:
             if not is_full:
                 return list(found.values())
             if not page:
-                raise SourceError("the source tells no event in a way that can be read")
+                raise SourceError("the source returns no event in a known shape")
             newest, oldest = time_of(page[0]), time_of(page[-1])
             if newest == oldest:
                 walk.crowd(oldest)

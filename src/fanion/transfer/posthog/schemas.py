@@ -153,7 +153,9 @@ def read_each(kind: type[B], word: str, raw: Iterable[object], report: Report) -
         try:
             body = msgspec.convert(one, kind)
         except msgspec.ValidationError as error:
-            report.skipped(word, _called(one, place), f"the source tells it oddly: {error}")
+            report.skipped(
+                word, _called(one, place), f"the source returns it in an unknown shape: {error}"
+            )
             continue
         found[getattr(body, "id", None) or getattr(body, "name", place)] = body
     return list(found.values())
