@@ -17,7 +17,7 @@ from typing import Any
 import httpx
 import pytest
 
-from fanion.flags.evaluation.offload import ANSWERED_ON_LOOP_MAX
+from fanion.flags.evaluation.cache import ANSWERED_ON_LOOP_MAX
 from tests.support import plain_http
 from tests.support.awaited import until
 from tests.support.preloaded import PreloadedServer

@@ -1,6 +1,6 @@
 """A store that does not answer is asked by one caller at a time."""
 
-from fanion.flags.evaluation.circuit_breaker import RETRY_S, Breaker
+from fanion.flags.evaluation.subject_store import RETRY_S, Breaker
 
 
 class Clock:

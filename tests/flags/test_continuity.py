@@ -17,9 +17,9 @@ from fanion.db.batching import DataLoader, DataLoaderLimits
 from fanion.db.engine import RecordsUnavailable
 from fanion.db.schema.flags import flag_continuity, waiting_identities
 from fanion.flags.engine.subject import Subject
-from fanion.flags.evaluation.circuit_breaker import Breaker
 from fanion.flags.evaluation.continuity_store import IdentityKeeper, Keep
 from fanion.flags.evaluation.request import FlagRequest
+from fanion.flags.evaluation.subject_store import Breaker
 from fanion.persons.pending_identities_store import (
     ROW_BYTES,
     HashKeys,

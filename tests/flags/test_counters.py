@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from fanion.flags.engine.decision import Decision, Reason
-from fanion.flags.evaluation.counters import EXACT_MAX, SAMPLE_EVERY, EvaluationCounts
+from fanion.flags.evaluation.counters_store import EXACT_MAX, SAMPLE_EVERY, EvaluationCounts
 
 ON = Decision(True, Reason.CONDITION_MATCH, 0)
 OFF = Decision(False, Reason.NO_CONDITION_MATCH)

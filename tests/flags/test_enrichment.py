@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from fanion.db.schema.tables import feature_flags
 from fanion.events.event import EventStoreUnavailable
 from fanion.events.storage.store import EventStore
-from fanion.flags.usage.enrichment import Enrichment
+from fanion.flags.usage.enrichment_worker import Enrichment
 from tests.support.application import Home, Json, open_home
 from tests.support.events_engine import next_project
 from tests.support.management import NOW

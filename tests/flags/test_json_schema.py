@@ -12,7 +12,7 @@ from fanion.cohorts.criteria import json_schema as cohort_schema
 from fanion.cohorts.criteria.definition import Criteria, normal_groups
 from fanion.cohorts.criteria.resolve import resolve
 from fanion.errors import Invalid
-from fanion.flags.storage.rollback import check_conditions
+from fanion.flags.automation.rollback import check_conditions
 from fanion.flags.validation import json_schema as flag_schema
 from fanion.flags.validation.filters import check_filters
 from fanion.insights import json_schema as insight_schema

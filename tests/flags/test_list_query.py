@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fanion.errors import Invalid
-from fanion.flags.storage.list_query import (
+from fanion.flags.management.list_query import (
     EVERYTHING,
     Candidate,
     is_stale,

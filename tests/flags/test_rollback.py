@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from fanion.errors import Invalid
-from fanion.flags.storage.rollback import (
+from fanion.flags.automation.rollback import (
     CONDITIONS_MAX,
     is_watched,
     listed_conditions,

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from fanion.errors import Invalid
-from fanion.flags.engine.definition import FlagRow
-from fanion.flags.storage.schedule import (
+from fanion.flags.automation.schedule import (
     STEPS_MAX,
     NewScheduledChange,
     Step,
@@ -15,6 +14,7 @@ from fanion.flags.storage.schedule import (
     planned_values,
     read_plan,
 )
+from fanion.flags.engine.definition import FlagRow
 from fanion.rest.validation import read_struct
 
 NOW = datetime(2024, 3, 1, 12, tzinfo=UTC)

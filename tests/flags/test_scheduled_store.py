@@ -14,9 +14,9 @@ from fanion.activity.store import page
 from fanion.db.engine import Records, open_records
 from fanion.db.schema.flags import scheduled_changes
 from fanion.errors import Invalid
+from fanion.flags.automation.schedule import NewScheduledChange
 from fanion.flags.automation.scheduled_store import DONE_KEPT, WAITING_MAX, Due, ScheduledChanges
 from fanion.flags.automation.scheduled_worker import Scheduler
-from fanion.flags.storage.schedule import NewScheduledChange
 from fanion.flags.storage.schedule_rows import ScheduledChange
 from fanion.flags.storage.store import FlagStore, StoredFlag
 from fanion.projects.model import Project

@@ -14,7 +14,7 @@ from fanion.db.engine import RecordsUnavailable
 from fanion.db.schema.activity import activity_log
 from fanion.db.schema.tables import memberships, projects
 from fanion.errors import Unavailable
-from fanion.flags.sdk.sse import HEARTBEAT, Broadcaster
+from fanion.flags.sdk.sse_service import HEARTBEAT, Broadcaster
 from tests.support.application import Home
 from tests.support.management import NOW, add_member
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fanion.errors import Invalid
-from fanion.flags.storage.rollback import CONDITIONS_MAX, check_conditions
+from fanion.flags.automation.rollback import CONDITIONS_MAX, check_conditions
 from fanion.flags.validation.filters import check_filters, check_key
 from fanion.properties.operators import COMPARISONS, VALUES_MAX
 

@@ -20,7 +20,7 @@ from fanion.flags.management.api import Flags, FlagsApi
 from fanion.flags.management.role_access_api import RoleAccessApi
 from fanion.flags.management.role_access_store import revoke_flags_of_role
 from fanion.flags.storage.store import FlagStore
-from fanion.flags.usage.dashboards_api import FlagDashboardsApi
+from fanion.flags.usage.api import FlagDashboardsApi
 from fanion.projects.activity_api import ActivityApi
 from fanion.projects.auth.authentication import Authentication
 from fanion.projects.auth.personal_keys_store import PersonalKeyStore

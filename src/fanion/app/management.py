@@ -20,8 +20,7 @@ from fanion.flags.management.evaluation_api import FlagEvaluation, FlagEvaluatio
 from fanion.flags.management.role_access_api import RoleAccessApi
 from fanion.flags.management.role_access_store import revoke_flags_of_role
 from fanion.flags.management.static_cohort_api import FlagCohorts, FlagCohortsApi
-from fanion.flags.usage.api import FlagUsage, FlagUsageApi
-from fanion.flags.usage.dashboards_api import FlagDashboardsApi
+from fanion.flags.usage.api import FlagDashboardsApi, FlagUsage, FlagUsageApi
 from fanion.flags.usage.store import UsageStore
 from fanion.groups.api import GroupsApi, GroupTypesApi
 from fanion.ingest.ledger.api import IngestionApi, IngestionReports

@@ -24,11 +24,11 @@ from fanion.flags.automation.rollback_store import RollbackStore
 from fanion.flags.automation.rollback_worker import Rollbacks
 from fanion.flags.automation.scheduled_store import ScheduledChanges
 from fanion.flags.automation.scheduled_worker import Scheduler
-from fanion.flags.management.enabled_persons import EnabledPersons
+from fanion.flags.management.enabled_persons_store import EnabledPersons
 from fanion.flags.management.role_access_store import active_flags_using, guard_audience
 from fanion.flags.storage.integrity import flags_without_answer
 from fanion.flags.storage.store import FlagStore
-from fanion.flags.usage.enrichment import Enrichment
+from fanion.flags.usage.enrichment_worker import Enrichment
 from fanion.ingest import person_squash_worker
 from fanion.ingest.erasure_worker import Erasing
 from fanion.ingest.ledger.store import Ledger

@@ -19,19 +19,18 @@ from fanion.config import Settings
 from fanion.db.batching import DataLoader, DataLoaderLimits
 from fanion.db.engine import Records, open_records
 from fanion.db.migrate import migrate
-from fanion.flags.evaluation.browser_config import BrowserConfig
 from fanion.flags.evaluation.cache import FlagSets, NoSource
 from fanion.flags.evaluation.continuity_store import IdentityKeeper, kept_identities
-from fanion.flags.evaluation.counters import EvaluationCounts
-from fanion.flags.evaluation.counters_store import CountKeeper
+from fanion.flags.evaluation.counters_store import CountKeeper, EvaluationCounts
 from fanion.flags.evaluation.endpoints import Decide, nowhere
-from fanion.flags.evaluation.loader import Readings
 from fanion.flags.evaluation.offline_store import KeptFlags
 from fanion.flags.evaluation.rate_limit import EvaluationLimit
 from fanion.flags.evaluation.service import Evaluator
+from fanion.flags.evaluation.subject_store import Readings
+from fanion.flags.sdk.browser_config_endpoints import BrowserConfig
 from fanion.flags.sdk.endpoints import DefinitionEndpoints, DefinitionReaders
 from fanion.flags.sdk.ofrep_endpoints import Ofrep
-from fanion.flags.sdk.sse import Broadcaster
+from fanion.flags.sdk.sse_service import Broadcaster
 from fanion.flags.storage.store import FlagStore
 from fanion.groups.store import stored_group_properties
 from fanion.ingest.capture.endpoints import CaptureEndpoints

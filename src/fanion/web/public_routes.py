@@ -6,8 +6,8 @@ source: capture.md section 1.1; sdk-wire.md section 12
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fanion.flags.evaluation.browser_config import EMPTY_LISTS, BrowserConfig
 from fanion.flags.evaluation.endpoints import Decide
+from fanion.flags.sdk.browser_config_endpoints import EMPTY_LISTS, BrowserConfig
 from fanion.flags.sdk.endpoints import DefinitionEndpoints
 from fanion.flags.sdk.ofrep_endpoints import PREFIX as OFREP
 from fanion.flags.sdk.ofrep_endpoints import Ofrep

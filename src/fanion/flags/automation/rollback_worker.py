@@ -11,14 +11,14 @@ import structlog
 from fanion.db.engine import RecordsUnavailable
 from fanion.errors import Invalid
 from fanion.events.event import EventStoreUnavailable
-from fanion.flags.automation.rollback_store import Due, Met, RollbackStore
-from fanion.flags.automation.worker import DueWork
-from fanion.flags.storage.rollback import (
+from fanion.flags.automation.rollback import (
     RollbackCondition,
     averaged_span,
     listed_conditions,
     read_condition,
 )
+from fanion.flags.automation.rollback_store import Due, Met, RollbackStore
+from fanion.flags.automation.worker import DueWork
 from fanion.flags.storage.rows import StoredFlag
 from fanion.insights.trends.store import Trends
 from fanion.projects.model import Project

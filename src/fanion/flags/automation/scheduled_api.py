@@ -8,9 +8,9 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, RequestBody
 from msgspec import Meta, Struct
 
+from fanion.flags.automation.schedule import NewScheduledChange, Step
 from fanion.flags.automation.scheduled_store import ScheduledChanges
 from fanion.flags.management.api import Flags
-from fanion.flags.storage.schedule import NewScheduledChange, Step
 from fanion.flags.storage.schedule_rows import ScheduledChange
 from fanion.projects.model import UserSummary
 from fanion.projects.request import ManagementRequest, scoped

@@ -17,18 +17,17 @@ from fanion.activity.model import Author, Trigger
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.db.schema.flags import scheduled_changes
 from fanion.errors import AppError, Invalid, NotFound, PermissionDenied
-from fanion.flags.management.role_access_store import access_now
-from fanion.flags.storage.activity import scheduled_change
-from fanion.flags.storage.activity_store import tell
-from fanion.flags.storage.changes import change_flag
-from fanion.flags.storage.rows import StoredFlag, lock_flag
-from fanion.flags.storage.schedule import (
+from fanion.flags.automation.schedule import (
     NewScheduledChange,
     Step,
     payload_of_step,
     planned_values,
     read_plan,
 )
+from fanion.flags.management.role_access_store import access_now
+from fanion.flags.storage.activity import scheduled_change, tell
+from fanion.flags.storage.changes import change_flag
+from fanion.flags.storage.rows import StoredFlag, lock_flag
 from fanion.flags.storage.schedule_rows import (
     ScheduledChange,
     get_change,

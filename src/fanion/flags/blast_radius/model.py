@@ -9,8 +9,8 @@ from itertools import chain
 from typing import Any
 
 from fanion.errors import Invalid
+from fanion.flags.validation.filters import conditions
 from fanion.flags.validation.posthog_fields import OF_FLAG, OF_GROUP, OF_PROPERTY
-from fanion.flags.validation.unchanged import conditions
 from fanion.properties.filters import Behavioral, FlagIs, InCohort, Leaf, Property, parse_leaf
 from fanion.properties.match import PropertyTest, all_of, always, any_of, never, property_test
 from fanion.properties.operators import GROUP_TYPE_INDEX_MAX

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Never, Protocol
+from typing import Never, Protocol, TypeVar
 
 import structlog
 
@@ -14,12 +14,17 @@ from fanion.db.engine import RecordsUnavailable
 from fanion.flags.engine.definition import Definitions
 from fanion.flags.engine.flag_set import FlagSet
 from fanion.flags.evaluation.compiled import Built, build
-from fanion.flags.evaluation.offload import ANSWERED_ON_LOOP_MAX, COMPILED_ON_LOOP_MAX, beside
 from fanion.runtime.background import run_loop
 from fanion.runtime.change_bus import ChangeBus, Topic
 
+T = TypeVar("T")
+
 __all__ = ["Built", "FlagSets"]
 
+# More flags than these are compiled, or evaluated and encoded, in a thread, so that a project of
+# extreme size delays no other. Compiling takes 50 to 100 µs a flag, evaluating and encoding 2 to 7.
+COMPILED_ON_LOOP_MAX = 50
+ANSWERED_ON_LOOP_MAX = 1_000
 # Projects whose flags are kept; the one that was asked for longest ago makes room.
 PROJECTS_MAX = 20_000
 # How often other servers' changes are looked for: they are seen within twice this time.
@@ -207,7 +212,9 @@ async def _compiled(definitions: Definitions, former: Built | None = None) -> Bu
     work = partial(build, definitions, former)
     flags = len(definitions.flags)
     large = flags > ANSWERED_ON_LOOP_MAX
-    return await beside(flags, COMPILED_ON_LOOP_MAX, partial(_uncollected, work) if large else work)
+    return await run_offloaded(
+        flags, COMPILED_ON_LOOP_MAX, partial(_uncollected, work) if large else work
+    )
 
 
 def _uncollected(work: Callable[[], Built]) -> Built:
@@ -220,3 +227,13 @@ def _uncollected(work: Callable[[], Built]) -> Built:
     finally:
         gc.enable()
     return built
+
+
+async def run_offloaded(flags: int, on_loop_max: int, work: Callable[[], T]) -> T:
+    """In the event loop, or in a thread where the work would take more than a few milliseconds.
+
+    There it shares the interpreter with the loop, which gets its turn every `interpreter.SWITCH_S`.
+    """
+    if flags <= on_loop_max:
+        return work()
+    return await asyncio.to_thread(work)

@@ -16,8 +16,7 @@ from msgspec.structs import replace
 
 from fanion.errors import AppError, InvalidPayload, NoData
 from fanion.flags.engine.decision import Evaluation
-from fanion.flags.evaluation.cache import Built
-from fanion.flags.evaluation.offload import ANSWERED_ON_LOOP_MAX, beside
+from fanion.flags.evaluation.cache import ANSWERED_ON_LOOP_MAX, Built, run_offloaded
 from fanion.flags.evaluation.rate_limit import EvaluationLimit
 from fanion.flags.evaluation.request import (
     KEYS_OF_PROJECT,
@@ -52,7 +51,7 @@ _EMPTY = "Malformed request data: the body is empty."
 
 async def _response(flags: int, body: Callable[[], bytes]) -> Response:
     costly = flags > ANSWERED_ON_LOOP_MAX
-    return Response(200, await beside(flags, ANSWERED_ON_LOOP_MAX, body), costly=costly)
+    return Response(200, await run_offloaded(flags, ANSWERED_ON_LOOP_MAX, body), costly=costly)
 
 
 def nowhere(address: str) -> Mapping[str, Any]:

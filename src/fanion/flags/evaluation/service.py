@@ -13,11 +13,10 @@ from fanion.errors import Unavailable
 from fanion.flags.engine.decision import Decision, Evaluation
 from fanion.flags.engine.evaluate import NOTHING, Needs, evaluate, needs
 from fanion.flags.engine.flag_set import FlagSet
-from fanion.flags.evaluation.cache import Built, FlagSets
-from fanion.flags.evaluation.counters import uncounted
-from fanion.flags.evaluation.loader import Readings
-from fanion.flags.evaluation.offload import ANSWERED_ON_LOOP_MAX
+from fanion.flags.evaluation.cache import ANSWERED_ON_LOOP_MAX, Built, FlagSets
+from fanion.flags.evaluation.counters_store import uncounted
 from fanion.flags.evaluation.request import FlagRequest, visible_keys
+from fanion.flags.evaluation.subject_store import Readings
 from fanion.observability.hot_counters import HotHistogram
 
 

@@ -3,67 +3,55 @@
 source: api.md, "Feature flags"; flags.md sections 11 to 13
 """
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
-import msgspec
 from litestar import Controller, Response, delete, get, patch, post
 from litestar.datastructures import ResponseHeader
 from litestar.di import NamedDependency
 from litestar.params import FromPath, FromQuery, QueryParameter, RequestBody
 from litestar.response.base import ASGIResponse
-from msgspec import UNSET, Meta, Struct, UnsetType, structs
+from msgspec import UNSET, Meta, structs
 
 from fanion.activity.model import Author
 from fanion.errors import Invalid, NotFound
-from fanion.flags.engine.definition import grouped_filters
+from fanion.flags.management.list_query import (
+    STALE_DAYS,
+    STALE_DAYS_MAX,
+    FlagQuery,
+    StaleReason,
+    read_flag_query,
+    stale_reason,
+)
 from fanion.flags.management.permissions import FlagAccess
 from fanion.flags.management.role_access_store import access_of
 from fanion.flags.management.schemas import (
     VERSION_HEADER,
-    Bucketing,
-    Contexts,
-    Filters,
     FlagBody,
-    Runtime,
     StaleFlag,
-    derived_of,
     shown,
 )
-from fanion.flags.management.stale_api import LastEvaluated, nobody_knows, stale_page
+from fanion.flags.management.write_schemas import (
+    FlagChanges,
+    NewFlag,
+    changed_columns,
+    created_columns,
+)
 from fanion.flags.storage.activity import SCOPE
 from fanion.flags.storage.changes import Decide
-from fanion.flags.storage.list_query import STALE_DAYS, read_flag_query
-from fanion.flags.storage.rollback import check_conditions
 from fanion.flags.storage.store import FlagStore, StoredFlag
-from fanion.flags.validation.filters import (
-    KEY_CHARS_MAX,
-    check_filters,
-    check_key,
-    check_names,
-    with_enrollment_of,
-)
-from fanion.flags.validation.posthog_fields import OF_FLAG
 from fanion.projects.activity_api import ActivityPage, activity_page
 from fanion.projects.request import ManagementRequest, scoped
 from fanion.rest.endpoints import ObjectId, refused
 from fanion.rest.pagination import Paged
-from fanion.rest.validation import normal_tags
 from fanion.runtime.change_bus import ChangeBus, Topic
 
-FlagKey = Annotated[str, Meta(min_length=1, max_length=KEY_CHARS_MAX)]
-Version = Annotated[
-    int,
-    Meta(description="Of the flag that the change was made for; when it has moved on: 409."),
-]
-# Names of `_Sent`, beside those that are derived.
-_UNSUPPORTED = {
-    "archived": "Set active to false.",
-    "has_encrypted_payloads": "Payloads are stored as they are.",
-    "evaluation_tags": "Use evaluation_contexts.",
-}
+FLAGS_MAX = 10_000  # of one project, that are looked at
+
+# From project id and now: flag key → when a flag was last asked for.
+LastEvaluated = Callable[[int, datetime], Awaitable[Mapping[str, datetime]]]
 _VERSION = ResponseHeader(
     name=VERSION_HEADER,
     description="Of the flag; it moves with every change.",
@@ -71,68 +59,17 @@ _VERSION = ResponseHeader(
 )
 
 
-class _Sent(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Fields of PostHog that are never written: derived ones must agree with what they are
-    derived from, and the others must ask for nothing."""
+class StaleFlagBody(FlagBody, kw_only=True):
+    """A flag, with why it is in the list."""
 
-    also_known: ClassVar[frozenset[str]] = OF_FLAG
-
-    rollout_percentage: Annotated[
-        float | UnsetType | None, Meta(description="Of the only condition set; see `filters`.")
-    ] = UNSET
-    is_simple_flag: Annotated[
-        bool | UnsetType | None, Meta(description="Follows from `filters`.")
-    ] = UNSET
-    archived: Annotated[
-        bool | UnsetType | None, Meta(description="Not supported: false or absent.")
-    ] = UNSET
-    has_encrypted_payloads: Annotated[
-        bool | UnsetType | None, Meta(description="Not supported: false or absent.")
-    ] = UNSET
-    evaluation_tags: Annotated[
-        list[str] | UnsetType | None,
-        Meta(description="Not supported: empty or absent. Use `evaluation_contexts`."),
-    ] = UNSET
+    stale_reason: Annotated[
+        str, Meta(description="`fully_rolled_out` or `not_evaluated`, the first that holds.")
+    ]
+    last_evaluated_at: datetime | None
 
 
-class NewFlag(_Sent, kw_only=True, forbid_unknown_fields=True):
-    key: FlagKey
-    name: str = ""
-    filters: Filters | None = None
-    deleted: bool = False
-    active: bool | UnsetType = UNSET
-    created_at: datetime | UnsetType = UNSET
-    ensure_experience_continuity: bool | None = False
-    rollback_conditions: Any = None
-    performed_rollback: bool | None = None
-    tags: list[str] | None = None
-    analytics_dashboards: list[int] | None = None
-    has_enriched_analytics: bool = False
-    bucketing_identifier: Bucketing | None = None
-    evaluation_runtime: Runtime | None = None
-    evaluation_contexts: Contexts | None = None
-
-
-class FlagChanges(_Sent, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    key: FlagKey | UnsetType = UNSET
-    name: str | UnsetType = UNSET
-    filters: Filters | UnsetType | None = UNSET
-    deleted: bool | UnsetType = UNSET
-    active: bool | UnsetType = UNSET
-    created_at: datetime | UnsetType = UNSET
-    ensure_experience_continuity: bool | UnsetType | None = UNSET
-    rollback_conditions: Any = UNSET
-    performed_rollback: bool | UnsetType | None = UNSET
-    tags: list[str] | UnsetType | None = UNSET
-    analytics_dashboards: list[int] | UnsetType | None = UNSET
-    has_enriched_analytics: bool | UnsetType = UNSET
-    bucketing_identifier: Bucketing | UnsetType | None = UNSET
-    evaluation_runtime: Runtime | UnsetType | None = UNSET
-    evaluation_contexts: Contexts | UnsetType | None = UNSET
-    version: Version | UnsetType | None = UNSET
-
-
-_NEVER_WRITTEN = {"version", *_Sent.__struct_fields__}
+async def nobody_knows(project_id: int, now: datetime) -> Mapping[str, datetime]:
+    return {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +174,7 @@ class FlagsApi(Controller):
     ) -> Response[FlagBody]:
         """The next evaluation sees it."""
         author = request.author
-        flag = await flags.create(author, _created(data, author.now))
+        flag = await flags.create(author, created_columns(data, author.now))
         # Whoever made a flag may edit it.
         return _answer(flag, FlagAccess(request.principal.user.id))
 
@@ -271,7 +208,7 @@ class FlagsApi(Controller):
             access.require_edit(flag_id, flag.creator_id)
             if data.version not in {UNSET, None, flag.definition.version}:
                 raise StaleFlag(shown(flag, access), flag.definition.version)
-            return _changed(data, flag)
+            return changed_columns(data, flag)
 
         return _answer(await flags.change(request.author, flag_id, decide), access)
 
@@ -303,104 +240,35 @@ def _answer(flag: StoredFlag, access: FlagAccess) -> Response[FlagBody]:
     return Response(shown(flag, access), headers=version)
 
 
-def _created(data: NewFlag, now: datetime) -> dict[str, Any]:
-    """Columns of a new flag. raises: Invalid"""
-    check_key(data.key)
-    filters = data.filters or {}
-    if filters:
-        _check(filters, creating=True, stored=None)
-    check_conditions(data.rollback_conditions, None)
-    _require_agreement(data, filters, None)
-    return {
-        "key": data.key,
-        "name": data.name,
-        "filters": filters,
-        "deleted": data.deleted,
-        "active": data.active is not False,
-        "created_at": now if data.created_at is UNSET else data.created_at,
-        "ensure_experience_continuity": data.ensure_experience_continuity,
-        "rollback_conditions": data.rollback_conditions,
-        "performed_rollback": False if data.active is True else data.performed_rollback,
-        "tags": normal_tags(data.tags or []),
-        "analytics_dashboards": _dashboards(data.analytics_dashboards or [], []),
-        "has_enriched_analytics": data.has_enriched_analytics,
-        "bucketing_identifier": data.bucketing_identifier,
-        "evaluation_runtime": data.evaluation_runtime,
-        "evaluation_contexts": normal_tags(data.evaluation_contexts or []) or None,
-    }
+async def stale_page(
+    request: ManagementRequest,
+    store: FlagStore,
+    access: FlagAccess,
+    last_evaluated: LastEvaluated,
+    query: FlagQuery,
+    days: int,
+) -> Paged[FlagBody]:
+    """Of the flags that the query asks for, in its order.
 
-
-def _changed(data: FlagChanges, flag: StoredFlag) -> dict[str, Any]:
-    """Columns to set. raises: Invalid"""
-    values = {
-        name: value
-        for name, value in structs.asdict(data).items()
-        if value is not UNSET and name not in _NEVER_WRITTEN
-    }
-    filters = values.pop("filters", None)
-    stored = grouped_filters(flag.definition)
-    if filters is not None and "groups" in filters:
-        _check(filters, creating=False, stored=stored)
-        values["filters"] = filters
-    elif filters is not None:
-        check_names(filters, stored)
-    if "rollback_conditions" in values:
-        check_conditions(values["rollback_conditions"], flag.rollback_conditions)
-    _require_agreement(data, values.get("filters", stored), stored)
-    key = values.get("key", flag.definition.key)
-    if key != flag.definition.key:
-        check_key(key)
-        values |= _renamed(flag.definition.key, key, values.get("filters", flag.definition.filters))
-    tags, dashboards = values.pop("tags", None), values.pop("analytics_dashboards", None)
-    if tags is not None:
-        values["tags"] = normal_tags(tags)
-    if dashboards is not None:
-        values["analytics_dashboards"] = _dashboards(dashboards, flag.analytics_dashboards)
-    if "evaluation_contexts" in values:
-        values["evaluation_contexts"] = normal_tags(values["evaluation_contexts"] or []) or None
-    if values.get("active") is True:
-        values["performed_rollback"] = False
-    return values
-
-
-def _renamed(former: str, key: str, filters: Mapping[str, Any]) -> dict[str, Any]:
-    """Columns to set beside the key: who enrolled early is asked for under the new one."""
-    renamed = with_enrollment_of(former, key, filters)
-    return {} if renamed == filters else {"filters": renamed}
-
-
-def _check(filters: dict[str, Any], *, creating: bool, stored: Mapping[str, Any] | None) -> None:
-    if "groups" not in filters:
-        check_names(filters)
-        raise Invalid("Filters are not valid (groups are missing)", attr="filters")
-    check_filters(filters, creating=creating, stored=stored)
-
-
-def _require_agreement(
-    data: _Sent, filters: Mapping[str, Any], stored: Mapping[str, Any] | None
-) -> None:
-    """What was read from the flag as it was may be sent back with other filters.
-
-    filters: of the flag after the change; stored: before it
+    days: how long a flag must be there, and not asked for, to count as not evaluated
     """
-    for name, after in derived_of(filters).items():
-        sent = getattr(data, name)
-        before = derived_of(stored)[name] if stored is not None else after
-        if sent is not UNSET and sent not in (after, before):
-            raise Invalid(
-                f"{name} follows from filters, where it is {_json(after)}, not {_json(sent)}. Set "
-                "it in filters.",
-                attr=name,
-            )
-    for name, instead in _UNSUPPORTED.items():
-        if getattr(data, name) not in (UNSET, None, False, []):
-            raise Invalid(f'"{name}" is not supported. {instead}', attr=name)
+    if not 1 <= days <= STALE_DAYS_MAX:
+        raise Invalid(f"This is between 1 and {STALE_DAYS_MAX}.", attr="stale_days")
+    project_id, now, page = request.project.id, request.app.state.now(), request.page
+    flags, _ = await store.find(project_id, query, now, FLAGS_MAX, 0)
+    last = await last_evaluated(project_id, now)
+    found: list[FlagBody] = []
+    for flag in flags:
+        asked = last.get(flag.definition.key)
+        reason = stale_reason(flag, asked, now, days)
+        if reason is not None:
+            found.append(_with_reason(shown(flag, access), reason, asked))
+    return page.of(found[page.offset : page.offset + page.limit], len(found))
 
 
-def _json(value: object) -> str:
-    return msgspec.json.encode(value).decode()
-
-
-def _dashboards(wanted: list[int], known: list[int]) -> list[int]:
-    """Dashboards are added, never removed, each once."""
-    return list(dict.fromkeys([*known, *wanted]))
+def _with_reason(
+    body: FlagBody, reason: StaleReason, last_evaluated: datetime | None
+) -> StaleFlagBody:
+    return StaleFlagBody(
+        **structs.asdict(body), stale_reason=reason.value, last_evaluated_at=last_evaluated
+    )

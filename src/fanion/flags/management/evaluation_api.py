@@ -18,7 +18,7 @@ from fanion.flags.engine.definition import grouped_filters
 from fanion.flags.engine.subject import Subject
 from fanion.flags.evaluation.request import FlagRequest, text
 from fanion.flags.evaluation.service import Evaluator
-from fanion.flags.sdk.payload import flag_summary
+from fanion.flags.sdk.local_evaluation import flag_summary
 from fanion.flags.storage.store import FlagStore
 from fanion.projects.request import ManagementRequest, scoped
 from fanion.wire.decoding import loads

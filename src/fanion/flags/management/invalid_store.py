@@ -10,9 +10,9 @@ from sqlalchemy import select
 from fanion.db.engine import Records
 from fanion.db.schema.tables import feature_flags
 from fanion.errors import Invalid
+from fanion.flags.automation.rollback import check_conditions
 from fanion.flags.engine.definition import FlagRow, grouped_filters
-from fanion.flags.evaluation.offload import READ_ROWS
-from fanion.flags.storage.rollback import check_conditions
+from fanion.flags.storage.rows import READ_ROWS
 from fanion.flags.validation.filters import check_filters, check_key
 
 _flag = feature_flags.c

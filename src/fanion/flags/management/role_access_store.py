@@ -18,9 +18,8 @@ from fanion.db.schema.tables import feature_flags, memberships, users
 from fanion.errors import Invalid, NotFound, PermissionDenied
 from fanion.flags.engine.definition import Flag, FlagRow, compile_flag
 from fanion.flags.management.permissions import FlagAccess, edits_all
-from fanion.flags.storage.activity import role_change
-from fanion.flags.storage.activity_store import tell
-from fanion.flags.storage.definitions import live_flags
+from fanion.flags.storage.activity import role_change, tell
+from fanion.flags.storage.rows import live_flags
 from fanion.projects.model import AccessLevel, Level, Principal, Project, Role
 from fanion.projects.organizations_store import setting_of
 from fanion.projects.roles_store import RoleRemoval, load_roles

@@ -7,13 +7,12 @@ from urllib.parse import unquote
 
 from fanion.db.engine import RecordsUnavailable
 from fanion.errors import NotAuthenticated, NotFound, PermissionDenied, Unavailable
-from fanion.flags.evaluation.cache import PROJECTS_MAX
+from fanion.flags.evaluation.cache import ANSWERED_ON_LOOP_MAX, PROJECTS_MAX, run_offloaded
 from fanion.flags.evaluation.compiled import Built
-from fanion.flags.evaluation.offload import ANSWERED_ON_LOOP_MAX, beside
 from fanion.flags.evaluation.responses import payload_text
 from fanion.flags.evaluation.service import Evaluator
-from fanion.flags.sdk.payload import Document, definitions_document
-from fanion.flags.sdk.sse import Broadcaster
+from fanion.flags.sdk.local_evaluation import Document, definitions_document
+from fanion.flags.sdk.sse_service import Broadcaster
 from fanion.projects.auth.authentication import Authentication
 from fanion.projects.auth.keys import bearer_key, hash_key, mask
 from fanion.projects.auth.secret_keys_store import SecretKeys
@@ -214,7 +213,7 @@ class DefinitionEndpoints:
                 newer=newer,
             )
             flags = len(built.definitions.flags)
-            document = await beside(flags, ANSWERED_ON_LOOP_MAX, make)
+            document = await run_offloaded(flags, ANSWERED_ON_LOOP_MAX, make)
             documents[with_cohorts, newer] = document
         return document
 

@@ -14,12 +14,11 @@ from msgspec.structs import replace
 
 from fanion.errors import AppError, InvalidPayload, NoData
 from fanion.flags.engine.decision import Evaluation
-from fanion.flags.evaluation.cache import Built
-from fanion.flags.evaluation.offload import ANSWERED_ON_LOOP_MAX, beside
+from fanion.flags.evaluation.cache import ANSWERED_ON_LOOP_MAX, Built, run_offloaded
 from fanion.flags.evaluation.request import FlagRequest, NoApiKey
 from fanion.flags.evaluation.service import Evaluator
+from fanion.flags.sdk.local_evaluation import Document, etagged
 from fanion.flags.sdk.ofrep import ErrorCode, OfrepError, bulk_answer, read_context, single_answer
-from fanion.flags.sdk.payload import Document, etagged
 from fanion.projects.auth.keys import bearer_key
 from fanion.projects.cache import Projects
 from fanion.projects.model import Project
@@ -65,7 +64,7 @@ class Ofrep:
         def body() -> Document:
             return etagged(_encode(bulk_answer(built.flag_set, evaluation)))
 
-        found = await beside(len(evaluation.decisions), ANSWERED_ON_LOOP_MAX, body)
+        found = await run_offloaded(len(evaluation.decisions), ANSWERED_ON_LOOP_MAX, body)
         etag = (("etag", found.etag),)
         if is_known_version(request.headers.get("if-none-match"), found.etag):
             return Response(304, b"", etag)

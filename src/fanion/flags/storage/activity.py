@@ -1,4 +1,4 @@
-"""What the activity tells of a flag.
+"""Activity of a flag, recorded with what webhooks are sent, in the transaction of the change.
 
 source: flags.md section 14
 """
@@ -6,7 +6,10 @@ source: flags.md section 14
 from collections.abc import Mapping
 from typing import Any
 
-from fanion.activity.model import Action, Change, changes
+from sqlalchemy import Connection
+
+from fanion.activity.model import Action, Author, Change, Entry, changes
+from fanion.webhooks import outbox_store
 
 SCOPE = "FeatureFlag"
 
@@ -51,3 +54,38 @@ def _beside(
     """Of something that belongs to the flag and is no field of it."""
     action: Action = "created" if before is None else "deleted"
     return Change(type=SCOPE, action=action, field=field, before=before, after=after)
+
+
+def tell_created(connection: Connection, author: Author, flag_id: int, key: str) -> None:
+    outbox_store.record_and_enqueue(
+        connection,
+        Entry(
+            author=author, scope="FeatureFlag", item_id=str(flag_id), activity="created", name=key
+        ),
+    )
+
+
+def tell_changed(
+    connection: Connection,
+    author: Author,
+    before: Mapping[str, Any],
+    after: Mapping[str, Any],
+) -> None:
+    """before, after: rows of the flag; nothing is written when they tell the same"""
+    tell(connection, author, before["id"], after["key"], told_changes(before, after))
+
+
+def tell(
+    connection: Connection, author: Author, flag_id: int, key: str, changes: list[Change]
+) -> None:
+    outbox_store.record_and_enqueue(
+        connection,
+        Entry(
+            author=author,
+            scope="FeatureFlag",
+            item_id=str(flag_id),
+            activity="updated",
+            name=key,
+            changes=changes,
+        ),
+    )

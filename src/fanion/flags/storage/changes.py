@@ -1,24 +1,57 @@
-"""Creating and changing a flag, each in one transaction with its activity."""
+"""Creating and changing a flag, each in one transaction with its activity, its rollback checks and
+the flag version of its project."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import msgspec
 from sqlalchemy import Connection, delete, insert, select, update
 
 from fanion.activity.model import Author
+from fanion.db.bulk import upsert
 from fanion.db.schema.cohorts import cohorts
+from fanion.db.schema.flags import flag_rollback_checks
 from fanion.db.schema.tables import feature_flags
 from fanion.errors import Invalid
-from fanion.flags.storage.activity_store import tell_changed, tell_created
+from fanion.flags.automation.rollback import is_watched
+from fanion.flags.storage.activity import tell_changed, tell_created
 from fanion.flags.storage.integrity import require_computable
-from fanion.flags.storage.rollback_watch import watch_conditions
 from fanion.flags.storage.rows import StoredFlag, get_flag
 from fanion.flags.storage.schedule_rows import cancel_changes
 from fanion.flags.validation.filters import cohort_ids, require_cohorts
 from fanion.insights.dashboards_store import Creator, add_dashboard, known_dashboards
 from fanion.insights.flag_usage_template import usage_dashboard
 from fanion.projects.flag_version_store import move_flag_version
+
+
+def watch_conditions(
+    connection: Connection,
+    flag: Mapping[str, Any],
+    former: Mapping[str, Any] | None,
+    now: datetime,
+) -> None:
+    """The first check follows a whole interval after the flag was switched on or its conditions
+    were changed, so that whoever switches it on again has time to look.
+
+    flag:   its stored values by column, as they are now
+    former: as they were, None for a new flag
+    """
+    was = former is not None and is_watched(former)
+    if not is_watched(flag):
+        if was:
+            connection.execute(
+                delete(flag_rollback_checks).where(flag_rollback_checks.c.flag_id == flag["id"])
+            )
+        return
+    if was and former and flag["rollback_conditions"] == former["rollback_conditions"]:
+        return
+    fresh = {"checked_at": now, "lease_until": None}
+    statement = upsert(connection.dialect, flag_rollback_checks).values(
+        flag_id=flag["id"], project_id=flag["project_id"], **fresh
+    )
+    connection.execute(statement.on_conflict_do_update(index_elements=["flag_id"], set_=fresh))
+
 
 # From the flag as it is to the columns to set; it may refuse by raising.
 Decide = Callable[[StoredFlag], Mapping[str, Any]]

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, func, select, upd
 
 from fanion.db.schema.flags import scheduled_changes
 from fanion.db.schema.tables import users
-from fanion.flags.storage.schedule import Step
+from fanion.flags.automation.schedule import Step
 from fanion.projects.model import UserSummary, user_summary
 from fanion.projects.organizations_store import USER_SUMMARY
 

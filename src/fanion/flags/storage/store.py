@@ -14,11 +14,18 @@ from fanion.db.engine import Records
 from fanion.db.schema.tables import feature_flags, flag_versions
 from fanion.errors import Invalid
 from fanion.flags.engine.definition import Definitions, FlagRow, grouped_filters
-from fanion.flags.evaluation.offload import READ_ROWS
+from fanion.flags.management.list_query import EVERYTHING, Candidate, FlagQuery
 from fanion.flags.storage.changes import Decide, change_flag, create_flag
-from fanion.flags.storage.definitions import flag_version, live_flags, made_of
-from fanion.flags.storage.list_query import EVERYTHING, Candidate, FlagQuery
-from fanion.flags.storage.rows import StoredFlag, flag_rows, get_flag, stored_flag
+from fanion.flags.storage.rows import (
+    READ_ROWS,
+    StoredFlag,
+    flag_rows,
+    flag_version,
+    get_flag,
+    live_flags,
+    made_of,
+    stored_flag,
+)
 
 __all__ = ["FlagStore", "StoredFlag"]
 

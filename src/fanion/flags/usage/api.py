@@ -1,19 +1,29 @@
-"""How a flag is used, in numbers."""
+"""How a flag is used, in numbers, and the dashboard that shows it.
+
+source: flags.md section 15; cohorts.md section 20
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
 
-from litestar import Controller, get
+import msgspec
+from litestar import Controller, get, post
 from litestar.di import NamedDependency
+from litestar.openapi.datastructures import ResponseSpec
 from litestar.params import FromPath, FromQuery
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
-from fanion.errors import Invalid, NotFound
+from fanion.errors import AppError, Invalid, NotFound
+from fanion.flags.management.api import Flags
+from fanion.flags.management.schemas import FlagBody, shown
+from fanion.flags.management.write_schemas import FlagChanges
 from fanion.flags.storage.store import FlagStore
-from fanion.flags.usage.store import Evaluated, UsageStore
+from fanion.flags.usage.store import Evaluated, UsageStore, enrich_dashboard, ensure_dashboard
+from fanion.flags.validation.posthog_fields import OF_FLAG
+from fanion.insights.dashboards_store import Creator
 from fanion.insights.date_range import RangeClock, cut, parse_bound, resolve
 from fanion.insights.flag_usage_template import RANGE, calls_filters
 from fanion.insights.result_cache import ResultCache
@@ -116,3 +126,97 @@ def _called(entry: Mapping[str, Any]) -> ByValue:
         count=round(entry["count"]),
         data=[round(number) for number in entry["data"]],
     )
+
+
+# As the published table says: the writable fields of a flag.
+_OF_BODY = OF_FLAG.union(FlagChanges.__struct_fields__)
+
+
+class Done(Struct, kw_only=True):
+    success: Literal[True] = True
+
+
+class FlagWithDashboard(FlagBody, kw_only=True):
+    """`success` is what PostHog's own answer consists of."""
+
+    success: Literal[True] = True
+
+
+class NotDone(Struct, kw_only=True):
+    """`success` and `error` are what PostHog's own answer consists of."""
+
+    type: str
+    code: str
+    detail: str
+    attr: str | None
+    error: str
+    success: Literal[False] = False
+
+
+class NotEnriched(AppError):
+    """Told with two further fields, which clients know. source: flags.md section 15"""
+
+    status, type, default_code = 400, "validation_error", "not_enriched"
+
+    def body(self) -> bytes:
+        told = NotDone(
+            type=self.type, code=self.code, detail=self.detail, attr=self.attr, error=self.detail
+        )
+        return msgspec.json.encode(told)
+
+
+class FlagDashboardsApi(Controller):
+    path = "/api/projects/{project_id:str}/feature_flags/{flag_id:str}"
+    tags = ("Feature flags",)
+    opt = scoped("feature_flag")
+
+    @post(
+        "/dashboard",
+        status_code=200,
+        summary="Make the usage dashboard of a flag",
+        body_names=_OF_BODY,
+    )
+    async def ensure(
+        self,
+        request: ManagementRequest,
+        flag_id: FromPath[ObjectId],
+        flags: NamedDependency[Flags],
+    ) -> FlagWithDashboard:
+        """The flag, with the `usage_dashboard` that it has already, or else with a new one. The
+        body may hold fields of a flag; they change nothing."""
+        await flags.editable(request, flag_id)
+        async with flags.store.records.write() as connection:
+            await connection.run_sync(ensure_dashboard, _maker(request), flag_id)
+        flag = await flags.get(request.project.id, flag_id)
+        body = shown(flag, await flags.access(request))
+        return FlagWithDashboard(**structs.asdict(body))
+
+    @post(
+        "/enrich_usage_dashboard",
+        status_code=200,
+        summary="Show on the usage dashboard how the feature is seen and used",
+        body_names=_OF_BODY,
+        responses={
+            400: ResponseSpec(
+                NotDone, generate_examples=False, description="Nothing was added, and why"
+            )
+        },
+    )
+    async def enrich(
+        self,
+        request: ManagementRequest,
+        flag_id: FromPath[ObjectId],
+        flags: NamedDependency[Flags],
+    ) -> Done:
+        """Adds tiles for `$feature_view` and `$feature_interaction`, once, when the flag has
+        enriched analytics."""
+        await flags.editable(request, flag_id)
+        async with flags.store.records.write() as connection:
+            problem = await connection.run_sync(enrich_dashboard, _maker(request), flag_id)
+        if problem is not None:
+            raise NotEnriched(problem)
+        return Done()
+
+
+def _maker(request: ManagementRequest) -> Creator:
+    return Creator(request.project.id, request.principal.user.id, request.app.state.now())

@@ -1,29 +1,94 @@
 """What a flag may contain: checked when it is saved, not when it is evaluated.
 
+Parts that equal what is stored are accepted unchecked, so that an old flag can always be changed
+elsewhere.
+
 source: flags.md sections 12 and 19, "Strictness"
 """
 
+import json
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
+
+import msgspec
 
 from fanion.errors import Invalid
 from fanion.flags.engine.definition import parse_rules
 from fanion.flags.validation import posthog_fields
 from fanion.flags.validation.conditions import check_condition, no_such_cohort, read_cohort_id
-from fanion.flags.validation.unchanged import (
-    SET_LISTS,
-    StoredParts,
-    condition_sets,
-    conditions,
-    objects_of,
-    same,
-)
-from fanion.flags.validation.variants import check_payloads, check_share, check_variants
-from fanion.rest.unknown_fields import is_idle, require_known
+from fanion.rest.unknown_fields import is_idle, require_known, shortened
 
 KEY_CHARS_MAX = 400
 _KEY = re.compile(r"[a-zA-Z0-9_-]+")
+# Where condition sets stand.
+SET_LISTS = ("groups", "super_groups", "holdout_groups")
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+class StoredParts:
+    """The parts that the stored filters consist of."""
+
+    def __init__(self, filters: Mapping[str, Any]) -> None:
+        self._filters = filters
+        self._parts = {_encode(part) for part in _parts(filters)}
+
+    def has(self, part: object) -> bool:
+        """A condition set, a condition or a variant, wherever it stood."""
+        return bool(self._parts) and _encode(part) in self._parts
+
+    def has_entry(self, name: str, value: object) -> bool:
+        return name in self._filters and same(self._filters[name], value)
+
+    def is_unchanged(self, name: str, filters: Mapping[str, Any]) -> bool:
+        """Whether the new filters say the same under this name, or nothing as these."""
+        return same(self._filters.get(name), filters.get(name))
+
+    def has_payload(self, key: str, payload: object) -> bool:
+        payloads = self._filters.get("payloads")
+        return isinstance(payloads, dict) and key in payloads and same(payloads[key], payload)
+
+    def has_problem(self, problem: str) -> bool:
+        try:
+            parse_rules(self._filters)
+        except ValueError as error:
+            return str(error) == problem
+        return False
+
+
+def condition_sets(filters: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], str]]:
+    """Every condition set with its place, in the form of `attr`."""
+    for name in SET_LISTS:
+        for place, group in enumerate(objects_of(filters.get(name))):
+            yield group, f"filters__{name}__{place}"
+
+
+def conditions(group: Mapping[str, Any], at: str) -> Iterator[tuple[Mapping[str, Any], str]]:
+    for place, leaf in enumerate(objects_of(group.get("properties"))):
+        yield leaf, f"{at}__properties__{place}"
+
+
+def objects_of(value: object) -> list[dict[str, Any]]:
+    """The objects of a list, if it is one of objects only."""
+    if isinstance(value, list) and all(isinstance(one, dict) for one in value):
+        return value
+    return []
+
+
+def same(one: object, other: object) -> bool:
+    """As JSON, where true is not 1; the order of keys does not count."""
+    return _encode(one) == _encode(other)
+
+
+def _parts(filters: Mapping[str, Any]) -> Iterator[Any]:
+    for group, at in condition_sets(filters):
+        yield group
+        for leaf, _ in conditions(group, at):
+            yield leaf
+    multivariate = filters.get("multivariate")
+    if isinstance(multivariate, dict):
+        yield from objects_of(multivariate.get("variants"))
 
 
 def check_key(key: str) -> None:
@@ -56,7 +121,7 @@ def check_filters(
         raise _invalid("Filters are not valid (groups must be a list of condition sets)")
     if creating and not groups:
         raise _invalid("Feature flags must have at least one condition set (group).")
-    check_names(filters, stored)
+    _check_names(filters, before)
     _check_unsupported(filters, before)
     variants = check_variants(filters, before)
     _check_groups(filters, variants, before)
@@ -70,7 +135,10 @@ def check_filters(
 
 def check_names(filters: Mapping[str, Any], stored: Mapping[str, Any] | None = None) -> None:
     """raises: Invalid for a name that means nothing where it stands"""
-    before = StoredParts(stored or {})
+    _check_names(filters, StoredParts(stored or {}))
+
+
+def _check_names(filters: Mapping[str, Any], before: StoredParts) -> None:
     unknown = [name for name in filters if not before.has_entry(name, filters[name])]
     require_known(unknown, posthog_fields.OF_FILTERS, "filters")
     for group, at in condition_sets(filters):
@@ -216,3 +284,95 @@ def _properties(group: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     if not isinstance(properties, list) or not all(isinstance(p, dict) for p in properties):
         raise _invalid("Filters are not valid (properties must be a list of conditions)")
     return properties
+
+
+def check_variants(filters: Mapping[str, Any], before: StoredParts) -> Sequence[Mapping[str, Any]]:
+    """The variants, each with a key and a share. raises: Invalid"""
+    multivariate = filters.get("multivariate") or {}
+    variants = multivariate.get("variants") if isinstance(multivariate, dict) else None
+    if variants is None and isinstance(multivariate, dict):
+        return []
+    if not isinstance(variants, list) or not all(isinstance(v, dict) for v in variants):
+        raise _invalid("Filters are not valid (multivariate must hold a list of variants)")
+    if before.has_entry("multivariate", multivariate):
+        return variants
+    for place, variant in enumerate(variants):
+        if not before.has(variant):
+            _check_variant(variant, f"filters__multivariate__variants__{place}")
+    if variants and _total(variants) != 100:
+        raise Invalid("Invalid variant definitions: Variant rollout percentages must sum to 100.")
+    seen: set[str] = set()
+    for place, variant in enumerate(variants):
+        key = variant["key"]
+        if key in seen:
+            at = f"filters__multivariate__variants__{place}__key"
+            raise Invalid(f'There is another variant with the key "{shortened(key)}".', attr=at)
+        seen.add(key)
+    return variants
+
+
+def _check_variant(variant: Mapping[str, Any], at: str) -> None:
+    key, share, name = (variant.get(field) for field in ("key", "rollout_percentage", "name"))
+    if not isinstance(key, str) or not _is_number(share):
+        raise _invalid("Filters are not valid (a variant needs a key and a rollout_percentage)")
+    if not key.strip():
+        raise Invalid("This field may not be blank.", code="blank", attr=f"{at}__key")
+    if name is not None and not isinstance(name, str):
+        raise Invalid("Not a valid string.", attr=f"{at}__name")
+    check_share(share, f"{at}__rollout_percentage")
+
+
+def check_share(value: Any, at: str) -> None:
+    if not _is_number(value):
+        raise _invalid("Filters are not valid (rollout_percentage must be a number)")
+    if not 0 <= value <= 100:
+        raise Invalid(f"A percentage must be between 0 and 100, not {value}.", attr=at)
+
+
+def _total(variants: Sequence[Mapping[str, Any]]) -> float:
+    # Thirds written with two digits must still count as a hundred.
+    total: float = sum(_share(variant) for variant in variants)
+    return round(total, 2)
+
+
+def _share(variant: Mapping[str, Any]) -> float:
+    """A stored variant may have none that counts."""
+    share = variant.get("rollout_percentage")
+    return share if isinstance(share, int | float) else 0
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def check_payloads(
+    filters: Mapping[str, Any], variants: Sequence[Mapping[str, Any]], before: StoredParts
+) -> None:
+    payloads = filters.get("payloads")
+    same_variants = before.is_unchanged("multivariate", filters)
+    if payloads is None or (same_variants and before.has_entry("payloads", payloads)):
+        return
+    if not isinstance(payloads, dict):
+        raise _invalid("Payloads must be passed as a dictionary")
+    keys = [variant.get("key") for variant in variants] or ["true"]
+    for key, payload in payloads.items():
+        if key not in keys and not (same_variants and before.has_payload(key, payload)):
+            if not variants:
+                raise _invalid("Payload keys must be 'true' for boolean flags")
+            raise _invalid("Payload keys must match a variant key for multivariate flags")
+        broken = isinstance(payload, str) and not _is_json(payload)
+        if broken and not before.has_payload(key, payload):
+            raise Invalid("Payload value is not valid JSON", attr=f"filters__payloads__{key}")
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _refuse_constant(name: str) -> None:
+    """NaN and Infinity, which clients cannot read."""
+    raise ValueError(name)

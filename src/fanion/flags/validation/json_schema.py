@@ -10,8 +10,8 @@ source: flags.md sections 2, 12 and 17
 from collections.abc import Mapping
 from typing import Any, get_args
 
-from fanion.flags.storage.rollback import CONDITIONS_MAX, OPERATORS, THRESHOLD_TYPES
-from fanion.flags.storage.schedule import STEPS_MAX, Operation
+from fanion.flags.automation.rollback import CONDITIONS_MAX, OPERATORS, THRESHOLD_TYPES
+from fanion.flags.automation.schedule import STEPS_MAX, Operation
 from fanion.flags.validation import posthog_fields
 from fanion.insights.json_schema import TRENDS
 from fanion.properties.json_schema import (

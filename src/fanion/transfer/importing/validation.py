@@ -11,10 +11,9 @@ from msgspec import structs
 from fanion.cohorts.criteria.definition import check_filters as check_cohort_filters
 from fanion.cohorts.criteria.validation import check_criteria, check_groups
 from fanion.errors import Invalid
+from fanion.flags.automation.rollback import check_conditions
 from fanion.flags.engine.definition import FlagRow, grouped_filters, parse_rules
-from fanion.flags.storage.rollback import check_conditions
-from fanion.flags.validation.filters import check_filters, check_key
-from fanion.flags.validation.unchanged import same
+from fanion.flags.validation.filters import check_filters, check_key, same
 from fanion.insights.permissions import RESTRICTION_LEVELS
 from fanion.insights.store import TILES_MAX
 from fanion.insights.validation import check_dashboard_filters, check_insight_filters

@@ -1,8 +1,9 @@
-"""What evaluation reads from the stores: at most one read for each kind of thing."""
+"""What evaluation reads of a subject from the stores: at most one read for each kind of value,
+behind a circuit breaker."""
 
 import asyncio
 import time
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,15 +12,55 @@ from fanion.db.engine import RecordsUnavailable
 from fanion.flags.engine.evaluate import Needs
 from fanion.flags.engine.flag_set import FlagSet
 from fanion.flags.engine.subject import Subject
-from fanion.flags.evaluation.circuit_breaker import Breaker
 from fanion.flags.evaluation.continuity_store import Keep
 from fanion.persons.pending_identities_store import HashKeys
 
 Stored = Mapping[str, Any]
 
+# How often a store that did not answer is tried again, by one caller.
+RETRY_S = 0.5
+
 # Of a distinct id or the key of a group. Captured ones are cut to 200 and 400; what is longer
 # names nothing, and must not be remembered at its length.
 ID_CHARS_MAX = 500
+
+
+class Breaker:
+    """Once a read failed and none that was asked after it has come back, one caller in RETRY_S
+    tries again; the others are told at once, so that a silent store costs them no time.
+
+    clock: seconds
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._answers = 0
+        self._is_tripped = False
+        self._retry_at = 0.0
+
+    def lets_through(self) -> bool:
+        if not self._is_tripped:
+            return True
+        now = self._clock()
+        if now < self._retry_at:
+            return False
+        self._retry_at = now + RETRY_S
+        return True
+
+    @property
+    def answers(self) -> int:
+        """How many came so far; `failed` is told the count of before its read."""
+        return self._answers
+
+    def answered(self) -> None:
+        self._answers += 1
+        self._is_tripped = False
+
+    def failed(self, answers_before: int) -> None:
+        """A read that failed while others came back says nothing about the store."""
+        if self._answers == answers_before:
+            self._is_tripped = True
+            self._retry_at = self._clock() + RETRY_S
 
 
 def _breaker() -> Breaker:

@@ -16,7 +16,7 @@ from fanion.db.schema.tables import feature_flags
 from fanion.events.event import EventStoreUnavailable
 from fanion.events.storage.store import EventStore
 from fanion.events.times import micros
-from fanion.flags.usage.dashboards_store import enrich_dashboard
+from fanion.flags.usage.store import enrich_dashboard
 from fanion.insights.dashboards_store import Creator
 from fanion.runtime.background import run_loop
 

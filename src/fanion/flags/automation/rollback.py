@@ -10,8 +10,8 @@ from math import isfinite
 from typing import Any
 
 from fanion.errors import Invalid
+from fanion.flags.validation.filters import same
 from fanion.flags.validation.posthog_fields import OF_ROLLBACK_CONDITION
-from fanion.flags.validation.unchanged import same
 from fanion.insights.date_range import DateRange
 from fanion.insights.trends.query import TrendsQuery, parse_trends
 from fanion.rest.unknown_fields import require_known, shortened
