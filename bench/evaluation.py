@@ -15,7 +15,7 @@ from fanion.flags.engine.conditions import CohortDefinition
 from fanion.flags.engine.definition import FlagRow, compile_flag
 from fanion.flags.engine.evaluate import evaluate, needs
 from fanion.flags.engine.flag_set import FlagSet, build_flag_set
-from fanion.flags.engine.subject import Subject
+from fanion.flags.engine.model import Subject
 from fanion.properties.filters import parse_tree
 
 NOW = datetime(2024, 4, 2, 8, 30, tzinfo=UTC)

@@ -10,7 +10,7 @@ import pytest
 
 from fanion.flags.engine.definition import CohortRow, Definitions, FlagRow
 from fanion.flags.engine.evaluate import evaluate
-from fanion.flags.engine.subject import Subject
+from fanion.flags.engine.model import Subject
 from fanion.flags.evaluation.compiled import Built, PackedRows, build, written
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)

@@ -16,7 +16,7 @@ from sqlalchemy import select
 from fanion.db.batching import DataLoader, DataLoaderLimits
 from fanion.db.engine import RecordsUnavailable
 from fanion.db.schema.flags import flag_continuity, waiting_identities
-from fanion.flags.engine.subject import Subject
+from fanion.flags.engine.model import Subject
 from fanion.flags.evaluation.continuity_store import IdentityKeeper, Keep
 from fanion.flags.evaluation.request import FlagRequest
 from fanion.flags.evaluation.subject_store import Breaker

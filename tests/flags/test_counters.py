@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from fanion.flags.engine.decision import Decision, Reason
+from fanion.flags.engine.model import Decision, Reason
 from fanion.flags.evaluation.counters_store import EXACT_MAX, SAMPLE_EVERY, EvaluationCounts
 
 ON = Decision(True, Reason.CONDITION_MATCH, 0)

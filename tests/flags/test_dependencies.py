@@ -8,7 +8,7 @@ import pytest
 from fanion.flags.engine.definition import FlagRow, compile_flag
 from fanion.flags.engine.evaluate import evaluate, needs
 from fanion.flags.engine.flag_set import FlagSet, build_flag_set
-from fanion.flags.engine.subject import Subject
+from fanion.flags.engine.model import Subject
 
 NOW = datetime(2022, 5, 1, tzinfo=UTC)
 PRO = {"type": "person", "key": "plan", "value": "pro"}

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from fanion.flags.engine.decision import Decision, Reason
 from fanion.flags.engine.definition import FlagRow, compile_flag
 from fanion.flags.engine.evaluate import evaluate
 from fanion.flags.engine.flag_set import FlagSet, build_flag_set
-from fanion.flags.engine.subject import Subject
+from fanion.flags.engine.model import Decision, Reason, Subject
+from fanion.flags.evaluation.responses import reason_description
 
 CASES: dict[str, Any] = json.loads(
     (Path(__file__).parent.parent / "cases" / "flags.json").read_text()
@@ -47,7 +47,7 @@ def test_a_flag_answers_as_the_table_says(case: dict[str, Any]) -> None:
             ask["condition_index"],
         )
         assert decision.payload == ask.get("payload", decision.payload)
-        assert not answer.has_errors
+        assert not answer.failed
 
 
 def test_flags_that_are_off_or_deleted_do_not_appear() -> None:
@@ -61,7 +61,7 @@ def test_flags_that_are_off_or_deleted_do_not_appear() -> None:
     answer = evaluate(flags, Subject("u"), NOW)
 
     assert set(answer.decisions) == {"on"}
-    assert not answer.has_errors
+    assert not answer.failed
 
 
 def test_flags_that_are_off_can_be_reported_as_disabled() -> None:
@@ -123,7 +123,7 @@ def test_only_the_flags_asked_for_are_decided() -> None:
     broken = evaluate(flags, Subject("u"), NOW, ["broken"])
 
     assert set(some.decisions) == {"b"}
-    assert not some.has_errors
+    assert not some.failed
     assert broken.failed == {"broken"}
     assert evaluate(flags, Subject("u"), NOW, []).decisions == {}
 
@@ -162,7 +162,7 @@ def test_null_lists_are_empty() -> None:
     ],
 )
 def test_a_reason_has_words(decision: Decision, words: str) -> None:
-    assert decision.description == words
+    assert reason_description(decision) == words
 
 
 def test_a_decision_knows_its_variant() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from fanion.flags.engine.definition import FlagRow, compile_flag
 from fanion.flags.engine.evaluate import evaluate
 from fanion.flags.engine.flag_set import FlagSet, build_flag_set
-from fanion.flags.engine.subject import Subject
+from fanion.flags.engine.model import Subject
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 VALUES: dict[str, Any] = {"one": 1, "float": 1.0, "true": True, "text": "1", "list": ["1", "x"]}

@@ -13,7 +13,7 @@ from fanion.flags.engine.definition import FlagRow, compile_flag
 from fanion.flags.engine.evaluate import evaluate
 from fanion.flags.engine.flag_set import build_flag_set
 from fanion.flags.engine.hashing import SCALE, at_most, below, bucket, fraction, sha1
-from fanion.flags.engine.subject import Subject
+from fanion.flags.engine.model import Subject
 
 CASES: dict[str, Any] = json.loads(
     (Path(__file__).parent.parent / "cases" / "hashes.json").read_text()

@@ -9,7 +9,7 @@ from fanion.errors import Invalid
 from fanion.flags.engine.definition import FlagRow, compile_flag
 from fanion.flags.engine.evaluate import evaluate
 from fanion.flags.engine.flag_set import build_flag_set
-from fanion.flags.engine.subject import Subject
+from fanion.flags.engine.model import Subject
 from fanion.flags.validation.filters import check_filters
 from tests.support.odd_values import all_odd
 

@@ -8,7 +8,7 @@ from posthog import feature_flags
 from fanion.flags.engine.definition import FlagRow, compile_flag
 from fanion.flags.engine.evaluate import evaluate
 from fanion.flags.engine.flag_set import FlagSet, build_flag_set
-from fanion.flags.engine.subject import Subject
+from fanion.flags.engine.model import Subject
 from fanion.flags.evaluation.request import read_request, visible_keys
 from tests.flags.test_sdk_agreement import NOW
 

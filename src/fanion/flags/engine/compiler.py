@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from fanion.flags.engine.conditions import RunTest
-from fanion.flags.engine.decision import NO_GROUP_TYPE, CannotCompute, Decision, Reason
 from fanion.flags.engine.definition import Condition, Flag, Rules, Variant
 from fanion.flags.engine.hashing import (
     HOLDOUT_PREFIX,
@@ -22,7 +21,7 @@ from fanion.flags.engine.hashing import (
     sha1,
     utf8,
 )
-from fanion.flags.engine.subject import Run
+from fanion.flags.engine.model import NO_GROUP_TYPE, CannotCompute, Decision, Reason, Run
 from fanion.properties.filters import Leaf, Property
 from fanion.properties.match import Properties, all_of
 from fanion.properties.values import MISSING

@@ -3,9 +3,8 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from fanion.flags.engine.decision import CannotCompute
 from fanion.flags.engine.definition import CohortRow, Flag
-from fanion.flags.engine.subject import Run
+from fanion.flags.engine.model import CannotCompute, Run
 from fanion.properties.filters import (
     Behavioral,
     FlagIs,

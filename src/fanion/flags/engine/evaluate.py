@@ -6,10 +6,9 @@ from datetime import datetime
 from msgspec import Struct
 
 from fanion.flags.engine.compiler import Program
-from fanion.flags.engine.decision import DISABLED, CannotCompute, Decision, Evaluation
 from fanion.flags.engine.flag_set import FlagSet
+from fanion.flags.engine.model import DISABLED, CannotCompute, Decision, Evaluation, Run, Subject
 from fanion.flags.engine.reads import Reads, union
-from fanion.flags.engine.subject import Run, Subject
 
 _NONE_FAILED: frozenset[str] = frozenset()
 

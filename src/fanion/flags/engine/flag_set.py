@@ -10,10 +10,9 @@ from graphlib import CycleError, TopologicalSorter
 
 from fanion.flags.engine.compiler import Program, compile_program
 from fanion.flags.engine.conditions import CohortDefinition, Cohorts, RunTest, leaf_test
-from fanion.flags.engine.decision import Decision
 from fanion.flags.engine.definition import ANYWHERE, Flag, Rules
+from fanion.flags.engine.model import Decision, Run
 from fanion.flags.engine.reads import Reads, flag_reads, union
-from fanion.flags.engine.subject import Run
 from fanion.properties.filters import Leaf, Property
 from fanion.properties.match import Properties
 

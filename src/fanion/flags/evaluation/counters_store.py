@@ -16,7 +16,7 @@ from sqlalchemy import Connection, case, delete
 from fanion.db.bulk import upsert
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.db.schema.insights import flag_evaluations
-from fanion.flags.engine.decision import Decision
+from fanion.flags.engine.model import Decision
 from fanion.projects.model import Project
 from fanion.runtime.background import run_loop
 

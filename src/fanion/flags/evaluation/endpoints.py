@@ -5,6 +5,7 @@ The answer is always 200 once the key and the body are right: what cannot be com
 out and marked.
 """
 
+import asyncio
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -15,16 +16,15 @@ from uuid import uuid4
 from msgspec.structs import replace
 
 from fanion.errors import AppError, InvalidPayload, NoData
-from fanion.flags.engine.decision import Evaluation
-from fanion.flags.evaluation.cache import ANSWERED_ON_LOOP_MAX, Built, run_offloaded
+from fanion.flags.engine.model import Evaluation
+from fanion.flags.evaluation.cache import ANSWERED_ON_LOOP_MAX, Built
 from fanion.flags.evaluation.rate_limit import EvaluationLimit
 from fanion.flags.evaluation.request import (
     KEYS_OF_PROJECT,
     FlagRequest,
-    flags_disabled,
     is_truthy,
     project_token,
-    read_request,
+    read_flag_request,
     read_version,
 )
 from fanion.flags.evaluation.responses import (
@@ -50,8 +50,10 @@ _EMPTY = "Malformed request data: the body is empty."
 
 
 async def _response(flags: int, body: Callable[[], bytes]) -> Response:
-    costly = flags > ANSWERED_ON_LOOP_MAX
-    return Response(200, await run_offloaded(flags, ANSWERED_ON_LOOP_MAX, body), costly=costly)
+    """body: encodes the answer, in a thread where it is large"""
+    if flags <= ANSWERED_ON_LOOP_MAX:
+        return Response(200, body())
+    return Response(200, await asyncio.to_thread(body), costly=True)
 
 
 def nowhere(address: str) -> Mapping[str, Any]:
@@ -129,10 +131,10 @@ class Decide:
         if form is None:
             return await self._evaluated_large(request, query)
         project = await self._project(request, token, values.get("project_id"))
-        if flags_disabled(values):
+        asked = read_flag_request(values)
+        if asked is None:
             return None
-        asked = self._located(request, read_request(values))
-        return await self.evaluator.answer(project.id, asked)
+        return await self.evaluator.answer(project.id, self._located(request, asked))
 
     async def _evaluated_large(
         self, request: Request, query: Mapping[str, str]
@@ -209,7 +211,5 @@ def _object_of(values: Any) -> dict[str, Any]:
 
 
 def _read_large(raw: bytes) -> FlagRequest | None:
-    values = _object_of(load(raw))
-    if flags_disabled(values):
-        return None
-    return replace(read_request(values), is_large=True)
+    asked = read_flag_request(_object_of(load(raw)))
+    return None if asked is None else replace(asked, is_large=True)

@@ -11,7 +11,7 @@ from msgspec import Struct
 from fanion.errors import AppError, InvalidApiKey, InvalidPayload, MissingApiKey
 from fanion.flags.engine.definition import ANYWHERE, Flag
 from fanion.flags.engine.flag_set import FlagSet
-from fanion.flags.engine.subject import Subject
+from fanion.flags.engine.model import Subject
 from fanion.rest.validation import normal_tags
 
 VERSION_DEFAULT = 1
@@ -77,8 +77,9 @@ def project_token(values: Mapping[str, Any], fields: Mapping[str, str]) -> str:
     return token
 
 
-def flags_disabled(values: Mapping[str, Any]) -> bool:
-    return is_truthy(values.get("disable_flags"))
+def read_flag_request(values: Mapping[str, Any]) -> FlagRequest | None:
+    """None for a client that wants no flags. raises: as read_request"""
+    return None if is_truthy(values.get("disable_flags")) else read_request(values)
 
 
 def read_request(values: Mapping[str, Any]) -> FlagRequest:

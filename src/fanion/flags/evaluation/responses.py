@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from fanion.flags.engine.decision import Decision, Evaluation
 from fanion.flags.engine.flag_set import FlagSet
+from fanion.flags.engine.model import Decision, Evaluation, Reason
 
 # What belongs to products beside feature flags is switched off; old browser clients read it.
 CONFIGURATION: Mapping[str, Any] = {
@@ -29,6 +29,15 @@ CONFIGURATION: Mapping[str, Any] = {
     "hasFeatureFlags": True,
     "defaultIdentifiedOnly": True,
     "siteApps": [],
+}
+
+_DESCRIPTIONS: Mapping[Reason, str] = {
+    Reason.NO_CONDITION_MATCH: "No matching condition set",
+    Reason.OUT_OF_ROLLOUT_BOUND: "Out of rollout bound",
+    Reason.NO_GROUP_TYPE: "No group type",
+    Reason.SUPER_CONDITION_VALUE: "Super condition value",
+    Reason.HOLDOUT_CONDITION_VALUE: "Holdout condition value",
+    Reason.DISABLED: "Flag is disabled",
 }
 
 _encode = msgspec.json.Encoder().encode
@@ -84,6 +93,13 @@ def payload_text(payload: Any) -> str | None:
     return _encode(payload).decode()
 
 
+def reason_description(found: Decision) -> str:
+    """The reason of a decision in words. source: flags.md section 19"""
+    if found.reason is Reason.CONDITION_MATCH:
+        return f"Matched condition set {(found.condition_index or 0) + 1}"
+    return _DESCRIPTIONS[found.reason]
+
+
 def _record(flag_set: FlagSet, key: str, found: Decision, with_value: bool) -> dict[str, Any]:
     flag = flag_set.flags[key]
     record: dict[str, Any] = {
@@ -93,7 +109,7 @@ def _record(flag_set: FlagSet, key: str, found: Decision, with_value: bool) -> d
         "reason": {
             "code": found.reason.value,
             "condition_index": found.condition_index,
-            "description": found.description,
+            "description": reason_description(found),
         },
         "metadata": {
             "id": flag.id,
@@ -110,5 +126,5 @@ def _record(flag_set: FlagSet, key: str, found: Decision, with_value: bool) -> d
 
 def _marker(evaluation: Evaluation) -> dict[str, bool]:
     """Clients read the second spelling, api.md names the first."""
-    errors = evaluation.has_errors
+    errors = bool(evaluation.failed)
     return {"errorComputingFlags": errors, "errorsWhileComputingFlags": errors}

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from fanion.db.engine import RecordsUnavailable
 from fanion.errors import Unavailable
-from fanion.flags.engine.decision import Decision, Evaluation
 from fanion.flags.engine.evaluate import NOTHING, Needs, evaluate, needs
 from fanion.flags.engine.flag_set import FlagSet
+from fanion.flags.engine.model import Decision, Evaluation
 from fanion.flags.evaluation.cache import ANSWERED_ON_LOOP_MAX, Built, FlagSets
 from fanion.flags.evaluation.counters_store import uncounted
 from fanion.flags.evaluation.request import FlagRequest, visible_keys

@@ -11,7 +11,7 @@ from fanion.db.batching import UNKNOWN, DataLoader, K, V
 from fanion.db.engine import RecordsUnavailable
 from fanion.flags.engine.evaluate import Needs
 from fanion.flags.engine.flag_set import FlagSet
-from fanion.flags.engine.subject import Subject
+from fanion.flags.engine.model import Subject
 from fanion.flags.evaluation.continuity_store import Keep
 from fanion.persons.pending_identities_store import HashKeys
 

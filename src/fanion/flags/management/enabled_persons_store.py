@@ -18,7 +18,7 @@ from fanion.cohorts.members_store import memberships
 from fanion.db.schema.tables import person_distinct_ids, persons
 from fanion.flags.engine.evaluate import evaluate
 from fanion.flags.engine.flag_set import FlagSet
-from fanion.flags.engine.subject import Subject
+from fanion.flags.engine.model import Subject
 from fanion.flags.evaluation.compiled import build
 from fanion.flags.evaluation.continuity_store import kept_identities
 from fanion.flags.storage.store import FlagStore

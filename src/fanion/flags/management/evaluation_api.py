@@ -13,9 +13,8 @@ from litestar.params import FromQuery
 from msgspec import Meta, Struct
 
 from fanion.errors import Invalid, InvalidPayload
-from fanion.flags.engine.decision import DISABLED, Decision
 from fanion.flags.engine.definition import grouped_filters
-from fanion.flags.engine.subject import Subject
+from fanion.flags.engine.model import DISABLED, Decision, Subject
 from fanion.flags.evaluation.request import FlagRequest, text
 from fanion.flags.evaluation.service import Evaluator
 from fanion.flags.sdk.local_evaluation import flag_summary

@@ -188,9 +188,10 @@ def _require_agreement(
 
     filters: of the flag after the change; stored: before it
     """
-    for name, after in derived_of(filters).items():
-        sent = getattr(data, name)
-        before = derived_of(stored)[name] if stored is not None else after
+    derived = derived_of(filters)
+    former = derived if stored is None else derived_of(stored)
+    for name, after in derived.items():
+        sent, before = getattr(data, name), former[name]
         if sent is not UNSET and sent not in (after, before):
             raise Invalid(
                 f"{name} follows from filters, where it is {_json(after)}, not {_json(sent)}. Set "

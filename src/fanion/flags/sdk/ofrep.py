@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
-from fanion.flags.engine.decision import Decision, Evaluation, Reason
 from fanion.flags.engine.definition import Condition, Flag
 from fanion.flags.engine.flag_set import FlagSet
-from fanion.flags.engine.subject import Subject
+from fanion.flags.engine.model import Decision, Evaluation, Reason, Subject
 from fanion.flags.evaluation.request import FlagRequest, text
 from fanion.flags.evaluation.responses import payload_text
 

@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from fanion.errors import AppError, InvalidPayload, NoData
-from fanion.flags.engine.decision import Evaluation
+from fanion.flags.engine.model import Evaluation
 from fanion.flags.evaluation.cache import ANSWERED_ON_LOOP_MAX, Built, run_offloaded
 from fanion.flags.evaluation.request import FlagRequest, NoApiKey
 from fanion.flags.evaluation.service import Evaluator

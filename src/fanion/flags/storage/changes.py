@@ -17,7 +17,7 @@ from fanion.errors import Invalid
 from fanion.flags.automation.rollback import is_watched
 from fanion.flags.storage.activity import tell_changed, tell_created
 from fanion.flags.storage.integrity import require_computable
-from fanion.flags.storage.rows import StoredFlag, get_flag
+from fanion.flags.storage.rows import StoredFlag, get_flag, lock_row, stored_flag
 from fanion.flags.storage.schedule_rows import cancel_changes
 from fanion.flags.validation.filters import cohort_ids, require_cohorts
 from fanion.insights.dashboards_store import Creator, add_dashboard, known_dashboards
@@ -102,12 +102,11 @@ def change_flag(
     """
     project_id = author.project_id
     one = (_flag.project_id == project_id) & (_flag.id == flag_id)
-    # Whoever changes the same flag waits here, and then decides on what was made of it.
-    found = connection.execute(select(feature_flags).where(one).with_for_update()).first()
-    flag = get_flag(connection, project_id, flag_id)
-    if found is None or flag is None:
+    # Concurrent changes of the same flag wait here: each decides on the outcome of the former.
+    found = lock_row(connection, project_id, flag_id)
+    if found is None:
         return None
-    row = dict(found._mapping)
+    row, flag = dict(found._mapping), stored_flag(found)
     wanted = decide(flag)
     values = {name: value for name, value in wanted.items() if _differ(row[name], value)}
     if not values:

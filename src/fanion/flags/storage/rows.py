@@ -76,13 +76,16 @@ def get_flag(connection: Connection, project_id: int, flag_id: int) -> StoredFla
 
 
 def lock_flag(connection: Connection, project_id: int, flag_id: int) -> StoredFlag | None:
-    """The flag as it is when nobody else can change it any more before this transaction ends.
+    """The flag, which no other transaction can change before this one ends."""
+    row = lock_row(connection, project_id, flag_id)
+    return None if row is None else stored_flag(row)
 
-    Whoever changes what belongs to a flag locks the flag first, so that nobody waits in a circle.
-    """
-    one = (_flag.project_id == project_id) & (_flag.id == flag_id)
-    connection.execute(select(_flag.id).where(one).with_for_update())
-    return get_flag(connection, project_id, flag_id)
+
+def lock_row(connection: Connection, project_id: int, flag_id: int) -> Row[Any] | None:
+    """The row of `flag_rows`. Every change of what belongs to a flag locks the flag first, so that
+    transactions wait in one order."""
+    statement = flag_rows().where(_flag.project_id == project_id, _flag.id == flag_id)
+    return connection.execute(statement.with_for_update(of=feature_flags)).first()
 
 
 def stored_flag(row: Row[Any]) -> StoredFlag:

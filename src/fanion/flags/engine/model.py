@@ -1,14 +1,64 @@
-"""Whom flags are evaluated for: what the request says and what the stores know."""
+"""The nouns of an evaluation: the decision and its reason, the subject, and one run."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
 from msgspec import Struct
 
-from fanion.flags.engine.decision import CannotCompute, Decision
 from fanion.flags.engine.hashing import utf8
 from fanion.properties.match import Properties
+
+
+class Reason(StrEnum):
+    CONDITION_MATCH = "condition_match"
+    NO_CONDITION_MATCH = "no_condition_match"
+    OUT_OF_ROLLOUT_BOUND = "out_of_rollout_bound"
+    NO_GROUP_TYPE = "no_group_type"
+    SUPER_CONDITION_VALUE = "super_condition_value"
+    HOLDOUT_CONDITION_VALUE = "holdout_condition_value"
+    DISABLED = "disabled"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One of the few answers that a flag can give; all of them are made when it is loaded.
+
+    value:           false, true, or the variant's key
+    payload:         as stored; None when the flag is off or there is none worth sending
+    condition_index: place of the condition in the stored order; None without one
+    """
+
+    value: bool | str
+    reason: Reason
+    condition_index: int | None = None
+    payload: Any = None
+
+    @property
+    def variant(self) -> str | None:
+        return self.value if isinstance(self.value, str) else None
+
+    @property
+    def enabled(self) -> bool:
+        return self.value is not False
+
+
+DISABLED = Decision(False, Reason.DISABLED)
+NO_GROUP_TYPE = Decision(False, Reason.NO_GROUP_TYPE)
+
+
+class CannotCompute(Exception):
+    """The flag has no answer now: it is left out, and the error marker says so."""
+
+
+class Evaluation(Struct, frozen=True, gc=False):
+    """Answers by flag key, and the keys of the flags that could not be computed."""
+
+    decisions: Mapping[str, Decision]
+    failed: frozenset[str]
+
 
 Stored = Mapping[str, Any]
 
