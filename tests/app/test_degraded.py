@@ -12,7 +12,7 @@ import httpx
 from fanion.app.services import open_offline_flags
 from fanion.app.startup import degraded_application
 from fanion.config import read_settings
-from fanion.flags.engine.definition import Definitions, FlagRow
+from fanion.flags.engine.definition import FlagDefinitions, FlagRow
 from fanion.observability.logging import LineWriter
 from fanion.observability.metrics import Metrics
 from fanion.projects.model import Project
@@ -120,7 +120,7 @@ async def test_kept_flags_are_decided_by_place(tmp_path: Path) -> None:
     settings, writer = read_settings({}, wanted), LineWriter(io.BytesIO())
     kept = open_offline_flags(settings)
     flag = FlagRow(1, "british", {"groups": [{"properties": [BRITISH]}]})
-    kept.put(PROJECT.id, Definitions([flag], version=1))
+    kept.put(PROJECT.id, FlagDefinitions([flag], version=1))
     await kept.write(project)
 
     async with degraded_application(settings, Metrics(), writer, lambda: NOW) as application:

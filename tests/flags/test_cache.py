@@ -11,9 +11,9 @@ from uuid import UUID
 import pytest
 
 from fanion.db.engine import RecordsUnavailable
-from fanion.flags.engine.definition import CohortRow, Definitions, FlagRow
+from fanion.flags.engine.definition import CohortRow, FlagDefinitions, FlagRow
 from fanion.flags.evaluation.cache import BUILD_WAIT_S, FlagSets
-from fanion.flags.evaluation.offline_store import KeptFlags
+from fanion.flags.evaluation.offline_store import OfflineFlagStore
 from fanion.projects.model import FormerToken, Project
 
 PROJECT = 7
@@ -30,7 +30,7 @@ class Held:
         self.reads = 0
         self.version = 1
 
-    async def definitions(self, project_id: int) -> Definitions:
+    async def definitions(self, project_id: int) -> FlagDefinitions:
         self.reads += 1
         version = self.version
         self.asked.set()
@@ -45,9 +45,9 @@ class Held:
         return {PROJECT: self.version}
 
 
-def definitions(version: int) -> Definitions:
+def definitions(version: int) -> FlagDefinitions:
     flag = FlagRow(version, f"flag-{version}", {"groups": [{}]})
-    return Definitions((flag,), {0: "company"}, (CohortRow(1, is_static=True),), version)
+    return FlagDefinitions((flag,), {0: "company"}, (CohortRow(1, is_static=True),), version)
 
 
 async def keys(flag_sets: FlagSets) -> list[str]:
@@ -159,12 +159,12 @@ async def known(project_id: int) -> Project | None:
 
 
 async def test_kept_flags_answer_when_the_store_is_down(store: Held, tmp_path: Path) -> None:
-    kept = KeptFlags(tmp_path / "kept.db")
+    kept = OfflineFlagStore(tmp_path / "kept.db")
     await keys(FlagSets(store, kept))
     await kept.write(known)
 
     store.is_down = True
-    started_later = FlagSets(store, KeptFlags(tmp_path / "kept.db"))
+    started_later = FlagSets(store, OfflineFlagStore(tmp_path / "kept.db"))
 
     assert await keys(started_later) == ["flag-1"]
     store.is_down, store.version = False, 2
@@ -173,12 +173,12 @@ async def test_kept_flags_answer_when_the_store_is_down(store: Held, tmp_path: P
 
 
 async def test_everything_comes_back_as_it_was(tmp_path: Path) -> None:
-    kept = KeptFlags(tmp_path / "kept.db")
+    kept = OfflineFlagStore(tmp_path / "kept.db")
     for number in (PROJECT, 8):
         kept.put(number, definitions(number))
     await kept.write(known)
 
-    later = KeptFlags(tmp_path / "kept.db")
+    later = OfflineFlagStore(tmp_path / "kept.db")
 
     found = await later.get(PROJECT)
     assert found is not None
@@ -194,7 +194,7 @@ async def test_everything_comes_back_as_it_was(tmp_path: Path) -> None:
 
 
 async def test_a_project_that_was_changed_is_found_by_all_its_tokens(tmp_path: Path) -> None:
-    kept = KeptFlags(tmp_path / "kept.db")
+    kept = OfflineFlagStore(tmp_path / "kept.db")
     for number in (PROJECT, 8):
         kept.put(number, definitions(number))
     await kept.write(known)
@@ -210,7 +210,7 @@ async def test_a_project_that_was_changed_is_found_by_all_its_tokens(tmp_path: P
 
     await kept.write(project_of)
 
-    later = KeptFlags(tmp_path / "kept.db")
+    later = OfflineFlagStore(tmp_path / "kept.db")
     for token in ("phc_new", f"phc_{PROJECT}"):
         assert await later.project(token) == changed
     assert await later.projects() == [changed, project(8)]
@@ -218,7 +218,7 @@ async def test_a_project_that_was_changed_is_found_by_all_its_tokens(tmp_path: P
 
 
 async def test_the_last_of_several_changes_is_written(tmp_path: Path) -> None:
-    kept = KeptFlags(tmp_path / "kept.db")
+    kept = OfflineFlagStore(tmp_path / "kept.db")
 
     kept.put(PROJECT, definitions(1))
     await kept.write(known)
@@ -226,7 +226,7 @@ async def test_the_last_of_several_changes_is_written(tmp_path: Path) -> None:
     kept.put(PROJECT, definitions(3))
     before_it_is_written = await kept.get(PROJECT)
     await kept.write(known)
-    found = await KeptFlags(tmp_path / "kept.db").get(PROJECT)
+    found = await OfflineFlagStore(tmp_path / "kept.db").get(PROJECT)
 
     assert before_it_is_written is not None and before_it_is_written.version == 3
     assert found is not None and found.version == 3
@@ -238,18 +238,18 @@ async def test_a_broken_file_counts_as_empty_and_is_replaced(
 ) -> None:
     path = tmp_path / "kept.db"
     path.write_bytes(content)
-    kept = KeptFlags(path)
+    kept = OfflineFlagStore(path)
 
     assert await kept.projects() == []
     kept.put(PROJECT, definitions(1))
     await kept.write(known)
 
-    assert await KeptFlags(path).projects() == [project()]
+    assert await OfflineFlagStore(path).projects() == [project()]
 
 
 async def test_what_could_not_be_written_is_written_later(tmp_path: Path) -> None:
     path = tmp_path / "kept.db"
-    kept = KeptFlags(path)
+    kept = OfflineFlagStore(path)
     kept.put(PROJECT, definitions(1))
     path.mkdir()
 

@@ -1,6 +1,6 @@
 """A store that does not answer is asked by one caller at a time."""
 
-from fanion.flags.evaluation.subject_store import RETRY_S, Breaker
+from fanion.flags.evaluation.subject_store import RETRY_S, CircuitBreaker
 
 
 class Clock:
@@ -12,7 +12,7 @@ class Clock:
 
 def test_after_a_failure_one_caller_a_round_tries_again() -> None:
     clock = Clock()
-    breaker = Breaker(clock)
+    breaker = CircuitBreaker(clock)
 
     breaker.failed(breaker.answers)
     at_once = breaker.lets_through()
@@ -24,7 +24,7 @@ def test_after_a_failure_one_caller_a_round_tries_again() -> None:
 
 
 def test_an_answer_lets_everybody_in_again() -> None:
-    breaker = Breaker(Clock())
+    breaker = CircuitBreaker(Clock())
     breaker.failed(breaker.answers)
 
     breaker.answered()
@@ -33,7 +33,7 @@ def test_an_answer_lets_everybody_in_again() -> None:
 
 
 def test_one_late_read_among_answered_ones_closes_nothing() -> None:
-    breaker = Breaker(Clock())
+    breaker = CircuitBreaker(Clock())
     before = breaker.answers
 
     breaker.answered()

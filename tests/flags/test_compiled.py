@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from fanion.flags.engine.definition import CohortRow, Definitions, FlagRow
+from fanion.flags.engine.definition import CohortRow, FlagDefinitions, FlagRow
 from fanion.flags.engine.evaluate import evaluate
 from fanion.flags.engine.model import Subject
-from fanion.flags.evaluation.compiled import Built, PackedRows, build, written
+from fanion.flags.evaluation.compiled import CompiledFlags, PackedRows, build, written
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 PRO = {"key": "plan", "type": "person", "value": "pro"}
@@ -26,29 +26,29 @@ def on_flag(number: int) -> dict[str, Any]:
     return {"type": "flag", "key": str(number), "value": True, "operator": "flag_evaluates_to"}
 
 
-def on(built: Built, **sent: Any) -> set[str]:
+def on(built: CompiledFlags, **sent: Any) -> set[str]:
     answer = evaluate(built.flag_set, Subject("u", sent=sent), NOW)
     return {key for key, decision in answer.decisions.items() if decision.enabled}
 
 
-def compiled_anew(former: Built, built: Built) -> set[str]:
+def compiled_anew(former: CompiledFlags, built: CompiledFlags) -> set[str]:
     known = former.flag_set.by_key
     return {key for key, entry in built.flag_set.by_key.items() if known.get(key) is not entry}
 
 
 def test_only_the_flag_that_changed_is_compiled_anew() -> None:
-    former = build(Definitions([flag(1), flag(2, PRO), flag(3)]))
+    former = build(FlagDefinitions([flag(1), flag(2, PRO), flag(3)]))
 
-    built = build(Definitions([flag(1), flag(2, version=2), flag(3)]), former)
+    built = build(FlagDefinitions([flag(1), flag(2, version=2), flag(3)]), former)
 
     assert compiled_anew(former, built) == {"flag-2"}
     assert (on(former), on(built)) == ({"flag-1", "flag-3"}, {"flag-1", "flag-2", "flag-3"})
 
 
 def test_flags_come_and_go_beside_those_that_stay() -> None:
-    former = build(Definitions([flag(1), flag(2), flag(4, active=False)]))
+    former = build(FlagDefinitions([flag(1), flag(2), flag(4, active=False)]))
 
-    built = build(Definitions([flag(2), flag(3), flag(4)]), former)
+    built = build(FlagDefinitions([flag(2), flag(3), flag(4)]), former)
 
     assert list(built.flag_set.flags) == ["flag-2", "flag-3", "flag-4"]
     assert compiled_anew(former, built) == {"flag-3", "flag-4"}
@@ -56,11 +56,11 @@ def test_flags_come_and_go_beside_those_that_stay() -> None:
 
 def test_a_flag_follows_the_one_that_it_depends_on() -> None:
     rows = [flag(1, PRO), flag(2, on_flag(1)), flag(3)]
-    former = build(Definitions(rows))
+    former = build(FlagDefinitions(rows))
 
-    built = build(Definitions([flag(1), *rows[1:]]), former)
-    switched_off = build(Definitions([replace(rows[0], active=False), *rows[1:]]), former)
-    without = build(Definitions(rows[1:]), former)
+    built = build(FlagDefinitions([flag(1), *rows[1:]]), former)
+    switched_off = build(FlagDefinitions([replace(rows[0], active=False), *rows[1:]]), former)
+    without = build(FlagDefinitions(rows[1:]), former)
 
     assert compiled_anew(former, built) == {"flag-1", "flag-2"}
     assert on(built) == {"flag-1", "flag-2", "flag-3"}
@@ -77,9 +77,9 @@ COHORT = {"type": "cohort", "key": "id", "value": 1}
     ids=["values that Python calls equal", "other values", "a new cohort"],
 )
 def test_a_change_of_a_cohort_compiles_all(former: list[Any], later: list[Any]) -> None:
-    def definitions(values: Sequence[Any]) -> Definitions:
+    def definitions(values: Sequence[Any]) -> FlagDefinitions:
         cohorts = [CohortRow(1, [PRO | {"value": value}]) for value in values]
-        return Definitions([flag(1, COHORT), flag(2)], cohorts=cohorts)
+        return FlagDefinitions([flag(1, COHORT), flag(2)], cohorts=cohorts)
 
     before = build(definitions(former))
     built = build(definitions(later), before)
@@ -89,10 +89,12 @@ def test_a_change_of_a_cohort_compiles_all(former: list[Any], later: list[Any]) 
 
 
 def test_a_change_of_the_group_types_compiles_all() -> None:
-    former = build(Definitions([flag(1)], {0: "company"}))
+    former = build(FlagDefinitions([flag(1)], {0: "company"}))
 
-    assert compiled_anew(former, build(Definitions([flag(1)], {0: "team"}), former)) == {"flag-1"}
-    assert compiled_anew(former, build(Definitions([flag(1)], {0: "company"}), former)) == set()
+    assert compiled_anew(former, build(FlagDefinitions([flag(1)], {0: "team"}), former)) == {
+        "flag-1"
+    }
+    assert compiled_anew(former, build(FlagDefinitions([flag(1)], {0: "company"}), former)) == set()
 
 
 ODD: dict[str, Any] = {
@@ -111,7 +113,7 @@ def test_odd_rows_come_back_as_they_went_in(name: str) -> None:
 
     assert list(rows) == [flag(1), row]
     assert (rows[1], rows[-2:], len(rows)) == (row, [flag(1), row], 2)
-    assert "odd" in build(Definitions([row]), build(Definitions([row]))).flag_set.flags
+    assert "odd" in build(FlagDefinitions([row]), build(FlagDefinitions([row]))).flag_set.flags
 
 
 def test_packed_rows_are_written_as_rows_are() -> None:

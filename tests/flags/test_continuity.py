@@ -17,9 +17,9 @@ from fanion.db.batching import DataLoader, DataLoaderLimits
 from fanion.db.engine import RecordsUnavailable
 from fanion.db.schema.flags import flag_continuity, waiting_identities
 from fanion.flags.engine.model import Subject
-from fanion.flags.evaluation.continuity_store import IdentityKeeper, Keep
+from fanion.flags.evaluation.continuity_store import ContinuityStore, ContinuityWrite
 from fanion.flags.evaluation.request import FlagRequest
-from fanion.flags.evaluation.subject_store import Breaker
+from fanion.flags.evaluation.subject_store import CircuitBreaker
 from fanion.persons.pending_identities_store import (
     ROW_BYTES,
     HashKeys,
@@ -221,10 +221,12 @@ async def test_the_sweep_adopts_what_ingestion_did_not_see(home: Home, flags: No
 async def test_the_oldest_go_when_a_project_keeps_too_much(home: Home, flags: None) -> None:
     records, clock = home.site.records, home.site.clock
     size = ROW_BYTES + len("user-0") + len(json.dumps(dict(BOTH_FLAGS), separators=(",", ":")))
-    keeper = IdentityKeeper(records, clock.now, 3 * size, trim_after_bytes=0)
+    keeper = ContinuityStore(records, clock.now, 3 * size, trim_after_bytes=0)
     for number in range(5):
         clock.move(seconds=1)
-        await keeper.keep([Keep(home.project_id, f"user-{number}", f"user-{number}", FLAGS)])
+        await keeper.keep(
+            [ContinuityWrite(home.project_id, f"user-{number}", f"user-{number}", FLAGS)]
+        )
 
     assert await waiting(home) == ["user-2", "user-3", "user-4"]
 
@@ -247,7 +249,7 @@ async def test_what_cannot_be_written_decides_the_one_answer(home: Home, flags: 
     async def nothing_kept(_: Sequence[tuple[int, str]]) -> dict[tuple[int, str], HashKeys]:
         return {}
 
-    async def fails(_: Sequence[Keep]) -> dict[Keep, HashKeys]:
+    async def fails(_: Sequence[ContinuityWrite]) -> dict[ContinuityWrite, HashKeys]:
         raise RecordsUnavailable("the disk is full")
 
     evaluator = home.site.running.public.flags.evaluator
@@ -256,7 +258,7 @@ async def test_what_cannot_be_written_decides_the_one_answer(home: Home, flags: 
         evaluator.readings,
         kept=DataLoader(nothing_kept, limits),
         keeping=DataLoader(fails, limits),
-        breaker=Breaker(monotonic),  # the server's own must not learn of this failure
+        breaker=CircuitBreaker(monotonic),  # the server's own must not learn of this failure
     )
     asked = FlagRequest(Subject("other_id"), anon_distinct_id="example_id")
 

@@ -2,17 +2,17 @@
 
 from collections.abc import Iterator
 
-from fanion.flags.engine.model import Decision, Reason
-from fanion.flags.evaluation.counters_store import EXACT_MAX, SAMPLE_EVERY, EvaluationCounts
+from fanion.flags.engine.model import Decision, DecisionReason
+from fanion.flags.evaluation.counters_store import EXACT_MAX, SAMPLE_EVERY, EvaluationCounters
 
-ON = Decision(True, Reason.CONDITION_MATCH, 0)
-OFF = Decision(False, Reason.NO_CONDITION_MATCH)
-TEST = Decision("test", Reason.CONDITION_MATCH, 0)
+ON = Decision(True, DecisionReason.CONDITION_MATCH, 0)
+OFF = Decision(False, DecisionReason.NO_CONDITION_MATCH)
+TEST = Decision("test", DecisionReason.CONDITION_MATCH, 0)
 
 
-def counts_with(*chances: float) -> EvaluationCounts:
+def counts_with(*chances: float) -> EvaluationCounters:
     drawn: Iterator[float] = iter(chances)
-    return EvaluationCounts(lambda: next(drawn))
+    return EvaluationCounters(lambda: next(drawn))
 
 
 def test_each_answer_is_counted_by_project_flag_and_value() -> None:

@@ -10,7 +10,7 @@ import pytest
 from fanion.flags.engine.definition import FlagRow, compile_flag
 from fanion.flags.engine.evaluate import evaluate
 from fanion.flags.engine.flag_set import FlagSet, build_flag_set
-from fanion.flags.engine.model import Decision, Reason, Subject
+from fanion.flags.engine.model import Decision, DecisionReason, Subject
 from fanion.flags.evaluation.responses import reason_description
 
 CASES: dict[str, Any] = json.loads(
@@ -74,7 +74,7 @@ def test_flags_that_are_off_can_be_reported_as_disabled() -> None:
     every = evaluate(flags, Subject("u"), NOW, with_inactive=True)
     chosen = evaluate(flags, Subject("u"), NOW, ["off", "gone"], with_inactive=True)
 
-    assert every.decisions["off"] == Decision(False, Reason.DISABLED, None)
+    assert every.decisions["off"] == Decision(False, DecisionReason.DISABLED, None)
     assert set(every.decisions) == {"on", "off"}
     assert set(chosen.decisions) == {"off"}
 
@@ -146,19 +146,19 @@ def test_null_lists_are_empty() -> None:
 
     answer = evaluate(flag_set(FlagRow(1, "f", filters)), Subject("u"), NOW)
 
-    assert answer.decisions["f"] == Decision(False, Reason.NO_CONDITION_MATCH, 0)
+    assert answer.decisions["f"] == Decision(False, DecisionReason.NO_CONDITION_MATCH, 0)
 
 
 @pytest.mark.parametrize(
     ("decision", "words"),
     [
-        (Decision(True, Reason.CONDITION_MATCH, 0), "Matched condition set 1"),
-        (Decision("a", Reason.CONDITION_MATCH, 4), "Matched condition set 5"),
-        (Decision(False, Reason.NO_CONDITION_MATCH, 0), "No matching condition set"),
-        (Decision(False, Reason.OUT_OF_ROLLOUT_BOUND, 0), "Out of rollout bound"),
-        (Decision(False, Reason.NO_GROUP_TYPE), "No group type"),
-        (Decision(True, Reason.SUPER_CONDITION_VALUE, 0), "Super condition value"),
-        (Decision("x", Reason.HOLDOUT_CONDITION_VALUE, 0), "Holdout condition value"),
+        (Decision(True, DecisionReason.CONDITION_MATCH, 0), "Matched condition set 1"),
+        (Decision("a", DecisionReason.CONDITION_MATCH, 4), "Matched condition set 5"),
+        (Decision(False, DecisionReason.NO_CONDITION_MATCH, 0), "No matching condition set"),
+        (Decision(False, DecisionReason.OUT_OF_ROLLOUT_BOUND, 0), "Out of rollout bound"),
+        (Decision(False, DecisionReason.NO_GROUP_TYPE), "No group type"),
+        (Decision(True, DecisionReason.SUPER_CONDITION_VALUE, 0), "Super condition value"),
+        (Decision("x", DecisionReason.HOLDOUT_CONDITION_VALUE, 0), "Holdout condition value"),
     ],
 )
 def test_a_reason_has_words(decision: Decision, words: str) -> None:
@@ -166,10 +166,10 @@ def test_a_reason_has_words(decision: Decision, words: str) -> None:
 
 
 def test_a_decision_knows_its_variant() -> None:
-    assert Decision("blue", Reason.CONDITION_MATCH, 0).variant == "blue"
-    assert Decision("blue", Reason.CONDITION_MATCH, 0).enabled
-    assert Decision(True, Reason.CONDITION_MATCH, 0).variant is None
-    assert not Decision(False, Reason.NO_GROUP_TYPE).enabled
+    assert Decision("blue", DecisionReason.CONDITION_MATCH, 0).variant == "blue"
+    assert Decision("blue", DecisionReason.CONDITION_MATCH, 0).enabled
+    assert Decision(True, DecisionReason.CONDITION_MATCH, 0).variant is None
+    assert not Decision(False, DecisionReason.NO_GROUP_TYPE).enabled
 
 
 class TestAStoreOutOfReach:

@@ -10,7 +10,7 @@ from fanion.cli.doctor import Finding, cohorts_finding, examine, flags_finding
 from fanion.cohorts.invalid_store import InvalidCohort, find_invalid_cohorts
 from fanion.config import read_settings
 from fanion.db.migrate import migrate as migrate_records
-from fanion.flags.management.invalid_store import Refused, refused_flags
+from fanion.flags.management.invalid_store import InvalidFlag, invalid_flags
 from tests.cohorts.test_api import all_of, create, in_cohort
 from tests.support.application import Home
 from tests.support.rich_project import NEVER_PAID
@@ -32,7 +32,7 @@ async def test_stored_flags_that_the_rules_refuse_are_found(home: Home) -> None:
     older = await home.create_flag(key="older")
     await home.store_flag(older, filters={}, rollout_percentage=5)
 
-    found = await refused_flags(home.site.records)
+    found = await invalid_flags(home.site.records)
 
     mine = [(one.key, one.why) for one in found if one.project_id == home.project_id]
     assert mine == [
@@ -96,7 +96,7 @@ async def test_the_doctor_looks_at_the_flags_and_cohorts(tmp_path: Path) -> None
 
 
 def test_the_doctor_tells_some_of_many() -> None:
-    finding = flags_finding([Refused(7, f"flag-{n}", "key: no") for n in range(22)])
+    finding = flags_finding([InvalidFlag(7, f"flag-{n}", "key: no") for n in range(22)])
 
     assert finding.ok
     assert finding.found.startswith("project 7, flag-0: key: no; project 7, flag-1: key: no; ")

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import insert
 
 from fanion.db.schema.tables import feature_flags
-from fanion.flags.engine.definition import Definitions, FlagRow
+from fanion.flags.engine.definition import FlagDefinitions, FlagRow
 from fanion.flags.evaluation.cache import FlagSets
 from fanion.projects.flag_version_store import move_flag_version
 from tests.support.application import Home, open_home
@@ -26,11 +26,11 @@ class Store:
     def __init__(self) -> None:
         self.read = asyncio.Event()
 
-    async def definitions(self, project_id: int) -> Definitions:
+    async def definitions(self, project_id: int) -> FlagDefinitions:
         if project_id == SMALL:
-            return Definitions([FlagRow(1, "f", FILTERS)], version=1)
+            return FlagDefinitions([FlagRow(1, "f", FILTERS)], version=1)
         self.read.set()
-        return Definitions([FlagRow(i, f"f{i}", FILTERS) for i in range(FLAGS)], version=1)
+        return FlagDefinitions([FlagRow(i, f"f{i}", FILTERS) for i in range(FLAGS)], version=1)
 
     async def versions(self, project_ids: Sequence[int]) -> Mapping[int, int]:
         return dict.fromkeys(project_ids, 1)

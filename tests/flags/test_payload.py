@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from fanion.flags.engine.definition import CohortRow, Definitions, FlagRow
+from fanion.flags.engine.definition import CohortRow, FlagDefinitions, FlagRow
 from fanion.flags.evaluation.compiled import build
 from fanion.flags.sdk.local_evaluation import definitions_document
 from fanion.server.endpoint import is_known_version
@@ -14,7 +14,7 @@ Json = dict[str, Any]
 
 
 def document(*flags: FlagRow, newer: bool = True, cohorts: tuple[CohortRow, ...] = ()) -> Json:
-    definitions = Definitions(flags, {0: "company"}, cohorts, 1)
+    definitions = FlagDefinitions(flags, {0: "company"}, cohorts, 1)
     flag_set = build(definitions).flag_set
     made = definitions_document(7, definitions, flag_set, with_cohorts=True, newer=newer)
     found: Json = json.loads(made.body)

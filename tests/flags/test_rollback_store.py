@@ -11,7 +11,7 @@ import pytest
 from fanion.activity.model import Author
 from fanion.activity.store import page
 from fanion.db.engine import Records, open_records
-from fanion.flags.automation.rollback_store import LEASE, Due, Met, RollbackStore
+from fanion.flags.automation.rollback_store import LEASE, DueCheck, MetCondition, RollbackStore
 from fanion.flags.storage.store import FlagStore, StoredFlag
 from fanion.projects.model import Project
 
@@ -25,7 +25,7 @@ AUTHOR = Author(
     project_id=PROJECT.id, organization_id=PROJECT.organization_id, user_id=None, now=NOW
 )
 CONDITIONS = [{"threshold": 1}]
-MET = Met(CONDITIONS[0], 0.5)
+MET = MetCondition(CONDITIONS[0], 0.5)
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ async def get_flag(records: Records, flag_id: int) -> StoredFlag:
     return flag
 
 
-async def due_at(records: Records, now: datetime) -> list[Due]:
+async def due_at(records: Records, now: datetime) -> list[DueCheck]:
     return list(await RollbackStore(records, EVERY).due(now))
 
 
@@ -118,7 +118,7 @@ async def test_a_check_that_found_nothing_is_due_again_an_interval_later(
 
     assert early == []
     assert await due_at(records, LATER + EVERY - timedelta(seconds=1)) == []
-    assert await due_at(records, LATER + EVERY) == [Due(flag_id, 1, LATER)]
+    assert await due_at(records, LATER + EVERY) == [DueCheck(flag_id, 1, LATER)]
     assert (await get_flag(records, flag_id)).definition.active
 
 
@@ -133,7 +133,7 @@ async def test_a_flag_switched_on_again_meanwhile_stays_on(records: Records) -> 
     assert not done
     assert (await get_flag(records, flag_id)).definition.active
     assert await due_at(records, LATER) == []
-    assert await due_at(records, LATER + EVERY) == [Due(flag_id, 1, LATER)]
+    assert await due_at(records, LATER + EVERY) == [DueCheck(flag_id, 1, LATER)]
 
 
 @pytest.mark.parametrize(
@@ -161,9 +161,9 @@ async def test_other_conditions_begin_anew_and_other_changes_do_not(records: Rec
     first = await due_at(records, LATER)
     await change(records, flag_id, half, rollback_conditions=[{"threshold": 2}])
 
-    assert first == [Due(flag_id, 1, NOW)]
+    assert first == [DueCheck(flag_id, 1, NOW)]
     assert await due_at(records, LATER) == []
-    assert await due_at(records, half + EVERY) == [Due(flag_id, 1, half)]
+    assert await due_at(records, half + EVERY) == [DueCheck(flag_id, 1, half)]
 
 
 async def test_a_flag_that_is_replaced_is_no_longer_checked(records: Records) -> None:

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import ColumnElement, delete, select
 
 from fanion.db.schema.tables import memberships, projects
-from fanion.flags.automation.scheduled_store import Due, ScheduledChanges
+from fanion.flags.automation.scheduled_store import DueChange, ScheduledChangeStore
 from fanion.projects.model import Project
 from tests.support.application import Home
 from tests.support.management import NOW, error, invalid
@@ -282,9 +282,9 @@ async def executed(team: Team, made: Json) -> str | None:
     project = Project(
         row.id, row.uuid, row.organization_id, row.name, row.api_token, row.timezone, NOW
     )
-    due = Due(made["id"], team.project_id, made["feature_flag"])
+    due = DueChange(made["id"], team.project_id, made["feature_flag"])
     later = NOW + timedelta(hours=1)
-    outcome = await ScheduledChanges(team.office.records).execute(due, project, later)
+    outcome = await ScheduledChangeStore(team.office.records).execute(due, project, later)
     assert outcome is not None
     return outcome.failure_reason
 

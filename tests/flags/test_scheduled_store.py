@@ -15,8 +15,13 @@ from fanion.db.engine import Records, open_records
 from fanion.db.schema.flags import scheduled_changes
 from fanion.errors import Invalid
 from fanion.flags.automation.schedule import NewScheduledChange
-from fanion.flags.automation.scheduled_store import DONE_KEPT, WAITING_MAX, Due, ScheduledChanges
-from fanion.flags.automation.scheduled_worker import Scheduler
+from fanion.flags.automation.scheduled_store import (
+    DONE_KEPT,
+    WAITING_MAX,
+    DueChange,
+    ScheduledChangeStore,
+)
+from fanion.flags.automation.scheduled_worker import ScheduledChangeWorker
 from fanion.flags.storage.schedule_rows import ScheduledChange
 from fanion.flags.storage.store import FlagStore, StoredFlag
 from fanion.projects.model import Project
@@ -71,24 +76,26 @@ async def schedule(
 ) -> ScheduledChange:
     sent = {"payload": payload} | ({} if at is None else {"scheduled_at": at.isoformat()})
     data = read_struct(NewScheduledChange, sent)
-    return await ScheduledChanges(records).create(AUTHOR, flag_id, data)
+    return await ScheduledChangeStore(records).create(AUTHOR, flag_id, data)
 
 
-def scheduler(records: Records, now: datetime = SOON) -> Scheduler:
+def scheduler(records: Records, now: datetime = SOON) -> ScheduledChangeWorker:
     async def project_of(_: int) -> Project:
         return PROJECT
 
-    return Scheduler(ScheduledChanges(records), project_of, ChangeBus(), lambda: now)
+    return ScheduledChangeWorker(
+        ScheduledChangeStore(records), project_of, ChangeBus(), lambda: now
+    )
 
 
-def due(change: ScheduledChange) -> Due:
-    return Due(change.id, change.project_id, change.flag_id)
+def due(change: ScheduledChange) -> DueChange:
+    return DueChange(change.id, change.project_id, change.flag_id)
 
 
 async def test_two_servers_execute_a_change_once(records: Records, others: Records) -> None:
     flag_id = await create_flag(records)
     change = await schedule(records, flag_id)
-    servers = [ScheduledChanges(store) for store in (records, others, records, others)]
+    servers = [ScheduledChangeStore(store) for store in (records, others, records, others)]
 
     outcomes = await asyncio.gather(
         *(server.execute(due(change), PROJECT, SOON) for server in servers)
@@ -98,7 +105,7 @@ async def test_two_servers_execute_a_change_once(records: Records, others: Recor
     assert [outcome.failure_reason for outcome in done] == [None]
     flag = await get_flag(records, flag_id)
     assert (flag.definition.active, flag.definition.version) == (False, 2)
-    assert (await ScheduledChanges(records).get(1, flag_id, change.id)).executed_at == SOON
+    assert (await ScheduledChangeStore(records).get(1, flag_id, change.id)).executed_at == SOON
     _, entries = await page(records, 1, 10, 0, "FeatureFlag", str(flag_id))
     assert entries == 3  # made, scheduled, executed
 
@@ -109,7 +116,7 @@ async def test_nothing_is_executed_before_its_time(records: Records) -> None:
     early = SOON - timedelta(microseconds=1)
 
     worked = await scheduler(records, early).work_once()
-    outcome = await ScheduledChanges(records).execute(due(change), PROJECT, early)
+    outcome = await ScheduledChangeStore(records).execute(due(change), PROJECT, early)
 
     assert (worked, outcome) == (False, None)
     assert (await get_flag(records, flag_id)).definition.active
@@ -133,7 +140,7 @@ async def test_steps_that_are_late_are_made_in_their_order(records: Records) -> 
     flag = await get_flag(records, flag_id)
     assert flag.definition.filters["groups"][0]["rollout_percentage"] == 50
     assert flag.definition.version == 3
-    found = await ScheduledChanges(records).get(1, flag_id, change.id)
+    found = await ScheduledChangeStore(records).get(1, flag_id, change.id)
     assert [step.executed_at for step in found.steps] == [LATER, LATER, None]
     assert (found.executed_at, found.scheduled_at) == (None, NOW + timedelta(hours=3))
 
@@ -156,7 +163,7 @@ async def test_a_failing_change_is_marked_and_holds_up_nobody(records: Records) 
     assert not await scheduler(records).work_once()
 
     found = [
-        await ScheduledChanges(records).get(1, one.flag_id, one.id)
+        await ScheduledChangeStore(records).get(1, one.flag_id, one.id)
         for one in (wrong, surprising, right)
     ]
     told = "The feature flag has 2 condition sets; condition_index must name one."
@@ -174,12 +181,12 @@ async def test_a_change_that_the_database_refuses_leaves_the_flag_as_it_was(
     async with records.write() as connection:
         await connection.execute(text("DROP TABLE flag_versions"))
 
-    outcome = await ScheduledChanges(records).execute(due(change), PROJECT, SOON)
+    outcome = await ScheduledChangeStore(records).execute(due(change), PROJECT, SOON)
 
     assert outcome is not None and outcome.error is not None
     flag = await get_flag(records, flag_id)
     assert (flag.definition.active, flag.definition.version) == (True, 1)
-    found = await ScheduledChanges(records).get(1, flag_id, change.id)
+    found = await ScheduledChangeStore(records).get(1, flag_id, change.id)
     assert (found.due_at, found.executed_at) == (None, None)
     assert found.failure_reason == "The change failed on the server's side."
 
@@ -193,7 +200,7 @@ async def test_a_deleted_flag_cancels_its_changes_for_good(records: Records) -> 
     await flags.change(AUTHOR, flag_id, lambda _: {"deleted": False})
 
     assert not await scheduler(records).work_once()
-    found = await ScheduledChanges(records).get(1, flag_id, change.id)
+    found = await ScheduledChangeStore(records).get(1, flag_id, change.id)
     assert (found.executed_at, found.failure_reason) == (None, "The feature flag was deleted.")
 
 
@@ -205,8 +212,8 @@ async def test_a_flag_that_is_replaced_takes_its_changes_along(records: Records)
     again = await create_flag(records)
 
     assert again != flag_id
-    assert await ScheduledChanges(records).page(1, flag_id, 10, 0) == ([], 0)
-    assert await ScheduledChanges(records).due(LATER) == []
+    assert await ScheduledChangeStore(records).page(1, flag_id, 10, 0) == ([], 0)
+    assert await ScheduledChangeStore(records).due(LATER) == []
 
 
 async def test_deleting_and_executing_at_once_end_one_way_or_the_other(
@@ -216,11 +223,11 @@ async def test_deleting_and_executing_at_once_end_one_way_or_the_other(
     change = await schedule(records, flag_id)
 
     outcome, _ = await asyncio.gather(
-        ScheduledChanges(others).execute(due(change), PROJECT, SOON),
+        ScheduledChangeStore(others).execute(due(change), PROJECT, SOON),
         FlagStore(records).change(AUTHOR, flag_id, lambda _: {"deleted": True}),
     )
 
-    found = await ScheduledChanges(records).get(1, flag_id, change.id)
+    found = await ScheduledChangeStore(records).get(1, flag_id, change.id)
     flag = await get_flag(records, flag_id)
     assert flag.definition.active is (outcome is None)
     assert (found.executed_at is None) is (outcome is None)
@@ -236,6 +243,6 @@ async def test_there_are_only_so_many_changes_of_a_flag(records: Records) -> Non
 
     await scheduler(records).work_once()
     last = await schedule(records, flag_id, at=LATER)
-    found, total = await ScheduledChanges(records).page(1, flag_id, 1, 0)
+    found, total = await ScheduledChangeStore(records).page(1, flag_id, 1, 0)
 
     assert ([one.id for one in found], total) == ([last.id], DONE_KEPT)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fanion.flags.evaluation.counters_store import KEPT_DAYS, CountKeeper
+from fanion.flags.evaluation.counters_store import KEPT_DAYS, EvaluationCountStore
 from tests.support.application import Home, Json, error
 
 pytestmark = pytest.mark.every_engine
@@ -26,7 +26,7 @@ HALF = {"groups": [{"properties": [], "rollout_percentage": 50}]}
 async def counted(home: Home) -> None:
     """What was counted in memory is written down, as it is every minute."""
     for one in home.site.running.public.flags.background:
-        if isinstance(one, MethodType) and isinstance(one.__self__, CountKeeper):
+        if isinstance(one, MethodType) and isinstance(one.__self__, EvaluationCountStore):
             await one.__self__.flush()
 
 

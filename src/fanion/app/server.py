@@ -21,9 +21,9 @@ from fanion.config import Settings
 from fanion.events.definitions.property_cache import KnownProperties
 from fanion.events.storage.store import EventStore
 from fanion.flags.automation.rollback_store import RollbackStore
-from fanion.flags.automation.rollback_worker import Rollbacks
-from fanion.flags.automation.scheduled_store import ScheduledChanges
-from fanion.flags.automation.scheduled_worker import Scheduler
+from fanion.flags.automation.rollback_worker import RollbackWorker
+from fanion.flags.automation.scheduled_store import ScheduledChangeStore
+from fanion.flags.automation.scheduled_worker import ScheduledChangeWorker
 from fanion.flags.management.enabled_persons_store import EnabledPersons
 from fanion.flags.management.role_access_store import active_flags_using, guard_audience
 from fanion.flags.storage.integrity import flags_without_answer
@@ -74,8 +74,8 @@ class Server:
     dashboards: DashboardService
     webhooks: Webhooks
     deliverer: Deliverer
-    scheduler: Scheduler
-    rollbacks: Rollbacks
+    scheduler: ScheduledChangeWorker
+    rollbacks: RollbackWorker
     background: tuple[BackgroundTask, ...]
 
     async def backlogs(self) -> list[Backlog]:
@@ -98,8 +98,8 @@ def build_server(settings: Settings, public: Services, events: EventStore) -> Se
     trends, dashboards = Trends(records, events), DashboardStore(records)
     results = ResultCache(trends, ResultStore(records))
     rollback_checks = RollbackStore(records, timedelta(seconds=settings.rollbacks_every_s))
-    scheduler = Scheduler(ScheduledChanges(records), projects.by_id, bus, now)
-    rollbacks = Rollbacks(rollback_checks, trends, projects.by_id, bus, now)
+    scheduler = ScheduledChangeWorker(ScheduledChangeStore(records), projects.by_id, bus, now)
+    rollbacks = RollbackWorker(rollback_checks, trends, projects.by_id, bus, now)
     allow_private = settings.webhooks_allow_private
     sender = Sender(Resolver(), allow_private=allow_private)
     deliverer = Deliverer(records, sender, metrics, now)

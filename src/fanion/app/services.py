@@ -19,17 +19,17 @@ from fanion.config import Settings
 from fanion.db.batching import DataLoader, DataLoaderLimits
 from fanion.db.engine import Records, open_records
 from fanion.db.migrate import migrate
-from fanion.flags.evaluation.cache import FlagSets, NoSource
-from fanion.flags.evaluation.continuity_store import IdentityKeeper, kept_identities
-from fanion.flags.evaluation.counters_store import CountKeeper, EvaluationCounts
-from fanion.flags.evaluation.endpoints import Decide, nowhere
-from fanion.flags.evaluation.offline_store import KeptFlags
+from fanion.flags.evaluation.cache import FlagSets, UnavailableFlagSource
+from fanion.flags.evaluation.continuity_store import ContinuityStore, kept_identities
+from fanion.flags.evaluation.counters_store import EvaluationCounters, EvaluationCountStore
+from fanion.flags.evaluation.endpoints import DecideEndpoints, no_location
+from fanion.flags.evaluation.offline_store import OfflineFlagStore
 from fanion.flags.evaluation.rate_limit import EvaluationLimit
 from fanion.flags.evaluation.service import Evaluator
-from fanion.flags.evaluation.subject_store import Readings
+from fanion.flags.evaluation.subject_store import SubjectStore
 from fanion.flags.sdk.browser_config_endpoints import BrowserConfig
 from fanion.flags.sdk.endpoints import DefinitionEndpoints, DefinitionReaders
-from fanion.flags.sdk.ofrep_endpoints import Ofrep
+from fanion.flags.sdk.ofrep_endpoints import OfrepEndpoints
 from fanion.flags.sdk.sse_service import Broadcaster
 from fanion.flags.storage.store import FlagStore
 from fanion.groups.store import stored_group_properties
@@ -129,8 +129,8 @@ async def open_log(settings: Settings, records: Records) -> AcceptLog:
     )
 
 
-def open_offline_flags(settings: Settings) -> KeptFlags:
-    return KeptFlags(settings.data.resolve() / "kept-flags.db")
+def open_offline_flags(settings: Settings) -> OfflineFlagStore:
+    return OfflineFlagStore(settings.data.resolve() / "kept-flags.db")
 
 
 def build_services(
@@ -187,11 +187,11 @@ def build_flag_services(
     secret_store = SecretKeyStore(records)
     secret_keys = SecretKeys(secret_store, now, clock, failures, bus)
     store = FlagStore(records)
-    flag_sets = FlagSets(store if records_answer else NoSource(), offline, bus)
+    flag_sets = FlagSets(store if records_answer else UnavailableFlagSource(), offline, bus)
     reads = _readings(settings, records, now)
     if not records_answer:
         reads.breaker.failed(reads.breaker.answers)
-    counts = EvaluationCounts(random)
+    counts = EvaluationCounters(random)
     evaluator = Evaluator(flag_sets, reads, now, metrics.hot.evaluation_seconds, counts.add)
     # The other connections are left for ordinary requests.
     broadcaster = Broadcaster(flag_sets, listeners_max=allow_connections() // 2)
@@ -199,18 +199,18 @@ def build_flag_services(
     readers = DefinitionReaders(projects, authentication, secret_keys)
     bytes_max = settings.body_bytes_max
     endpoints = FlagEndpoints(
-        Decide(
+        DecideEndpoints(
             projects,
             authentication,
             evaluator,
             bytes_max,
             proxies,
-            geoip or nowhere,
+            geoip or no_location,
             EvaluationLimit(settings.decide_per_s, settings.decide_burst),
             decoding=decoding,
         ),
         DefinitionEndpoints(readers, evaluator, broadcaster),
-        Ofrep(projects, evaluator, bytes_max, decoding),
+        OfrepEndpoints(projects, evaluator, bytes_max, decoding),
         BrowserConfig(projects),
     )
     bus.subscribe(Topic.FLAGS, flag_sets.invalidate)
@@ -226,7 +226,7 @@ def build_flag_services(
         broadcaster.run_heartbeat,
         partial(broadcaster.run_grant_checks, readers.holds),
         partial(offline.run, projects.by_id),
-        CountKeeper(records, counts, projects.by_id, now).run,
+        EvaluationCountStore(records, counts, projects.by_id, now).run,
     )
     return FlagServices(
         proxies=proxies,
@@ -252,15 +252,15 @@ def _key_failures(clients: Clients, metrics: Metrics) -> FailedAttempts:
     return FailedAttempts(clients, count=count)
 
 
-def _readings(settings: Settings, records: Records, now: Callable[[], datetime]) -> Readings:
+def _readings(settings: Settings, records: Records, now: Callable[[], datetime]) -> SubjectStore:
     limits = DataLoaderLimits(timeout_s=settings.decide_store_timeout_s)
     one_write = DataLoaderLimits(timeout_s=settings.decide_store_timeout_s, reads_max=1)
     # In PostgreSQL other servers write the persons.
     writes = records.writes if records.dialect == "sqlite" else None
-    return Readings(
+    return SubjectStore(
         DataLoader(partial(stored_properties, records), limits, writes),
         DataLoader(partial(stored_group_properties, records), limits, writes),
         DataLoader(partial(kept_identities, records), limits),
-        DataLoader(IdentityKeeper(records, now).keep, one_write),
+        DataLoader(ContinuityStore(records, now).keep, one_write),
         DataLoader(partial(memberships, records), limits, writes),
     )

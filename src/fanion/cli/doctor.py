@@ -26,7 +26,7 @@ from fanion.db.migrate import schema_is_current
 from fanion.errors import SchemaTooNew
 from fanion.events.event import EventStoreUnavailable
 from fanion.events.storage.store import open_events
-from fanion.flags.management.invalid_store import Refused, refused_flags
+from fanion.flags.management.invalid_store import InvalidFlag, invalid_flags
 from fanion.insights.invalid_store import find_invalid_insights
 from fanion.runtime.clock import utc_now
 from fanion.runtime.data_dir import (
@@ -282,14 +282,14 @@ async def _insights(settings: Settings) -> Finding:
 
 
 async def _refused_flags(records: Records) -> Finding:
-    return flags_finding(await refused_flags(records))
+    return flags_finding(await invalid_flags(records))
 
 
 async def _refused_cohorts(records: Records) -> Finding:
     return cohorts_finding(await find_invalid_cohorts(records))
 
 
-def flags_finding(refused: Sequence[Refused]) -> Finding:
+def flags_finding(refused: Sequence[InvalidFlag]) -> Finding:
     lines = [f"project {one.project_id}, {one.key}: {one.why}" for one in refused]
     return _refused("flags", lines)
 

@@ -6,11 +6,11 @@ source: capture.md section 1.1; sdk-wire.md section 12
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fanion.flags.evaluation.endpoints import Decide
+from fanion.flags.evaluation.endpoints import DecideEndpoints
 from fanion.flags.sdk.browser_config_endpoints import EMPTY_LISTS, BrowserConfig
 from fanion.flags.sdk.endpoints import DefinitionEndpoints
 from fanion.flags.sdk.ofrep_endpoints import PREFIX as OFREP
-from fanion.flags.sdk.ofrep_endpoints import Ofrep
+from fanion.flags.sdk.ofrep_endpoints import OfrepEndpoints
 from fanion.ingest.capture.endpoints import CaptureEndpoints
 from fanion.server.endpoint import Endpoint
 from fanion.web.landing_page import LandingPage
@@ -25,9 +25,9 @@ _FLAGS_OF_A_PROJECT = "/api/projects/"
 
 @dataclass(frozen=True, slots=True)
 class FlagEndpoints:
-    decide: Decide
+    decide: DecideEndpoints
     definitions: DefinitionEndpoints
-    ofrep: Ofrep
+    ofrep: OfrepEndpoints
     browser: BrowserConfig
 
 

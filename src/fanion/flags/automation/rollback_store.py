@@ -31,7 +31,7 @@ _LEASE = Lease(_check.lease_until)
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class DueCheck:
     """A flag whose conditions were checked last, or began to be watched, long enough ago."""
 
     flag_id: int
@@ -40,7 +40,7 @@ class Due:
 
 
 @dataclass(frozen=True, slots=True)
-class Met:
+class MetCondition:
     """condition: as it is stored; average: what was found"""
 
     condition: Any
@@ -54,7 +54,7 @@ class RollbackStore:
     records: Records
     every: timedelta
 
-    async def due(self, now: datetime) -> Sequence[Due]:
+    async def due(self, now: datetime) -> Sequence[DueCheck]:
         """DUE_MAX at most, those checked longest ago first."""
         statement = (
             select(_check.flag_id, _check.project_id, _check.checked_at)
@@ -63,9 +63,9 @@ class RollbackStore:
             .limit(DUE_MAX)
         )
         rows: Sequence[Any] = await self.records.fetch(statement)
-        return [Due(*row) for row in rows]
+        return [DueCheck(*row) for row in rows]
 
-    async def claim(self, due: Due, now: datetime) -> StoredFlag | None:
+    async def claim(self, due: DueCheck, now: datetime) -> StoredFlag | None:
         """The flag, for whoever comes first; None for the others."""
         claimed = (
             update(flag_rollback_checks)
@@ -77,13 +77,15 @@ class RollbackStore:
                 return None
             return await connection.run_sync(get_flag, due.project_id, due.flag_id)
 
-    async def passed(self, due: Due, now: datetime) -> None:
+    async def passed(self, due: DueCheck, now: datetime) -> None:
         """No condition holds."""
         done = update(flag_rollback_checks).where(_is_same(due))
         async with self.records.write() as connection:
             await connection.execute(done.values(checked_at=now, **_LEASE.released()))
 
-    async def roll_back(self, due: Due, project: Project, met: Met, now: datetime) -> bool:
+    async def roll_back(
+        self, due: DueCheck, project: Project, met: MetCondition, now: datetime
+    ) -> bool:
         """Switch the flag off; False when meanwhile it was switched, or given other conditions,
         or somebody else has finished the check."""
         async with self.records.write() as connection:
@@ -93,7 +95,9 @@ class RollbackStore:
         return (_check.checked_at <= now - self.every) & _LEASE.is_free(now)
 
 
-def _roll_back(connection: Connection, due: Due, project: Project, met: Met, now: datetime) -> bool:
+def _roll_back(
+    connection: Connection, due: DueCheck, project: Project, met: MetCondition, now: datetime
+) -> bool:
     lock_flag(connection, due.project_id, due.flag_id)
     stands = select(_check.flag_id).where(_is_same(due)).with_for_update()
     if connection.execute(stands).first() is None:
@@ -111,6 +115,6 @@ def _roll_back(connection: Connection, due: Due, project: Project, met: Met, now
     return change_flag(connection, author, due.flag_id, lambda _: off) is not None
 
 
-def _is_same(due: Due) -> ColumnElement[bool]:
+def _is_same(due: DueCheck) -> ColumnElement[bool]:
     """A flag that was switched off and on again meanwhile is another matter."""
     return (_check.flag_id == due.flag_id) & (_check.checked_at == due.checked_at)

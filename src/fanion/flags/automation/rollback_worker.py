@@ -17,7 +17,7 @@ from fanion.flags.automation.rollback import (
     listed_conditions,
     read_condition,
 )
-from fanion.flags.automation.rollback_store import Due, Met, RollbackStore
+from fanion.flags.automation.rollback_store import DueCheck, MetCondition, RollbackStore
 from fanion.flags.automation.worker import DueWork
 from fanion.flags.storage.rows import StoredFlag
 from fanion.insights.trends.store import Trends
@@ -31,7 +31,7 @@ class _NotAnswered(Exception):
     """The event store did not say whether a condition holds."""
 
 
-class Rollbacks:
+class RollbackWorker:
     """Checks one flag after another; what is wrong with one does not stop the others.
 
     project_of: a project by its id
@@ -60,7 +60,7 @@ class Rollbacks:
         self.run, self.work_once = self._work.run, self._work.work_once
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
-    async def _check(self, due: Due) -> bool:
+    async def _check(self, due: DueCheck) -> bool:
         project = await self._project_of(due.project_id)
         flag = await self._checks.claim(due, self._now())
         if project is None or flag is None:
@@ -78,7 +78,7 @@ class Rollbacks:
             )
         return True
 
-    async def _met(self, flag: StoredFlag, project: Project) -> Met | None:
+    async def _met(self, flag: StoredFlag, project: Project) -> MetCondition | None:
         """The first condition that holds. raises: _NotAnswered when none does and one may"""
         unanswered = False
         for raw in listed_conditions(flag.rollback_conditions):
@@ -92,7 +92,7 @@ class Rollbacks:
                 self._failed(flag, error)
                 continue
             if condition is not None and average is not None and condition.holds(average):
-                return Met(raw, average)
+                return MetCondition(raw, average)
         if unanswered:
             raise _NotAnswered
         return None

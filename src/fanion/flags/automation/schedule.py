@@ -67,14 +67,14 @@ class Step(Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SchedulePlan:
     """payload: as it is stored and shown; steps: in the order of their times"""
 
     payload: Mapping[str, Any]
     steps: Sequence[Step]
 
 
-def read_plan(data: NewScheduledChange, flag: FlagRow, now: datetime) -> Plan:
+def read_plan(data: NewScheduledChange, flag: FlagRow, now: datetime) -> SchedulePlan:
     """raises: Invalid for what could not be done to the flag as it is now"""
     sent = data.payload
     _refuse_repetition(data)
@@ -95,7 +95,7 @@ def read_plan(data: NewScheduledChange, flag: FlagRow, now: datetime) -> Plan:
         planned_values(payload_of_step(payload, steps[0]), flag)
     except Invalid as problem:
         raise Invalid(problem.detail, attr="payload") from None
-    return Plan(payload, steps)
+    return SchedulePlan(payload, steps)
 
 
 def _refuse_repetition(data: NewScheduledChange) -> None:

@@ -9,7 +9,7 @@ from litestar.params import FromPath, RequestBody
 from msgspec import Meta, Struct
 
 from fanion.flags.automation.schedule import NewScheduledChange, Step
-from fanion.flags.automation.scheduled_store import ScheduledChanges
+from fanion.flags.automation.scheduled_store import ScheduledChangeStore
 from fanion.flags.management.api import Flags
 from fanion.flags.storage.schedule_rows import ScheduledChange
 from fanion.projects.model import UserSummary
@@ -94,8 +94,8 @@ class ScheduledChangesApi(Controller):
         await _store(flags).remove(request.author, flag_id, change_id)
 
 
-def _store(flags: Flags) -> ScheduledChanges:
-    return ScheduledChanges(flags.store.records)
+def _store(flags: Flags) -> ScheduledChangeStore:
+    return ScheduledChangeStore(flags.store.records)
 
 
 def _body(change: ScheduledChange) -> ScheduledChangeBody:

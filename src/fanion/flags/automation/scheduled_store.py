@@ -49,7 +49,7 @@ _change = scheduled_changes.c
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class DueChange:
     """A change whose time has come."""
 
     id: int
@@ -58,7 +58,7 @@ class Due:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class StepOutcome:
     """What became of a step. failure_reason: None when it was executed
 
     error: what nobody expected
@@ -69,7 +69,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class ScheduledChanges:
+class ScheduledChangeStore:
     """project_id is that of the flag; a flag of another project has no changes here."""
 
     records: Records
@@ -101,7 +101,7 @@ class ScheduledChanges:
         async with self.records.write() as connection:
             await connection.run_sync(_remove, author, flag_id, change_id)
 
-    async def due(self, now: datetime) -> Sequence[Due]:
+    async def due(self, now: datetime) -> Sequence[DueChange]:
         """Those whose time came first, DUE_MAX at most."""
         statement = (
             select(_change.id, _change.project_id, _change.flag_id)
@@ -110,9 +110,9 @@ class ScheduledChanges:
             .limit(DUE_MAX)
         )
         rows: Sequence[Any] = await self.records.fetch(statement)
-        return [Due(*row) for row in rows]
+        return [DueChange(*row) for row in rows]
 
-    async def execute(self, due: Due, project: Project, now: datetime) -> Outcome | None:
+    async def execute(self, due: DueChange, project: Project, now: datetime) -> StepOutcome | None:
         """Do its next step; None when somebody else has done it, or taken it back."""
         async with self.records.write() as connection:
             return await connection.run_sync(_execute, due, project, now)
@@ -174,7 +174,9 @@ def _remove(connection: Connection, author: Author, flag_id: int, change_id: int
     tell(connection, author, flag_id, flag.definition.key, [scheduled_change(_told(found), None)])
 
 
-def _execute(connection: Connection, due: Due, project: Project, now: datetime) -> Outcome | None:
+def _execute(
+    connection: Connection, due: DueChange, project: Project, now: datetime
+) -> StepOutcome | None:
     lock_flag(connection, due.project_id, due.flag_id)
     change = get_change(connection, due.project_id, due.flag_id, due.id, for_update=True)
     if change is None or change.due_at is None or change.due_at > now:
@@ -199,7 +201,7 @@ def _execute(connection: Connection, due: Due, project: Project, now: datetime) 
 
 def _tried(
     connection: Connection, change: ScheduledChange, step: Step, project: Project, now: datetime
-) -> Outcome:
+) -> StepOutcome:
     """A failure undoes what was done to the flag, and nothing else."""
     payload = payload_of_step(change.payload, step)
     user_id = None if change.created_by is None else change.created_by.id
@@ -209,7 +211,7 @@ def _tried(
         else access_now(connection, user_id, project.organization_id, project.id)
     )
     if user_id is not None and access is None:
-        return Outcome(_LEFT)
+        return StepOutcome(_LEFT)
 
     def decide(flag: StoredFlag) -> Mapping[str, Any]:
         """Whoever scheduled it must still have the right."""
@@ -230,10 +232,10 @@ def _tried(
     except RecordsUnavailable:
         raise
     except AppError as error:
-        return Outcome(error.detail)
+        return StepOutcome(error.detail)
     except Exception as error:
-        return Outcome(_INTERNAL, error)
-    return Outcome()
+        return StepOutcome(_INTERNAL, error)
+    return StepOutcome()
 
 
 def _told(change: ScheduledChange) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from datetime import datetime
 
 import structlog
 
-from fanion.flags.automation.scheduled_store import Due, ScheduledChanges
+from fanion.flags.automation.scheduled_store import DueChange, ScheduledChangeStore
 from fanion.flags.automation.worker import DueWork
 from fanion.projects.model import Project
 from fanion.runtime.change_bus import ChangeBus, Topic
@@ -13,7 +13,7 @@ from fanion.runtime.change_bus import ChangeBus, Topic
 LOOK_S = 1.0  # one read through an index
 
 
-class Scheduler:
+class ScheduledChangeWorker:
     """Of several servers the first executes a change; the others find it done.
 
     project_of: a project by its id
@@ -21,7 +21,7 @@ class Scheduler:
 
     def __init__(
         self,
-        changes: ScheduledChanges,
+        changes: ScheduledChangeStore,
         project_of: Callable[[int], Awaitable[Project | None]],
         bus: ChangeBus,
         now: Callable[[], datetime],
@@ -40,7 +40,7 @@ class Scheduler:
         self.run, self.work_once = self._work.run, self._work.work_once
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
-    async def _execute(self, due: Due) -> bool:
+    async def _execute(self, due: DueChange) -> bool:
         project = await self._project_of(due.project_id)
         if project is None:
             return False

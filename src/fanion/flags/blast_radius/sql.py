@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from fanion.flags.engine.conditions import COHORT_DEPTH_MAX, CohortDefinition, Cohorts
+from fanion.flags.engine.conditions import COHORT_DEPTH_MAX, CohortDefinition, ProjectCohorts
 from fanion.properties.cohort_sql import Bindings
 from fanion.properties.filters import Group, InCohort, Leaf, Node, Property, leaves
 from fanion.properties.flag_sql import flag_condition
@@ -31,14 +31,14 @@ _MEMBER = (
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class CountStatement:
     """Of one row: how many persons there are, and how many the condition reaches."""
 
     text: str
     parameters: Mapping[str, Any]
 
 
-def stored_cohorts(asked: Sequence[Leaf], cohorts: Cohorts) -> Sequence[int]:
+def stored_cohorts(asked: Sequence[Leaf], cohorts: ProjectCohorts) -> Sequence[int]:
     """Ids of the cohorts whose members the statement will look up, each once."""
     seen: dict[int, bool] = {}
     waiting = list(asked)
@@ -56,26 +56,26 @@ def stored_cohorts(asked: Sequence[Leaf], cohorts: Cohorts) -> Sequence[int]:
 def count_statement(
     project_id: int,
     asked: Sequence[Sequence[Leaf]],
-    cohorts: Cohorts,
+    cohorts: ProjectCohorts,
     runs: Mapping[int, UUID],
     now: datetime,
-) -> Statement:
+) -> CountStatement:
     """asked: conditions of which one must hold; all leaves of it must
     runs:  under which the members of `stored_cohorts` lie
 
     raises: ValueError when the criteria of a cohort have no live answer
     """
-    compiler = _Compiler(cohorts, runs, now)
+    compiler = _CountCompiler(cohorts, runs, now)
     conditions = [f"({' AND '.join(map(compiler.condition, leaves)) or '1'})" for leaves in asked]
     text = _COUNT.format(
         condition=" OR ".join(conditions) or "0",
         project=compiler.bindings.add(project_id, "UInt64"),
     )
-    return Statement(text, compiler.bindings.values)
+    return CountStatement(text, compiler.bindings.values)
 
 
-class _Compiler:
-    def __init__(self, cohorts: Cohorts, runs: Mapping[int, UUID], now: datetime) -> None:
+class _CountCompiler:
+    def __init__(self, cohorts: ProjectCohorts, runs: Mapping[int, UUID], now: datetime) -> None:
         self.bindings = Bindings()
         self._cohorts = cohorts
         self._runs = runs

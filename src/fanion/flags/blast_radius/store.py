@@ -20,7 +20,7 @@ from fanion.events.storage.cohort_query import INPUTS_MAX
 from fanion.events.storage.store import EventStore
 from fanion.flags.blast_radius.model import Reach
 from fanion.flags.blast_radius.sql import count_statement, stored_cohorts
-from fanion.flags.engine.conditions import Cohorts, compile_cohort
+from fanion.flags.engine.conditions import ProjectCohorts, compile_cohort
 from fanion.flags.storage.rows import cohort_rows
 from fanion.projects.model import Project
 from fanion.properties.filters import InCohort
@@ -70,11 +70,11 @@ class BlastRadius:
         return await self._persons(project.id, reach, now)
 
     async def _persons(self, project_id: int, reach: Reach, now: datetime) -> Radius:
-        known = Cohorts({})
+        known = ProjectCohorts({})
         if any(isinstance(leaf, InCohort) for leaf in reach.leaves):
             async with self.records.read() as connection:
                 rows = await connection.run_sync(cohort_rows, project_id)
-            known = Cohorts({row.id: compile_cohort(row) for row in rows})
+            known = ProjectCohorts({row.id: compile_cohort(row) for row in rows})
         stored = stored_cohorts(reach.leaves, known)
         runs = {one: await self._run_of(project_id, one) for one in stored}
         try:

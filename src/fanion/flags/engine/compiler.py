@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fanion.flags.engine.conditions import RunTest
+from fanion.flags.engine.conditions import EvaluationTest
 from fanion.flags.engine.definition import Condition, Flag, Rules, Variant
 from fanion.flags.engine.hashing import (
     HOLDOUT_PREFIX,
@@ -21,15 +21,21 @@ from fanion.flags.engine.hashing import (
     sha1,
     utf8,
 )
-from fanion.flags.engine.model import NO_GROUP_TYPE, CannotCompute, Decision, Reason, Run
+from fanion.flags.engine.model import (
+    NO_GROUP_TYPE,
+    CannotCompute,
+    Decision,
+    DecisionReason,
+    EvaluationRun,
+)
 from fanion.properties.filters import Leaf, Property
 from fanion.properties.match import Properties, all_of
 from fanion.properties.values import MISSING
 
 # identity: the bytes that are hashed, of a person or of a group
-Program = Callable[[Properties, bytes, Run], Decision]
+Program = Callable[[Properties, bytes, EvaluationRun], Decision]
 # A step before the conditions; None lets the next one decide.
-_Step = Callable[[Properties, bytes, Run], Decision | None]
+_Step = Callable[[Properties, bytes, EvaluationRun], Decision | None]
 # Lowest digest inside, lowest digest above, and the decision for a variant hash in between.
 _Shares = tuple[tuple[bytes, bytes, Decision], ...]
 
@@ -42,7 +48,7 @@ class _Compiled:
     shares: empty without variants
     """
 
-    test: RunTest | None
+    test: EvaluationTest | None
     limit: bytes | None
     shares: _Shares
     hit: Decision
@@ -53,7 +59,7 @@ class _Compiled:
 def compile_program(
     flag: Flag,
     rules: Rules,
-    leaf_test: Callable[[Leaf], RunTest],
+    leaf_test: Callable[[Leaf], EvaluationTest],
     group_types: Mapping[int, str],
 ) -> Program:
     """leaf_test: how a leaf of this project's flags is tested; its ValueError passes through."""
@@ -74,7 +80,9 @@ def hashes(rules: Rules) -> bool:
     return partial or bool(rules.variants)
 
 
-def _conditions_program(flag: Flag, rules: Rules, leaf_test: Callable[[Leaf], RunTest]) -> Program:
+def _conditions_program(
+    flag: Flag, rules: Rules, leaf_test: Callable[[Leaf], EvaluationTest]
+) -> Program:
     compiled = [
         (condition.variant is None, _compiled(index, condition, rules, leaf_test))
         for index, condition in enumerate(rules.conditions)
@@ -82,7 +90,7 @@ def _conditions_program(flag: Flag, rules: Rules, leaf_test: Callable[[Leaf], Ru
     # Conditions that force a variant go first; otherwise the stored order counts.
     ordered = [condition for _, condition in sorted(compiled, key=lambda pair: pair[0])]
     if not ordered:
-        nothing = Decision(False, Reason.NO_CONDITION_MATCH, 0)
+        nothing = Decision(False, DecisionReason.NO_CONDITION_MATCH, 0)
         return lambda properties, identity, run: nothing
     prefix = key_prefix(flag.key)
     if len(ordered) == 1:
@@ -95,7 +103,7 @@ def _single(prefix: bytes, condition: _Compiled) -> Program:
     test, limit, shares = condition.test, condition.limit, condition.shares
     hit, unmatched, outside = condition.hit, condition.unmatched, condition.outside
 
-    def choose(properties: Properties, identity: bytes, run: Run) -> Decision:
+    def choose(properties: Properties, identity: bytes, run: EvaluationRun) -> Decision:
         if test is not None and not test(properties, run):
             return unmatched
         if limit is not None and sha1(prefix + identity).digest() >= limit:
@@ -112,7 +120,7 @@ def _double(prefix: bytes, first: _Compiled, second: _Compiled) -> Program:
     test_2, limit_2, shares_2 = second.test, second.limit, second.shares
     hit_2, unmatched_2, outside_2 = second.hit, second.unmatched, second.outside
 
-    def choose(properties: Properties, identity: bytes, run: Run) -> Decision:
+    def choose(properties: Properties, identity: bytes, run: EvaluationRun) -> Decision:
         miss = unmatched_2
         if test is None or test(properties, run):
             if limit is None or sha1(prefix + identity).digest() < limit:
@@ -131,7 +139,7 @@ def _several(prefix: bytes, conditions: Sequence[_Compiled]) -> Program:
     """The first that matches wins; being outside a rollout outweighs not matching at all."""
     listed = tuple((c.test, c.limit, c.shares, c.hit, c.unmatched, c.outside) for c in conditions)
 
-    def choose(properties: Properties, identity: bytes, run: Run) -> Decision:
+    def choose(properties: Properties, identity: bytes, run: EvaluationRun) -> Decision:
         digest = b""
         miss = last_outside = None
         for test, limit, shares, hit, unmatched, outside in listed:
@@ -158,19 +166,19 @@ def _pick(text: bytes, shares: _Shares, hit: Decision) -> Decision:
 
 
 def _compiled(
-    index: int, condition: Condition, rules: Rules, leaf_test: Callable[[Leaf], RunTest]
+    index: int, condition: Condition, rules: Rules, leaf_test: Callable[[Leaf], EvaluationTest]
 ) -> _Compiled:
     tests = [leaf_test(leaf) for leaf in condition.leaves]
     forced = condition.variant in {variant.key for variant in rules.variants}
-    match = Reason.CONDITION_MATCH
+    match = DecisionReason.CONDITION_MATCH
     hit = _on(condition.variant if forced else None, match, index, rules.payloads)
     return _Compiled(
         test=all_of(tests) if tests else None,
         limit=_limit(condition),
         shares=() if forced else _shares(rules.variants, match, index, rules.payloads),
         hit=hit,
-        unmatched=Decision(False, Reason.NO_CONDITION_MATCH, index),
-        outside=Decision(False, Reason.OUT_OF_ROLLOUT_BOUND, index),
+        unmatched=Decision(False, DecisionReason.NO_CONDITION_MATCH, index),
+        outside=Decision(False, DecisionReason.OUT_OF_ROLLOUT_BOUND, index),
     )
 
 
@@ -185,7 +193,7 @@ def _is_partial(condition: Condition) -> bool:
 
 
 def _shares(
-    variants: Sequence[Variant], reason: Reason, index: int, payloads: Mapping[str, Any]
+    variants: Sequence[Variant], reason: DecisionReason, index: int, payloads: Mapping[str, Any]
 ) -> _Shares:
     """Running bounds in stored order, added up as every SDK does, rounding included."""
     shares: list[tuple[bytes, bytes, Decision]] = []
@@ -198,13 +206,15 @@ def _shares(
     return tuple(shares)
 
 
-def _on(variant: str | None, reason: Reason, index: int, payloads: Mapping[str, Any]) -> Decision:
+def _on(
+    variant: str | None, reason: DecisionReason, index: int, payloads: Mapping[str, Any]
+) -> Decision:
     """An empty payload (null, 0, "", false, {}) counts as none."""
     payload = payloads.get(variant or "true") or None
     return Decision(variant or True, reason, index, payload)
 
 
-def _steps(flag: Flag, rules: Rules, leaf_test: Callable[[Leaf], RunTest]) -> list[_Step]:
+def _steps(flag: Flag, rules: Rules, leaf_test: Callable[[Leaf], EvaluationTest]) -> list[_Step]:
     steps: list[_Step] = []
     if rules.super_condition is not None:
         steps.append(_super_step(flag, rules.super_condition, rules, leaf_test))
@@ -216,7 +226,7 @@ def _steps(flag: Flag, rules: Rules, leaf_test: Callable[[Leaf], RunTest]) -> li
 def _after(steps: Sequence[_Step], program: Program) -> Program:
     listed = tuple(steps)
 
-    def choose(properties: Properties, identity: bytes, run: Run) -> Decision:
+    def choose(properties: Properties, identity: bytes, run: EvaluationRun) -> Decision:
         for step in listed:
             decision = step(properties, identity, run)
             if decision is not None:
@@ -227,14 +237,14 @@ def _after(steps: Sequence[_Step], program: Program) -> Program:
 
 
 def _super_step(
-    flag: Flag, condition: Condition, rules: Rules, leaf_test: Callable[[Leaf], RunTest]
+    flag: Flag, condition: Condition, rules: Rules, leaf_test: Callable[[Leaf], EvaluationTest]
 ) -> _Step:
     """Early access: a property that is set decides alone, without one the percentage does."""
-    on = _on(None, Reason.SUPER_CONDITION_VALUE, 0, rules.payloads)
-    off = Decision(False, Reason.SUPER_CONDITION_VALUE, 0)
+    on = _on(None, DecisionReason.SUPER_CONDITION_VALUE, 0, rules.payloads)
+    off = Decision(False, DecisionReason.SUPER_CONDITION_VALUE, 0)
     if not condition.leaves:
         prefix, limit = key_prefix(flag.key), _limit(condition)
-        outside = Decision(False, Reason.OUT_OF_ROLLOUT_BOUND, 0)
+        outside = Decision(False, DecisionReason.OUT_OF_ROLLOUT_BOUND, 0)
         return lambda properties, identity, run: (
             on if limit is None or sha1(prefix + identity).digest() < limit else outside
         )
@@ -243,7 +253,7 @@ def _super_step(
         return lambda properties, identity, run: None
     key, test = first.key, all_of([leaf_test(leaf) for leaf in condition.leaves])
 
-    def step(properties: Properties, identity: bytes, run: Run) -> Decision | None:
+    def step(properties: Properties, identity: bytes, run: EvaluationRun) -> Decision | None:
         if properties.get(key, MISSING) is MISSING:
             return None
         return on if test(properties, run) else off
@@ -254,11 +264,11 @@ def _super_step(
 def _holdout_step(flag: Flag, holdout: Condition, rules: Rules) -> _Step:
     """Who is held out is the same for every flag: the hash leaves the flag's key out."""
     limit, prefix = _limit(holdout), key_prefix(flag.key)
-    reason = Reason.HOLDOUT_CONDITION_VALUE
+    reason = DecisionReason.HOLDOUT_CONDITION_VALUE
     held = _on(holdout.variant, reason, 0, rules.payloads)
     shares = () if holdout.variant else _shares(rules.variants, reason, 0, rules.payloads)
 
-    def step(properties: Properties, identity: bytes, run: Run) -> Decision | None:
+    def step(properties: Properties, identity: bytes, run: EvaluationRun) -> Decision | None:
         if limit is not None and sha1(HOLDOUT_PREFIX + identity).digest() >= limit:
             return None
         return _pick(prefix + identity, shares, held) if shares else held
@@ -271,7 +281,7 @@ def _for_group(type_name: str | None, program: Program) -> Program:
     if type_name is None:
         return lambda properties, identity, run: NO_GROUP_TYPE
 
-    def choose(properties: Properties, identity: bytes, run: Run) -> Decision:
+    def choose(properties: Properties, identity: bytes, run: EvaluationRun) -> Decision:
         group = run.group(type_name)
         return NO_GROUP_TYPE if group is None else program(group[0], group[1], run)
 
@@ -281,7 +291,7 @@ def _for_group(type_name: str | None, program: Program) -> Program:
 def _with_kept_identity(key: str, program: Program) -> Program:
     """The distinct id of before the login is hashed; conditions still see the present one."""
 
-    def choose(properties: Properties, identity: bytes, run: Run) -> Decision:
+    def choose(properties: Properties, identity: bytes, run: EvaluationRun) -> Decision:
         if run.hash_keys is None:
             raise CannotCompute(key)
         kept = run.hash_keys.get(key)

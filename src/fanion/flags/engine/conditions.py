@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from fanion.flags.engine.definition import CohortRow, Flag
-from fanion.flags.engine.model import CannotCompute, Run
+from fanion.flags.engine.model import CannotCompute, EvaluationRun
 from fanion.properties.filters import (
     Behavioral,
     FlagIs,
@@ -26,10 +26,10 @@ from fanion.properties.match import (
     property_test,
 )
 
-# Cohorts inside cohorts; deeper chains can only be made by hand.
+# ProjectCohorts inside cohorts; deeper chains can only be made by hand.
 COHORT_DEPTH_MAX = 50
 
-RunTest = Test[Run]
+EvaluationTest = Test[EvaluationRun]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def compile_cohort(row: CohortRow) -> CohortDefinition:
         return CohortDefinition(row.id, problem=str(error))
 
 
-class Cohorts:
+class ProjectCohorts:
     """All cohorts of a project, as conditions of flags see them.
 
     A cohort on properties is tested live. A static one, and one that asks for events at any
@@ -68,10 +68,10 @@ class Cohorts:
 
     def __init__(self, definitions: Mapping[int, CohortDefinition]) -> None:
         self._definitions = definitions
-        self._tests: dict[int, RunTest] = {}
+        self._tests: dict[int, EvaluationTest] = {}
         self._compiling: list[int] = []
 
-    def test(self, leaf: InCohort) -> RunTest:
+    def test(self, leaf: InCohort) -> EvaluationTest:
         """raises: ValueError when the criteria are unreadable, endless or too deep"""
         definition = self.existing(leaf.cohort_id)
         if definition is None:
@@ -111,7 +111,7 @@ class Cohorts:
                     waiting.extend([] if nested is None else [nested])
         return trees
 
-    def _compiled(self, definition: CohortDefinition) -> RunTest:
+    def _compiled(self, definition: CohortDefinition) -> EvaluationTest:
         if definition.problem is not None:
             raise ValueError(f"cohort {definition.id}: {definition.problem}")
         if self.is_stored(definition):
@@ -126,7 +126,7 @@ class Cohorts:
         finally:
             self._compiling.pop()
 
-    def _tree_test(self, node: Node) -> RunTest:
+    def _tree_test(self, node: Node) -> EvaluationTest:
         if isinstance(node, Group):
             if not node.children:
                 return never
@@ -135,7 +135,9 @@ class Cohorts:
         return leaf_test(node, self, no_flags)
 
 
-def leaf_test(leaf: Leaf, cohorts: Cohorts, find_flag: Callable[[str], Flag]) -> RunTest:
+def leaf_test(
+    leaf: Leaf, cohorts: ProjectCohorts, find_flag: Callable[[str], Flag]
+) -> EvaluationTest:
     """find_flag: from the name in a condition to the flag it means.
 
     raises: ValueError when the leaf cannot be tested
@@ -154,8 +156,8 @@ def no_flags(name: str) -> Flag:
     raise ValueError("a cohort cannot depend on a flag")
 
 
-def _member_test(cohort_id: int) -> RunTest:
-    def test(properties: Properties, run: Run) -> bool:
+def _member_test(cohort_id: int) -> EvaluationTest:
+    def test(properties: Properties, run: EvaluationRun) -> bool:
         if run.cohorts is None:
             raise CannotCompute(cohort_id)
         return cohort_id in run.cohorts
@@ -163,7 +165,7 @@ def _member_test(cohort_id: int) -> RunTest:
     return test
 
 
-def _flag_test(flag: Flag, leaf: FlagIs) -> RunTest:
+def _flag_test(flag: Flag, leaf: FlagIs) -> EvaluationTest:
     """A variant equals itself or true; case counts. A flag that is switched off is false.
 
     source: flags.md section 19
@@ -174,7 +176,7 @@ def _flag_test(flag: Flag, leaf: FlagIs) -> RunTest:
     if not flag.active:
         return always if expected is False else never
 
-    def test(properties: Properties, run: Run) -> bool:
+    def test(properties: Properties, run: EvaluationRun) -> bool:
         decision = run.decisions.get(key)
         if decision is None:
             raise CannotCompute(key)

@@ -47,7 +47,7 @@ class CohortRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Definitions:
+class FlagDefinitions:
     """Everything stored that a project's flags are made of, all of one moment.
 
     flags:       that are not deleted, in the order in which answers list them

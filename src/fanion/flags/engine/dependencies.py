@@ -6,13 +6,13 @@ source: flags.md section 19, "Flag dependencies"
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from fanion.flags.engine.conditions import CohortDefinition, Cohorts, compile_cohort
-from fanion.flags.engine.definition import Definitions, Flag, FlagRow, compile_flag
+from fanion.flags.engine.conditions import CohortDefinition, ProjectCohorts, compile_cohort
+from fanion.flags.engine.definition import Flag, FlagDefinitions, FlagRow, compile_flag
 from fanion.flags.engine.flag_set import build_flag_set
 from fanion.properties.filters import InCohort
 
 
-def problem_of(flag_id: int, definitions: Definitions) -> str | None:
+def problem_of(flag_id: int, definitions: FlagDefinitions) -> str | None:
     """Why the flag could not be computed if it were switched on; None when it can be."""
     rows = _by_name(definitions.flags)
     row = rows.get(str(flag_id))
@@ -24,7 +24,7 @@ def problem_of(flag_id: int, definitions: Definitions) -> str | None:
     return build_flag_set(flags, definitions.group_types, cohorts).problems.get(flag.key)
 
 
-def left_behind(flag_id: int, former_key: str, definitions: Definitions) -> Sequence[str]:
+def left_behind(flag_id: int, former_key: str, definitions: FlagDefinitions) -> Sequence[str]:
     """Keys of active flags that name the flag and cannot find it, now that it is deleted or
     called otherwise."""
     names = {str(flag_id), former_key}
@@ -43,12 +43,12 @@ def without_answer(flags: Iterable[Flag], cohorts: Iterable[CohortDefinition]) -
 
     cohorts: all of the project that are not deleted
     """
-    known = Cohorts({cohort.id: cohort for cohort in cohorts})
+    known = ProjectCohorts({cohort.id: cohort for cohort in cohorts})
     found = {flag.key: _unread(flag, known) for flag in flags}
     return {key: why for key, why in found.items() if why is not None}
 
 
-def _unread(flag: Flag, cohorts: Cohorts) -> str | None:
+def _unread(flag: Flag, cohorts: ProjectCohorts) -> str | None:
     asked = () if flag.rules is None else flag.rules.leaves()
     try:
         for leaf in asked:

@@ -7,7 +7,14 @@ from msgspec import Struct
 
 from fanion.flags.engine.compiler import Program
 from fanion.flags.engine.flag_set import FlagSet
-from fanion.flags.engine.model import DISABLED, CannotCompute, Decision, Evaluation, Run, Subject
+from fanion.flags.engine.model import (
+    DISABLED,
+    CannotCompute,
+    Decision,
+    Evaluation,
+    EvaluationRun,
+    Subject,
+)
 from fanion.flags.engine.reads import Reads, union
 
 _NONE_FAILED: frozenset[str] = frozenset()
@@ -28,7 +35,7 @@ def evaluate(
     returns:       flags that cannot be computed are missing and named in `failed`
     source:        flags.md sections 4 and 15
     """
-    run = Run(subject, now)
+    run = EvaluationRun(subject, now)
     if keys is None:
         failed = _decide(run, flag_set.programs) | flag_set.broken
         decisions = run.decisions
@@ -43,7 +50,7 @@ def evaluate(
     return Evaluation(decisions, failed)
 
 
-def _decide(run: Run, programs: Iterable[tuple[str, Program]]) -> frozenset[str]:
+def _decide(run: EvaluationRun, programs: Iterable[tuple[str, Program]]) -> frozenset[str]:
     """Fill the run's decisions in order; returns the keys without an answer."""
     decisions: dict[str, Decision] = run.decisions
     properties, identity = run.properties, run.identity

@@ -9,16 +9,21 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
 from fanion.flags.engine.compiler import Program, compile_program
-from fanion.flags.engine.conditions import CohortDefinition, Cohorts, RunTest, leaf_test
+from fanion.flags.engine.conditions import (
+    CohortDefinition,
+    EvaluationTest,
+    ProjectCohorts,
+    leaf_test,
+)
 from fanion.flags.engine.definition import ANYWHERE, Flag, Rules
-from fanion.flags.engine.model import Decision, Run
+from fanion.flags.engine.model import Decision, EvaluationRun
 from fanion.flags.engine.reads import Reads, flag_reads, union
 from fanion.properties.filters import Leaf, Property
 from fanion.properties.match import Properties
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CompiledFlag:
     """One active flag that can be computed.
 
     depends_on: keys of all flags that must be decided before, in an order that works
@@ -49,14 +54,14 @@ class FlagSet:
     """
 
     flags: Mapping[str, Flag]
-    by_key: Mapping[str, Entry]
+    by_key: Mapping[str, CompiledFlag]
     programs: tuple[tuple[str, Program], ...]
     problems: Mapping[str, str]
     broken: frozenset[str]
     inactive: tuple[str, ...]
     group_types: Mapping[int, str]
     group_indexes: Mapping[str, int]
-    cohorts: Cohorts
+    cohorts: ProjectCohorts
     keys_by_id: Mapping[str, str]
     continuity: frozenset[str]
     limited: bool
@@ -81,8 +86,8 @@ def build_flag_set(
                  that are the very same objects here is taken over
     """
     kept = {flag.key: flag for flag in flags if not flag.deleted}
-    all_cohorts = Cohorts({cohort.id: cohort for cohort in cohorts})
-    builder = _Builder(kept, group_types, all_cohorts, former)
+    all_cohorts = ProjectCohorts({cohort.id: cohort for cohort in cohorts})
+    builder = _FlagSetBuilder(kept, group_types, all_cohorts, former)
     builder.add_all()
     return FlagSet(
         flags=kept,
@@ -104,24 +109,24 @@ def build_flag_set(
 def by_device(program: Program) -> Program:
     """The device's id is hashed; the distinct id where the request tells no device."""
 
-    def choose(properties: Properties, identity: bytes, run: Run) -> Decision:
+    def choose(properties: Properties, identity: bytes, run: EvaluationRun) -> Decision:
         return program(properties, run.device or identity, run)
 
     return choose
 
 
-class _Builder:
+class _FlagSetBuilder:
     def __init__(
         self,
         flags: Mapping[str, Flag],
         group_types: Mapping[int, str],
-        cohorts: Cohorts,
+        cohorts: ProjectCohorts,
         former: FlagSet | None,
     ) -> None:
-        self.entries: dict[str, Entry] = {}
+        self.entries: dict[str, CompiledFlag] = {}
         self.problems: dict[str, str] = {}
         self._reads: dict[tuple[object, ...], Reads] = {}
-        self._tests: dict[Leaf, RunTest] = {}
+        self._tests: dict[Leaf, EvaluationTest] = {}
         self._flags = flags
         self._group_types = group_types
         self._former = former
@@ -150,14 +155,14 @@ class _Builder:
         except ValueError as error:
             self.problems[key] = str(error)
 
-    def _former_entry(self, flag: Flag) -> Entry | None:
+    def _former_entry(self, flag: Flag) -> CompiledFlag | None:
         """Unless it depends on other flags: what those are may have changed."""
         if self._former is None or self._former.flags.get(flag.key) is not flag:
             return None
         entry = self._former.by_key.get(flag.key)
         return None if flag.rules is None or flag.rules.flags_named() else entry
 
-    def _entry(self, flag: Flag, rules: Rules) -> Entry:
+    def _entry(self, flag: Flag, rules: Rules) -> CompiledFlag:
         before = []
         for key in self._dependencies(flag.key):
             if key in self.problems:
@@ -173,14 +178,14 @@ class _Builder:
             flag.key, rules, self.cohorts, type_name, keeps_experience=flag.keeps_experience
         )
         reads = union([own, *(e.reads for e in before)])
-        return Entry(flag.key, program, tuple(depends_on), self._shared(reads))
+        return CompiledFlag(flag.key, program, tuple(depends_on), self._shared(reads))
 
     def _shared(self, reads: Reads) -> Reads:
         """The flags of a project look at the same few properties."""
         named = (reads.person, reads.cohorts, *reads.groups.items(), reads.continuity)
         return self._reads.setdefault(named, reads)
 
-    def _leaf_test(self, leaf: Leaf) -> RunTest:
+    def _leaf_test(self, leaf: Leaf) -> EvaluationTest:
         """Equal leaves that compare with texts share a test. Others do not: 1, 1.0 and true,
         which conditions tell apart, are equal in Python."""
         if not _compares_texts(leaf):

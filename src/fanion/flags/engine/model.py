@@ -12,7 +12,7 @@ from fanion.flags.engine.hashing import utf8
 from fanion.properties.match import Properties
 
 
-class Reason(StrEnum):
+class DecisionReason(StrEnum):
     CONDITION_MATCH = "condition_match"
     NO_CONDITION_MATCH = "no_condition_match"
     OUT_OF_ROLLOUT_BOUND = "out_of_rollout_bound"
@@ -32,7 +32,7 @@ class Decision:
     """
 
     value: bool | str
-    reason: Reason
+    reason: DecisionReason
     condition_index: int | None = None
     payload: Any = None
 
@@ -45,8 +45,8 @@ class Decision:
         return self.value is not False
 
 
-DISABLED = Decision(False, Reason.DISABLED)
-NO_GROUP_TYPE = Decision(False, Reason.NO_GROUP_TYPE)
+DISABLED = Decision(False, DecisionReason.DISABLED)
+NO_GROUP_TYPE = Decision(False, DecisionReason.NO_GROUP_TYPE)
 
 
 class CannotCompute(Exception):
@@ -105,7 +105,7 @@ class OnlyKnown(dict[str, Any]):
         raise CannotCompute(key)
 
 
-class Run:
+class EvaluationRun:
     """One evaluation: the subject's properties merged, and the decisions made so far."""
 
     __slots__ = ("_groups", "_subject", "cohorts", "decisions", "device", "hash_keys", "identity",

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 from fanion.flags.engine.compiler import hashes
-from fanion.flags.engine.conditions import Cohorts
+from fanion.flags.engine.conditions import ProjectCohorts
 from fanion.flags.engine.definition import Rules
 from fanion.properties.filters import InCohort, Property, leaves
 
@@ -31,7 +31,12 @@ class Reads:
 
 
 def flag_reads(
-    key: str, rules: Rules, cohorts: Cohorts, type_name: str | None, *, keeps_experience: bool
+    key: str,
+    rules: Rules,
+    cohorts: ProjectCohorts,
+    type_name: str | None,
+    *,
+    keeps_experience: bool,
 ) -> Reads:
     """One flag's own, through cohorts as well.
 
@@ -83,7 +88,7 @@ def _frozen(found: Collection[_T]) -> frozenset[_T]:
 
 
 def _add_cohort(
-    leaf: InCohort, cohorts: Cohorts, names: set[str], stored: set[int], seen: set[int]
+    leaf: InCohort, cohorts: ProjectCohorts, names: set[str], stored: set[int], seen: set[int]
 ) -> None:
     definition = cohorts.existing(leaf.cohort_id)
     if definition is None or definition.id in seen:

@@ -11,15 +11,15 @@ from typing import Never, Protocol, TypeVar
 import structlog
 
 from fanion.db.engine import RecordsUnavailable
-from fanion.flags.engine.definition import Definitions
+from fanion.flags.engine.definition import FlagDefinitions
 from fanion.flags.engine.flag_set import FlagSet
-from fanion.flags.evaluation.compiled import Built, build
+from fanion.flags.evaluation.compiled import CompiledFlags, build
 from fanion.runtime.background import run_loop
 from fanion.runtime.change_bus import ChangeBus, Topic
 
 T = TypeVar("T")
 
-__all__ = ["Built", "FlagSets"]
+__all__ = ["CompiledFlags", "FlagSets"]
 
 # More flags than these are compiled, or evaluated and encoded, in a thread, so that a project of
 # extreme size delays no other. Compiling takes 50 to 100 µs a flag, evaluating and encoding 2 to 7.
@@ -37,37 +37,37 @@ BUILD_WAIT_S = 0.5
 FIRST_BUILD_WAIT_S = 10.0
 
 
-class Source(Protocol):
+class FlagSource(Protocol):
     """The store of flags. Both raise RecordsUnavailable."""
 
-    async def definitions(self, project_id: int) -> Definitions: ...
+    async def definitions(self, project_id: int) -> FlagDefinitions: ...
 
     async def versions(self, project_ids: Sequence[int]) -> Mapping[int, int]: ...
 
 
-class NoSource:
+class UnavailableFlagSource:
     """A store that is known not to answer, so that nobody waits for it."""
 
-    async def definitions(self, project_id: int) -> Definitions:
+    async def definitions(self, project_id: int) -> FlagDefinitions:
         raise RecordsUnavailable("the records store cannot be opened")
 
     async def versions(self, project_ids: Sequence[int]) -> Mapping[int, int]:
         raise RecordsUnavailable("the records store cannot be opened")
 
 
-class Keeper(Protocol):
+class OfflineFlags(Protocol):
     """Where definitions survive this process, for when the records store does not answer."""
 
-    def put(self, project_id: int, definitions: Definitions) -> None: ...
+    def put(self, project_id: int, definitions: FlagDefinitions) -> None: ...
 
-    async def get(self, project_id: int) -> Definitions | None: ...
+    async def get(self, project_id: int) -> FlagDefinitions | None: ...
 
 
-class NoKeeper:
-    def put(self, project_id: int, definitions: Definitions) -> None:
+class NoOfflineFlags:
+    def put(self, project_id: int, definitions: FlagDefinitions) -> None:
         """Nothing survives."""
 
-    async def get(self, project_id: int) -> Definitions | None:
+    async def get(self, project_id: int) -> FlagDefinitions | None:
         return None
 
 
@@ -79,12 +79,12 @@ class FlagSets:
     """
 
     def __init__(
-        self, store: Source, keeper: Keeper | None = None, bus: ChangeBus | None = None
+        self, store: FlagSource, keeper: OfflineFlags | None = None, bus: ChangeBus | None = None
     ) -> None:
         self._store = store
-        self._keeper = keeper or NoKeeper()
-        self._built: OrderedDict[int, Built] = OrderedDict()
-        self._building: dict[int, asyncio.Task[Built]] = {}
+        self._keeper = keeper or NoOfflineFlags()
+        self._built: OrderedDict[int, CompiledFlags] = OrderedDict()
+        self._building: dict[int, asyncio.Task[CompiledFlags]] = {}
         self._changes: dict[int, int] = {}
         # Changed here: requests wait for these. Out of date: they answer until read anew.
         self._stale: set[int] = set()
@@ -96,7 +96,7 @@ class FlagSets:
         """raises: RecordsUnavailable when nothing is known and the store does not answer"""
         return (await self.built(project_id)).flag_set
 
-    async def built(self, project_id: int) -> Built:
+    async def built(self, project_id: int) -> CompiledFlags:
         """raises: RecordsUnavailable when nothing is known and the store does not answer"""
         built = self._built.get(project_id)
         if built is None or project_id in self._stale:
@@ -138,7 +138,7 @@ class FlagSets:
                 if moved or project_id in self._behind or project_id in self._stale:
                     await self._build_once(project_id)
 
-    async def _read(self, project_id: int, former: Built | None) -> Built:
+    async def _read(self, project_id: int, former: CompiledFlags | None) -> CompiledFlags:
         building = self._build_once(project_id)
         try:
             return await asyncio.wait_for(asyncio.shield(building), BUILD_WAIT_S)
@@ -150,7 +150,7 @@ class FlagSets:
             self._behind.add(project_id)
             return former
 
-    async def _kept(self, project_id: int) -> Built | None:
+    async def _kept(self, project_id: int) -> CompiledFlags | None:
         definitions = await self._keeper.get(project_id)
         if definitions is None:
             return None
@@ -163,7 +163,7 @@ class FlagSets:
             self._log.warning("flags_from_snapshot", project_id=project_id)
         return built
 
-    def _build_once(self, project_id: int) -> "asyncio.Task[Built]":
+    def _build_once(self, project_id: int) -> "asyncio.Task[CompiledFlags]":
         """Requests that come while the flags are read wait for the same read."""
         task = self._building.get(project_id)
         if task is None:
@@ -173,7 +173,7 @@ class FlagSets:
             self._building[project_id] = task
         return task
 
-    async def _build(self, project_id: int) -> Built:
+    async def _build(self, project_id: int) -> CompiledFlags:
         changes = self._changes.get(project_id, 0)
         try:
             definitions = await self._store.definitions(project_id)
@@ -190,7 +190,7 @@ class FlagSets:
             self._keeper.put(project_id, built.definitions)
         return built
 
-    def _put(self, project_id: int, built: Built) -> None:
+    def _put(self, project_id: int, built: CompiledFlags) -> None:
         self._built[project_id] = built
         self._built.move_to_end(project_id)
         if len(self._built) > PROJECTS_MAX:
@@ -200,7 +200,7 @@ class FlagSets:
         self._bus.publish(Topic.FLAGS_LOADED, project_id)
 
 
-async def _at_last(building: "asyncio.Task[Built]", error: Exception) -> Built:
+async def _at_last(building: "asyncio.Task[CompiledFlags]", error: Exception) -> CompiledFlags:
     """With nothing to answer instead, there is more time. raises: RecordsUnavailable"""
     if isinstance(error, TimeoutError):
         with suppress(TimeoutError):
@@ -208,7 +208,9 @@ async def _at_last(building: "asyncio.Task[Built]", error: Exception) -> Built:
     raise RecordsUnavailable(str(error) or "the flags were not read in time") from error
 
 
-async def _compiled(definitions: Definitions, former: Built | None = None) -> Built:
+async def _compiled(
+    definitions: FlagDefinitions, former: CompiledFlags | None = None
+) -> CompiledFlags:
     work = partial(build, definitions, former)
     flags = len(definitions.flags)
     large = flags > ANSWERED_ON_LOOP_MAX
@@ -217,7 +219,7 @@ async def _compiled(definitions: Definitions, former: Built | None = None) -> Bu
     )
 
 
-def _uncollected(work: Callable[[], Built]) -> Built:
+def _uncollected(work: Callable[[], CompiledFlags]) -> CompiledFlags:
     """A large set is a million objects without cycles, through which the collector of garbage
     would look for half a second, with everybody waiting."""
     gc.disable()

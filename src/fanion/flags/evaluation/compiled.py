@@ -7,7 +7,7 @@ from typing import overload
 import msgspec
 
 from fanion.flags.engine.conditions import compile_cohort
-from fanion.flags.engine.definition import Definitions, Flag, FlagRow, compile_flag
+from fanion.flags.engine.definition import Flag, FlagDefinitions, FlagRow, compile_flag
 from fanion.flags.engine.flag_set import FlagSet, build_flag_set
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -64,16 +64,16 @@ def _unpack(one: Packed) -> FlagRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class CompiledFlags:
     """All of one moment. compiled: by the flag's row, for the next time"""
 
-    definitions: Definitions
+    definitions: FlagDefinitions
     flag_set: FlagSet
     rows: PackedRows
     compiled: Sequence[Flag]
 
 
-def build(definitions: Definitions, former: Built | None = None) -> Built:
+def build(definitions: FlagDefinitions, former: CompiledFlags | None = None) -> CompiledFlags:
     """Never fails, as build_flag_set does not.
 
     former: of the same project, whose flags are taken over where their rows are the same
@@ -86,10 +86,12 @@ def build(definitions: Definitions, former: Built | None = None) -> Built:
         map(compile_cohort, definitions.cohorts),
         former.flag_set if former is not None and _surround_alike(definitions, former) else None,
     )
-    return Built(replace(definitions, flags=rows), flag_set, rows, flags)
+    return CompiledFlags(replace(definitions, flags=rows), flag_set, rows, flags)
 
 
-def _compiled(rows: Sequence[FlagRow], packed: PackedRows, former: Built | None) -> list[Flag]:
+def _compiled(
+    rows: Sequence[FlagRow], packed: PackedRows, former: CompiledFlags | None
+) -> list[Flag]:
     known: dict[Packed, Flag] = {}
     if former is not None:
         pairs = zip(former.rows.packed, former.compiled, strict=True)
@@ -100,13 +102,13 @@ def _compiled(rows: Sequence[FlagRow], packed: PackedRows, former: Built | None)
     ]
 
 
-def _surround_alike(definitions: Definitions, former: Built) -> bool:
+def _surround_alike(definitions: FlagDefinitions, former: CompiledFlags) -> bool:
     """Whether what conditions name beside flags is what it was. As bytes, because 1 and true
     are equal in Python."""
     return _surroundings(definitions) == _surroundings(former.definitions)
 
 
-def _surroundings(definitions: Definitions) -> bytes | object:
+def _surroundings(definitions: FlagDefinitions) -> bytes | object:
     try:
         return _encode((definitions.group_types, definitions.cohorts))
     except (OverflowError, TypeError, ValueError, RecursionError):

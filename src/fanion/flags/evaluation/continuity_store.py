@@ -47,7 +47,7 @@ _OWNED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Keep:
+class ContinuityWrite:
     """Keep `anon_distinct_id` for these flags: with the persons of both distinct ids, and under
     each of the two that has no person yet."""
 
@@ -84,7 +84,7 @@ def _by_id(rows: Iterable[Row[Any]]) -> dict[str, dict[str, str]]:
 
 
 @dataclass(slots=True)
-class IdentityKeeper:
+class ContinuityStore:
     """Writes identities that nothing was kept for before.
 
     project_bytes_max, trim_after_bytes: of identities that wait for a person
@@ -97,7 +97,7 @@ class IdentityKeeper:
     # By project, since its size was last looked at.
     _written_bytes: dict[int, int] = field(default_factory=dict)
 
-    async def keep(self, keeps: Sequence[Keep]) -> Mapping[Keep, HashKeys]:
+    async def keep(self, keeps: Sequence[ContinuityWrite]) -> Mapping[ContinuityWrite, HashKeys]:
         """In one transaction; says what counts now.
 
         raises: RecordsUnavailable, also when a person vanished at the same moment
@@ -108,7 +108,9 @@ class IdentityKeeper:
         except IntegrityError as error:
             raise RecordsUnavailable("a person was merged away meanwhile") from error
 
-    def _keep(self, connection: Connection, keeps: Sequence[Keep]) -> Mapping[Keep, HashKeys]:
+    def _keep(
+        self, connection: Connection, keeps: Sequence[ContinuityWrite]
+    ) -> Mapping[ContinuityWrite, HashKeys]:
         _put_records(connection, keeps)
         # After the records, whose foreign key waits for ingestion: as ingestion does it.
         if waiting := _without_person(connection, keeps):
@@ -125,7 +127,7 @@ class IdentityKeeper:
         self._written_bytes[project_id] = written
 
 
-def _put_records(connection: Connection, keeps: Sequence[Keep]) -> None:
+def _put_records(connection: Connection, keeps: Sequence[ContinuityWrite]) -> None:
     rows = [
         {
             "in_project": keep.project_id,
@@ -141,7 +143,7 @@ def _put_records(connection: Connection, keeps: Sequence[Keep]) -> None:
     connection.execute(_first_wins(connection.dialect), rows)
 
 
-def _without_person(connection: Connection, keeps: Sequence[Keep]) -> list[Waiting]:
+def _without_person(connection: Connection, keeps: Sequence[ContinuityWrite]) -> list[Waiting]:
     named: dict[int, dict[str, dict[str, str]]] = {}
     for keep in keeps:
         of_project = named.setdefault(keep.project_id, {})
@@ -174,7 +176,7 @@ def _first_wins(dialect: Dialect) -> Insert:
     return statement.on_conflict_do_nothing()
 
 
-def _of_both(connection: Connection, keep: Keep) -> HashKeys:
+def _of_both(connection: Connection, keep: ContinuityWrite) -> HashKeys:
     """What is kept for the present id hides what is kept for the former one."""
     ids = (keep.distinct_id, keep.anon_distinct_id)
     rows = connection.execute(_OF_IDS, {"in_project": keep.project_id, "distinct_ids": ids})

@@ -34,7 +34,7 @@ _row = flag_evaluations.c
 ByAnswer = dict[tuple[str, bool | str], int]
 
 
-class EvaluationCounts:
+class EvaluationCounters:
     """chance: a number in [0, 1), every time another. Bounded by the flags that there are."""
 
     def __init__(self, chance: Callable[[], float]) -> None:
@@ -76,13 +76,13 @@ def uncounted(project_id: int, decisions: Mapping[str, Decision]) -> None:
     """Where nobody asks how often."""
 
 
-class CountKeeper:
+class EvaluationCountStore:
     """Writes the counts down once a minute; a server that is killed loses that minute's."""
 
     def __init__(
         self,
         records: Records,
-        counts: EvaluationCounts,
+        counts: EvaluationCounters,
         project_of: Callable[[int], Awaitable[Project | None]],
         now: Callable[[], datetime],
     ) -> None:

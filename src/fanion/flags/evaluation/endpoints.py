@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from fanion.errors import AppError, InvalidPayload, NoData
 from fanion.flags.engine.model import Evaluation
-from fanion.flags.evaluation.cache import ANSWERED_ON_LOOP_MAX, Built
+from fanion.flags.evaluation.cache import ANSWERED_ON_LOOP_MAX, CompiledFlags
 from fanion.flags.evaluation.rate_limit import EvaluationLimit
 from fanion.flags.evaluation.request import (
     KEYS_OF_PROJECT,
@@ -56,13 +56,13 @@ async def _response(flags: int, body: Callable[[], bytes]) -> Response:
     return Response(200, await asyncio.to_thread(body), costly=True)
 
 
-def nowhere(address: str) -> Mapping[str, Any]:
+def no_location(address: str) -> Mapping[str, Any]:
     """Without a location database nothing is known of an address."""
     return {}
 
 
 @dataclass(frozen=True, slots=True)
-class Decide:
+class DecideEndpoints:
     """locate: `$geoip_…` properties of an address
     limit:  how often one key may ask
     steady: seconds of a clock that only goes forward
@@ -73,7 +73,7 @@ class Decide:
     evaluator: Evaluator
     body_bytes_max: int
     proxies: TrustedProxies = field(default_factory=TrustedProxies)
-    locate: Callable[[str], Mapping[str, Any]] = nowhere
+    locate: Callable[[str], Mapping[str, Any]] = no_location
     limit: EvaluationLimit = field(default_factory=EvaluationLimit)
     steady: Callable[[], float] = time.monotonic
     decoding: Decoding = field(default_factory=Decoding)
@@ -118,7 +118,7 @@ class Decide:
 
     async def _evaluated(
         self, request: Request, query: Mapping[str, str]
-    ) -> tuple[Built, Evaluation] | None:
+    ) -> tuple[CompiledFlags, Evaluation] | None:
         """None for a client that wants no flags. raises: InvalidPayload, errors of the key"""
         try:
             form = self._decode_small(request, query)
@@ -138,7 +138,7 @@ class Decide:
 
     async def _evaluated_large(
         self, request: Request, query: Mapping[str, str]
-    ) -> tuple[Built, Evaluation] | None:
+    ) -> tuple[CompiledFlags, Evaluation] | None:
         """As `_evaluated`; the key is looked at before more than an outline is made."""
         async with self.decoding.room(len(request.body), self.body_bytes_max) as room:
             try:
@@ -198,7 +198,7 @@ class Decide:
         return form, outline_of(form.json, KEYS_OF_PROJECT)
 
     def _located(self, request: Request, asked: FlagRequest) -> FlagRequest:
-        if self.locate is nowhere or asked.geoip_disable:
+        if self.locate is no_location or asked.geoip_disable:
             return asked
         geoip = self.locate(self.proxies.client_address(request.peer, request.headers))
         return replace(asked, subject=replace(asked.subject, geoip=geoip)) if geoip else asked

@@ -12,7 +12,7 @@ from typing import Never
 import msgspec
 import structlog
 
-from fanion.flags.engine.definition import Definitions
+from fanion.flags.engine.definition import FlagDefinitions
 from fanion.flags.evaluation.compiled import written
 from fanion.projects.model import Project
 from fanion.runtime.background import run_loop
@@ -40,22 +40,22 @@ _PROJECTS = "SELECT project FROM kept ORDER BY project_id"
 
 _encode = msgspec.msgpack.Encoder(enc_hook=written).encode
 _project = msgspec.msgpack.Decoder(Project).decode
-_definitions = msgspec.msgpack.Decoder(Definitions).decode
+_definitions = msgspec.msgpack.Decoder(FlagDefinitions).decode
 
 _Row = tuple[int, str, bytes, bytes]
 
 
-class KeptFlags:
+class OfflineFlagStore:
     """One row a project, replaced in one transaction; a file that cannot be used counts as
     empty, since nothing but the records store owns what it holds."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._changed: dict[int, Definitions] = {}
+        self._changed: dict[int, FlagDefinitions] = {}
         self._changed_projects: set[int] = set()
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
-    def put(self, project_id: int, definitions: Definitions) -> None:
+    def put(self, project_id: int, definitions: FlagDefinitions) -> None:
         """To be written with the next round."""
         self._changed[project_id] = definitions
 
@@ -63,7 +63,7 @@ class KeptFlags:
         """To be written with the next round, if the project's flags are stored."""
         self._changed_projects.add(project_id)
 
-    async def get(self, project_id: int) -> Definitions | None:
+    async def get(self, project_id: int) -> FlagDefinitions | None:
         waiting = self._changed.get(project_id)
         if waiting is not None:
             return waiting
@@ -105,12 +105,12 @@ class KeptFlags:
             self._changed_projects |= project_ids
             self._log.warning("flags_not_kept", error=str(error))
 
-    def _read(self, project_id: int) -> Definitions | None:
+    def _read(self, project_id: int) -> FlagDefinitions | None:
         rows = self._rows(_DEFINITIONS, (project_id,))
         return _definitions(rows[0][0]) if rows else None
 
     def _write(
-        self, known: Sequence[tuple[Project, Definitions]], projects: Sequence[Project]
+        self, known: Sequence[tuple[Project, FlagDefinitions]], projects: Sequence[Project]
     ) -> None:
         rows = [(one.id, one.api_token, _encode(one), _encode(each)) for one, each in known]
         changes = [(one.api_token, _encode(one), one.id) for one in projects]

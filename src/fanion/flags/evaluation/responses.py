@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from fanion.flags.engine.flag_set import FlagSet
-from fanion.flags.engine.model import Decision, Evaluation, Reason
+from fanion.flags.engine.model import Decision, DecisionReason, Evaluation
 
 # What belongs to products beside feature flags is switched off; old browser clients read it.
 CONFIGURATION: Mapping[str, Any] = {
@@ -31,13 +31,13 @@ CONFIGURATION: Mapping[str, Any] = {
     "siteApps": [],
 }
 
-_DESCRIPTIONS: Mapping[Reason, str] = {
-    Reason.NO_CONDITION_MATCH: "No matching condition set",
-    Reason.OUT_OF_ROLLOUT_BOUND: "Out of rollout bound",
-    Reason.NO_GROUP_TYPE: "No group type",
-    Reason.SUPER_CONDITION_VALUE: "Super condition value",
-    Reason.HOLDOUT_CONDITION_VALUE: "Holdout condition value",
-    Reason.DISABLED: "Flag is disabled",
+_DESCRIPTIONS: Mapping[DecisionReason, str] = {
+    DecisionReason.NO_CONDITION_MATCH: "No matching condition set",
+    DecisionReason.OUT_OF_ROLLOUT_BOUND: "Out of rollout bound",
+    DecisionReason.NO_GROUP_TYPE: "No group type",
+    DecisionReason.SUPER_CONDITION_VALUE: "Super condition value",
+    DecisionReason.HOLDOUT_CONDITION_VALUE: "Holdout condition value",
+    DecisionReason.DISABLED: "Flag is disabled",
 }
 
 _encode = msgspec.json.Encoder().encode
@@ -95,7 +95,7 @@ def payload_text(payload: Any) -> str | None:
 
 def reason_description(found: Decision) -> str:
     """The reason of a decision in words. source: flags.md section 19"""
-    if found.reason is Reason.CONDITION_MATCH:
+    if found.reason is DecisionReason.CONDITION_MATCH:
         return f"Matched condition set {(found.condition_index or 0) + 1}"
     return _DESCRIPTIONS[found.reason]
 

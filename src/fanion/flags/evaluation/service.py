@@ -13,10 +13,10 @@ from fanion.errors import Unavailable
 from fanion.flags.engine.evaluate import NOTHING, Needs, evaluate, needs
 from fanion.flags.engine.flag_set import FlagSet
 from fanion.flags.engine.model import Decision, Evaluation
-from fanion.flags.evaluation.cache import ANSWERED_ON_LOOP_MAX, Built, FlagSets
+from fanion.flags.evaluation.cache import ANSWERED_ON_LOOP_MAX, CompiledFlags, FlagSets
 from fanion.flags.evaluation.counters_store import uncounted
 from fanion.flags.evaluation.request import FlagRequest, visible_keys
-from fanion.flags.evaluation.subject_store import Readings
+from fanion.flags.evaluation.subject_store import SubjectStore
 from fanion.observability.hot_counters import HotHistogram
 
 
@@ -27,14 +27,14 @@ class Evaluator:
     """
 
     flag_sets: FlagSets
-    readings: Readings
+    readings: SubjectStore
     now: Callable[[], datetime]
     seconds: HotHistogram
     count: Callable[[int, Mapping[str, Decision]], None] = uncounted
 
     async def answer(
         self, project_id: int, asked: FlagRequest, *, with_inactive: bool = False
-    ) -> tuple[Built, Evaluation]:
+    ) -> tuple[CompiledFlags, Evaluation]:
         """As `evaluate`, for a client of the public API: it counts."""
         found = await self.evaluate(project_id, asked, with_inactive=with_inactive)
         self.count(project_id, found[1].decisions)
@@ -42,7 +42,7 @@ class Evaluator:
 
     async def evaluate(
         self, project_id: int, asked: FlagRequest, *, with_inactive: bool = False
-    ) -> tuple[Built, Evaluation]:
+    ) -> tuple[CompiledFlags, Evaluation]:
         """Flags whose reads fail or are late are missing from the evaluation.
 
         raises: Unavailable when the project's flags are not known and cannot be read

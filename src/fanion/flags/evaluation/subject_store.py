@@ -12,7 +12,7 @@ from fanion.db.engine import RecordsUnavailable
 from fanion.flags.engine.evaluate import Needs
 from fanion.flags.engine.flag_set import FlagSet
 from fanion.flags.engine.model import Subject
-from fanion.flags.evaluation.continuity_store import Keep
+from fanion.flags.evaluation.continuity_store import ContinuityWrite
 from fanion.persons.pending_identities_store import HashKeys
 
 Stored = Mapping[str, Any]
@@ -25,7 +25,7 @@ RETRY_S = 0.5
 ID_CHARS_MAX = 500
 
 
-class Breaker:
+class CircuitBreaker:
     """Once a read failed and none that was asked after it has come back, one caller in RETRY_S
     tries again; the others are told at once, so that a silent store costs them no time.
 
@@ -63,12 +63,12 @@ class Breaker:
             self._retry_at = self._clock() + RETRY_S
 
 
-def _breaker() -> Breaker:
-    return Breaker(time.monotonic)
+def _breaker() -> CircuitBreaker:
+    return CircuitBreaker(time.monotonic)
 
 
 @dataclass(frozen=True, slots=True)
-class Readings:
+class SubjectStore:
     """persons:     (project id, distinct id) → stored properties of the person that owns it
     groups:      (project id, group type index, group key) → stored properties
     kept:        (project id, distinct id) → identities kept for its person, or for the id
@@ -81,9 +81,9 @@ class Readings:
     persons: DataLoader[tuple[int, str], Stored]
     groups: DataLoader[tuple[int, int, str], Stored]
     kept: DataLoader[tuple[int, str], HashKeys]
-    keeping: DataLoader[Keep, HashKeys]
+    keeping: DataLoader[ContinuityWrite, HashKeys]
     memberships: DataLoader[tuple[int, str], frozenset[int]]
-    breaker: Breaker = field(default_factory=_breaker)
+    breaker: CircuitBreaker = field(default_factory=_breaker)
 
     async def read(
         self,
@@ -191,7 +191,7 @@ class Readings:
             return known
         unwritten = {**dict.fromkeys(new, anon), **known}
         try:
-            keep = Keep(project_id, distinct_id, anon, tuple(sorted(new)))
+            keep = ContinuityWrite(project_id, distinct_id, anon, tuple(sorted(new)))
             return await self._ask(self.keeping, keep) or unwritten
         except RecordsUnavailable:
             return unwritten

@@ -19,7 +19,7 @@ _flag = feature_flags.c
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class InvalidFlag:
     """why: the first rule that a flag breaks, with the place"""
 
     project_id: int
@@ -27,26 +27,26 @@ class Refused:
     why: str
 
 
-async def refused_flags(records: Records) -> Sequence[Refused]:
+async def invalid_flags(records: Records) -> Sequence[InvalidFlag]:
     """Of every project, without deleted ones."""
     statement = (
         select(_flag.project_id, _flag.key, _flag.filters, _flag.rollback_conditions)
         .where(_flag.deleted.is_(False))
         .order_by(_flag.project_id, _flag.id)
     )
-    found: list[Refused] = []
+    found: list[InvalidFlag] = []
     async with records.read() as connection:
         for part in (await connection.execute(statement)).partitions(READ_ROWS):
             found += [one for one in (_refused(*row) for row in part) if one is not None]
     return found
 
 
-def _refused(project_id: int, key: str, filters: Any, conditions: Any) -> Refused | None:
+def _refused(project_id: int, key: str, filters: Any, conditions: Any) -> InvalidFlag | None:
     try:
         check_key(key)
         check_filters(grouped_filters(FlagRow(0, key, filters)), creating=False)
         check_conditions(conditions, None)
     except Invalid as error:
         place = f"{error.attr}: " if error.attr else ""
-        return Refused(project_id, key, f"{place}{error.detail}")
+        return InvalidFlag(project_id, key, f"{place}{error.detail}")
     return None

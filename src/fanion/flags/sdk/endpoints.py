@@ -8,10 +8,10 @@ from urllib.parse import unquote
 from fanion.db.engine import RecordsUnavailable
 from fanion.errors import NotAuthenticated, NotFound, PermissionDenied, Unavailable
 from fanion.flags.evaluation.cache import ANSWERED_ON_LOOP_MAX, PROJECTS_MAX, run_offloaded
-from fanion.flags.evaluation.compiled import Built
+from fanion.flags.evaluation.compiled import CompiledFlags
 from fanion.flags.evaluation.responses import payload_text
 from fanion.flags.evaluation.service import Evaluator
-from fanion.flags.sdk.local_evaluation import Document, definitions_document
+from fanion.flags.sdk.local_evaluation import EtagDocument, definitions_document
 from fanion.flags.sdk.sse_service import Broadcaster
 from fanion.projects.auth.authentication import Authentication
 from fanion.projects.auth.keys import bearer_key, hash_key, mask
@@ -140,7 +140,7 @@ class DefinitionEndpoints:
         self._readers = readers
         self._flag_sets = evaluator.flag_sets
         self._broadcaster = broadcaster
-        self._documents: dict[int, tuple[Built, dict[tuple[bool, bool], Document]]] = {}
+        self._documents: dict[int, tuple[CompiledFlags, dict[tuple[bool, bool], EtagDocument]]] = {}
 
     async def definitions(self, request: Request) -> Response:
         """GET /flags/definitions: the newer form."""
@@ -187,15 +187,15 @@ class DefinitionEndpoints:
             return Response(304, b"", etag)
         return Response(200, found.body, etag)
 
-    async def _built(self, project: Project) -> Built:
+    async def _built(self, project: Project) -> CompiledFlags:
         try:
             return await self._flag_sets.built(project.id)
         except RecordsUnavailable:
             raise Unavailable("The flags of this project cannot be read.") from None
 
     async def _document(
-        self, project_id: int, built: Built, with_cohorts: bool, newer: bool
-    ) -> Document:
+        self, project_id: int, built: CompiledFlags, with_cohorts: bool, newer: bool
+    ) -> EtagDocument:
         known, documents = self._documents.get(project_id, (None, {}))
         if known is not built:
             if len(self._documents) >= PROJECTS_MAX:

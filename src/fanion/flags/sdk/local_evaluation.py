@@ -18,8 +18,8 @@ from typing import Any
 
 import msgspec
 
-from fanion.flags.engine.conditions import Cohorts
-from fanion.flags.engine.definition import DEVICE_ID, Definitions, FlagRow, grouped_filters
+from fanion.flags.engine.conditions import ProjectCohorts
+from fanion.flags.engine.definition import DEVICE_ID, FlagDefinitions, FlagRow, grouped_filters
 from fanion.flags.engine.flag_set import FlagSet
 from fanion.flags.engine.hashing import sha1
 from fanion.flags.evaluation.responses import payload_text
@@ -32,25 +32,25 @@ _encode = msgspec.json.Encoder().encode
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class EtagDocument:
     """etag: quoted, the same for the same bytes on every server"""
 
     body: bytes
     etag: str
 
 
-def etagged(body: bytes) -> Document:
-    return Document(body, f'"{sha1(body).digest()[:12].hex()}"')
+def etagged(body: bytes) -> EtagDocument:
+    return EtagDocument(body, f'"{sha1(body).digest()[:12].hex()}"')
 
 
 def definitions_document(
     project_id: int,
-    definitions: Definitions,
+    definitions: FlagDefinitions,
     flag_set: FlagSet,
     *,
     with_cohorts: bool,
     newer: bool,
-) -> Document:
+) -> EtagDocument:
     # Older clients would hash the distinct id: of a flag that goes by device they ask the service.
     rows = [
         row
@@ -165,7 +165,7 @@ def _cohort_ids(filters: Json) -> list[int]:
     return [leaf.cohort_id for leaf in found if leaf is not None]
 
 
-def _sendable(cohorts: Cohorts, cohort_id: int) -> Group | None:
+def _sendable(cohorts: ProjectCohorts, cohort_id: int) -> Group | None:
     definition = cohorts.existing(cohort_id)
     if definition is None or definition.tree is None or cohorts.is_stored(definition):
         return None
@@ -180,7 +180,7 @@ def _has_empty_group(node: Node) -> bool:
     return not node.children or any(map(_has_empty_group, node.children))
 
 
-def _expanded(groups: Sequence[dict[str, Any]], cohorts: Cohorts) -> list[dict[str, Any]]:
+def _expanded(groups: Sequence[dict[str, Any]], cohorts: ProjectCohorts) -> list[dict[str, Any]]:
     """Write out the flag's only condition on a cohort, after the groups that have none.
 
     The groups that take its place share the percentage of the flag's last group, which must be

@@ -9,7 +9,7 @@ from typing import Any
 
 from fanion.flags.engine.definition import Condition, Flag
 from fanion.flags.engine.flag_set import FlagSet
-from fanion.flags.engine.model import Decision, Evaluation, Reason, Subject
+from fanion.flags.engine.model import Decision, DecisionReason, Evaluation, Subject
 from fanion.flags.evaluation.request import FlagRequest, text
 from fanion.flags.evaluation.responses import payload_text
 
@@ -123,13 +123,13 @@ def success(flag: Flag, decision: Decision) -> dict[str, Any]:
 def reason(flag: Flag, decision: Decision) -> str:
     """The nearest word of OpenFeature."""
     match decision.reason:
-        case Reason.DISABLED:
+        case DecisionReason.DISABLED:
             return "DISABLED"
-        case Reason.HOLDOUT_CONDITION_VALUE:
+        case DecisionReason.HOLDOUT_CONDITION_VALUE:
             return "SPLIT"
-        case Reason.SUPER_CONDITION_VALUE:
+        case DecisionReason.SUPER_CONDITION_VALUE:
             return "TARGETING_MATCH"
-        case Reason.CONDITION_MATCH if flag.rules is not None:
+        case DecisionReason.CONDITION_MATCH if flag.rules is not None:
             condition = flag.rules.conditions[decision.condition_index or 0]
             return _match_reason(condition, splits=decision.variant is not None)
     return "DEFAULT"

@@ -14,10 +14,10 @@ from msgspec.structs import replace
 
 from fanion.errors import AppError, InvalidPayload, NoData
 from fanion.flags.engine.model import Evaluation
-from fanion.flags.evaluation.cache import ANSWERED_ON_LOOP_MAX, Built, run_offloaded
+from fanion.flags.evaluation.cache import ANSWERED_ON_LOOP_MAX, CompiledFlags, run_offloaded
 from fanion.flags.evaluation.request import FlagRequest, NoApiKey
 from fanion.flags.evaluation.service import Evaluator
-from fanion.flags.sdk.local_evaluation import Document, etagged
+from fanion.flags.sdk.local_evaluation import EtagDocument, etagged
 from fanion.flags.sdk.ofrep import ErrorCode, OfrepError, bulk_answer, read_context, single_answer
 from fanion.projects.auth.keys import bearer_key
 from fanion.projects.cache import Projects
@@ -35,7 +35,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 @dataclass(frozen=True, slots=True)
-class Ofrep:
+class OfrepEndpoints:
     projects: Projects
     evaluator: Evaluator
     body_bytes_max: int
@@ -61,7 +61,7 @@ class Ofrep:
         except AppError as error:
             return _told(error, None)
 
-        def body() -> Document:
+        def body() -> EtagDocument:
             return etagged(_encode(bulk_answer(built.flag_set, evaluation)))
 
         found = await run_offloaded(len(evaluation.decisions), ANSWERED_ON_LOOP_MAX, body)
@@ -80,7 +80,7 @@ class Ofrep:
 
     async def _evaluated(
         self, request: Request, keys: tuple[str, ...] | None
-    ) -> tuple[Built, Evaluation]:
+    ) -> tuple[CompiledFlags, Evaluation]:
         """raises: OfrepError, errors of the key"""
         project = await self._project(request)
         form = _told_apart(partial(self._decode, decode_small, request))

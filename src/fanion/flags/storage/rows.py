@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Row, Select, select
 
 from fanion.cohorts.store import live_criteria
 from fanion.db.schema.tables import feature_flags, flag_versions, group_types, users
-from fanion.flags.engine.definition import CohortRow, Definitions, FlagRow
+from fanion.flags.engine.definition import CohortRow, FlagDefinitions, FlagRow
 from fanion.projects.model import UserSummary, user_summary
 from fanion.projects.organizations_store import USER_SUMMARY
 
@@ -103,7 +103,7 @@ def stored_flag(row: Row[Any]) -> StoredFlag:
     )
 
 
-def read_definitions(connection: Connection, project_id: int) -> Definitions:
+def read_definitions(connection: Connection, project_id: int) -> FlagDefinitions:
     """All from one snapshot of the store."""
     version = flag_version(connection, project_id)
     flags = [FlagRow(*row) for row in connection.execute(live_flags(project_id))]
@@ -126,13 +126,13 @@ def live_flags(project_id: int) -> Select[Any]:
 
 def made_of(
     connection: Connection, project_id: int, flags: Sequence[FlagRow], version: int
-) -> Definitions:
+) -> FlagDefinitions:
     """The flags together with what else their conditions name."""
     types = select(group_types.c.group_type_index, group_types.c.group_type).where(
         group_types.c.project_id == project_id
     )
     names = {row[0]: row[1] for row in connection.execute(types)}
-    return Definitions(flags, names, cohort_rows(connection, project_id), version)
+    return FlagDefinitions(flags, names, cohort_rows(connection, project_id), version)
 
 
 def cohort_rows(connection: Connection, project_id: int) -> Sequence[CohortRow]:

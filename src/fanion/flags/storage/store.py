@@ -13,7 +13,7 @@ from fanion.activity.model import Author
 from fanion.db.engine import Records
 from fanion.db.schema.tables import feature_flags, flag_versions
 from fanion.errors import Invalid
-from fanion.flags.engine.definition import Definitions, FlagRow, grouped_filters
+from fanion.flags.engine.definition import FlagDefinitions, FlagRow, grouped_filters
 from fanion.flags.management.list_query import EVERYTHING, Candidate, FlagQuery
 from fanion.flags.storage.changes import Decide, change_flag, create_flag
 from fanion.flags.storage.rows import (
@@ -107,7 +107,7 @@ class FlagStore:
         async with _unique_key(), self.records.write() as connection:
             return await connection.run_sync(change_flag, author, flag_id, decide)
 
-    async def definitions(self, project_id: int) -> Definitions:
+    async def definitions(self, project_id: int) -> FlagDefinitions:
         """What evaluation needs, all from one snapshot of the store."""
         async with self.records.read() as connection:
             version = await connection.run_sync(flag_version, project_id)
