@@ -132,7 +132,7 @@ class _Held:
             self.is_set = self.is_there
 
 
-_NOBODY = "0"
+_NO_PERSON = "0"
 _Condition = Callable[[_Held, Any, str], str]
 
 
@@ -151,7 +151,7 @@ def _contains(held: _Held, value: Any, operator: str) -> str:
 def _matches(held: _Held, value: Any, operator: str) -> str:
     pattern = _text(value)
     if search(pattern) is None:
-        return _NOBODY
+        return _NO_PERSON
     bound = held.bindings.text(f"(?-s){pattern}")
     found = f"{held.is_there} AND match({held.text}, {bound})"
     return f"NOT ({found})" if operator in NEGATIVE else f"({found})"
@@ -184,7 +184,7 @@ def range_condition(operator: str, text: str, value: Any, bindings: Bindings) ->
     """What is no number is neither inside a range nor outside of it."""
     ends = range_of(value)
     if ends is None:
-        return _NOBODY
+        return _NO_PERSON
     low, high = (bindings.add(end, "Float64") for end in ends)
     inside = "BETWEEN" if operator == "between" else "NOT BETWEEN"
     test = f"ifNull(isFinite(number) AND number {inside} {low} AND {high}, 0)"
@@ -199,7 +199,7 @@ def _is_set(held: _Held, value: Any, operator: str) -> str:
 def _ordered(held: _Held, value: Any, operator: str) -> str:
     number = spaceless_number(value)
     if number is None:
-        return _NOBODY
+        return _NO_PERSON
     bound = held.bindings.add(number, "Float64")
     own = f"toFloat64OrNull(replaceAll({held.text}, ' ', ''))"
     return f"ifNull({own} {ORDER[operator]} {bound}, 0)"
@@ -208,7 +208,7 @@ def _ordered(held: _Held, value: Any, operator: str) -> str:
 def _dated(held: _Held, value: Any, operator: str) -> str:
     bound = parse_date(value) if isinstance(value, str) else None
     if bound is None or not isinstance(value, str):
-        return _NOBODY
+        return _NO_PERSON
     has_time = ":" in value
     date, bind = date_of(held.text), held.bindings.time
     if operator == "is_date_before":

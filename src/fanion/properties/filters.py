@@ -64,7 +64,7 @@ class Behavioral:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """AND or OR of its children. An empty one has no criteria: nobody matches, AND or OR."""
+    """AND or OR of its children. An empty one has no criteria: no person matches, AND or OR."""
 
     type: Literal["AND", "OR"]
     children: "tuple[Node, ...]"
@@ -75,7 +75,7 @@ Node = Group | Leaf
 
 
 def parse_tree(raw: object) -> Group:
-    """Read a cohort's `filters.properties`: a group, a bare list (AND), or {} (nobody).
+    """Read a cohort's `filters.properties`: a group, a bare list (AND), or {} (no person).
 
     raises: ValueError naming what cannot be read
     source: cohorts.md section 3

@@ -32,7 +32,7 @@ _INSTANT = {"is_date_before": "<", "is_date_after": ">", "is_date_exact": "="}
 
 
 def flag_condition(leaf: Property, bindings: Bindings, now: datetime) -> str:
-    """One comparison with a property of a person. An operator that nobody knows never matches.
+    """One comparison with a property of a person. An unknown operator never matches.
 
     now: relative dates count back from it
     """

@@ -1,7 +1,7 @@
 """JSON Schema of conditions, made of the table of operators that validation reads.
 
 A schema cannot say everything: whether a text is a regular expression or a date, and whether a
-range ascends, is told in words.
+range ascends, is said in words.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -113,7 +113,7 @@ def condition_forms(
     """One schema for all operators that take the same values.
 
     values:   what each operator compares with
-    fields:   beside `operator` and `value`; known, required: as in `object_of`
+    fields:   in addition to `operator` and `value`; known, required: as in `object_of`
     """
     operators: dict[int, list[str]] = {}
     for name, value in values.items():

@@ -18,7 +18,7 @@ Properties = Mapping[str, Any]
 
 
 class Moment(Protocol):
-    """What a test may ask beside the properties. now: aware."""
+    """What a test may ask in addition to the properties. now: aware."""
 
     now: datetime
 
@@ -42,7 +42,7 @@ _INSTANT: Mapping[str, Callable[[Any, Any], bool]] = {
 
 
 def property_test(leaf: Property) -> PropertyTest:
-    """Compile one comparison. An operator that nobody knows never matches.
+    """Compile one comparison. An unknown operator never matches.
 
     source: flags.md section 5
     """

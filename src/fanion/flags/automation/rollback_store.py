@@ -1,7 +1,7 @@
 """Which flags' rollback conditions are to be checked, by which server, and what comes of it.
 
 A flag is watched from the moment when it is switched on or given conditions. A check is claimed
-by a lease, so that of several servers one does it, and whoever dies holds it no longer than the
+by a lease, so that of several servers one does it, and a dead server holds it no longer than the
 lease lasts.
 """
 
@@ -66,7 +66,7 @@ class RollbackStore:
         return [DueCheck(*row) for row in rows]
 
     async def claim(self, due: DueCheck, now: datetime) -> StoredFlag | None:
-        """The flag, for whoever comes first; None for the others."""
+        """The flag, for the first server that claims it; None for the others."""
         claimed = (
             update(flag_rollback_checks)
             .where(_is_same(due), self._is_due(now))
@@ -87,7 +87,7 @@ class RollbackStore:
         self, due: DueCheck, project: Project, met: MetCondition, now: datetime
     ) -> bool:
         """Switch the flag off; False when meanwhile it was switched, or given other conditions,
-        or somebody else has finished the check."""
+        or another server has finished the check."""
         async with self.records.write() as connection:
             return await connection.run_sync(_roll_back, due, project, met, now)
 

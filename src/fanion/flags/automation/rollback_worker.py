@@ -102,7 +102,7 @@ class RollbackWorker:
         return await self._trends.rolling_average(project, condition.metric, span)
 
     def _failed(self, flag: StoredFlag, error: Exception) -> None:
-        """Somebody's mistake is told in a line, one of ours with where it happened."""
+        """An expected error is logged in one line, an unexpected one with its traceback."""
         expected = isinstance(error, EventStoreUnavailable | Invalid | ValueError)
         self._log.warning(
             "rollback_condition_failed",

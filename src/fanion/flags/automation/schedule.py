@@ -122,7 +122,7 @@ def planned_values(payload: Mapping[str, Any], flag: FlagRow) -> dict[str, Any]:
 
 
 def switched(active: bool) -> dict[str, Any]:
-    """Whoever switches a flag on ends its rollback. source: flags.md section 17"""
+    """Switching a flag on ends its rollback. source: flags.md section 17"""
     return {"active": True, "performed_rollback": False} if active else {"active": False}
 
 

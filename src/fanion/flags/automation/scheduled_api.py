@@ -36,7 +36,7 @@ class ScheduledChangeBody(Struct, kw_only=True):
 
 
 class ScheduledChangesApi(Controller):
-    """Members of the organization read; whoever may edit the flag writes."""
+    """Members of the organization read; users who may edit the flag write."""
 
     path = "/api/projects/{project_id:str}/feature_flags/{flag_id:str}/scheduled_changes"
     tags = ("Feature flags",)

@@ -1,7 +1,7 @@
 """Scheduled changes in the records store: made, taken back, and executed by one server each.
 
-Whoever executes one locks its flag, then the change, and writes both in one transaction: of
-several servers the second finds it done. Everybody locks in this order.
+An execution locks the flag, then the change, and writes both in one transaction: of
+several servers the second finds it done. Every transaction locks in this order.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ from fanion.flags.automation.schedule import (
     read_plan,
 )
 from fanion.flags.management.role_access_store import access_now
-from fanion.flags.storage.activity import scheduled_change, tell
+from fanion.flags.storage.activity import record_updated, scheduled_change
 from fanion.flags.storage.changes import change_flag
 from fanion.flags.storage.rows import StoredFlag, lock_flag
 from fanion.flags.storage.schedule_rows import (
@@ -61,7 +61,7 @@ class DueChange:
 class StepOutcome:
     """What became of a step. failure_reason: None when it was executed
 
-    error: what nobody expected
+    error: an unexpected exception
     """
 
     failure_reason: str | None = None
@@ -113,7 +113,7 @@ class ScheduledChangeStore:
         return [DueChange(*row) for row in rows]
 
     async def execute(self, due: DueChange, project: Project, now: datetime) -> StepOutcome | None:
-        """Do its next step; None when somebody else has done it, or taken it back."""
+        """Execute its next step; None when another server has, or it was cancelled."""
         async with self.records.write() as connection:
             return await connection.run_sync(_execute, due, project, now)
 
@@ -141,7 +141,9 @@ def _create(
     change_id = connection.execute(statement.returning(_change.id)).scalar_one()
     made = get_change(connection, project_id, flag_id, change_id)
     assert made is not None
-    tell(connection, author, flag_id, flag.definition.key, [scheduled_change(None, _told(made))])
+    record_updated(
+        connection, author, flag_id, flag.definition.key, [scheduled_change(None, _told(made))]
+    )
     return made
 
 
@@ -171,7 +173,9 @@ def _remove(connection: Connection, author: Author, flag_id: int, change_id: int
     if found.due_at is None:
         raise Invalid("This scheduled change is over; there is nothing to take back.")
     connection.execute(delete(scheduled_changes).where(_change.id == change_id))
-    tell(connection, author, flag_id, flag.definition.key, [scheduled_change(_told(found), None)])
+    record_updated(
+        connection, author, flag_id, flag.definition.key, [scheduled_change(_told(found), None)]
+    )
 
 
 def _execute(
@@ -214,7 +218,7 @@ def _tried(
         return StepOutcome(_LEFT)
 
     def decide(flag: StoredFlag) -> Mapping[str, Any]:
-        """Whoever scheduled it must still have the right."""
+        """The user who scheduled the change must still have the right."""
         if access is not None and not access.can_edit(change.flag_id, flag.creator_id):
             raise PermissionDenied(_NO_RIGHT)
         return planned_values(payload, flag.definition)

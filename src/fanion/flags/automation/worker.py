@@ -1,4 +1,4 @@
-"""What is to be done with flags when its time has come, whoever of several servers does it."""
+"""Work on flags that falls due at a time; any of several servers may do it."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Generic, Never, TypeVar
@@ -17,7 +17,7 @@ class DueWork(Generic[T]):
     name:   of one such thing, for the log
     due:    what is due now, the longest due first
     do:     does one; whether there was something left to do
-    told:   how a thing is named in the log
+    told:   fields that name a thing in the log
     look_s: between two looks
     """
 
@@ -43,7 +43,7 @@ class DueWork(Generic[T]):
     async def work_once(self) -> bool:
         """Everything that is due, each once; whether any was done.
 
-        raises: RecordsUnavailable when it cannot be told what is due
+        raises: RecordsUnavailable when the list of what is due cannot be read
         """
         done = 0
         for one in await self._due():

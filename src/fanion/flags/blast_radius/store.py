@@ -26,7 +26,7 @@ from fanion.projects.model import Project
 from fanion.properties.filters import InCohort
 from fanion.properties.match import PropertyTest
 
-SECONDS_MAX = 20  # somebody waits
+SECONDS_MAX = 20  # a request waits
 # Groups read at a time: 20 ms of a thread.
 GROUPS_READ_MAX = 5_000
 

@@ -44,7 +44,7 @@ _Shares = tuple[tuple[bytes, bytes, Decision], ...]
 class _Compiled:
     """One condition.
 
-    limit:  the lowest digest that is left out; None lets everybody in
+    limit:  the lowest digest that is left out; None admits every subject
     shares: empty without variants
     """
 
@@ -114,7 +114,7 @@ def _single(prefix: bytes, condition: _Compiled) -> Program:
 
 
 def _double(prefix: bytes, first: _Compiled, second: _Compiled) -> Program:
-    """As `_several`, without the loop: a rule and what holds for everybody else."""
+    """As `_several`, without the loop: a rule and what holds for all other subjects."""
     test, limit, shares = first.test, first.limit, first.shares
     hit, outside = first.hit, first.outside
     test_2, limit_2, shares_2 = second.test, second.limit, second.shares
@@ -188,7 +188,7 @@ def _limit(condition: Condition) -> bytes | None:
 
 
 def _is_partial(condition: Condition) -> bool:
-    """A hash never exceeds 1, so from 100 % on nobody needs one."""
+    """A hash never exceeds 1, so from 100 % on none is computed."""
     return condition.rollout_percentage is not None and condition.rollout_percentage < 100
 
 

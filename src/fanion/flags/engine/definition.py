@@ -104,7 +104,7 @@ class Flag:
     """rules: None when the stored filters cannot be read; such a flag cannot be computed.
 
     problem:   why not, for people
-    by_device: whether the device's id is hashed where the request tells one
+    by_device: whether the device's id is hashed where the request has one
     runtime:   where it may be evaluated: `all`, `client` or `server`
     contexts:  it is left out where a client names others; empty for every context
     """
@@ -124,7 +124,7 @@ class Flag:
 
 
 def grouped_filters(row: FlagRow) -> dict[str, Any]:
-    """Filters without groups are told as the one group that they mean."""
+    """Filters without groups are written as the one group that they mean."""
     if "groups" in row.filters:
         return dict(row.filters)
     rest = {name: value for name, value in row.filters.items() if name != "properties"}

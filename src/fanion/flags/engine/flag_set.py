@@ -107,7 +107,7 @@ def build_flag_set(
 
 
 def by_device(program: Program) -> Program:
-    """The device's id is hashed; the distinct id where the request tells no device."""
+    """The device's id is hashed; the distinct id where the request has no device."""
 
     def choose(properties: Properties, identity: bytes, run: EvaluationRun) -> Decision:
         return program(properties, run.device or identity, run)

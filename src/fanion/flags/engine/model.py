@@ -67,7 +67,7 @@ class Subject(Struct, frozen=True, gc=False):
     """None stands for "could not be read", an empty value for "nothing there".
 
     sent, geoip:      person properties of the request, and of the caller's address
-    stored:           of the person that owns the distinct id; {} when it belongs to nobody
+    stored:           of the person that owns the distinct id; {} when no person owns it
     cohorts:          ids of the cohorts that count the person as a member, of those asked for
     groups:           group type name → key, both as text
     group_properties: group type name → properties of the request

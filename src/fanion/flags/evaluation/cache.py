@@ -46,7 +46,7 @@ class FlagSource(Protocol):
 
 
 class UnavailableFlagSource:
-    """A store that is known not to answer, so that nobody waits for it."""
+    """A store that is known not to answer, so that no request waits for it."""
 
     async def definitions(self, project_id: int) -> FlagDefinitions:
         raise RecordsUnavailable("the records store cannot be opened")
@@ -168,7 +168,7 @@ class FlagSets:
         task = self._building.get(project_id)
         if task is None:
             task = asyncio.create_task(self._build(project_id))
-            # Whoever waited may be gone: the error is taken off the task in any case.
+            # All waiting requests may be gone: the error is retrieved from the task in any case.
             task.add_done_callback(lambda done: done.cancelled() or done.exception())
             self._building[project_id] = task
         return task
@@ -221,7 +221,7 @@ async def _compiled(
 
 def _uncollected(work: Callable[[], CompiledFlags]) -> CompiledFlags:
     """A large set is a million objects without cycles, through which the collector of garbage
-    would look for half a second, with everybody waiting."""
+    would look for half a second, while all requests wait."""
     gc.disable()
     try:
         built = work()

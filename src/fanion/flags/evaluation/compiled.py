@@ -11,7 +11,7 @@ from fanion.flags.engine.definition import Flag, FlagDefinitions, FlagRow, compi
 from fanion.flags.engine.flag_set import FlagSet, build_flag_set
 
 _encode = msgspec.msgpack.Encoder().encode
-# Without types: whatever is stored is told as it is, odd filters too.
+# Without types: stored values stay as they are, odd filters too.
 _decode = msgspec.msgpack.Decoder().decode
 
 # A row that does not fit, such as one with a number beyond 64 bits, stays as it is.
@@ -103,8 +103,8 @@ def _compiled(
 
 
 def _surround_alike(definitions: FlagDefinitions, former: CompiledFlags) -> bool:
-    """Whether what conditions name beside flags is what it was. As bytes, because 1 and true
-    are equal in Python."""
+    """Whether group types and cohorts, which conditions name, are unchanged. As bytes, because
+    1 and true are equal in Python."""
     return _surroundings(definitions) == _surroundings(former.definitions)
 
 

@@ -159,7 +159,7 @@ def _without_person(connection: Connection, keeps: Sequence[ContinuityWrite]) ->
 
 
 def _first_wins(dialect: Dialect) -> Insert:
-    """One row for each person that owns one of the two ids: none for ids of nobody."""
+    """One row for each person that owns one of the two ids: none for an id without a person."""
     owners = (
         select(
             _link.project_id,

@@ -73,7 +73,7 @@ class EvaluationCounters:
 
 
 def uncounted(project_id: int, decisions: Mapping[str, Decision]) -> None:
-    """Where nobody asks how often."""
+    """For evaluations that are not counted."""
 
 
 class EvaluationCountStore:
@@ -161,7 +161,7 @@ def _rows(project: Project | None, counts: ByAnswer, now: datetime) -> list[dict
 
 
 def value_text(value: bool | str) -> str:
-    """As breakdowns tell it."""
+    """As breakdowns by value name it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return value.replace("\0", "")[:VALUE_CHARS_MAX]

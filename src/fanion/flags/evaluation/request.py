@@ -57,7 +57,7 @@ class NoApiKey(AppError):
 
 
 def project_token(values: Mapping[str, Any], fields: Mapping[str, str]) -> str:
-    """fields: of a form, beside its data; they win
+    """fields: of a form, next to its data; they take precedence
 
     raises: NoApiKey; InvalidApiKey for something that is no text
     source: capture.md section 1.4
@@ -176,7 +176,7 @@ def _keys(values: Mapping[str, Any]) -> tuple[str, ...] | None:
 def visible_keys(flag_set: FlagSet, asked: FlagRequest) -> tuple[str, ...] | None:
     """Keys of the flags to evaluate; None for all.
 
-    A client that names no context, or no runtime, is told the flags of every one.
+    A client that names no context, or no runtime, gets the flags of every one.
     """
     if not flag_set.limited or not (asked.contexts or asked.runtime):
         return asked.keys

@@ -11,7 +11,7 @@ import msgspec
 from fanion.flags.engine.flag_set import FlagSet
 from fanion.flags.engine.model import Decision, DecisionReason, Evaluation
 
-# What belongs to products beside feature flags is switched off; old browser clients read it.
+# Other products than feature flags are switched off; old browser clients read this.
 CONFIGURATION: Mapping[str, Any] = {
     "config": {"enable_collect_everything": True},
     "editorParams": {},
@@ -41,7 +41,7 @@ _DESCRIPTIONS: Mapping[DecisionReason, str] = {
 }
 
 _encode = msgspec.json.Encoder().encode
-# The same for everybody, so it is encoded once: an object that is left open.
+# The same for every client, so it is encoded once: an object that is left open.
 _CONFIGURATION_BEGUN = _encode(CONFIGURATION)[:-1] + b","
 
 

@@ -23,7 +23,7 @@ from fanion.observability.hot_counters import HotHistogram
 @dataclass(frozen=True, slots=True)
 class Evaluator:
     """seconds: observed once for each evaluation, without the reads
-    count:   is told the project and the decisions of each answer to a client
+    count:   called with the project and the decisions of each answer to a client
     """
 
     flag_sets: FlagSets

@@ -27,7 +27,7 @@ ID_CHARS_MAX = 500
 
 class CircuitBreaker:
     """Once a read failed and none that was asked after it has come back, one caller in RETRY_S
-    tries again; the others are told at once, so that a silent store costs them no time.
+    tries again; the others fail at once, so that a silent store costs them no time.
 
     clock: seconds
     """
@@ -49,7 +49,7 @@ class CircuitBreaker:
 
     @property
     def answers(self) -> int:
-        """How many came so far; `failed` is told the count of before its read."""
+        """Number of answers so far; `failed` takes the number from before its read."""
         return self._answers
 
     def answered(self) -> None:

@@ -68,7 +68,7 @@ class StaleFlagBody(FlagBody, kw_only=True):
     last_evaluated_at: datetime | None
 
 
-async def nobody_knows(project_id: int, now: datetime) -> Mapping[str, datetime]:
+async def never_evaluated(project_id: int, now: datetime) -> Mapping[str, datetime]:
     return {}
 
 
@@ -78,7 +78,7 @@ class Flags:
 
     store: FlagStore
     bus: ChangeBus
-    last_evaluated: LastEvaluated = nobody_knows
+    last_evaluated: LastEvaluated = never_evaluated
 
     async def access(self, request: ManagementRequest) -> FlagAccess:
         return await access_of(self.store.records, request.principal, request.project)
@@ -175,7 +175,7 @@ class FlagsApi(Controller):
         """The next evaluation sees it."""
         author = request.author
         flag = await flags.create(author, created_columns(data, author.now))
-        # Whoever made a flag may edit it.
+        # The creator of a flag may edit it.
         return _answer(flag, FlagAccess(request.principal.user.id))
 
     @get("/{flag_id:str}", summary="Retrieve a feature flag", response_headers=[_VERSION])

@@ -40,7 +40,7 @@ class EnabledPersons:
     now: Callable[[], datetime]
 
     async def of(self, project_id: int, flag_id: str) -> AsyncGenerator[Sequence[UUID]]:
-        """Nobody for flags that are switched off, deleted, or go by group. Of several distinct
+        """No person for flags that are switched off, deleted, or go by group. Of several distinct
         ids of one person the first that is listed counts.
 
         flag_id: in decimal

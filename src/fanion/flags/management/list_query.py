@@ -128,7 +128,7 @@ def kind_of(filters: Mapping[str, Any]) -> Kind:
 
 
 def is_stale(flag: Candidate, now: datetime) -> bool:
-    """Switched on, old, and with one answer for everybody: it decides nothing any more."""
+    """Switched on, old, and with one answer for every subject: it decides nothing any more."""
     return flag.active and now - flag.created_at > STALE_AFTER and answers_one_thing(flag.filters)
 
 
@@ -185,7 +185,7 @@ STALE_DAYS_MAX = 90  # evaluations are remembered no longer
 
 
 class StaleReason(StrEnum):
-    """FULLY_ROLLED_OUT: the same answer for everybody; it decides nothing"""
+    """FULLY_ROLLED_OUT: the same answer for every subject; it decides nothing"""
 
     FULLY_ROLLED_OUT = "fully_rolled_out"
     NOT_EVALUATED = "not_evaluated"

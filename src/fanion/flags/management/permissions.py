@@ -57,7 +57,7 @@ class FlagAccess:
 
 
 def edits_all(*, is_admin: bool, setting: AccessLevel | None, role_levels: Sequence[int]) -> bool:
-    """setting:     what the organization allows everybody; None when it has not been set
+    """setting:     what the organization allows every member; None when it has not been set
     role_levels: of the user's roles; the highest counts
     """
     if is_admin or setting is None or setting is AccessLevel.EDIT:

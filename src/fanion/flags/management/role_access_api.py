@@ -38,7 +38,7 @@ class RoleAccessBody(Struct, kw_only=True):
 
 
 class RoleAccessApi(Controller):
-    """Members of the organization read. Whoever may edit every flag writes, and the flag's
+    """Members of the organization read. Users who may edit every flag write, and the flag's
     creator."""
 
     path = "/api/projects/{project_id:str}/feature_flags/{flag_id:str}/role_access"

@@ -17,7 +17,7 @@ from fanion.flags.storage.store import StoredFlag
 from fanion.flags.validation.filters import is_simple
 from fanion.projects.model import UserSummary
 
-# The object's shape is fixed, so that the version travels beside it.
+# The shape of the object is fixed, so the version is sent in a header.
 VERSION_HEADER = "X-Flag-Version"
 
 Filters = Annotated[
@@ -60,14 +60,14 @@ class FlagBody(Struct, kw_only=True):
     usage_dashboard: int | None
     analytics_dashboards: list[int]
     has_enriched_analytics: bool
-    # Not of the documented object: told of the flags that have them.
+    # Not of the documented object: sent for flags that have them.
     bucketing_identifier: Bucketing | UnsetType = UNSET
     evaluation_runtime: Runtime | UnsetType = UNSET
     evaluation_contexts: Contexts | UnsetType = UNSET
 
 
 class StaleFlag(AppError):
-    """The flag has moved on since the caller read it: it is told what the flag is now."""
+    """The flag has changed since the caller read it; the answer holds the flag as it is now."""
 
     status, type, default_code = 409, "invalid_request", "conflict"
 
@@ -80,7 +80,7 @@ class StaleFlag(AppError):
         self.version = version
 
     def body(self) -> bytes:
-        """The common shape, and beside it the flag and its version."""
+        """The common fields of an error, with the flag and its version."""
         moved: dict[str, Any] = {"version": self.version, "current": self.current}
         return msgspec.json.encode({**self.told(), **moved})
 
@@ -89,7 +89,7 @@ class StaleFlag(AppError):
 
 
 def shown(flag: StoredFlag, access: FlagAccess) -> FlagBody:
-    """access: of whoever is shown the flag"""
+    """access: of the caller"""
     row = flag.definition
     filters = grouped_filters(row)
     return FlagBody(

@@ -36,7 +36,7 @@ Version = Annotated[
     int,
     Meta(description="Of the flag that the change was made for; when it has moved on: 409."),
 ]
-# Names of `_Sent`, beside those that are derived.
+# Names of `_Sent` that are not derived from filters.
 _UNSUPPORTED = {
     "archived": "Set active to false.",
     "has_encrypted_payloads": "Payloads are stored as they are.",
@@ -169,7 +169,7 @@ def changed_columns(data: FlagChanges, flag: StoredFlag) -> dict[str, Any]:
 
 
 def _renamed(former: str, key: str, filters: Mapping[str, Any]) -> dict[str, Any]:
-    """Columns to set beside the key: who enrolled early is asked for under the new one."""
+    """Further columns to set: early enrollment is looked up under the new key."""
     renamed = with_enrollment_of(former, key, filters)
     return {} if renamed == filters else {"filters": renamed}
 

@@ -1,6 +1,6 @@
-"""What browser and mobile SDKs read when they start, beside flags.
+"""What browser and mobile SDKs read when they start, in addition to flags.
 
-Products beside feature flags are switched off, and their lists are empty.
+Products other than feature flags are switched off, and their lists are empty.
 
 source: sdk-wire.md section 7
 """

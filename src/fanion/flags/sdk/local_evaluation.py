@@ -2,7 +2,7 @@
 
 An SDK asks the service for every flag that it cannot decide. So whatever it would decide
 differently is kept from it: cohorts that are answered from stored members, and cohorts without
-criteria, which SDKs take for everybody.
+criteria, which SDKs take for every person.
 
 The document has two forms. The older one is what `/api/feature_flag/local_evaluation/` always said:
 active flags, filters as stored. The newer one, of `/flags/definitions`, also lists flags that are
@@ -71,7 +71,7 @@ def definitions_document(
 
 
 def flag_summary(project_id: int, row: FlagRow, filters: Mapping[str, Any]) -> dict[str, Any]:
-    """The eight fields in which a flag is told where it is not managed."""
+    """The eight fields of a flag where it is not managed."""
     return {
         "id": row.id,
         "team_id": project_id,
@@ -244,7 +244,7 @@ def _with_chain(leaf: dict[str, Any], flag_set: FlagSet) -> dict[str, Any]:
         return leaf
     entry = flag_set.by_key.get(flag.key)
     before = () if entry is None else entry.depends_on
-    # An empty chain tells SDKs that there is no order.
+    # An empty chain means to SDKs that there is no order.
     chain = [] if flag.key in flag_set.broken else [*before, flag.key]
     return {**leaf, "key": flag.key, "dependency_chain": chain}
 

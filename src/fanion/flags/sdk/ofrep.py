@@ -32,7 +32,7 @@ _TYPES = {400: "validation_error", 404: "invalid_request", 500: "server_error"}
 
 
 class OfrepError(Exception):
-    """The client is told so, in the words of the protocol beside the common ones."""
+    """An error in the fields of the protocol, with the common ones."""
 
     def __init__(self, status: int, code: ErrorCode, details: str) -> None:
         self.status = status

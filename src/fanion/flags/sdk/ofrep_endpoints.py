@@ -110,7 +110,7 @@ def _told_apart(read: Callable[[], T]) -> T:
 
 
 def _told(error: AppError, key: str | None) -> Response:
-    """Errors that the protocol leaves to the service: ours, with what providers read beside."""
+    """Errors that the protocol leaves to the service, with the fields that providers read."""
     named = {} if key is None else {"key": key}
     body = {
         **error.told(),

@@ -13,9 +13,9 @@ from fanion.webhooks import outbox_store
 
 SCOPE = "FeatureFlag"
 
-# The stored fields whose changes are told, in this order. Left out is what nobody sets by
+# The stored fields whose changes are recorded, in this order. Left out is what no user sets by
 # hand, and who made the flag when.
-TOLD = (
+RECORDED_FIELDS = (
     "key",
     "name",
     "filters",
@@ -33,22 +33,22 @@ TOLD = (
 )
 
 
-def told_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Change]:
+def recorded_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Change]:
     """before, after: stored values by column"""
-    return changes(SCOPE, before, after, TOLD)
+    return changes(SCOPE, before, after, RECORDED_FIELDS)
 
 
 def role_change(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> Change:
     """A role was given the flag, or lost it. before, after: the role, None where it has none"""
-    return _beside("role_access", before, after)
+    return _related_change("role_access", before, after)
 
 
 def scheduled_change(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> Change:
     """A change was scheduled, or taken back. before, after: the change, None where there is none"""
-    return _beside("scheduled_change", before, after)
+    return _related_change("scheduled_change", before, after)
 
 
-def _beside(
+def _related_change(
     field: str, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None
 ) -> Change:
     """Of something that belongs to the flag and is no field of it."""
@@ -56,7 +56,7 @@ def _beside(
     return Change(type=SCOPE, action=action, field=field, before=before, after=after)
 
 
-def tell_created(connection: Connection, author: Author, flag_id: int, key: str) -> None:
+def record_created(connection: Connection, author: Author, flag_id: int, key: str) -> None:
     outbox_store.record_and_enqueue(
         connection,
         Entry(
@@ -65,17 +65,17 @@ def tell_created(connection: Connection, author: Author, flag_id: int, key: str)
     )
 
 
-def tell_changed(
+def record_changed(
     connection: Connection,
     author: Author,
     before: Mapping[str, Any],
     after: Mapping[str, Any],
 ) -> None:
-    """before, after: rows of the flag; nothing is written when they tell the same"""
-    tell(connection, author, before["id"], after["key"], told_changes(before, after))
+    """before, after: rows of the flag; nothing is written when they are equal"""
+    record_updated(connection, author, before["id"], after["key"], recorded_changes(before, after))
 
 
-def tell(
+def record_updated(
     connection: Connection, author: Author, flag_id: int, key: str, changes: list[Change]
 ) -> None:
     outbox_store.record_and_enqueue(

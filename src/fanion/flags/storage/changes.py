@@ -15,7 +15,7 @@ from fanion.db.schema.flags import flag_rollback_checks
 from fanion.db.schema.tables import feature_flags
 from fanion.errors import Invalid
 from fanion.flags.automation.rollback import is_watched
-from fanion.flags.storage.activity import tell_changed, tell_created
+from fanion.flags.storage.activity import record_changed, record_created
 from fanion.flags.storage.integrity import require_computable
 from fanion.flags.storage.rows import StoredFlag, get_flag, lock_row, stored_flag
 from fanion.flags.storage.schedule_rows import cancel_changes
@@ -32,7 +32,7 @@ def watch_conditions(
     now: datetime,
 ) -> None:
     """The first check follows a whole interval after the flag was switched on or its conditions
-    were changed, so that whoever switches it on again has time to look.
+    were changed, so that a user who switches it on again has time to look.
 
     flag:   its stored values by column, as they are now
     former: as they were, None for a new flag
@@ -78,7 +78,7 @@ def create_flag(connection: Connection, author: Author, values: Mapping[str, Any
     flag_id = connection.execute(statement.returning(_flag.id)).scalar_one()
     row = {**values, "id": flag_id, "project_id": project_id}
     watch_conditions(connection, row, None, author.now)
-    tell_created(connection, author, flag_id, values["key"])
+    record_created(connection, author, flag_id, values["key"])
     move_flag_version(connection, project_id)
     require_computable(connection, row, values, values["key"])
     flag = get_flag(connection, project_id, flag_id)
@@ -123,7 +123,7 @@ def change_flag(
         cancel_changes(connection, flag_id)
     changed = {**row, **values}
     watch_conditions(connection, changed, row, author.now)
-    tell_changed(connection, author, row, changed)
+    record_changed(connection, author, row, changed)
     move_flag_version(connection, project_id)
     if alone:
         require_computable(connection, changed, values, row["key"])

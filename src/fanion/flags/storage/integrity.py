@@ -21,7 +21,7 @@ _flag = feature_flags.c
 def require_computable(
     connection: Connection, row: Mapping[str, Any], changed: Mapping[str, Any], former_key: str
 ) -> None:
-    """Call it when the change is written and the project's flag version has moved: then nobody
+    """Call it when the change is written and the project's flag version has moved: then no one
     else changes the flags of this project at the same time.
 
     row:     the flag as it is now, by column

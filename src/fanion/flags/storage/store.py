@@ -135,7 +135,7 @@ class FlagStore:
 
 
 class _unique_key:  # noqa: N801  # reads as the statement that it is used in
-    """The database has the last word on a key; its refusal is told as the API tells it."""
+    """The database decides whether a key is free; its refusal becomes the API's error."""
 
     async def __aenter__(self) -> None:
         return None

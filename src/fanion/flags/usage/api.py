@@ -154,7 +154,7 @@ class NotDone(Struct, kw_only=True):
 
 
 class NotEnriched(AppError):
-    """Told with two further fields, which clients know. source: flags.md section 15"""
+    """Sent with two further fields, which clients read. source: flags.md section 15"""
 
     status, type, default_code = 400, "validation_error", "not_enriched"
 

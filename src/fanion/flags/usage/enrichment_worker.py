@@ -22,7 +22,7 @@ from fanion.runtime.background import run_loop
 
 LOOKED_BACK = timedelta(hours=12)
 KEYS_MAX = 1_000  # named in one statement
-SECONDS_MAX = 60  # of one; nobody waits
+SECONDS_MAX = 60  # of one; no request waits
 
 # Soon after a start, so that a server that is started often looks too; then often enough that
 # one look may fail and no event is missed.

@@ -26,7 +26,7 @@ from fanion.insights.dashboards_store import (
 )
 from fanion.insights.flag_usage_template import enriched_tiles, usage_dashboard
 
-SECONDS_MAX = 20  # somebody waits
+SECONDS_MAX = 20  # a request waits
 
 _row = flag_evaluations.c
 
