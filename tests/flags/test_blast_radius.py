@@ -227,7 +227,7 @@ REFUSED: dict[str, tuple[Json, Json]] = {
     "two group types": (
         {"filters": {"aggregation_group_type_index": 0}, "group_type_index": 1},
         of_filters(
-            "This is the aggregation_group_type_index of the filters, or left out.",
+            "Must equal aggregation_group_type_index of the filters, or be left out.",
             "group_type_index",
         ),
     ),

@@ -156,11 +156,11 @@ REFUSED: dict[str, tuple[Json, tuple[str, str, str | None]]] = {
     ),
     "no steps": (
         {"payload": {"operation": ROLLOUT, "steps": []}},
-        ("invalid_input", f"There must be 1 to {STEPS_MAX} steps.", "payload__steps"),
+        ("invalid_input", f"Ensure there are 1 to {STEPS_MAX} steps.", "payload__steps"),
     ),
     "too many steps": (
         {"payload": {"operation": ROLLOUT, "steps": [step(SOON, 1)] * (STEPS_MAX + 1)}},
-        ("invalid_input", f"There must be 1 to {STEPS_MAX} steps.", "payload__steps"),
+        ("invalid_input", f"Ensure there are 1 to {STEPS_MAX} steps.", "payload__steps"),
     ),
     "two steps at once": (
         {"payload": {"operation": ROLLOUT, "steps": [step(SOON, 1), step(SOON, 2)]}},
@@ -168,11 +168,11 @@ REFUSED: dict[str, tuple[Json, tuple[str, str, str | None]]] = {
     ),
     "a time beside the steps": (
         {"scheduled_at": SOON, "payload": {"operation": ROLLOUT, "steps": [step(SOON, 1)]}},
-        ("invalid_input", "Each step has a time of its own.", "scheduled_at"),
+        ("invalid_input", "Set scheduled_at inside each step, not on the change.", "scheduled_at"),
     ),
     "a value beside the steps": (
         {"payload": {"operation": ROLLOUT, "value": 1, "steps": [step(SOON, 1)]}},
-        ("invalid_input", "Each step has a value of its own.", "payload__value"),
+        ("invalid_input", "Set value inside each step, not on the payload.", "payload__value"),
     ),
     "a condition set that is not there": (
         {"scheduled_at": SOON, "payload": {"operation": ROLLOUT, "value": 1, "condition_index": 1}},

@@ -155,7 +155,7 @@ async def test_what_is_over_cannot_be_taken_back(home: Home) -> None:
 
     answer = await home.api.delete(f"{changes_of(flag)}{made['id']}/")
 
-    told = "This scheduled change is over; there is nothing to take back."
+    told = "This scheduled change has been executed or has failed; it cannot be cancelled."
     assert (answer.status_code, answer.json()) == (400, invalid("invalid_input", told))
 
 
@@ -311,8 +311,8 @@ async def test_who_lost_the_right_changes_nothing_any_more(team: Team) -> None:
     assert [await executed(team, one) for one in made] == [
         None,  # made the flag
         None,  # has a role that was given it
-        "Whoever scheduled the change may no longer edit this feature flag.",
-        "Whoever scheduled the change is no longer a member of the organization.",
+        "The user who scheduled the change may no longer edit this feature flag.",
+        "The user who scheduled the change is no longer a member of the organization.",
         None,
     ]
     shown = await team.owner.get(f"{place}scheduled_changes/{made[2]['id']}/")

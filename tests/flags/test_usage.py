@@ -238,7 +238,7 @@ async def test_days_without_use_have_bounds(home: Home, days: int) -> None:
         "/feature_flags/", params={"stale": "true", "stale_days": str(days)}
     )
 
-    told = "This is between 1 and 90."
+    told = "Ensure this value is between 1 and 90."
     assert answer.json() == error("validation_error", "invalid_input", told, "stale_days")
 
 

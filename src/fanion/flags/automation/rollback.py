@@ -81,7 +81,7 @@ def check_conditions(sent: object, stored: object) -> None:
             attr=_FIELD,
         )
     if len(sent) > CONDITIONS_MAX:
-        raise Invalid(f"There are more than {CONDITIONS_MAX} conditions.", attr=_FIELD)
+        raise Invalid(f"Ensure there are at most {CONDITIONS_MAX} conditions.", attr=_FIELD)
     kept = [stored] if isinstance(stored, Mapping) else stored
     known = kept if isinstance(kept, list) else []
     for place, condition in enumerate(sent):

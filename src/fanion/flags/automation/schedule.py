@@ -150,11 +150,11 @@ def _steps(data: NewScheduledChange) -> list[Step]:
         value = _value(sent.operation, sent.value, "payload__value")
         return [Step(scheduled_at=data.scheduled_at, value=value)]
     if data.scheduled_at is not UNSET:
-        raise Invalid("Each step has a time of its own.", attr="scheduled_at")
+        raise Invalid("Set scheduled_at inside each step, not on the change.", attr="scheduled_at")
     if sent.value is not UNSET:
-        raise Invalid("Each step has a value of its own.", attr="payload__value")
+        raise Invalid("Set value inside each step, not on the payload.", attr="payload__value")
     if not 1 <= len(sent.steps) <= STEPS_MAX:
-        raise Invalid(f"There must be 1 to {STEPS_MAX} steps.", attr="payload__steps")
+        raise Invalid(f"Ensure there are 1 to {STEPS_MAX} steps.", attr="payload__steps")
     return [
         Step(
             scheduled_at=step.scheduled_at,

@@ -41,8 +41,8 @@ WAITING_MAX = 100
 DONE_KEPT = 100
 # Of one look; the next one follows at once when there were so many.
 DUE_MAX = 100
-_LEFT = "Whoever scheduled the change is no longer a member of the organization."
-_NO_RIGHT = "Whoever scheduled the change may no longer edit this feature flag."
+_LEFT = "The user who scheduled the change is no longer a member of the organization."
+_NO_RIGHT = "The user who scheduled the change may no longer edit this feature flag."
 _INTERNAL = "The change failed on the server's side."
 
 _change = scheduled_changes.c
@@ -171,7 +171,9 @@ def _remove(connection: Connection, author: Author, flag_id: int, change_id: int
     if flag is None or found is None:
         raise NotFound
     if found.due_at is None:
-        raise Invalid("This scheduled change is over; there is nothing to take back.")
+        raise Invalid(
+            "This scheduled change has been executed or has failed; it cannot be cancelled."
+        )
     connection.execute(delete(scheduled_changes).where(_change.id == change_id))
     record_updated(
         connection, author, flag_id, flag.definition.key, [scheduled_change(_told(found), None)]

@@ -80,7 +80,7 @@ def _reach_of_flag(body: dict[str, Any]) -> Reach:
     own, sent = filters.get("aggregation_group_type_index"), body.get("group_type_index")
     if sent is not None and sent != own:
         raise Invalid(
-            "This is the aggregation_group_type_index of the filters, or left out.",
+            "Must equal aggregation_group_type_index of the filters, or be left out.",
             attr="group_type_index",
         )
     return _reach(groups, own, "filters")

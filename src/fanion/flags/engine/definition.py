@@ -184,7 +184,7 @@ def parse_rules(filters: object, rollout_percentage: float | None = None) -> Rul
     )
     by_group = rules.group_type_index is not None
     if by_group and any(isinstance(leaf, InCohort) for leaf in rules.leaves()):
-        raise ValueError("a group is in no cohort")
+        raise ValueError("cohort conditions cannot be used in a group-based flag")
     return rules
 
 
@@ -192,7 +192,7 @@ def _condition(raw: object) -> Condition:
     group = _object(raw, "a group")
     leaves = parse_leaves(group.get("properties"))
     if any(isinstance(leaf, Behavioral) for leaf in leaves):
-        raise ValueError("a flag cannot have a condition on events, only a cohort can")
+        raise ValueError("conditions on events can only be used in a cohort")
     variant = group.get("variant")
     rollout = group.get("rollout_percentage")
     return Condition(

@@ -253,7 +253,7 @@ async def stale_page(
     days: how long a flag must be there, and not asked for, to count as not evaluated
     """
     if not 1 <= days <= STALE_DAYS_MAX:
-        raise Invalid(f"This is between 1 and {STALE_DAYS_MAX}.", attr="stale_days")
+        raise Invalid(f"Ensure this value is between 1 and {STALE_DAYS_MAX}.", attr="stale_days")
     project_id, now, page = request.project.id, request.app.state.now(), request.page
     flags, _ = await store.find(project_id, query, now, FLAGS_MAX, 0)
     last = await last_evaluated(project_id, now)

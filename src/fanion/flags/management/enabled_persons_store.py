@@ -113,7 +113,7 @@ def _enabled(
     for person, subject in subjects.items():
         found = evaluate(flag_set, subject, now, [key])
         if found.failed:
-            raise _not_computable(key, "it has no answer for somebody")
+            raise _not_computable(key, "it cannot be evaluated for some persons")
         if found.decisions[key].enabled:
             enabled.append(person)
     return enabled
