@@ -1,6 +1,7 @@
 """The whole application in memory over real stores: what a client sees, without a socket."""
 
 import asyncio
+import inspect
 import io
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -130,10 +131,16 @@ class Breakable:
         self.is_down = False
 
     def __getattr__(self, name: str) -> Any:
-        async def down(*_: Any, **__: Any) -> None:
-            raise EventStoreUnavailable("the event store cannot be reached")
+        found = getattr(self._store, name)
+        if not inspect.iscoroutinefunction(found):
+            return found
 
-        return down if self.is_down else getattr(self._store, name)
+        async def call(*args: Any, **kwargs: Any) -> Any:
+            if self.is_down:
+                raise EventStoreUnavailable("the event store cannot be reached")
+            return await found(*args, **kwargs)
+
+        return call
 
 
 @dataclass(frozen=True)
