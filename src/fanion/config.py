@@ -154,12 +154,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     def __repr__(self) -> str:
         """Without the URLs, which may carry passwords."""
-        shown = {
+        fields = {
             name: getattr(self, name)
             for name in self.__struct_fields__
             if name not in {"database_url", "events_url"}
         }
-        return f"Settings({shown})"
+        return f"Settings({fields})"
 
 
 def read_settings(

@@ -26,11 +26,11 @@ class AppError(Exception):
         self.attr = attr
         super().__init__(self.detail)
 
-    def told(self) -> dict[str, str | None]:
+    def fields(self) -> dict[str, str | None]:
         return {"type": self.type, "code": self.code, "detail": self.detail, "attr": self.attr}
 
     def body(self) -> bytes:
-        return msgspec.json.encode(self.told())
+        return msgspec.json.encode(self.fields())
 
     def headers(self) -> tuple[tuple[str, str], ...]:
         """Headers besides the content type, for example `Retry-After`."""

@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fanion.persons.merge import (
-    NAMES_TOLD_MAX,
+    NAMES_LISTED_MAX,
     Changes,
     Merge,
     MergeKind,
@@ -161,7 +161,7 @@ def test_of_many_properties_only_some_are_named() -> None:
     changes = changes_of({}, Command("u", NOW, PersonUpdate(many, {})))
 
     [one] = changes.not_made
-    assert (one.count, one.names) == (8_000, tuple(many)[:NAMES_TOLD_MAX])
+    assert (one.count, one.names) == (8_000, tuple(many)[:NAMES_LISTED_MAX])
 
 
 def test_small_changes_of_a_large_person_do_not_measure_it_anew() -> None:

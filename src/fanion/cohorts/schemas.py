@@ -14,7 +14,7 @@ from fanion.cohorts.calculation.history import UNMATCHED_MAX, CalculationRun, Im
 from fanion.cohorts.criteria.definition import NAME_CHARS_MAX
 from fanion.cohorts.criteria.posthog_fields import OF_COHORT
 from fanion.cohorts.model import StoredCohort
-from fanion.persons.api import PersonBody, shown
+from fanion.persons.api import PersonBody, person_body
 from fanion.persons.store import Person
 from fanion.projects.model import UserSummary
 from fanion.rest.endpoints import FILE, TEXT, asks, takes
@@ -235,7 +235,7 @@ def _uploaded(rows: ImportedRows) -> UploadedRows:
 
 def member_body(person: Person) -> PersonBody:
     """At most ten distinct ids; the UUID is the name of a person without one."""
-    body = shown(person)
+    body = person_body(person)
     body.name = body.name or str(person.uuid)
     body.distinct_ids = body.distinct_ids[:DISTINCT_IDS_MAX]
     return body

@@ -169,13 +169,13 @@ def _next(request: ManagementRequest, query: EventQuery, found: Sequence[Event])
         if time is not None:  # what is relative must not move from page to page
             written[name] = time.isoformat()
     last = found[-1]
-    kept = [
+    parameters = [
         (name, written.get(name, value))
         for name, value in request.page.query
         if name not in (bound, "cursor")
     ]
     place = [(bound, last.timestamp.isoformat()), ("cursor", str(last.uuid))]
-    return f"{request.address}?{urlencode([*kept, *place])}"
+    return f"{request.address}?{urlencode([*parameters, *place])}"
 
 
 def _is_ascending(order_by: str | None) -> bool:

@@ -38,7 +38,7 @@ _type = group_types.c
 _OF_TYPE = (
     select(
         _group.group_key,
-        type_coerce(_group.properties, Text).label("text"),  # which tells the size
+        type_coerce(_group.properties, Text).label("text"),  # whose length is the size
         _group.created_at,
         _group.version,
     )

@@ -30,13 +30,13 @@ def scrubbed(body: bytes, distinct_ids: Collection[str]) -> Scrubbed | None:
     """
     try:
         items = read_items(body)
-        kept = [item for item in items if distinct_id_of(item) not in distinct_ids]
+        remaining = [item for item in items if distinct_id_of(item) not in distinct_ids]
     except Exception:
         # It was put aside because something in it fails: whatever that was may fail here too.
         return Scrubbed(None, 0) if _names_one(body, distinct_ids) else None
-    if len(kept) == len(items):
+    if len(remaining) == len(items):
         return None
-    return Scrubbed(_encode(kept) if kept else None, len(kept))
+    return Scrubbed(_encode(remaining) if remaining else None, len(remaining))
 
 
 def without_examples(
@@ -50,11 +50,11 @@ def without_examples(
     ]
 
 
-def _begins_one(shown: str | None, distinct_ids: Collection[str]) -> bool:
+def _begins_one(beginning: str | None, distinct_ids: Collection[str]) -> bool:
     """Examples show only the beginning of long ids."""
-    if not shown or len(shown) < SHOWN_WHOLE:
-        return shown in distinct_ids
-    return any(name.startswith(shown) for name in distinct_ids)
+    if not beginning or len(beginning) < SHOWN_WHOLE:
+        return beginning in distinct_ids
+    return any(name.startswith(beginning) for name in distinct_ids)
 
 
 def _names_one(body: bytes, distinct_ids: Collection[str]) -> bool:

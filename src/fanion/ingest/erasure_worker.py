@@ -94,13 +94,13 @@ def _scrub_examples(connection: Connection, erasure: Erasure) -> None:
         select(_example.outcome, _example.examples).where(of_project).with_for_update()
     ).all()
     for row in rows:
-        shown = convert(row.examples, list[Example])
-        kept = without_examples(shown, erasure.distinct_ids, erasure.requested_at)
-        if len(kept) < len(shown):
+        examples = convert(row.examples, list[Example])
+        remaining = without_examples(examples, erasure.distinct_ids, erasure.requested_at)
+        if len(remaining) < len(examples):
             connection.execute(
                 update(ingestion_examples)
                 .where(of_project, _example.outcome == row.outcome)
-                .values(examples=to_builtins(kept))
+                .values(examples=to_builtins(remaining))
             )
 
 

@@ -61,12 +61,12 @@ def ignored_time(
     given = item.get("timestamp") or item.get("offset")
     if not given:
         return None
-    shown = (given if isinstance(given, str) else repr(given))[:_SHOWN_CHARS]
+    text = (given if isinstance(given, str) else repr(given))[:_SHOWN_CHARS]
     try:
         moment = _claimed_time(item, properties, received_at, sent_at)
     except (ValueError, OverflowError):
-        return IgnoredTime(False, shown)
-    return IgnoredTime(moment - received_at > FUTURE_MAX, shown)
+        return IgnoredTime(False, text)
+    return IgnoredTime(moment - received_at > FUTURE_MAX, text)
 
 
 def _claimed_time(

@@ -126,7 +126,7 @@ class PersonsApi(Controller):
         return PersonPage(
             next=_link(request, page.offset + found.seen, last) if found.is_cut else None,
             previous=_link(request, page.offset - page.limit) if page.offset else None,
-            results=[shown(person) for person in found.persons],
+            results=[person_body(person) for person in found.persons],
         )
 
     @get("/{person_id:str}", summary="Retrieve a person")
@@ -137,7 +137,7 @@ class PersonsApi(Controller):
         persons: NamedDependency[PersonChanges],
     ) -> PersonBody:
         """By UUID or number. A person that was merged away is the one it became."""
-        return shown(await _person(request, persons, person_id))
+        return person_body(await _person(request, persons, person_id))
 
     @patch("/{person_id:str}", summary="Set properties of a person")
     async def change(
@@ -243,10 +243,10 @@ async def _set(
     request: ManagementRequest, persons: PersonChanges, person_id: str, values: dict[str, Any]
 ) -> PersonBody:
     update = PersonUpdate(values, {})
-    return shown(await persons.update(request.author, _person_id(person_id), update))
+    return person_body(await persons.update(request.author, _person_id(person_id), update))
 
 
-def shown(person: Person) -> PersonBody:
+def person_body(person: Person) -> PersonBody:
     return PersonBody(
         type="person",
         id=person.uuid,
@@ -291,10 +291,10 @@ def _person_id(text: str) -> UUID | int:
 def _link(request: ManagementRequest, offset: int, after: UUID | None = None) -> str:
     """This request again at another offset; the first page needs none."""
     page = request.page
-    kept = [(name, value) for name, value in page.query if name not in _PLACES]
-    kept.append(("limit", str(page.limit)))
+    parameters = [(name, value) for name, value in page.query if name not in _PLACES]
+    parameters.append(("limit", str(page.limit)))
     if offset > 0:
-        kept.append(("offset", str(offset)))
+        parameters.append(("offset", str(offset)))
     if after is not None:
-        kept.append(("after", str(after)))
-    return f"{request.address}?{urlencode(sorted(kept))}"
+        parameters.append(("after", str(after)))
+    return f"{request.address}?{urlencode(sorted(parameters))}"

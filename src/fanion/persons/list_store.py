@@ -179,7 +179,7 @@ def having(properties: Sequence[Property], events: EventStore, project_id: int) 
 async def choose_page(
     read: Read, choose: Choose, place: Place | None, limit: int, offset: int
 ) -> list[Key]:
-    """Some persons at a time, until the page is full. Those before it are counted, not kept."""
+    """Some persons at a time, until the page is full. Those before it are only counted."""
     found: list[Key] = []
     before = offset
     while len(found) < limit:

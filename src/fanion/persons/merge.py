@@ -43,7 +43,7 @@ _ILLEGAL_IN_ANY_CASE = frozenset(
     ]
 )
 _ILLEGAL_AS_WRITTEN = frozenset(["[object Object]", "NaN", "None", "none", "null", "0"])
-NAMES_TOLD_MAX = 40  # of the properties that a person did not get
+NAMES_LISTED_MAX = 40  # of the properties that a person did not get
 
 
 class PersonUpdate(msgspec.Struct, frozen=True, gc=False):
@@ -130,7 +130,7 @@ class NotMade:
 
     command:  of the event that would have changed it
     is_merge: these are properties of a person that became this one; otherwise the event's own
-    count:    how many properties; names: the first NAMES_TOLD_MAX of them
+    count:    how many properties; names: the first NAMES_LISTED_MAX of them
     """
 
     command: "PersonCommand"
@@ -245,20 +245,20 @@ class Population:
         }
 
     def _join(self, command: PersonCommand, merge: Merge) -> tuple[PersonState, bool]:
-        kept, other = self._find(command.distinct_id), self._find(merge.other_id)
+        survivor, other = self._find(command.distinct_id), self._find(merge.other_id)
         if other is None:
-            is_new = kept is None
-            if kept is None:
-                kept = self._create(command.distinct_id, command.timestamp)
-            self._attach(merge.other_id, kept)
-            return kept, is_new
-        if kept is None:
+            is_new = survivor is None
+            if survivor is None:
+                survivor = self._create(command.distinct_id, command.timestamp)
+            self._attach(merge.other_id, survivor)
+            return survivor, is_new
+        if survivor is None:
             self._attach(command.distinct_id, other)
             return other, False
         may_vanish = not other.is_identified or merge.kind is MergeKind.DANGEROUSLY
-        if kept is not other and may_vanish:
-            self._absorb(command, kept, other)
-        return kept, False
+        if survivor is not other and may_vanish:
+            self._absorb(command, survivor, other)
+        return survivor, False
 
     def _update(
         self, person: PersonState, command: PersonCommand, update: PersonUpdate, is_new: bool
@@ -272,30 +272,32 @@ class Population:
         else:
             self._note(command, person, (*edit.put, *edit.removed), is_merge=False)
 
-    def _absorb(self, command: PersonCommand, kept: PersonState, other: PersonState) -> None:
+    def _absorb(self, command: PersonCommand, survivor: PersonState, other: PersonState) -> None:
         """Cheap however many distinct ids `other` has: they follow it when they are asked for."""
         taken, size = fitting(
-            kept.properties_bytes, kept.properties, other.properties, self._bytes_max
+            survivor.properties_bytes, survivor.properties, other.properties, self._bytes_max
         )
         left_out = [
-            name for name in other.properties if name not in taken and name not in kept.properties
+            name
+            for name in other.properties
+            if name not in taken and name not in survivor.properties
         ]
         if left_out:
-            self._note(command, kept, left_out, is_merge=True)
-        kept.properties.update(taken)
-        kept.properties_bytes = size
-        kept.created_at = min(kept.created_at, other.created_at)
+            self._note(command, survivor, left_out, is_merge=True)
+        survivor.properties.update(taken)
+        survivor.properties_bytes = size
+        survivor.created_at = min(survivor.created_at, other.created_at)
         # Of all versions that a person and those merged into it have had, its own is the highest.
-        kept._version_min = max(kept._version_min, other.version, other._version_min)
-        other._merged_into = kept
+        survivor._version_min = max(survivor._version_min, other.version, other._version_min)
+        other._merged_into = survivor
         self._vanished.append(other)
         self._touched.pop(other, None)
-        self._touched[kept] = None
+        self._touched[survivor] = None
 
     def _note(
         self, command: PersonCommand, person: PersonState, names: Collection[str], *, is_merge: bool
     ) -> None:
-        some = tuple(islice(names, NAMES_TOLD_MAX))
+        some = tuple(islice(names, NAMES_LISTED_MAX))
         self._not_made.append(NotMade(command, person.uuid, is_merge, len(names), some))
 
     def _find(self, distinct_id: str) -> PersonState | None:

@@ -145,7 +145,7 @@ _MOVE = (
 )
 
 
-def move_kept_identities(connection: Connection, moves: Moves) -> None:
+def move_continuity_identities(connection: Connection, moves: Moves) -> None:
     """To be called before the vanishing persons are removed, which takes along what stays.
 
     A record that the surviving person already has for a flag wins.

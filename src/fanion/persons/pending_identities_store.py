@@ -71,7 +71,7 @@ def read_waiting(text: str) -> dict[str, str]:
 
 
 def put_waiting(connection: Connection, rows: Sequence[Waiting], now: datetime) -> dict[int, int]:
-    """Add what is not kept yet: the first identity of a flag wins.
+    """Add identities that are not stored yet: the first identity of a flag wins.
 
     returns: project id → bytes written
     """
@@ -103,13 +103,13 @@ def _insert_empty(connection: Connection, rows: Sequence[Waiting], now: datetime
 def _add(connection: Connection, project_id: int, rows: Sequence[Waiting]) -> int:
     asked = {"in_project": project_id, "distinct_ids": [one.distinct_id for one in rows]}
     locked = connection.execute(waiting_rows().order_by(_row.distinct_id).with_for_update(), asked)
-    kept = {row.distinct_id: _decode(row.text) for row in locked}
+    stored = {row.distinct_id: _decode(row.text) for row in locked}
     written = 0
     for one in rows:
-        former = kept.get(one.distinct_id)
+        former = stored.get(one.distinct_id)
         if former is None or one.hash_keys.keys() <= former.keys():
             continue
-        merged = kept[one.distinct_id] = {**one.hash_keys, **former}
+        merged = stored[one.distinct_id] = {**one.hash_keys, **former}
         size = ROW_BYTES + len(one.distinct_id.encode()) + len(msgspec.json.encode(merged))
         written += size
         connection.execute(
@@ -136,7 +136,7 @@ def trim_waiting(connection: Connection, project_id: int, bytes_max: int) -> Non
 def adopt_waiting(
     connection: Connection, project_id: int, distinct_ids: Sequence[str] | None = None
 ) -> None:
-    """Give the persons that own these ids by now what was kept for the ids; a record that a
+    """Give the persons that own these ids by now the identities stored for the ids; a record that a
     person has already wins.
 
     distinct_ids: None for all of the project

@@ -26,7 +26,7 @@ from fanion.db.bulk import IDS_MAX, as_bound, insert_rows, put_rows, update_rows
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.db.schema.tables import person_distinct_ids, person_overrides, persons
 from fanion.persons.merge import Changes, Merged, PersonState
-from fanion.persons.merge_store import move_kept_identities, move_memberships
+from fanion.persons.merge_store import move_continuity_identities, move_memberships
 from fanion.properties.size import Allowance, text_bytes
 
 T = TypeVar("T")
@@ -89,7 +89,7 @@ async def stored_properties(
 
 # ── For ingestion ────────────────────────────────────────────────────────────────────────
 
-# Its text, which tells its size, and need not be decoded once for each distinct id of a person.
+# As text: its length is the size, and it is not decoded again for each distinct id of a person.
 _properties_text = type_coerce(_person.properties, Text).label("text")
 STATE_COLUMNS = (
     _person.id,
@@ -228,7 +228,7 @@ def _merge(connection: Connection, merged: Sequence[Merged]) -> None:
     moves = [(one.person.id, one.into.id) for one in merged]  # to those who survive the run
     update_rows(connection, person_distinct_ids, ("person_id", "person_id"), moves)
     named = [{"gone": gone, "survivor": survivor} for gone, survivor in moves]
-    move_kept_identities(connection, named)
+    move_continuity_identities(connection, named)
     move_memberships(connection, named)
     for some in _chunks(moves):
         connection.execute(_REMOVE, {"gone": [gone for gone, _ in some]})
@@ -369,7 +369,7 @@ def person_rows(project_id: int) -> Select[Any]:
 
 
 def email_of(properties: Mapping[str, Any]) -> str | None:
-    """What is kept for searching."""
+    """The e-mail address that is stored for searching."""
     email = properties.get("email")
     return email.lower().replace("\0", "\ufffd") if isinstance(email, str) else None
 

@@ -1,7 +1,7 @@
 """Filters as ClickHouse conditions, compared as flags compare: `match` in SQL.
 
 Every value and every key is bound, never written into the text. A condition is 0 or 1, never
-null. Columns that hold text, numbers and booleans are read; what they do not tell apart (null,
+null. Columns that hold text, numbers and booleans are read; what they do not distinguish (null,
 objects, rows without columns) is read from the JSON text of the row.
 
 source: flags.md section 5; the column `matches` of tests/cases/filters.json

@@ -44,9 +44,9 @@ def check_comparison(leaf: Mapping[str, Any], at: str) -> None:
     known = MEMBERSHIP if kind in COHORT_TYPES else ASKED
     operator = leaf.get("operator") or "exact"
     if not isinstance(operator, str) or operator not in known:
-        told = f'Unknown operator "{shortened(operator)}" for type "{shortened(kind)}".'
+        problem = f'Unknown operator "{shortened(operator)}" for type "{shortened(kind)}".'
         raise Invalid(
-            f"{told} {suggestion(str(operator), known)}",
+            f"{problem} {suggestion(str(operator), known)}",
             code="invalid_operator",
             attr=f"{at}__operator",
         )

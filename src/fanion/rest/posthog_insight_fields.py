@@ -27,7 +27,7 @@ DISPLAYS_UNSUPPORTED = frozenset(
         "SlopeGraph",
     }
 )
-# What other kinds are shown as, and tables of any kind.
+# Displays of other kinds, and tables of any kind.
 _DISPLAYS_OF_OTHERS = frozenset({"FunnelViz", "PathsViz"})
 DISPLAYS = DISPLAYS_OF_SERIES | DISPLAYS_OF_TOTALS | DISPLAYS_UNSUPPORTED | _DISPLAYS_OF_OTHERS
 

@@ -111,9 +111,9 @@ def _nearest(word: str, known: Collection[str]) -> tuple[str, float]:
 
 def no_choice(value: object, choices: Collection[str], attr: str | None) -> Invalid:
     """A word that is none of those that may stand there."""
-    shown = shortened(value)
+    quoted = shortened(value)
     return Invalid(
-        f'"{shown}" is not a valid choice. {suggestion(shown, choices)}',
+        f'"{quoted}" is not a valid choice. {suggestion(quoted, choices)}',
         code="invalid_choice",
         attr=attr,
     )
@@ -126,8 +126,8 @@ def shortened(value: object) -> str:
 
 
 def _unknown(what: str, name: str, known: Collection[str], at: str) -> Invalid:
-    shown = shortened(name)
+    quoted = shortened(name)
     return Invalid(
-        f'Unknown {what} "{shown}". {suggestion(name, known)}',
-        attr=f"{at}__{shown}" if at else shown,
+        f'Unknown {what} "{quoted}". {suggestion(name, known)}',
+        attr=f"{at}__{quoted}" if at else quoted,
     )

@@ -1,4 +1,4 @@
-"""A client's values made into a typed struct; the first problem is told in the words of
+"""Converts a client's values to a typed struct; the first problem is reported with the texts of
 Django REST framework, which clients compare.
 
 source: capture.md section 10; flags.md section 12

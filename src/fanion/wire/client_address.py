@@ -1,4 +1,4 @@
-"""Who calls, as far as the network tells: the address that log lines and limits go by."""
+"""The address of a client, used by log lines and limits."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -23,12 +23,12 @@ class Caller(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """address: of the client, "" when a proxy keeps it to itself
-    told:    what a peer that is not trusted says of its own client; "" when it says nothing
+    """address: of the client; "" when a proxy does not forward it
+    claimed: the address that an untrusted peer forwards for its client; "" without one
     """
 
     address: str
-    told: str = ""
+    claimed: str = ""
 
 
 class Clients:
@@ -45,5 +45,5 @@ class Clients:
         if self._proxies.is_trusted(address_of(caller.peer)):
             return Client(address)
         # A proxy adds the address that it sees at the end: its clients cannot choose that one.
-        told = caller.headers.get(FOR) or ""
-        return Client(address, read_address(told.rpartition(",")[2]))
+        claimed = caller.headers.get(FOR) or ""
+        return Client(address, read_address(claimed.rpartition(",")[2]))

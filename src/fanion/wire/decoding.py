@@ -1,7 +1,7 @@
 """Bytes ↔ values: what clients wrap around JSON, undone within bounds.
 
-The order in which wrappings are undone serves every known client; it is told by
-`decode_body`. What is unpacked stops at the limit, whatever a body would grow to.
+The order in which wrappings are undone serves every known client; `decode_body`
+documents it. What is unpacked stops at the limit, whatever a body would grow to.
 """
 
 import binascii
@@ -59,7 +59,7 @@ class DecodedForm(Struct, frozen=True):
 
     json:   the JSON text, not parsed, never empty; valid UTF-8 unless a client sent plain
             JSON that is not
-    fields: what a form carried beside `data`
+    fields: the other fields of a form, without `data`
     """
 
     json: bytes
@@ -109,8 +109,8 @@ def decode_small(
     query: Mapping[str, str] | None,
     bytes_max: int,
 ) -> DecodedForm | None:
-    """As `decode_body`, on the event loop: how much it unfolds to decides, which only unfolding
-    tells. None, after at most READ_ON_LOOP_BYTES_MAX, for more than that."""
+    """As `decode_body`, on the event loop. The decompressed size is known only by decompressing:
+    None, after at most READ_ON_LOOP_BYTES_MAX, for a body that is larger."""
     if len(body) > READ_ON_LOOP_BYTES_MAX:
         return None
     if body[:1] in (b"{", b"[") and not (content_encoding or query) and len(body) <= bytes_max:
@@ -254,7 +254,7 @@ def _undo_base64(data: bytes) -> bytes:
         return data
     if not decoded:
         return data  # bytes of which none is of that alphabet
-    # What is large is read in pieces, which join surrogates too, and tell what is no UTF-8.
+    # Large data is read in pieces; that joins surrogates too, and detects invalid UTF-8.
     if decoded.startswith(_GZIP_MAGIC) or len(decoded) > _CHUNK:
         return decoded
     try:

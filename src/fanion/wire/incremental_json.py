@@ -2,7 +2,7 @@
 
 A pattern finds the longest run of whole values within the window; msgspec decodes the run. What
 does not fit into a window is entered: its own elements or members are read in runs. Where
-the pattern is more tolerant than JSON, decoding the run tells.
+the pattern is more tolerant than JSON, decoding the run decides.
 """
 
 import re
@@ -208,7 +208,7 @@ class Pieces:
 
     def _usual_run(self, at: int) -> tuple[Any, int]:
         """Of an array of objects: up to the last place in the window that looks like the end of
-        one. That it is, the decoder tells, in a fifth of the time that the pattern takes."""
+        one. The decoder confirms it, in a fifth of the time that the pattern takes."""
         end = at + self._window
         is_object = self._entered[-1] == _OPENING[_OBJECT]
         if is_object or at < self._unusual_until or end >= len(self._data):
@@ -238,7 +238,7 @@ class Pieces:
 
     def _end_of_small(self, at: int) -> int:
         """Of an object or array that fits into a window and is nested too deeply for the pattern;
-        `at` for another. The decoder tells where what it read ends."""
+        `at` for another. The decoder reports where the value ends."""
         window = memoryview(self._data)[at : at + self._window]
         try:
             _skip(window)

@@ -1,5 +1,4 @@
-"""Where large bodies are decoded: beside the event loop, in as much memory as one process has for
-them, and a few at a time."""
+"""Decodes large bodies in threads, a few at a time, within a memory limit of the process."""
 
 import asyncio
 from collections import deque
@@ -10,7 +9,7 @@ from typing import TypeVar
 
 from fanion.errors import Unavailable
 
-# Of all bodies that are being decoded in one process: what they unfold to, and what is kept of it.
+# Of all bodies that one process is decoding: decompressed data, and the values decoded from it.
 DECODING_BYTES_MAX = 256 * 1024 * 1024
 # Each takes the interpreter in turn with the event loop; more would make the loop wait longer.
 DECODING_THREADS = 2

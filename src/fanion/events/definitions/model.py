@@ -13,8 +13,8 @@ import msgspec
 
 from fanion.errors import Invalid
 
-# The fields whose changes the activity log tells, in this order.
-TOLD = ("name", "created_at", "last_seen_at", "tags", "post_to_chat")
+# The fields whose changes the activity log records, in this order.
+LOGGED_FIELDS = ("name", "created_at", "last_seen_at", "tags", "post_to_chat")
 
 EVENT_TYPES = ("event", "event_custom", "event_posthog")
 _ORDERINGS = ("name", "last_seen_at", "last_seen_at::date")
@@ -32,9 +32,11 @@ class EventDefinition:
     tags: list[str]
     post_to_chat: bool
 
-    def told(self) -> dict[str, Any]:
+    def logged_fields(self) -> dict[str, Any]:
         """Its fields as JSON."""
-        values: dict[str, Any] = msgspec.to_builtins({one: getattr(self, one) for one in TOLD})
+        values: dict[str, Any] = msgspec.to_builtins(
+            {one: getattr(self, one) for one in LOGGED_FIELDS}
+        )
         return values
 
 

@@ -87,7 +87,7 @@ Types = dict[str, PropertyType | None]
 
 @dataclass(frozen=True, slots=True)
 class NewProperties:
-    """What a run tells that is not on record.
+    """Names and types in a run of events that are not on record.
 
     types:   of names that are new to the project, or had none
     carried: event → names that it was not known to carry
@@ -119,10 +119,10 @@ class Recorded:
                 continue
             trackable = sorted(filter(_is_trackable, names))
             room = max(0, NAMES_OF_EVENT_MAX - len(known))
-            kept = [name for name in trackable if self._has_room(name, types)][:room]
-            self._detect(kept, occurrences, types)
-            if kept:
-                carried[event] = kept
+            accepted = [name for name in trackable if self._has_room(name, types)][:room]
+            self._detect(accepted, occurrences, types)
+            if accepted:
+                carried[event] = accepted
         return NewProperties(types, carried)
 
     def add(self, written: NewProperties) -> None:

@@ -27,7 +27,12 @@ from fanion.db.engine import Records
 from fanion.db.schema.events import event_marks
 from fanion.db.schema.tables import event_definitions
 from fanion.errors import Invalid
-from fanion.events.definitions.model import TOLD, DefinitionQuery, EventDefinition, Ordering
+from fanion.events.definitions.model import (
+    LOGGED_FIELDS,
+    DefinitionQuery,
+    EventDefinition,
+    Ordering,
+)
 
 _definition = event_definitions.c
 _mark = event_marks.c
@@ -155,7 +160,9 @@ def update_definition(
     )
     after = _get(connection, author.project_id, definition_id)
     assert after is not None
-    _tell(connection, author, after, before.told(), after.told(), TOLD)
+    _record_change(
+        connection, author, after, before.logged_fields(), after.logged_fields(), LOGGED_FIELDS
+    )
     return after
 
 
@@ -191,11 +198,11 @@ def update_marks(
         raise Invalid("An event cannot be both hidden and verified.")
     statement = upsert(connection.dialect, event_marks).values(definition_id=definition_id, **new)
     connection.execute(statement.on_conflict_do_update(index_elements=["definition_id"], set_=new))
-    _tell(connection, author, found, old, new, ("hidden", "verified"))
+    _record_change(connection, author, found, old, new, ("hidden", "verified"))
     return Marks(**new)
 
 
-def _tell(
+def _record_change(
     connection: Connection,
     author: Author,
     definition: EventDefinition,

@@ -43,7 +43,7 @@ def ask(
 
 
 def put_inputs(client: Client, run: UUID, cohort_id: int, members: Sequence[str]) -> None:
-    """Members of one static cohort, for the statements of one calculation; kept for a day.
+    """Members of one static cohort, for the statements of one calculation; they expire after a day.
 
     members: UUIDs in hexadecimal digits, with or without hyphens
     """

@@ -1,6 +1,6 @@
 """Filters on events as ClickHouse conditions, for statements that read the table `events`.
 
-A condition on a person is one on those who have the property now, and on everybody who was merged
+A condition on a person selects the persons that have the property now, and all that were merged
 into one of them.
 """
 
@@ -12,16 +12,16 @@ from fanion.properties.cohort_sql import NEGATIVE, OPPOSITES, Bindings, property
 from fanion.properties.dates import parse_relative
 from fanion.properties.filters import Property
 
-NOBODY: Final = "toUUID('00000000-0000-0000-0000-000000000000')"
+NO_PERSON: Final = "toUUID('00000000-0000-0000-0000-000000000000')"
 
 # A person that is wanted, and all that were merged into it.
 _WITH_MERGED = """
-  SELECT arrayJoin(if(moved.old_person = {nobody}, [kept.person_id],
-                      [kept.person_id, moved.old_person]))
-    FROM (SELECT person_id FROM {source} WHERE {where}) AS kept
+  SELECT arrayJoin(if(moved.old_person = {no_person}, [matching.person_id],
+                      [matching.person_id, moved.old_person]))
+    FROM (SELECT person_id FROM {source} WHERE {where}) AS matching
     LEFT JOIN (SELECT old_person, new_person
                  FROM person_overrides FINAL
-                WHERE {project}) AS moved ON moved.new_person = kept.person_id
+                WHERE {project}) AS moved ON moved.new_person = matching.person_id
 """
 
 _DATED = frozenset({"is_date_before", "is_date_after", "is_date_exact"})
@@ -53,7 +53,7 @@ def with_merged(source: str, where: str, project: str) -> str:
 
     source: a table that has `person_id`; where: which of its rows
     """
-    return _WITH_MERGED.format(nobody=NOBODY, source=source, where=where, project=project)
+    return _WITH_MERGED.format(no_person=NO_PERSON, source=source, where=where, project=project)
 
 
 def absolute(leaf: Property, now: datetime) -> Property:

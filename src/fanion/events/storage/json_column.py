@@ -214,8 +214,8 @@ class _Booleans(list[bool | None]):
 
 
 def _typed(value: Any) -> Any:
-    """A scalar as it is, a list as one whose class tells what is in it; None for one that no type
-    holds."""
+    """A scalar as it is, a list as one whose class names the type of its elements; None for a
+    list that no type holds."""
     if type(value) is list:
         value = _typed_list(value)
     json_type = JSON_TYPES.get(type(value))

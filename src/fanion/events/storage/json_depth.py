@@ -15,15 +15,15 @@ def shallow(properties: bytes) -> bytes:
 
 def shallow_properties(properties: bytes) -> bytes:
     """The same, each value that is too deep replaced by its JSON as text."""
-    kept: list[bytes] = []
+    pieces: list[bytes] = []
     end = 0
     for value in _values(properties):
         json = properties[value]
         if _is_deep(json):
             text = msgspec.json.encode(json.strip().decode("utf-8", "replace"))
-            kept += properties[end : value.start], text
+            pieces += properties[end : value.start], text
             end = value.stop
-    return b"".join([*kept, properties[end:]])
+    return b"".join([*pieces, properties[end:]])
 
 
 def _values(json: bytes) -> Iterator[slice]:

@@ -223,7 +223,7 @@ class EventStore:
     ) -> Found:
         """A statement that was compiled from the conditions of a cohort.
 
-        estimated: whether to tell how many rows were read, which costs a question of its own
+        estimated: whether to return how many rows were read, which costs a query of its own
         raises: EventStoreUnavailable, of which StatementFailed is for what this statement alone
                 asks too much; EventRejected when a value cannot be compared
         """

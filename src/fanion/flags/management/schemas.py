@@ -82,7 +82,7 @@ class StaleFlag(AppError):
     def body(self) -> bytes:
         """The common fields of an error, with the flag and its version."""
         moved: dict[str, Any] = {"version": self.version, "current": self.current}
-        return msgspec.json.encode({**self.told(), **moved})
+        return msgspec.json.encode({**self.fields(), **moved})
 
     def headers(self) -> tuple[tuple[str, str], ...]:
         return ((VERSION_HEADER.lower(), str(self.version)),)

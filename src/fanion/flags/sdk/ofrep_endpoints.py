@@ -113,7 +113,7 @@ def _told(error: AppError, key: str | None) -> Response:
     """Errors that the protocol leaves to the service, with the fields that providers read."""
     named = {} if key is None else {"key": key}
     body = {
-        **error.told(),
+        **error.fields(),
         **named,
         "errorCode": ErrorCode.GENERAL.value,
         "errorDetails": error.detail,

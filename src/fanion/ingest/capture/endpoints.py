@@ -161,8 +161,8 @@ class CaptureEndpoints:
         if said is None:
             return self.proxies.of_head(headers)
         if said != NO_ADDRESS:
-            shown = said[:SHOWN_CHARS_MAX]
-            raise InvalidPayload(f"{ADDRESS_HEADER}: {shown!r} is not allowed, only {NO_ADDRESS}.")
+            quoted = said[:SHOWN_CHARS_MAX]
+            raise InvalidPayload(f"{ADDRESS_HEADER}: {quoted!r} is not allowed, only {NO_ADDRESS}.")
         return _no_address
 
     async def _require_rate(self, project: Project, capture: Capture, now: datetime) -> None:

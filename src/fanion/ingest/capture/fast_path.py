@@ -40,7 +40,7 @@ class _Receipt:
         self._items = items
 
     def done(self) -> bool:
-        return False  # what was sent is kept, also when the client has gone
+        return False  # the body is stored even if the client has disconnected
 
     def set_result(self, _: int, /) -> None:
         self._accepted.count += self._items

@@ -85,7 +85,7 @@ def read_small(
 def read_large(
     request: Request, bytes_max: int = BODY_BYTES_MAX, *, is_engage: bool = False
 ) -> LargeCapture:
-    """As `read_capture`, but nothing is decoded to be kept. raises: InvalidPayload, NoData,
+    """As `read_capture`, but decoded values are not held. raises: InvalidPayload, NoData,
     BodyTooLarge"""
     query = parse_query(request.query)
     form = _decode_form(request, query, bytes_max)

@@ -90,15 +90,15 @@ def read_large_v1(request: Request, bytes_max: int = BODY_BYTES_MAX) -> LargeV1:
 
 def read_items_v1(request: Request, large: LargeV1) -> tuple[Capture, bytes]:
     """And the answer. raises: DecodedTooLarge for an item"""
-    kept, told, count = bytearray(), bytearray(), 0
+    items_json, results_json, count = bytearray(), bytearray(), 0
     library = _library_of(request)
     for batch in iter_items(large.json):
         items, results = _read_items(batch, library)
         count += len(items)
-        _add(kept, msgspec.json.encode(items)[1:-1])
-        _add(told, msgspec.json.encode(results)[1:-1])
-    capture = _capture(request, large.historical, b"[" + kept + b"]", count)
-    return capture, _ANSWER_START + told + b"}}"
+        _add(items_json, msgspec.json.encode(items)[1:-1])
+        _add(results_json, msgspec.json.encode(results)[1:-1])
+    capture = _capture(request, large.historical, b"[" + items_json + b"]", count)
+    return capture, _ANSWER_START + results_json + b"}}"
 
 
 def _add(written: bytearray, members: bytes) -> None:
@@ -169,7 +169,7 @@ def v1_answer(results: Mapping[str, Result]) -> bytes:
 def v1_error(error: AppError) -> bytes:
     """The common shape, and in addition what clients of this protocol read."""
     own = {"error": error.code, "error_description": error.detail}
-    return msgspec.json.encode({**error.told(), **own})
+    return msgspec.json.encode({**error.fields(), **own})
 
 
 def _fault(item: Any) -> str | None:

@@ -199,7 +199,7 @@ def moved(project_id: int, received_at: datetime, items: int, outcome: str | Non
 
 
 def example_of(item: Item, received_at: datetime, sender: str) -> Example:
-    """The detail tells who sent it and how it was built: names, never values of properties,
+    """The detail names the sender and the fields of the item: names, never values of properties,
     which a project may have asked not to keep."""
     given = item.get("properties")
     properties: Item = given if isinstance(given, dict) else {}

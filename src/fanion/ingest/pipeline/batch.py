@@ -106,7 +106,7 @@ class Preparation:
             entry.id,
             envelope.received_at,
             envelope.sent_at,
-            # Former versions, and other writers of the log, may have kept anything.
+            # Former versions, and other writers of the log, may have stored anything.
             read_address(envelope.client_ip),
             envelope.user_agent[:USER_AGENT_CHARS_MAX],
             self._rules_of(envelope.project_id),
@@ -180,11 +180,11 @@ def without_duplicates(
         len(set(uuids)) == len(uuids) for uuids in batch.named.values()
     ):
         return batch
-    kept: dict[int, list[Arrived]] = {}
+    remaining: dict[int, list[Arrived]] = {}
     left_out = Dropped()
     for project_id, events in batch.arrived.items():
         accepted, met = stored.get(project_id, {}), set[UUID]()
-        of_project = kept[project_id] = []
+        of_project = remaining[project_id] = []
         for event in events:
             uuid, at = event.prepared.uuid, event.received_at
             if event.is_named and (uuid in met or accepted.get(uuid, at) != at):
@@ -198,9 +198,9 @@ def without_duplicates(
         return batch
     dropped = {**batch.dropped, Drop.DUPLICATE: sum(tally.counts.values())}
     tally = joined(batch.tally, tally)
-    named = named_ids(kept)
+    named = named_ids(remaining)
     return replace(
-        batch, arrived=kept, named=named, dropped=dropped, tally=tally, preparer_result=None
+        batch, arrived=remaining, named=named, dropped=dropped, tally=tally, preparer_result=None
     )
 
 

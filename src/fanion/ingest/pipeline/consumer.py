@@ -216,7 +216,7 @@ class Consumer:
 
     async def _new_in_piece(self, piece: Entry, earlier: set[UUID]) -> PreparedBatch:
         """earlier: ids that items of former pieces were given; those of this one are added. What
-        the event store has of the envelope does not tell whether this piece brought it."""
+        the event store has of the envelope does not show whether this piece brought it."""
         batch = await self.reader.prepare([piece])
         again = {
             key: dict.fromkeys(earlier.intersection(n), LONG_AGO) for key, n in batch.named.items()

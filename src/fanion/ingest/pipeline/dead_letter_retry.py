@@ -111,5 +111,5 @@ def first_error(error: Exception) -> Exception:
 
 
 def error_text(error: Exception) -> str:
-    """As it is kept with a dead letter."""
+    """As it is stored with a dead letter."""
     return f"{type(error).__name__}: {error}"

@@ -18,7 +18,7 @@ REMEMBERED_MAX = 2_000_000
 # Of one batch of an import; one in the order of time spans few. Asking for all would read all.
 IMPORTED_DAYS_MAX = 400
 
-# Of one generation; two are kept, so that the last four million ids are always known. With
+# Of one generation; two are held, so that the last four million ids are always known. With
 # these sizes one new id in 500 is taken for a known one, and the event store has to say.
 IDS_MAX = 4_000_000
 _BITS = 26  # 8 MB a generation

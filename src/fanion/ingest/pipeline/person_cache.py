@@ -22,7 +22,7 @@ class PersonCache:
         self._distinct_ids_max = distinct_ids_max
         self._bytes_max = bytes_max
         # By project and distinct id, both in the order in which they were last seen, with the
-        # size of the properties; a person counts for each distinct id by which it is kept.
+        # size of the properties; a person counts for each distinct id under which it is cached.
         self._persons: dict[int, dict[str, tuple[PersonState, int]]] = {}
         self._count = self._bytes = 0
         # One state for each person, by whichever distinct id it is met.

@@ -194,7 +194,7 @@ def _makes_person(properties: dict[str, Any]) -> bool:
 
 
 def _locate(properties: dict[str, Any], context: Context) -> Mapping[str, Any]:
-    """The place of the address, which is written too. A client's own `$ip` is kept; a place is
+    """The place of the address, which is written too. A client's own `$ip` stays; a place is
     looked up before the address is discarded."""
     address = properties.get("$ip") or context.client_ip
     place = _NOTHING

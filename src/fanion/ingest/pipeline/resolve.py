@@ -25,7 +25,7 @@ from fanion.groups.model import (
 from fanion.ingest.ledger.model import NotMade, Tally, Undone, tally_of
 from fanion.ingest.pipeline.batch import ProjectSamples
 from fanion.ingest.pipeline.types import Arrived
-from fanion.persons.merge import NAMES_TOLD_MAX, Changes, PersonState, Population
+from fanion.persons.merge import NAMES_LISTED_MAX, Changes, PersonState, Population
 
 
 def without_erased(arrived: Sequence[Arrived], erasures: Iterable[Erasure]) -> Sequence[Arrived]:
@@ -283,7 +283,7 @@ def _changed_groups(
 
 def _undone_group(event: Arrived, identify: GroupIdentify) -> Undone:
     whose = f"group: {identify.group_type} {identify.group_key}"
-    names = tuple(islice(identify.properties, NAMES_TOLD_MAX))
+    names = tuple(islice(identify.properties, NAMES_LISTED_MAX))
     return Undone(NotMade.GROUP_TOO_LARGE, event, whose, 1, names)
 
 
@@ -298,8 +298,8 @@ def _undone_types(arrived: Sequence[Arrived], types: Mapping[str, int]) -> list[
             continue
         named = {**event.prepared.groups, **({identify.group_type: ""} if identify else {})}
         if left_out := [name for name in named if name not in types]:
-            shown = ", ".join(left_out[:GROUP_TYPES_MAX])
-            undone.append(Undone(NotMade.GROUP_TYPE_LEFT_OUT, event, f"group types: {shown}"))
+            listed = ", ".join(left_out[:GROUP_TYPES_MAX])
+            undone.append(Undone(NotMade.GROUP_TYPE_LEFT_OUT, event, f"group types: {listed}"))
     return undone
 
 

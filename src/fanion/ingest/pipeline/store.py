@@ -63,7 +63,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class IngestStore:
-    """consumer: the name under which the position is kept
+    """consumer: the name under which the position is stored
     holder:   names this process among those that share the store
     recent, properties: shared by all consumers
     read_bytes_max: of properties, for one batch

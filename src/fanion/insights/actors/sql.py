@@ -9,14 +9,14 @@ source: cohorts.md section 10, "Other ways"
 from collections.abc import Callable
 from datetime import timedelta
 
-from fanion.events.storage.filters_sql import NOBODY, with_merged
+from fanion.events.storage.filters_sql import NO_PERSON, with_merged
 from fanion.insights.actors.query import FunnelPoint, Status, StickinessPoint, TrendPoint
 from fanion.insights.filters_sql import NONE, InsightStatement, SeriesConditions, SeriesQuery
 from fanion.insights.series import Breakdown, Series
 from fanion.properties.cohort_sql import micros
 
 _MICROSECOND = timedelta(microseconds=1)
-_SURVIVOR = f"if(moved.new_person = {NOBODY}, found.person_id, moved.new_person)"
+_SURVIVOR = f"if(moved.new_person = {NO_PERSON}, found.person_id, moved.new_person)"
 
 # Rows of `found`: an interval and a person, each once.
 ACTIVE_ACTORS = """
@@ -112,7 +112,7 @@ def funnel_actors(query: SeriesQuery, point: FunnelPoint) -> InsightStatement:
         ticks=ticks,
         place=f"{len(steps)} - step" if is_reversed else "step",
         where=compiler.where(),
-        no_person=NOBODY,
+        no_person=NO_PERSON,
         any_step=" OR ".join(steps),
         project=compiler.project,
         window=point.window // _MICROSECOND * ticks + slack,
@@ -128,7 +128,7 @@ class _Compiler(SeriesConditions):
             survivor=_SURVIVOR,
             bucket=self.bucket(),
             where=where,
-            no_person=NOBODY,
+            no_person=NO_PERSON,
             project=self.project,
             test=test,
         )

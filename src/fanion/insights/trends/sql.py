@@ -10,14 +10,14 @@ source: cohorts.md section 23
 from collections.abc import Sequence
 from dataclasses import replace
 
-from fanion.events.storage.filters_sql import NOBODY
+from fanion.events.storage.filters_sql import NO_PERSON
 from fanion.insights.filters_sql import NONE, OTHER, InsightStatement, SeriesConditions, SeriesQuery
 from fanion.insights.series import Breakdown
 from fanion.insights.trends.query import VALUES_MAX
 
 # An event without a person is counted by its distinct id.
-_WHO = f"if(person_id = {NOBODY}, reinterpretAsUUID(sipHash128(distinct_id)), person_id)"
-_SURVIVOR = f"if(moved.new_person = {NOBODY}, found.who, moved.new_person)"
+_WHO = f"if(person_id = {NO_PERSON}, reinterpretAsUUID(sipHash128(distinct_id)), person_id)"
+_SURVIVOR = f"if(moved.new_person = {NO_PERSON}, found.who, moved.new_person)"
 
 COUNTED = """
   SELECT bucket, value, count() AS total

@@ -76,10 +76,10 @@ def _places(client: Client) -> list[tuple[tuple[str, str], int]]:
     if not client.address:
         return []  # clients cannot be distinguished there
     address = network_of(client.address)
-    if not client.told:
+    if not client.claimed:
         return [((address, ""), FAILURES_MAX)]
-    told = network_of(client.told)
-    return [((address, told), FAILURES_MAX), ((address, "*"), PEER_FAILURES_MAX)]
+    claimed = network_of(client.claimed)
+    return [((address, claimed), FAILURES_MAX), ((address, "*"), PEER_FAILURES_MAX)]
 
 
 def _uncounted(kind: str, reason: str) -> None:
@@ -126,7 +126,7 @@ class FailedAttempts:
         client = self._clients.of(caller)
         self._tell("unknown", kind_of(key), client, prefix=prefix_of(key))
         if was_read and self._limit.add(client):
-            self._log.warning("keys_throttled", client=client.address, told=client.told)
+            self._log.warning("keys_throttled", client=client.address, told=client.claimed)
 
     def expired(self, principal: Principal, caller: Caller | None) -> None:
         if caller is not None:
