@@ -256,7 +256,7 @@ async def test_what_cannot_be_written_decides_the_one_answer(home: Home, flags: 
     limits = DataLoaderLimits(timeout_s=5)
     readings = replace(
         evaluator.readings,
-        kept=DataLoader(nothing_kept, limits),
+        identities=DataLoader(nothing_kept, limits),
         keeping=DataLoader(fails, limits),
         breaker=CircuitBreaker(monotonic),  # the server's own must not learn of this failure
     )

@@ -124,7 +124,7 @@ def test_a_url_is_reached_at_an_address(
 ) -> None:
     target = read_target(url)
 
-    found = target.host, target.port, target.path, target.shown, target.url_at("192.0.2.1")
+    found = target.host, target.port, target.path, target.host_header, target.url_at("192.0.2.1")
     assert found == (host, port, path, shown, reached)
 
 

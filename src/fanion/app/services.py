@@ -20,7 +20,7 @@ from fanion.db.batching import DataLoader, DataLoaderLimits
 from fanion.db.engine import Records, open_records
 from fanion.db.migrate import migrate
 from fanion.flags.evaluation.cache import FlagSets, UnavailableFlagSource
-from fanion.flags.evaluation.continuity_store import ContinuityStore, kept_identities
+from fanion.flags.evaluation.continuity_store import ContinuityStore, stored_identities
 from fanion.flags.evaluation.counters_store import EvaluationCounters, EvaluationCountStore
 from fanion.flags.evaluation.endpoints import DecideEndpoints, no_location
 from fanion.flags.evaluation.offline_store import OfflineFlagStore
@@ -260,7 +260,7 @@ def _readings(settings: Settings, records: Records, now: Callable[[], datetime])
     return SubjectStore(
         DataLoader(partial(stored_properties, records), limits, writes),
         DataLoader(partial(stored_group_properties, records), limits, writes),
-        DataLoader(partial(kept_identities, records), limits),
+        DataLoader(partial(stored_identities, records), limits),
         DataLoader(ContinuityStore(records, now).keep, one_write),
         DataLoader(partial(memberships, records), limits, writes),
     )

@@ -131,8 +131,10 @@ class _TakeOver:
         project = await project_of(self.records, wanted.project_id)
         async with self._sink(project) as sink:
             with progress_bar("Copying events", "events") as bar:
-                tell = partial(_reach, bar, wanted.until)
-                copy = EventCopy(source, sink, progress, utc_now, wanted.since, wanted.until, tell)
+                report = partial(_reach, bar, wanted.until)
+                copy = EventCopy(
+                    source, sink, progress, utc_now, wanted.since, wanted.until, report
+                )
                 done.copied = copy.copied
                 await copy.run()
             if _misses_members(done.report) and await sink.ingested():

@@ -108,7 +108,7 @@ def retry_letters(
     async def work(records: Records) -> int:
         return await DeadLetters(records).mark(chosen, utc_now())
 
-    _tell(with_records(settings_of(data=data), work), chosen, "will be tried again")
+    _print_count(with_records(settings_of(data=data), work), chosen, "will be tried again")
 
 
 @dead_letters.command("drop")
@@ -121,7 +121,7 @@ def drop_letters(
     async def work(records: Records) -> int:
         return await DeadLetters(records).drop(chosen)
 
-    _tell(with_records(settings_of(data=data), work), chosen, "dropped")
+    _print_count(with_records(settings_of(data=data), work), chosen, "dropped")
 
 
 def _chosen(ids: list[int] | None, every: bool, project: int | None) -> Chosen:
@@ -130,7 +130,7 @@ def _chosen(ids: list[int] | None, every: bool, project: int | None) -> Chosen:
     return Chosen(project, ids or None)
 
 
-def _tell(count: int, chosen: Chosen, done: str) -> None:
+def _print_count(count: int, chosen: Chosen, done: str) -> None:
     if chosen.ids is not None and count < len(set(chosen.ids)):
         missing = len(set(chosen.ids)) - count
         refuse(f"{count} {done}; {missing} of them are no dead letters.")

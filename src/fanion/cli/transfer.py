@@ -117,7 +117,7 @@ async def import_into(
 
 
 def _objects(document: Document) -> int:
-    """Of which an outcome is told."""
+    """The number of objects for which an outcome is reported."""
     members = sum(len(one.members) for one in document.cohorts if not one.deleted)
     return members + sum(len(getattr(document, name)) for name in SECTIONS)
 

@@ -63,8 +63,8 @@ from fanion.runtime.change_bus import ChangeBus, Topic
 
 @dataclass(frozen=True, slots=True)
 class CohortService:
-    """insight_of: makes the text of a question of the query that asks for an insight's people, or
-    raises Invalid
+    """insight_of: validates a query for the persons of an insight and returns it as text, or raises
+    Invalid
     """
 
     store: CohortStore

@@ -21,7 +21,7 @@ _OWN = frozenset(["created_at", "email", "id", "name"])
 
 _encode = msgspec.json.Encoder().encode
 
-Shown = Mapping[str, Any]
+PersonJson = Mapping[str, Any]
 
 
 class CsvColumns:
@@ -32,7 +32,7 @@ class CsvColumns:
         self._names: set[str] = set()
         self.is_cut = False
 
-    def add(self, person: Shown) -> None:
+    def add(self, person: PersonJson) -> None:
         cells, too_long = _flat(_reduced(person))
         self._names.update(cells)
         if too_long:
@@ -55,14 +55,16 @@ def header(columns: list[str]) -> str:
     return table_lines([[text_cell(name) for name in columns]])
 
 
-def rows(persons: Iterable[Shown], columns: list[str]) -> str:
+def rows(persons: Iterable[PersonJson], columns: list[str]) -> str:
     """persons: as the list of members shows them"""
     places = {name: place for place, name in enumerate(columns)}
     left_out = places.pop(LEFT_OUT, None)
     return table_lines(_row(person, places, len(columns), left_out) for person in persons)
 
 
-def _row(person: Shown, places: Mapping[str, int], length: int, left_out: int | None) -> list[str]:
+def _row(
+    person: PersonJson, places: Mapping[str, int], length: int, left_out: int | None
+) -> list[str]:
     row = [""] * length
     cells, missing = _flat(_reduced(person))
     for name, value in cells.items():
@@ -78,7 +80,7 @@ def _row(person: Shown, places: Mapping[str, int], length: int, left_out: int | 
     return row
 
 
-def _reduced(person: Shown) -> dict[str, Any]:
+def _reduced(person: PersonJson) -> dict[str, Any]:
     row = {name: value for name, value in person.items() if name not in _DROPPED}
     properties = dict(row.get("properties") or {})
     if properties.get("email"):

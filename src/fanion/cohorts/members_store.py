@@ -55,12 +55,12 @@ _MEMBERSHIPS = (
 class NextVersion:
     """The version of a cohort's members that is being written.
 
-    shown: the version that is read meanwhile
+    current: the version that is read meanwhile
     """
 
     cohort_id: int
     project_id: int
-    shown: int
+    current: int
     version: int
 
 
@@ -106,7 +106,7 @@ async def stream_members(
 
 
 def add_persons(connection: Connection, target: NextVersion, persons: Select[Any]) -> int:
-    """A member of the shown version stays one; a former member becomes one again.
+    """A member of the current version stays one; a former member becomes one again.
 
     persons: their ids, each once; returns how many they are
     """
@@ -121,7 +121,7 @@ def add_persons(connection: Connection, target: NextVersion, persons: Select[Any
     statement = upsert(connection.dialect, cohort_people).from_select(
         ["cohort_id", "person_id", "project_id", "added", "removed"], rows
     )
-    added = case((is_seen(target.shown), _member.added), else_=target.version)
+    added = case((is_seen(target.current), _member.added), else_=target.version)
     done = connection.execute(
         statement.on_conflict_do_update(
             index_elements=["cohort_id", "person_id"], set_={"added": added, "removed": NEVER}
@@ -135,20 +135,20 @@ def remove_persons(connection: Connection, target: NextVersion, person_ids: Sequ
     removed = connection.execute(
         update(cohort_people)
         .where(_member.cohort_id == target.cohort_id, _member.person_id.in_(person_ids))
-        .where(is_seen(target.shown))
+        .where(is_seen(target.current))
         .values(removed=target.version)
     )
     return removed.rowcount
 
 
 def forget_unfinished(connection: Connection, target: NextVersion) -> None:
-    """Undo what an interrupted calculation has written under a version that was never shown."""
+    """Undo what an interrupted calculation has written under a version that was not published."""
     own = _member.cohort_id == target.cohort_id
-    unseen = (_member.added > target.shown) & (_member.added < AWAITED)
+    unseen = (_member.added > target.current) & (_member.added < AWAITED)
     connection.execute(delete(cohort_people).where(own, unseen))
     connection.execute(
         update(cohort_people)
-        .where(own, _member.removed > target.shown, _member.removed < NEVER)
+        .where(own, _member.removed > target.current, _member.removed < NEVER)
         .values(removed=NEVER)
     )
 

@@ -39,7 +39,7 @@ Query = Annotated[
 PersonIds = Annotated[
     Any, Meta(description="Not supported: empty or absent. Use `add_persons_to_static_cohort`.")
 ]
-Shown = Annotated[dict[str, Any], Meta(description="As sent, or what `groups` mean.")]
+ReturnedFilters = Annotated[dict[str, Any], Meta(description="As sent, or what `groups` mean.")]
 Groups = Annotated[Any, Meta(description="The older form of the criteria, a list.")]
 
 
@@ -110,7 +110,7 @@ class CohortBody(Struct, kw_only=True):
     description: str
     groups: list[Any] | UnsetType
     deleted: bool
-    filters: Shown | UnsetType
+    filters: ReturnedFilters | UnsetType
     is_calculating: bool
     created_by: UserSummary | None
     created_at: datetime

@@ -100,24 +100,26 @@ class CohortStore:
         self, project_id: int, query: CohortQuery, limit: int, offset: int
     ) -> tuple[Sequence[StoredCohort], int]:
         """Matching cohorts that are not deleted, newest first, and their total."""
-        shown = and_(*_conditions(project_id, query))
+        matching = and_(*_conditions(project_id, query))
         if query.search or query.no_behavioral:
-            return await self._chosen(project_id, query, shown, limit, offset)
-        rows = _newest_first(_cohorts().where(shown)).limit(limit).offset(offset)
+            return await self._chosen(project_id, query, matching, limit, offset)
+        rows = _newest_first(_cohorts().where(matching)).limit(limit).offset(offset)
         async with self.records.read() as connection:
-            total = await connection.scalar(select(func.count()).select_from(cohorts).where(shown))
+            total = await connection.scalar(
+                select(func.count()).select_from(cohorts).where(matching)
+            )
             return [_stored(row) for row in await connection.execute(rows)], total or 0
 
     async def _chosen(
         self,
         project_id: int,
         query: CohortQuery,
-        shown: ColumnElement[bool],
+        matching: ColumnElement[bool],
         limit: int,
         offset: int,
     ) -> tuple[Sequence[StoredCohort], int]:
         """With conditions that the engines do not compare alike, or cannot: in Python."""
-        names = _newest_first(select(_cohort.id, _cohort.name).where(shown))
+        names = _newest_first(select(_cohort.id, _cohort.name).where(matching))
         async with self.records.read() as connection:
             left_out: Collection[int] = ()
             if query.no_behavioral:

@@ -26,8 +26,8 @@ def insert_rows(
     returning: tuple[str, ...] = (),
 ) -> list[tuple[Any, ...]]:
     """rows:    each with a value for every column
-    returns: the columns `returning` of the new rows, in any order; such as the driver gives them
-             and `as_bound` tells
+    returns: the columns `returning` of the new rows, in any order; their types
+             are those of the driver, see `as_bound`
     """
     ending = f" RETURNING {', '.join(returning)}" if returning else ""
     found: list[tuple[Any, ...]] = []

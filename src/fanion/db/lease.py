@@ -14,8 +14,8 @@ class Lease:
     """The columns of a table that hold it.
 
     until:  when it expires; null in a row that is free
-    holder: names the server; None where another column tells a former holder that the lease was
-            lost, such as one that each completion of the work changes
+    holder: names the server; None where a former holder notices by another column that the lease
+            was lost, such as one that each completion of the work changes
     """
 
     until: Column[Any]

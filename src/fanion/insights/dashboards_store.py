@@ -283,5 +283,5 @@ def _tiles(connection: Connection, dashboard_id: int) -> list[StoredTile]:
     )
     placed = connection.execute(statement).all()
     wanted = select(insights).where(insights.c.id.in_([row.insight_id for row in placed]))
-    shown = {one.id: one for one in read_insights(connection, connection.execute(wanted).all())}
-    return [StoredTile(row.id, shown[row.insight_id], row.layouts, row.color) for row in placed]
+    by_id = {one.id: one for one in read_insights(connection, connection.execute(wanted).all())}
+    return [StoredTile(row.id, by_id[row.insight_id], row.layouts, row.color) for row in placed]

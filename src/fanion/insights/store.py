@@ -134,7 +134,7 @@ def read_insights(connection: Connection, rows: Sequence[Row[Any]]) -> list[Stor
     user_summaries = summaries(
         connection, (n for row in rows for n in (row.created_by_id, row.last_modified_by_id))
     )
-    shown = (
+    tiles = (
         select(
             _tile.insight_id,
             _tile.id,
@@ -148,7 +148,7 @@ def read_insights(connection: Connection, rows: Sequence[Row[Any]]) -> list[Stor
         .order_by(_tile.id)
     )
     places: dict[int, list[TilePlace]] = {}
-    for insight_id, *place in connection.execute(shown):
+    for insight_id, *place in connection.execute(tiles):
         places.setdefault(insight_id, []).append(TilePlace(*place))
     return [replace(_stored(row, user_summaries), tiles=places.get(row.id, ())) for row in rows]
 
@@ -333,10 +333,10 @@ def _show_on(
         )
     own = select(_tile.dashboard_id, _tile.deleted).where(_tile.insight_id == insight_id)
     placed = {row.dashboard_id: row.deleted for row in connection.execute(own)}
-    shown = {one for one, is_gone in placed.items() if not is_gone}
+    present = {one for one, is_gone in placed.items() if not is_gone}
     wanted = set(dashboard_ids)
-    _require_places(connection, sorted(wanted - shown), "add insights to", access)
-    _require_places(connection, sorted(shown - wanted), "remove insights from", access)
+    _require_places(connection, sorted(wanted - present), "add insights to", access)
+    _require_places(connection, sorted(present - wanted), "remove insights from", access)
     connection.execute(
         update(dashboard_tiles)
         .where(_tile.insight_id == insight_id)

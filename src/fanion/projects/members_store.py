@@ -127,9 +127,9 @@ def _members(organization_id: UUID) -> Select[Any]:
         .group_by(key.user_id)
         .subquery()
     )
-    shown = (_user.id, _user.uuid, _user.email, _user.first_name, _member.level, _user.is_active)
+    columns = (_user.id, _user.uuid, _user.email, _user.first_name, _member.level, _user.is_active)
     counted = (func.coalesce(keys.c.key_count, 0), keys.c.last_used_at)
-    statement: Select[Any] = select(*shown, _member.joined_at, *counted)
+    statement: Select[Any] = select(*columns, _member.joined_at, *counted)
     return (
         statement.select_from(memberships)
         .join(users, _user.id == _member.user_id)

@@ -286,7 +286,7 @@ class RoleFlag(Struct, frozen=True, kw_only=True):
 
 
 class Role(Struct, frozen=True, kw_only=True):
-    """As it is stored and as it is shown."""
+    """As stored and as returned."""
 
     id: UUID
     name: str
@@ -302,7 +302,7 @@ class Role(Struct, frozen=True, kw_only=True):
 
 
 class ResourceAccess(Struct, frozen=True, kw_only=True):
-    """What an organization allows all its members; as stored and as shown."""
+    """What an organization allows all its members; as stored and as returned."""
 
     id: int
     resource: str

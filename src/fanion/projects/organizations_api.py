@@ -132,8 +132,8 @@ class OrganizationsApi(Controller):
         page = request.page
         found = await organizations.of(request.principal, organization)
         settings = await organizations.access.all(found.id)
-        shown = settings[page.offset : page.offset + page.limit]
-        return page.of(list(shown), len(settings))
+        part = settings[page.offset : page.offset + page.limit]
+        return page.of(list(part), len(settings))
 
     @post("/resource_access", summary="Set what an organization allows everybody")
     async def add_setting(

@@ -229,9 +229,9 @@ def load_roles(connection: Connection, role_ids: Sequence[UUID]) -> dict[UUID, R
     if not role_ids:
         return {}
     members, flags = _members(connection, role_ids), _flags(connection, role_ids)
-    shown = (_role.id, _role.name, _role.feature_flags_access_level, _role.created_at)
+    columns = (_role.id, _role.name, _role.feature_flags_access_level, _role.created_at)
     wanted: Select[Any] = (
-        select(*shown, *USER_SUMMARY)
+        select(*columns, *USER_SUMMARY)
         .select_from(roles.outerjoin(users, users.c.id == _role.created_by_id))
         .where(_role.id.in_(role_ids))
     )

@@ -148,9 +148,9 @@ class ProjectStore:
         wanted = {"organizations": list(organization_ids)}
         [(count,)] = await self._records.fetch(_COUNT, wanted)
         rows = await self._records.fetch(_PAGE, {**wanted, "rows": limit, "start": offset})
-        shown = [row.id for row in rows]
-        found = await self.by_ids(shown) if shown else {}
-        return [found[project_id] for project_id in shown if project_id in found], count
+        ids = [row.id for row in rows]
+        found = await self.by_ids(ids) if ids else {}
+        return [found[project_id] for project_id in ids if project_id in found], count
 
     async def organization(self, organization_id: UUID) -> Organization | None:
         rows = await self._records.fetch(_ORGANIZATION, {"organization": organization_id})

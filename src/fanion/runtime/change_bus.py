@@ -14,11 +14,11 @@ class Topic(Enum):
     """What has changed; the id that is published with it is in brackets."""
 
     FLAGS = auto()  # stored flags, or what they are computed from, by this process (project)
-    FLAGS_LOADED = auto()  # compiled flags in memory, whoever changed the stored ones (project)
+    FLAGS_LOADED = auto()  # compiled flags in memory, after a change by any process (project)
     LARGE_FLAG_SET = auto()  # not a change: very many flags are about to be compiled (project)
     GROUP_TYPES = auto()  # ingestion met a new one (project)
     PROJECT = auto()  # a stored project, by this process (project)
-    PROJECT_LOADED = auto()  # a project in memory, whoever changed the stored one (project)
+    PROJECT_LOADED = auto()  # a project in memory, after a change by any process (project)
     PERSONAL_KEYS = auto()  # one was revoked by this process (user)
     SECRET_KEYS = auto()  # one was replaced or revoked by this process (project)
 

@@ -41,7 +41,7 @@ _event, _mark, _property = event_definitions.c, event_marks.c, property_definiti
 
 T = TypeVar("T")
 # Progress is reported in batches: a static cohort may have millions of members.
-ROWS_TOLD = 1_000
+PROGRESS_ROWS = 1_000
 
 
 class Progress(Protocol):
@@ -117,9 +117,15 @@ def _row_count(connection: Connection, project: Project) -> int:
 
 
 def _event_definitions(connection: Connection, project_id: int) -> list[EventDefinitionEntry]:
-    shown = (_event.name, _event.tags, _event.post_to_chat, _event.created_at, _event.last_seen_at)
+    columns = (
+        _event.name,
+        _event.tags,
+        _event.post_to_chat,
+        _event.created_at,
+        _event.last_seen_at,
+    )
     rows = connection.execute(
-        select(*shown, _mark.hidden, _mark.verified)
+        select(*columns, _mark.hidden, _mark.verified)
         .select_from(event_definitions.outerjoin(event_marks, _mark.definition_id == _event.id))
         .where(_event.project_id == project_id)
     )
@@ -157,9 +163,9 @@ def _property_definitions(connection: Connection, project_id: int) -> list[Prope
 
 
 def _cohorts(connection: Connection, project_id: int) -> list[StoredCohort]:
-    shown = (_cohort.id, _cohort.name, _cohort.description, _cohort.filters, _cohort.groups)
+    columns = (_cohort.id, _cohort.name, _cohort.description, _cohort.filters, _cohort.groups)
     rows = connection.execute(
-        select(*shown, _cohort.is_static, _cohort.deleted)
+        select(*columns, _cohort.is_static, _cohort.deleted)
         .where(_cohort.project_id == project_id)
         .order_by(_cohort.id)
     )
@@ -182,19 +188,19 @@ def _members(
     found: dict[int, dict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
     rows: Iterable[Any] = connection.execute(_member_rows(project_id))
     if progress is not None:
-        rows = _telling(rows, progress)
+        rows = _with_progress(rows, progress)
     for cohort_id, person_id, distinct_id in rows:
         found[cohort_id][person_id].append(distinct_id)
-    return {cohort_id: list(people.values()) for cohort_id, people in found.items()}
+    return {cohort_id: list(ids_by_person.values()) for cohort_id, ids_by_person in found.items()}
 
 
-def _telling(rows: Iterable[T], progress: Progress) -> Iterator[T]:
+def _with_progress(rows: Iterable[T], progress: Progress) -> Iterator[T]:
     number = 0
     for number, row in enumerate(rows, start=1):
         yield row
-        if number % ROWS_TOLD == 0:
-            progress.advance(ROWS_TOLD)
-    progress.advance(number % ROWS_TOLD)
+        if number % PROGRESS_ROWS == 0:
+            progress.advance(PROGRESS_ROWS)
+    progress.advance(number % PROGRESS_ROWS)
 
 
 def _insights(connection: Connection, project_id: int) -> list[StoredInsight]:
@@ -210,9 +216,9 @@ def _insights(connection: Connection, project_id: int) -> list[StoredInsight]:
 
 
 def _dashboards(connection: Connection, project_id: int) -> list[StoredDashboard]:
-    shown = (_dashboard.id, _dashboard.name, _dashboard.description, _dashboard.pinned)
+    columns = (_dashboard.id, _dashboard.name, _dashboard.description, _dashboard.pinned)
     rows = connection.execute(
-        select(*shown, _dashboard.filters, _dashboard.tags, _dashboard.restriction_level)
+        select(*columns, _dashboard.filters, _dashboard.tags, _dashboard.restriction_level)
         .where(_dashboard.project_id == project_id, _dashboard.deleted.is_(False))
         .order_by(_dashboard.id)
     )

@@ -64,6 +64,6 @@ class Report:
 
 def some(names: Sequence[str]) -> str:
     """The first NAMES_SHOWN of them, readable."""
-    shown = ", ".join(names[:NAMES_SHOWN])
+    listed = ", ".join(names[:NAMES_SHOWN])
     more = len(names) - NAMES_SHOWN
-    return f"{shown} and {more} more" if more > 0 else shown
+    return f"{listed} and {more} more" if more > 0 else listed

@@ -160,7 +160,7 @@ def document_of(stored: Stored) -> Document:
     names = names_of(stored, keys)
     flags = [flag_entry(flag, names, keys) for flag in stored.flags]
     insights = _insights(stored, names)
-    shown = set(insights)
+    insight_ids = set(insights)
     return Document(
         group_types=[
             GroupTypeEntry(group_type=name, group_type_index=index)
@@ -171,7 +171,7 @@ def document_of(stored: Stored) -> Document:
         cohorts=_cohorts(stored, names),
         insights=sorted(insights.values(), key=lambda one: one.short_id),
         dashboards=[
-            dashboard_entry(one, tiles_of(stored, one.id, shown), keys)
+            dashboard_entry(one, tiles_of(stored, one.id, insight_ids), keys)
             for one in stored.own_dashboards
         ],
         roles=sorted(stored.roles, key=lambda one: one.name.casefold()),
@@ -256,13 +256,13 @@ def dashboard_entry(
     )
 
 
-def tiles_of(stored: Stored, dashboard_id: int, shown: set[int]) -> list[TileEntry]:
-    """shown: ids of the insights that count"""
+def tiles_of(stored: Stored, dashboard_id: int, insight_ids: set[int]) -> list[TileEntry]:
+    """insight_ids: of the insights that are exported"""
     short_ids = {one.id: one.short_id for one in stored.insights}
     return [
         TileEntry(insight=short_ids[tile.insight_id], color=tile.color, layouts=dict(tile.layouts))
         for tile in stored.tiles
-        if tile.dashboard_id == dashboard_id and tile.insight_id in shown
+        if tile.dashboard_id == dashboard_id and tile.insight_id in insight_ids
     ]
 
 

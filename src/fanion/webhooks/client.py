@@ -2,7 +2,7 @@
 
 The request goes to an address, with the name in `Host` and for TLS: whatever the name server
 says a moment later has no bearing. It is made on the transport, below cookies, redirects,
-proxies and passwords of the environment, and no connection is kept: two names may share an
+proxies and passwords of the environment, and no connection is reused: two names may share an
 address.
 """
 
@@ -103,7 +103,7 @@ class Sender:
             "POST",
             target.url_at(address),
             headers={
-                "host": target.shown,
+                "host": target.host_header,
                 "user-agent": f"Fanion/{__version__}",
                 "content-type": "application/json",
                 "connection": "close",

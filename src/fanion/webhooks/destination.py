@@ -14,14 +14,16 @@ _NAME_CHARS_MAX = 253
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """host: a name in ASCII, or an address; path: with the query; shown: host and port, as they
-    stand in the URL"""
+    """host: a name in ASCII, or an address; path: with the query
+
+    host_header: host and port, as they stand in the URL
+    """
 
     scheme: str
     host: str
     port: int
     path: str
-    shown: str
+    host_header: str
     is_address: bool
 
     def url_at(self, address: str) -> str:

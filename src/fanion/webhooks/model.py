@@ -12,7 +12,7 @@ from fanion.webhooks.payloads import EventType
 Status = Literal["pending", "delivered", "failed"]
 
 # After the first failure, the second, and so on; then a delivery is given up, a day after the
-# change that it tells of.
+# change that it reports.
 WAITS_S = (10, 60, 300, 1_800, 7_200, 21_600, 54_000)
 ATTEMPTS_MAX = len(WAITS_S) + 1
 

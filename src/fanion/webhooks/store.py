@@ -35,7 +35,7 @@ from fanion.webhooks.payloads import SECRET_BYTES, secret_text
 WEBHOOKS_MAX = 20  # of a project
 _SWITCHED_OFF = "Not sent: the webhook was switched off."
 # Of `url` only the host is logged: the rest may hold a secret of the receiver.
-_TOLD = ("url", "events", "active")
+_LOGGED_FIELDS = ("url", "events", "active")
 
 _hook, _delivery = webhooks.c, webhook_deliveries.c
 _DELIVERY = (
@@ -133,7 +133,7 @@ def _create(connection: Connection, author: Author, values: Mapping[str, Any]) -
     )
     webhook_id = connection.execute(statement.returning(_hook.id)).scalar_one()
     made = _get(connection, project_id, webhook_id)
-    _tell(connection, author, made, "created")
+    _record_change(connection, author, made, "created")
     return made
 
 
@@ -159,7 +159,7 @@ def _change(
             )
         )
     after = _get(connection, author.project_id, webhook_id)
-    _tell(connection, author, after, "updated", before)
+    _record_change(connection, author, after, "updated", before)
     return after
 
 
@@ -188,10 +188,10 @@ def _rotate(
 def _remove(connection: Connection, author: Author, webhook_id: int) -> None:
     gone = _locked(connection, author.project_id, webhook_id)
     connection.execute(delete(webhooks).where(_one(author.project_id, webhook_id)))
-    _tell(connection, author, gone, "deleted")
+    _record_change(connection, author, gone, "deleted")
 
 
-def _tell(
+def _record_change(
     connection: Connection,
     author: Author,
     webhook: Webhook,
@@ -200,7 +200,9 @@ def _tell(
 ) -> None:
     compared = None
     if before is not None:
-        compared = changes("Webhook", _told(before), _told(webhook), _TOLD)
+        compared = changes(
+            "Webhook", _logged_values(before), _logged_values(webhook), _LOGGED_FIELDS
+        )
     _record(connection, author, webhook, activity, compared)
 
 
@@ -222,7 +224,7 @@ def _record(
     record(connection, entry)
 
 
-def _told(webhook: Webhook) -> Mapping[str, Any]:
+def _logged_values(webhook: Webhook) -> Mapping[str, Any]:
     return {"url": _host(webhook), "events": list(webhook.events), "active": webhook.active}
 
 

@@ -293,7 +293,7 @@ def _claim(
     claim = CohortClaim(
         cohort_id=cohort.id,
         project_id=cohort.project_id,
-        shown=cohort.version,
+        current=cohort.version,
         version=cohort.requested,
         criteria=Criteria(*cohort[: len(CRITERIA)]),
         deleted=cohort.deleted,

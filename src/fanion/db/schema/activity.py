@@ -5,7 +5,7 @@ from sqlalchemy import Boolean, Column, ForeignKey, Index, PrimaryKeyConstraint,
 from fanion.db.columns import Json, UtcDateTime
 from fanion.db.schema.tables import ID, metadata
 
-# Written in the transaction of the change that it tells of.
+# Written in the transaction of the change that it records.
 activity_log = Table(
     "activity_log",
     metadata,

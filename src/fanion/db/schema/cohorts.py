@@ -18,11 +18,11 @@ from fanion.db.schema.tables import ID, metadata
 
 # `removed` of a member that was not removed.
 NEVER = 2**62
-# `added` of a member that waits to be shown with the cohort's next version, whichever that is.
+# `added` of a member that joins with the cohort's next version, whatever its number.
 AWAITED = NEVER - 1
 
-# `version` is that of the members to be seen, `requested` the highest that was ever begun or
-# asked for. `due_at` is when somebody has to calculate or import; whoever does holds `lease`.
+# `version` is that of the current members, `requested` the highest that was ever begun or
+# requested. `due_at` is when a calculation or import is due; its worker holds `lease`.
 cohorts = Table(
     "cohorts",
     metadata,
@@ -70,8 +70,8 @@ cohort_people = Table(
 )
 
 # What a static cohort is still to be given: the ids of an uploaded file, which lie in parts, the
-# members that another cohort had in a version, or whoever a question finds. Without a cohort it
-# is still being uploaded, or nobody needs it any more.
+# members that another cohort had in a version, or the persons that a query finds. Without a
+# cohort it is still being uploaded, or is no longer needed.
 cohort_imports = Table(
     "cohort_imports",
     metadata,

@@ -43,7 +43,7 @@ property_definitions = Table(
     UniqueConstraint("project_id", "name"),
 )
 
-# Which events carry which property. Kept when a definition is deleted: its events are too.
+# Which events carry which property. Rows stay when a definition is deleted, as its events do.
 event_properties = Table(
     "event_properties",
     metadata,

@@ -1,5 +1,5 @@
-"""Tables beside the flags: identities kept over a login, keys that read definitions, changes
-that are to be made at a given time, and checks of rollback conditions."""
+"""Further tables of flags: identities stored over a login, keys that read definitions, scheduled
+changes, and checks of rollback conditions."""
 
 from sqlalchemy import Column, ForeignKey, Index, Integer, PrimaryKeyConstraint, String, Table, Text
 

@@ -40,7 +40,7 @@ role_memberships = Table(
     UniqueConstraint("role_id", "user_id"),
 )
 
-# What an organization allows everybody to do with a kind of thing. No row: everything.
+# What an organization allows all members to do with a kind of resource. No row: everything.
 resource_access = Table(
     "resource_access",
     metadata,

@@ -23,9 +23,9 @@ webhooks = Table(
     Column("id", ID, primary_key=True, autoincrement=True),
     Column("project_id", ID, nullable=False, index=True),
     Column("url", Text, nullable=False),
-    # Signing needs it as it is; it is shown once.
+    # Signing needs it unhashed; clients see it once.
     Column("secret", String(100), nullable=False),
-    # [{secret, valid_until}]: secrets that were replaced, and sign beside it until then.
+    # [{secret, valid_until}]: secrets that were replaced, and sign too until then.
     Column("former_secrets", Json, nullable=True),
     # The types of events that it is sent.
     Column("events", Json, nullable=False),

@@ -82,8 +82,8 @@ def check_conditions(sent: object, stored: object) -> None:
         )
     if len(sent) > CONDITIONS_MAX:
         raise Invalid(f"Ensure there are at most {CONDITIONS_MAX} conditions.", attr=_FIELD)
-    kept = [stored] if isinstance(stored, Mapping) else stored
-    known = kept if isinstance(kept, list) else []
+    former = [stored] if isinstance(stored, Mapping) else stored
+    known = former if isinstance(former, list) else []
     for place, condition in enumerate(sent):
         if not any(same(condition, one) for one in known):
             _check_condition(condition, f"{_FIELD}__{place}")
@@ -103,8 +103,8 @@ def _check_condition(raw: object, at: str) -> None:
     for name, allowed in (("threshold_type", THRESHOLD_TYPES), ("operator", OPERATORS)):
         if raw[name] not in allowed:
             choices = ", ".join(allowed)
-            told = f'"{shortened(raw[name])}" is not a valid choice. Allowed are: {choices}.'
-            raise Invalid(told, code="invalid_choice", attr=f"{at}__{name}")
+            problem = f'"{shortened(raw[name])}" is not a valid choice. Allowed are: {choices}.'
+            raise Invalid(problem, code="invalid_choice", attr=f"{at}__{name}")
     threshold, metric = raw["threshold"], raw["threshold_metric"]
     if isinstance(threshold, bool) or not isinstance(threshold, int | float):
         raise Invalid("A valid number is required.", attr=f"{at}__threshold")

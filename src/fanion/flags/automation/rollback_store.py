@@ -26,7 +26,7 @@ LEASE = timedelta(minutes=5)
 DUE_MAX = 100
 
 _check = flag_rollback_checks.c
-# `checked_at` tells a former holder that another server has finished the check.
+# By `checked_at` a former holder notices that another server has finished the check.
 _LEASE = Lease(_check.lease_until)
 
 

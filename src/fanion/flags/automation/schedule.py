@@ -59,7 +59,7 @@ class NewScheduledChange(Struct, kw_only=True, omit_defaults=True, forbid_unknow
 
 
 class Step(Struct, frozen=True, kw_only=True):
-    """As it is stored and as it is shown."""
+    """As stored and as returned."""
 
     scheduled_at: datetime
     value: Value
@@ -68,7 +68,7 @@ class Step(Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class SchedulePlan:
-    """payload: as it is stored and shown; steps: in the order of their times"""
+    """payload: as stored and returned; steps: in the order of their times"""
 
     payload: Mapping[str, Any]
     steps: Sequence[Step]
@@ -82,7 +82,7 @@ def read_plan(data: NewScheduledChange, flag: FlagRow, now: datetime) -> Schedul
     before, attr = now, "payload__steps" if sent.steps else "scheduled_at"
     for step in steps:
         if not before < step.scheduled_at <= now + AHEAD_MAX:
-            raise Invalid(_told_of_time(before, now), attr=attr)
+            raise Invalid(_time_problem(before, now), attr=attr)
         before = step.scheduled_at
     payload: dict[str, Any] = {"operation": sent.operation}
     if sent.condition_index is not UNSET:
@@ -176,7 +176,7 @@ def _value(operation: Operation, value: object, attr: str) -> Value:
     return value
 
 
-def _told_of_time(before: datetime, now: datetime) -> str:
+def _time_problem(before: datetime, now: datetime) -> str:
     if before == now:
         return "A change must be scheduled later than now, and within five years."
     return "Each step must be later than the one before it, and within five years."

@@ -142,7 +142,11 @@ def _create(
     made = get_change(connection, project_id, flag_id, change_id)
     assert made is not None
     record_updated(
-        connection, author, flag_id, flag.definition.key, [scheduled_change(None, _told(made))]
+        connection,
+        author,
+        flag_id,
+        flag.definition.key,
+        [scheduled_change(None, _logged_fields(made))],
     )
     return made
 
@@ -176,7 +180,11 @@ def _remove(connection: Connection, author: Author, flag_id: int, change_id: int
         )
     connection.execute(delete(scheduled_changes).where(_change.id == change_id))
     record_updated(
-        connection, author, flag_id, flag.definition.key, [scheduled_change(_told(found), None)]
+        connection,
+        author,
+        flag_id,
+        flag.definition.key,
+        [scheduled_change(_logged_fields(found), None)],
     )
 
 
@@ -244,7 +252,7 @@ def _tried(
     return StepOutcome()
 
 
-def _told(change: ScheduledChange) -> dict[str, Any]:
+def _logged_fields(change: ScheduledChange) -> dict[str, Any]:
     return {
         "id": change.id,
         "scheduled_at": change.scheduled_at,

@@ -48,12 +48,12 @@ class ScheduledChangeWorker:
         if outcome is None:
             return False
         self._bus.publish(Topic.FLAGS, due.project_id)
-        told = {"project": due.project_id, "flag": due.flag_id, "change": due.id}
+        log_fields = {"project": due.project_id, "flag": due.flag_id, "change": due.id}
         if outcome.failure_reason is None:
-            self._log.info("scheduled_change_executed", **told)
+            self._log.info("scheduled_change_executed", **log_fields)
         else:
             reason = outcome.failure_reason
             self._log.error(
-                "scheduled_change_failed", reason=reason, exc_info=outcome.error, **told
+                "scheduled_change_failed", reason=reason, exc_info=outcome.error, **log_fields
             )
         return True

@@ -17,7 +17,7 @@ class DueWork(Generic[T]):
     name:   of one such thing, for the log
     due:    what is due now, the longest due first
     do:     does one; whether there was something left to do
-    told:   fields that name a thing in the log
+    log_fields: that name a thing in the log
     look_s: between two looks
     """
 
@@ -26,13 +26,13 @@ class DueWork(Generic[T]):
         name: str,
         due: Callable[[], Awaitable[Sequence[T]]],
         do: Callable[[T], Awaitable[bool]],
-        told: Callable[[T], Mapping[str, Any]],
+        log_fields: Callable[[T], Mapping[str, Any]],
         look_s: float,
     ) -> None:
         self._name = name
         self._due = due
         self._do = do
-        self._told = told
+        self._log_fields = log_fields
         self._look_s = look_s
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -55,6 +55,6 @@ class DueWork(Generic[T]):
                     f"{self._name}_waits",
                     reason=str(error),
                     exc_info=None if known else error,
-                    **self._told(one),
+                    **self._log_fields(one),
                 )
         return done > 0

@@ -294,7 +294,7 @@ def _with_kept_identity(key: str, program: Program) -> Program:
     def choose(properties: Properties, identity: bytes, run: EvaluationRun) -> Decision:
         if run.hash_keys is None:
             raise CannotCompute(key)
-        kept = run.hash_keys.get(key)
-        return program(properties, identity if kept is None else utf8(kept), run)
+        stored_id = run.hash_keys.get(key)
+        return program(properties, identity if stored_id is None else utf8(stored_id), run)
 
     return choose

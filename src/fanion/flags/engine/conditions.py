@@ -47,7 +47,7 @@ class CohortDefinition:
 
 
 def compile_cohort(row: CohortRow) -> CohortDefinition:
-    """Never fails: criteria that cannot be read are kept as the problem that they are."""
+    """Never fails: for criteria that cannot be read, the definition holds the problem."""
     if row.is_static:
         return CohortDefinition(row.id, is_static=True)
     try:
@@ -61,7 +61,7 @@ class ProjectCohorts:
 
     A cohort on properties is tested live. A static one, and one that asks for events at any
     depth, is answered from its stored members. A deleted or unknown one has no members, and
-    nobody counts as outside it either.
+    the negated condition matches no person either.
 
     source: flags.md sections 1 and 7, cohorts.md sections 8 and 16
     """

@@ -103,7 +103,7 @@ class Rules:
 class Flag:
     """rules: None when the stored filters cannot be read; such a flag cannot be computed.
 
-    problem:   why not, for people
+    problem:   why not, in English
     by_device: whether the device's id is hashed where the request has one
     runtime:   where it may be evaluated: `all`, `client` or `server`
     contexts:  it is left out where a client names others; empty for every context

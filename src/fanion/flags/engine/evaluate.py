@@ -76,7 +76,7 @@ class Needs(Struct, frozen=True, gc=False):
     """person:     the stored properties of the person
     cohorts:    ids of the cohorts whose stored members matter
     groups:     (group type index, group key) whose stored properties matter
-    continuity: keys of the flags whose kept distinct ids matter
+    continuity: keys of the flags whose stored distinct ids matter
     """
 
     person: bool = False

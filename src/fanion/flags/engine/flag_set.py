@@ -85,23 +85,23 @@ def build_flag_set(
     former:      a set with the same group types and cohorts; what it has compiled of flags
                  that are the very same objects here is taken over
     """
-    kept = {flag.key: flag for flag in flags if not flag.deleted}
+    existing = {flag.key: flag for flag in flags if not flag.deleted}
     all_cohorts = ProjectCohorts({cohort.id: cohort for cohort in cohorts})
-    builder = _FlagSetBuilder(kept, group_types, all_cohorts, former)
+    builder = _FlagSetBuilder(existing, group_types, all_cohorts, former)
     builder.add_all()
     return FlagSet(
-        flags=kept,
+        flags=existing,
         by_key=builder.entries,
         programs=tuple((entry.key, entry.program) for entry in builder.entries.values()),
         problems=builder.problems,
         broken=frozenset(builder.problems),
-        inactive=tuple(key for key, flag in kept.items() if not flag.active),
+        inactive=tuple(key for key, flag in existing.items() if not flag.active),
         group_types=dict(group_types),
         group_indexes={name: index for index, name in group_types.items()},
         cohorts=builder.cohorts,
         keys_by_id=builder.keys_by_id,
-        continuity=frozenset(k for k, f in kept.items() if f.active and f.keeps_experience),
-        limited=any(f.contexts or f.runtime != ANYWHERE for f in kept.values()),
+        continuity=frozenset(k for k, f in existing.items() if f.active and f.keeps_experience),
+        limited=any(f.contexts or f.runtime != ANYWHERE for f in existing.values()),
         reads=union(entry.reads for entry in builder.entries.values()),
     )
 
@@ -187,7 +187,7 @@ class _FlagSetBuilder:
 
     def _leaf_test(self, leaf: Leaf) -> EvaluationTest:
         """Equal leaves that compare with texts share a test. Others do not: 1, 1.0 and true,
-        which conditions tell apart, are equal in Python."""
+        which conditions distinguish, are equal in Python."""
         if not _compares_texts(leaf):
             return leaf_test(leaf, self.cohorts, self._flag)
         test = self._tests.get(leaf)

@@ -72,7 +72,7 @@ class Subject(Struct, frozen=True, gc=False):
     groups:           group type name → key, both as text
     group_properties: group type name → properties of the request
     stored_groups:    group type name → stored properties of that group
-    hash_keys:        flag key → distinct id kept for experience continuity
+    hash_keys:        flag key → distinct id stored for experience continuity
     device_id:        of the request; flags that go by device hash it
 
     source: flags.md section 6

@@ -21,7 +21,7 @@ class Reads:
     """person:     names of person properties
     cohorts:    ids of cohorts whose stored members matter
     groups:     group type name → names of group properties
-    continuity: keys of flags whose kept distinct ids matter
+    continuity: keys of flags whose stored distinct ids matter
     """
 
     person: frozenset[str] = _NONE

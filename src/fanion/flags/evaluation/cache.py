@@ -25,7 +25,7 @@ __all__ = ["CompiledFlags", "FlagSets"]
 # extreme size delays no other. Compiling takes 50 to 100 µs a flag, evaluating and encoding 2 to 7.
 COMPILED_ON_LOOP_MAX = 50
 ANSWERED_ON_LOOP_MAX = 1_000
-# Projects whose flags are kept; the one that was asked for longest ago makes room.
+# Projects whose flags are cached; the least recently used one is evicted.
 PROJECTS_MAX = 20_000
 # How often other servers' changes are looked for: they are seen within twice this time.
 WATCH_S = 0.4

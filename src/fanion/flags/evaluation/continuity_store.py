@@ -57,35 +57,35 @@ class ContinuityWrite:
     flags: tuple[str, ...]
 
 
-async def kept_identities(
+async def stored_identities(
     records: Records, keys: Sequence[tuple[int, str]]
 ) -> Mapping[tuple[int, str], HashKeys]:
-    """(project id, distinct id) → what is kept for its person, or for the id without one."""
+    """(project id, distinct id) → identities of its person, or of the id without one."""
     by_project: dict[int, list[str]] = {}
     for project_id, distinct_id in keys:
         by_project.setdefault(project_id, []).append(distinct_id)
     found: dict[tuple[int, str], HashKeys] = {}
     for project_id, ids in by_project.items():
         rows = await records.fetch(_OF_IDS, {"in_project": project_id, "distinct_ids": ids})
-        found.update({(project_id, name): kept for name, kept in _by_id(rows).items()})
+        found.update({(project_id, name): stored for name, stored in _by_id(rows).items()})
     return found
 
 
 def _by_id(rows: Iterable[Row[Any]]) -> dict[str, dict[str, str]]:
-    """What a person keeps hides what was kept for the id before the person was created."""
+    """Identities of a person take precedence over those stored for the id before it was created."""
     found: dict[str, dict[str, str]] = {}
     for row in rows:
-        kept = found.setdefault(row.distinct_id, {})
+        stored = found.setdefault(row.distinct_id, {})
         if row.waiting is not None:
-            found[row.distinct_id] = {**read_waiting(row.waiting), **kept}
+            found[row.distinct_id] = {**read_waiting(row.waiting), **stored}
         elif row.flag_key is not None:
-            kept[row.flag_key] = row.hash_key
+            stored[row.flag_key] = row.hash_key
     return found
 
 
 @dataclass(slots=True)
 class ContinuityStore:
-    """Writes identities that nothing was kept for before.
+    """Writes identities where none was stored before.
 
     project_bytes_max, trim_after_bytes: of identities that wait for a person
     """
@@ -177,8 +177,8 @@ def _first_wins(dialect: Dialect) -> Insert:
 
 
 def _of_both(connection: Connection, keep: ContinuityWrite) -> HashKeys:
-    """What is kept for the present id hides what is kept for the former one."""
+    """Identities of the present id take precedence over those of the former one."""
     ids = (keep.distinct_id, keep.anon_distinct_id)
     rows = connection.execute(_OF_IDS, {"in_project": keep.project_id, "distinct_ids": ids})
-    kept = _by_id(rows)
-    return {**kept.get(keep.anon_distinct_id, {}), **kept.get(keep.distinct_id, {})}
+    stored = _by_id(rows)
+    return {**stored.get(keep.anon_distinct_id, {}), **stored.get(keep.distinct_id, {})}

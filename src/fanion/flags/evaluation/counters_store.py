@@ -65,7 +65,7 @@ class EvaluationCounters:
         return taken
 
     def put_back(self, taken: Mapping[int, ByAnswer]) -> None:
-        """What could not be kept counts the next time."""
+        """Counts that could not be stored are added to the next ones."""
         for project_id, counts in taken.items():
             now = self._by_project.setdefault(project_id, {})
             for answer, times in counts.items():

@@ -71,16 +71,16 @@ def _breaker() -> CircuitBreaker:
 class SubjectStore:
     """persons:     (project id, distinct id) → stored properties of the person that owns it
     groups:      (project id, group type index, group key) → stored properties
-    kept:        (project id, distinct id) → identities kept for its person, or for the id
+    identities:  (project id, distinct id) → identities stored for its person, or for the id
                  itself as long as it has none
-    keeping:     what to keep → what is kept after it was written
+    keeping:     what to store → what is stored after the write
     memberships: (project id, distinct id) → ids of the cohorts with stored members that count
                  the person among them
     """
 
     persons: DataLoader[tuple[int, str], Stored]
     groups: DataLoader[tuple[int, int, str], Stored]
-    kept: DataLoader[tuple[int, str], HashKeys]
+    identities: DataLoader[tuple[int, str], HashKeys]
     keeping: DataLoader[ContinuityWrite, HashKeys]
     memberships: DataLoader[tuple[int, str], frozenset[int]]
     breaker: CircuitBreaker = field(default_factory=_breaker)
@@ -118,7 +118,7 @@ class SubjectStore:
             anon = _storable(anon_distinct_id)
             reads["hash_keys"] = self._keep(person, anon, flag_set.continuity)
         elif missing.continuity:
-            reads["hash_keys"] = self._or_none(self.kept, person, {})
+            reads["hash_keys"] = self._or_none(self.identities, person, {})
         if len(reads) == 1:
             ((name, read),) = reads.items()
             known[name] = await read
@@ -135,7 +135,7 @@ class SubjectStore:
         return absent if found is None else found
 
     async def _ask(self, lookup: DataLoader[K, V], key: K) -> V | None:
-        """raises: RecordsUnavailable, at once while the store does not answer anybody"""
+        """raises: RecordsUnavailable, at once while the circuit breaker is open"""
         breaker = self.breaker
         if not breaker.lets_through():
             raise RecordsUnavailable("the store does not answer")
@@ -168,12 +168,12 @@ class SubjectStore:
 
     async def _identities(self, person: tuple[int, str]) -> HashKeys | None:
         """raises: RecordsUnavailable"""
-        return await self._ask(self.kept, person)
+        return await self._ask(self.identities, person)
 
     async def _keep(
         self, person: tuple[int, str], anon: str, flags: frozenset[str]
     ) -> HashKeys | None:
-        """Read what is kept for both ids, and write what is missing. Where it cannot be written,
+        """Read what is stored for both ids, and write what is missing. Where it cannot be written,
         the former id decides this one answer.
 
         source: flags.md section 9

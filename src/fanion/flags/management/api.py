@@ -31,7 +31,7 @@ from fanion.flags.management.schemas import (
     VERSION_HEADER,
     FlagBody,
     StaleFlag,
-    shown,
+    flag_body,
 )
 from fanion.flags.management.write_schemas import (
     FlagChanges,
@@ -163,7 +163,7 @@ class FlagsApi(Controller):
         found, count = await flags.store.find(
             request.project.id, query, now, page.limit, page.offset
         )
-        return page.of([shown(flag, access) for flag in found], count)
+        return page.of([flag_body(flag, access) for flag in found], count)
 
     @post("/", summary="Create a feature flag", response_headers=[_VERSION])
     async def create(
@@ -207,7 +207,7 @@ class FlagsApi(Controller):
         def decide(flag: StoredFlag) -> dict[str, Any]:
             access.require_edit(flag_id, flag.creator_id)
             if data.version not in {UNSET, None, flag.definition.version}:
-                raise StaleFlag(shown(flag, access), flag.definition.version)
+                raise StaleFlag(flag_body(flag, access), flag.definition.version)
             return changed_columns(data, flag)
 
         return _answer(await flags.change(request.author, flag_id, decide), access)
@@ -237,7 +237,7 @@ class FlagsApi(Controller):
 
 def _answer(flag: StoredFlag, access: FlagAccess) -> Response[FlagBody]:
     version = {VERSION_HEADER: str(flag.definition.version)}
-    return Response(shown(flag, access), headers=version)
+    return Response(flag_body(flag, access), headers=version)
 
 
 async def stale_page(
@@ -262,7 +262,7 @@ async def stale_page(
         asked = last.get(flag.definition.key)
         reason = stale_reason(flag, asked, now, days)
         if reason is not None:
-            found.append(_with_reason(shown(flag, access), reason, asked))
+            found.append(_with_reason(flag_body(flag, access), reason, asked))
     return page.of(found[page.offset : page.offset + page.limit], len(found))
 
 

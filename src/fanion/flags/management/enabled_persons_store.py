@@ -20,7 +20,7 @@ from fanion.flags.engine.evaluate import evaluate
 from fanion.flags.engine.flag_set import FlagSet
 from fanion.flags.engine.model import Subject
 from fanion.flags.evaluation.compiled import build
-from fanion.flags.evaluation.continuity_store import kept_identities
+from fanion.flags.evaluation.continuity_store import stored_identities
 from fanion.flags.storage.store import FlagStore
 from fanion.persons.pending_identities_store import HashKeys
 
@@ -54,8 +54,8 @@ class EnabledPersons:
         if key not in flag_set.by_key or _goes_by_group(flag_set, key):
             return
         now = self.now()
-        async for people in self._pages(project_id):
-            subjects = await self._subjects(flag_set, key, project_id, people)
+        async for rows in self._pages(project_id):
+            subjects = await self._subjects(flag_set, key, project_id, rows)
             yield await asyncio.to_thread(_enabled, flag_set, key, subjects, now)
 
     async def _pages(self, project_id: int) -> AsyncGenerator[Sequence[Row[Any]]]:
@@ -79,24 +79,24 @@ class EnabledPersons:
             last = rows[-1].id
 
     async def _subjects(
-        self, flag_set: FlagSet, key: str, project_id: int, people: Sequence[Row[Any]]
+        self, flag_set: FlagSet, key: str, project_id: int, rows: Sequence[Row[Any]]
     ) -> Mapping[UUID, Subject]:
         reads = flag_set.by_key[key].reads
-        asked: list[Key] = [(project_id, row.distinct_id) for row in people]
+        asked: list[Key] = [(project_id, row.distinct_id) for row in rows]
         member_of: Mapping[Key, frozenset[int]] = {}
-        kept: Mapping[Key, HashKeys] = {}
+        identities: Mapping[Key, HashKeys] = {}
         if reads.cohorts:
             member_of = await memberships(self.store.records, asked)
         if reads.continuity:
-            kept = await kept_identities(self.store.records, asked)
+            identities = await stored_identities(self.store.records, asked)
         return {
             row.uuid: Subject(
                 row.distinct_id,
                 stored=_decode(row.properties),
                 cohorts=member_of.get(one, frozenset()),
-                hash_keys=kept.get(one, {}),
+                hash_keys=identities.get(one, {}),
             )
-            for row, one in zip(people, asked, strict=True)
+            for row, one in zip(rows, asked, strict=True)
         }
 
 

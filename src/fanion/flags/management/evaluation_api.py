@@ -1,4 +1,4 @@
-"""Flags evaluated for people who look after them.
+"""Evaluates flags for the users who manage them.
 
 source: flags.md section 15
 """

@@ -14,7 +14,7 @@ NAMED_MAX = 10  # flags in one refusal
 
 @dataclass(frozen=True, slots=True)
 class FlagAccess:
-    """What one user may do with the flags of one project; everybody may read.
+    """What one user may do with the flags of one project; every member may read.
 
     edits_all: whatever the flag
     given:     ids of the flags that a role of the user was given

@@ -14,7 +14,7 @@ from msgspec import Meta, Struct
 
 from fanion.flags.management.api import Flags
 from fanion.flags.management.role_access_store import RoleAccess, RoleAccessStore
-from fanion.flags.management.schemas import FlagBody, shown
+from fanion.flags.management.schemas import FlagBody, flag_body
 from fanion.flags.validation.posthog_fields import OF_ROLE_ACCESS
 from fanion.projects.model import Role
 from fanion.projects.request import ManagementRequest, scoped
@@ -54,7 +54,7 @@ class RoleAccessApi(Controller):
     ) -> Paged[RoleAccessBody]:
         """The oldest first."""
         page, project_id = request.page, request.project.id
-        flag = shown(await flags.get(project_id, flag_id), await flags.access(request))
+        flag = flag_body(await flags.get(project_id, flag_id), await flags.access(request))
         found, count = await _store(flags).page(project_id, flag_id, page.limit, page.offset)
         return page.of([_body(one, flag) for one in found], count)
 
@@ -70,7 +70,7 @@ class RoleAccessApi(Controller):
         flag = await flags.get(request.project.id, flag_id)
         access.require_share(flag.creator_id)
         made = await _store(flags).create(request.author, flag_id, data.role_id)
-        return _body(made, shown(flag, access))
+        return _body(made, flag_body(flag, access))
 
     @get("/{access_id:str}", summary="Retrieve one such permission")
     async def record(
@@ -81,7 +81,7 @@ class RoleAccessApi(Controller):
         flags: NamedDependency[Flags],
     ) -> RoleAccessBody:
         project_id = request.project.id
-        flag = shown(await flags.get(project_id, flag_id), await flags.access(request))
+        flag = flag_body(await flags.get(project_id, flag_id), await flags.access(request))
         return _body(await _store(flags).get(project_id, flag_id, access_id), flag)
 
     @delete("/{access_id:str}", summary="No longer let a role edit a flag")

@@ -95,7 +95,7 @@ async def access_of(records: Records, principal: Principal, project: Project) ->
 def access_now(
     connection: Connection, user_id: int, organization_id: UUID, project_id: int
 ) -> FlagAccess | None:
-    """What somebody who does not call may do at this moment; None for who is no member any more."""
+    """The present permissions of a user who is not the caller; None without a membership."""
     member = memberships.c
     level = connection.scalar(
         select(member.level)
@@ -224,7 +224,7 @@ def _remove(connection: Connection, author: Author, flag_id: int, access_id: int
 
 
 def revoke_flags_of_role(connection: Connection, removal: RoleRemoval) -> None:
-    """Of a role that is about to be removed; each flag's activity tells of it."""
+    """Of a role that is about to be removed; each flag's activity records it."""
     rows = connection.execute(
         select(_access.project_id, _access.flag_id, _access.id)
         .where(_access.role_id == removal.role_id)

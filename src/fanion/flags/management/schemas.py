@@ -88,7 +88,7 @@ class StaleFlag(AppError):
         return ((VERSION_HEADER.lower(), str(self.version)),)
 
 
-def shown(flag: StoredFlag, access: FlagAccess) -> FlagBody:
+def flag_body(flag: StoredFlag, access: FlagAccess) -> FlagBody:
     """access: of the caller"""
     row = flag.definition
     filters = grouped_filters(row)

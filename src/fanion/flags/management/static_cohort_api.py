@@ -1,4 +1,4 @@
-"""Whom a flag is on for, kept as a static cohort.
+"""A static cohort of the persons for whom a flag is on.
 
 source: flags.md section 19, cohorts.md section 10
 """

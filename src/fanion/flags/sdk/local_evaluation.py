@@ -1,7 +1,7 @@
 """What SDKs are sent so that they can evaluate flags themselves.
 
 An SDK asks the service for every flag that it cannot decide. So whatever it would decide
-differently is kept from it: cohorts that are answered from stored members, and cohorts without
+differently is not sent: cohorts that are answered from stored members, and cohorts without
 criteria, which SDKs take for every person.
 
 The document has two forms. The older one is what `/api/feature_flag/local_evaluation/` always said:
@@ -85,12 +85,12 @@ def flag_summary(project_id: int, row: FlagRow, filters: Mapping[str, Any]) -> d
 
 
 def _where_and_whose(row: FlagRow) -> dict[str, Any]:
-    told = {
+    fields = {
         "bucketing_identifier": row.bucketing_identifier,
         "evaluation_runtime": row.evaluation_runtime,
         "evaluation_contexts": row.evaluation_contexts,
     }
-    return {name: value for name, value in told.items() if value}
+    return {name: value for name, value in fields.items() if value}
 
 
 def _spelled_out(filters: Mapping[str, Any]) -> dict[str, Any]:

@@ -161,5 +161,5 @@ def _free_key(connection: Connection, project_id: int, key: str) -> None:
 
 
 def _differ(stored: object, wanted: object) -> bool:
-    """As JSON, where True is not 1 and the order of keys is kept as it was sent."""
+    """As JSON, where True is not 1 and the order of keys matters."""
     return _encode(stored) != _encode(wanted)

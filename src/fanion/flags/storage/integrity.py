@@ -1,4 +1,4 @@
-"""Refuses changes of flags after which they, or others, could not be computed; tells what changes
+"""Refuses changes of flags after which they, or others, could not be computed; finds what changes
 of cohorts do to them."""
 
 from collections.abc import Mapping

@@ -55,17 +55,17 @@ class FlagStore:
         self, project_id: int, limit: int, offset: int
     ) -> tuple[Sequence[StoredFlag], int]:
         """Flags that are not deleted, newest first, and their total."""
-        shown = (_flag.project_id == project_id) & _flag.deleted.is_(False)
+        not_deleted = (_flag.project_id == project_id) & _flag.deleted.is_(False)
         rows = (
             flag_rows()
-            .where(shown)
+            .where(not_deleted)
             .order_by(_flag.created_at.desc(), _flag.id.desc())
             .limit(limit)
             .offset(offset)
         )
         async with self.records.read() as connection:
             total = await connection.scalar(
-                select(func.count()).select_from(feature_flags).where(shown)
+                select(func.count()).select_from(feature_flags).where(not_deleted)
             )
             found = await connection.execute(rows)
             return [stored_flag(row) for row in found], total or 0

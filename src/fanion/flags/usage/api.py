@@ -18,7 +18,7 @@ from msgspec import Meta, Struct, structs
 
 from fanion.errors import AppError, Invalid, NotFound
 from fanion.flags.management.api import Flags
-from fanion.flags.management.schemas import FlagBody, shown
+from fanion.flags.management.schemas import FlagBody, flag_body
 from fanion.flags.management.write_schemas import FlagChanges
 from fanion.flags.storage.store import FlagStore
 from fanion.flags.usage.store import Evaluated, UsageStore, enrich_dashboard, ensure_dashboard
@@ -159,10 +159,10 @@ class NotEnriched(AppError):
     status, type, default_code = 400, "validation_error", "not_enriched"
 
     def body(self) -> bytes:
-        told = NotDone(
+        answer = NotDone(
             type=self.type, code=self.code, detail=self.detail, attr=self.attr, error=self.detail
         )
-        return msgspec.json.encode(told)
+        return msgspec.json.encode(answer)
 
 
 class FlagDashboardsApi(Controller):
@@ -188,7 +188,7 @@ class FlagDashboardsApi(Controller):
         async with flags.store.records.write() as connection:
             await connection.run_sync(ensure_dashboard, _maker(request), flag_id)
         flag = await flags.get(request.project.id, flag_id)
-        body = shown(flag, await flags.access(request))
+        body = flag_body(flag, await flags.access(request))
         return FlagWithDashboard(**structs.asdict(body))
 
     @post(

@@ -1,4 +1,4 @@
-"""Flags of which applications tell that they are shown and used, found in the newest events.
+"""Finds flags whose feature was viewed or used, according to the newest events.
 
 source: cohorts.md section 20
 """
@@ -61,7 +61,7 @@ class Enrichment:
 
     async def look(self) -> int:
         """Mark flags whose key the events of the last hours name, and show on their usage
-        dashboards what those tell.
+        dashboards what those record.
 
         returns: how many flags
         raises:  RecordsUnavailable, EventStoreUnavailable; the flags before are marked
@@ -91,8 +91,8 @@ class Enrichment:
 
 
 def _mark(connection: Connection, maker: Creator, key: str) -> int:
-    """Nothing that evaluation or whoever edits the flag looks at: its version stays, and its
-    activity tells nothing. A dashboard that is gone, or shows it already, is left alone."""
+    """Changes nothing that evaluation or an editor of the flag reads: the version stays, and no
+    activity is recorded. A dashboard that is deleted, or has the tiles already, stays unchanged."""
     one = update(feature_flags).where(
         _flag.project_id == maker.project_id, _flag.key == key, _plain
     )

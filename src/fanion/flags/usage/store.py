@@ -102,7 +102,7 @@ class UsageStore:
         }
         found = await self.events.ask(LAST_CALLED, asked, SECONDS_MAX, estimated=False)
         rows = zip(*found.columns, strict=True)
-        # A client's clock may be ahead.
+        # A client's clock may be fast.
         return [(flag, min(_aware(called), now)) for flag, called in rows if flag]
 
 
@@ -134,7 +134,7 @@ def ensure_dashboard(connection: Connection, maker: Creator, flag_id: int) -> No
 
 
 def enrich_dashboard(connection: Connection, maker: Creator, flag_id: int) -> str | None:
-    """Add the tiles of what applications tell of a feature.
+    """Add the tiles of the events that applications send about a feature.
 
     returns: why that cannot be done, in the words of flags.md section 15; None when it was
     raises:  NotFound

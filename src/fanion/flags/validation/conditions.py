@@ -74,8 +74,8 @@ def _value_kind(leaf: Mapping[str, Any], at: str) -> ValueKind:
     elif operator is not None and operator.startswith("semver_"):
         detail = f'Operator "{shortened(operator)}" is not supported.'
     elif (name := "exact" if operator is None else operator) not in known:
-        told = f'Unknown operator "{shortened(operator)}" for type "{leaf["type"]}".'
-        detail = f"{told} {suggestion(name, known)}"
+        problem = f'Unknown operator "{shortened(operator)}" for type "{leaf["type"]}".'
+        detail = f"{problem} {suggestion(name, known)}"
     else:
         return known[name]
     raise Invalid(detail, code="invalid_operator", attr=f"{at}__operator")
@@ -104,9 +104,9 @@ def _check_value(leaf: Mapping[str, Any], kind: ValueKind, at: str) -> None:
     elif kind in ("text", "pattern", "texts", "range"):
         raise _invalid(f"Invalid value for operator {operator}: {value}", "invalid_value")
     else:
-        told = f"Invalid value for operator {operator}: {shortened(value)}."
+        problem = f"Invalid value for operator {operator}: {shortened(value)}."
         raise Invalid(
-            f"{told} It must be {_ALLOWED[kind]}.", code="invalid_value", attr=f"{at}__value"
+            f"{problem} It must be {_ALLOWED[kind]}.", code="invalid_value", attr=f"{at}__value"
         )
 
 

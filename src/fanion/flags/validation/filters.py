@@ -248,8 +248,8 @@ def _check_groups(
     keys = [variant.get("key") for variant in variants]
     same_variants = before.is_unchanged("multivariate", filters)
     for group in _sets(filters, "groups"):
-        kept = same_variants and before.has(group)
-        if group.get("variant") and group["variant"] not in keys and not kept:
+        was_there = same_variants and before.has(group)
+        if group.get("variant") and group["variant"] not in keys and not was_there:
             raise _invalid("Filters are not valid (variant override does not exist)")
 
 

@@ -6,7 +6,7 @@ source: PostHog's published schema and clients, 2021 to 2026
 
 from fanion.properties.operators import CONDITION_NAMES
 
-# Shown with a flag and sent back with it: ids, authors, times, counts and states.
+# Returned with a flag and sent back with it: ids, authors, times, counts and states.
 MAINTAINED = frozenset(
     {
         *("id", "team_id", "created_by", "updated_at", "last_modified_by", "version"),
@@ -15,7 +15,7 @@ MAINTAINED = frozenset(
         "is_used_in_replay_settings",
     }
 )
-# What clients and the interface tell about a change, and what no answer depends on.
+# What clients and the interface send about a change, and what no answer depends on.
 ACCOMPANYING = frozenset(
     {
         *("creation_context", "_create_in_folder", "_should_create_usage_dashboard"),

@@ -124,29 +124,29 @@ class FailedAttempts:
         if caller is None:
             return
         client = self._clients.of(caller)
-        self._tell("unknown", kind_of(key), client, prefix=prefix_of(key))
+        self._record("unknown", kind_of(key), client, prefix=prefix_of(key))
         if was_read and self._limit.add(client):
             self._log.warning("keys_throttled", client=client.address, told=client.claimed)
 
     def expired(self, principal: Principal, caller: Caller | None) -> None:
         if caller is not None:
             named = {"key": str(principal.key_id), "user": principal.user.id}
-            self._tell("expired", "personal", self._clients.of(caller), **named)
+            self._record("expired", "personal", self._clients.of(caller), **named)
 
     def denied(self, principal: Principal, caller: Caller) -> None:
         """A valid key was used for something that it does not allow."""
         named = {"key": str(principal.key_id), "user": principal.user.id}
-        self._tell("denied", "personal", self._clients.of(caller), **named)
+        self._record("denied", "personal", self._clients.of(caller), **named)
 
     def ended_secret(self, masked: str, caller: Caller | None) -> None:
         """A project's secret key that was replaced is used for too long."""
         if caller is not None:
-            self._tell("expired", "secret", self._clients.of(caller), key=masked)
+            self._record("expired", "secret", self._clients.of(caller), key=masked)
 
     def denied_secret(self, masked: str, caller: Caller) -> None:
         """A project's secret key was used for another project."""
-        self._tell("denied", "secret", self._clients.of(caller), key=masked)
+        self._record("denied", "secret", self._clients.of(caller), key=masked)
 
-    def _tell(self, reason: Reason, kind: Kind, client: Client, **named: object) -> None:
+    def _record(self, reason: Reason, kind: Kind, client: Client, **named: object) -> None:
         self._count(kind, reason)
         self._log.warning("key_refused", reason=reason, kind=kind, client=client.address, **named)

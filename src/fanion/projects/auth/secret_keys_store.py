@@ -69,7 +69,7 @@ class SecretKeyOwner:
 
 @dataclass(frozen=True, slots=True)
 class SecretKeyReset:
-    """hashed: of the new key; mask_value: how it is shown
+    """hashed: of the new key; mask_value: its masked form
 
     former_valid_s: how long the present key stays valid; with 0 it ends at once,
                     and so do all earlier ones
@@ -123,7 +123,7 @@ class SecretKeyStore:
 
 
 def _retire(connection: Connection, reset: SecretKeyReset) -> str | None:
-    """How the present key was shown; None when there was none."""
+    """The masked form of the present key; None when there was none."""
     project_id, now = reset.project_id, reset.now
     # Of two that replace it the second finds what the first has made.
     connection.execute(select(projects.c.id).where(projects.c.id == project_id).with_for_update())
@@ -152,7 +152,7 @@ def _retire(connection: Connection, reset: SecretKeyReset) -> str | None:
 def _remove(
     connection: Connection, project_id: int, now: datetime
 ) -> tuple[str | None, str | None]:
-    """How the present key was shown, and the former one that would have been valid longest."""
+    """The masked forms of the present key and of the former one that expires last."""
     gone = delete(project_secret_keys).where(_key.project_id == project_id)
     present = connection.execute(gone.returning(_key.mask_value)).scalar_one_or_none()
     former = delete(former_secret_keys).where(_former.project_id == project_id)
@@ -170,7 +170,7 @@ def _record(
     user_id: int | None,
     now: datetime,
 ) -> None:
-    """before, after: the key as it is shown, masked; None without one"""
+    """before, after: the key, masked; None without one"""
     project = load_projects(connection, [project_id]).get(project_id)
     if project is None:
         return

@@ -71,10 +71,10 @@ def import_dashboards(target: Target) -> None:
             target.report.created("dashboard", entry.key)
             _place_tiles(target, dashboard_id, entry)
             record_dashboard_change(
-                target.connection, target.author, _shown(target, dashboard_id), None
+                target.connection, target.author, _dashboard_state(target, dashboard_id), None
             )
         else:
-            former = _shown(target, dashboard_id)
+            former = _dashboard_state(target, dashboard_id)
             before = dashboard_entry(stored[dashboard_id], (), target.keys)
             fields = differing(before, entry, _DASHBOARD_FIELDS)
             if fields:
@@ -82,8 +82,8 @@ def import_dashboards(target: Target) -> None:
                     update(dashboards).where(dashboards.c.id == dashboard_id).values(**fields)
                 )
             tiles = ["tiles"] if _place_tiles(target, dashboard_id, entry) else []
-            shown = _shown(target, dashboard_id)
-            record_dashboard_change(target.connection, target.author, shown, former)
+            after = _dashboard_state(target, dashboard_id)
+            record_dashboard_change(target.connection, target.author, after, former)
             target.report.compared("dashboard", entry.key, [*fields, *tiles])
         target.dashboards[entry.key] = dashboard_id
 
@@ -95,7 +95,7 @@ def _insight(target: Target, insight_id: int) -> StoredInsight:
     return found
 
 
-def _shown(target: Target, dashboard_id: int) -> StoredDashboard:
+def _dashboard_state(target: Target, dashboard_id: int) -> StoredDashboard:
     found = get_dashboard(target.connection, target.project_id, dashboard_id, with_deleted=True)
     assert found is not None
     return found
@@ -127,8 +127,8 @@ def _place_tiles(target: Target, dashboard_id: int, entry: DashboardEntry) -> bo
         if known is None:
             add_tile(target.connection, target.project_id, dashboard_id, insight_id, **values)
         elif known.deleted or (known.color, known.layouts) != (tile.color, tile.layouts):
-            shown = update(dashboard_tiles).where(_tile.id == known.id)
-            target.connection.execute(shown.values(deleted=False, **values))
+            statement = update(dashboard_tiles).where(_tile.id == known.id)
+            target.connection.execute(statement.values(deleted=False, **values))
         else:
             continue
         has_changed = True

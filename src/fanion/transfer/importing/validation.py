@@ -156,9 +156,9 @@ def faults(
         yield from _fault(
             "insights", place, insight, lambda one: _check_insight(one, ids, stored_definitions)
         )
-    shown = {one.short_id for one in document.insights}
+    insights = {one.short_id for one in document.insights}
     for place, dashboard in enumerate(document.dashboards):
-        check = partial(_check_dashboard, insights=shown, stored_definitions=stored_definitions)
+        check = partial(_check_dashboard, insights=insights, stored_definitions=stored_definitions)
         yield from _fault("dashboards", place, dashboard, check)
     known = {one.key for one in document.dashboards}
     rounds = looping_flags(document.flags, ids)
@@ -326,13 +326,13 @@ def _check_dashboard(
         raise ValueError(f"restriction_level: must be one of {RESTRICTION_LEVELS}")
     if not same(stored_definitions.dashboards.get(dashboard.key), dashboard.filters):
         check_dashboard_filters(dashboard.filters)
-    shown = [tile.insight for tile in dashboard.tiles]
-    if len(shown) > TILES_MAX:
+    short_ids = [tile.insight for tile in dashboard.tiles]
+    if len(short_ids) > TILES_MAX:
         raise ValueError(f"tiles: a dashboard has {TILES_MAX} at most")
-    for short_id in shown:
+    for short_id in short_ids:
         if short_id not in insights:
             raise ValueError(f"tiles: insight {short_id!r} is not in the document")
-        if shown.count(short_id) > 1:
+        if short_ids.count(short_id) > 1:
             raise ValueError(f"tiles: insight {short_id!r} is shown twice")
 
 

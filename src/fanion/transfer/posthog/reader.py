@@ -121,8 +121,8 @@ class _Reading:
             if one.deleted:
                 continue
             body = await self._one(self.source.of_project(f"/dashboards/{one.id}/"))
-            shown = [] if body is None else [body]
-            bodies += read_each(DashboardBody, "dashboard", shown, self.report)
+            present = [] if body is None else [body]
+            bodies += read_each(DashboardBody, "dashboard", present, self.report)
         bodies.sort(key=lambda one: one.id)
         self.stored = replace(
             self.stored,
