@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fanion.activity.model import Author, Change, Entry
+from fanion.activity.model import ActivityRecord, Author, Change
 from fanion.activity.store import record
 from fanion.db.schema.tables import projects
 from fanion.projects.model import Project
@@ -36,7 +36,7 @@ async def author_of(home: Home, project_id: int | None = None) -> Author:
 async def note(home: Home, project_id: int | None = None, **fields: Any) -> None:
     author = await author_of(home, project_id)
     given: Json = {"scope": "Cohort", "item_id": "1", "activity": "created", "name": "big spenders"}
-    entry = Entry(author=author, **(given | fields))
+    entry = ActivityRecord(author=author, **(given | fields))
     async with home.site.records.write() as connection:
         await connection.run_sync(record, entry)
 
@@ -158,7 +158,7 @@ async def test_other_projects_are_not_told_of(home: Home) -> None:
 @pytest.mark.every_engine
 async def test_an_entry_is_undone_with_its_change(home: Home) -> None:
     author = await author_of(home)
-    entry = Entry(author=author, scope="Cohort", item_id="1", activity="created", name="x")
+    entry = ActivityRecord(author=author, scope="Cohort", item_id="1", activity="created", name="x")
 
     with pytest.raises(ZeroDivisionError):
         async with home.site.records.write() as connection:

@@ -17,7 +17,7 @@ from fanion.cli.app import app
 from fanion.cli.doctor import Finding, examine
 from fanion.config import Settings, read_settings
 from fanion.db.migrate import migrate
-from fanion.runtime.data_dir import Holder, find_holder, lock_data_dir
+from fanion.runtime.data_dir import FolderHolder, find_holder, lock_data_dir
 from tests.support.server import free_port
 
 NOW = datetime(2026, 5, 6, 7, 8, 9, tzinfo=UTC)
@@ -126,16 +126,16 @@ async def test_a_copy_of_events_is_no_server(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("written", "holder"),
     [
-        ("http://127.0.0.1:8000", Holder("http://127.0.0.1:8000")),
-        ("http://127.0.0.1:8000\n12\n", Holder("http://127.0.0.1:8000", 12)),
-        ("\n12\n", Holder("", 12)),
-        ("", Holder("")),
-        ("a\nb", Holder("a")),
-        ("x" * 1_000_000, Holder("x" * 300)),
+        ("http://127.0.0.1:8000", FolderHolder("http://127.0.0.1:8000")),
+        ("http://127.0.0.1:8000\n12\n", FolderHolder("http://127.0.0.1:8000", 12)),
+        ("\n12\n", FolderHolder("", 12)),
+        ("", FolderHolder("")),
+        ("a\nb", FolderHolder("a")),
+        ("x" * 1_000_000, FolderHolder("x" * 300)),
     ],
 )
 def test_who_holds_a_folder_is_read_from_its_lock(
-    tmp_path: Path, written: str, holder: Holder
+    tmp_path: Path, written: str, holder: FolderHolder
 ) -> None:
     with (tmp_path / "serving.lock").open("w") as lock:
         lock.write(written)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec import json
 
-from fanion.accept_log.port import Entry
+from fanion.accept_log.port import LogEntry
 from fanion.accept_log.postgres import open_postgres_log
 from fanion.accept_log.sqlite import open_sqlite_log
 from fanion.config import Settings
@@ -47,14 +47,14 @@ def a_source(events: list[Any], *flags: Any) -> Script:
     return script
 
 
-def in_log(records_url: str, folder: Path) -> Sequence[Entry]:
-    async def read() -> Sequence[Entry]:
+def in_log(records_url: str, folder: Path) -> Sequence[LogEntry]:
+    async def read() -> Sequence[LogEntry]:
         if records_url.startswith("sqlite"):
             log: Any = await open_sqlite_log(folder / "accept-log.db", bytes_max=BYTES)
         else:
             log = await open_postgres_log(records_url, bytes_max=BYTES)
         try:
-            found: Sequence[Entry] = await log.read(0, 1_000, BYTES, historical=True)
+            found: Sequence[LogEntry] = await log.read(0, 1_000, BYTES, historical=True)
             return found
         finally:
             await log.close()

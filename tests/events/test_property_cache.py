@@ -13,15 +13,15 @@ from fanion.events.definitions.property_cache import (
     KnownProperties,
     NewProperties,
     PropertyType,
-    Recorded,
+    StoredProperties,
 )
 from tests.support.management import NOW
 
 NUMERIC, STRING = PropertyType.NUMERIC, PropertyType.STRING
 
 
-def recorded(**types: PropertyType | None) -> Recorded:
-    return Recorded(dict(types))
+def recorded(**types: PropertyType | None) -> StoredProperties:
+    return StoredProperties(dict(types))
 
 
 def seen(*occurrences: dict[str, Any], event: str = "paid") -> dict[str, Any]:

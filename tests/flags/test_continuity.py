@@ -23,7 +23,7 @@ from fanion.flags.evaluation.subject_store import CircuitBreaker
 from fanion.persons.pending_identities_store import (
     ROW_BYTES,
     HashKeys,
-    Waiting,
+    PendingIdentity,
     put_waiting,
     sweep_waiting,
 )
@@ -206,7 +206,7 @@ async def test_what_waits_is_dropped_after_30_days(home: Home, flags: None) -> N
 async def test_the_sweep_adopts_what_ingestion_did_not_see(home: Home, flags: None) -> None:
     """On PostgreSQL a person may be created by a transaction that runs at the same time."""
     await persons(home, "other_id")
-    identity = Waiting(home.project_id, "other_id", dict(BOTH_FLAGS))
+    identity = PendingIdentity(home.project_id, "other_id", dict(BOTH_FLAGS))
     async with home.site.records.write() as connection:
         await connection.run_sync(put_waiting, [identity], home.site.clock.now())
     assert await ask(home, "other_id") == ON
@@ -233,7 +233,7 @@ async def test_the_oldest_go_when_a_project_keeps_too_much(home: Home, flags: No
 
 async def test_what_waits_goes_with_the_person_that_owns_the_id(home: Home, flags: None) -> None:
     await persons(home, "other_id")
-    identity = Waiting(home.project_id, "other_id", dict(BOTH_FLAGS))
+    identity = PendingIdentity(home.project_id, "other_id", dict(BOTH_FLAGS))
     async with home.site.records.write() as connection:
         await connection.run_sync(put_waiting, [identity], home.site.clock.now())
     person = await home.person("other_id")

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import msgspec
 
-from fanion.accept_log.port import Entry, Envelope
+from fanion.accept_log.port import Envelope, LogEntry
 from fanion.events.event import NO_PERSON, Event
 from fanion.ingest.pipeline.batch import PreparedBatch, prepare_batch, without_duplicates
 from fanion.ingest.pipeline.resolve import Known, Resolution, Resolved, distinct_ids
@@ -19,9 +19,9 @@ FIRST, SECOND = UUID(int=1, version=4), UUID(int=2, version=4)
 NOTHING = Known({}, {}, {})
 
 
-def entry(number: int, *items: dict[str, Any], project_id: int = 1) -> Entry:
+def entry(number: int, *items: dict[str, Any], project_id: int = 1) -> LogEntry:
     body = msgspec.json.encode({"batch": items})
-    return Entry(number, Envelope(project_id, NOW, "", "", None, body))
+    return LogEntry(number, Envelope(project_id, NOW, "", "", None, body))
 
 
 def event(name: str = "paid", uuid: UUID | None = None, **more: Any) -> dict[str, Any]:
@@ -29,7 +29,7 @@ def event(name: str = "paid", uuid: UUID | None = None, **more: Any) -> dict[str
     return {"event": name, "distinct_id": "ann", **named, **more}
 
 
-def run_of(*entries: Entry) -> PreparedBatch:
+def run_of(*entries: LogEntry) -> PreparedBatch:
     rules = ProjectRules()
     return prepare_batch(entries, lambda _: rules)
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from fanion.accept_log.port import Entry, Envelope
+from fanion.accept_log.port import Envelope, LogEntry
 from fanion.ingest.pipeline.batch import prepare_batch
 from fanion.ingest.pipeline.batch_limits import (
     LOCATED_OBJECT_BYTES,
@@ -24,15 +24,15 @@ from tests.support.management import NOW
 UUID_A = "018e0000-0000-7000-8000-00000000000a"
 
 
-def entry(body: bytes, number: int = 7) -> Entry:
-    return Entry(number, Envelope(1, NOW, "192.0.2.1", "", NOW, body))
+def entry(body: bytes, number: int = 7) -> LogEntry:
+    return LogEntry(number, Envelope(1, NOW, "192.0.2.1", "", NOW, body))
 
 
 def events(count: int) -> list[dict[str, Any]]:
     return [{"event": f"e{n}", "distinct_id": "u"} for n in range(count)]
 
 
-def items_of(part: Entry) -> list[Any]:
+def items_of(part: LogEntry) -> list[Any]:
     found: list[Any] = msgspec.json.decode(part.envelope.body)
     return found
 
@@ -73,7 +73,7 @@ def test_an_item_that_is_too_large_alone_stands_alone() -> None:
 def test_events_of_pieces_have_the_ids_of_the_whole() -> None:
     whole = entry(msgspec.json.encode([*events(5), {**events(1)[0], "uuid": UUID_A}]))
 
-    def ids(*entries: Entry) -> list[Any]:
+    def ids(*entries: LogEntry) -> list[Any]:
         runs = [prepare_batch([one], lambda _: ProjectRules()) for one in entries]
         return [one.prepared.uuid for run in runs for one in run.arrived[1]]
 
@@ -135,12 +135,12 @@ from fanion.ingest.pipeline.batch_limits import Budget
 from fanion.ingest.pipeline.types import ProjectRules
 from fanion.ingest.pipeline.resolve import Known, Resolution
 from fanion.ingest.pipeline.batch import prepare_batch
-from fanion.accept_log.port import Entry, Envelope
+from fanion.accept_log.port import LogEntry, Envelope
 
 def measure(item, body_bytes, object_bytes):
     body = b"[" + b",".join([item] * (body_bytes // (len(item) + 1))) + b"]"
     now = datetime(2024, 3, 1, tzinfo=UTC)
-    one = Entry(1, Envelope(1, now, "192.0.2.1", "x" * 1000, now, body))
+    one = LogEntry(1, Envelope(1, now, "192.0.2.1", "x" * 1000, now, body))
     place = {f"$geoip_{n}": "value" for n in range(13)} if object_bytes else None
     tracemalloc.start()
     run = prepare_batch([one], lambda _: ProjectRules(), place and (lambda _: place))

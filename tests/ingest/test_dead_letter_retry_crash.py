@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec import json
 
-from fanion.accept_log.port import Entry, Envelope
+from fanion.accept_log.port import Envelope, LogEntry
 from fanion.db.engine import open_records
 from fanion.ingest.ledger.dead_letters_store import Chosen, DeadLetters, put_aside
 from tests.support.outcome import check, client
@@ -58,7 +58,7 @@ async def put_aside_all(
         for entry_id, request in enumerate(requests, log_id):
             body = json.encode({"batch": request.items})
             envelope = Envelope(keys.project_id, now, "", "", None, body)
-            entry = Entry(entry_id, envelope)
+            entry = LogEntry(entry_id, envelope)
             async with records.write() as connection:
                 items = len(request.items)
                 await connection.run_sync(put_aside, entry, items, "ValueError", now)

@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 from msgspec import json
 
-from fanion.accept_log.port import Entry, Envelope
+from fanion.accept_log.port import Envelope, LogEntry
 from fanion.events.storage.store import EventStore
 from fanion.ingest.ledger.dead_letters_store import Chosen, DeadLetters, put_aside
 from fanion.ingest.ledger.report import totals_of
@@ -136,7 +136,7 @@ async def test_a_dead_letter_in_hand_when_the_process_died_is_there_once(
 
 async def failed(site: Site, project_id: int, *items: Json) -> None:
     """Makes a dead letter."""
-    entry = Entry(17, envelope(project_id, 30, *items))
+    entry = LogEntry(17, envelope(project_id, 30, *items))
     async with site.records.write() as connection:
         await connection.run_sync(put_aside, entry, len(items), "ValueError", NOW)
 

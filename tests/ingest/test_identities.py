@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from msgspec import json
 from sqlalchemy import select
 
-from fanion.accept_log.port import Entry, Envelope
+from fanion.accept_log.port import Envelope, LogEntry
 from fanion.db.engine import Records, open_records
 from fanion.db.schema.tables import person_overrides
 from fanion.events.definitions.property_cache import KnownProperties
@@ -83,7 +83,7 @@ class Persons(RuleBasedStateMachine):
         self.site = site
         self.project_id = next(site.ids)
         self.oracle = Identities()
-        self.waiting: list[Entry] = []
+        self.waiting: list[LogEntry] = []
         self.persons: dict[str, UUID] = {}
         self.begin()
 
@@ -131,7 +131,7 @@ class Persons(RuleBasedStateMachine):
         self.oracle.apply(item, str(event))
         body = json.encode({**item, "uuid": event})
         place = (self.waiting[-1].id if self.waiting else self.position) + 1
-        self.waiting.append(Entry(place, Envelope(self.project_id, NOW, "", "", None, body)))
+        self.waiting.append(LogEntry(place, Envelope(self.project_id, NOW, "", "", None, body)))
 
     async def _store(self) -> None:
         """As the consumer does, but for the event store."""

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from fanion.accept_log.port import Entry, Envelope
+from fanion.accept_log.port import Envelope, LogEntry
 from fanion.ingest.ledger.model import (
     EXAMPLE_BYTES_MAX,
     EXAMPLES_MAX,
@@ -40,7 +40,7 @@ ID = "0190d0a6-0000-7000-8000-0000000000aa"
 def run_of(*requests: tuple[int, float, list[Any]]) -> PreparedBatch:
     """requests: project, seconds after noon, items"""
     entries = [
-        Entry(
+        LogEntry(
             place,
             Envelope(
                 project_id,

@@ -17,7 +17,7 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fanion.accept_log.port import Entry, Envelope
+from fanion.accept_log.port import Envelope, LogEntry
 from fanion.errors import AppError
 from fanion.ingest.capture.parsing import Capture, read_capture
 from fanion.ingest.capture.v1 import read_v1, v1_answer
@@ -214,7 +214,7 @@ def as_json(value: Any) -> bytes:
 def ingested(capture: Capture) -> PreparedBatch:
     """As the consumer does until there is something to store."""
     envelope = Envelope(1, NOW, "192.0.2.1", "curl", capture.sent_at, capture.items_json)
-    run = prepare_batch([Entry(1, envelope)], lambda _: RULES)
+    run = prepare_batch([LogEntry(1, envelope)], lambda _: RULES)
     for project_id, arrived in run.arrived.items():
         resolution = Resolution(project_id, arrived, Known({}, {}, {}))
         list(resolution.events())

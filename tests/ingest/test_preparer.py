@@ -14,7 +14,7 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import select
 
-from fanion.accept_log.port import Entry, Envelope
+from fanion.accept_log.port import Envelope, LogEntry
 from fanion.db.schema.tables import dead_letters
 from fanion.events.storage.store import EventStore
 from fanion.ingest.pipeline import reader
@@ -219,11 +219,11 @@ async def test_with_one_process_nothing_is_prepared_elsewhere(
         assert site.running.preparer is None
 
 
-def entry(number: int, body: bytes, ip: str = "") -> Entry:
-    return Entry(number, Envelope(1, NOW, ip, "", None, body))
+def entry(number: int, body: bytes, ip: str = "") -> LogEntry:
+    return LogEntry(number, Envelope(1, NOW, ip, "", None, body))
 
 
-async def prepared(preparer: Preparer, entries: list[Entry]) -> PreparedBatch:
+async def prepared(preparer: Preparer, entries: list[LogEntry]) -> PreparedBatch:
     run: list[PreparedBatch] = []
 
     async def one() -> bool:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fanion.accept_log.port import Entry, Envelope
+from fanion.accept_log.port import Envelope, LogEntry
 from fanion.events.event import NO_PERSON
 from fanion.events.storage.encoder import Block
 from fanion.events.storage.native_encoder import NativeEncoder
@@ -35,14 +35,14 @@ TYPES = {"org": 0, "team": 1}
 Item = Mapping[str, Any]
 
 
-def entry(number: int, *items: Item, project_id: int = 1) -> Entry:
+def entry(number: int, *items: Item, project_id: int = 1) -> LogEntry:
     body = msgspec.json.encode({"batch": items})
     at = NOW + timedelta(seconds=number)
-    return Entry(number, Envelope(project_id, at, "192.0.2.1", "curl", None, body))
+    return LogEntry(number, Envelope(project_id, at, "192.0.2.1", "curl", None, body))
 
 
 def prepared_by_process(
-    entries: Sequence[Entry], types: Mapping[int, Mapping[str, int]] | None = None
+    entries: Sequence[LogEntry], types: Mapping[int, Mapping[str, int]] | None = None
 ) -> PreparedBatch | None:
     projects = {one.envelope.project_id for one in entries}
     given = dict.fromkeys(projects, TYPES) if types is None else types
@@ -51,7 +51,7 @@ def prepared_by_process(
     return decode_response(entries, response) if response else None
 
 
-def prepared_here(entries: Sequence[Entry]) -> PreparedBatch:
+def prepared_here(entries: Sequence[LogEntry]) -> PreparedBatch:
     return prepare_batch(entries, lambda _: RULES)
 
 
@@ -298,7 +298,7 @@ def test_an_envelope_that_cannot_be_prepared_raises() -> None:
     envelope = Envelope(1, NOW, "", "", None, b'[{"event": ')
 
     with pytest.raises(Exception, match="Malformed"):
-        prepared_by_process([Entry(1, envelope)])
+        prepared_by_process([LogEntry(1, envelope)])
 
 
 def test_numbers_that_cannot_be_encoded_raise() -> None:

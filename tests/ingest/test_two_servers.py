@@ -13,7 +13,7 @@ import pytest
 from msgspec import json
 from sqlalchemy import delete, select, update
 
-from fanion.accept_log.port import Entry, Envelope
+from fanion.accept_log.port import Envelope, LogEntry
 from fanion.db.engine import Records
 from fanion.db.schema.tables import log_positions, person_distinct_ids, persons
 from fanion.events.definitions.property_cache import KnownProperties
@@ -145,9 +145,9 @@ class Ingester:
     def _arrived(self, *items: Json) -> Any:
         return prepare_batch([self._entry(*items)], lambda _: ProjectRules()).arrived[PROJECT]
 
-    def _entry(self, *items: Json) -> Entry:
+    def _entry(self, *items: Json) -> LogEntry:
         body = json.encode(list(items))
-        return Entry(self.position + 1, Envelope(PROJECT, NOW, "", "", None, body))
+        return LogEntry(self.position + 1, Envelope(PROJECT, NOW, "", "", None, body))
 
 
 @pytest.fixture

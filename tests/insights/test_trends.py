@@ -26,7 +26,7 @@ from fanion.insights.trends.query import parse_trends
 from fanion.insights.trends.results import SeriesCounts, trend_result
 from fanion.insights.trends.sql import trend_statement
 from fanion.properties.cohort_sql import OPERATORS, micros
-from fanion.properties.filters import Group, Property
+from fanion.properties.filters import ConditionGroup, Property
 
 NOW = datetime(2024, 5, 15, 13, 45, 30, tzinfo=UTC)  # a Wednesday
 BERLIN, UTC_ZONE = ZoneInfo("Europe/Berlin"), ZoneInfo("UTC")
@@ -394,8 +394,8 @@ def test_an_empty_group_next_to_another_is_ignored() -> None:
 
     query = parse_trends({"properties": raw})
 
-    assert query.properties == Group(
-        "AND", (Group("AND", (Property("$feature_flag", "beta", type="event"),)),)
+    assert query.properties == ConditionGroup(
+        "AND", (ConditionGroup("AND", (Property("$feature_flag", "beta", type="event"),)),)
     )
 
 

@@ -12,7 +12,7 @@ from fanion.persons.merge import (
     Changes,
     Merge,
     MergeKind,
-    Override,
+    MergeOverride,
     PersonState,
     PersonUpdate,
     Population,
@@ -210,7 +210,7 @@ def test_an_unidentified_person_merges_into_that_of_the_distinct_id(kind: MergeK
     assert changes.updated == (kept,)
     assert [(m.person, m.into) for m in changes.merged] == [(other, kept)]
     assert (kept.version, other.version) == (6, 6)
-    assert changes.overrides == (Override(other.uuid, kept.uuid),)
+    assert changes.overrides == (MergeOverride(other.uuid, kept.uuid),)
     assert changes.attached == {}
 
 
@@ -268,7 +268,7 @@ def test_a_chain_of_merges_ends_at_the_last_survivor() -> None:
 
     assert changes.updated == (c,)
     assert [(m.person, m.into) for m in changes.merged] == [(a, c), (b, c)]
-    assert changes.overrides == (Override(a.uuid, c.uuid), Override(b.uuid, c.uuid))
+    assert changes.overrides == (MergeOverride(a.uuid, c.uuid), MergeOverride(b.uuid, c.uuid))
     assert changes.attached == {"new": c}
 
 
@@ -279,7 +279,7 @@ def test_a_person_made_and_merged_in_one_batch_is_never_stored_but_overridden() 
 
     assert (changes.created, changes.merged) == ((), ())
     assert changes.attached == {"anon": kept}
-    assert changes.overrides == (Override(person_uuid(PROJECT, "anon"), kept.uuid),)
+    assert changes.overrides == (MergeOverride(person_uuid(PROJECT, "anon"), kept.uuid),)
 
 
 def test_a_stored_person_can_merge_into_one_made_in_the_batch() -> None:

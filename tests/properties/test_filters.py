@@ -7,8 +7,8 @@ import pytest
 from fanion.properties.filters import (
     GROUP_DEPTH_MAX,
     Behavioral,
+    ConditionGroup,
     FlagIs,
-    Group,
     InCohort,
     Property,
     leaves,
@@ -66,13 +66,17 @@ def test_a_tree_nests_groups_and_mixes_in_leaves() -> None:
 
     tree = parse_tree(raw)
 
-    assert tree == Group("OR", (Group("AND", (plan, Behavioral(event, True))), plan))
+    assert tree == ConditionGroup(
+        "OR", (ConditionGroup("AND", (plan, Behavioral(event, True))), plan)
+    )
     assert list(leaves(tree)) == [plan, Behavioral(event, True), plan]
 
 
 def test_a_bare_list_is_an_and_and_an_empty_object_is_nobody() -> None:
-    assert parse_tree([PLAN]) == Group("AND", (Property("plan", "pro", "exact", "person"),))
-    assert parse_tree({}) == Group("OR", ())
+    assert parse_tree([PLAN]) == ConditionGroup(
+        "AND", (Property("plan", "pro", "exact", "person"),)
+    )
+    assert parse_tree({}) == ConditionGroup("OR", ())
 
 
 def test_no_properties_are_no_leaves() -> None:

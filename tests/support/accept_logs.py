@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from fanion.accept_log.port import AcceptLog, Entry, Envelope
+from fanion.accept_log.port import AcceptLog, Envelope, LogEntry
 from fanion.accept_log.postgres import open_postgres_log
 from fanion.accept_log.sqlite import open_sqlite_log
 
@@ -24,13 +24,13 @@ def envelope(body: bytes = b"{}", *, historical: bool = False, project_id: int =
     return Envelope(project_id, NOW, "203.0.113.7", "python/1", None, body, historical)
 
 
-async def read_all(log: AcceptLog, after: int = 0, *, historical: bool = False) -> list[Entry]:
-    entries: list[Entry] = []
+async def read_all(log: AcceptLog, after: int = 0, *, historical: bool = False) -> list[LogEntry]:
+    entries: list[LogEntry] = []
     while run := await log.read(after, 500, 10**7, historical=historical):
         entries += run
         after = run[-1].id
     return entries
 
 
-def ids(entries: Sequence[Entry]) -> list[int]:
+def ids(entries: Sequence[LogEntry]) -> list[int]:
     return [entry.id for entry in entries]

@@ -14,7 +14,7 @@ from uuid import UUID, uuid4
 import httpx
 from sqlalchemy import insert, update
 
-from fanion.accept_log.port import AcceptLog, Backlog, Completion, Entry, Envelope
+from fanion.accept_log.port import AcceptLog, Backlog, Completion, Envelope, LogEntry
 from fanion.app.management import server_application
 from fanion.app.server import Server, build_server
 from fanion.app.services import Stores, build_services, open_log
@@ -110,7 +110,7 @@ class WatchedLog:
 
     async def read(
         self, after: int, envelopes_max: int, bytes_max: int, *, historical: bool = False
-    ) -> Sequence[Entry]:
+    ) -> Sequence[LogEntry]:
         return await self._log.read(after, envelopes_max, bytes_max, historical=historical)
 
     async def backlog(self, after: int, *, historical: bool = False) -> Backlog:

@@ -16,7 +16,7 @@ from fanion.projects.store import ProjectStore
 from fanion.transfer.document import Document, DocumentError, read_document, write_document
 from fanion.transfer.export_store import export_project
 from fanion.transfer.importing.importer import import_document
-from fanion.transfer.result import Outcome, Report
+from fanion.transfer.result import ObjectOutcome, Report
 from tests.support.application import BASE_URL, Home, Json, open_home
 from tests.support.events_engine import next_project
 from tests.support.management import NOW
@@ -78,7 +78,7 @@ def results(report: Report) -> Counter[str]:
     return found
 
 
-def outcomes(report: Report, *wanted: str) -> list[Outcome]:
+def outcomes(report: Report, *wanted: str) -> list[ObjectOutcome]:
     return [one for one in report.outcomes if one.result in wanted]
 
 
@@ -115,7 +115,7 @@ async def test_a_second_import_changes_nothing_and_tells_nothing(home: Home, oth
     await other.site.calculated()
     after = await imported(other, document)
 
-    skipped = Outcome(
+    skipped = ObjectOutcome(
         "role member",
         f"{home.owner['email']} in Engineering",
         "skipped",
@@ -193,8 +193,8 @@ async def test_members_are_added_by_the_server_once_they_are_known(home: Home, o
     )
     page = await other.get(f"/cohorts/{friends['id']}/persons/")
     why = "no person of this project has the distinct ids: ann, bob"
-    assert Outcome("cohort member", "friends", "skipped", why, 2) in unknown.outcomes
-    assert Outcome("cohort member", "friends", "created", count=2) in known.outcomes
+    assert ObjectOutcome("cohort member", "friends", "skipped", why, 2) in unknown.outcomes
+    assert ObjectOutcome("cohort member", "friends", "created", count=2) in known.outcomes
     assert friends["count"] == 2
     assert sorted(one["distinct_ids"][0] for one in page["results"]) == list(MEMBERS)
 
@@ -281,7 +281,7 @@ async def test_a_member_of_the_organization_is_put_into_the_role(home: Home, oth
 
     name = f"{home.owner['email']} in Engineering"
     assert outcomes(report, "created", "updated", "skipped") == [
-        Outcome("role member", name, "created")
+        ObjectOutcome("role member", name, "created")
     ]
     assert (await exported(other)).roles == document.roles
 
@@ -451,8 +451,8 @@ async def test_property_types_that_are_known_stay(home: Home) -> None:
     report = await imported(home, {"property_definitions": wanted})
 
     assert report.outcomes == [
-        Outcome("property definition", "amount", "skipped", "its type is Numeric here"),
-        Outcome("property definition", "new", "created"),
+        ObjectOutcome("property definition", "amount", "skipped", "its type is Numeric here"),
+        ObjectOutcome("property definition", "new", "created"),
     ]
     found = {one.name: one for one in (await exported(home)).property_definitions}
     assert (found["amount"].property_type, found["new"].event_names) == (

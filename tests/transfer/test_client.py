@@ -17,7 +17,7 @@ from fanion.transfer.posthog.client import (
     open_source,
 )
 from fanion.transfer.posthog.reader import read_source
-from fanion.transfer.result import Outcome, Report
+from fanion.transfer.result import ObjectOutcome, Report
 from tests.support.scripted_source import Answer, Asked, Script, ScriptedSource, scripted
 
 KEY = "phx_secret"
@@ -281,7 +281,7 @@ async def test_a_cohort_that_is_nowhere_is_nobody() -> None:
     [cohort] = document.cohorts
     assert (cohort.key, cohort.deleted) == ("missing cohort 12", True)
     assert document.flags[0].created_at == datetime(2024, 1, 1, tzinfo=UTC)
-    assert Outcome("flag", "a", "skipped") not in report.outcomes
+    assert ObjectOutcome("flag", "a", "skipped") not in report.outcomes
 
 
 async def test_flags_must_be_told() -> None:

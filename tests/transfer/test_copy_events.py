@@ -16,7 +16,7 @@ from fanion.db.engine import Records
 from fanion.transfer.posthog.client import Source, SourceError, open_source
 from fanion.transfer.posthog.copy_events import Copied, EventCopy
 from fanion.transfer.posthog.progress_store import ProgressStore
-from fanion.transfer.posthog.windows import LATE, OLDEST, Progress, start_of
+from fanion.transfer.posthog.windows import LATE, OLDEST, CopyProgress, start_of
 from tests.support.scripted_source import Answer, Asked, scripted
 
 FIRST = datetime(2024, 1, 1, tzinfo=UTC)
@@ -47,12 +47,12 @@ class Heap:
 class Memory:
     """In the place of the records store."""
 
-    progress: Progress | None = None
+    progress: CopyProgress | None = None
 
-    async def get(self) -> Progress | None:
+    async def get(self) -> CopyProgress | None:
         return self.progress
 
-    async def put(self, progress: Progress, _: datetime) -> None:
+    async def put(self, progress: CopyProgress, _: datetime) -> None:
         self.progress = progress
 
 
@@ -149,7 +149,7 @@ def test_every_event_is_handed_in_once_in_the_order_of_time(
     times = [one["timestamp"] for one in sink.items]
     assert times == sorted(times)
     assert (copied.events, copied.incomplete) == (len(events), [])
-    assert memory.progress == (Progress(None, UNTIL, True) if events else None)
+    assert memory.progress == (CopyProgress(None, UNTIL, True) if events else None)
     # Of each few events some requests, and those that find the first one and the end.
     assert source.asked < 100 + 40 * len(events)
 
@@ -170,24 +170,24 @@ def test_a_copy_that_broke_off_goes_on_without_losing_any(micros: list[int], at:
     assert found == {one["id"] for one in events}
 
 
-STARTS: list[tuple[Progress | None, datetime | None, datetime | None]] = [
+STARTS: list[tuple[CopyProgress | None, datetime | None, datetime | None]] = [
     (None, None, None),
     (None, FIRST, FIRST),
-    (Progress(None, UNTIL, False), None, UNTIL),
-    (Progress(FIRST, UNTIL, False), FIRST, UNTIL),
+    (CopyProgress(None, UNTIL, False), None, UNTIL),
+    (CopyProgress(FIRST, UNTIL, False), FIRST, UNTIL),
     # Another range is begun anew.
-    (Progress(FIRST, UNTIL, False), None, None),
-    (Progress(None, UNTIL, False), FIRST, FIRST),
+    (CopyProgress(FIRST, UNTIL, False), None, None),
+    (CopyProgress(None, UNTIL, False), FIRST, FIRST),
     # Once all is copied: what came since, and late; or what is asked for, again.
-    (Progress(None, UNTIL, True), None, UNTIL - LATE),
-    (Progress(FIRST, UNTIL, True), None, UNTIL - LATE),
-    (Progress(FIRST, UNTIL, True), FIRST, FIRST),
+    (CopyProgress(None, UNTIL, True), None, UNTIL - LATE),
+    (CopyProgress(FIRST, UNTIL, True), None, UNTIL - LATE),
+    (CopyProgress(FIRST, UNTIL, True), FIRST, FIRST),
 ]
 
 
 @pytest.mark.parametrize(("progress", "since", "start"), STARTS)
 def test_where_a_copy_begins(
-    progress: Progress | None, since: datetime | None, start: datetime | None
+    progress: CopyProgress | None, since: datetime | None, start: datetime | None
 ) -> None:
     assert start_of(progress, since) == start
 
@@ -197,12 +197,12 @@ async def test_progress_is_kept_by_project_and_source(records: Records) -> None:
     one, other = ProgressStore(records, 1, "https://a" + "/" * 600), ProgressStore(records, 2, "b")
 
     assert await one.get() is None
-    await one.put(Progress(None, FIRST, False), UNTIL)
-    await one.put(Progress(FIRST, UNTIL, True), UNTIL)
-    await other.put(Progress(None, FIRST, False), UNTIL)
+    await one.put(CopyProgress(None, FIRST, False), UNTIL)
+    await one.put(CopyProgress(FIRST, UNTIL, True), UNTIL)
+    await other.put(CopyProgress(None, FIRST, False), UNTIL)
 
-    assert await one.get() == Progress(FIRST, UNTIL, True)
-    assert await other.get() == Progress(None, FIRST, False)
+    assert await one.get() == CopyProgress(FIRST, UNTIL, True)
+    assert await other.get() == CopyProgress(None, FIRST, False)
 
 
 async def copied_from(

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 import httpx
 
 from fanion import __version__
-from fanion.accept_log.port import Entry, Envelope
+from fanion.accept_log.port import Envelope, LogEntry
 from fanion.db.engine import open_records
 from fanion.ingest.ledger.dead_letters_store import put_aside
 from tests.support.awaited import until
@@ -108,7 +108,7 @@ async def _put_aside(folder: Path, project_id: int) -> None:
     records = await open_records(f"sqlite:///{folder / 'records.db'}")
     now = datetime.now(UTC)
     body = b'{"batch": [{"event": "poison", "distinct_id": "cid"}]}'
-    entry = Entry(1_000_000, Envelope(project_id, now, "192.0.2.1", "curl", None, body))
+    entry = LogEntry(1_000_000, Envelope(project_id, now, "192.0.2.1", "curl", None, body))
     try:
         async with records.write() as connection:
             await connection.run_sync(put_aside, entry, 1, "ValueError: made for a test", now)

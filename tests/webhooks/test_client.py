@@ -13,11 +13,11 @@ import pytest
 
 from fanion import __version__
 from fanion.webhooks.client import LOOKUPS_MAX, Resolve, Resolver, Sender
-from fanion.webhooks.model import Outcome
+from fanion.webhooks.model import DeliveryOutcome
 from tests.support.receiver import Receiver, open_receiver
 
 BODY = b'{"type":"feature_flag.updated"}'
-LOOPBACK = Outcome(error="Not sent: the host has a loopback address.", is_final=True)
+LOOPBACK = DeliveryOutcome(error="Not sent: the host has a loopback address.", is_final=True)
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def names(**known: Sequence[str]) -> Resolve:
     return resolve
 
 
-async def send(url: str, resolve: Resolve | None = None, **options: Any) -> Outcome:
+async def send(url: str, resolve: Resolve | None = None, **options: Any) -> DeliveryOutcome:
     sender = Sender(resolve or Resolver(), **options)
     try:
         return await sender.send(url, {"webhook-id": "5"}, BODY)
@@ -50,7 +50,7 @@ async def test_a_request_says_who_sends_it_to_whom(receiver: Receiver) -> None:
     outcome = await send(receiver.url("/in/here?x=%20y"), allow_private=True)
 
     [request] = receiver.requests
-    assert outcome == Outcome(200)
+    assert outcome == DeliveryOutcome(200)
     assert (request.path, request.body) == ("/in/here?x=%20y", BODY)
     assert request.headers == {
         "host": f"localhost:{receiver.port}",
@@ -117,7 +117,9 @@ async def test_a_name_does_not_lead_to_what_is_forbidden(receiver: Receiver, add
     outcome = await send(f"http://hooks.example:{receiver.port}/", resolve)
 
     kind = FORBIDDEN_ADDRESSES[address]
-    assert outcome == Outcome(error=f"Not sent: the host has {kind} address.", is_final=True)
+    assert outcome == DeliveryOutcome(
+        error=f"Not sent: the host has {kind} address.", is_final=True
+    )
     assert receiver.requests == []
 
 
@@ -139,7 +141,7 @@ async def test_a_name_is_asked_once_and_what_it_was_is_connected_to(receiver: Re
     outcome = await send(url, changing, allow_private=True)
 
     [request] = receiver.requests
-    assert (outcome, asked) == (Outcome(200), ["hooks.example"])
+    assert (outcome, asked) == (DeliveryOutcome(200), ["hooks.example"])
     assert request.headers["host"] == f"hooks.example:{receiver.port}"
 
 
@@ -147,7 +149,7 @@ async def test_an_address_that_refuses_makes_room_for_the_next(receiver: Receive
     resolve = names(hooks_example=["127.0.0.2", "127.0.0.1"])
 
     url = f"http://hooks.example:{receiver.port}/"
-    assert await send(url, resolve, allow_private=True) == Outcome(200)
+    assert await send(url, resolve, allow_private=True) == DeliveryOutcome(200)
 
 
 async def test_a_redirect_is_a_failure_and_is_not_followed(receiver: Receiver) -> None:
@@ -156,7 +158,7 @@ async def test_a_redirect_is_a_failure_and_is_not_followed(receiver: Receiver) -
 
     outcome = await send(receiver.url(), allow_private=True)
 
-    assert outcome == Outcome(302, "The answer was 302, not one of 200 to 299.")
+    assert outcome == DeliveryOutcome(302, "The answer was 302, not one of 200 to 299.")
     assert [request.path for request in receiver.requests] == ["/"]
 
 
@@ -177,7 +179,7 @@ async def test_a_proxy_of_the_environment_is_not_used(
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
 
-    assert await send(receiver.url(), allow_private=True) == Outcome(200)
+    assert await send(receiver.url(), allow_private=True) == DeliveryOutcome(200)
 
 
 @pytest.mark.parametrize("status", [199, 300, 404, 410, 500, 503])
@@ -192,7 +194,7 @@ async def test_other_answers_are_failures(receiver: Receiver, status: int) -> No
 async def test_a_receiver_that_is_silent_is_given_up(receiver: Receiver) -> None:
     outcome = await send(receiver.url("/slow"), allow_private=True, timeout_s=0.2)
 
-    assert outcome == Outcome(error="No answer within 0.2 s.")
+    assert outcome == DeliveryOutcome(error="No answer within 0.2 s.")
 
 
 async def test_a_receiver_that_is_not_there_is_a_failure() -> None:
@@ -215,7 +217,7 @@ async def test_an_address_with_a_zone_is_a_failure_of_its_own() -> None:
 async def test_a_name_that_nobody_knows_is_a_failure_that_may_pass() -> None:
     outcome = await send("http://hooks.example/", names())
 
-    assert outcome == Outcome(error="gaierror: [Errno -2] Name or service not known")
+    assert outcome == DeliveryOutcome(error="gaierror: [Errno -2] Name or service not known")
 
 
 async def test_what_is_no_http_is_a_failure() -> None:
@@ -272,7 +274,7 @@ async def test_a_certificate_is_checked_for_the_name_and_not_for_the_address(
         other = await send(wrong, resolve, allow_private=True, trusted=trusted)
         unknown = await send(right, resolve, allow_private=True)
 
-    assert sent == Outcome(200)
+    assert sent == DeliveryOutcome(200)
     assert other.error is not None and "CERTIFICATE_VERIFY_FAILED" in other.error
     assert unknown.error is not None and "CERTIFICATE_VERIFY_FAILED" in unknown.error
     assert [request.path for request in receiver.requests] == ["/"]

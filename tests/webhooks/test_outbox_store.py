@@ -18,7 +18,7 @@ from fanion.errors import Invalid, NotFound
 from fanion.flags.storage.store import FlagStore
 from fanion.projects.model import Project
 from fanion.webhooks.event_alerts_store import ANNOUNCE_EVERY, announce_due, count_captured
-from fanion.webhooks.model import ATTEMPTS_MAX, Outcome, Webhook
+from fanion.webhooks.model import ATTEMPTS_MAX, DeliveryOutcome, Webhook
 from fanion.webhooks.outbox_store import PENDING_MAX, enqueue
 from fanion.webhooks.payloads import EVENT_TYPES
 from fanion.webhooks.queue_store import (
@@ -26,7 +26,7 @@ from fanion.webhooks.queue_store import (
     LEASE,
     PROJECT_SENDING_MAX,
     Claim,
-    Sending,
+    DeliveriesInFlight,
     WorkStore,
 )
 from fanion.webhooks.store import WEBHOOKS_MAX, WebhookStore
@@ -38,8 +38,8 @@ PROJECT = Project(1, uuid4(), uuid4(), "p", "phc", "UTC", NOW)
 AUTHOR = Author(
     project_id=PROJECT.id, organization_id=PROJECT.organization_id, user_id=None, now=NOW
 )
-NOTHING = Sending((), {})
-DONE = Outcome(204)
+NOTHING = DeliveriesInFlight((), {})
+DONE = DeliveryOutcome(204)
 
 
 @pytest.fixture
@@ -134,7 +134,7 @@ async def test_what_a_dead_server_held_is_taken_over_and_its_word_no_longer_coun
     [dead] = await claim(records)
 
     [heir] = await claim(records, NOW + LEASE)
-    await WorkStore(records).finish(dead, Outcome(500, "late"), NOW + LEASE)
+    await WorkStore(records).finish(dead, DeliveryOutcome(500, "late"), NOW + LEASE)
     between = await listed(records, webhook)
     await WorkStore(records).finish(heir, DONE, NOW + LEASE)
 
@@ -150,7 +150,7 @@ async def test_a_failure_is_tried_again_ever_later_and_then_given_up(records: Re
 
     while claims := await claim(records, now):
         times.append(now)
-        await work.finish(claims[0], Outcome(503, "busy"), now)
+        await work.finish(claims[0], DeliveryOutcome(503, "busy"), now)
         [found], _ = await WebhookStore(records).deliveries(1, webhook.id, 1, 0)
         now = found.due_at or now + timedelta(days=30)
 
@@ -165,7 +165,7 @@ async def test_a_final_failure_is_given_up_at_once(records: Records) -> None:
     await tell(records)
     [one] = await claim(records)
 
-    await WorkStore(records).finish(one, Outcome(error="no", is_final=True), NOW)
+    await WorkStore(records).finish(one, DeliveryOutcome(error="no", is_final=True), NOW)
 
     assert await listed(records, webhook) == [("failed", 1, "no")]
 
@@ -189,9 +189,9 @@ async def test_a_receiver_is_sent_one_at_a_time_and_a_project_a_few(records: Rec
     later = NOW + timedelta(seconds=2)
 
     first = await claim(records, later)
-    sending = Sending([one.webhook_id for one in first], {1: PROJECT_SENDING_MAX, 2: 1})
+    sending = DeliveriesInFlight([one.webhook_id for one in first], {1: PROJECT_SENDING_MAX, 2: 1})
     none = await WorkStore(records).claim(later, sending, 100)
-    room = Sending([many[0].id, other.id], {1: PROJECT_SENDING_MAX - 1, 2: 1})
+    room = DeliveriesInFlight([many[0].id, other.id], {1: PROJECT_SENDING_MAX - 1, 2: 1})
     one = await WorkStore(records).claim(later, room, 100)
 
     of_projects = [one.project_id for one in first]

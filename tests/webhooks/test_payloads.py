@@ -7,10 +7,10 @@ from uuid import UUID, uuid4
 import msgspec
 import pytest
 
-from fanion.activity.model import Author, Change, Entry, Trigger
+from fanion.activity.model import ActivityRecord, Author, Change, Trigger
 from fanion.projects.model import Project
 from fanion.webhooks.destination import URL_CHARS_MAX, read_target, refusal
-from fanion.webhooks.model import ATTEMPTS_MAX, Outcome, wait_after
+from fanion.webhooks.model import ATTEMPTS_MAX, DeliveryOutcome, wait_after
 from fanion.webhooks.payloads import (
     BODY_BYTES_MAX,
     EVENT_TYPES,
@@ -193,11 +193,13 @@ def test_a_signature_holds_for_its_secret_time_and_body_only() -> None:
     assert not is_signed(secret_text(b"x" * SECRET_BYTES), headers, b"{}")
 
 
-def entry(activity: str, *changes: Change, scope: Any = "FeatureFlag", **author: Any) -> Entry:
+def entry(
+    activity: str, *changes: Change, scope: Any = "FeatureFlag", **author: Any
+) -> ActivityRecord:
     by = Author(
         project_id=PROJECT.id, organization_id=PROJECT.organization_id, user_id=7, now=NOW, **author
     )
-    return Entry(
+    return ActivityRecord(
         author=by, scope=scope, item_id="5", activity=activity, name="beta", changes=changes or None
     )
 
@@ -230,7 +232,9 @@ SCHEDULED = Trigger(job_type="scheduled_change", job_id="5", payload={})
         (entry("updated", change("name", "x"), scope="Project"), None),
     ],
 )
-def test_an_entry_of_the_activity_is_one_type_of_event(told: Entry, kind: str | None) -> None:
+def test_an_entry_of_the_activity_is_one_type_of_event(
+    told: ActivityRecord, kind: str | None
+) -> None:
     assert type_of(told) == kind
 
 
@@ -293,7 +297,7 @@ def test_captured_events_are_told_by_their_number() -> None:
 
 
 def test_waits_grow_until_a_delivery_is_given_up() -> None:
-    failed = Outcome(500, "no")
+    failed = DeliveryOutcome(500, "no")
     waits = [wait_after(attempt, failed) for attempt in range(1, ATTEMPTS_MAX + 2)]
 
     known = [wait for wait in waits if wait is not None]
@@ -303,7 +307,7 @@ def test_waits_grow_until_a_delivery_is_given_up() -> None:
 
 
 def test_what_would_end_the_same_way_is_given_up_at_once() -> None:
-    assert wait_after(1, Outcome(error="no", is_final=True)) is None
+    assert wait_after(1, DeliveryOutcome(error="no", is_final=True)) is None
 
 
 def test_while_a_secret_is_replaced_each_signs() -> None:

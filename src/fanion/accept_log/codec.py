@@ -27,7 +27,7 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[_Row]).decode
 
 
-class Group(msgspec.Struct, frozen=True):
+class LogGroup(msgspec.Struct, frozen=True):
     """What one commit writes to a lane.
 
     envelopes: how many
@@ -40,7 +40,7 @@ class Group(msgspec.Struct, frozen=True):
     rows: bytes
 
 
-def encode_group(envelopes: Sequence[Envelope]) -> Group:
+def encode_group(envelopes: Sequence[Envelope]) -> LogGroup:
     """raises: UnicodeEncodeError for a text with lone surrogates"""
     rows = _encode(
         [
@@ -49,7 +49,7 @@ def encode_group(envelopes: Sequence[Envelope]) -> Group:
         ]
     )
     oldest = min(e.received_at for e in envelopes)
-    return Group(len(envelopes), (oldest - _EPOCH) // _MICROSECOND, rows)
+    return LogGroup(len(envelopes), (oldest - _EPOCH) // _MICROSECOND, rows)
 
 
 class Compressor:

@@ -32,7 +32,7 @@ class Envelope(msgspec.Struct, frozen=True, gc=False):
     historical: bool = False
 
 
-class Entry(msgspec.Struct, frozen=True):
+class LogEntry(msgspec.Struct, frozen=True):
     """An envelope with its place in the log. Ids only grow and are never used again.
 
     start: of a piece of an envelope, how many items it had before these
@@ -88,7 +88,7 @@ class AcceptLog(Appender, Protocol):
 
     async def read(
         self, after: int, envelopes_max: int, bytes_max: int, *, historical: bool = False
-    ) -> Sequence[Entry]:
+    ) -> Sequence[LogEntry]:
         """The next run of a lane in id order, at least one entry when there is one.
 
         bytes_max: of bodies; once read, no entry with a smaller id appears

@@ -8,7 +8,7 @@ from typing import Any
 import asyncpg
 
 from fanion.accept_log.group_commit import GroupCommitLog
-from fanion.accept_log.port import Backlog, Entry, Envelope, LogFull
+from fanion.accept_log.port import Backlog, Envelope, LogEntry, LogFull
 
 CONNECTIONS_MAX = 4  # both lanes append, the consumer reads, one trims
 CONNECT_S = 5.0
@@ -106,7 +106,7 @@ class PostgresLog(GroupCommitLog):
 
     async def read(
         self, after: int, envelopes_max: int, bytes_max: int, *, historical: bool = False
-    ) -> Sequence[Entry]:
+    ) -> Sequence[LogEntry]:
         async with self._connection() as connection:
             rows = await connection.fetch(_READ, historical, after, envelopes_max, bytes_max)
         return [_entry(row, historical) for row in rows]
@@ -177,9 +177,9 @@ def _row(envelope: Envelope) -> tuple[object, ...]:
     )
 
 
-def _entry(row: Sequence[Any], historical: bool) -> Entry:
+def _entry(row: Sequence[Any], historical: bool) -> LogEntry:
     entry_id, project_id, received_at, client_ip, user_agent, sent_at, body = row
-    return Entry(
+    return LogEntry(
         entry_id,
         Envelope(project_id, received_at, client_ip, user_agent, sent_at, body, historical),
     )

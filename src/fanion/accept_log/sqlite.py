@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from fanion.accept_log.group_commit import GroupCommitLog
-from fanion.accept_log.port import Backlog, Entry, Envelope
+from fanion.accept_log.port import Backlog, Envelope, LogEntry
 from fanion.accept_log.sqlite_file import DISK_FREE_BYTES_MIN, LogFileReader
 from fanion.accept_log.writer_main import Open
 from fanion.accept_log.writer_process import WriterClient, WriterProcess, has_ended
@@ -33,7 +33,7 @@ class SqliteLog(GroupCommitLog):
 
     async def read(
         self, after: int, envelopes_max: int, bytes_max: int, *, historical: bool = False
-    ) -> Sequence[Entry]:
+    ) -> Sequence[LogEntry]:
         after = max(after, self._trimmed[historical])
         return await self._in_read_thread(
             partial(self._reader.read, after, envelopes_max, bytes_max, historical=historical)

@@ -8,8 +8,8 @@ from shutil import disk_usage
 from time import monotonic, sleep
 from typing import IO
 
-from fanion.accept_log.codec import Compressor, Group, decode_group, from_microseconds
-from fanion.accept_log.port import Backlog, Entry, LogFull
+from fanion.accept_log.codec import Compressor, LogGroup, decode_group, from_microseconds
+from fanion.accept_log.port import Backlog, LogEntry, LogFull
 
 # The writer process of a server that was killed finishes its requests first.
 LOCK_WAIT_S_MAX = 10.0
@@ -115,7 +115,7 @@ class LogFileWriter:
         self._db = db
         return db
 
-    def write(self, group: Group, *, historical: bool) -> int:
+    def write(self, group: LogGroup, *, historical: bool) -> int:
         """Return the last id once the group is on disk; the ids have no gap.
 
         An import may fill half of the log: the rest is reserved for live events.
@@ -251,9 +251,9 @@ class LogFileReader:
 
     def read(
         self, after: int, envelopes_max: int, bytes_max: int, *, historical: bool
-    ) -> list[Entry]:
+    ) -> list[LogEntry]:
         """raises: OSError"""
-        entries: list[Entry] = []
+        entries: list[LogEntry] = []
         body_bytes = 0
         statement = _READ.format(lane=lane_table(historical))
         try:
@@ -266,7 +266,7 @@ class LogFileReader:
                         body_bytes += len(envelope.body)
                         if entries and body_bytes > bytes_max:
                             return entries
-                        entries.append(Entry(entry_id, envelope))
+                        entries.append(LogEntry(entry_id, envelope))
                         if len(entries) >= envelopes_max:
                             return entries
         except sqlite3.Error as error:

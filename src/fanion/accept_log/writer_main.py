@@ -14,7 +14,7 @@ from typing import assert_never
 
 import msgspec
 
-from fanion.accept_log.codec import Group
+from fanion.accept_log.codec import LogGroup
 from fanion.accept_log.port import Backlog, LogFull
 from fanion.accept_log.sqlite_file import LogFileWriter
 from fanion.processes.framing import BlockingChannel, socket_to_parent
@@ -34,7 +34,7 @@ class AddChannel(msgspec.Struct, tag=True, array_like=True):
 
 
 class Write(msgspec.Struct, tag=True, array_like=True):
-    group: Group
+    group: LogGroup
     historical: bool
 
 
@@ -48,7 +48,7 @@ class GetBacklog(msgspec.Struct, tag=True, array_like=True):
     historical: bool
 
 
-class Done(msgspec.Struct, tag=True, array_like=True):
+class WriteDone(msgspec.Struct, tag=True, array_like=True):
     """value: the last id written; 1 when more may be trimmed"""
 
     value: int
@@ -66,7 +66,7 @@ class Failed(msgspec.Struct, tag=True, array_like=True):
 
 
 Request = Write | Trim | GetBacklog
-Answer = Done | BacklogIs | Failed
+Answer = WriteDone | BacklogIs | Failed
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode: Callable[[bytes], Request | AddChannel] = msgspec.msgpack.Decoder(
@@ -128,15 +128,15 @@ def _answer_all(
 
 def _open(file: LogFileWriter) -> Answer:
     file.open()
-    return Done(0)
+    return WriteDone(0)
 
 
 def _do(file: LogFileWriter, request: Request) -> Answer:
     match request:
         case Write(group, historical):
-            return Done(file.write(group, historical=historical))
+            return WriteDone(file.write(group, historical=historical))
         case Trim(upto, historical):
-            return Done(int(file.trim_some(upto, historical=historical)))
+            return WriteDone(int(file.trim_some(upto, historical=historical)))
         case GetBacklog(after, historical):
             return BacklogIs(file.backlog(after, historical=historical))
         case _:

@@ -13,13 +13,13 @@ from fanion.accept_log.writer_main import (
     AddChannel,
     Answer,
     BacklogIs,
-    Done,
     Failed,
     GetBacklog,
     Open,
     Request,
     Trim,
     Write,
+    WriteDone,
 )
 from fanion.processes.channel import Channel
 from fanion.processes.child import Child
@@ -46,12 +46,12 @@ class WriterClient:
     async def write(self, envelopes: Sequence[Envelope], *, historical: bool) -> int:
         """The last id."""
         answer = await self._ask(Write(encode_group(envelopes), historical))
-        assert isinstance(answer, Done)
+        assert isinstance(answer, WriteDone)
         return answer.value
 
     async def trim_some(self, upto: int, *, historical: bool) -> bool:
         answer = await self._ask(Trim(upto, historical))
-        assert isinstance(answer, Done)
+        assert isinstance(answer, WriteDone)
         return bool(answer.value)
 
     async def backlog(self, after: int, *, historical: bool) -> Backlog:

@@ -71,7 +71,7 @@ class Author:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class ActivityRecord:
     """scope:    the kind of the item
     item_id:  as text
     activity: `created`, `updated`, `deleted`, `imported` or another word
@@ -120,7 +120,7 @@ def changes(
 ) -> list[Change]:
     """The fields that differ as JSON, in the order of `fields`; one that is absent is null.
 
-    scope: as in `Entry`, for example "FeatureFlag"
+    scope: as in `ActivityRecord`, for example "FeatureFlag"
     """
     return [
         Change(

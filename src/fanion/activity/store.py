@@ -8,7 +8,14 @@ from typing import Any
 import msgspec
 from sqlalchemy import ColumnElement, Connection, Row, Select, func, insert, select
 
-from fanion.activity.model import Author, Change, Entry, OrganizationChange, Trigger, compared
+from fanion.activity.model import (
+    ActivityRecord,
+    Author,
+    Change,
+    OrganizationChange,
+    Trigger,
+    compared,
+)
 from fanion.db.engine import Records
 from fanion.db.schema.activity import activity_log
 from fanion.db.schema.tables import projects, users
@@ -19,7 +26,7 @@ _entry = activity_log.c
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class StoredActivity:
     """first_name and email: of the user, None when there is none"""
 
     scope: str
@@ -34,7 +41,7 @@ class Recorded:
     short_id: str | None = None
 
 
-def record(connection: Connection, entry: Entry) -> bool:
+def record(connection: Connection, entry: ActivityRecord) -> bool:
     """Write an entry in the transaction of its change; whether one was written.
 
     An update without changes writes none.
@@ -75,7 +82,7 @@ def record_in_organization(connection: Connection, change: OrganizationChange) -
             user_id=change.user_id,
             now=change.now,
         )
-        entry = Entry(
+        entry = ActivityRecord(
             author=author,
             scope=change.scope,
             item_id=item.item_id,
@@ -93,7 +100,7 @@ async def page(
     offset: int,
     scope: str | None = None,
     item_id: str | None = None,
-) -> tuple[list[Recorded], int]:
+) -> tuple[list[StoredActivity], int]:
     """Newest first, with the number of all of them. scope, item_id: None for any"""
     wanted = _wanted(project_id, scope, item_id)
     rows: Select[Any] = (
@@ -130,9 +137,9 @@ def _wanted(
     return wanted
 
 
-def _recorded(row: Row[Any]) -> Recorded:
+def _recorded(row: Row[Any]) -> StoredActivity:
     changes, trigger = row.detail["changes"], row.detail["trigger"]
-    return Recorded(
+    return StoredActivity(
         row.scope,
         row.item_id,
         row.activity,

@@ -54,12 +54,12 @@ async def _serve(
 ) -> None:
     answering = asyncio.create_task(can_reach_records(settings.records_url))
     await import_in_thread("fanion.app.startup")
-    from fanion.app.startup import Start, run_stages
+    from fanion.app.startup import ServerStart, run_stages
 
     stop = _stop_signal()
     http = _listeners(settings, stop)
     try:
-        await run_stages(Start(settings, announce, to_terminal, lines, stop, http), answering)
+        await run_stages(ServerStart(settings, announce, to_terminal, lines, stop, http), answering)
     finally:
         stop.set()
         await http.ended()

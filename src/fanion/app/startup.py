@@ -59,7 +59,7 @@ DEGRADED_LINGER_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class ServerStart:
     """announce:    prints the address, and on the first start the keys
     to_terminal: whether that is read by the operator alone
     stop:        ends the server
@@ -74,7 +74,7 @@ class Start:
     metrics: Metrics = field(default_factory=Metrics)
 
 
-async def run_stages(start: Start, answering: "asyncio.Task[bool]") -> None:
+async def run_stages(start: ServerStart, answering: "asyncio.Task[bool]") -> None:
     """answering: whether the records store does"""
     async with AsyncExitStack() as degraded, AsyncExitStack() as opened:
         if await _serve_degraded(start, degraded, answering):
@@ -95,7 +95,7 @@ async def run_stages(start: Start, answering: "asyncio.Task[bool]") -> None:
                 await start.http.ended()
 
 
-def _opening_application(start: Start, public: Services) -> Application:
+def _opening_application(start: ServerStart, public: Services) -> Application:
     builder = Builder(
         settings=start.settings,
         metrics=start.metrics,
@@ -108,7 +108,7 @@ def _opening_application(start: Start, public: Services) -> Application:
 
 
 async def _serve_degraded(
-    start: Start, degraded: AsyncExitStack, answering: "asyncio.Task[bool]"
+    start: ServerStart, degraded: AsyncExitStack, answering: "asyncio.Task[bool]"
 ) -> bool:
     """Serve flags from the offline copy, if the records store is away; False when it answers, or
     when the copy is empty."""
@@ -148,7 +148,7 @@ async def degraded_application(
         await records.close()
 
 
-async def _stores_at_last(start: Start, opened: AsyncExitStack) -> Stores | None:
+async def _stores_at_last(start: ServerStart, opened: AsyncExitStack) -> Stores | None:
     """The stores, once the records store answers again; None when the server is stopped."""
     while True:
         await wait_for_records(start.settings.records_url, start.stop)
@@ -161,7 +161,7 @@ async def _stores_at_last(start: Start, opened: AsyncExitStack) -> Stores | None
 
 
 @asynccontextmanager
-async def _event_store(start: Start) -> "AsyncGenerator[EventStore]":
+async def _event_store(start: ServerStart) -> "AsyncGenerator[EventStore]":
     """Open, or soon: capture and flags, and the management of flags, are served without it.
 
     The embedded engine takes a second to open, without the interpreter: the rest of the server is
@@ -219,7 +219,7 @@ async def _tried(tried: asyncio.Event, stop: asyncio.Event) -> None:
 
 
 def _build_server(
-    start: Start, public: Services, events: "EventStore"
+    start: ServerStart, public: Services, events: "EventStore"
 ) -> tuple["Server", Application]:
     """In a thread: the framework takes 0.2 s for its routes."""
     from fanion.app.management import server_application
@@ -229,7 +229,7 @@ def _build_server(
     return server, server_application(server, start.lines)
 
 
-async def _serve_everything(start: Start, public: Services, events: "EventStore") -> None:
+async def _serve_everything(start: ServerStart, public: Services, events: "EventStore") -> None:
     server, application = await asyncio.to_thread(_build_server, start, public, events)
     enable_garbage_collection()
     made = await set_up_first_run(public.records, public.flags.projects)

@@ -25,10 +25,10 @@ from fanion.app.web_worker_messages import (
     RateLimitAnswer,
     RateLimitRequest,
     Ready,
-    Start,
     Stop,
     ToServer,
     ToWorker,
+    WorkerStart,
 )
 from fanion.config import Settings, read_settings
 from fanion.db.engine import Records, unopened_records
@@ -63,7 +63,7 @@ class WebWorker:
         self._closed = self._counters.closed(number)
         self._stop = asyncio.Event()
         self._http = HttpServer(None, self._stop, render_error=refused, is_proxy=self._is_proxy)
-        self._started: asyncio.Future[Start] = self._loop.create_future()
+        self._started: asyncio.Future[WorkerStart] = self._loop.create_future()
         self._changes = 0  # that have been received
         self._caught_up = asyncio.Event()
         self._rate_limit_answers: dict[int, asyncio.Future[int]] = {}
@@ -190,7 +190,7 @@ class WebWorker:
             case LogChannel():
                 assert descriptor is not None
                 self._spawn(self._connect_log(socket.socket(fileno=descriptor)))
-            case Start():
+            case WorkerStart():
                 self._changes = message.changes
                 self._started.set_result(message)
             case Stop():

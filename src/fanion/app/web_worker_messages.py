@@ -7,7 +7,7 @@ import msgspec
 from fanion.observability.metrics import Measured
 
 
-class Start(msgspec.Struct, tag=True, array_like=True, frozen=True):
+class WorkerStart(msgspec.Struct, tag=True, array_like=True, frozen=True):
     """The first message to a web worker.
 
     settings: as `config.Settings`
@@ -70,5 +70,5 @@ class HandOver(msgspec.Struct, tag=True, array_like=True, frozen=True):
     first: bytes
 
 
-ToWorker = Start | LogChannel | Changed | RateLimitAnswer | Stop | HandOver
+ToWorker = WorkerStart | LogChannel | Changed | RateLimitAnswer | Stop | HandOver
 ToServer = Ready | NeedLogChannel | RateLimitRequest | MetricsReport | HandOver

@@ -26,10 +26,10 @@ from fanion.app.web_worker_messages import (
     RateLimitAnswer,
     RateLimitRequest,
     Ready,
-    Start,
     Stop,
     ToServer,
     ToWorker,
+    WorkerStart,
 )
 from fanion.config import Settings
 from fanion.db.engine import RecordsUnavailable
@@ -265,7 +265,7 @@ class WebWorkerProcess:
         line = await self._child.start_when_due()
         self._channel = Channel(line, ToServer, self._received, self._lost)
         # Counted and sent at once: what changes from here on comes behind it.
-        self._channel.send(Start(self._settings, self._counters.changes))
+        self._channel.send(WorkerStart(self._settings, self._counters.changes))
         try:
             return await self._child.wait()
         finally:

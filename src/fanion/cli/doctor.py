@@ -31,7 +31,7 @@ from fanion.insights.invalid_store import find_invalid_insights
 from fanion.runtime.clock import utc_now
 from fanion.runtime.data_dir import (
     FIRST_START_FILE,
-    Holder,
+    FolderHolder,
     events_folder,
     find_holder,
     find_readable_by_others,
@@ -52,7 +52,7 @@ class RunningServer:
     failure: why there was no answer
     """
 
-    holder: Holder | None = None
+    holder: FolderHolder | None = None
     is_ready: bool = False
     checks: Mapping[str, str] = field(default_factory=dict)
     failure: str = ""

@@ -37,7 +37,7 @@ from fanion.transfer.document import (
 )
 from fanion.transfer.export_store import export_project as read_export
 from fanion.transfer.importing.importer import import_document
-from fanion.transfer.result import RESULTS, Outcome, Report
+from fanion.transfer.result import RESULTS, ObjectOutcome, Report
 
 # Three million distinct ids of cohort members; decoded it takes up to eight times as much.
 DOCUMENT_BYTES_MAX = 128 * 1024**2
@@ -122,7 +122,7 @@ def _objects(document: Document) -> int:
     return members + sum(len(getattr(document, name)) for name in SECTIONS)
 
 
-def _advance(bar: Bar, outcome: Outcome) -> None:
+def _advance(bar: Bar, outcome: ObjectOutcome) -> None:
     if outcome.kind in _COUNTED:
         bar.advance(outcome.count)
 

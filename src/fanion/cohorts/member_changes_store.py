@@ -12,7 +12,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, func, select, update
 
-from fanion.activity.model import Author, Change, Entry
+from fanion.activity.model import ActivityRecord, Author, Change
 from fanion.cohorts.members_store import (
     NextVersion,
     add_persons,
@@ -103,7 +103,7 @@ class MemberChangesStore:
                 last_calculation=author.now,
             )
         )
-        entry = Entry(
+        entry = ActivityRecord(
             author=author,
             scope="Cohort",
             item_id=str(cohort.id),

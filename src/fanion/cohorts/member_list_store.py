@@ -13,7 +13,7 @@ from fanion.db.schema.cohorts import cohort_people
 from fanion.db.schema.tables import persons
 from fanion.persons.list_store import (
     Choose,
-    Key,
+    PersonKey,
     PersonsPage,
     Place,
     choose_page,
@@ -56,10 +56,12 @@ async def find_members(records: Records, cohort: StoredCohort, query: MemberQuer
     return await read_page(records, cohort.project_id, keys, DISTINCT_IDS_READ_MAX)
 
 
-async def find_keys(records: Records, cohort: StoredCohort, query: MemberQuery) -> Sequence[Key]:
+async def find_keys(
+    records: Records, cohort: StoredCohort, query: MemberQuery
+) -> Sequence[PersonKey]:
     """The persons of one page."""
 
-    async def read(place: Place | None, limit: int, offset: int = 0) -> Sequence[Key]:
+    async def read(place: Place | None, limit: int, offset: int = 0) -> Sequence[PersonKey]:
         statement = (
             keys_of(cohort.project_id)
             .join(cohort_people, _member.person_id == _person.id)

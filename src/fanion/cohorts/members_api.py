@@ -30,7 +30,7 @@ from fanion.cohorts.model import StoredCohort
 from fanion.cohorts.schemas import MemberPage, member_body
 from fanion.db.engine import Records
 from fanion.errors import Invalid
-from fanion.persons.list_store import Key, having, in_portions
+from fanion.persons.list_store import PersonKey, having, in_portions
 from fanion.persons.store import Person
 from fanion.projects.request import ManagementRequest, scoped
 from fanion.properties.query_param import read_conditions
@@ -110,7 +110,7 @@ async def _table(records: Records, cohort: StoredCohort, query: MemberQuery) -> 
 
 
 async def _portions(
-    records: Records, cohort: StoredCohort, keys: Sequence[Key]
+    records: Records, cohort: StoredCohort, keys: Sequence[PersonKey]
 ) -> AsyncGenerator[list[Person]]:
     portions = in_portions(records, cohort.project_id, keys, DISTINCT_IDS_READ_MAX)
     async with aclosing(portions):

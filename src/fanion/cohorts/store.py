@@ -16,7 +16,7 @@ from sqlalchemy import (
     update,
 )
 
-from fanion.activity.model import Author, Entry, changes
+from fanion.activity.model import ActivityRecord, Author, changes
 from fanion.cohorts.calculation.history import StoredRuns
 from fanion.cohorts.criteria.definition import Criteria, behavioral
 from fanion.cohorts.import_store import add_import
@@ -329,7 +329,7 @@ def _record_change(
     differing = None
     if before is not None:
         differing = changes("Cohort", before.compared(), after.compared(), COMPARED)
-    entry = Entry(
+    entry = ActivityRecord(
         author=author,
         scope="Cohort",
         item_id=str(after.id),
@@ -345,7 +345,7 @@ def _record_import(
 ) -> None:
     """Record that a file was uploaded; how many rows match is not known yet."""
     if members is not None and members.upload_id is not None and cohort.criteria.is_static:
-        entry = Entry(
+        entry = ActivityRecord(
             author=author,
             scope="Cohort",
             item_id=str(cohort.id),

@@ -57,7 +57,7 @@ def iter_items(body: bytes, bytes_max: int = DECODED_BYTES_MAX) -> Iterator[list
 
 
 @dataclass(slots=True)
-class Outline:
+class RequestOutline:
     """What a request says, without what its items hold.
 
     top:      the object, the names of `_OUTLINED` alone; another value whole; of an array []
@@ -88,11 +88,11 @@ _OUTLINED = frozenset(
 )
 
 
-def outline_of(body: bytes) -> Outline:
+def outline_of(body: bytes) -> RequestOutline:
     """Reads all of it, a window at a time. raises: InvalidPayload"""
     pieces = Pieces(body)
     rest = iter(pieces)
-    outline = Outline()
+    outline = RequestOutline()
     kind, value = next(rest)
     if kind is Kind.VALUE:
         outline.top, outline.is_empty = value, not value
@@ -111,7 +111,7 @@ def outline_of(body: bytes) -> Outline:
     return outline
 
 
-def _outline_object(outline: Outline, pieces: Pieces, rest: Iterator[Piece]) -> None:
+def _outline_object(outline: RequestOutline, pieces: Pieces, rest: Iterator[Piece]) -> None:
     top: dict[str, Any] = {}
     outline.is_empty, key = True, ""
     for kind, value in rest:
@@ -138,7 +138,7 @@ def _outline_object(outline: Outline, pieces: Pieces, rest: Iterator[Piece]) -> 
         outline.batch_at = None
 
 
-def _outline_rest(outline: Outline, pieces: Pieces) -> None:
+def _outline_rest(outline: RequestOutline, pieces: Pieces) -> None:
     """Of an object whose batch, if it has any, was small."""
     items = items_of(outline.top)
     if isinstance(items, list):
@@ -148,7 +148,7 @@ def _outline_rest(outline: Outline, pieces: Pieces) -> None:
     outline.fault = fault_of(items)
 
 
-def _outline_items(outline: Outline, pieces: Pieces, rest: Iterator[Piece]) -> None:
+def _outline_items(outline: RequestOutline, pieces: Pieces, rest: Iterator[Piece]) -> None:
     """Of the array that was just opened."""
     for kind, value in rest:
         if kind is Kind.CLOSE:

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, func, insert, select, update
 
-from fanion.activity.model import Author, Entry, changes
+from fanion.activity.model import ActivityRecord, Author, changes
 from fanion.activity.store import record
 from fanion.db.engine import Records
 from fanion.db.schema.insights import dashboard_tiles, dashboards, insights
@@ -227,7 +227,7 @@ def record_dashboard_change(
     differing = None
     if before is not None:
         differing = changes("Dashboard", _compared(before), _compared(after), COMPARED)
-    entry = Entry(
+    entry = ActivityRecord(
         author=author,
         scope="Dashboard",
         item_id=str(after.id),

@@ -15,7 +15,7 @@ from fanion.events.storage.filters_sql import absolute, event_condition, with_me
 from fanion.insights.date_range import DateRange
 from fanion.insights.series import Breakdown, Series
 from fanion.properties.cohort_sql import Bindings, micros
-from fanion.properties.filters import Group, InCohort, Node, Property
+from fanion.properties.filters import ConditionGroup, InCohort, Node, Property
 
 # Stand for "no value" and for all values beyond the largest. source: cohorts.md section 23
 NONE = "$$_posthog_breakdown_null_$$"
@@ -92,7 +92,7 @@ class SeriesConditions:
         return "\n             AND ".join(conditions)
 
     def condition(self, node: Node) -> str:
-        if isinstance(node, Group):
+        if isinstance(node, ConditionGroup):
             parts = [self.condition(child) for child in node.children]
             return f"({f' {node.type} '.join(parts)})"
         if isinstance(node, InCohort):

@@ -12,8 +12,8 @@ from fanion.properties.cohort_sql import OPERATORS
 from fanion.properties.filters import (
     COHORT_TYPES,
     Behavioral,
+    ConditionGroup,
     FlagIs,
-    Group,
     InCohort,
     Node,
     Property,
@@ -147,10 +147,10 @@ def _conditions(raw: Any) -> Iterator[Mapping[str, Any]]:
 
 def _without_empty(node: Node) -> Node | None:
     """In a cohort an empty group matches no person; an empty filter matches every event."""
-    if not isinstance(node, Group):
+    if not isinstance(node, ConditionGroup):
         return node
     children = tuple(one for child in node.children if (one := _without_empty(child)) is not None)
-    return Group(node.type, children) if children else None
+    return ConditionGroup(node.type, children) if children else None
 
 
 def cohort_ids(nodes: Collection[Node | None]) -> list[int]:

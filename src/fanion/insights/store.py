@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, func, insert, or_, select, update
 
-from fanion.activity.model import Author, Entry, changes
+from fanion.activity.model import ActivityRecord, Author, changes
 from fanion.activity.store import record
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohorts
@@ -272,7 +272,7 @@ def record_insight_change(
     differing = None
     if before is not None:
         differing = changes("Insight", _compared(before), _compared(after), COMPARED)
-    entry = Entry(
+    entry = ActivityRecord(
         author=author,
         scope="Insight",
         item_id=str(after.id),

@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 from sqlalchemy import Connection, select, update
 
-from fanion.activity.model import Author, Change, Entry
+from fanion.activity.model import ActivityRecord, Author, Change
 from fanion.activity.store import record
 from fanion.db.engine import Records
 from fanion.db.schema.tables import person_distinct_ids, person_overrides, persons
@@ -168,8 +168,8 @@ def _write(connection: Connection, author: Author, person: PersonState, before: 
     record(connection, _updated(author, person.uuid, change))
 
 
-def _updated(author: Author, uuid: UUID, change: Change) -> Entry:
-    return Entry(
+def _updated(author: Author, uuid: UUID, change: Change) -> ActivityRecord:
+    return ActivityRecord(
         author=author,
         scope="Person",
         item_id=str(uuid),

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, Row, Select, delete, insert, or_, select, update
 
-from fanion.activity.model import Author, Entry
+from fanion.activity.model import ActivityRecord, Author
 from fanion.activity.store import record
 from fanion.db.bulk import upsert
 from fanion.db.schema.insights import insight_results
@@ -183,9 +183,9 @@ def _remember(
     )
 
 
-def _deleted(author: Author, uuid: UUID) -> Entry:
+def _deleted(author: Author, uuid: UUID) -> ActivityRecord:
     """Named by its id only: the entry outlives the person."""
-    return Entry(
+    return ActivityRecord(
         author=author, scope="Person", item_id=str(uuid), activity="deleted", name=str(uuid)
     )
 

@@ -31,7 +31,7 @@ _person = persons.c
 _link = person_distinct_ids.c
 
 
-class Key(Protocol):
+class PersonKey(Protocol):
     """What lists are made of before the persons are read: narrow rows, in their order."""
 
     @property
@@ -42,11 +42,11 @@ class Key(Protocol):
     def created_at(self) -> datetime: ...
 
 
-Choose = Callable[[Sequence[Key]], Awaitable[Sequence[Key]]]
+Choose = Callable[[Sequence[PersonKey]], Awaitable[Sequence[PersonKey]]]
 # By which lists are ordered: the newest first.
 Place = tuple[datetime, int]
 # Up to so many persons from behind a place on, or from the beginning.
-Read = Callable[[Place | None, int], Awaitable[Sequence[Key]]]
+Read = Callable[[Place | None, int], Awaitable[Sequence[PersonKey]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class PersonQuery:
 async def find_persons(records: Records, project_id: int, query: PersonQuery) -> PersonsPage:
     """One page, newest first."""
 
-    async def read(place: Place | None, limit: int, offset: int = 0) -> Sequence[Key]:
+    async def read(place: Place | None, limit: int, offset: int = 0) -> Sequence[PersonKey]:
         statement = keys_of(project_id).where(*_conditions(project_id, query))
         statement = newest_first(statement, place).limit(limit).offset(offset)
         return await read_keys(records, statement)
@@ -101,7 +101,7 @@ async def find_persons(records: Records, project_id: int, query: PersonQuery) ->
 async def read_page(
     records: Records,
     project_id: int,
-    keys: Sequence[Key],
+    keys: Sequence[PersonKey],
     distinct_ids_max: int | None = None,
     bytes_max: int = PAGE_BYTES_MAX,
 ) -> PersonsPage:
@@ -120,7 +120,10 @@ async def read_page(
 
 
 async def in_portions(
-    records: Records, project_id: int, keys: Sequence[Key], distinct_ids_max: int | None = None
+    records: Records,
+    project_id: int,
+    keys: Sequence[PersonKey],
+    distinct_ids_max: int | None = None,
 ) -> AsyncGenerator[tuple[list[Person], int]]:
     """Persons in the order of their keys, without those that are gone, some at a time; and how
     many keys these were. As many as come to PORTION_BYTES, going by those before."""
@@ -145,10 +148,10 @@ def keys_of(project_id: int) -> Select[Any]:
     )
 
 
-async def read_keys(records: Records, statement: Select[Any]) -> Sequence[Key]:
+async def read_keys(records: Records, statement: Select[Any]) -> Sequence[PersonKey]:
     """statement: of `keys_of`"""
     async with records.read() as connection:
-        keys: Sequence[Key] = (await connection.execute(statement)).all()
+        keys: Sequence[PersonKey] = (await connection.execute(statement)).all()
     return keys
 
 
@@ -158,7 +161,7 @@ def having(properties: Sequence[Property], events: EventStore, project_id: int) 
     raises (the choice): Invalid, EventStoreUnavailable
     """
 
-    async def choose(keys: Sequence[Key]) -> Sequence[Key]:
+    async def choose(keys: Sequence[PersonKey]) -> Sequence[PersonKey]:
         bindings = Bindings()
         where = [
             f"project_id = {bindings.add(project_id, 'UInt64')}",
@@ -178,9 +181,9 @@ def having(properties: Sequence[Property], events: EventStore, project_id: int) 
 
 async def choose_page(
     read: Read, choose: Choose, place: Place | None, limit: int, offset: int
-) -> list[Key]:
+) -> list[PersonKey]:
     """Some persons at a time, until the page is full. Those before it are only counted."""
-    found: list[Key] = []
+    found: list[PersonKey] = []
     before = offset
     while len(found) < limit:
         some = await read(place, SCAN_MAX)

@@ -125,7 +125,7 @@ class Merged:
 
 
 @dataclass(frozen=True, slots=True)
-class NotMade:
+class OmittedProperties:
     """What a person did not get, because its properties would have been too large.
 
     command:  of the event that would have changed it
@@ -141,7 +141,7 @@ class NotMade:
 
 
 @dataclass(frozen=True, slots=True)
-class Override:
+class MergeOverride:
     """Events of `old_person` count for `new_person`; whatever counted for `old_person` by an
     earlier override does too."""
 
@@ -163,9 +163,9 @@ class Changes:
     updated: tuple[PersonState, ...]
     attached: Mapping[str, PersonState]
     merged: tuple[Merged, ...]
-    overrides: tuple[Override, ...]
+    overrides: tuple[MergeOverride, ...]
     expected: Mapping[int, int] = field(default_factory=dict)
-    not_made: tuple[NotMade, ...] = ()
+    not_made: tuple[OmittedProperties, ...] = ()
 
 
 class Population:
@@ -191,7 +191,7 @@ class Population:
         self._created: list[PersonState] = []
         self._touched: dict[PersonState, None] = {}
         self._vanished: list[PersonState] = []
-        self._not_made: list[NotMade] = []
+        self._not_made: list[OmittedProperties] = []
 
     def apply(self, command: PersonCommand) -> UUID:
         """The person that the event counts for. source: capture.md sections 3.2, 3.4 and 4"""
@@ -231,7 +231,7 @@ class Population:
             attached=attached,
             merged=tuple(Merged(person, _survivor(person)) for person in merged),
             overrides=tuple(
-                Override(person.uuid, _survivor(person).uuid) for person in self._vanished
+                MergeOverride(person.uuid, _survivor(person).uuid) for person in self._vanished
             ),
             expected=expected,
             not_made=tuple(self._not_made),
@@ -298,7 +298,7 @@ class Population:
         self, command: PersonCommand, person: PersonState, names: Collection[str], *, is_merge: bool
     ) -> None:
         some = tuple(islice(names, NAMES_LISTED_MAX))
-        self._not_made.append(NotMade(command, person.uuid, is_merge, len(names), some))
+        self._not_made.append(OmittedProperties(command, person.uuid, is_merge, len(names), some))
 
     def _find(self, distinct_id: str) -> PersonState | None:
         person = self._persons.get(distinct_id)

@@ -48,7 +48,7 @@ HashKeys = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class PendingIdentity:
     project_id: int
     distinct_id: str
     hash_keys: HashKeys
@@ -70,7 +70,9 @@ def read_waiting(text: str) -> dict[str, str]:
 # ── Written by evaluation ────────────────────────────────────────────────────────────────
 
 
-def put_waiting(connection: Connection, rows: Sequence[Waiting], now: datetime) -> dict[int, int]:
+def put_waiting(
+    connection: Connection, rows: Sequence[PendingIdentity], now: datetime
+) -> dict[int, int]:
     """Add identities that are not stored yet: the first identity of a flag wins.
 
     returns: project id → bytes written
@@ -84,7 +86,7 @@ def put_waiting(connection: Connection, rows: Sequence[Waiting], now: datetime) 
     return written
 
 
-def _insert_empty(connection: Connection, rows: Sequence[Waiting], now: datetime) -> None:
+def _insert_empty(connection: Connection, rows: Sequence[PendingIdentity], now: datetime) -> None:
     values = [
         {
             "project_id": one.project_id,
@@ -100,7 +102,7 @@ def _insert_empty(connection: Connection, rows: Sequence[Waiting], now: datetime
     )
 
 
-def _add(connection: Connection, project_id: int, rows: Sequence[Waiting]) -> int:
+def _add(connection: Connection, project_id: int, rows: Sequence[PendingIdentity]) -> int:
     asked = {"in_project": project_id, "distinct_ids": [one.distinct_id for one in rows]}
     locked = connection.execute(waiting_rows().order_by(_row.distinct_id).with_for_update(), asked)
     stored = {row.distinct_id: _decode(row.text) for row in locked}

@@ -13,7 +13,7 @@ from litestar.params import FromQuery, QueryParameter
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fanion.activity.model import Change, Trigger
-from fanion.activity.store import Recorded, page
+from fanion.activity.store import StoredActivity, page
 from fanion.db.engine import Records
 from fanion.projects.request import ManagementRequest, scoped
 from fanion.rest.pagination import NUMBER_CHARS_MAX
@@ -103,7 +103,7 @@ class ActivityApi(Controller):
         return await activity_page(request, records, kind, item_id)
 
 
-def _shown(entry: Recorded) -> ActivityEntry:
+def _shown(entry: StoredActivity) -> ActivityEntry:
     return ActivityEntry(
         user=_user(entry),
         activity=entry.activity,
@@ -119,7 +119,7 @@ def _shown(entry: Recorded) -> ActivityEntry:
     )
 
 
-def _user(entry: Recorded) -> ActivityUser:
+def _user(entry: StoredActivity) -> ActivityUser:
     """source: cohorts.md section 24"""
     if entry.email is None:
         return ActivityUser(first_name="System", email=None, is_system=True)

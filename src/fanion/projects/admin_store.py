@@ -12,7 +12,7 @@ from fanion.projects.model import Project
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class ListedKey:
     id: UUID
     email: str
     label: str
@@ -42,7 +42,7 @@ async def all_projects(records: Records) -> list[Project]:
     ]
 
 
-async def all_keys(records: Records) -> list[Key]:
+async def all_keys(records: Records) -> list[ListedKey]:
     statement = (
         select(
             personal_api_keys.c.id,
@@ -57,7 +57,7 @@ async def all_keys(records: Records) -> list[Key]:
         .order_by(personal_api_keys.c.created_at)
     )
     return [
-        Key(
+        ListedKey(
             row.id,
             row.email,
             row.label,

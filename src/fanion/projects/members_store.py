@@ -19,7 +19,7 @@ from fanion.db.engine import Records
 from fanion.db.schema.tables import memberships, organizations, personal_api_keys, users
 from fanion.errors import Invalid, NotFound
 from fanion.projects.auth.keys import KEY_BYTES
-from fanion.projects.auth.personal_keys_store import NewKey, create_key, revoke_keys_of
+from fanion.projects.auth.personal_keys_store import NewPersonalKey, create_key, revoke_keys_of
 from fanion.projects.model import Level, PersonalKey
 from fanion.projects.roles_store import leave_roles
 
@@ -180,7 +180,7 @@ def _add(
     )
     added = _find(connection, organization_id, new.email)
     _record(connection, organization_id, None, added, now)
-    wanted = NewKey(user_id, new.key_label, None, now, new.key_expires_at, by_operator=True)
+    wanted = NewPersonalKey(user_id, new.key_label, None, now, new.key_expires_at, by_operator=True)
     key, text = create_key(connection, wanted)
     return _find(connection, organization_id, new.email), key, text
 

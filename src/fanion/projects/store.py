@@ -22,7 +22,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fanion.activity.model import Author, Entry, changes
+from fanion.activity.model import ActivityRecord, Author, changes
 from fanion.activity.store import record
 from fanion.db.engine import Records
 from fanion.db.schema.tables import (
@@ -250,7 +250,7 @@ def _record(
     differing = None
     if before is not None:
         differing = changes("Project", _logged(before), _logged(after), _LOGGED)
-    entry = Entry(
+    entry = ActivityRecord(
         author=Author(
             project_id=after.id,
             organization_id=after.organization_id,

@@ -63,7 +63,7 @@ class Behavioral:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ConditionGroup:
     """AND or OR of its children. An empty one has no criteria: no person matches, AND or OR."""
 
     type: Literal["AND", "OR"]
@@ -71,10 +71,10 @@ class Group:
 
 
 Leaf = Property | InCohort | FlagIs | Behavioral
-Node = Group | Leaf
+Node = ConditionGroup | Leaf
 
 
-def parse_tree(raw: object) -> Group:
+def parse_tree(raw: object) -> ConditionGroup:
     """Read a cohort's `filters.properties`: a group, a bare list (AND), or {} (no person).
 
     raises: ValueError naming what cannot be read
@@ -84,7 +84,7 @@ def parse_tree(raw: object) -> Group:
         raw = {"type": "AND", "values": raw}
     if not isinstance(raw, dict):
         raise ValueError("a filter tree must be an object or a list")
-    return _group(raw, 0) if raw else Group("OR", ())
+    return _group(raw, 0) if raw else ConditionGroup("OR", ())
 
 
 def parse_leaves(raw: object) -> tuple[Leaf, ...]:
@@ -121,14 +121,14 @@ def parse_leaf(raw: object) -> Leaf:
 
 def leaves(node: Node) -> Iterator[Leaf]:
     """Every leaf below, in stored order."""
-    if isinstance(node, Group):
+    if isinstance(node, ConditionGroup):
         for child in node.children:
             yield from leaves(child)
     else:
         yield node
 
 
-def _group(raw: Mapping[str, Any], depth: int) -> Group:
+def _group(raw: Mapping[str, Any], depth: int) -> ConditionGroup:
     if depth >= GROUP_DEPTH_MAX:
         raise ValueError(f"groups are nested deeper than {GROUP_DEPTH_MAX}")
     kind = raw.get("type")
@@ -137,9 +137,9 @@ def _group(raw: Mapping[str, Any], depth: int) -> Group:
         raise ValueError("a group must have a list of values")
     children = tuple(_child(item, depth) for item in values)
     if isinstance(kind, str) and kind.upper() == "AND":
-        return Group("AND", children)
+        return ConditionGroup("AND", children)
     if isinstance(kind, str) and kind.upper() == "OR":
-        return Group("OR", children)
+        return ConditionGroup("OR", children)
     raise ValueError(f"a group must be of type AND or OR, not {kind!r}")
 
 

@@ -31,7 +31,7 @@ _SUFFIXES = ("", "-wal", "-shm", "-journal")
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class FolderHolder:
     """The process that has locked a folder. address: where it serves; "" when it does not
     pid: None for an earlier version, which did not write it
     """
@@ -85,7 +85,7 @@ def lock_data_dir(settings: Settings, address: str = "") -> Iterator[None]:
         yield
 
 
-def find_holder(settings: Settings) -> Holder | None:
+def find_holder(settings: Settings) -> FolderHolder | None:
     """None when no process has locked the folder. raises: OSError"""
     try:
         with (settings.data / "serving.lock").open() as lock:
@@ -98,10 +98,10 @@ def find_holder(settings: Settings) -> Holder | None:
     return None
 
 
-def _read_holder(text: str) -> Holder:
+def _read_holder(text: str) -> FolderHolder:
     address, _, pid = text.partition("\n")
     pid = pid.strip()
-    return Holder(address.strip(), int(pid) if pid.isascii() and pid.isdigit() else None)
+    return FolderHolder(address.strip(), int(pid) if pid.isascii() and pid.isdigit() else None)
 
 
 def create_data_dir(settings: Settings) -> None:

@@ -32,16 +32,16 @@ class DocumentError(Exception):
     """The document cannot be imported; the text says what and where, in a line each."""
 
 
-class Entry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class DocumentEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     pass
 
 
-class GroupTypeEntry(Entry, frozen=True, kw_only=True):
+class GroupTypeEntry(DocumentEntry, frozen=True, kw_only=True):
     group_type: Annotated[str, Meta(min_length=1, max_length=GROUP_TEXT_MAX)]
     group_type_index: Annotated[int, Meta(ge=0, lt=GROUP_TYPES_MAX)]
 
 
-class EventDefinitionEntry(Entry, frozen=True, kw_only=True):
+class EventDefinitionEntry(DocumentEntry, frozen=True, kw_only=True):
     """hidden, verified: None when the source has no value; times: for a new one"""
 
     name: Annotated[str, Meta(min_length=1)]
@@ -53,7 +53,7 @@ class EventDefinitionEntry(Entry, frozen=True, kw_only=True):
     last_seen_at: Time | None = None
 
 
-class PropertyDefinitionEntry(Entry, frozen=True, kw_only=True):
+class PropertyDefinitionEntry(DocumentEntry, frozen=True, kw_only=True):
     """event_names: events that carry it"""
 
     name: Name
@@ -61,7 +61,7 @@ class PropertyDefinitionEntry(Entry, frozen=True, kw_only=True):
     event_names: list[str] = []
 
 
-class CohortEntry(Entry, frozen=True, kw_only=True):
+class CohortEntry(DocumentEntry, frozen=True, kw_only=True):
     """key:     unique in the document, by which flags and other cohorts name it
     members: of a static cohort; of each member the distinct ids
     """
@@ -76,7 +76,7 @@ class CohortEntry(Entry, frozen=True, kw_only=True):
     members: list[list[str]] = []
 
 
-class InsightEntry(Entry, frozen=True, kw_only=True):
+class InsightEntry(DocumentEntry, frozen=True, kw_only=True):
     short_id: Annotated[str, Meta(min_length=1, max_length=12)]
     name: Title | None = None
     derived_name: Title | None = None
@@ -87,7 +87,7 @@ class InsightEntry(Entry, frozen=True, kw_only=True):
     saved: bool = False
 
 
-class TileEntry(Entry, frozen=True, kw_only=True):
+class TileEntry(DocumentEntry, frozen=True, kw_only=True):
     """insight: its short id"""
 
     insight: str
@@ -95,7 +95,7 @@ class TileEntry(Entry, frozen=True, kw_only=True):
     layouts: dict[str, Any] = {}
 
 
-class DashboardEntry(Entry, frozen=True, kw_only=True):
+class DashboardEntry(DocumentEntry, frozen=True, kw_only=True):
     """key: unique in the document"""
 
     key: Annotated[str, Meta(min_length=1)]
@@ -108,7 +108,7 @@ class DashboardEntry(Entry, frozen=True, kw_only=True):
     tiles: list[TileEntry] = []
 
 
-class RoleEntry(Entry, frozen=True, kw_only=True):
+class RoleEntry(DocumentEntry, frozen=True, kw_only=True):
     """members: e-mail addresses"""
 
     name: Annotated[str, Meta(min_length=1, max_length=200)]
@@ -116,7 +116,7 @@ class RoleEntry(Entry, frozen=True, kw_only=True):
     members: list[str] = []
 
 
-class FlagEntry(Entry, frozen=True, kw_only=True):
+class FlagEntry(DocumentEntry, frozen=True, kw_only=True):
     """analytics_dashboards: keys of dashboards; roles: names of those that may edit the flag"""
 
     key: Name
@@ -150,7 +150,7 @@ class Document(Struct, frozen=True, kw_only=True):
 
 
 # The document's lists: type of an entry, its readable kind, and the field that names it.
-SECTIONS: Mapping[str, tuple[type[Entry], str, str]] = {
+SECTIONS: Mapping[str, tuple[type[DocumentEntry], str, str]] = {
     "group_types": (GroupTypeEntry, "group type", "group_type"),
     "event_definitions": (EventDefinitionEntry, "event definition", "name"),
     "property_definitions": (PropertyDefinitionEntry, "property definition", "name"),
@@ -183,7 +183,7 @@ def read_document(raw: bytes) -> Document:
     return Document(**{name: _entries(name, entries) for name, entries in found.items()})
 
 
-def name_of(section: str, entry: Entry) -> str:
+def name_of(section: str, entry: DocumentEntry) -> str:
     _, word, field = SECTIONS[section]
     return f"{word} {getattr(entry, field)}"
 
@@ -208,7 +208,7 @@ def _entries(section: str, raw: object) -> list[Any]:
     return [_entry(section, place, one) for place, one in enumerate(raw)]
 
 
-def _entry(section: str, place: int, raw: object) -> Entry:
+def _entry(section: str, place: int, raw: object) -> DocumentEntry:
     kind, word, field = SECTIONS[section]
     given = raw.get(field) if isinstance(raw, dict) else None
     called = f"{word} {given}" if isinstance(given, str) and given else f"{section}[{place}]"
@@ -221,7 +221,7 @@ def _entry(section: str, place: int, raw: object) -> Entry:
     return entry
 
 
-def shape_fault(section: str, place: int, entry: Entry) -> str | None:
+def shape_fault(section: str, place: int, entry: DocumentEntry) -> str | None:
     """What would refuse an entry that was not read from a document."""
     try:
         _entry(section, place, msgspec.to_builtins(entry))
@@ -238,7 +238,7 @@ def _told(error: str) -> str:
     return f"{field}: {reason}" if field else reason
 
 
-def _faults(entry: Entry) -> Iterator[tuple[str, str]]:
+def _faults(entry: DocumentEntry) -> Iterator[tuple[str, str]]:
     """What no column takes: JSON may hold any character, a text may not."""
     for name in entry.__struct_fields__:
         value = getattr(entry, name)

@@ -25,12 +25,12 @@ from fanion.transfer.document import (
     RoleEntry,
 )
 from fanion.transfer.snapshot import (
+    SnapshotCohort,
+    SnapshotDashboard,
+    SnapshotFlag,
+    SnapshotInsight,
+    SnapshotTile,
     Stored,
-    StoredCohort,
-    StoredDashboard,
-    StoredFlag,
-    StoredInsight,
-    StoredTile,
     document_of,
 )
 
@@ -44,7 +44,7 @@ T = TypeVar("T")
 PROGRESS_ROWS = 1_000
 
 
-class Progress(Protocol):
+class ExportProgress(Protocol):
     """Progress callback: number of all rows first, then of the rows read since the last call."""
 
     def expect(self, total: float) -> None: ...
@@ -53,14 +53,14 @@ class Progress(Protocol):
 
 
 async def export_project(
-    records: Records, project: Project, progress: Progress | None = None
+    records: Records, project: Project, progress: ExportProgress | None = None
 ) -> Document:
     """All of one moment. progress: costs a count of all rows"""
     async with records.read() as connection:
         return await connection.run_sync(_export, project, progress)
 
 
-def _export(connection: Connection, project: Project, progress: Progress | None) -> Document:
+def _export(connection: Connection, project: Project, progress: ExportProgress | None) -> Document:
     if progress is not None:
         progress.expect(_row_count(connection, project))
     stored = read_project(
@@ -75,7 +75,7 @@ def read_project(
     project_id: int,
     *,
     with_members: bool,
-    progress: Progress | None = None,
+    progress: ExportProgress | None = None,
 ) -> Stored:
     """with_members: those of static cohorts, which may be many"""
 
@@ -162,14 +162,14 @@ def _property_definitions(connection: Connection, project_id: int) -> list[Prope
     ]
 
 
-def _cohorts(connection: Connection, project_id: int) -> list[StoredCohort]:
+def _cohorts(connection: Connection, project_id: int) -> list[SnapshotCohort]:
     columns = (_cohort.id, _cohort.name, _cohort.description, _cohort.filters, _cohort.groups)
     rows = connection.execute(
         select(*columns, _cohort.is_static, _cohort.deleted)
         .where(_cohort.project_id == project_id)
         .order_by(_cohort.id)
     )
-    return [StoredCohort(*row) for row in rows]
+    return [SnapshotCohort(*row) for row in rows]
 
 
 def _member_rows(project_id: int) -> Select[Any]:
@@ -183,7 +183,7 @@ def _member_rows(project_id: int) -> Select[Any]:
 
 
 def _members(
-    connection: Connection, project_id: int, progress: Progress | None
+    connection: Connection, project_id: int, progress: ExportProgress | None
 ) -> Mapping[int, Sequence[Sequence[str]]]:
     found: dict[int, dict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
     rows: Iterable[Any] = connection.execute(_member_rows(project_id))
@@ -194,7 +194,7 @@ def _members(
     return {cohort_id: list(ids_by_person.values()) for cohort_id, ids_by_person in found.items()}
 
 
-def _with_progress(rows: Iterable[T], progress: Progress) -> Iterator[T]:
+def _with_progress(rows: Iterable[T], progress: ExportProgress) -> Iterator[T]:
     number = 0
     for number, row in enumerate(rows, start=1):
         yield row
@@ -203,7 +203,7 @@ def _with_progress(rows: Iterable[T], progress: Progress) -> Iterator[T]:
     progress.advance(number % PROGRESS_ROWS)
 
 
-def _insights(connection: Connection, project_id: int) -> list[StoredInsight]:
+def _insights(connection: Connection, project_id: int) -> list[SnapshotInsight]:
     names = (_insight.id, _insight.short_id, _insight.name, _insight.derived_name)
     settings = (_insight.description, _insight.filters, _insight.tags)
     statement: Select[Any] = select(
@@ -212,26 +212,26 @@ def _insights(connection: Connection, project_id: int) -> list[StoredInsight]:
     rows = connection.execute(
         statement.where(_insight.project_id == project_id).order_by(_insight.id)
     )
-    return [StoredInsight(*row) for row in rows]
+    return [SnapshotInsight(*row) for row in rows]
 
 
-def _dashboards(connection: Connection, project_id: int) -> list[StoredDashboard]:
+def _dashboards(connection: Connection, project_id: int) -> list[SnapshotDashboard]:
     columns = (_dashboard.id, _dashboard.name, _dashboard.description, _dashboard.pinned)
     rows = connection.execute(
         select(*columns, _dashboard.filters, _dashboard.tags, _dashboard.restriction_level)
         .where(_dashboard.project_id == project_id, _dashboard.deleted.is_(False))
         .order_by(_dashboard.id)
     )
-    return [StoredDashboard(*row) for row in rows]
+    return [SnapshotDashboard(*row) for row in rows]
 
 
-def _tiles(connection: Connection, project_id: int) -> list[StoredTile]:
+def _tiles(connection: Connection, project_id: int) -> list[SnapshotTile]:
     rows = connection.execute(
         select(_tile.dashboard_id, _tile.insight_id, _tile.color, _tile.layouts)
         .where(_tile.project_id == project_id, _tile.deleted.is_(False))
         .order_by(_tile.id)
     )
-    return [StoredTile(*row) for row in rows]
+    return [SnapshotTile(*row) for row in rows]
 
 
 def _roles(connection: Connection, organization_id: UUID) -> list[RoleEntry]:
@@ -260,7 +260,7 @@ def _roles(connection: Connection, organization_id: UUID) -> list[RoleEntry]:
     ]
 
 
-def _flags(connection: Connection, project_id: int) -> list[StoredFlag]:
+def _flags(connection: Connection, project_id: int) -> list[SnapshotFlag]:
     live = (_flag.project_id == project_id, _flag.deleted.is_(False))
     given: dict[int, list[str]] = defaultdict(list)
     access = flag_role_access.c
@@ -281,9 +281,9 @@ def _usage_dashboards(connection: Connection, project_id: int) -> set[int]:
     return set(connection.scalars(made))
 
 
-def _stored_flag(row: Any, given: Sequence[str]) -> StoredFlag:
+def _stored_flag(row: Any, given: Sequence[str]) -> SnapshotFlag:
     old = FlagRow(row.id, row.key, row.filters, row.rollout_percentage)
-    return StoredFlag(
+    return SnapshotFlag(
         id=row.id,
         key=row.key,
         name=row.name,

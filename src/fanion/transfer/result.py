@@ -11,7 +11,7 @@ NAMES_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ObjectOutcome:
     """kind:  of the object, readable
     why:   of an updated object the fields that differ, of a skipped one the reason
     count: of objects with one outcome in common
@@ -24,7 +24,7 @@ class Outcome:
     count: int = 1
 
 
-def ignored(_: Outcome) -> None:
+def ignored(_: ObjectOutcome) -> None:
     pass
 
 
@@ -32,22 +32,22 @@ def ignored(_: Outcome) -> None:
 class Report:
     """on_outcome: called at once with each outcome, to show progress"""
 
-    outcomes: list[Outcome] = field(default_factory=list)
-    on_outcome: Callable[[Outcome], None] = ignored
+    outcomes: list[ObjectOutcome] = field(default_factory=list)
+    on_outcome: Callable[[ObjectOutcome], None] = ignored
 
     def created(self, kind: str, name: str, count: int = 1) -> None:
-        self._add(Outcome(kind, name, "created", count=count))
+        self._add(ObjectOutcome(kind, name, "created", count=count))
 
     def compared(self, kind: str, name: str, fields: Sequence[str]) -> None:
         """fields: that differed and were set"""
         result: Result = "updated" if fields else "unchanged"
-        self._add(Outcome(kind, name, result, ", ".join(fields)))
+        self._add(ObjectOutcome(kind, name, result, ", ".join(fields)))
 
     def unchanged(self, kind: str, name: str, count: int = 1) -> None:
-        self._add(Outcome(kind, name, "unchanged", count=count))
+        self._add(ObjectOutcome(kind, name, "unchanged", count=count))
 
     def skipped(self, kind: str, name: str, why: str, count: int = 1) -> None:
-        self._add(Outcome(kind, name, "skipped", why, count))
+        self._add(ObjectOutcome(kind, name, "skipped", why, count))
 
     def counts(self) -> Mapping[str, Mapping[Result, int]]:
         """By kind, in the order in which the kinds came."""
@@ -56,7 +56,7 @@ class Report:
             found.setdefault(one.kind, Counter())[one.result] += one.count
         return {kind: {result: of[result] for result in RESULTS} for kind, of in found.items()}
 
-    def _add(self, outcome: Outcome) -> None:
+    def _add(self, outcome: ObjectOutcome) -> None:
         if outcome.count:
             self.outcomes.append(outcome)
             self.on_outcome(outcome)

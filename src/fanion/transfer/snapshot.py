@@ -23,7 +23,7 @@ from fanion.transfer.references import Names, named, named_flag
 
 
 @dataclass(frozen=True, slots=True)
-class StoredFlag:
+class SnapshotFlag:
     """filters: with `groups`; roles: names of those that may edit it"""
 
     id: int
@@ -45,7 +45,7 @@ class StoredFlag:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredCohort:
+class SnapshotCohort:
     id: int
     name: str | None
     description: str
@@ -56,7 +56,7 @@ class StoredCohort:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredInsight:
+class SnapshotInsight:
     id: int
     short_id: str
     name: str | None
@@ -70,7 +70,7 @@ class StoredInsight:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredTile:
+class SnapshotTile:
     dashboard_id: int
     insight_id: int
     color: str | None
@@ -78,7 +78,7 @@ class StoredTile:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredDashboard:
+class SnapshotDashboard:
     id: int
     name: str
     description: str
@@ -97,17 +97,17 @@ class Stored:
     group_types: Mapping[str, int] = field(default_factory=dict)
     event_definitions: Sequence[EventDefinitionEntry] = ()
     property_definitions: Sequence[PropertyDefinitionEntry] = ()
-    cohorts: Sequence[StoredCohort] = ()
+    cohorts: Sequence[SnapshotCohort] = ()
     members: Mapping[int, Sequence[Sequence[str]]] = field(default_factory=dict)
-    insights: Sequence[StoredInsight] = ()
-    dashboards: Sequence[StoredDashboard] = ()
-    tiles: Sequence[StoredTile] = ()
+    insights: Sequence[SnapshotInsight] = ()
+    dashboards: Sequence[SnapshotDashboard] = ()
+    tiles: Sequence[SnapshotTile] = ()
     roles: Sequence[RoleEntry] = ()
-    flags: Sequence[StoredFlag] = ()
+    flags: Sequence[SnapshotFlag] = ()
     usage_dashboards: Collection[int] = ()
 
     @property
-    def own_dashboards(self) -> list[StoredDashboard]:
+    def own_dashboards(self) -> list[SnapshotDashboard]:
         """Without those that flags make for themselves."""
         return [one for one in self.dashboards if one.id not in self.usage_dashboards]
 
@@ -192,7 +192,7 @@ def unknown_cohorts(stored: Stored) -> set[int]:
     return set(names.missing)
 
 
-def flag_entry(flag: StoredFlag, names: Names, keys: Keys) -> FlagEntry:
+def flag_entry(flag: SnapshotFlag, names: Names, keys: Keys) -> FlagEntry:
     dashboards = (keys.dashboards.get(one) for one in flag.analytics_dashboards)
     return FlagEntry(
         key=flag.key,
@@ -214,7 +214,7 @@ def flag_entry(flag: StoredFlag, names: Names, keys: Keys) -> FlagEntry:
 
 
 def cohort_entry(
-    cohort: StoredCohort, names: Names, members: Sequence[Sequence[str]] = ()
+    cohort: SnapshotCohort, names: Names, members: Sequence[Sequence[str]] = ()
 ) -> CohortEntry:
     return CohortEntry(
         key=names.cohorts[cohort.id],
@@ -228,7 +228,7 @@ def cohort_entry(
     )
 
 
-def insight_entry(insight: StoredInsight, names: Names) -> InsightEntry:
+def insight_entry(insight: SnapshotInsight, names: Names) -> InsightEntry:
     return InsightEntry(
         short_id=insight.short_id,
         name=insight.name,
@@ -242,7 +242,7 @@ def insight_entry(insight: StoredInsight, names: Names) -> InsightEntry:
 
 
 def dashboard_entry(
-    dashboard: StoredDashboard, tiles: Sequence[TileEntry], keys: Keys
+    dashboard: SnapshotDashboard, tiles: Sequence[TileEntry], keys: Keys
 ) -> DashboardEntry:
     return DashboardEntry(
         key=keys.dashboards[dashboard.id],

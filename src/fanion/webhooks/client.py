@@ -15,8 +15,8 @@ from ssl import SSLContext
 import httpx
 
 from fanion import __version__
-from fanion.webhooks.destination import Target, read_target, refusal
-from fanion.webhooks.model import Outcome
+from fanion.webhooks.destination import WebhookTarget, read_target, refusal
+from fanion.webhooks.model import DeliveryOutcome
 
 TIMEOUT_S = 10.0  # of the whole attempt
 # Of one name; the others would hardly be better.
@@ -49,7 +49,7 @@ class Sender:
         self._trusted = trusted
         self._transport: httpx.AsyncHTTPTransport | None = None
 
-    async def send(self, url: str, headers: Mapping[str, str], body: bytes) -> Outcome:
+    async def send(self, url: str, headers: Mapping[str, str], body: bytes) -> DeliveryOutcome:
         """Never raises for what the receiver or the network does."""
         try:
             async with asyncio.timeout(self._timeout_s):
@@ -57,20 +57,20 @@ class Sender:
                 addresses = await self._addresses(target)
                 code = await self._post(target, addresses, headers, body)
         except TimeoutError:
-            return Outcome(error=f"No answer within {self._timeout_s:g} s.")
+            return DeliveryOutcome(error=f"No answer within {self._timeout_s:g} s.")
         except (Refused, ValueError) as error:
-            return Outcome(error=str(error), is_final=True)
+            return DeliveryOutcome(error=str(error), is_final=True)
         except (OSError, httpx.HTTPError, httpx.InvalidURL) as error:
-            return Outcome(error=f"{type(error).__name__}: {error}".rstrip(": "))
+            return DeliveryOutcome(error=f"{type(error).__name__}: {error}".rstrip(": "))
         if 200 <= code < 300:
-            return Outcome(code)
-        return Outcome(code, f"The answer was {code}, not one of 200 to 299.")
+            return DeliveryOutcome(code)
+        return DeliveryOutcome(code, f"The answer was {code}, not one of 200 to 299.")
 
     async def close(self) -> None:
         if self._transport is not None:
             await self._transport.aclose()
 
-    async def _addresses(self, target: Target) -> Sequence[str]:
+    async def _addresses(self, target: WebhookTarget) -> Sequence[str]:
         """raises: Refused when one of them is forbidden, OSError when there is none"""
         found = await self._resolve(target.host, target.port)
         if not self._allow_private:
@@ -82,7 +82,11 @@ class Sender:
         return found[:ADDRESSES_MAX]
 
     async def _post(
-        self, target: Target, addresses: Sequence[str], headers: Mapping[str, str], body: bytes
+        self,
+        target: WebhookTarget,
+        addresses: Sequence[str],
+        headers: Mapping[str, str],
+        body: bytes,
     ) -> int:
         """The status code, from the first address that can be connected to."""
         for address in addresses[:-1]:
@@ -93,7 +97,7 @@ class Sender:
         return await self._post_to(addresses[-1], target, headers, body)
 
     async def _post_to(
-        self, address: str, target: Target, headers: Mapping[str, str], body: bytes
+        self, address: str, target: WebhookTarget, headers: Mapping[str, str], body: bytes
     ) -> int:
         """What the answer says is not read."""
         extensions: dict[str, object] = {"timeout": httpx.Timeout(self._timeout_s).as_dict()}

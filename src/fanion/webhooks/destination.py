@@ -13,7 +13,7 @@ _NAME_CHARS_MAX = 253
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class WebhookTarget:
     """host: a name in ASCII, or an address; path: with the query
 
     host_header: host and port, as they stand in the URL
@@ -32,7 +32,7 @@ class Target:
         return f"{self.scheme}://{literal}:{self.port}{self.path}"
 
 
-def read_target(url: str) -> Target:
+def read_target(url: str) -> WebhookTarget:
     """raises: ValueError, with a readable reason"""
     if len(url) > URL_CHARS_MAX:
         raise ValueError(f"Ensure this field has no more than {URL_CHARS_MAX} characters.")
@@ -50,7 +50,7 @@ def read_target(url: str) -> Target:
         raise ValueError("Enter a valid URL.")
     if port is not None and not 0 < port <= 65535:
         raise ValueError("Enter a valid URL.")
-    return Target(
+    return WebhookTarget(
         read.scheme,
         host,
         port or _PORTS[read.scheme],

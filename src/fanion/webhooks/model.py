@@ -56,7 +56,7 @@ class Delivery:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class DeliveryOutcome:
     """What came of an attempt. response_code: None without an answer
 
     error: None on success; a readable reason otherwise
@@ -80,7 +80,7 @@ def written_former(former: Sequence[FormerSecret]) -> list[dict[str, str]]:
     return [{"secret": one.secret, "valid_until": one.valid_until.isoformat()} for one in former]
 
 
-def wait_after(attempts: int, outcome: Outcome) -> timedelta | None:
+def wait_after(attempts: int, outcome: DeliveryOutcome) -> timedelta | None:
     """How long to wait for the next attempt; None to give up. attempts: how many there were"""
     if outcome.is_final or attempts > len(WAITS_S):
         return None

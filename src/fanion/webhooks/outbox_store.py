@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from sqlalchemy import Connection, func, insert, select
 
-from fanion.activity.model import Entry
+from fanion.activity.model import ActivityRecord
 from fanion.activity.store import record
 from fanion.db.schema.tables import users
 from fanion.db.schema.webhooks import webhook_deliveries, webhooks
@@ -20,7 +20,7 @@ _OVERFLOW = f"Not sent: {PENDING_MAX} deliveries were waiting."
 _hook, _delivery = webhooks.c, webhook_deliveries.c
 
 
-def record_and_enqueue(connection: Connection, entry: Entry) -> None:
+def record_and_enqueue(connection: Connection, entry: ActivityRecord) -> None:
     """Write an entry of the activity log, and the deliveries of webhooks that subscribe to it."""
     if not record(connection, entry):
         return

@@ -12,7 +12,7 @@ from uuid import UUID
 
 import msgspec
 
-from fanion.activity.model import Entry
+from fanion.activity.model import ActivityRecord
 
 EventType = Literal[
     "feature_flag.created",
@@ -33,7 +33,7 @@ _OBJECTS = {"FeatureFlag": "feature_flag", "Cohort": "cohort"}
 _encode = msgspec.json.Encoder().encode
 
 
-def type_of(entry: Entry) -> EventType | None:
+def type_of(entry: ActivityRecord) -> EventType | None:
     """None for a change that is no event of webhooks."""
     name_of_scope = _OBJECTS.get(entry.scope)
     if name_of_scope is None:
@@ -44,7 +44,7 @@ def type_of(entry: Entry) -> EventType | None:
     return None
 
 
-def _verb(entry: Entry) -> str:
+def _verb(entry: ActivityRecord) -> str:
     trigger = entry.author.trigger
     if trigger is not None and trigger.job_type == "auto_rollback":
         return "rolled_back"
@@ -52,7 +52,7 @@ def _verb(entry: Entry) -> str:
     return "deleted" if is_deleted else entry.activity
 
 
-def change_body(kind: EventType, entry: Entry, user: Mapping[str, str] | None) -> bytes:
+def change_body(kind: EventType, entry: ActivityRecord, user: Mapping[str, str] | None) -> bytes:
     """user: first name and e-mail of the author, None for what the server does on its own"""
     author = entry.author
     data: dict[str, Any] = {

@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Connection, Select, delete, func, select, 
 
 from fanion.db.engine import Records
 from fanion.db.schema.webhooks import webhook_deliveries, webhooks
-from fanion.webhooks.model import Outcome, read_former, wait_after
+from fanion.webhooks.model import DeliveryOutcome, read_former, wait_after
 
 # Three times what an attempt may take.
 LEASE = timedelta(seconds=30)
@@ -45,7 +45,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Sending:
+class DeliveriesInFlight:
     """Deliveries that a server is sending: webhook ids, and how many of each project."""
 
     webhooks: Collection[int]
@@ -62,7 +62,9 @@ class Sending:
 class WorkStore:
     records: Records
 
-    async def claim(self, now: datetime, sending: Sending, limit: int) -> Sequence[Claim]:
+    async def claim(
+        self, now: datetime, sending: DeliveriesInFlight, limit: int
+    ) -> Sequence[Claim]:
         """One delivery of each webhook that is not being sent to, `limit` at most in all, and no
         more of a project than there is room for."""
         rows: Sequence[Any] = await self.records.fetch(_first_due(now, sending))
@@ -72,7 +74,7 @@ class WorkStore:
         async with self.records.write() as connection:
             return await connection.run_sync(_claim, chosen, now)
 
-    async def finish(self, claim: Claim, outcome: Outcome, now: datetime) -> None:
+    async def finish(self, claim: Claim, outcome: DeliveryOutcome, now: datetime) -> None:
         """Unless another server has claimed it, or the webhook is gone."""
         async with self.records.write() as connection:
             await connection.run_sync(_finish, claim, _result(claim, outcome, now))
@@ -85,7 +87,7 @@ class WorkStore:
             )
 
 
-def _first_due(now: datetime, sending: Sending) -> Select[Any]:
+def _first_due(now: datetime, sending: DeliveriesInFlight) -> Select[Any]:
     """One of each webhook, so that no receiver is sent two at once by a server."""
     return (
         select(func.min(_delivery.id).label("first"), _delivery.project_id)
@@ -100,7 +102,7 @@ def _first_due(now: datetime, sending: Sending) -> Select[Any]:
     )
 
 
-def _chosen(rows: Sequence[Any], sending: Sending) -> Sequence[int]:
+def _chosen(rows: Sequence[Any], sending: DeliveriesInFlight) -> Sequence[int]:
     """Ids of deliveries, the longest due first, as many of each project as there is room for."""
     chosen, taken = [], Counter[int]()
     for row in rows:
@@ -143,7 +145,7 @@ def _secrets(row: Any, now: datetime) -> Sequence[str]:
     return [row.secret, *former]
 
 
-def _result(claim: Claim, outcome: Outcome, now: datetime) -> Mapping[str, Any]:
+def _result(claim: Claim, outcome: DeliveryOutcome, now: datetime) -> Mapping[str, Any]:
     values: dict[str, Any] = {"response_code": outcome.response_code, "error": None}
     over = {"body": b"", "due_at": None, "finished_at": now}
     if outcome.error is None:

@@ -19,7 +19,7 @@ from sqlalchemy import (
     update,
 )
 
-from fanion.activity.model import Author, Change, Entry, changes
+from fanion.activity.model import ActivityRecord, Author, Change, changes
 from fanion.activity.store import record
 from fanion.db.engine import Records
 from fanion.db.schema.tables import projects, users
@@ -213,7 +213,7 @@ def _record(
     activity: str,
     compared: Sequence[Change] | None,
 ) -> None:
-    entry = Entry(
+    entry = ActivityRecord(
         author=author,
         scope="Webhook",
         item_id=str(webhook.id),

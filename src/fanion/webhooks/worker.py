@@ -17,9 +17,9 @@ from fanion.observability.metrics import Metrics
 from fanion.runtime.background import run_loop
 from fanion.webhooks.client import Sender
 from fanion.webhooks.event_alerts_store import announce_due
-from fanion.webhooks.model import Outcome
+from fanion.webhooks.model import DeliveryOutcome
 from fanion.webhooks.payloads import signed_headers
-from fanion.webhooks.queue_store import Claim, Sending, WorkStore
+from fanion.webhooks.queue_store import Claim, DeliveriesInFlight, WorkStore
 
 LOOK_S = 1.0  # two reads through indexes
 SENDING_MAX = 64  # at once, by a server
@@ -80,9 +80,9 @@ class Deliverer:
             task.add_done_callback(self._done)
         return len(claims)
 
-    def _under_way(self) -> Sending:
+    def _under_way(self) -> DeliveriesInFlight:
         claims = self._sending.values()
-        return Sending(
+        return DeliveriesInFlight(
             [claim.webhook_id for claim in claims], Counter(claim.project_id for claim in claims)
         )
 
@@ -95,13 +95,13 @@ class Deliverer:
             # Once the lease is over it is sent again, under the same id.
             self._log.warning("webhook_outcome_not_written", reason=str(error))
 
-    async def _sent(self, claim: Claim) -> Outcome:
+    async def _sent(self, claim: Claim) -> DeliveryOutcome:
         headers = signed_headers(claim.secrets, str(claim.message_id), self._now(), claim.body)
         try:
             return await self._sender.send(claim.url, headers, claim.body)
         except Exception as error:
             self._log.error("webhook_attempt_failed", exc_info=error, webhook=claim.webhook_id)
-            return Outcome(error=_INTERNAL)
+            return DeliveryOutcome(error=_INTERNAL)
 
     def _done(self, task: "asyncio.Task[None]") -> None:
         self._sending.pop(task, None)

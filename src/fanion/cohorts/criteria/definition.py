@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fanion.errors import Invalid
-from fanion.properties.filters import COHORT_TYPES, Group, parse_tree
+from fanion.properties.filters import COHORT_TYPES, ConditionGroup, parse_tree
 from fanion.rest.unknown_fields import shortened, suggestion
 
 # The fields of an entry of `groups`; on create all are stored, missing ones as null.
@@ -48,7 +48,7 @@ class Criteria:
         """The cohorts that the criteria name directly."""
         return nested_ids(self.effective_filters)
 
-    def tree(self) -> Group:
+    def tree(self) -> ConditionGroup:
         """raises: ValueError naming what cannot be read"""
         return parse_tree(self.effective_filters.get("properties"))
 

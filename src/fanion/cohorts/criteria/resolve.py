@@ -9,7 +9,7 @@ from typing import Literal
 
 from fanion.cohorts.criteria.behaviour import Behaviour, CriteriaError, parse_behaviour
 from fanion.cohorts.criteria.definition import MIXED, Criteria
-from fanion.properties.filters import Behavioral, FlagIs, Group, InCohort, Node, Property
+from fanion.properties.filters import Behavioral, ConditionGroup, FlagIs, InCohort, Node, Property
 
 # Cohorts inside cohorts, as for flags.
 COHORT_DEPTH_MAX = 50
@@ -89,7 +89,7 @@ class _CriteriaResolver:
         return self._node(tree, negated, (*path, criteria.id))
 
     def _node(self, node: Node, negated: bool, path: tuple[int, ...]) -> Tree:
-        if isinstance(node, Group):
+        if isinstance(node, ConditionGroup):
             return self._group(node, negated, path)
         self._leaves += 1
         if self._leaves > LEAVES_MAX:
@@ -104,11 +104,11 @@ class _CriteriaResolver:
             raise CriteriaError(f"A condition of type {node.type} cannot be used in a cohort.")
         return replace(node, negation=node.negation is not negated)
 
-    def _group(self, group: Group, negated: bool, path: tuple[int, ...]) -> Tree:
+    def _group(self, group: ConditionGroup, negated: bool, path: tuple[int, ...]) -> Tree:
         """De Morgan: a negated group has the other type and every child negated."""
         if not group.children:
             return NoPerson()
-        inner = [isinstance(child, Group) for child in group.children]
+        inner = [isinstance(child, ConditionGroup) for child in group.children]
         if any(inner) and not all(inner):
             raise CriteriaError(MIXED)
         flipped: Literal["AND", "OR"] = "OR" if group.type == "AND" else "AND"

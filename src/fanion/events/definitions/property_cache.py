@@ -98,7 +98,7 @@ class NewProperties:
 
 
 @dataclass(slots=True)
-class Recorded:
+class StoredProperties:
     """What the store has of a project, as far as it was read.
 
     types:   every name on record
@@ -149,14 +149,14 @@ class KnownProperties:
     """Shared by all consumers of a process; only the one that stores a batch may use it."""
 
     def __init__(self) -> None:
-        self._projects: dict[int, Recorded] = {}
+        self._projects: dict[int, StoredProperties] = {}
         self._since: datetime | None = None
 
-    def of(self, project_id: int) -> Recorded | None:
+    def of(self, project_id: int) -> StoredProperties | None:
         """None when the project was not read yet."""
         return self._projects.get(project_id)
 
-    def put(self, project_id: int, recorded: Recorded) -> None:
+    def put(self, project_id: int, recorded: StoredProperties) -> None:
         self._projects[project_id] = recorded
 
     def add(self, project_id: int, written: NewProperties) -> None:

@@ -26,7 +26,7 @@ from fanion.events.definitions.property_cache import (
     KnownProperties,
     NewProperties,
     PropertyType,
-    Recorded,
+    StoredProperties,
 )
 
 EVENTS_SHOWN = 100  # of a property; the first by name
@@ -77,12 +77,12 @@ class PropertyQuery:
 
 def load_properties(
     connection: Connection, project_id: int, events: Collection[str], known: KnownProperties
-) -> Recorded:
+) -> StoredProperties:
     """What is on record of the project and these events; read only where memory has nothing."""
     recorded = known.of(project_id)
     if recorded is None:
         rows = connection.execute(_TYPES, {"project_id": project_id})
-        recorded = Recorded({row.name: _type(row.property_type) for row in rows})
+        recorded = StoredProperties({row.name: _type(row.property_type) for row in rows})
         known.put(project_id, recorded)
     unread = [event for event in events if event not in recorded.carried]
     if unread:

@@ -20,7 +20,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError
 
-from fanion.activity.model import Author, Entry, changes
+from fanion.activity.model import ActivityRecord, Author, changes
 from fanion.activity.store import record
 from fanion.db.bulk import upsert
 from fanion.db.engine import Records
@@ -173,7 +173,7 @@ def _remove(connection: Connection, author: Author, definition_id: UUID) -> bool
     connection.execute(delete(event_definitions).where(_definition.id == definition_id))
     record(
         connection,
-        Entry(
+        ActivityRecord(
             author=author,
             scope="EventDefinition",
             item_id=str(definition_id),
@@ -212,7 +212,7 @@ def _record_change(
 ) -> None:
     record(
         connection,
-        Entry(
+        ActivityRecord(
             author=author,
             scope="EventDefinition",
             item_id=str(definition.id),

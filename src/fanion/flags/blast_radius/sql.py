@@ -14,7 +14,7 @@ from uuid import UUID
 
 from fanion.flags.engine.conditions import COHORT_DEPTH_MAX, CohortDefinition, ProjectCohorts
 from fanion.properties.cohort_sql import Bindings
-from fanion.properties.filters import Group, InCohort, Leaf, Node, Property, leaves
+from fanion.properties.filters import ConditionGroup, InCohort, Leaf, Node, Property, leaves
 from fanion.properties.flag_sql import flag_condition
 
 # Two paths to one cohort write it out twice: this bounds what many diamonds may grow to.
@@ -118,7 +118,7 @@ class _CountCompiler:
             self._inside.pop()
 
     def _tree(self, node: Node) -> str:
-        if not isinstance(node, Group):
+        if not isinstance(node, ConditionGroup):
             return self.condition(node)
         if not node.children:
             return "0"

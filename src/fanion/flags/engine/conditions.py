@@ -7,8 +7,8 @@ from fanion.flags.engine.definition import CohortRow, Flag
 from fanion.flags.engine.model import CannotCompute, EvaluationRun
 from fanion.properties.filters import (
     Behavioral,
+    ConditionGroup,
     FlagIs,
-    Group,
     InCohort,
     Leaf,
     Node,
@@ -40,7 +40,7 @@ class CohortDefinition:
     """
 
     id: int
-    tree: Group | None = None
+    tree: ConditionGroup | None = None
     is_static: bool = False
     deleted: bool = False
     problem: str | None = None
@@ -95,9 +95,9 @@ class ProjectCohorts:
             for leaf in leaves(nested)
         )
 
-    def _reachable(self, definition: CohortDefinition) -> list[Group]:
+    def _reachable(self, definition: CohortDefinition) -> list[ConditionGroup]:
         """Criteria of the cohort and of every dynamic one inside, each once."""
-        trees: list[Group] = []
+        trees: list[ConditionGroup] = []
         seen, waiting = {definition.id}, [definition]
         while waiting:
             tree = waiting.pop().tree
@@ -122,12 +122,12 @@ class ProjectCohorts:
             raise ValueError(f"cohorts are nested deeper than {COHORT_DEPTH_MAX}")
         self._compiling.append(definition.id)
         try:
-            return self._tree_test(definition.tree or Group("OR", ()))
+            return self._tree_test(definition.tree or ConditionGroup("OR", ()))
         finally:
             self._compiling.pop()
 
     def _tree_test(self, node: Node) -> EvaluationTest:
-        if isinstance(node, Group):
+        if isinstance(node, ConditionGroup):
             if not node.children:
                 return never
             tests = [self._tree_test(child) for child in node.children]

@@ -19,7 +19,7 @@ from fanion.persons.pending_identities_store import (
     PROJECT_BYTES_MAX,
     TRIM_AFTER_BYTES,
     HashKeys,
-    Waiting,
+    PendingIdentity,
     put_waiting,
     read_waiting,
     trim_waiting,
@@ -143,18 +143,20 @@ def _put_records(connection: Connection, keeps: Sequence[ContinuityWrite]) -> No
     connection.execute(_first_wins(connection.dialect), rows)
 
 
-def _without_person(connection: Connection, keeps: Sequence[ContinuityWrite]) -> list[Waiting]:
+def _without_person(
+    connection: Connection, keeps: Sequence[ContinuityWrite]
+) -> list[PendingIdentity]:
     named: dict[int, dict[str, dict[str, str]]] = {}
     for keep in keeps:
         of_project = named.setdefault(keep.project_id, {})
         for distinct_id in (keep.distinct_id, keep.anon_distinct_id):
             first = of_project.setdefault(distinct_id, {})
             of_project[distinct_id] = dict.fromkeys(keep.flags, keep.anon_distinct_id) | first
-    found: list[Waiting] = []
+    found: list[PendingIdentity] = []
     for project_id, by_id in named.items():
         asked = {"in_project": project_id, "distinct_ids": list(by_id)}
         owned = set(connection.scalars(_OWNED, asked))
-        found += [Waiting(project_id, one, by_id[one]) for one in by_id if one not in owned]
+        found += [PendingIdentity(project_id, one, by_id[one]) for one in by_id if one not in owned]
     return found
 
 

@@ -23,7 +23,15 @@ from fanion.flags.engine.definition import DEVICE_ID, FlagDefinitions, FlagRow, 
 from fanion.flags.engine.flag_set import FlagSet
 from fanion.flags.engine.hashing import sha1
 from fanion.flags.evaluation.responses import payload_text
-from fanion.properties.filters import Group, InCohort, Leaf, Node, Property, leaves, parse_leaf
+from fanion.properties.filters import (
+    ConditionGroup,
+    InCohort,
+    Leaf,
+    Node,
+    Property,
+    leaves,
+    parse_leaf,
+)
 
 Json = Mapping[str, Any]
 
@@ -165,7 +173,7 @@ def _cohort_ids(filters: Json) -> list[int]:
     return [leaf.cohort_id for leaf in found if leaf is not None]
 
 
-def _sendable(cohorts: ProjectCohorts, cohort_id: int) -> Group | None:
+def _sendable(cohorts: ProjectCohorts, cohort_id: int) -> ConditionGroup | None:
     definition = cohorts.existing(cohort_id)
     if definition is None or definition.tree is None or cohorts.is_stored(definition):
         return None
@@ -175,7 +183,7 @@ def _sendable(cohorts: ProjectCohorts, cohort_id: int) -> Group | None:
 
 
 def _has_empty_group(node: Node) -> bool:
-    if not isinstance(node, Group):
+    if not isinstance(node, ConditionGroup):
         return False
     return not node.children or any(map(_has_empty_group, node.children))
 
@@ -205,10 +213,10 @@ def _expanded(groups: Sequence[dict[str, Any]], cohorts: ProjectCohorts) -> list
     return [*(group for group in groups if group is not asking[0]), *written]
 
 
-def _alternatives(tree: Group) -> list[tuple[Property, ...]] | None:
+def _alternatives(tree: ConditionGroup) -> list[tuple[Property, ...]] | None:
     """The criteria as an OR of ANDs of plain properties; None when they are more than that."""
     top = _unwrapped(tree)
-    if isinstance(top, Group) and top.type == "OR":
+    if isinstance(top, ConditionGroup) and top.type == "OR":
         branches = [_conjunction(_unwrapped(child)) for child in top.children]
     else:
         branches = [_conjunction(top)]
@@ -217,15 +225,15 @@ def _alternatives(tree: Group) -> list[tuple[Property, ...]] | None:
 
 
 def _conjunction(node: Node) -> tuple[Property, ...] | None:
-    if isinstance(node, Group) and node.type == "OR":
+    if isinstance(node, ConditionGroup) and node.type == "OR":
         return None
-    children = node.children if isinstance(node, Group) else (node,)
+    children = node.children if isinstance(node, ConditionGroup) else (node,)
     plain = tuple(c for c in children if isinstance(c, Property) and not c.negation)
     return plain if len(plain) == len(children) else None
 
 
 def _unwrapped(node: Node) -> Node:
-    while isinstance(node, Group) and len(node.children) == 1:
+    while isinstance(node, ConditionGroup) and len(node.children) == 1:
         node = node.children[0]
     return node
 
@@ -263,7 +271,7 @@ def _cohort_leaf(raw: dict[str, Any]) -> InCohort | None:
 
 
 def _node_json(node: Node) -> Json:
-    if isinstance(node, Group):
+    if isinstance(node, ConditionGroup):
         return {"type": node.type, "values": [_node_json(child) for child in node.children]}
     return _leaf_json(node)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from fanion.activity.model import Action, Author, Change, Entry, changes
+from fanion.activity.model import Action, ActivityRecord, Author, Change, changes
 from fanion.webhooks import outbox_store
 
 SCOPE = "FeatureFlag"
@@ -59,7 +59,7 @@ def _related_change(
 def record_created(connection: Connection, author: Author, flag_id: int, key: str) -> None:
     outbox_store.record_and_enqueue(
         connection,
-        Entry(
+        ActivityRecord(
             author=author, scope="FeatureFlag", item_id=str(flag_id), activity="created", name=key
         ),
     )
@@ -80,7 +80,7 @@ def record_updated(
 ) -> None:
     outbox_store.record_and_enqueue(
         connection,
-        Entry(
+        ActivityRecord(
             author=author,
             scope="FeatureFlag",
             item_id=str(flag_id),

@@ -15,7 +15,14 @@ import msgspec
 from msgspec import Struct
 
 from fanion.errors import DecodedTooLarge, InvalidPayload, NoData
-from fanion.ingest.items import NOT_A_BODY, Outline, fault_of, items_of, iter_items, outline_of
+from fanion.ingest.items import (
+    NOT_A_BODY,
+    RequestOutline,
+    fault_of,
+    items_of,
+    iter_items,
+    outline_of,
+)
 from fanion.ingest.timestamps import parse_sent_at
 from fanion.server.endpoint import Request
 from fanion.wire.decoding import (
@@ -251,8 +258,8 @@ def _require_container(value: Any) -> None:
         raise InvalidPayload(NOT_A_BODY)
 
 
-def _outline_in_full(value: Any, items: Any) -> Outline:
-    return Outline(
+def _outline_in_full(value: Any, items: Any) -> RequestOutline:
+    return RequestOutline(
         top=value,
         first=items[0] if isinstance(items, list) and items else None,
         items=len(items) if isinstance(items, list) else 0,
@@ -260,7 +267,7 @@ def _outline_in_full(value: Any, items: Any) -> Outline:
     )
 
 
-def _told(form: DecodedForm, query: Mapping[str, str], outline: Outline) -> Capture:
+def _told(form: DecodedForm, query: Mapping[str, str], outline: RequestOutline) -> Capture:
     """All but what goes to the log. raises: InvalidPayload for the send time"""
     top = outline.top if isinstance(outline.top, dict) else {}
     # Of an array, the first item says what an object says itself.

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, delete, func, select, update
 
-from fanion.accept_log.port import Entry, Envelope
+from fanion.accept_log.port import Envelope, LogEntry
 from fanion.db.engine import Records
 from fanion.db.schema.tables import dead_letters
 from fanion.ingest.ledger.model import DISCARDED, Tally, dead_letter_of, joined, moved
@@ -64,7 +64,7 @@ class MarkedLetter:
 
     id: int
     items: int
-    entry: Entry
+    entry: LogEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class DeadLetters:
             for row in await self.records.fetch(wanted):
                 yield _marked(row)
 
-    async def split(self, letter: MarkedLetter, pieces: Sequence[tuple[Entry, int]]) -> None:
+    async def split(self, letter: MarkedLetter, pieces: Sequence[tuple[LogEntry, int]]) -> None:
         """Into letters of its pieces, each with its number of items, to be tried again too. The
         ledger counts the same items. raises: LetterGone"""
         async with self.records.write() as connection:
@@ -150,7 +150,9 @@ class DeadLetters:
             return await connection.run_sync(_drop_some, chosen)
 
 
-def put_aside(connection: Connection, entry: Entry, items: int, error: str, now: datetime) -> None:
+def put_aside(
+    connection: Connection, entry: LogEntry, items: int, error: str, now: datetime
+) -> None:
     """Within the transaction that steps over the entry."""
     envelope = entry.envelope
     connection.execute(
@@ -197,7 +199,7 @@ def _drop_some(connection: Connection, chosen: Chosen) -> int:
 
 
 def _split(
-    connection: Connection, letter: MarkedLetter, pieces: Sequence[tuple[Entry, int]]
+    connection: Connection, letter: MarkedLetter, pieces: Sequence[tuple[LogEntry, int]]
 ) -> None:
     row = connection.execute(
         delete(dead_letters)
@@ -220,4 +222,4 @@ def _marked(row: Row[Any]) -> MarkedLetter:
         row.sent_at,
         bytes(row.body),
     )
-    return MarkedLetter(row.id, row._mapping["items"], Entry(row.log_id, envelope))
+    return MarkedLetter(row.id, row._mapping["items"], LogEntry(row.log_id, envelope))

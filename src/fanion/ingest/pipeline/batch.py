@@ -9,7 +9,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from fanion.accept_log.port import USER_AGENT_CHARS_MAX, Entry, Envelope
+from fanion.accept_log.port import USER_AGENT_CHARS_MAX, Envelope, LogEntry
 from fanion.errors import AppError
 from fanion.events.storage.native_encoder import Draft
 from fanion.ingest.items import read_items
@@ -98,7 +98,7 @@ class Preparation:
         self._dropped = Dropped()
         self.counts: Counter[Drop] = Counter()
 
-    def arrived(self, entry: Entry) -> list[Arrived]:
+    def arrived(self, entry: LogEntry) -> list[Arrived]:
         """What arrives of this one."""
         envelope = entry.envelope
         context = Context(
@@ -134,7 +134,7 @@ class Preparation:
 
 
 def prepare_batch(
-    entries: Sequence[Entry], rules_of: RulesOf, geoip: GeoIp | None = None
+    entries: Sequence[LogEntry], rules_of: RulesOf, geoip: GeoIp | None = None
 ) -> PreparedBatch:
     """entries: at least one, in the order of their ids"""
     preparation = Preparation(rules_of, geoip)

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from fanion.accept_log.port import Entry
+from fanion.accept_log.port import LogEntry
 from fanion.errors import AppError
 from fanion.ingest.items import parse_uuid, read_items
 from fanion.ingest.pipeline.types import Context
@@ -38,11 +38,11 @@ class Budget(Struct, frozen=True):
         objects, lists = body.count(b"{"), body.count(b"[")
         return len(body) * TEXT_FACTOR + objects * self.object_bytes + lists * LIST_BYTES
 
-    def exceeds(self, entries: Sequence[Entry]) -> bool:
+    def exceeds(self, entries: Sequence[LogEntry]) -> bool:
         """Whether they come to more."""
         return sum(self.cost(entry.envelope.body) for entry in entries) > self.bytes
 
-    def surely_takes(self, entries: Sequence[Entry]) -> bool:
+    def surely_takes(self, entries: Sequence[LogEntry]) -> bool:
         """Whether the length of their bodies alone shows that they do not exceed it."""
         size = sum(len(entry.envelope.body) for entry in entries)
         return size <= self.bytes // (TEXT_FACTOR + self.object_bytes)
@@ -51,7 +51,7 @@ class Budget(Struct, frozen=True):
         return Budget(self.bytes // 2, self.object_bytes)
 
 
-def within(entries: Sequence[Entry], budget: Budget) -> Sequence[Entry]:
+def within(entries: Sequence[LogEntry], budget: Budget) -> Sequence[LogEntry]:
     """The first ones that come to no more, or the first one alone."""
     size = 0
     for number, entry in enumerate(entries):
@@ -65,7 +65,7 @@ class _Batch(Struct, gc=False):
     batch: list[Raw] | None = None
 
 
-def pieces(entry: Entry, start: int, budget: Budget) -> list[Entry]:
+def pieces(entry: LogEntry, start: int, budget: Budget) -> list[LogEntry]:
     """The items from `start` on, in pieces that come to no more each, or have one item. The same
     again after any of them: a piece does not depend on those before it.
 
@@ -74,7 +74,7 @@ def pieces(entry: Entry, start: int, budget: Budget) -> list[Entry]:
     items = _raw_items(entry.envelope.body)
     if not items:
         return [entry]
-    found: list[Entry] = []
+    found: list[LogEntry] = []
     for some in _cut(items[start:], budget):
         body = b"[" + b",".join(some) + b"]"
         found.append(replace(entry, start=start, envelope=replace(entry.envelope, body=body)))
@@ -82,7 +82,7 @@ def pieces(entry: Entry, start: int, budget: Budget) -> list[Entry]:
     return found
 
 
-def named_before(entry: Entry, start: int) -> set[UUID]:
+def named_before(entry: LogEntry, start: int) -> set[UUID]:
     """The ids that the client gave to the items before `start`."""
     return set() if start == 0 else ids_of((_raw_items(entry.envelope.body) or [])[:start])
 
@@ -92,7 +92,7 @@ def ids_of(items: Collection[Raw]) -> set[UUID]:
     return {uuid for one in given if one and (uuid := parse_uuid(one))}
 
 
-def with_ids(piece: Entry) -> Entry:
+def with_ids(piece: LogEntry) -> LogEntry:
     """The same items, each with the id under which it is stored, as it would be had it stayed in
     its envelope; a body that cannot be read as it is."""
     envelope = piece.envelope

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import structlog
 
-from fanion.accept_log.port import AcceptLog, Entry
+from fanion.accept_log.port import AcceptLog, LogEntry
 from fanion.events.storage.store import EventStore
 from fanion.ingest.pipeline.batch import PreparedBatch, count_items, without_duplicates
 from fanion.ingest.pipeline.batch_limits import named_before, pieces, with_ids
@@ -157,7 +157,7 @@ class Consumer:
                 break
             await self._ingest(again, None)
 
-    async def _ingest(self, entries: Sequence[Entry], prepared: PreparedBatch | None) -> None:
+    async def _ingest(self, entries: Sequence[LogEntry], prepared: PreparedBatch | None) -> None:
         """Returns when every entry is stored, or is a dead letter."""
         is_unchecked = len(entries) == 1 and prepared is None
         if await self._is_for_pieces(entries[0], is_unchecked=is_unchecked):
@@ -188,14 +188,14 @@ class Consumer:
         self.position = last
         await self._trim()
 
-    async def _is_for_pieces(self, entry: Entry, *, is_unchecked: bool) -> bool:
+    async def _is_for_pieces(self, entry: LogEntry, *, is_unchecked: bool) -> bool:
         """One that was begun so goes on so, whatever counts as too large by now. One that was
         prepared is small enough."""
         if self._begun is not None and self._begun.entry_id == entry.id:
             return True
         return is_unchecked and await self.reader.is_too_large(entry)
 
-    async def _ingest_in_pieces(self, entry: Entry) -> None:
+    async def _ingest_in_pieces(self, entry: LogEntry) -> None:
         """Each in a transaction of its own, which notes how far the envelope has come."""
         begun = self._begun
         start = begun.items if begun is not None and begun.entry_id == entry.id else 0
@@ -214,7 +214,7 @@ class Consumer:
             self._begun = after
         await self._done(entry.id)
 
-    async def _new_in_piece(self, piece: Entry, earlier: set[UUID]) -> PreparedBatch:
+    async def _new_in_piece(self, piece: LogEntry, earlier: set[UUID]) -> PreparedBatch:
         """earlier: ids that items of former pieces were given; those of this one are added. What
         the event store has of the envelope does not show whether this piece brought it."""
         batch = await self.reader.prepare([piece])
@@ -227,7 +227,7 @@ class Consumer:
         return await self._deduplicator.without_stored(batch)
 
     async def _without_stored(
-        self, entries: Sequence[Entry], prepared: PreparedBatch | None
+        self, entries: Sequence[LogEntry], prepared: PreparedBatch | None
     ) -> PreparedBatch:
         if prepared is not None:
             batch = await self._deduplicator.without_stored(prepared)
@@ -241,12 +241,12 @@ class Consumer:
         except OSError as error:
             self._log.warning("accept_log_not_trimmed", reason=str(error))
 
-    async def _bury(self, entry: Entry, error: Exception) -> None:
+    async def _bury(self, entry: LogEntry, error: Exception) -> None:
         await self._put_aside(entry, error, None)
         self.position = entry.id
         await self._trim()
 
-    async def _put_aside(self, entry: Entry, error: Exception, begun: Begun | None) -> None:
+    async def _put_aside(self, entry: LogEntry, error: Exception, begun: Begun | None) -> None:
         error = first_error(error)
         self._log.error(
             "envelope_failed", exc_info=error, log_id=entry.id, project=entry.envelope.project_id

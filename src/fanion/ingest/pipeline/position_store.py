@@ -60,7 +60,7 @@ class Position:
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class PositionHolder:
     """The server that writes, and the position from which it believes to go on."""
 
     consumer: str
@@ -129,7 +129,7 @@ def release(connection: Connection, consumer: str, holder: str, now: datetime) -
     connection.execute(mine.values(**_LEASE.taken(now)))
 
 
-def move(connection: Connection, holder: Holder, position: int, claimed: int) -> None:
+def move(connection: Connection, holder: PositionHolder, position: int, claimed: int) -> None:
     """Only for the holder, and only from where it believes to be: otherwise another server has
     gone on from there, and what this batch would write is written already."""
     moved = connection.execute(
@@ -141,14 +141,14 @@ def move(connection: Connection, holder: Holder, position: int, claimed: int) ->
         raise NotOurs(f"the position is no longer {holder.position}")
 
 
-def hold(connection: Connection, holder: Holder) -> None:
+def hold(connection: Connection, holder: PositionHolder) -> None:
     """Only the holder may change persons, whichever entry it is about; wherever it stands."""
     mine = _of(holder.consumer).where(_LEASE.is_held_by(holder.holder))
     if connection.execute(mine.values(**_LEASE.taken(holder.now + HELD))).rowcount != 1:
         raise NotOurs("another server ingests")
 
 
-def step(connection: Connection, holder: Holder, done: int, begun: Begun | None) -> None:
+def step(connection: Connection, holder: PositionHolder, done: int, begun: Begun | None) -> None:
     """Over what is stored in this transaction: to `done`, or into the envelope that was begun."""
     if begun is None:
         move(connection, holder, done, done)

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from fanion.accept_log.port import Entry
+from fanion.accept_log.port import LogEntry
 from fanion.ingest.pipeline.batch import PreparedBatch
 from fanion.ingest.pipeline.preparer_codec import decode_response, encode_request
 from fanion.ingest.pipeline.types import ProjectRules
@@ -29,7 +29,7 @@ class Preparer:
 
     async def prepare(
         self,
-        entries: Sequence[Entry],
+        entries: Sequence[LogEntry],
         rules: Mapping[int, ProjectRules],
         types: Mapping[int, Mapping[str, int]],
     ) -> PreparedBatch | None:
@@ -87,7 +87,7 @@ class Preparer:
 
 def _ask(
     channel: BlockingChannel,
-    entries: Sequence[Entry],
+    entries: Sequence[LogEntry],
     rules: Mapping[int, ProjectRules],
     types: Mapping[int, Mapping[str, int]],
 ) -> PreparedBatch | None:

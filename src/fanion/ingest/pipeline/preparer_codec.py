@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from fanion.accept_log.port import Entry
+from fanion.accept_log.port import LogEntry
 from fanion.events.definitions.property_cache import OCCURRENCES_MAX, ONE_IN, detect_type
 from fanion.events.event import NO_PERSON, Event
 from fanion.events.storage.encoder import BLOCK_ROWS_MAX
@@ -42,7 +42,7 @@ _DEFAULTS: tuple[object, ...] = (True, None, None, {}, None, None)
 class _Request(msgspec.Struct, array_like=True):
     """rules and types (group type → index): by project"""
 
-    entries: list[Entry]
+    entries: list[LogEntry]
     rules: dict[int, ProjectRules]
     types: dict[int, dict[str, int]]
 
@@ -71,7 +71,7 @@ _decode_response = msgspec.msgpack.Decoder(_Response).decode
 
 
 def encode_request(
-    entries: Sequence[Entry],
+    entries: Sequence[LogEntry],
     rules: Mapping[int, ProjectRules],
     types: Mapping[int, Mapping[str, int]],
 ) -> bytes:
@@ -108,7 +108,7 @@ def respond(request: bytes, geoip: GeoIp | None) -> bytes:
     )
 
 
-def decode_response(entries: Sequence[Entry], response: bytes) -> PreparedBatch:
+def decode_response(entries: Sequence[LogEntry], response: bytes) -> PreparedBatch:
     """What these entries were prepared to. response: to the request with these entries"""
     decoded = _decode_response(response)
     arrived: dict[int, list[Arrived]] = {}
@@ -134,7 +134,7 @@ def decode_response(entries: Sequence[Entry], response: bytes) -> PreparedBatch:
     )
 
 
-def _envelope(entry: Entry, arrived: Sequence[Arrived]) -> object:
+def _envelope(entry: LogEntry, arrived: Sequence[Arrived]) -> object:
     """As _Envelope; its events have no properties."""
     envelope = entry.envelope
     rows = [_row(one.prepared) for one in arrived]
@@ -158,7 +158,7 @@ class _BlockCutter:
     """Cuts the events of a request into blocks of about one size. The number of all events is
     estimated from the envelopes so far."""
 
-    def __init__(self, entries: Sequence[Entry]) -> None:
+    def __init__(self, entries: Sequence[LogEntry]) -> None:
         self._bytes = sum(len(entry.envelope.body) for entry in entries)
         self._seen = 0
         self._of_block = 0
@@ -168,7 +168,7 @@ class _BlockCutter:
         self._block = DraftBuilder()
         self._drafts: list[Draft] = []
 
-    def add(self, entry: Entry, events: Sequence[Event]) -> None:
+    def add(self, entry: LogEntry, events: Sequence[Event]) -> None:
         size = len(entry.envelope.body)
         self._seen += size
         self._of_block += size

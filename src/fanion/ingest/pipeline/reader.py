@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from time import monotonic
 
-from fanion.accept_log.port import AcceptLog, Entry
+from fanion.accept_log.port import AcceptLog, LogEntry
 from fanion.events.storage.store import EventStore
 from fanion.ingest.pipeline.batch import PreparedBatch, count_items, prepare_batch
 from fanion.ingest.pipeline.batch_limits import (
@@ -32,7 +32,7 @@ BUSY_LINGER_S = 0.5
 # While one is stored, the next is there, and the one after it is made by the other process.
 BATCHES_AHEAD = 2
 
-Taken = tuple[Sequence[Entry], PreparedBatch | None]
+Taken = tuple[Sequence[LogEntry], PreparedBatch | None]
 
 
 class BatchReader:
@@ -109,20 +109,20 @@ class BatchReader:
         self._undisturbed.set()
         self._idle.set()
 
-    async def read(self, after: int) -> Sequence[Entry]:
+    async def read(self, after: int) -> Sequence[LogEntry]:
         return await self._retry.call(self._read, after)
 
-    async def is_too_large(self, entry: Entry) -> bool:
+    async def is_too_large(self, entry: LogEntry) -> bool:
         """Whether it is to be ingested in pieces."""
         return await _exceed([entry], self.budget)
 
-    async def pieces_of_letter(self, entry: Entry) -> list[tuple[Entry, int]]:
+    async def pieces_of_letter(self, entry: LogEntry) -> list[tuple[LogEntry, int]]:
         """With ids of their own, and how many items each has; none of one that is small enough."""
         if not await self.is_too_large(entry):
             return []
         return await asyncio.to_thread(_letters, entry, self.budget)
 
-    async def prepare(self, entries: Sequence[Entry]) -> PreparedBatch:
+    async def prepare(self, entries: Sequence[LogEntry]) -> PreparedBatch:
         """With all that is in its events. raises: what an envelope that cannot be prepared does"""
         rules = await self._rules(entries)
         return await asyncio.to_thread(prepare_batch, entries, rules.__getitem__, self._geoip)
@@ -153,7 +153,7 @@ class BatchReader:
                 return entries, await self._try_prepare(entries)
             await self._retry.call(self._accepted.appended, after, historical=self._historical)
 
-    async def _grown(self, after: int, entries: Sequence[Entry]) -> Sequence[Entry]:
+    async def _grown(self, after: int, entries: Sequence[LogEntry]) -> Sequence[LogEntry]:
         """A small batch waits for the one before, and grows meanwhile."""
         linger_s = self.linger_s if len(entries) < BUSY_ENVELOPES else BUSY_LINGER_S
         if self._idle.is_set() and monotonic() >= self._stored_at + linger_s:
@@ -162,7 +162,7 @@ class BatchReader:
         await asyncio.sleep(max(0.0, self._stored_at + linger_s - monotonic()))
         return await self.read(after)
 
-    async def _read(self, after: int) -> Sequence[Entry]:
+    async def _read(self, after: int) -> Sequence[LogEntry]:
         entries = await self._accepted.read(
             after, BATCH_ENVELOPES_MAX, self._throttle.batch_bytes_max, historical=self._historical
         )
@@ -170,7 +170,7 @@ class BatchReader:
             return entries
         return await asyncio.to_thread(within, entries, self.budget)
 
-    async def _try_prepare(self, entries: Sequence[Entry]) -> PreparedBatch | None:
+    async def _try_prepare(self, entries: Sequence[LogEntry]) -> PreparedBatch | None:
         """None for a batch with an envelope that cannot be prepared; the consumer finds which one
         it is. None too for an envelope that is to be ingested in pieces."""
         if len(entries) == 1 and await self.is_too_large(entries[0]):
@@ -183,7 +183,7 @@ class BatchReader:
         except Exception:
             return None
 
-    async def _ask_preparer(self, entries: Sequence[Entry]) -> PreparedBatch | None:
+    async def _ask_preparer(self, entries: Sequence[LogEntry]) -> PreparedBatch | None:
         """By the other process, when that pays and it is there. While many requests come it would
         take a processor from those: single captures were a sixth fewer."""
         if self._preparer is None or self._throttle.is_busy:
@@ -192,13 +192,13 @@ class BatchReader:
             return None
         return await self._preparer.prepare(entries, await self._rules(entries), self.types)
 
-    async def _rules(self, entries: Sequence[Entry]) -> Mapping[int, ProjectRules]:
+    async def _rules(self, entries: Sequence[LogEntry]) -> Mapping[int, ProjectRules]:
         projects = {entry.envelope.project_id for entry in entries}
         found = await self._retry.call(self._projects.by_ids, projects)
         rules = {project_id: rules_of(project.ingestion) for project_id, project in found.items()}
         return dict.fromkeys(projects, ProjectRules()) | rules  # of one that is deleted, none
 
-    async def _is_full(self, entries: Sequence[Entry]) -> bool:
+    async def _is_full(self, entries: Sequence[LogEntry]) -> bool:
         if len(entries) >= BATCH_ENVELOPES_MAX:
             return True
         size = sum(len(entry.envelope.body) for entry in entries)
@@ -207,11 +207,11 @@ class BatchReader:
         return await _exceed(entries, self.budget.half())
 
 
-async def _exceed(entries: Sequence[Entry], budget: Budget) -> bool:
+async def _exceed(entries: Sequence[LogEntry], budget: Budget) -> bool:
     return not budget.surely_takes(entries) and await asyncio.to_thread(budget.exceeds, entries)
 
 
-def _letters(entry: Entry, budget: Budget) -> list[tuple[Entry, int]]:
+def _letters(entry: LogEntry, budget: Budget) -> list[tuple[LogEntry, int]]:
     # Ids make the smallest items half as costly again; none is to be cut a second time, which would
     # bring the pieces out of their order.
     found = map(with_ids, pieces(entry, 0, budget.half()))

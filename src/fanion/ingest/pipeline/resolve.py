@@ -10,7 +10,7 @@ from uuid import UUID
 import msgspec
 from msgspec import structs
 
-from fanion.events.definitions.property_cache import NewProperties, Recorded
+from fanion.events.definitions.property_cache import NewProperties, StoredProperties
 from fanion.events.event import Erasure, Event, PersonRow
 from fanion.groups.model import (
     GROUP_TYPES_MAX,
@@ -67,7 +67,7 @@ class Known:
     persons: Mapping[str, PersonState]
     types: Mapping[str, int]
     groups: Mapping[tuple[int, str], GroupState]
-    properties: Recorded = field(default_factory=lambda: Recorded({}))
+    properties: StoredProperties = field(default_factory=lambda: StoredProperties({}))
     version_floor: int = 0
     erasures: Sequence[Erasure] = ()
 

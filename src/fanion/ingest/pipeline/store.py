@@ -12,7 +12,7 @@ from uuid import UUID
 from sqlalchemy import Connection
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fanion.accept_log.port import Entry
+from fanion.accept_log.port import LogEntry
 from fanion.db.engine import Records
 from fanion.events.definitions.property_cache import KnownProperties
 from fanion.events.definitions.property_store import load_properties, record_properties
@@ -25,8 +25,8 @@ from fanion.ingest.pipeline.person_cache import PersonCache
 from fanion.ingest.pipeline.position_store import (
     HISTORICAL,
     Begun,
-    Holder,
     Position,
+    PositionHolder,
     hold,
     move,
     release,
@@ -183,7 +183,7 @@ class IngestStore:
 
     async def bury(
         self,
-        entry: Entry,
+        entry: LogEntry,
         items: int,
         position: int,
         error: str,
@@ -214,8 +214,8 @@ class IngestStore:
             self.recent.keep(part.resolved.project_id, part.resolved.owners)
             self.properties.add(part.resolved.project_id, part.resolved.properties)
 
-    def _at(self, position: int, now: datetime) -> "Holder":
-        return Holder(self.consumer, self.holder, position, now)
+    def _at(self, position: int, now: datetime) -> "PositionHolder":
+        return PositionHolder(self.consumer, self.holder, position, now)
 
 
 def _let_go_of_changed(
@@ -292,7 +292,7 @@ async def _concurrently(
 
 def _write(
     connection: Connection,
-    holder: Holder,
+    holder: PositionHolder,
     written: Sequence[Written],
     tally: Tally,
     done: int,
@@ -337,8 +337,8 @@ def _counts(written: Sequence[Written]) -> Mapping[tuple[int, str], int]:
 
 def _bury(
     connection: Connection,
-    holder: Holder,
-    entry: Entry,
+    holder: PositionHolder,
+    entry: LogEntry,
     items: int,
     error: str,
     begun: Begun | None,

@@ -129,7 +129,7 @@ class PersonalKeyStore:
         raises: Invalid when the user has KEYS_PER_USER_MAX already
         """
         granted = None if scopes is None else tuple(scopes)
-        new = NewKey(user_id, label, granted, now, expires_at, by_operator=by_operator)
+        new = NewPersonalKey(user_id, label, granted, now, expires_at, by_operator=by_operator)
         async with self._records.write() as connection:
             return await connection.run_sync(create_key, new)
 
@@ -166,7 +166,7 @@ class PersonalKeyStore:
 
 
 @dataclass(frozen=True, slots=True)
-class NewKey:
+class NewPersonalKey:
     """As of `PersonalKeyStore.create`."""
 
     user_id: int
@@ -177,7 +177,7 @@ class NewKey:
     by_operator: bool = False
 
 
-def create_key(connection: Connection, new: NewKey) -> tuple[PersonalKey, str]:
+def create_key(connection: Connection, new: NewPersonalKey) -> tuple[PersonalKey, str]:
     """As `PersonalKeyStore.create`, in the caller's transaction."""
     count = connection.execute(_COUNT, {"user": new.user_id}).scalar_one()
     if count >= KEYS_PER_USER_MAX:

@@ -24,7 +24,7 @@ from sqlalchemy import (
     union_all,
 )
 
-from fanion.activity.model import Author, Entry, changes
+from fanion.activity.model import ActivityRecord, Author, changes
 from fanion.activity.store import record
 from fanion.db.batching import SerialDataLoader
 from fanion.db.columns import UtcDateTime
@@ -174,7 +174,7 @@ def _record(
     project = load_projects(connection, [project_id]).get(project_id)
     if project is None:
         return
-    entry = Entry(
+    entry = ActivityRecord(
         author=Author(
             project_id=project.id,
             organization_id=project.organization_id,

@@ -22,7 +22,7 @@ from fanion.db.bulk import IDS_MAX
 from fanion.db.schema.cohorts import cohort_people, cohorts
 from fanion.db.schema.tables import person_distinct_ids, persons
 from fanion.transfer.document import CohortEntry
-from fanion.transfer.importing.context import Target
+from fanion.transfer.importing.context import ImportTarget
 from fanion.transfer.importing.matching import differing, normal_criteria
 from fanion.transfer.references import numbered
 from fanion.transfer.result import some
@@ -32,7 +32,7 @@ _MEMBER_KIND = "cohort member"
 _link, _person = person_distinct_ids.c, persons.c
 
 
-def import_members(target: Target, entry: CohortEntry) -> None:
+def import_members(target: ImportTarget, entry: CohortEntry) -> None:
     """Members are added, never removed; unknown distinct ids are skipped."""
     cohort_id = target.cohorts[entry.key]
     owners = _owners(target, [one for member in entry.members for one in member])
@@ -47,7 +47,7 @@ def import_members(target: Target, entry: CohortEntry) -> None:
     target.report.skipped(_MEMBER_KIND, entry.key, why, len(unknown))
 
 
-def _owners(target: Target, distinct_ids: Sequence[str]) -> Mapping[str, UUID]:
+def _owners(target: ImportTarget, distinct_ids: Sequence[str]) -> Mapping[str, UUID]:
     """Distinct id → person, where there is one."""
     found: dict[str, UUID] = {}
     for start in range(0, len(distinct_ids), IDS_MAX):
@@ -61,7 +61,7 @@ def _owners(target: Target, distinct_ids: Sequence[str]) -> Mapping[str, UUID]:
     return found
 
 
-def _members(target: Target, cohort_id: int) -> set[UUID]:
+def _members(target: ImportTarget, cohort_id: int) -> set[UUID]:
     rows = target.connection.scalars(
         select(_person.uuid)
         .join(cohort_people, cohort_people.c.person_id == _person.id)
@@ -71,13 +71,13 @@ def _members(target: Target, cohort_id: int) -> set[UUID]:
     return set(rows)
 
 
-def _waiting(target: Target, cohort_id: int) -> set[UUID]:
+def _waiting(target: ImportTarget, cohort_id: int) -> set[UUID]:
     """Handed in by an import before this one, and not added yet."""
     found = pending_ids(target.connection, cohort_id, "person_id")
     return set(person_ids(found).values())
 
 
-def _hand_in(target: Target, cohort_id: int, person_uuids: Sequence[UUID]) -> None:
+def _hand_in(target: ImportTarget, cohort_id: int, person_uuids: Sequence[UUID]) -> None:
     ids = [str(person) for person in person_uuids]
     members = store_uploaded_ids(
         target.connection, target.project_id, "person_id", ids, target.author.now
@@ -93,7 +93,7 @@ _FIELDS = ("name", "description", "filters", "groups", "is_static")
 _KIND = "cohort"
 
 
-def import_cohorts(target: Target) -> None:
+def import_cohorts(target: ImportTarget) -> None:
     known = {key: cohort_id for cohort_id, key in target.keys.cohorts.items()}
     stored = {one.id: one for one in target.stored.cohorts}
     for entry in target.document.cohorts:
@@ -110,7 +110,7 @@ def import_cohorts(target: Target) -> None:
             import_members(target, entry)
 
 
-def _make(target: Target, entry: CohortEntry) -> int:
+def _make(target: ImportTarget, entry: CohortEntry) -> int:
     sent = {
         "name": entry.name,
         "description": entry.description,
@@ -123,14 +123,14 @@ def _make(target: Target, entry: CohortEntry) -> int:
     return create_cohort(target.connection, target.author, values).id
 
 
-def _write_criteria(target: Target, entry: CohortEntry) -> None:
+def _write_criteria(target: ImportTarget, entry: CohortEntry) -> None:
     criteria = _columns(target, {"filters": entry.filters, "groups": _normal(entry).groups})
     target.connection.execute(
         update(cohorts).where(cohorts.c.id == target.cohorts[entry.key]).values(**criteria)
     )
 
 
-def _update(target: Target, before: CohortEntry, entry: CohortEntry) -> list[str]:
+def _update(target: ImportTarget, before: CohortEntry, entry: CohortEntry) -> list[str]:
     """Names of the fields that differed."""
     fields = differing(_normal(before), _normal(entry), _FIELDS)
     if not fields:
@@ -150,6 +150,6 @@ def _normal(entry: CohortEntry) -> CohortEntry:
     return structs.replace(entry, groups=normal_criteria(entry.groups))
 
 
-def _columns(target: Target, fields: dict[str, Any]) -> dict[str, Any]:
+def _columns(target: ImportTarget, fields: dict[str, Any]) -> dict[str, Any]:
     trees = [name for name in fields if name in ("filters", "groups")]
     return {**fields, **{name: numbered(fields[name], target.ids) for name in trees}}

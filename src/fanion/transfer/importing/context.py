@@ -12,7 +12,7 @@ from fanion.transfer.snapshot import Keys, Stored
 
 
 @dataclass
-class Target:
+class ImportTarget:
     """connection: of the one transaction
     stored:     the project as it was, with `keys` and `names` for it that the document uses
     cohorts, flags, group_types, dashboards, insights: ids of what the document names, as far

@@ -15,14 +15,14 @@ from fanion.transfer.document import (
     EventDefinitionEntry,
     PropertyDefinitionEntry,
 )
-from fanion.transfer.importing.context import Target
+from fanion.transfer.importing.context import ImportTarget
 from fanion.transfer.importing.matching import differing
 
 _definition = event_definitions.c
 _EVENT, _PROPERTY = "event definition", "property definition"
 
 
-def import_event_definitions(target: Target) -> None:
+def import_event_definitions(target: ImportTarget) -> None:
     """Times of creation and last use are only set for new definitions: stored ones are right."""
     stored = {one.name: one for one in target.stored.event_definitions}
     ids = _definition_ids(target)
@@ -36,7 +36,7 @@ def import_event_definitions(target: Target) -> None:
             target.report.compared(_EVENT, entry.name, fields)
 
 
-def import_property_definitions(target: Target) -> None:
+def import_property_definitions(target: ImportTarget) -> None:
     """A stored type stays, as it does when events have another one."""
     stored = {one.name: one for one in target.stored.property_definitions}
     types: dict[str, PropertyType | None] = {}
@@ -55,7 +55,7 @@ def import_property_definitions(target: Target) -> None:
 
 
 def _report_property(
-    target: Target,
+    target: ImportTarget,
     entry: PropertyDefinitionEntry,
     known: PropertyDefinitionEntry | None,
     adds_type: bool,
@@ -71,14 +71,14 @@ def _report_property(
         target.report.compared(_PROPERTY, entry.name, differ)
 
 
-def _definition_ids(target: Target) -> dict[str, UUID]:
+def _definition_ids(target: ImportTarget) -> dict[str, UUID]:
     rows = target.connection.execute(
         select(_definition.name, _definition.id).where(_definition.project_id == target.project_id)
     )
     return {row.name: row.id for row in rows}
 
 
-def _insert(target: Target, entry: EventDefinitionEntry) -> None:
+def _insert(target: ImportTarget, entry: EventDefinitionEntry) -> None:
     definition_id = uuid4()
     target.connection.execute(
         insert(event_definitions).values(
@@ -98,7 +98,10 @@ def _insert(target: Target, entry: EventDefinitionEntry) -> None:
 
 
 def _update(
-    target: Target, definition_id: UUID, known: EventDefinitionEntry, entry: EventDefinitionEntry
+    target: ImportTarget,
+    definition_id: UUID,
+    known: EventDefinitionEntry,
+    entry: EventDefinitionEntry,
 ) -> list[str]:
     """Names of the fields that differed."""
     values = differing(known, entry, ("tags", "post_to_chat"))

@@ -14,7 +14,7 @@ from fanion.flags.storage.changes import change_flag, create_flag
 from fanion.flags.storage.rows import StoredFlag
 from fanion.projects.model import folded
 from fanion.transfer.document import FlagEntry
-from fanion.transfer.importing.context import Target
+from fanion.transfer.importing.context import ImportTarget
 from fanion.transfer.importing.matching import differing, role_keys
 from fanion.transfer.importing.roles import role_ids
 from fanion.transfer.references import numbered, numbered_flag
@@ -34,7 +34,7 @@ _PLAIN = (
 _CONDITIONS = ("filters", "rollback_conditions")
 
 
-def import_flags(target: Target) -> None:
+def import_flags(target: ImportTarget) -> None:
     stored = {one.key: one for one in target.stored.flags}
     for entry in target.document.flags:
         known = stored.get(entry.key)
@@ -60,7 +60,7 @@ def import_flags(target: Target) -> None:
                 target.report.created("role access", name_in_report)
 
 
-def _make(target: Target, entry: FlagEntry) -> int:
+def _make(target: ImportTarget, entry: FlagEntry) -> int:
     values = {
         "key": entry.key,
         "filters": {"groups": []},
@@ -72,14 +72,14 @@ def _make(target: Target, entry: FlagEntry) -> int:
     return create_flag(target.connection, target.author, values).definition.id
 
 
-def _write_conditions(target: Target, flag_id: int, entry: FlagEntry) -> None:
+def _write_conditions(target: ImportTarget, flag_id: int, entry: FlagEntry) -> None:
     conditions = _columns(target, {name: getattr(entry, name) for name in _CONDITIONS})
     target.connection.execute(
         update(feature_flags).where(feature_flags.c.id == flag_id).values(**conditions)
     )
 
 
-def _update(target: Target, flag_id: int, before: FlagEntry, entry: FlagEntry) -> list[str]:
+def _update(target: ImportTarget, flag_id: int, before: FlagEntry, entry: FlagEntry) -> list[str]:
     """Names of the fields that differed. Dashboards are added, never removed."""
     fields = differing(before, entry, (*_PLAIN, *_CONDITIONS))
     if entry.created_at is not None and entry.created_at != before.created_at:
@@ -100,7 +100,7 @@ def _update(target: Target, flag_id: int, before: FlagEntry, entry: FlagEntry) -
     return list(fields)
 
 
-def _columns(target: Target, fields: dict[str, Any]) -> dict[str, Any]:
+def _columns(target: ImportTarget, fields: dict[str, Any]) -> dict[str, Any]:
     found = dict(fields)
     if "filters" in fields:
         found["filters"] = numbered_flag(fields["filters"], target.ids)

@@ -19,7 +19,7 @@ from fanion.projects.flag_version_store import move_flag_version
 from fanion.transfer.document import Document, DocumentError
 from fanion.transfer.export_store import read_project
 from fanion.transfer.importing.cohorts import import_cohorts
-from fanion.transfer.importing.context import Target
+from fanion.transfer.importing.context import ImportTarget
 from fanion.transfer.importing.definitions import (
     import_event_definitions,
     import_property_definitions,
@@ -29,7 +29,7 @@ from fanion.transfer.importing.insights import import_dashboards, import_insight
 from fanion.transfer.importing.matching import matched_keys
 from fanion.transfer.importing.roles import import_roles
 from fanion.transfer.importing.validation import StoredDefinitions, faults, normalised
-from fanion.transfer.result import Outcome, Report, ignored
+from fanion.transfer.result import ObjectOutcome, Report, ignored
 from fanion.transfer.snapshot import cohort_entry, flag_entry, insight_entry, names_of
 
 # A document of another installation may hold one fault a thousand times.
@@ -46,7 +46,7 @@ async def import_document(
     document: Document,
     *,
     dry_run: bool = False,
-    on_outcome: Callable[[Outcome], None] = ignored,
+    on_outcome: Callable[[ObjectOutcome], None] = ignored,
 ) -> Report:
     """dry_run:    report what would be done, and write nothing
     on_outcome: called at once with each outcome, although the transaction may still fail
@@ -110,7 +110,9 @@ def _import(connection: Connection, author: Author, document: Document, report: 
     connection.execute(mine.with_for_update())
     stored = read_project(connection, author.organization_id, author.project_id, with_members=False)
     keys = matched_keys(document, stored)
-    target = Target(connection, author, document, stored, keys, names_of(stored, keys), report)
+    target = ImportTarget(
+        connection, author, document, stored, keys, names_of(stored, keys), report
+    )
     hindered = flags_without_answer(connection, author.project_id)
     _import_group_types(target)
     import_event_definitions(target)
@@ -123,14 +125,14 @@ def _import(connection: Connection, author: Author, document: Document, report: 
     _require_answers(target, {flag.key for flag in stored.flags if flag.active} - hindered.keys())
 
 
-def _require_answers(target: Target, working: set[str]) -> None:
+def _require_answers(target: ImportTarget, working: set[str]) -> None:
     """working: flags of the project that must go on being computed. raises: DocumentError"""
     for key, why in flags_without_answer(target.connection, target.project_id).items():
         if key in working:
             raise DocumentError(f"flag {key}: could not be computed any more ({why})")
 
 
-def _import_group_types(target: Target) -> None:
+def _import_group_types(target: ImportTarget) -> None:
     known = target.stored.group_types
     wanted = [one.group_type for one in target.document.group_types]
     added = new_types(known, wanted)

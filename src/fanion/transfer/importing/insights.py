@@ -20,7 +20,7 @@ from fanion.insights.store import (
     record_insight_change,
 )
 from fanion.transfer.document import DashboardEntry, InsightEntry
-from fanion.transfer.importing.context import Target
+from fanion.transfer.importing.context import ImportTarget
 from fanion.transfer.importing.matching import differing
 from fanion.transfer.references import numbered
 from fanion.transfer.snapshot import dashboard_entry, insight_entry
@@ -30,7 +30,7 @@ _DASHBOARD_FIELDS = ("name", "description", "pinned", "filters", "tags", "restri
 _tile = dashboard_tiles.c
 
 
-def import_insights(target: Target) -> None:
+def import_insights(target: ImportTarget) -> None:
     """One that was deleted here, with the same short id, comes back."""
     stored = {one.short_id: one for one in target.stored.insights}
     for entry in target.document.insights:
@@ -61,7 +61,7 @@ def import_insights(target: Target) -> None:
         target.report.compared("insight", name, list(fields))
 
 
-def import_dashboards(target: Target) -> None:
+def import_dashboards(target: ImportTarget) -> None:
     known = {key: dashboard_id for dashboard_id, key in target.keys.dashboards.items()}
     stored = {one.id: one for one in target.stored.own_dashboards}
     for entry in target.document.dashboards:
@@ -88,32 +88,32 @@ def import_dashboards(target: Target) -> None:
         target.dashboards[entry.key] = dashboard_id
 
 
-def _insight(target: Target, insight_id: int) -> StoredInsight:
+def _insight(target: ImportTarget, insight_id: int) -> StoredInsight:
     """Deleted ones too."""
     wanted = select(insights).where(insights.c.id == insight_id)
     [found] = read_insights(target.connection, target.connection.execute(wanted).all())
     return found
 
 
-def _dashboard_state(target: Target, dashboard_id: int) -> StoredDashboard:
+def _dashboard_state(target: ImportTarget, dashboard_id: int) -> StoredDashboard:
     found = get_dashboard(target.connection, target.project_id, dashboard_id, with_deleted=True)
     assert found is not None
     return found
 
 
-def _make_insight(target: Target, entry: InsightEntry) -> int:
+def _make_insight(target: ImportTarget, entry: InsightEntry) -> int:
     fields = {name: getattr(entry, name) for name in ("short_id", *_INSIGHT_FIELDS)}
     made = {"created_at": target.author.now, "created_by_id": target.author.user_id}
     return add_insight(target.connection, target.project_id, {**_columns(target, fields), **made})
 
 
-def _make_dashboard(target: Target, entry: DashboardEntry) -> int:
+def _make_dashboard(target: ImportTarget, entry: DashboardEntry) -> int:
     maker = Creator(target.project_id, target.author.user_id, target.author.now)
     values = {name: getattr(entry, name) for name in _DASHBOARD_FIELDS}
     return insert_dashboard(target.connection, maker, values)
 
 
-def _place_tiles(target: Target, dashboard_id: int, entry: DashboardEntry) -> bool:
+def _place_tiles(target: ImportTarget, dashboard_id: int, entry: DashboardEntry) -> bool:
     """Whether any was added or changed; tiles that the document does not have stay."""
     rows = target.connection.execute(
         select(dashboard_tiles).where(_tile.dashboard_id == dashboard_id)
@@ -135,7 +135,7 @@ def _place_tiles(target: Target, dashboard_id: int, entry: DashboardEntry) -> bo
     return has_changed
 
 
-def _columns(target: Target, fields: dict[str, Any]) -> dict[str, Any]:
+def _columns(target: ImportTarget, fields: dict[str, Any]) -> dict[str, Any]:
     if "filters" not in fields:
         return fields
     return {**fields, "filters": numbered(fields["filters"], target.ids)}

@@ -9,7 +9,7 @@ import msgspec
 from fanion.cohorts.criteria.definition import normal_groups
 from fanion.errors import Invalid
 from fanion.projects.model import folded
-from fanion.transfer.document import Document, Entry
+from fanion.transfer.document import Document, DocumentEntry
 from fanion.transfer.snapshot import Keys, Stored, unique_keys
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -31,7 +31,9 @@ def matched_keys(document: Document, stored: Stored) -> Keys:
     return Keys(cohorts, dashboards)
 
 
-def differing(stored: Entry, wanted: Entry, fields: Iterable[str]) -> dict[str, Any]:
+def differing(
+    stored: DocumentEntry, wanted: DocumentEntry, fields: Iterable[str]
+) -> dict[str, Any]:
     """Of the wanted fields those that differ as JSON, whatever the order of their keys."""
     return {
         name: value

@@ -9,12 +9,12 @@ from fanion.db.schema.tables import memberships, users
 from fanion.projects.model import Role, folded
 from fanion.projects.roles_store import add_role_member, create_role, load_roles, record_role
 from fanion.transfer.document import RoleEntry
-from fanion.transfer.importing.context import Target
+from fanion.transfer.importing.context import ImportTarget
 
 _role = roles.c
 
 
-def import_roles(target: Target) -> None:
+def import_roles(target: ImportTarget) -> None:
     """Adds the members that the document names; none is removed."""
     stored = {folded(one.name): one for one in target.stored.roles}
     ids = role_ids(target)
@@ -41,14 +41,14 @@ def import_roles(target: Target) -> None:
         _record(target, role_id, before)
 
 
-def _record(target: Target, role_id: UUID, before: Role | None) -> None:
+def _record(target: ImportTarget, role_id: UUID, before: Role | None) -> None:
     author = target.author
     after = load_roles(target.connection, [role_id])[role_id]
     organization_id = author.organization_id
     record_role(target.connection, organization_id, before, after, author.user_id, author.now)
 
 
-def role_ids(target: Target) -> dict[str, UUID]:
+def role_ids(target: ImportTarget) -> dict[str, UUID]:
     """By the name as it is compared."""
     mine = target.author.organization_id
     rows = target.connection.execute(
@@ -57,7 +57,7 @@ def role_ids(target: Target) -> dict[str, UUID]:
     return {row.folded_name: row.id for row in rows}
 
 
-def _create(target: Target, entry: RoleEntry) -> UUID:
+def _create(target: ImportTarget, entry: RoleEntry) -> UUID:
     values = {
         "id": uuid4(),
         "organization_id": target.author.organization_id,
@@ -70,7 +70,7 @@ def _create(target: Target, entry: RoleEntry) -> UUID:
 
 
 def _add_members(
-    target: Target,
+    target: ImportTarget,
     role_id: UUID,
     entry: RoleEntry,
     members: set[str],
@@ -89,7 +89,7 @@ def _add_members(
             target.report.created("role member", name)
 
 
-def _users_by_email(target: Target) -> dict[str, UUID]:
+def _users_by_email(target: ImportTarget) -> dict[str, UUID]:
     """Users of the organization, by e-mail address."""
     mine = target.author.organization_id
     rows = target.connection.execute(

@@ -21,7 +21,7 @@ from fanion.transfer.posthog.sinks import Sink
 from fanion.transfer.posthog.windows import (
     INSTANT,
     OLDEST,
-    Progress,
+    CopyProgress,
     Walk,
     Window,
     middle,
@@ -32,7 +32,7 @@ _DERIVED = tuple(f"$group_{index}" for index in range(GROUP_TYPES_MAX))
 _encode = msgspec.json.Encoder().encode
 
 
-class EventBody(Struct):
+class PosthogEvent(Struct):
     id: UUID
     event: str
     distinct_id: str
@@ -41,24 +41,24 @@ class EventBody(Struct):
     elements_chain: str | None = None
 
 
-def read_events(raw: Sequence[object]) -> tuple[list[EventBody], int]:
+def read_events(raw: Sequence[object]) -> tuple[list[PosthogEvent], int]:
     """In the order given, and how many could not be read."""
-    found: list[EventBody] = []
+    found: list[PosthogEvent] = []
     for one in raw:
         try:
-            found.append(msgspec.convert(one, EventBody))
+            found.append(msgspec.convert(one, PosthogEvent))
         except msgspec.ValidationError:
             continue
     return found, len(raw) - len(found)
 
 
-def time_of(body: EventBody) -> datetime:
+def time_of(body: PosthogEvent) -> datetime:
     """Without a zone it is UTC."""
     time = body.timestamp
     return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
 
 
-def item_of(body: EventBody) -> bytes:
+def item_of(body: PosthogEvent) -> bytes:
     """With its own id and time, so that it is stored once however often it is sent."""
     return _encode(
         {
@@ -71,7 +71,7 @@ def item_of(body: EventBody) -> bytes:
     )
 
 
-def _properties(body: EventBody) -> Mapping[str, Any]:
+def _properties(body: PosthogEvent) -> Mapping[str, Any]:
     properties = dict(body.properties)
     if "$groups" in properties:
         # Made of the groups and of the indexes that their types have: here they may be others.
@@ -148,9 +148,9 @@ class EventCopy:
         await self._put(walk.at, is_finished=False)
         self.on_progress(self.copied, walk.at)
 
-    async def _collect(self, walk: Walk, window: Window) -> list[EventBody] | None:
+    async def _collect(self, walk: Walk, window: Window) -> list[PosthogEvent] | None:
         """All of a window, the newest first; None when another window is to be tried."""
-        found: dict[UUID, EventBody] = {}
+        found: dict[UUID, PosthogEvent] = {}
         end = window.end
         while True:
             page, is_full = await self._events(Window(window.start, end), self.answer_max)
@@ -181,7 +181,7 @@ class EventCopy:
         if len(self.copied.incomplete) > INCOMPLETE_MAX:
             raise SourceError("the source does not list its events one window after the other")
 
-    async def _hand_in(self, found: Sequence[EventBody]) -> None:
+    async def _hand_in(self, found: Sequence[PosthogEvent]) -> None:
         """found: the newest first"""
         if found:
             items = [item_of(one) for one in reversed(found)]
@@ -191,7 +191,7 @@ class EventCopy:
 
     async def _events(
         self, window: Window, limit: int, *more: tuple[str, str]
-    ) -> tuple[list[EventBody], bool]:
+    ) -> tuple[list[PosthogEvent], bool]:
         """The newest of a window, and whether there are more."""
         while True:
             try:
@@ -242,7 +242,7 @@ class EventCopy:
     async def _put(self, copied_upto: datetime, *, is_finished: bool) -> None:
         """Progress that is not written down only costs another run some work."""
         try:
-            await self.progress.put(Progress(self.since, copied_upto, is_finished), self.now())
+            await self.progress.put(CopyProgress(self.since, copied_upto, is_finished), self.now())
         except RecordsUnavailable:
             if is_finished:
                 raise

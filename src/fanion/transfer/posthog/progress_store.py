@@ -9,7 +9,7 @@ from fanion.db.bulk import upsert
 from fanion.db.engine import Records
 from fanion.db.schema.activity import SOURCE_CHARS_MAX, event_copies
 from fanion.db.schema.tables import log_positions
-from fanion.transfer.posthog.windows import Progress
+from fanion.transfer.posthog.windows import CopyProgress
 
 _copy = event_copies.c
 
@@ -30,7 +30,7 @@ class ProgressStore:
     project_id: int
     source: str
 
-    async def get(self) -> Progress | None:
+    async def get(self) -> CopyProgress | None:
         rows = await self.records.fetch(
             select(_copy.since, _copy.copied_upto, _copy.is_finished).where(
                 _copy.project_id == self.project_id, _copy.source == self.source[:SOURCE_CHARS_MAX]
@@ -38,9 +38,9 @@ class ProgressStore:
         )
         if not rows:
             return None
-        return Progress(rows[0].since, rows[0].copied_upto, rows[0].is_finished)
+        return CopyProgress(rows[0].since, rows[0].copied_upto, rows[0].is_finished)
 
-    async def put(self, progress: Progress, now: datetime) -> None:
+    async def put(self, progress: CopyProgress, now: datetime) -> None:
         values = {
             "since": progress.since,
             "copied_upto": progress.copied_upto,

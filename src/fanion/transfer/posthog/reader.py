@@ -8,16 +8,16 @@ from fanion.transfer.document import Document, RoleEntry
 from fanion.transfer.importing.validation import normalised, without_faults
 from fanion.transfer.posthog.client import Source, SourceError, SourceRefused
 from fanion.transfer.posthog.schemas import (
-    AccessBody,
-    CohortBody,
-    DashboardBody,
-    EventDefinitionBody,
-    FlagBody,
-    GroupTypeBody,
-    InsightBody,
-    MemberBody,
-    PropertyDefinitionBody,
-    RoleBody,
+    PosthogAccess,
+    PosthogCohort,
+    PosthogDashboard,
+    PosthogEventDefinition,
+    PosthogFlag,
+    PosthogGroupType,
+    PosthogInsight,
+    PosthogMember,
+    PosthogPropertyDefinition,
+    PosthogRole,
     event_definition,
     group_types,
     property_definition,
@@ -30,7 +30,13 @@ from fanion.transfer.posthog.schemas import (
     stored_tiles,
 )
 from fanion.transfer.result import Report
-from fanion.transfer.snapshot import Stored, StoredCohort, StoredFlag, document_of, unknown_cohorts
+from fanion.transfer.snapshot import (
+    SnapshotCohort,
+    SnapshotFlag,
+    Stored,
+    document_of,
+    unknown_cohorts,
+)
 
 # Parts that a key may not read, or that a version or licence may lack.
 _WITHOUT = (402, 403, 404)
@@ -76,35 +82,35 @@ class _Reading:
         await self._read_members()
         return without_faults(normalised(document_of(self.stored)), self.report)
 
-    async def _flags(self) -> list[FlagBody]:
+    async def _flags(self) -> list[PosthogFlag]:
         rows = await self._required("/feature_flags/")
-        found = read_each(FlagBody, "flag", rows, self.report)
+        found = read_each(PosthogFlag, "flag", rows, self.report)
         return [one for one in found if not one.deleted]
 
-    async def _cohorts(self) -> list[StoredCohort]:
+    async def _cohorts(self) -> list[SnapshotCohort]:
         """In the order in which they were made: lists begin with the newest."""
         rows = await self._required("/cohorts/")
-        found = read_each(CohortBody, "cohort", rows, self.report)
+        found = read_each(PosthogCohort, "cohort", rows, self.report)
         return sorted(map(stored_cohort, found), key=lambda one: one.id)
 
     async def _group_types(self) -> Mapping[str, int]:
         rows = await self._rows("/groups_types/", is_paged=False)
-        return group_types(read_each(GroupTypeBody, "group type", rows, self.report))
+        return group_types(read_each(PosthogGroupType, "group type", rows, self.report))
 
     async def _event_definitions(self) -> Any:
         rows = await self._rows("/event_definitions/")
-        found = read_each(EventDefinitionBody, "event definition", rows, self.report)
+        found = read_each(PosthogEventDefinition, "event definition", rows, self.report)
         return [event_definition(one) for one in found]
 
     async def _property_definitions(self) -> Any:
         rows = await self._rows("/property_definitions/")
-        found = read_each(PropertyDefinitionBody, "property definition", rows, self.report)
+        found = read_each(PosthogPropertyDefinition, "property definition", rows, self.report)
         return [property_definition(one) for one in found]
 
     async def _insights(self) -> Any:
         rows = await self._rows("/insights/")
         insights = []
-        for one in read_each(InsightBody, "insight", rows, self.report):
+        for one in read_each(PosthogInsight, "insight", rows, self.report):
             if one.query and not one.filters:
                 why = "it is a query of a newer kind, which is not supported"
                 self.report.skipped("insight", one.name or one.short_id, why)
@@ -115,14 +121,14 @@ class _Reading:
     async def _read_dashboards(self) -> None:
         """Lists do not contain the tiles."""
         rows = await self._rows("/dashboards/")
-        listed = read_each(DashboardBody, "dashboard", rows, self.report)
-        bodies: list[DashboardBody] = []
+        listed = read_each(PosthogDashboard, "dashboard", rows, self.report)
+        bodies: list[PosthogDashboard] = []
         for one in listed:
             if one.deleted:
                 continue
             body = await self._one(self.source.of_project(f"/dashboards/{one.id}/"))
             present = [] if body is None else [body]
-            bodies += read_each(DashboardBody, "dashboard", present, self.report)
+            bodies += read_each(PosthogDashboard, "dashboard", present, self.report)
         bodies.sort(key=lambda one: one.id)
         self.stored = replace(
             self.stored,
@@ -138,15 +144,15 @@ class _Reading:
         organization = project.get("organization") if isinstance(project, dict) else None
         path = f"/api/organizations/{organization or '@current'}/roles/"
         rows = await self._tolerant("role", path)
-        return [role_entry(one) for one in read_each(RoleBody, "role", rows, self.report)]
+        return [role_entry(one) for one in read_each(PosthogRole, "role", rows, self.report)]
 
-    async def _with_roles(self, flag: FlagBody) -> StoredFlag:
+    async def _with_roles(self, flag: PosthogFlag) -> SnapshotFlag:
         """One request a flag, where there are roles at all."""
         if not self.stored.roles:
             return stored_flag(flag)
         path = self.source.of_project(f"/feature_flags/{flag.id}/role_access/")
         rows = await self._tolerant("role access", path)
-        given = read_each(AccessBody, "role access", rows, self.report)
+        given = read_each(PosthogAccess, "role access", rows, self.report)
         return stored_flag(flag, (one.role.name for one in given))
 
     async def _read_deleted_cohorts(self) -> None:
@@ -156,7 +162,7 @@ class _Reading:
             asked |= waiting
             paths = [self.source.of_project(f"/cohorts/{one}/") for one in sorted(waiting)]
             bodies = [body for path in paths if (body := await self._one(path)) is not None]
-            found = read_each(CohortBody, "cohort", bodies, self.report)
+            found = read_each(PosthogCohort, "cohort", bodies, self.report)
             known = [*self.stored.cohorts, *map(stored_cohort, found)]
             self.stored = replace(self.stored, cohorts=sorted(known, key=lambda one: one.id))
 
@@ -165,7 +171,7 @@ class _Reading:
         for cohort in self.stored.cohorts:
             if cohort.is_static and not cohort.deleted:
                 rows = await self._rows(f"/cohorts/{cohort.id}/persons/")
-                member_bodies = read_each(MemberBody, "cohort member", rows, self.report)
+                member_bodies = read_each(PosthogMember, "cohort member", rows, self.report)
                 members[cohort.id] = [one.distinct_ids for one in member_bodies if one.distinct_ids]
         self.stored = replace(self.stored, members=members)
 

@@ -18,17 +18,17 @@ from fanion.rest.validation import normal_tags
 from fanion.transfer.document import EventDefinitionEntry, PropertyDefinitionEntry, RoleEntry
 from fanion.transfer.result import Report
 from fanion.transfer.snapshot import (
-    StoredCohort,
-    StoredDashboard,
-    StoredFlag,
-    StoredInsight,
-    StoredTile,
+    SnapshotCohort,
+    SnapshotDashboard,
+    SnapshotFlag,
+    SnapshotInsight,
+    SnapshotTile,
 )
 
 B = TypeVar("B", bound=Struct)
 
 
-class FlagBody(Struct):
+class PosthogFlag(Struct):
     id: int
     key: str
     created_at: datetime
@@ -48,7 +48,7 @@ class FlagBody(Struct):
     evaluation_contexts: list[str] | None = None
 
 
-class CohortBody(Struct):
+class PosthogCohort(Struct):
     id: int
     name: str | None = None
     description: str | None = None
@@ -58,7 +58,7 @@ class CohortBody(Struct):
     deleted: bool = False
 
 
-class EventDefinitionBody(Struct):
+class PosthogEventDefinition(Struct):
     name: str
     tags: list[str] | None = None
     post_to_chat: bool | None = None
@@ -69,18 +69,18 @@ class EventDefinitionBody(Struct):
     last_seen_at: datetime | None = None
 
 
-class PropertyDefinitionBody(Struct):
+class PosthogPropertyDefinition(Struct):
     name: str
     property_type: str | None = None
     event_names: list[str] | None = None
 
 
-class GroupTypeBody(Struct):
+class PosthogGroupType(Struct):
     group_type: str
     group_type_index: int
 
 
-class InsightBody(Struct):
+class PosthogInsight(Struct):
     """query: what newer versions have in the place of filters"""
 
     id: int
@@ -100,13 +100,13 @@ class TiledInsight(Struct):
     id: int
 
 
-class TileBody(Struct):
+class PosthogTile(Struct):
     insight: TiledInsight | None = None
     color: str | None = None
     layouts: dict[str, Any] | None = None
 
 
-class DashboardBody(Struct):
+class PosthogDashboard(Struct):
     id: int
     name: str | None = None
     description: str | None = None
@@ -114,7 +114,7 @@ class DashboardBody(Struct):
     filters: dict[str, Any] | None = None
     tags: list[str] | None = None
     restriction_level: int | None = None
-    tiles: list[TileBody] | None = None
+    tiles: list[PosthogTile] | None = None
     deleted: bool | None = None
 
 
@@ -122,26 +122,26 @@ class RoleUser(Struct):
     email: str
 
 
-class RoleMemberBody(Struct):
+class PosthogRoleMember(Struct):
     user: RoleUser
 
 
-class RoleBody(Struct):
+class PosthogRole(Struct):
     id: str
     name: str
     feature_flags_access_level: int = AccessLevel.EDIT
-    members: list[RoleMemberBody] | None = None
+    members: list[PosthogRoleMember] | None = None
 
 
 class AccessRole(Struct):
     name: str
 
 
-class AccessBody(Struct):
+class PosthogAccess(Struct):
     role: AccessRole
 
 
-class MemberBody(Struct):
+class PosthogMember(Struct):
     distinct_ids: list[str]
 
 
@@ -161,8 +161,8 @@ def read_each(kind: type[B], word: str, raw: Iterable[object], report: Report) -
     return list(found.values())
 
 
-def stored_flag(body: FlagBody, roles: Iterable[str] = ()) -> StoredFlag:
-    return StoredFlag(
+def stored_flag(body: PosthogFlag, roles: Iterable[str] = ()) -> SnapshotFlag:
+    return SnapshotFlag(
         id=body.id,
         key=body.key,
         name=body.name or "",
@@ -182,8 +182,8 @@ def stored_flag(body: FlagBody, roles: Iterable[str] = ()) -> StoredFlag:
     )
 
 
-def stored_cohort(body: CohortBody) -> StoredCohort:
-    return StoredCohort(
+def stored_cohort(body: PosthogCohort) -> SnapshotCohort:
+    return SnapshotCohort(
         id=body.id,
         name=body.name,
         description=body.description or "",
@@ -194,7 +194,7 @@ def stored_cohort(body: CohortBody) -> StoredCohort:
     )
 
 
-def event_definition(body: EventDefinitionBody) -> EventDefinitionEntry:
+def event_definition(body: PosthogEventDefinition) -> EventDefinitionEntry:
     return EventDefinitionEntry(
         name=body.name,
         tags=body.tags or [],
@@ -206,7 +206,7 @@ def event_definition(body: EventDefinitionBody) -> EventDefinitionEntry:
     )
 
 
-def property_definition(body: PropertyDefinitionBody) -> PropertyDefinitionEntry:
+def property_definition(body: PosthogPropertyDefinition) -> PropertyDefinitionEntry:
     """A type that is not known here counts as none."""
     kinds = {kind.value: kind for kind in PropertyType}
     return PropertyDefinitionEntry(
@@ -216,7 +216,7 @@ def property_definition(body: PropertyDefinitionBody) -> PropertyDefinitionEntry
     )
 
 
-def group_types(bodies: Iterable[GroupTypeBody]) -> Mapping[str, int]:
+def group_types(bodies: Iterable[PosthogGroupType]) -> Mapping[str, int]:
     return {
         body.group_type: body.group_type_index
         for body in bodies
@@ -224,8 +224,8 @@ def group_types(bodies: Iterable[GroupTypeBody]) -> Mapping[str, int]:
     }
 
 
-def stored_insight(body: InsightBody) -> StoredInsight:
-    return StoredInsight(
+def stored_insight(body: PosthogInsight) -> SnapshotInsight:
+    return SnapshotInsight(
         id=body.id,
         short_id=body.short_id,
         name=body.name,
@@ -239,8 +239,8 @@ def stored_insight(body: InsightBody) -> StoredInsight:
     )
 
 
-def stored_dashboard(body: DashboardBody) -> StoredDashboard:
-    return StoredDashboard(
+def stored_dashboard(body: PosthogDashboard) -> SnapshotDashboard:
+    return SnapshotDashboard(
         id=body.id,
         name=body.name or "",
         description=body.description or "",
@@ -251,16 +251,16 @@ def stored_dashboard(body: DashboardBody) -> StoredDashboard:
     )
 
 
-def stored_tiles(body: DashboardBody) -> list[StoredTile]:
+def stored_tiles(body: PosthogDashboard) -> list[SnapshotTile]:
     """Without texts."""
     return [
-        StoredTile(body.id, tile.insight.id, tile.color, tile.layouts or {})
+        SnapshotTile(body.id, tile.insight.id, tile.color, tile.layouts or {})
         for tile in body.tiles or []
         if tile.insight is not None
     ]
 
 
-def role_entry(body: RoleBody) -> RoleEntry:
+def role_entry(body: PosthogRole) -> RoleEntry:
     """Of levels that are not known here the stricter one is taken."""
     can_edit = body.feature_flags_access_level >= AccessLevel.EDIT
     return RoleEntry(

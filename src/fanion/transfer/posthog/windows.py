@@ -20,7 +20,7 @@ LATE = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class CopyProgress:
     """since: None for from the first event; copied_upto: everything before it is copied"""
 
     since: datetime | None
@@ -37,7 +37,7 @@ class Window:
     is_crowded: bool = False
 
 
-def start_of(progress: Progress | None, since: datetime | None) -> datetime | None:
+def start_of(progress: CopyProgress | None, since: datetime | None) -> datetime | None:
     """Where a run begins; None: with the first event of the source.
 
     One that was interrupted goes on where it was; after one that came to its end, a run that
