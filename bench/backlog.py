@@ -45,7 +45,7 @@ def _waiting(server: RealServer, keys: Keys, wanted: int) -> Iterator[Row]:
     empty = _start(server, keys)
     wait_until_ingested(server)  # so that it has made its row of the log's positions
     server.stop()
-    _tell_positions(server, _HOLD)
+    _set_positions(server, _HOLD)
     server.start()
     waiting = _fill(server, keys, wanted)
     memory = resident_mb(_pid(server))
@@ -53,7 +53,7 @@ def _waiting(server: RealServer, keys: Keys, wanted: int) -> Iterator[Row]:
     yield Row(f"{name}: memory", f"{memory:.0f} MB", f"{MEMORY_MB:g} MB", MEMORY_MB / memory, 1.0)
 
     server.kill()
-    _tell_positions(server, _RELEASE)
+    _set_positions(server, _RELEASE)
     seconds = _start(server, keys)
     ours = f"{seconds:.1f} s ({empty:.1f} s with an empty log)"
     yield Row(f"{name}: start after kill -9", ours, f"{SERVING_S:g} s", SERVING_S / seconds, 1.0)
@@ -111,7 +111,7 @@ def _post_one(server: RealServer, keys: Keys) -> float:
         return time.perf_counter() - started
 
 
-def _tell_positions(server: RealServer, statement: str) -> None:
+def _set_positions(server: RealServer, statement: str) -> None:
     """While another server seems to ingest, this one only accepts."""
     with closing(sqlite3.connect(server.data / "records.db")) as records, records:
         records.execute(statement)

@@ -1,4 +1,4 @@
-"""Questions of people who edit flags, of a whole server with 200,000 persons: how many a condition
+"""Queries of the flag editor, of a whole server with 200,000 persons: how many a condition
 would reach, why flags answer as they do, and what they answer for oneself."""
 
 import asyncio
@@ -96,8 +96,8 @@ def _timed(name: str, call: Call) -> Iterator[Row]:
     """The first question, and the middle one of the others."""
     taken = [_ms(call) for _ in range(ROUNDS)]
     middle = statistics.median(taken[1:])
-    told = f"{middle:.0f} ms, first {taken[0]:.0f}"
-    yield Row(f"radius: {name}", told, f"{WANTED_MS:g} ms", WANTED_MS / middle, 1.0)
+    reported = f"{middle:.0f} ms, first {taken[0]:.0f}"
+    yield Row(f"radius: {name}", reported, f"{WANTED_MS:g} ms", WANTED_MS / middle, 1.0)
 
 
 def _ms(call: Call) -> float:

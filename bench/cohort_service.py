@@ -30,7 +30,7 @@ UPLOAD_MB = 300.0
 CAPTURE_P99_MS = 50.0
 WRITTEN_AT_ONCE = 50_000
 GIVE_UP_S = 300
-# Cases of `bench.cohorts` that are calculated again and again beside capture.
+# Cases of `bench.cohorts` that are calculated again and again during capture.
 RECALCULATED = ("at least 3 times, one filter", "sequence", "three on events, two on persons")
 
 
@@ -64,8 +64,8 @@ def upload() -> Iterator[Row]:
             server.close()
     assert members == UPLOADED, members
     name = f"cohort: upload of {UPLOADED:,} ids"
-    shown = f"{seconds:.1f} s, answered after {taken:.1f} s"
-    yield Row(name, shown, f"{UPLOAD_S:g} s", UPLOAD_S / seconds, 1.0)
+    returned = f"{seconds:.1f} s, answered after {taken:.1f} s"
+    yield Row(name, returned, f"{UPLOAD_S:g} s", UPLOAD_S / seconds, 1.0)
     yield Row(f"{name}, memory", f"{more:.0f} MB", f"{UPLOAD_MB:g} MB", UPLOAD_MB / more, 1.0)
 
 

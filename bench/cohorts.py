@@ -139,9 +139,9 @@ CASES: tuple[tuple[str, list[Json], float], ...] = (
 
 
 def run() -> Iterator[Row]:
-    kept = os.environ.get("BENCH_COHORT_FOLDER")
-    if kept:
-        yield from asyncio.run(_measured(Path(kept)))
+    stored = os.environ.get("BENCH_COHORT_FOLDER")
+    if stored:
+        yield from asyncio.run(_measured(Path(stored)))
         return
     with tempfile.TemporaryDirectory() as folder:
         yield from asyncio.run(_measured(Path(folder)))

@@ -20,9 +20,9 @@ ASKED = 30
 
 def run() -> Iterator[Row]:
     """BENCH_COHORT_FOLDER keeps the events, which are those of the cohort cases."""
-    kept = os.environ.get("BENCH_COHORT_FOLDER")
-    if kept:
-        yield asyncio.run(_measured(Path(kept)))
+    stored = os.environ.get("BENCH_COHORT_FOLDER")
+    if stored:
+        yield asyncio.run(_measured(Path(stored)))
         return
     with tempfile.TemporaryDirectory() as folder:
         yield asyncio.run(_measured(Path(folder)))

@@ -1,4 +1,4 @@
-"""Flags beyond one request: at a steady rate, in great numbers, beside a project of extreme size,
+"""Flags beyond one request: at a steady rate, in great numbers, with a project of extreme size,
 on two servers, and after a start without stores."""
 
 import json
@@ -106,11 +106,11 @@ def _neighbour() -> Row:
             # Not in this process, whose interpreter the clients that are measured need.
             processes = multiprocessing.get_context("fork")
             stop = processes.Event()
-            beside = processes.Process(target=_large, args=(server.url, keys, stop), daemon=True)
-            beside.start()
+            neighbour = processes.Process(target=_large, args=(server.url, keys, stop), daemon=True)
+            neighbour.start()
             found = paced.post(url, body, 500, run_s=10)
             stop.set()
-            beside.join(60)
+            neighbour.join(60)
         finally:
             server.close()
     case = f"p99 beside {LARGE:,} flags (alone {alone.p99_ms:.1f} ms)"
@@ -170,7 +170,7 @@ def _started() -> Row:
             decide.store(server, keys, 50)
             with httpx.Client(base_url=server.url, verify=False) as client:
                 ask(client, keys.project_api_key)
-            until(lambda: kept_flags(server) == 50, "the flags were not kept")
+            until(lambda: stored_flags(server) == 50, "the flags were not stored")
             for _ in range(STARTS):
                 server.kill()
                 with frozen(postgres.pid):
@@ -199,14 +199,14 @@ def _until_answered(server: RealServer, keys: Keys) -> float:
     return time.perf_counter() - started
 
 
-def kept_flags(server: RealServer) -> int:
+def stored_flags(server: RealServer) -> int:
     """How many lie on disk for a start without the store."""
-    with suppress(sqlite3.OperationalError), closing(_kept_file(server)) as file:
+    with suppress(sqlite3.OperationalError), closing(_offline_file(server)) as file:
         return sum(row[0].count(b"flag-") for row in file.execute("SELECT definitions FROM kept"))
     return 0
 
 
-def _kept_file(server: RealServer) -> sqlite3.Connection:
+def _offline_file(server: RealServer) -> sqlite3.Connection:
     return sqlite3.connect(server.data / "kept-flags.db")
 
 

@@ -1,5 +1,5 @@
 """Requests at a fixed rate, which wrk does not know: each has its moment, and what it waited for
-the requests before it counts, as it does for people.
+the requests before it counts, as it does for users.
 
 Sent by callbacks, without tasks and streams, since what this takes of the processor the server has
 not.

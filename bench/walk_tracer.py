@@ -11,8 +11,8 @@ over. Where the stack begins at an event loop or a thread, the caller is the pro
 scheduled what runs: a context variable holds the product function that runs, an event loop copies
 the context when a callback or a task is scheduled, and executors are made to pass it on.
 
-Each entry tells its *activity* too: the task that was there before recording began and that led to
-it, by way of tasks, callbacks and threads. That is how the work of one loop is told from others'.
+Each entry records its *activity* too: the task that existed before recording began and that led
+to it, by way of tasks, callbacks and threads. This distinguishes the work of one loop from others'.
 """
 
 import dis

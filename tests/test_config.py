@@ -1,4 +1,4 @@
-"""Settings: every one is documented, a wrong one is told in one clear line."""
+"""Settings: every one is documented, a wrong one is reported in one clear line."""
 
 import re
 from pathlib import Path
@@ -28,11 +28,13 @@ def test_every_setting_is_documented_and_nothing_else() -> None:
 def test_the_documented_defaults_are_the_real_ones() -> None:
     defaults = Settings()
 
-    for name, (shown, meaning) in documented().items():
+    for name, (returned, meaning) in documented().items():
         assert meaning, name
-        if shown.startswith("`"):
+        if returned.startswith("`"):
             real = getattr(defaults, name)
-            assert shown.strip("`") == (str(real).lower() if isinstance(real, bool) else str(real))
+            assert returned.strip("`") == (
+                str(real).lower() if isinstance(real, bool) else str(real)
+            )
 
 
 def test_without_anything_the_defaults_hold() -> None:
@@ -135,7 +137,7 @@ WRONG: dict[str, tuple[dict[str, str], str]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_wrong_value_is_told_in_one_line_that_names_it(name: str) -> None:
+def test_a_wrong_value_is_reported_in_one_line_that_names_it(name: str) -> None:
     environment, line = WRONG[name]
 
     with pytest.raises(SettingsError) as raised:
@@ -146,14 +148,14 @@ def test_a_wrong_value_is_told_in_one_line_that_names_it(name: str) -> None:
 
 
 @pytest.mark.parametrize("field", ["database_url", "events_url"])
-def test_what_may_hold_a_password_is_not_shown(field: str) -> None:
+def test_what_may_hold_a_password_is_not_returned(field: str) -> None:
     scheme = "postgresql" if field == "database_url" else "clickhouse"
     values: dict[str, Any] = {field: f"{scheme}://user:s3cret@db.example/fanion"}
 
-    shown = repr(read_settings({}, values))
+    returned = repr(read_settings({}, values))
 
-    assert "s3cret" not in shown
-    assert "127.0.0.1" in shown
+    assert "s3cret" not in returned
+    assert "127.0.0.1" in returned
 
 
 def test_a_wrong_address_of_a_store_does_not_show_its_password() -> None:

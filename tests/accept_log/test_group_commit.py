@@ -72,7 +72,7 @@ async def test_half_of_what_is_under_way_is_one_group(clients: int) -> None:
     await log.close()
 
 
-async def test_the_next_group_goes_to_the_store_before_the_last_is_told() -> None:
+async def test_the_next_group_goes_to_the_store_before_the_last_is_completed() -> None:
     store = Store()
     log = GroupCommit(store.commit)
 
@@ -97,7 +97,7 @@ async def test_an_append_whose_caller_has_gone_is_left_out() -> None:
     await log.close()
 
 
-async def test_all_of_a_group_are_told_why_it_was_not_written() -> None:
+async def test_all_of_a_group_get_the_reason_why_it_was_not_written() -> None:
     async def fail(_: Sequence[Envelope]) -> Sequence[int]:
         raise OSError("no disk")
 

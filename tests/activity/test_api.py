@@ -1,4 +1,4 @@
-"""Who changed what, as people read it."""
+"""Who changed what, as the API returns it."""
 
 from typing import Any
 
@@ -46,7 +46,7 @@ async def activity(home: Home, **query: Any) -> Json:
     return found
 
 
-async def test_an_entry_tells_who_did_what_and_when(home: Home) -> None:
+async def test_an_entry_reports_who_did_what_and_when(home: Home) -> None:
     change = Change(type="Cohort", action="changed", field="name", before="a", after="b")
 
     await note(home, activity="updated", name="b", changes=[change])
@@ -95,7 +95,7 @@ async def test_a_creation_has_no_changes(home: Home) -> None:
 
 
 @pytest.mark.parametrize("changes", [[], None])
-async def test_an_update_that_changed_nothing_is_not_told(home: Home, changes: Any) -> None:
+async def test_an_update_that_changed_nothing_is_not_reported(home: Home, changes: Any) -> None:
     await note(home, activity="updated", changes=changes)
 
     assert (await activity(home))["total_count"] == 0
@@ -110,9 +110,9 @@ async def test_the_newest_is_first_and_pages_are_linked(home: Home) -> None:
     while pages[-1]["next"] is not None:
         pages.append((await home.api.get(pages[-1]["next"])).json())
 
-    shown = [[int(entry["item_id"]) for entry in page["results"]] for page in pages]
+    returned = [[int(entry["item_id"]) for entry in page["results"]] for page in pages]
     base = f"http://fanion.test/api/projects/{home.project_id}/activity_log/?scope=Cohort"
-    assert shown == [[*range(24, 14, -1)], [*range(14, 4, -1)], [*range(4, -1, -1)]]
+    assert returned == [[*range(24, 14, -1)], [*range(14, 4, -1)], [*range(4, -1, -1)]]
     assert [page["next"] for page in pages] == [
         f"{base}&page=2&limit=10",
         f"{base}&page=3&limit=10",
@@ -149,7 +149,7 @@ async def test_queries_choose(home: Home, name: str) -> None:
     assert [entry["item_id"] for entry in found["results"]] == expected
 
 
-async def test_other_projects_are_not_told_of(home: Home) -> None:
+async def test_other_projects_are_not_listed(home: Home) -> None:
     await note(home, project_id=home.project_id + (1 << 40))
 
     assert (await activity(home))["total_count"] == 0

@@ -1,4 +1,4 @@
-"""What the activity of a thing tells of a change."""
+"""What the activity of an item records of a change."""
 
 from typing import Any
 
@@ -36,12 +36,12 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], list[Change]]] = {
         {"deleted": True, "key": "b"},
         [change("changed", "key", "a", "b"), change("changed", "deleted", False, True)],
     ),
-    "other fields are not told": ({"version": 1}, {"version": 2}, []),
+    "other fields are not recorded": ({"version": 1}, {"version": 2}, []),
 }
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_fields_that_differ_are_told(name: str) -> None:
+def test_the_fields_that_differ_are_reported(name: str) -> None:
     before, after, expected = CASES[name]
 
     assert changes("FeatureFlag", before, after, FIELDS) == expected

@@ -1,6 +1,6 @@
-"""What the activity tells of roles, of what an organization allows, of projects and of keys.
+"""What the activity records of roles, of what an organization allows, of projects and of keys.
 
-These belong to no single project: each project of the organization tells of them.
+These belong to no single project: each project of the organization lists them.
 """
 
 from typing import Any
@@ -21,7 +21,7 @@ async def sent(home: Home, method: str, path: str, **body: Any) -> Json:
         return found
 
 
-async def told(home: Home, scope: str) -> list[tuple[str, str, list[tuple[str, Any, Any]]]]:
+async def reported(home: Home, scope: str) -> list[tuple[str, str, list[tuple[str, Any, Any]]]]:
     """The oldest first: what was done, with what, and the changes."""
     entries = (await home.get("/activity_log/", scope=scope, limit=100))["results"]
     owner = {"first_name": "Olga", "email": home.owner["email"]}
@@ -36,7 +36,7 @@ async def told(home: Home, scope: str) -> list[tuple[str, str, list[tuple[str, A
     ]
 
 
-async def test_changes_of_roles_are_told(home: Home) -> None:
+async def test_changes_of_roles_are_reported(home: Home) -> None:
     role = await sent(home, "POST", ROLES, name="Builders")
     place = f"{ROLES}{role['id']}/"
     await sent(home, "PATCH", place, name="Builders", feature_flags_access_level=37)
@@ -46,7 +46,7 @@ async def test_changes_of_roles_are_told(home: Home) -> None:
     await sent(home, "DELETE", f"{place}role_memberships/{member['id']}/")
     await sent(home, "DELETE", place)
 
-    assert await told(home, "Role") == [
+    assert await reported(home, "Role") == [
         ("created", "Builders", []),
         (
             "updated",
@@ -82,20 +82,20 @@ async def test_a_role_that_goes_leaves_its_flags_with_a_word(home: Home) -> None
         }
 
 
-async def test_changes_of_what_everybody_may_do_are_told(home: Home) -> None:
+async def test_changes_of_what_all_members_may_do_are_recorded(home: Home) -> None:
     made = await sent(home, "POST", ACCESS, resource="feature flags", access_level=21)
     for level in (21, 37):
         await sent(home, "PATCH", f"{ACCESS}{made['id']}/", access_level=level)
     await sent(home, "DELETE", f"{ACCESS}{made['id']}/")
 
-    assert await told(home, "ResourceAccess") == [
+    assert await reported(home, "ResourceAccess") == [
         ("created", "feature flags", []),
         ("updated", "feature flags", [("access_level", 21, 37)]),
         ("deleted", "feature flags", []),
     ]
 
 
-async def test_a_new_project_tells_who_made_it(team: Team) -> None:
+async def test_a_new_project_reports_who_made_it(team: Team) -> None:
     made = await team.owner.post("/api/projects/", name="Second")
     await team.role("Builders")
 
@@ -107,7 +107,7 @@ async def test_a_new_project_tells_who_made_it(team: Team) -> None:
     assert {one["user"]["first_name"] for one in theirs["results"]} == {team.owner.name}
 
 
-async def test_keys_are_told_but_not_what_they_are(home: Home) -> None:
+async def test_keys_are_recorded_but_not_their_values(home: Home) -> None:
     key = await sent(home, "POST", "/api/personal_api_keys/", label="Mine")
     await sent(home, "DELETE", f"/api/personal_api_keys/{key['id']}/")
     place = f"/api/projects/{home.project_id}/secret_key/"
@@ -115,11 +115,14 @@ async def test_keys_are_told_but_not_what_they_are(home: Home) -> None:
     second = (await sent(home, "POST", place))["secret_api_key"]
     await sent(home, "DELETE", place)
 
-    assert await told(home, "PersonalAPIKey") == [("created", "Mine", []), ("deleted", "Mine", [])]
-    entries = await told(home, "Project")
+    assert await reported(home, "PersonalAPIKey") == [
+        ("created", "Mine", []),
+        ("deleted", "Mine", []),
+    ]
+    entries = await reported(home, "Project")
     assert [change[0] for _, _, [change] in entries] == ["secret_key"] * 3
-    shown = [(before, after) for _, _, [(_, before, after)] in entries]
-    assert (shown[0][0], shown[0][1], shown[2][1]) == (None, shown[1][0], None)
+    returned = [(before, after) for _, _, [(_, before, after)] in entries]
+    assert (returned[0][0], returned[0][1], returned[2][1]) == (None, returned[1][0], None)
     text = (await home.api.get("/activity_log/", params={"limit": 100})).text
     assert key["value"] not in text
     assert first not in text

@@ -106,7 +106,7 @@ def test_the_writer_of_the_accept_log_loads_next_to_nothing() -> None:
     assert sorted(loaded & {"asyncio", "sqlalchemy", "structlog"}) == []
 
 
-async def test_kept_flags_are_decided_by_place(tmp_path: Path) -> None:
+async def test_stored_flags_are_decided_by_place(tmp_path: Path) -> None:
     database = write_maxmind(
         tmp_path / "places.mmdb", {"81.2.69.0/24": {"country": {"iso_code": "GB"}}}
     )
@@ -118,10 +118,10 @@ async def test_kept_flags_are_decided_by_place(tmp_path: Path) -> None:
         "trusted_proxies": "127.0.0.1",
     }
     settings, writer = read_settings({}, wanted), LineWriter(io.BytesIO())
-    kept = open_offline_flags(settings)
+    stored = open_offline_flags(settings)
     flag = FlagRow(1, "british", {"groups": [{"properties": [BRITISH]}]})
-    kept.put(PROJECT.id, FlagDefinitions([flag], version=1))
-    await kept.write(project)
+    stored.put(PROJECT.id, FlagDefinitions([flag], version=1))
+    await stored.write(project)
 
     async with degraded_application(settings, Metrics(), writer, lambda: NOW) as application:
         transport = MemoryTransport(application)

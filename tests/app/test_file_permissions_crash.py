@@ -136,7 +136,7 @@ def test_stores_outside_of_the_folder_are_closed_but_not_where_they_lie(tmp_path
     place = tmp_path / "elsewhere"
     (place / "events").mkdir(parents=True)
     (place / "records.db").write_bytes(b"")
-    (place / "of somebody else").write_bytes(b"")
+    (place / "of another user").write_bytes(b"")
     loosen(place)
     settings = Settings(
         data=tmp_path / "data",
@@ -147,10 +147,10 @@ def test_stores_outside_of_the_folder_are_closed_but_not_where_they_lie(tmp_path
     left = restrict_to_owner(settings)
 
     assert left == []
-    assert open_ones(place) == [".", "of somebody else"]
+    assert open_ones(place) == [".", "of another user"]
 
 
-def test_a_folder_that_is_shared_is_left_as_it_is_and_told(tmp_path: Path) -> None:
+def test_a_folder_that_is_shared_is_left_as_it_is_and_reported(tmp_path: Path) -> None:
     tmp_path.chmod(0o1777)
 
     left = restrict_to_owner(Settings(data=tmp_path))
@@ -159,7 +159,7 @@ def test_a_folder_that_is_shared_is_left_as_it_is_and_told(tmp_path: Path) -> No
     assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o1777
 
 
-def test_an_operators_own_files_beside_them_stay_as_they_are(tmp_path: Path) -> None:
+def test_other_files_of_the_operator_stay_as_they_are(tmp_path: Path) -> None:
     note = tmp_path / "notes.txt"
     note.write_text("")
     note.chmod(0o644)

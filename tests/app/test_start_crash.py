@@ -91,7 +91,7 @@ def test_capture_and_flags_do_not_wait_for_the_event_store(opening: Opening) -> 
     assert decided.json()["errorsWhileComputingFlags"] is False
 
 
-def test_whoever_needs_more_is_told_to_come_back(opening: Opening) -> None:
+def test_requests_that_need_more_are_asked_to_retry(opening: Opening) -> None:
     ready = opening.get("/_ready")
     events = opening.get(f"/api/projects/{opening.keys.project_id}/events/")
 
@@ -177,11 +177,11 @@ def test_a_server_starts_without_the_event_store_and_ingests_once_it_is_there(
     assert server.stop() == 0
 
 
-def test_the_first_start_tells_its_keys_without_the_event_store(blocked: Blocked) -> None:
+def test_the_first_start_prints_its_keys_without_the_event_store(blocked: Blocked) -> None:
     blocked.server.launch()
-    told = blocked.server.data / "first-start.txt"
+    reported = blocked.server.data / "first-start.txt"
 
-    until(lambda: told.exists() and "phc_" in told.read_text(), "no keys are told")
+    until(lambda: reported.exists() and "phc_" in reported.read_text(), "no keys are written")
     until(lambda: "The event store does not answer yet." in blocked.log(), "nothing is announced")
 
     assert blocked.server.stop() == 0

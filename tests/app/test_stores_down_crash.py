@@ -1,4 +1,4 @@
-"""While a store fails, clients are told to come again; what was acknowledged is never lost."""
+"""While a store fails, clients are asked to retry; what was acknowledged is never lost."""
 
 import asyncio
 import os
@@ -91,7 +91,7 @@ async def test_a_full_log_refuses_and_takes_again_once_it_is_drained(home: Home)
 
 
 class Outage:
-    """A PostgreSQL database that lets nobody in, and throws out who is there."""
+    """A PostgreSQL database that refuses connections and ends the existing ones."""
 
     def __init__(self, postgres: Postgres, url: str) -> None:
         self._postgres = postgres
@@ -110,7 +110,7 @@ class Outage:
 
 
 @pytest.mark.postgresql
-async def test_while_postgresql_is_down_clients_are_told_to_come_again(
+async def test_while_postgresql_is_down_clients_are_asked_to_retry(
     home: Home, postgres: Postgres, records_url: str
 ) -> None:
     leaf = {"key": "plan", "value": "pro", "type": "person"}
@@ -126,7 +126,7 @@ async def test_while_postgresql_is_down_clients_are_told_to_come_again(
         )
         listed = await home.api.get("/feature_flags/")
         decided = await home.decide("u")
-        told = await home.decide("u", person_properties={"plan": "pro"})
+        reported = await home.decide("u", person_properties={"plan": "pro"})
         ready = await home.public.get("/_ready")
     after = await send(home, "after")
     await home.site.ingested()
@@ -135,8 +135,8 @@ async def test_while_postgresql_is_down_clients_are_told_to_come_again(
     refused(unknown, NO_PROJECT)
     refused(listed, UNAVAILABLE)
     assert (decided["featureFlags"], decided["errorComputingFlags"]) == ({"on": True}, True)
-    assert told["featureFlags"] == {"on": True, "pro": True}
-    assert told["errorsWhileComputingFlags"] is False
+    assert reported["featureFlags"] == {"on": True, "pro": True}
+    assert reported["errorsWhileComputingFlags"] is False
     assert ready.status_code == 503
     assert ready.json()["checks"]["records"] != "ok"
     assert after.status_code == 200

@@ -1,4 +1,4 @@
-"""One version, wherever it is shown."""
+"""The same version in every place that reports one."""
 
 import re
 from pathlib import Path

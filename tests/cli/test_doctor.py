@@ -45,7 +45,7 @@ async def answering(body: bytes) -> AsyncIterator[str]:
         yield f"http://127.0.0.1:{port}"
 
 
-async def test_a_folder_without_a_server_is_told_so(tmp_path: Path) -> None:
+async def test_a_folder_without_a_server_is_reported(tmp_path: Path) -> None:
     found = await findings(Settings(data=tmp_path))
 
     assert found["server"] == Finding("server", True, "none runs on this folder")
@@ -64,7 +64,9 @@ async def test_a_server_that_is_ready_is_named(tmp_path: Path) -> None:
     )
 
 
-async def test_a_server_at_another_address_than_the_settings_say_is_told(tmp_path: Path) -> None:
+async def test_a_server_at_another_address_than_the_settings_say_is_reported(
+    tmp_path: Path,
+) -> None:
     async with answering(READY) as address:
         settings = Settings(data=tmp_path)
         with lock_data_dir(settings, address):
@@ -76,7 +78,7 @@ async def test_a_server_at_another_address_than_the_settings_say_is_told(tmp_pat
     )
 
 
-async def test_a_server_that_is_not_ready_is_told(tmp_path: Path) -> None:
+async def test_a_server_that_is_not_ready_is_reported(tmp_path: Path) -> None:
     async with answering(OPENING) as address:
         settings = Settings(data=tmp_path)
         with lock_data_dir(settings, address):
@@ -101,7 +103,7 @@ async def test_something_else_at_its_address_is_no_answer(tmp_path: Path, body: 
     assert found["event store"].found == "not looked at: another process uses it"
 
 
-async def test_a_server_that_hangs_is_told(tmp_path: Path) -> None:
+async def test_a_server_that_hangs_is_reported(tmp_path: Path) -> None:
     settings = Settings(data=tmp_path)
     with lock_data_dir(settings, f"http://127.0.0.1:{free_port()}"):
         found = await findings(settings)
@@ -118,8 +120,8 @@ async def test_a_copy_of_events_is_no_server(tmp_path: Path) -> None:
     with lock_data_dir(settings):
         found = await findings(settings)
 
-    told = f"none runs on this folder; process {os.getpid()} holds it, to copy events into it"
-    assert found["server"] == Finding("server", True, told)
+    reported = f"none runs on this folder; process {os.getpid()} holds it, to copy events into it"
+    assert found["server"] == Finding("server", True, reported)
     assert found["event store"].found == "not looked at: another process uses it"
 
 
@@ -150,7 +152,7 @@ def test_who_holds_a_folder_is_read_from_its_lock(
     assert held == holder
 
 
-async def test_a_lock_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+async def test_a_lock_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
     (tmp_path / "serving.lock").mkdir()
 
     found = await findings(Settings(data=tmp_path))
@@ -174,7 +176,7 @@ def test_a_folder_that_was_never_set_up_stays_empty(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "reported"),
     [
         ({}, "all have their defaults"),
         ({"port": 9}, "FANION_PORT=9"),
@@ -185,18 +187,18 @@ def test_a_folder_that_was_never_set_up_stays_empty(tmp_path: Path) -> None:
     ],
 )
 async def test_settings_are_those_that_were_chosen(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: dict[str, Any], told: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: dict[str, Any], reported: str
 ) -> None:
     (tmp_path / "data").mkdir()
     monkeypatch.chdir(tmp_path)
 
     found = await findings(read_settings({}, given))
 
-    assert found["settings"] == Finding("settings", True, told)
+    assert found["settings"] == Finding("settings", True, reported)
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "reported"),
     [
         (
             {},
@@ -210,10 +212,10 @@ async def test_settings_are_those_that_were_chosen(
         ),
     ],
 )
-async def test_addresses_are_told(tmp_path: Path, given: dict[str, Any], told: str) -> None:
+async def test_addresses_are_reported(tmp_path: Path, given: dict[str, Any], reported: str) -> None:
     found = await findings(read_settings({}, {"data": tmp_path, **given}))
 
-    assert found["addresses"] == Finding("addresses", True, told)
+    assert found["addresses"] == Finding("addresses", True, reported)
 
 
 def doctor(data: Path, **environment: str) -> tuple[int, str]:
@@ -224,7 +226,7 @@ def doctor(data: Path, **environment: str) -> tuple[int, str]:
 
 @pytest.fixture
 def sound(tmp_path: Path) -> Path:
-    """A folder with a records store, which nobody else may read."""
+    """A folder with a records store, which no other user may read."""
     asyncio.run(migrate(Settings(data=tmp_path).records_url))
     for file in tmp_path.iterdir():
         file.chmod(0o600)

@@ -27,7 +27,7 @@ EVENTS = [event(n, FIRST + timedelta(hours=n)) for n in range(3)]
 
 
 def a_source(events: list[Any], *flags: Any) -> Script:
-    """With these flags and events, and nothing else that it would tell."""
+    """With these flags and events, and nothing else that it would return."""
     listed = Listed(events)
 
     def script(asked: Asked) -> Answer:
@@ -76,9 +76,9 @@ def test_events_wait_in_the_log_for_the_next_server(
     assert "created  flag beta\n" in done.stdout
     assert done.stdout.endswith("3 events were handed in to be ingested in the background.\n")
     assert "skipped  role all of them: the source answers" in done.stdout
-    told = json.decode(again.stdout)
-    assert told["events"]["events"] == 0
-    assert told["counts"]["flag"]["unchanged"] == 1
+    reported = json.decode(again.stdout)
+    assert reported["events"]["events"] == 0
+    assert reported["counts"]["flag"]["unchanged"] == 1
     [entry] = in_log(records_url, tmp_path)
     assert entry.envelope.client_ip == ""
     assert [item["uuid"] for item in json.decode(entry.envelope.body)] == [
@@ -104,7 +104,7 @@ def test_only_the_wanted_time_is_copied(fanion: Fanion, records_url: str, tmp_pa
     assert [item["uuid"] for item in json.decode(entry.envelope.body)] == [EVENTS[1]["id"]]
 
 
-def test_a_copy_that_ends_early_tells_what_was_done(fanion: Fanion) -> None:
+def test_a_copy_that_ends_early_reports_what_was_done(fanion: Fanion) -> None:
     flag = {"id": 1, "key": "beta", "created_at": "2024-01-01T00:00:00Z"}
 
     def script(asked: Asked) -> Answer | None:

@@ -1,4 +1,4 @@
-"""`fanion ingestion` and `fanion dead-letters`, beside a server that works on the same records."""
+"""`fanion ingestion` and `fanion dead-letters`, while a server works on the same records."""
 
 import asyncio
 import json
@@ -57,7 +57,7 @@ async def stored(home: Home) -> list[Json]:
             await asyncio.sleep(0.1)
 
 
-async def test_dead_letters_are_listed_dropped_and_retried_beside_the_server(
+async def test_dead_letters_are_listed_dropped_and_retried_while_the_server_runs(
     sqlite_url: str,
     environment: dict[str, str],
     events: EventStore,
@@ -71,21 +71,21 @@ async def test_dead_letters_are_listed_dropped_and_retried_beside_the_server(
     ):
         await put_aside(home, 2)
         newest, oldest = json.loads(await command("dead-letters", "list", "--json"))
-        shown = await command("dead-letters", "show", str(oldest["id"]))
+        returned = await command("dead-letters", "show", str(oldest["id"]))
         dropped = await command("dead-letters", "drop", str(newest["id"]))
         async with site.records.write() as connection:
             await connection.execute(update(dead_letters).values(body=READABLE))
         retried = await command("dead-letters", "retry", "--all", "--project", str(project_id))
         ingested = await stored(home)
         left = await command("dead-letters", "list")
-        told = await command("ingestion", "--json", "--minutes", "100000000")
+        reported = await command("ingestion", "--json", "--minutes", "100000000")
 
     assert newest["id"] > oldest["id"]
     assert oldest["error"].startswith("InvalidPayload: ")
-    assert '[{"event": "paid", "distinct_id": "u1"}, \ufffd[31m' in shown
+    assert '[{"event": "paid", "distinct_id": "u1"}, \ufffd[31m' in returned
     assert (dropped, retried, left) == ("1 dropped.\n", "1 will be tried again.\n", "None.\n")
     assert [event["event"] for event in ingested] == ["paid"]
-    assert json.loads(told) == [
+    assert json.loads(reported) == [
         {
             "project": project_id,
             "accepted": 2,

@@ -1,4 +1,4 @@
-"""`fanion keys` and `fanion projects`, as an operator runs them: the activity tells of it."""
+"""`fanion keys` and `fanion projects`, as an operator runs them: the activity records it."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -25,7 +25,7 @@ def project_id(fanion: Fanion) -> int:
     return int(made["project_id"])
 
 
-def told(records_url: str, scope: str) -> list[tuple[Any, ...]]:
+def reported(records_url: str, scope: str) -> list[tuple[Any, ...]]:
     """The oldest first: what was done, to which thing of which project, its name, and by whom."""
     columns = (_entry.activity, _entry.item_id, _entry.project_id, _entry.detail, _entry.user_id)
     return [
@@ -37,7 +37,7 @@ def told(records_url: str, scope: str) -> list[tuple[Any, ...]]:
     ]
 
 
-def test_keys_of_the_command_line_are_told_in_each_project(
+def test_keys_of_the_command_line_are_reported_in_each_project(
     fanion: Fanion, project_id: int, records_url: str
 ) -> None:
     second = printed(fanion, "projects", "create", "Second")["project_id"]
@@ -45,7 +45,7 @@ def test_keys_of_the_command_line_are_told_in_each_project(
     made = printed(fanion, "keys", "create", "--label", "CI")
     fanion("keys", "revoke", made["id"])
 
-    assert sorted(told(records_url, "PersonalAPIKey")) == [
+    assert sorted(reported(records_url, "PersonalAPIKey")) == [
         (activity, made["id"], project, "CI", None)
         for activity in ("created", "deleted")
         for project in (project_id, second)
@@ -83,13 +83,13 @@ def test_a_wrong_key_is_not_made(
     assert printed(fanion, "keys", "list") == before
 
 
-def test_a_key_that_is_not_there_is_not_told(
+def test_a_key_that_is_not_there_is_not_reported(
     fanion: Fanion, project_id: int, records_url: str
 ) -> None:
     done = fanion("keys", "revoke", "00000000-0000-4000-8000-000000000000")
 
     assert done.exit_code == 2
-    assert told(records_url, "PersonalAPIKey") == []
+    assert reported(records_url, "PersonalAPIKey") == []
 
 
 def test_a_project_gets_another_key_of_the_command_line(
@@ -105,20 +105,20 @@ def test_a_project_gets_another_key_of_the_command_line(
     assert abs(former[0][1] - until) < timedelta(seconds=1)
     [after] = printed(fanion, "projects", "list")
     assert after["project_api_key"] == made["project_api_key"] != before["project_api_key"]
-    assert [entry[0] for entry in told(records_url, "Project")] == ["updated"]
+    assert [entry[0] for entry in reported(records_url, "Project")] == ["updated"]
 
     printed(fanion, "projects", "reset-key", str(project_id), "--former-valid-s", "0")
     assert rows(records_url, former_project_tokens.c.token) == []
     assert fanion("projects", "reset-key", "999").exit_code == 2
 
 
-def test_projects_and_secret_keys_of_the_command_line_are_told(
+def test_projects_and_secret_keys_of_the_command_line_are_reported(
     fanion: Fanion, project_id: int, records_url: str
 ) -> None:
     made = printed(fanion, "projects", "create", "Shop")["project_id"]
     printed(fanion, "projects", "secret-key", str(made))
 
-    assert told(records_url, "Project") == [
+    assert reported(records_url, "Project") == [
         ("created", str(made), made, "Shop", None),
         ("updated", str(made), made, "Shop", None),
     ]

@@ -1,4 +1,4 @@
-"""What a terminal is shown while a command works, and that nothing else is."""
+"""What a terminal displays while a command works, and that other outputs display nothing."""
 
 import asyncio
 import re
@@ -41,7 +41,7 @@ def copy_events(fanion: Fanion, folder: Path) -> Result:
         return fanion("import-posthog", "--host", source.url, *SOURCE, "--events")
 
 
-SHOWN: dict[str, tuple[Work, list[str]]] = {
+DISPLAYED: dict[str, tuple[Work, list[str]]] = {
     "import": (import_document, ["Importing", "43 objects, "]),
     # Each flag comes with a dashboard, two tiles and two insights.
     "export": (export_document, ["Reading the project", f"{31 + 30 * 5} rows, "]),
@@ -57,12 +57,12 @@ def lines_of(done: Result) -> list[str]:
     return _CONTROL.sub("", done.stderr).replace("\r", "\n").splitlines()
 
 
-@pytest.mark.parametrize("name", SHOWN)
-def test_a_terminal_is_shown_how_far_it_is(
+@pytest.mark.parametrize("name", DISPLAYED)
+def test_a_terminal_shows_the_progress(
     fanion: Fanion, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
-    work, texts = SHOWN[name]
+    work, texts = DISPLAYED[name]
 
     lines = lines_of(work(fanion, tmp_path))
 
@@ -72,9 +72,9 @@ def test_a_terminal_is_shown_how_far_it_is(
     assert any(re.search(r"[0-9,]+ \w+, [0-9,]+/s +0:00:00", line) for line in lines), lines
 
 
-@pytest.mark.parametrize("name", SHOWN)
-def test_without_a_terminal_nothing_is_shown(fanion: Fanion, tmp_path: Path, name: str) -> None:
-    work, _ = SHOWN[name]
+@pytest.mark.parametrize("name", DISPLAYED)
+def test_without_a_terminal_no_progress_is_shown(fanion: Fanion, tmp_path: Path, name: str) -> None:
+    work, _ = DISPLAYED[name]
 
     assert lines_of(work(fanion, tmp_path)) == []
 
@@ -88,14 +88,14 @@ def an_old_store(folder: Path) -> str:
     return f"sqlite:///{folder}/records.db"
 
 
-def test_a_migration_tells_each_step(tmp_path: Path) -> None:
-    told: list[tuple[int, int]] = []
+def test_a_migration_reports_each_step(tmp_path: Path) -> None:
+    reported: list[tuple[int, int]] = []
     url, missing = an_old_store(tmp_path), int(NEWEST) - 1
 
-    asyncio.run(migrate(url, lambda *step: told.append(step)))
-    asyncio.run(migrate(url, lambda *step: told.append(step)))
+    asyncio.run(migrate(url, lambda *step: reported.append(step)))
+    asyncio.run(migrate(url, lambda *step: reported.append(step)))
 
-    assert told == [(step, missing) for step in range(missing + 1)]
+    assert reported == [(step, missing) for step in range(missing + 1)]
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
@@ -125,7 +125,7 @@ def test_what_is_exported_is_the_same_with_a_bar(
     plain = fanion("export", "--project", "1").stdout
     monkeypatch.setenv("FORCE_COLOR", "1")
 
-    shown = fanion("export", "--project", "1")
+    returned = fanion("export", "--project", "1")
 
-    assert shown.stdout == plain
+    assert returned.stdout == plain
     assert len(json.decode(plain)["flags"]) == len(FLAGS)

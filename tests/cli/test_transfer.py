@@ -81,9 +81,9 @@ def test_a_document_goes_in_and_comes_out(fanion: Fanion, records_url: str, tmp_
 
     made = fanion("import", "--project", "1", file)
     again = fanion("import", "--project", "1", file, "--json")
-    told = fanion("export", "--project", "1")
+    reported = fanion("export", "--project", "1")
     stored = fanion("export", "--project", "1", "--output", str(tmp_path / "out.json"))
-    from_input = fanion("import", "--project", "1", "-", "--json", input=told.stdout_bytes)
+    from_input = fanion("import", "--project", "1", "-", "--json", input=reported.stdout_bytes)
 
     assert made.exit_code == 0
     assert [line.split() for line in made.stdout.splitlines()] == [
@@ -104,12 +104,12 @@ def test_a_document_goes_in_and_comes_out(fanion: Fanion, records_url: str, tmp_
             for kind, name in (("cohort", "vip"), ("flag", "beta"))
         ],
     }
-    exported = json.decode(told.stdout)
+    exported = json.decode(reported.stdout)
     assert exported["flags"][0]["filters"] == {
         "groups": [{"properties": [], "rollout_percentage": None}]
     }
     assert (stored.exit_code, stored.stdout) == (0, "")
-    assert (tmp_path / "out.json").read_text() == told.stdout
+    assert (tmp_path / "out.json").read_text() == reported.stdout
     assert json.decode(from_input.stdout)["counts"]["flag"]["unchanged"] == 1
     # Servers watch the version of a project's flags.
     [(version,)] = rows(records_url, flag_versions.c.version)

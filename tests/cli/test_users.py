@@ -8,7 +8,7 @@ from fanion.db.engine import open_records
 from fanion.projects.auth.keys import hash_key
 from fanion.projects.auth.personal_keys_store import PersonalKeyStore
 from fanion.projects.model import Principal
-from tests.cli.test_keys import printed, told
+from tests.cli.test_keys import printed, reported
 from tests.cli.test_transfer import Fanion, refused
 from tests.cli.test_transfer import fanion as fanion  # the fixture
 
@@ -72,7 +72,7 @@ def test_levels_are_set_and_users_disabled_and_removed(fanion: Fanion, records_u
         fanion("keys", "create", "--email", ADA),
         f"There is no active user {ADA}; `fanion users list` shows them.",
     )
-    assert [entry[0] for entry in told(records_url, "OrganizationMembership")] == [
+    assert [entry[0] for entry in reported(records_url, "OrganizationMembership")] == [
         "created",
         "updated",
         "updated",
@@ -157,7 +157,7 @@ def test_roles_have_members_and_an_access_level(fanion: Fanion, records_url: str
     assert printed(fanion, "roles", "list")[1]["members"] == []
     assert done(fanion, "roles", "remove", "MAKERS") == "Removed.\n"
     assert [one["name"] for one in printed(fanion, "roles", "list")] == ["Admins"]
-    assert [entry[0] for entry in told(records_url, "Role")] == [
+    assert [entry[0] for entry in reported(records_url, "Role")] == [
         "created",
         "updated",
         "created",
@@ -197,7 +197,7 @@ def test_ids_are_whole_in_80_columns(fanion: Fanion) -> None:
     made = printed(fanion, "users", "add", ADA)
     role = printed(fanion, "roles", "add", "Those who make releases on Fridays")
 
-    for name, shown in (("users", made["uuid"]), ("roles", role["id"])):
+    for name, returned in (("users", made["uuid"]), ("roles", role["id"])):
         done = fanion(name, "list", env={"COLUMNS": "80", "FORCE_COLOR": "1"})
-        assert shown in done.stdout
+        assert returned in done.stdout
         assert max(map(len, done.stdout.splitlines())) <= 80

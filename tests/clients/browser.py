@@ -28,7 +28,7 @@ _FLAGS = (
     "--disable-component-update",
     "--disable-sync",
     "--no-first-run",
-    # What the page writes to its console is told when it fails.
+    # What the page writes to its console is printed when it fails.
     "--enable-logging=stderr",
 )
 
@@ -41,7 +41,7 @@ def find_chromium() -> str | None:
 @dataclass
 class Visit:
     """script:  the module that the page runs, after the classic script `bundle`
-    asked:   what the page is told when it asks for /journey
+    asked:   the answer to the page for /journey
     arrived: returns when so many events of a name are stored
     folder:  for the browser's profile and log
     """
@@ -93,8 +93,8 @@ def _browser(address: str, folder: Path) -> Iterator[None]:
 
 def _console(folder: Path) -> str:
     lines = (folder / "browser.log").read_text(errors="replace").splitlines()
-    told = "\n".join(line for line in lines if "CONSOLE" in line)
-    return f"the page reported nothing in {REPORT_S} s:\n{told}"
+    report_found = "\n".join(line for line in lines if "CONSOLE" in line)
+    return f"the page reported nothing in {REPORT_S} s:\n{report_found}"
 
 
 class _PageServer(ThreadingHTTPServer):
@@ -142,4 +142,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """The report tells what is worth telling."""
+        """The report holds the results of the page."""

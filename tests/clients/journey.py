@@ -24,7 +24,7 @@ KEYS = ("journey-on", "journey-off", "journey-half", "journey-color", "journey-p
 VARIANT_KEY = "journey-color"
 GROUP_KEY = "journey-big"
 # With a half of the visitors each: that two ids agree in all of them by chance is 1 in 65,536.
-KEPT_KEYS = tuple(f"journey-kept-{number}" for number in range(16))
+CONTINUITY_KEYS = tuple(f"journey-kept-{number}" for number in range(16))
 READERS = ("reader-1", "reader-2", "reader-3", "reader-4", "reader-5", "reader-6")
 
 
@@ -52,7 +52,7 @@ class Journey:
     variant_key: str = VARIANT_KEY
     group_key: str = GROUP_KEY
     readers: tuple[str, ...] = READERS
-    kept_keys: tuple[str, ...] = KEPT_KEYS
+    kept_keys: tuple[str, ...] = CONTINUITY_KEYS
 
 
 @dataclass(frozen=True)
@@ -147,9 +147,9 @@ def create_flags(api: Api) -> None:
     api.create_flag(key=GROUP_KEY, filters=grouped)
 
 
-def create_kept_flags(api: Api) -> None:
+def create_continuity_flags(api: Api) -> None:
     """Those that keep a visitor's value over the login."""
-    for key in KEPT_KEYS:
+    for key in CONTINUITY_KEYS:
         half = _everyone(rollout_percentage=50)
         api.create_flag(key=key, filters=half, ensure_experience_continuity=True)
 

@@ -40,10 +40,10 @@ def filter_failure(
     """False for what is no failure: everything that is wrong with the request is taken."""
     if not isinstance(failure, AcceptedNegativeData):
         return True
-    told = failure.message.partition("Invalid component: ")[2]
-    taken = _taken_in_query if " in query" in told else _taken_in_body
-    sent = case.query if " in query" in told else case.body
-    wrong = _WRONG.findall(told)
+    reported = failure.message.partition("Invalid component: ")[2]
+    taken = _taken_in_query if " in query" in reported else _taken_in_body
+    sent = case.query if " in query" in reported else case.body
+    wrong = _WRONG.findall(reported)
     return not (wrong and all(taken(one, _sent(sent, one)) for one in wrong))
 
 

@@ -26,7 +26,7 @@ SHARED = "example.com"  # with other things on it: Fanion lies below /fanion
 NGINX_SAMPLES = ("nginx.conf", "nginx-path.conf")
 CADDY_SAMPLES = ("Caddyfile", "Caddyfile-path")
 CHECK_S = 30
-# Loopback has more addresses than one: by this a client's is told from a proxy's.
+# Loopback has more addresses than one: this distinguishes a client's from a proxy's.
 CLIENT = "127.0.0.2"
 CLAIMED = {
     "x-forwarded-for": "203.0.113.9",
@@ -365,25 +365,25 @@ def test_nginx_accepts_its_sample(tmp_path: Path, sample: str) -> None:
     ports = {name: 20_000 + number for number, name in enumerate(names)}
     nginx = program("nginx")
 
-    told = checked(
+    reported = checked(
         *(nginx, "-t", "-p", str(tmp_path)),
         *("-c", str(nginx_configuration(tmp_path, ports, sample))),
     )
 
-    assert "[warn]" not in told.replace('the "user" directive', "")
+    assert "[warn]" not in reported.replace('the "user" directive', "")
 
 
 @pytest.mark.parametrize("sample", CADDY_SAMPLES)
 def test_caddy_accepts_its_sample(tmp_path: Path, sample: str) -> None:
     caddy, path, home = program("caddy"), str(DEPLOY / sample), str(tmp_path)
 
-    told = checked(
+    reported = checked(
         *(caddy, "validate", "--config", path, "--adapter", "caddyfile"),
         HOME=home,
         XDG_DATA_HOME=home,
     )
 
-    assert '"level":"warn"' not in told
+    assert '"level":"warn"' not in reported
 
 
 def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
@@ -392,9 +392,9 @@ def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
     text = (DEPLOY / "fanion.service").read_text()
     unit.write_text(text.replace("/opt/fanion/.venv/bin/fanion", shutil.which("true") or ""))
 
-    told = checked(program("systemd-analyze"), "verify", "--man=no", str(unit))
+    reported = checked(program("systemd-analyze"), "verify", "--man=no", str(unit))
 
-    assert [line for line in told.splitlines() if "fanion" in line] == []
+    assert [line for line in reported.splitlines() if "fanion" in line] == []
 
 
 def test_the_unit_may_do_little() -> None:

@@ -60,8 +60,8 @@ class Done:
 
 
 def environment(data: Path, settings: Mapping[str, str]) -> dict[str, str]:
-    kept = {k: v for k, v in os.environ.items() if not k.startswith("FANION_")}
-    return {**kept, "FANION_DATA": str(data), "COLUMNS": "300", **settings}
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("FANION_")}
+    return {**environment, "FANION_DATA": str(data), "COLUMNS": "300", **settings}
 
 
 def fanion(data: Path, *arguments: str, typed: bytes = b"", **settings: str) -> Done:
@@ -104,7 +104,7 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealServer]:
 
 
 def greeting(server: RealServer) -> str:
-    """Which the server wrote beside its data."""
+    """Which the server wrote into its data folder."""
     path = server.data / "first-start.txt"
     until(lambda: str(path) in server.log_path.read_text(), "the greeting is missing", GREETED_S)
     return path.read_text()
@@ -124,7 +124,7 @@ def run_as_pasted(line: str) -> Done:
     return Done(done.returncode, done.stdout, done.stderr)
 
 
-def test_the_first_start_tells_everything_once(fresh: RealServer) -> None:
+def test_the_first_start_prints_everything_once(fresh: RealServer) -> None:
     text = greeting(fresh)
 
     assert text.count(f"Fanion serves on {fresh.url}") == 1
@@ -134,7 +134,7 @@ def test_the_first_start_tells_everything_once(fresh: RealServer) -> None:
     assert said(text, "personal API key").startswith("phx_")
 
 
-def test_what_is_printed_to_no_terminal_tells_no_secret(fresh: RealServer) -> None:
+def test_what_is_printed_to_no_terminal_holds_no_secret(fresh: RealServer) -> None:
     text, path = greeting(fresh), fresh.data / "first-start.txt"
     printed = fresh.log_path.read_text()
 
@@ -144,7 +144,7 @@ def test_what_is_printed_to_no_terminal_tells_no_secret(fresh: RealServer) -> No
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_a_terminal_is_told_everything(tmp_path: Path) -> None:
+def test_a_terminal_gets_everything(tmp_path: Path) -> None:
     data = tmp_path / "data"
     ours, its = pty.openpty()
     settings = {"FANION_PORT": str(free_port()), "FANION_PROCESSES": "1"}
@@ -267,7 +267,7 @@ def test_a_port_in_use_is_refused_in_one_line(tmp_path: Path) -> None:
     refused(done, f"cannot listen on 127.0.0.1:{port}: Address already in use")
 
 
-def test_the_next_start_tells_no_keys(fresh: RealServer) -> None:
+def test_the_next_start_prints_no_keys(fresh: RealServer) -> None:
     key, before = said(greeting(fresh), "personal API key"), fresh.log_path.read_text()
     path = fresh.data / "first-start.txt"
     path.unlink()
@@ -329,9 +329,9 @@ GIVEN = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "typed", "told"), GIVEN)
-async def test_a_password_is_taken_from_where_nobody_looks(
-    arguments: tuple[str, ...], typed: str, told: str, tmp_path: Path
+@pytest.mark.parametrize(("arguments", "typed", "reported"), GIVEN)
+async def test_a_password_is_read_from_hidden_sources(
+    arguments: tuple[str, ...], typed: str, reported: str, tmp_path: Path
 ) -> None:
     secret = tmp_path / "secret"
     secret.write_text("p w é\n")
@@ -344,7 +344,7 @@ async def test_a_password_is_taken_from_where_nobody_looks(
     [row] = await records.fetch(select_rows(users.c.password_hash))
     await records.close()
 
-    assert (done.code, done.err) == (0, told)
+    assert (done.code, done.err) == (0, reported)
     assert "password" not in json.loads(done.out)
     assert await password_matches(row.password_hash, "p w é")
 
@@ -422,12 +422,12 @@ def test_projects_are_created_and_listed(installed: tuple[Path, Any]) -> None:
 
     made = found(data, "projects", "create", "Shop", "--timezone", "Europe/Berlin")
     listed = found(data, "projects", "list")
-    shown = fanion(data, "projects", "list")
+    returned = fanion(data, "projects", "list")
 
     assert made["name"] == "Shop"
     assert made in listed
-    assert shown.code == 0
-    assert made["project_api_key"] in shown.out
+    assert returned.code == 0
+    assert made["project_api_key"] in returned.out
 
 
 def test_doctor_finds_a_sound_installation(installed: tuple[Path, Any]) -> None:
@@ -442,7 +442,7 @@ def test_doctor_finds_a_sound_installation(installed: tuple[Path, Any]) -> None:
         assert re.search(rf"^ *ok +{what} ", done.out, re.MULTILINE), what
 
 
-def test_doctor_beside_a_server_asks_it(fresh: RealServer) -> None:
+def test_doctor_asks_a_running_server(fresh: RealServer) -> None:
     done = fanion_process(fresh.data, "doctor", FANION_PORT=str(fresh.port))
 
     assert fresh.process is not None
@@ -539,28 +539,30 @@ def test_a_refusal_is_one_clear_line_and_exit_code_2(name: str, tmp_path: Path) 
     ],
     ids=" ".join,
 )
-def test_a_data_folder_that_does_not_exist_is_told_and_not_made(
+def test_a_data_folder_that_does_not_exist_is_reported_and_not_made(
     tmp_path: Path, arguments: list[str]
 ) -> None:
     folder = tmp_path / "typo" / "data"
 
     done = fanion(folder, *arguments)
 
-    told = f"there is no data folder {folder}; name another one with --data, or make this one with "
-    refused(done, f"{told}`fanion serve` or `fanion setup`")
+    reported = (
+        f"there is no data folder {folder}; name another one with --data, or make this one with "
+    )
+    refused(done, f"{reported}`fanion serve` or `fanion setup`")
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("arguments", [["migrate"], ["keys", "list"]], ids=" ".join)
-def test_a_records_file_elsewhere_that_does_not_exist_is_told_and_not_made(
+def test_a_records_file_elsewhere_that_does_not_exist_is_reported_and_not_made(
     tmp_path: Path, arguments: list[str]
 ) -> None:
     file = tmp_path / "typo.db"
 
     done = fanion(tmp_path, *arguments, FANION_DATABASE_URL=f"sqlite:///{file}")
 
-    told = f"there is no records store {file}; name another one with FANION_DATABASE_URL, or "
-    refused(done, f"{told}make this one with `fanion serve` or `fanion setup`")
+    reported = f"there is no records store {file}; name another one with FANION_DATABASE_URL, or "
+    refused(done, f"{reported}make this one with `fanion serve` or `fanion setup`")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -571,14 +573,14 @@ def test_a_list_shows_whole_ids(
     data, _ = installed
     made = found(data, "keys", "create", "--label", "a label that takes some room")
 
-    shown = fanion(data, "keys", "list", COLUMNS=columns, FORCE_COLOR=is_terminal)
+    returned = fanion(data, "keys", "list", COLUMNS=columns, FORCE_COLOR=is_terminal)
 
-    lines = [line for line in shown.out.splitlines() if made["id"] in line]
+    lines = [line for line in returned.out.splitlines() if made["id"] in line]
     assert len(lines) == 1
-    assert "a label that takes some room" in shown.out
+    assert "a label that takes some room" in returned.out
     if (columns, is_terminal) == ("80", "1"):
         assert lines == [f"id                 {made['id']}"]
-        assert max(map(len, shown.out.splitlines())) <= 80
+        assert max(map(len, returned.out.splitlines())) <= 80
     else:
         assert "a label that takes some room" in lines[0]
 

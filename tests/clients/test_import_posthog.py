@@ -20,7 +20,7 @@ from tests.support import plain_http
 from tests.support.awaited import until
 from tests.support.command import fanion
 from tests.support.preloaded import PreloadedServer
-from tests.support.rich_project import PEOPLE, Site, make_rich_project
+from tests.support.rich_project import PERSONS, Site, make_rich_project
 from tests.support.server import Keys
 
 Json = dict[str, Any]
@@ -118,8 +118,8 @@ class Place:
         return {one["distinct_ids"][0]: one["properties"] for one in page["results"]}
 
     def duplicates(self) -> int:
-        told = json.decode(fanion(self.server, "ingestion", "--json", "--minutes", "600"))
-        return int(sum(one["duplicates"] for one in told))
+        reported = json.decode(fanion(self.server, "ingestion", "--json", "--minutes", "600"))
+        return int(sum(one["duplicates"] for one in reported))
 
 
 def history() -> Iterator[Json]:
@@ -143,7 +143,7 @@ def history() -> Iterator[Json]:
 
 
 async def make_project(place: Place) -> None:
-    place.capture(*PEOPLE)
+    place.capture(*PERSONS)
     past = list(history())
     for start in range(0, len(past), 500):
         place.capture(*past[start : start + 500], historical=True)
@@ -184,7 +184,7 @@ def target(tmp_path: Path) -> Iterator[Place]:
 
 
 def comparable(document: Document) -> Document:
-    """Without what the API does not tell, or each server has for itself."""
+    """Without what the API does not return, or each server has for itself."""
     none = {"created_at": None, "last_seen_at": None, "hidden": False, "verified": False}
     return structs.replace(
         document,
@@ -196,12 +196,12 @@ def comparable(document: Document) -> Document:
     )
 
 
-def results(told: Json, *wanted: str) -> list[Json]:
-    return [one for one in told["outcomes"] if one["result"] in wanted]
+def results(reported: Json, *wanted: str) -> list[Json]:
+    return [one for one in reported["outcomes"] if one["result"] in wanted]
 
 
 def test_a_project_is_taken_over_from_a_running_server(source: Place, target: Place) -> None:
-    target.capture(*PEOPLE)
+    target.capture(*PERSONS)
 
     trial = target.imported_from(source, "--dry-run")
     untouched = target.exported()
@@ -221,7 +221,7 @@ def test_a_project_is_taken_over_from_a_running_server(source: Place, target: Pl
 def same_history(target: Place, source: Place) -> None:
     """Events with all that they say, and the persons that they make."""
     here, there = target.events(), source.events()
-    assert len(there) == len(PEOPLE) + EVENTS_SPREAD + EVENTS_AT_ONCE
+    assert len(there) == len(PERSONS) + EVENTS_SPREAD + EVENTS_AT_ONCE
     assert here.keys() == there.keys()
     for event_id, event in there.items():
         assert here[event_id] == event
@@ -239,7 +239,7 @@ def test_events_are_copied_once_however_often_it_is_asked(source: Place, target:
     caught_up = target.imported_from(source, "--events")
 
     assert first["events"] | {"start": None} == {
-        "events": len(PEOPLE) + EVENTS_SPREAD + EVENTS_AT_ONCE,
+        "events": len(PERSONS) + EVENTS_SPREAD + EVENTS_AT_ONCE,
         "start": None,
         "unreadable": 0,
         "too_large": 0,
@@ -274,7 +274,7 @@ def test_a_copy_that_was_killed_goes_on(source: Place, target: Place) -> None:
     target.ingested()
 
     assert 0 < partly < EVENTS_SPREAD + EVENTS_AT_ONCE
-    assert 0 < done["events"]["events"] < len(PEOPLE) + EVENTS_SPREAD + EVENTS_AT_ONCE
+    assert 0 < done["events"]["events"] < len(PERSONS) + EVENTS_SPREAD + EVENTS_AT_ONCE
     same_history(target, source)
 
 
@@ -294,7 +294,7 @@ def test_without_a_server_events_wait_in_the_log(source: Place, target: Place) -
     assert done["events"]["events"] == again["events"]["events"] == len(wanted)
 
 
-def test_a_key_that_the_source_refuses_is_told(source: Place, target: Place) -> None:
+def test_a_key_that_the_source_refuses_is_reported(source: Place, target: Place) -> None:
     project = ("--project", str(source.keys.project_id), "--into", "1")
     key = ("--personal-key", "phx_wrong")
     done = target.server.run("import-posthog", "--host", source.server.url, *key, *project)

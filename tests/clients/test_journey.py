@@ -12,15 +12,15 @@ import pytest
 
 from tests.clients.journey import (
     CLIENTS,
+    CONTINUITY_KEYS,
     GROUP_KEY,
-    KEPT_KEYS,
     KEYS,
     READERS,
     VARIANT_KEY,
     Client,
     Journey,
+    create_continuity_flags,
     create_flags,
-    create_kept_flags,
 )
 from tests.clients.management import Api, Json
 from tests.support.server import Keys, RealServer
@@ -213,14 +213,14 @@ def test_an_event_carries_the_flags(read: Travelled, api: Api) -> None:
 
 
 @pytest.fixture(scope="module")
-def kept_flags_made(api: Api) -> None:
-    create_kept_flags(api)
+def continuity_flags_made(api: Api) -> None:
+    create_continuity_flags(api)
 
 
 @pytest.mark.parametrize("client", BROWSERS, ids=name_of)
 def test_flags_keep_their_values_over_a_login(
     client: Client,
-    kept_flags_made: None,
+    continuity_flags_made: None,
     server: tuple[RealServer, Keys],
     api: Api,
     tmp_path: Path,
@@ -232,7 +232,7 @@ def test_flags_keep_their_values_over_a_login(
 
     seen = client.run(journey, api, tmp_path / "login")
 
-    assert set(seen["before"]) == set(KEPT_KEYS)
+    assert set(seen["before"]) == set(CONTINUITY_KEYS)
     assert seen["after"] == seen["before"]
     assert seen["id"] == journey.user
     assert seen["later"] == seen["before"]

@@ -178,7 +178,7 @@ def remote(http: httpx.Client, keys: Keys, user: User) -> Json:
 
 
 def without_inactive(values: Any) -> Json:
-    """The SDK knows flags that are switched off; the server does not tell them."""
+    """The SDK knows flags that are switched off; the server does not return them."""
     found = dict(values)
     assert found.pop("inactive") is False
     return found

@@ -91,7 +91,7 @@ def test_booleans_are_read_with_variant_and_reason(
     assert details.error_code is None
 
 
-def test_metadata_tells_version_and_payload(client: OpenFeatureClient) -> None:
+def test_metadata_reports_version_and_payload(client: OpenFeatureClient) -> None:
     details = client.get_boolean_details("everyone", False, user())
 
     assert details.flag_metadata["version"] == 1
@@ -119,14 +119,14 @@ def test_errors_arrive_as_openfeature_knows_them(
     running, _ = server
 
     unknown = client.get_boolean_details("none", True, user())
-    nobody = client.get_boolean_details("everyone", False, EvaluationContext())
+    anonymous = client.get_boolean_details("everyone", False, EvaluationContext())
     wrong_type = client.get_string_details("everyone", "x", user())
     locked_out = client_with(running, "Authorization", "Bearer phc_wrong").get_boolean_details(
         "everyone", False, user()
     )
 
     assert (unknown.value, unknown.error_code) == (True, ErrorCode.FLAG_NOT_FOUND)
-    assert (nobody.value, nobody.error_code) == (False, ErrorCode.TARGETING_KEY_MISSING)
+    assert (anonymous.value, anonymous.error_code) == (False, ErrorCode.TARGETING_KEY_MISSING)
     assert (wrong_type.value, wrong_type.error_code) == ("x", ErrorCode.TYPE_MISMATCH)
     assert (locked_out.value, locked_out.error_code) == (False, ErrorCode.GENERAL)
 

@@ -28,7 +28,7 @@ ASKED = {
     "sqlite": ("--phases=fuzzing", "--max-examples=3"),
     "postgresql": ("--phases=coverage",),
 }
-PEOPLE = 5
+PERSONS = 5
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def known(server: tuple[RealServer, Keys]) -> dict[str, str]:
             "properties": {"plan": "pro", "$groups": {"company": "acme"}},
             "$set": {"email": f"user{number}@example.com"},
         }
-        for number in range(PEOPLE)
+        for number in range(PERSONS)
     ]
     authorized = {"Authorization": f"Bearer {keys.personal_api_key}"}
     with plain_http.Client(base_url=running.url, headers=authorized) as client:
@@ -65,7 +65,7 @@ def known(server: tuple[RealServer, Keys]) -> dict[str, str]:
         "PROJECT_KEY": keys.project_api_key,
         "FLAG": "beta",
         "KEY_ID": spare["id"],
-        "EVENT": api.await_events(PEOPLE)[0]["id"],
+        "EVENT": api.await_events(PERSONS)[0]["id"],
         "EVENT_DEFINITION": api.get("/event_definitions/")["results"][0]["id"],
         "PROPERTY_DEFINITION": api.get("/property_definitions/")["results"][0]["id"],
     }

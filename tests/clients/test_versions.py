@@ -73,10 +73,10 @@ def test_what_is_changed_then_outlives_another_start(
     stopped = process.stop()
     process.start()
     until(lambda: record.events_served(client) == record.events + 1, "the event is missing")
-    shown = client.get(f"{flags}{created.json()['id']}/", headers=headers)
+    returned = client.get(f"{flags}{created.json()['id']}/", headers=headers)
 
     assert (captured.status_code, created.status_code, stopped) == (200, 201, 0)
-    assert shown.json()["key"] == "after"
+    assert returned.json()["key"] == "after"
 
 
 @pytest.mark.parametrize(

@@ -429,12 +429,12 @@ async def test_a_header_names_what_a_file_holds(home: Home) -> None:
     bob = (await home.person("bob"))["uuid"]
 
     ids = await upload(home, "\ufeffname,Distinct_ID\nx, cid \ny,\n")
-    people = await upload(home, f"person_id\n{bob}\nnot-a-uuid\n")
+    person_names = await upload(home, f"person_id\n{bob}\nnot-a-uuid\n")
     emails = await upload(home, "E-Mail\nANN@corp.example\n")
     await home.site.calculated()
 
     assert await members(home, ids) == ["cid"]
-    assert await members(home, people) == ["bob"]
+    assert await members(home, person_names) == ["bob"]
     assert await members(home, emails) == ["ann"]
 
 
@@ -552,8 +552,8 @@ async def test_members_are_listed_as_persons_page_by_page(home: Home) -> None:
     page = await home.get(path, limit=2)
     rest = await home.get(path, limit=2, offset=2)
 
-    shown = page["results"][0]
-    assert shown == await home.person(shown["distinct_ids"][0])
+    returned = page["results"][0]
+    assert returned == await home.person(returned["distinct_ids"][0])
     assert (len(page["results"]), len(rest["results"])) == (2, 1)
     assert "offset=2" in page["next"] and page["previous"] is None
     assert rest["next"] is None and "offset=0" in rest["previous"]
@@ -581,8 +581,8 @@ async def test_members_can_be_searched(home: Home) -> None:
 @pytest.mark.parametrize("conditions", [[], [person_is("n", 3, operator="gt")]])
 async def test_next_leads_through_all_members_once(home: Home, conditions: list[Json]) -> None:
     """Of some the first event has the same time."""
-    people = [person(f"p{n}", days_ago=n // 3, n=n) for n in range(12)]
-    await home.capture(*people)
+    person_names = [person(f"p{n}", days_ago=n // 3, n=n) for n in range(12)]
+    await home.capture(*person_names)
     cohort = await create(home, filters=all_of(person_is("n", "", operator="is_set")))
     await home.site.calculated()
     query = {"limit": 2} | ({"properties": json.dumps(conditions)} if conditions else {})
@@ -691,7 +691,7 @@ async def test_a_long_table_has_every_member_once_and_the_columns_of_all(home: H
     ]
 
 
-async def test_a_table_has_so_many_columns_and_tells_of_the_others(home: Home) -> None:
+async def test_a_table_has_so_many_columns_and_reports_the_others(home: Home) -> None:
     many: Json = {f"p{n:05}": n for n in range(COLUMNS_MAX)}
     await home.capture(person("ann", **many))
     await home.capture(person("bob", days_ago=2, p00000="=1+1"))
@@ -752,14 +752,14 @@ async def test_a_cohort_explains_itself(home: Home) -> None:
     )
     await home.site.calculated()
 
-    told = await home.get(f"/cohorts/{cohort['id']}/explain/")
+    reported = await home.get(f"/cohorts/{cohort['id']}/explain/")
 
-    assert told["sentence"] == (
+    assert reported["sentence"] == (
         "Persons whose “plan” is “pro” and who did “opened” in the last 60 days."
     )
-    assert "'pro'" not in told["sql"] and ["pro"] in told["parameters"].values()
-    assert told["last_run"]["members"] == 1 and told["last_run"]["rows_read"] > 0
-    assert told["problem"] is None
+    assert "'pro'" not in reported["sql"] and ["pro"] in reported["parameters"].values()
+    assert reported["last_run"]["members"] == 1 and reported["last_run"]["rows_read"] > 0
+    assert reported["problem"] is None
 
 
 async def test_criteria_can_be_tried_without_storing_them(home: Home) -> None:
@@ -797,31 +797,35 @@ async def test_a_preview_does_not_count_deleted_persons(home: Home) -> None:
     assert (await retrieve(home, cohort))["count"] == 1
 
 
-async def test_the_activity_tells_of_cohorts(home: Home) -> None:
+async def test_the_activity_records_cohorts(home: Home) -> None:
     cohort = await create(home, name="a", filters=all_of(person_is("plan", "pro")))
     await home.site.calculated()
     await change(home, cohort, name="b")
     await change(home, cohort, name="b")
 
-    told = await home.get(f"/cohorts/{cohort['id']}/activity/")
+    reported = await home.get(f"/cohorts/{cohort['id']}/activity/")
 
-    assert [entry["activity"] for entry in told["results"]] == ["updated", "created"]
-    assert told["results"][0]["detail"]["changes"] == [
+    assert [entry["activity"] for entry in reported["results"]] == ["updated", "created"]
+    assert reported["results"][0]["detail"]["changes"] == [
         {"type": "Cohort", "action": "changed", "field": "name", "before": "a", "after": "b"}
     ]
     assert (await home.get("/cohorts/activity/"))["total_count"] == 2
 
 
-async def test_the_activity_tells_of_imports(home: Home) -> None:
+async def test_the_activity_records_imports(home: Home) -> None:
     cohort = await upload(home, "ann\n")
     await upload(home, "bob\n", cohort)
     await home.site.calculated()
 
-    told = await home.get(f"/cohorts/{cohort['id']}/activity/")
+    reported = await home.get(f"/cohorts/{cohort['id']}/activity/")
 
-    assert [entry["activity"] for entry in told["results"]] == ["imported", "imported", "created"]
-    assert told["results"][0]["detail"]["name"] == "Hand-picked"
-    assert told["results"][0]["user"]["first_name"] == "Olga"
+    assert [entry["activity"] for entry in reported["results"]] == [
+        "imported",
+        "imported",
+        "created",
+    ]
+    assert reported["results"][0]["detail"]["name"] == "Hand-picked"
+    assert reported["results"][0]["user"]["first_name"] == "Olga"
 
 
 # ── Flags ────────────────────────────────────────────────────────────────────────────────
@@ -866,11 +870,11 @@ async def test_a_cohort_that_active_flags_use_is_not_deleted(home: Home) -> None
     place = f"/cohorts/{inner['id']}/"
 
     refused = await home.api.patch(place, json={"deleted": True})
-    kept = await retrieve(home, inner)
+    stored = await retrieve(home, inner)
     renamed = await change(home, inner, name="n")
 
     assert (refused.status_code, refused.json()) == (400, in_use(direct, nested))
-    assert (kept["deleted"], renamed["deleted"]) == (False, False)
+    assert (stored["deleted"], renamed["deleted"]) == (False, False)
 
 
 async def test_a_cohort_that_only_idle_flags_use_is_deleted(home: Home) -> None:

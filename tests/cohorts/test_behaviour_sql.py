@@ -93,8 +93,8 @@ def compare(found: int, leaf: Json) -> bool:
 
 def filtered(leaf: Json, done: Sequence[Done]) -> list[datetime]:
     wanted = [one["value"] for one in leaf.get("event_filters", [])]
-    kept = [one for one in done if all(one.total == value for value in wanted)]
-    return [time for time in times(leaf, kept) if NOW - span(leaf) < time < NOW]
+    remaining = [one for one in done if all(one.total == value for value in wanted)]
+    return [time for time in times(leaf, remaining) if NOW - span(leaf) < time < NOW]
 
 
 def performed(leaf: Json, done: Sequence[Done]) -> bool:
@@ -158,7 +158,7 @@ READINGS: dict[str, Callable[[Json, Sequence[Done]], bool]] = {
 
 
 def some_time(chance: Random) -> timedelta:
-    """Multiples of six hours meet the edges of windows and each other; others lie beside."""
+    """Multiples of six hours meet the edges of windows and each other; others lie between."""
     if chance.random() < 0.8:
         return chance.randrange(4 * 12) * 6 * HOUR
     return timedelta(minutes=chance.randrange(12 * 24 * 60))
@@ -249,7 +249,7 @@ trees = flat | groups_of(st.lists(flat, min_size=1, max_size=3))
 async def populate(
     events: EventStore, project: int, population: Sequence[Someone]
 ) -> dict[int, UUID]:
-    """Everybody with their events, some of which are stored twice."""
+    """All persons with their events, some of which are stored twice."""
     ids = {place: uuid4() for place in range(len(population))}
     rows: list[Event] = []
     merges: list[Override] = []

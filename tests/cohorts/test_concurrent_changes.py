@@ -21,8 +21,8 @@ from tests.cohorts.test_store import (
     claimed,
     cohort,
     finish,
+    make_persons,
     names_in,
-    people,
     uploaded,
 )
 
@@ -43,7 +43,7 @@ async def change(
 
 
 async def test_a_calculation_writes_nothing_into_what_became_static(records: Records) -> None:
-    made = await people(records, "a", "b")
+    made = await make_persons(records, "a", "b")
     work, one = CohortLeaseStore(records, LEASE_S), await cohort(records)
     first = await claimed(work)
     await work.change_members(first, [], [made["a"][0]], NOW)
@@ -65,7 +65,7 @@ async def test_a_calculation_writes_nothing_into_what_became_static(records: Rec
 
 
 async def test_an_import_writes_nothing_into_what_became_dynamic(records: Records) -> None:
-    made = await people(records, "a", "b")
+    made = await make_persons(records, "a", "b")
     one = await cohort(records, await uploaded(records, "a"), is_static=True)
     work = CohortLeaseStore(records, LEASE_S)
     running = await claimed(work)
@@ -95,7 +95,7 @@ async def test_members_for_a_dynamic_cohort_are_refused(records: Records) -> Non
 
 
 async def test_a_restored_cohort_is_given_what_waits_for_it(records: Records) -> None:
-    await people(records, "a")
+    await make_persons(records, "a")
     one = await cohort(records, await uploaded(records, "a"), is_static=True)
     work = CohortLeaseStore(records, LEASE_S)
 

@@ -20,9 +20,9 @@ from tests.cohorts.test_store import (
     claimed,
     cohort,
     finish,
+    make_persons,
     merge,
     names_in,
-    people,
 )
 
 pytestmark = pytest.mark.every_engine
@@ -37,7 +37,7 @@ def work(records: Records) -> CohortLeaseStore:
 
 async def original(records: Records, work: CohortLeaseStore) -> StoredCohort:
     """A dynamic cohort with the members a and b."""
-    await people(records, "a", "b", "c")
+    await make_persons(records, "a", "b", "c")
     one = await cohort(records)
     claim = await claimed(work)
     await work.add_distinct_ids(claim, ["a", "b"], NOW)
@@ -126,7 +126,7 @@ async def test_a_person_merged_after_leaving_the_original_is_in_the_copy(
 async def test_a_person_merged_into_one_already_copied_is_in_the_copy(
     records: Records, work: CohortLeaseStore
 ) -> None:
-    made = await people(records, "first", "second", "third")
+    made = await make_persons(records, "first", "second", "third")
     one = await cohort(records)
     calculation = await claimed(work)
     await work.add_distinct_ids(calculation, ["second", "third"], NOW)
@@ -163,7 +163,7 @@ async def test_of_several_merges_at_once_the_last_survivor_is_in_the_copy(
     records: Records, work: CohortLeaseStore
 ) -> None:
     one = await original(records, work)
-    await people(records, "d")
+    await make_persons(records, "d")
     copy = await copy_of(records, one)
     a, c, d = [await number_of(records, name) for name in "acd"]
 

@@ -377,17 +377,17 @@ def random_persons(seed: int) -> list[Person]:
     ]
 
 
-async def populate(events: EventStore, project: int, people: Sequence[Person]) -> list[UUID]:
-    ids = [uuid4() for _ in people]
+async def populate(events: EventStore, project: int, persons: Sequence[Person]) -> list[UUID]:
+    ids = [uuid4() for _ in persons]
     await events.mirror_persons(
         [
             PersonRow(project, uuid, json.dumps(one.properties).encode(), NOW, 1)
-            for uuid, one in zip(ids, people, strict=True)
+            for uuid, one in zip(ids, persons, strict=True)
         ]
     )
     rows = [
         stored(project, done, uuid)
-        for uuid, one in zip(ids, people, strict=True)
+        for uuid, one in zip(ids, persons, strict=True)
         for done in one.events
     ]
     await events.insert(events.encoder.batch(rows), f"{project}-plain")
@@ -418,8 +418,8 @@ async def population(
     events: EventStore,
 ) -> tuple[int, list[Person], list[UUID]]:
     """Many at once, and once for all: a statement costs the same for one person."""
-    project, people = uuid4().int >> 68, random_persons(7)
-    return project, people, await populate(events, project, people)
+    project, persons = uuid4().int >> 68, random_persons(7)
+    return project, persons, await populate(events, project, persons)
 
 
 @settings(
@@ -431,8 +431,8 @@ async def population(
 async def test_criteria_find_the_same_persons_as_a_reference_implementation(
     events: EventStore, population: tuple[int, list[Person], list[UUID]], asked: Asked
 ) -> None:
-    project, people, ids = population
-    picked = [uuid for uuid, one in zip(ids, people, strict=True) if one.picked]
+    project, persons, ids = population
+    picked = [uuid for uuid, one in zip(ids, persons, strict=True) if one.picked]
 
     if unpaired(asked.tree, asked)[0]:
         with pytest.raises(CriteriaError, match="Negated conditions"):
@@ -441,6 +441,6 @@ async def test_criteria_find_the_same_persons_as_a_reference_implementation(
     found = await members(events, project, asked, picked)
 
     expected = {
-        uuid for uuid, one in zip(ids, people, strict=True) if holds(asked.tree, one, asked)
+        uuid for uuid, one in zip(ids, persons, strict=True) if holds(asked.tree, one, asked)
     }
     assert found == expected, asked

@@ -50,7 +50,7 @@ def test_differences_lead_from_one_list_to_the_other(
         ("\ufeffdistinct-id\n\ufeffa\n", "distinct_id", ["\ufeffa"]),
     ],
 )
-def test_a_file_tells_what_it_holds(text: str, kind: str, ids: list[str]) -> None:
+def test_a_file_reports_what_it_holds(text: str, kind: str, ids: list[str]) -> None:
     members = read_csv(io.BytesIO(text.encode()))
 
     assert (members.kind, list(members.ids)) == (kind, ids)
@@ -157,11 +157,11 @@ def test_a_table_has_the_columns_of_all_rows() -> None:
     assert bob.endswith(',"say ""hi"", bob"')
 
 
-def table(people: list[dict[str, Any]], columns_max: int = COLUMNS_MAX) -> str:
+def table(persons: list[dict[str, Any]], columns_max: int = COLUMNS_MAX) -> str:
     columns = CsvColumns(columns_max)
-    for one in people:
+    for one in persons:
         columns.add(one)
-    return header(columns.names()) + rows(people, columns.names())
+    return header(columns.names()) + rows(persons, columns.names())
 
 
 def person(number: int, **properties: Any) -> dict[str, Any]:
@@ -172,10 +172,10 @@ def read(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text, newline="")))
 
 
-def test_a_table_with_more_columns_than_it_may_have_tells_what_each_row_lacks() -> None:
-    people = [person(1, a=1, c=3, d=4, name="x"), person(2, b=2), person(3, d="y", e=[1, 2])]
+def test_a_table_with_more_columns_than_it_may_have_reports_what_each_row_lacks() -> None:
+    persons = [person(1, a=1, c=3, d=4, name="x"), person(2, b=2), person(3, d="y", e=[1, 2])]
 
-    cut, whole = read(table(people, columns_max=4)), read(table(people, columns_max=9))
+    cut, whole = read(table(persons, columns_max=4)), read(table(persons, columns_max=9))
 
     assert [list(row) for row in cut[:1]] == [
         ["id", "name", "properties.a", "properties.b", "columns_left_out"]
@@ -187,10 +187,10 @@ def test_a_table_with_more_columns_than_it_may_have_tells_what_each_row_lacks() 
 
 
 def test_which_columns_a_table_has_does_not_depend_on_the_order_of_its_rows() -> None:
-    people = [person(n, **{f"p{n * 37 % 100:02}": n}) for n in range(100)]
+    persons = [person(n, **{f"p{n * 37 % 100:02}": n}) for n in range(100)]
 
     forwards, backwards = (
-        table(rows, columns_max=7).split("\r\n")[0] for rows in (people, people[::-1])
+        table(rows, columns_max=7).split("\r\n")[0] for rows in (persons, persons[::-1])
     )
 
     assert (
@@ -205,9 +205,9 @@ def test_which_columns_a_table_has_does_not_depend_on_the_order_of_its_rows() ->
 
 def test_what_a_stranger_named_does_not_push_out_what_every_member_has() -> None:
     flood = {f"a{n}": n for n in range(5_000)}
-    people = [person(1, email=flood, **flood), person(2, email="bob@b")]
+    persons = [person(1, email=flood, **flood), person(2, email="bob@b")]
 
-    head = table(people).split("\r\n")[0].split(",")
+    head = table(persons).split("\r\n")[0].split(",")
 
     assert len(head) == COLUMNS_MAX + 1
     assert {"id", "name", "email", "columns_left_out"} <= set(head)

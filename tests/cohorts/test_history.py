@@ -103,7 +103,7 @@ async def test_what_an_older_version_has_stored_is_one_calculation(home: Home) -
     assert explained["last_run"] == run
 
 
-async def test_an_upload_tells_how_many_rows_matched_and_the_others(home: Home) -> None:
+async def test_an_upload_reports_how_many_rows_matched_and_the_others(home: Home) -> None:
     """Rows, not persons: two of them may name one."""
     await three_persons(home)
     await home.capture(
@@ -137,7 +137,7 @@ async def test_where_every_row_matches_there_are_no_others(home: Home, ids: list
     }
 
 
-async def test_rows_with_addresses_match_whoever_has_them(home: Home) -> None:
+async def test_rows_with_addresses_match_the_persons_that_have_them(home: Home) -> None:
     await three_persons(home)
     await home.capture(person("eve", email="ann@corp.example"))
 
@@ -154,16 +154,16 @@ async def test_rows_with_persons_match_those_they_became(home: Home) -> None:
     merge = {"event": "$merge_dangerously", "distinct_id": "bob", "properties": {"alias": "ann"}}
     await home.capture(merge)
     bob = (await home.person("bob"))["uuid"]
-    nobody = "00000000-0000-0000-0000-000000000007"
+    anonymous = "00000000-0000-0000-0000-000000000007"
 
     cohort = await upload(
-        home, f"person_id\n{ann}\n{bob}\n{cid.upper()}\nno uuid\n{nobody}\n{ann}\n"
+        home, f"person_id\n{ann}\n{bob}\n{cid.upper()}\nno uuid\n{anonymous}\n{ann}\n"
     )
     await home.site.calculated()
 
     found = await uploaded(home, cohort)
     assert (found["rows"], found["matched"]) == (6, 4)
-    assert found["unmatched"] == ["no uuid", nobody]
+    assert found["unmatched"] == ["no uuid", anonymous]
 
 
 async def test_some_of_many_others_are_listed_and_all_are_counted(home: Home) -> None:

@@ -23,7 +23,7 @@ from tests.support.server import Keys, RealServer
 
 PERSONS = 8_000
 # Ids without a person: they take time to import and make no members.
-NOBODY = 100_000
+UNKNOWN = 100_000
 ROUNDS = 10
 DONE_S = 120
 LEASE_S = 1
@@ -60,12 +60,12 @@ async def keys(server: RealServer) -> Keys:
 
 
 @pytest.fixture
-async def people(server: RealServer, keys: Keys) -> None:
+async def persons(server: RealServer, keys: Keys) -> None:
     """The server knows them."""
     await populate(server, keys)
 
 
-@pytest.mark.usefixtures("people")
+@pytest.mark.usefixtures("persons")
 async def test_a_kill_while_members_are_calculated_shows_no_half(
     server: RealServer, keys: Keys
 ) -> None:
@@ -95,7 +95,7 @@ async def test_a_kill_while_members_are_calculated_shows_no_half(
     assert asked(server, IN_THE_MIDDLE, dynamic) == 0
 
 
-@pytest.mark.usefixtures("people")
+@pytest.mark.usefixtures("persons")
 async def test_a_kill_while_a_file_is_imported_loses_no_member(
     server: RealServer, keys: Keys
 ) -> None:
@@ -113,11 +113,11 @@ async def test_a_kill_while_a_file_is_imported_loses_no_member(
     assert (done["count"], len(await members(server, keys, static))) == (PERSONS, PERSONS)
 
 
-@pytest.mark.usefixtures("people")
+@pytest.mark.usefixtures("persons")
 async def test_a_kill_while_a_file_is_stored_leaves_no_cohort(
     server: RealServer, keys: Keys
 ) -> None:
-    parts_of_all = (PERSONS + NOBODY) // IDS_MAX
+    parts_of_all = (PERSONS + UNKNOWN) // IDS_MAX
 
     uploading = asyncio.create_task(create(server, keys, **a_file()))
     met = await stopped(server, lambda: asked(server, PARTS) > 0, DONE_S)
@@ -163,7 +163,7 @@ async def test_a_kill_while_a_file_comes_in_leaves_nothing(server: RealServer, k
     assert (asked(server, PARTS), asked(server, UPLOADS), asked(server, COHORTS)) == (0, 0, 0)
 
 
-@pytest.mark.usefixtures("people")
+@pytest.mark.usefixtures("persons")
 async def test_a_client_that_leaves_in_the_middle_leaves_nothing(
     server: RealServer, keys: Keys
 ) -> None:
@@ -190,10 +190,10 @@ async def test_a_client_that_leaves_in_the_middle_leaves_nothing(
 
 
 def a_file() -> Json:
-    """Everybody, half of them at the beginning and half at the end."""
-    people = [f"user {number}" for number in range(PERSONS)]
-    nobody = [f"nobody {number}" for number in range(NOBODY)]
-    lines = [*people[: PERSONS // 2], *nobody, *people[PERSONS // 2 :]]
+    """All persons, half of them at the beginning and half at the end."""
+    persons = [f"user {number}" for number in range(PERSONS)]
+    anonymous = [f"nobody {number}" for number in range(UNKNOWN)]
+    lines = [*persons[: PERSONS // 2], *anonymous, *persons[PERSONS // 2 :]]
     files = {"csv": ("people.csv", "\n".join(lines).encode(), "text/csv")}
     return {"data": {"name": "All", "is_static": "true"}, "files": files}
 

@@ -23,7 +23,7 @@ from tests.support.application import Home, Json, error
 
 pytestmark = pytest.mark.every_engine
 
-NOBODY = str(UUID(int=7))
+UNKNOWN = str(UUID(int=7))
 BUSY = "Members of this cohort are being imported. Please retry."
 
 
@@ -31,9 +31,9 @@ async def uuid_of(home: Home, distinct_id: str) -> str:
     return str((await home.person(distinct_id))["uuid"])
 
 
-async def add(home: Home, cohort: Json, *people: str) -> httpx.Response:
+async def add(home: Home, cohort: Json, *persons: str) -> httpx.Response:
     path = f"/cohorts/{cohort['id']}/add_persons_to_static_cohort/"
-    return await home.api.patch(path, json={"person_ids": people})
+    return await home.api.patch(path, json={"person_ids": persons})
 
 
 async def remove(home: Home, cohort: Json, who: str) -> httpx.Response:
@@ -105,10 +105,10 @@ async def test_unknown_persons_are_listed_and_the_others_added(home: Home) -> No
     ann = await uuid_of(home, "ann")
     cohort = await create(home, is_static=True)
 
-    some = await add(home, cohort, NOBODY, ann)
-    none = await add(home, cohort, NOBODY)
+    some = await add(home, cohort, UNKNOWN, ann)
+    none = await add(home, cohort, UNKNOWN)
 
-    assert (some.status_code, some.json()) == (200, {"success": True, "unmatched": [NOBODY]})
+    assert (some.status_code, some.json()) == (200, {"success": True, "unmatched": [UNKNOWN]})
     assert (none.status_code, none.json()) == (
         400,
         error("validation_error", "invalid_input", "No valid users to add to cohort", "person_ids"),
@@ -207,7 +207,7 @@ async def test_what_a_broken_import_has_written_stays_unseen(home: Home) -> None
         ({"person_ids": []}, "invalid_input", "person_ids cannot be empty", "person_ids"),
         ({"person_ids": ["x"]}, "invalid_input", "Must be a valid UUID.", "person_ids__0"),
         (
-            {"person_ids": [NOBODY], "persons": []},
+            {"person_ids": [UNKNOWN], "persons": []},
             "invalid_input",
             'Unknown field "persons". Did you mean "person_ids"?',
             "persons",
@@ -248,8 +248,8 @@ async def test_what_is_no_person_is_refused(home: Home, sent: Any, attr: str) ->
 
 async def test_unknown_cohorts_are_not_found(home: Home) -> None:
     for answer in (
-        await add(home, {"id": 99_999_999}, NOBODY),
-        await remove(home, {"id": 9}, NOBODY),
+        await add(home, {"id": 99_999_999}, UNKNOWN),
+        await remove(home, {"id": 9}, UNKNOWN),
     ):
         assert answer.status_code == 404
         assert answer.json() == error("invalid_request", "not_found", "Not found.")
@@ -257,11 +257,11 @@ async def test_unknown_cohorts_are_not_found(home: Home) -> None:
 
 async def test_the_activity_records_who_was_added_and_removed(home: Home) -> None:
     await home.capture(*(person(f"p{n}") for n in range(NAMED_MAX + 2)))
-    people = [await uuid_of(home, f"p{n}") for n in range(NAMED_MAX + 2)]
+    persons = [await uuid_of(home, f"p{n}") for n in range(NAMED_MAX + 2)]
     cohort = await create(home, is_static=True, name="picked")
 
-    await add(home, cohort, *people, str(uuid4()))
-    await remove(home, cohort, people[0])
+    await add(home, cohort, *persons, str(uuid4()))
+    await remove(home, cohort, persons[0])
 
     gone, came, _ = (await home.get(f"/cohorts/{cohort['id']}/activity/"))["results"]
     assert gone["detail"]["changes"] == [
@@ -269,10 +269,10 @@ async def test_the_activity_records_who_was_added_and_removed(home: Home) -> Non
             "type": "Cohort",
             "action": "deleted",
             "field": "members",
-            "before": [people[0]],
+            "before": [persons[0]],
             "after": None,
         }
     ]
     [change] = came["detail"]["changes"]
     assert (change["action"], change["before"]) == ("created", None)
-    assert change["after"] == [*people[:NAMED_MAX], "and 2 more"]
+    assert change["after"] == [*persons[:NAMED_MAX], "and 2 more"]

@@ -34,7 +34,9 @@ AUTHOR = Author(
 )
 
 
-async def people(records: Records, *names: str, project_id: int = 1) -> dict[str, tuple[UUID, int]]:
+async def make_persons(
+    records: Records, *names: str, project_id: int = 1
+) -> dict[str, tuple[UUID, int]]:
     """Each with one distinct id, its name; UUID and number."""
     made: dict[str, tuple[UUID, int]] = {}
     async with records.write() as connection:
@@ -94,7 +96,7 @@ async def uuids(made: dict[str, tuple[UUID, int]], names: str) -> Sequence[UUID]
 
 
 async def test_new_members_are_seen_in_one_step(records: Records) -> None:
-    made = await people(records, "a", "b", "c")
+    made = await make_persons(records, "a", "b", "c")
     work, one = CohortLeaseStore(records, LEASE_S), await cohort(records)
     first = await claimed(work)
     await work.change_members(first, [], await uuids(made, "ab"), NOW)
@@ -117,7 +119,7 @@ async def test_new_members_are_seen_in_one_step(records: Records) -> None:
 
 
 async def test_what_a_crash_left_behind_never_shows(records: Records) -> None:
-    made = await people(records, "a", "b", "c")
+    made = await make_persons(records, "a", "b", "c")
     work, one = CohortLeaseStore(records, LEASE_S), await cohort(records)
     first = await claimed(work)
     await work.change_members(first, [], await uuids(made, "a"), NOW)
@@ -137,7 +139,7 @@ async def test_what_a_crash_left_behind_never_shows(records: Records) -> None:
 
 
 async def test_work_is_done_by_one_and_a_lost_lease_writes_nothing(records: Records) -> None:
-    made = await people(records, "a", "b")
+    made = await make_persons(records, "a", "b")
     work, one = CohortLeaseStore(records, LEASE_S), await cohort(records)
     slow = await claimed(work)
     taken = await work.claim(NOW + timedelta(seconds=LEASE_S - 1), "another")
@@ -177,7 +179,7 @@ async def test_a_change_during_a_calculation_keeps_the_next_one_due(records: Rec
 
 
 async def test_a_failure_keeps_the_members(records: Records) -> None:
-    made = await people(records, "a", "b")
+    made = await make_persons(records, "a", "b")
     work, one = CohortLeaseStore(records, LEASE_S), await cohort(records)
     first = await claimed(work)
     await work.change_members(first, [], await uuids(made, "a"), NOW)
@@ -204,8 +206,8 @@ async def test_what_a_text_column_cannot_hold_is_left_out_of_a_message(records: 
 
 
 async def test_only_persons_of_the_project_become_members(records: Records) -> None:
-    made = await people(records, "a")
-    theirs = await people(records, "a", project_id=2)
+    made = await make_persons(records, "a")
+    theirs = await make_persons(records, "a", project_id=2)
     work, one = CohortLeaseStore(records, LEASE_S), await cohort(records)
 
     claim = await claimed(work)
@@ -223,7 +225,7 @@ async def test_only_persons_of_the_project_become_members(records: Records) -> N
 async def test_a_merge_moves_memberships(
     records: Records, gone_in: bool, survivor_in: bool
 ) -> None:
-    made = await people(records, "gone", "survivor")
+    made = await make_persons(records, "gone", "survivor")
     work, one = CohortLeaseStore(records, LEASE_S), await cohort(records)
     claim = await claimed(work)
     chosen = [made[n][0] for n, is_in in (("gone", gone_in), ("survivor", survivor_in)) if is_in]
@@ -241,7 +243,7 @@ async def test_a_merge_moves_memberships(
 
 
 async def test_a_merge_does_not_bring_back_former_members(records: Records) -> None:
-    made = await people(records, "gone", "survivor")
+    made = await make_persons(records, "gone", "survivor")
     work, one = CohortLeaseStore(records, LEASE_S), await cohort(records)
     first = await claimed(work)
     await work.change_members(first, [], [made["gone"][0]], NOW)
@@ -273,7 +275,7 @@ async def merge(records: Records, gone: int, survivor: int) -> None:
 
 
 async def test_imports_stay_until_their_members_are_visible(records: Records) -> None:
-    await people(records, "a")
+    await make_persons(records, "a")
     one = await cohort(records, await uploaded(records, "a"), is_static=True)
     work = CohortLeaseStore(records, LEASE_S)
 

@@ -59,13 +59,13 @@ MISTAKES: dict[str, tuple[Json, str | None, str]] = {
 
 @pytest.mark.parametrize("name", MISTAKES)
 async def test_a_mistake_makes_no_cohort(home: Home, name: str) -> None:
-    sent, attr, told = MISTAKES[name]
+    sent, attr, reported = MISTAKES[name]
 
     answer = await home.api.post("/cohorts/", json={"name": "c", **sent})
 
     assert (answer.status_code, answer.json()["attr"]) == (400, attr), answer.text
     assert answer.json()["type"] == "validation_error"
-    assert told in answer.json()["detail"]
+    assert reported in answer.json()["detail"]
     assert (await home.get("/cohorts/"))["count"] == 0
 
 
@@ -83,12 +83,12 @@ async def test_a_mistake_changes_no_cohort(home: Home, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["an operator", "a date", "a cohort", "beside properties"])
 async def test_a_mistake_is_not_tried(home: Home, name: str) -> None:
-    sent, attr, told = MISTAKES[name]
+    sent, attr, reported = MISTAKES[name]
 
     answer = await home.api.post("/cohorts/preview/", json=sent)
 
     assert (answer.status_code, answer.json()["attr"]) == (400, attr), answer.text
-    assert told in answer.json()["detail"]
+    assert reported in answer.json()["detail"]
 
 
 async def test_an_unknown_field_of_a_preview_is_refused(home: Home) -> None:
@@ -107,7 +107,7 @@ async def test_older_conditions_without_an_operator_can_be_tried(home: Home) -> 
 
 
 async def test_names_of_every_version_of_the_api_are_known(home: Home) -> None:
-    shown: Json = {
+    returned: Json = {
         "id": 7,
         "created_by": None,
         "created_at": None,
@@ -125,8 +125,8 @@ async def test_names_of_every_version_of_the_api_are_known(home: Home) -> None:
         "_create_static_person_ids": [],
     }
 
-    cohort = await create(home, name="c", **shown)
-    changed = await change(home, cohort, **shown)
+    cohort = await create(home, name="c", **returned)
+    changed = await change(home, cohort, **returned)
 
     assert cohort["id"] != 7
     assert (changed["count"], changed["errors_calculating"]) == (None, 0)
@@ -239,13 +239,13 @@ OLD: Json = all_of(
 async def test_a_cohort_that_was_stored_before_goes_on_working(home: Home) -> None:
     cohort = await create(home, name="c")
     await home.store_cohort(cohort, filters=OLD)
-    shown = await retrieve(home, cohort)
+    returned = await retrieve(home, cohort)
     leaves: list[Any] = OLD["properties"]["values"]
 
     answers = [
         await home.api.patch(f"/cohorts/{cohort['id']}/", json=sent)
         for sent in (
-            shown,
+            returned,
             {"name": "n"},
             {"filters": OLD},
             {"filters": all_of(*leaves[2:], person_is("plan", "pro"))},

@@ -17,8 +17,8 @@ from tests.cohorts.test_store import (
     claimed,
     cohort,
     finish,
+    make_persons,
     names_in,
-    people,
     uploaded,
 )
 
@@ -38,7 +38,7 @@ async def left(records: Records) -> tuple[int, int]:
 
 
 async def test_deleted_cohorts_lose_their_members_after_a_while(records: Records) -> None:
-    await people(records, "a", "b", "c")
+    await make_persons(records, "a", "b", "c")
     work, deleted = CohortLeaseStore(records, LEASE_S), CohortTrashStore(records, RETENTION)
     deleted_one, other = [
         await cohort(records, await uploaded(records, "a"), is_static=True) for _ in range(2)
@@ -63,7 +63,7 @@ async def test_deleted_cohorts_lose_their_members_after_a_while(records: Records
 
 
 async def test_a_restored_cohort_keeps_its_members(records: Records) -> None:
-    await people(records, "a")
+    await make_persons(records, "a")
     work, deleted = CohortLeaseStore(records, LEASE_S), CohortTrashStore(records, RETENTION)
     one = await cohort(records, await uploaded(records, "a"), is_static=True)
 
@@ -78,7 +78,7 @@ async def test_a_restored_cohort_keeps_its_members(records: Records) -> None:
 
 
 async def test_what_is_restored_in_the_middle_shows_no_half(records: Records) -> None:
-    await people(records, "a", "b")
+    await make_persons(records, "a", "b")
     work = CohortLeaseStore(records, LEASE_S)
     deleted = CohortTrashStore(records, RETENTION, members_max=1)
     one = await cohort(records)
@@ -90,17 +90,17 @@ async def test_what_is_restored_in_the_middle_shows_no_half(records: Records) ->
     more = await deleted.purge(LATER)
     half = await left(records)
     await change(records, one, deleted=False)
-    shown, idle = await names_in(records, one.id), await deleted.purge(LATER)
+    returned, idle = await names_in(records, one.id), await deleted.purge(LATER)
     again = await claimed(work)
     await work.add_distinct_ids(again, ["b"], NOW)
     await finish(work, again)
 
-    assert (more, half, shown, idle) == (True, (1, 0), [], False)
+    assert (more, half, returned, idle) == (True, (1, 0), [], False)
     assert await names_in(records, one.id) == ["b"]
 
 
 async def test_a_cohort_being_calculated_is_not_purged(records: Records) -> None:
-    await people(records, "a")
+    await make_persons(records, "a")
     work, deleted = CohortLeaseStore(records, LEASE_S), CohortTrashStore(records, RETENTION)
     one = await cohort(records)
     await change(records, one, deleted=True)

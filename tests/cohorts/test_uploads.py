@@ -44,12 +44,12 @@ async def stored(records: Records) -> tuple[int, int]:
 @pytest.mark.every_engine
 async def test_a_file_may_be_larger_than_other_bodies(small: Home) -> None:
     await three_persons(small)
-    nobody = [f"nobody-{number}" for number in range(2 * IDS_MAX)]
+    anonymous = [f"nobody-{number}" for number in range(2 * IDS_MAX)]
 
-    cohort = await upload(small, "\n".join(["ann", *nobody, "bob"]))
+    cohort = await upload(small, "\n".join(["ann", *anonymous, "bob"]))
     waiting = await stored(small.site.records)
     await small.site.calculated()
-    await upload(small, "\n".join(["distinct_id", *nobody, "cid"]), cohort)
+    await upload(small, "\n".join(["distinct_id", *anonymous, "cid"]), cohort)
     await small.site.calculated()
 
     assert waiting == (1, 3)

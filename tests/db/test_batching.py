@@ -114,12 +114,12 @@ async def test_a_cancelled_asker_does_not_take_the_answer_from_others(
 ) -> None:
     lookup = DataLoader(versions.load, LIMITS)
     impatient = asyncio.create_task(lookup.get(4))
-    patient = asyncio.create_task(lookup.get(4))
+    waiting_read = asyncio.create_task(lookup.get(4))
     await asyncio.sleep(0)
 
     impatient.cancel()
 
-    assert await patient == 40
+    assert await waiting_read == 40
 
 
 async def test_too_many_askers_are_refused_at_once(versions: Versions) -> None:

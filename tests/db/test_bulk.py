@@ -36,14 +36,14 @@ async def test_every_row_comes_back_as_it_was_given(records: Records, count: int
     assert all(one[4].tzinfo is UTC for one in found)
 
 
-async def test_new_numbers_are_told_by_another_column(records: Records) -> None:
+async def test_new_numbers_are_matched_by_another_column(records: Records) -> None:
     rows = [row(number) for number in range(777)]
 
     async with records.write() as connection:
-        told = await connection.run_sync(insert_rows, persons, COLUMNS, rows, ("uuid", "id"))
+        reported = await connection.run_sync(insert_rows, persons, COLUMNS, rows, ("uuid", "id"))
         uuids = await connection.run_sync(as_bound, persons, "uuid", [one[1] for one in rows])
 
-    numbers = dict(told)
+    numbers = dict(reported)
     stored: dict[UUID, int] = {
         one.uuid: one.id for one in await records.fetch(select(persons.c.uuid, persons.c.id))
     }
@@ -66,8 +66,8 @@ CHANGED = ("id", "properties", "is_identified", "created_at", "version", "email"
 async def test_rows_that_are_named_change_and_no_others(records: Records) -> None:
     rows = [row(number) for number in range(1101)]
     async with records.write() as connection:
-        told = await connection.run_sync(insert_rows, persons, COLUMNS, rows, ("version", "id"))
-    numbers = dict(told)
+        reported = await connection.run_sync(insert_rows, persons, COLUMNS, rows, ("version", "id"))
+    numbers = dict(reported)
     changes = [
         (numbers[version], {"now": version, "text": "\0"}, True, AT + timedelta(days=1), 1, "a@b.c")
         for version in [one[5] for one in rows[:-1]]

@@ -125,7 +125,7 @@ async def test_many_writers_wait_for_each_other(records: Records) -> None:
     assert [row.version for row in await records.fetch(select(flag_versions.c.version))] == [40]
 
 
-async def test_a_cancelled_writer_keeps_nothing_and_holds_nobody_up(records: Records) -> None:
+async def test_a_cancelled_writer_writes_nothing_and_delays_no_other(records: Records) -> None:
     is_writing = asyncio.Event()
 
     async def write_and_wait() -> None:
@@ -177,7 +177,7 @@ async def test_a_write_cancelled_while_it_reads_leaves_a_usable_store(records: R
             is_reading.set()
             await connection.execute(counting)
 
-    cancelled = []  # kept, since their tracebacks go on holding what the driver gave them
+    cancelled = []  # referenced, since their tracebacks go on holding what the driver gave them
     for turns in range(5):
         is_reading.clear()
         cancelled.append(asyncio.create_task(write_and_read()))
@@ -302,7 +302,7 @@ async def test_a_url_written_for_libpq_is_understood(postgres_url: str) -> None:
     await records.close()
 
 
-async def test_of_two_transactions_that_wait_for_one_another_one_is_told(
+async def test_of_two_transactions_that_wait_for_one_another_one_fails(
     postgres_url: str,
 ) -> None:
     store = await open_records(postgres_url)
@@ -317,6 +317,6 @@ async def test_of_two_transactions_that_wait_for_one_another_one_is_told(
     ended = await asyncio.gather(lock(1, 2), lock(2, 1), return_exceptions=True)
     await store.close()
 
-    [told] = [one for one in ended if one is not None]
-    assert isinstance(told, TransactionConflict)
-    assert "deadlock" in str(told)
+    [reported] = [one for one in ended if one is not None]
+    assert isinstance(reported, TransactionConflict)
+    assert "deadlock" in str(reported)

@@ -64,7 +64,7 @@ def _difference(connection: Connection) -> list[object]:
     return list(compare_metadata(MigrationContext.configure(connection), metadata))
 
 
-def test_the_newest_revision_is_told_by_the_names_of_the_files() -> None:
+def test_the_newest_revision_is_derived_from_the_names_of_the_files() -> None:
     assert ScriptDirectory(str(FOLDER)).get_heads() == [NEWEST]
 
 
@@ -107,10 +107,10 @@ async def test_a_later_schema_that_is_marked_as_compatible_is_left_as_it_is(
 
 
 @pytest.mark.parametrize(
-    ("oldest_program", "told"), [(None, "9999"), ("9999", "9999"), ("9990", "9990")]
+    ("oldest_program", "reported"), [(None, "9999"), ("9999", "9999"), ("9990", "9990")]
 )
 async def test_a_later_schema_of_which_nothing_else_is_said_is_refused(
-    empty_url: str, oldest_program: str | None, told: str
+    empty_url: str, oldest_program: str | None, reported: str
 ) -> None:
     await bring_to_a_later_schema(empty_url, oldest_program)
 
@@ -118,7 +118,7 @@ async def test_a_later_schema_of_which_nothing_else_is_said_is_refused(
     with pytest.raises(SchemaTooNew) as refused:
         await migrate(empty_url)
     assert str(refused.value) == (
-        f"the records have schema 9999, for programs of schema {told} and newer; this program "
+        f"the records have schema 9999, for programs of schema {reported} and newer; this program "
         f"knows {NEWEST}. Start the newer version, or restore what was backed up before the "
         "upgrade."
     )
@@ -190,8 +190,8 @@ async def test_servers_that_start_together_migrate_once(empty_url: str) -> None:
     assert await schema_is_current(empty_url)
 
 
-async def test_a_new_file_that_somebody_else_opens_is_waited_for(tmp_path: Path) -> None:
-    """To change the journal of a file SQLite itself waits for nobody who is about to write."""
+async def test_a_new_file_that_another_process_opens_is_waited_for(tmp_path: Path) -> None:
+    """To change the journal of a file SQLite itself waits for no other writer."""
     other = sqlite3.connect(tmp_path / "records.db", isolation_level=None)
     other.execute("CREATE TABLE other (a)")
     other.execute("BEGIN IMMEDIATE")

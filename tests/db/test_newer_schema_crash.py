@@ -52,11 +52,11 @@ def bring_events_to_a_later_schema(server: PreloadedServer, oldest_program: int)
     subprocess.run([sys.executable, "-c", WRITE_VERSION, *arguments], check=True, timeout=60)
 
 
-def check_refused(server: PreloadedServer, told: str) -> None:
+def check_refused(server: PreloadedServer, reported: str) -> None:
     done = server.run("serve")
 
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.splitlines() == [f"fanion: {told}"]
+    assert done.stderr.splitlines() == [f"fanion: {reported}"]
 
 
 WHAT_TO_DO = "Start the newer version, or restore what was backed up before the upgrade."

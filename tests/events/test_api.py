@@ -272,8 +272,8 @@ async def test_conditions_that_cannot_be_compared_are_refused(home: Home) -> Non
         query = {"properties": json.dumps([leaf("plan", "pro"), condition])}
         answer = await home.api.get("/events/", params=query)
 
-        told = answer.status_code, answer.json()["attr"]
-        assert told == (400, f"properties__1__{part}"), (name, answer.text)
+        reported = answer.status_code, answer.json()["attr"]
+        assert reported == (400, f"properties__1__{part}"), (name, answer.text)
 
 
 async def test_properties_choose_events(home: Home) -> None:

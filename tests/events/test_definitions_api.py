@@ -1,4 +1,4 @@
-"""Event definitions, as people manage them."""
+"""Event definitions, as the management API edits them."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -124,7 +124,7 @@ async def test_a_query_that_makes_no_sense_is_refused(home: Home, parameter: str
     assert (answer.status_code, answer.json()) == (400, expected)
 
 
-async def test_a_change_is_shown_at_once(home: Home) -> None:
+async def test_a_change_is_returned_at_once(home: Home) -> None:
     await capture(home, "paid")
     before = await definition(home, "paid")
     home.site.clock.move(hours=1)
@@ -158,9 +158,9 @@ async def test_tags_stay_unless_a_list_is_given(home: Home) -> None:
     await change(home, found, tags=["a"])
 
     given: list[Json] = [{}, {"tags": None}, {"post_to_chat": True}, {"tags": []}]
-    shown = [(await change(home, found, **values))["tags"] for values in given]
+    returned = [(await change(home, found, **values))["tags"] for values in given]
 
-    assert shown == [["a"], ["a"], ["a"], []]
+    assert returned == [["a"], ["a"], ["a"], []]
 
 
 def wrong(code: str, detail: str, attr: str) -> Json:
@@ -290,7 +290,7 @@ async def test_definitions_of_other_projects_are_not_found(
     assert await definition(home, "paid") == found
 
 
-async def test_changes_and_deletions_are_told(home: Home) -> None:
+async def test_changes_and_deletions_are_reported(home: Home) -> None:
     await capture(home, "paid")
     found = await definition(home, "paid")
     path = f"/event_definitions/{found['id']}"
@@ -298,23 +298,23 @@ async def test_changes_and_deletions_are_told(home: Home) -> None:
     await change(home, found, name="bought", tags=["a"])
     await change(home, found, name="bought", tags=["A "])
     await home.api.patch(f"{path}/marks/", json={"verified": True})
-    told = (await home.get(f"{path}/activity/"))["results"]
+    reported = (await home.get(f"{path}/activity/"))["results"]
     await home.api.delete(f"{path}/")
     deleted = (await home.get("/activity_log/", scope="EventDefinition"))["results"][0]
 
     fields = [
         [(one["field"], one["before"], one["after"]) for one in entry["detail"]["changes"]]
-        for entry in told
+        for entry in reported
     ]
     assert fields == [
         [("verified", False, True)],
         [("name", "paid", "bought"), ("tags", [], ["a"])],
     ]
-    assert {entry["detail"]["name"] for entry in told} == {"bought"}
+    assert {entry["detail"]["name"] for entry in reported} == {"bought"}
     assert (deleted["activity"], deleted["detail"]["name"]) == ("deleted", "bought")
 
 
-async def test_marks_are_kept_beside_the_definition(home: Home) -> None:
+async def test_marks_are_stored_with_the_definition(home: Home) -> None:
     await capture(home, "noise", "paid")
     noise, paid = await definition(home, "noise"), await definition(home, "paid")
     marks = f"/event_definitions/{noise['id']}/marks/"

@@ -61,7 +61,7 @@ async def test_a_client_may_say_no(located: Home) -> None:
     assert (await located.person("u1"))["properties"] == {}
 
 
-async def test_the_place_is_found_even_when_the_address_is_not_kept(located: Home) -> None:
+async def test_the_place_is_found_even_when_the_address_is_not_stored(located: Home) -> None:
     await located.api.patch("/", json={"ingestion": {"anonymize_ips": True}})
     await send(located)
 

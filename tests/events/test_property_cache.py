@@ -46,13 +46,13 @@ def test_another_event_that_carries_a_known_name_is_new() -> None:
     assert known.new(seen({"plan": 1})) == NewProperties({}, {"paid": ["plan"]})
 
 
-def test_the_first_value_that_tells_a_type_decides_it() -> None:
+def test_the_first_value_that_reports_a_type_decides_it() -> None:
     new = recorded().new(seen({"a": None}, {"b": True}, {"a": 1}, {"a": "text"}))
 
     assert new.types == {"a": NUMERIC, "b": None}
 
 
-def test_a_type_on_record_is_not_told_again_and_a_missing_one_is() -> None:
+def test_a_type_on_record_is_not_reported_again_and_a_missing_one_is() -> None:
     known = recorded(plan=STRING, price=None, flag=None)
 
     new = known.new(seen({"plan": 1, "price": 1, "flag": True}))
@@ -61,7 +61,7 @@ def test_a_type_on_record_is_not_told_again_and_a_missing_one_is() -> None:
     assert new.carried == {"paid": ["flag", "plan", "price"]}
 
 
-def test_names_that_describe_no_event_or_cannot_be_kept_are_passed_over() -> None:
+def test_names_that_describe_no_event_or_cannot_be_stored_are_passed_over() -> None:
     junk = dict.fromkeys(UNTRACKED, 1) | {"x" * (NAME_CHARS_MAX + 1): 1, "a\0b": 1, "": 1}
 
     assert recorded().new(seen(junk)) == NewProperties()
@@ -87,10 +87,10 @@ def test_memory_is_read_again_after_a_while() -> None:
     known.put(1, recorded(plan=STRING))
 
     known.refresh(NOW + READ_AGAIN - timedelta(seconds=1))
-    kept = known.of(1)
+    stored = known.of(1)
     known.refresh(NOW + READ_AGAIN)
 
-    assert kept is not None
+    assert stored is not None
     assert known.of(1) is None
 
 

@@ -1,4 +1,4 @@
-"""Property definitions, as capture makes them and people read them."""
+"""Property definitions, as capture creates them and the API returns them."""
 
 from typing import Any
 
@@ -32,12 +32,12 @@ async def shop(home: Home) -> Home:
 async def test_each_property_has_a_type_and_its_events(shop: Home) -> None:
     found = await properties(shop)
 
-    shown = {
+    returned = {
         name: (one["property_type"], one["is_numerical"], one["event_names"])
         for name, one in found.items()
     }
     ids = [one["id"] for one in found.values()]
-    assert {name: shown[name] for name in shown if not name.startswith("$")} == {
+    assert {name: returned[name] for name in returned if not name.startswith("$")} == {
         "at_time": ("DateTime", False, ["paid"]),
         "day": ("DateTime", False, ["seen"]),
         "is_new": (None, False, ["paid"]),
@@ -66,7 +66,7 @@ async def test_a_list_is_chosen(shop: Home, name: str) -> None:
     assert list(await properties(shop, **query)) == expected
 
 
-async def test_a_type_stays_as_it_was_first_told(shop: Home) -> None:
+async def test_a_type_stays_as_it_was_first_reported(shop: Home) -> None:
     await shop.capture({"event": "paid", "distinct_id": "u", "properties": {"price": "none"}})
 
     assert (await properties(shop))["price"]["property_type"] == "Numeric"
@@ -92,8 +92,8 @@ async def test_pages_are_linked(shop: Home) -> None:
     first = await shop.get("/property_definitions/", limit=2)
     second = (await shop.api.get(first["next"])).json()
 
-    shown = [one["name"] for one in (*first["results"], *second["results"])]
-    assert shown == list(await properties(shop))[:4]
+    returned = [one["name"] for one in (*first["results"], *second["results"])]
+    assert returned == list(await properties(shop))[:4]
 
 
 @pytest.mark.parametrize("name", ["0190d0a6-0000-7000-8000-000000000000", "plan", "1"])

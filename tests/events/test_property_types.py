@@ -43,7 +43,7 @@ NUMERIC, STRING, DATETIME = PropertyType.NUMERIC, PropertyType.STRING, PropertyT
         ("object", {"a": 1}, None),
     ],
 )
-def test_a_value_tells_its_type(name: str, value: Any, detected: PropertyType | None) -> None:
+def test_a_value_reports_its_type(name: str, value: Any, detected: PropertyType | None) -> None:
     assert detect_type(name, value) is detected
 
 

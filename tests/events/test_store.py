@@ -446,7 +446,7 @@ async def test_few_overrides_are_left_alone(events: EventStore, project_id: int)
     assert found.person_id == survivor
 
 
-async def test_stored_ids_are_told_with_the_time_of_their_acceptance(
+async def test_stored_ids_are_reported_with_the_time_of_their_acceptance(
     events: EventStore, project_id: int
 ) -> None:
     sent = event(project_id)

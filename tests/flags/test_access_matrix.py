@@ -25,7 +25,7 @@ LATER = {
 FLAG = "/feature_flags/{flag_id}/"
 BASE = "/api/projects/{project_id}"
 
-# Who may do it: `read` everybody, `edit` who may edit the flag, `share` who may give it to roles.
+# Who may: `read` every member, `edit` who may edit the flag, `share` who may give it to roles.
 # With a body that is accepted, and the status of success.
 OPERATIONS: dict[str, tuple[str, Json, int]] = {
     f"GET {FLAG}": ("read", {}, 200),
@@ -45,7 +45,7 @@ OPERATIONS: dict[str, tuple[str, Json, int]] = {
     f"GET {FLAG}scheduled_changes/{{change_id}}/": ("read", {}, 200),
     f"DELETE {FLAG}scheduled_changes/{{change_id}}/": ("edit", {}, 204),
     "GET /feature_flags/": ("read", {}, 200),
-    "POST /feature_flags/": ("read", {"key": "KEY"}, 201),  # everybody makes flags
+    "POST /feature_flags/": ("read", {"key": "KEY"}, 201),  # every member creates flags
     "GET /feature_flags/activity/": ("read", {}, 200),
     "GET /feature_flags/my_flags/": ("read", {}, 200),
     "GET /feature_flags/local_evaluation/": ("read", {}, 200),
@@ -55,7 +55,7 @@ OPERATIONS: dict[str, tuple[str, Json, int]] = {
 # Streams and the like, which other tests look after.
 ELSEWHERE = {"GET /feature_flags/stream/", "GET /feature_flags/{key}/remote_config/"}
 
-# What the organization allows everybody → who may edit and share the flag of the test.
+# What the organization allows all members → who may edit and share the flag of the test.
 EDITORS: dict[int | None, tuple[set[str], set[str]]] = {
     None: ({"*"}, {"*"}),
     37: ({"*"}, {"*"}),
@@ -72,7 +72,7 @@ class Scene:
     on the flag, made anew for each caller"""
 
     home: Home
-    people: Mapping[str, httpx.AsyncClient]
+    persons: Mapping[str, httpx.AsyncClient]
     flag_id: int
     given_role: str
 
@@ -88,7 +88,7 @@ class Scene:
 async def scene(home: Home) -> AsyncIterator[Scene]:
     records, unique = home.site.records, f"{home.project_id:x}"
     async with AsyncExitStack() as stack:
-        people: dict[str, httpx.AsyncClient] = {"owner": home.api}
+        persons: dict[str, httpx.AsyncClient] = {"owner": home.api}
         users: dict[str, str] = {}
         for name in (
             "administrator",
@@ -102,13 +102,13 @@ async def scene(home: Home) -> AsyncIterator[Scene]:
             slug = name.replace(" ", "-")
             person = await add_member(records, f"{slug}-{unique}", level, home.organization_id)
             client = home.site.client(person.key, f"/api/projects/{home.project_id}")
-            people[name] = await stack.enter_async_context(client)
+            persons[name] = await stack.enter_async_context(client)
             me = await client.get("http://fanion.test/api/users/@me/")
             users[name] = me.json()["uuid"]
-        made = (await people["maker"].post("/feature_flags/", json={"key": "beta"})).json()
-        scene = Scene(home, people, made["id"], "")
+        made = (await persons["maker"].post("/feature_flags/", json={"key": "beta"})).json()
+        scene = Scene(home, persons, made["id"], "")
         given = await _roles(scene, users)
-        yield Scene(home, people, made["id"], given)
+        yield Scene(home, persons, made["id"], given)
 
 
 async def _roles(scene: Scene, users: Mapping[str, str]) -> str:
@@ -149,7 +149,7 @@ async def _asked(scene: Scene, caller: str, operation: str, number: int) -> http
     if body.get("key") == "KEY":
         body["key"] = f"flag-{number}"
     method, path = operation.split(" ", 1)
-    return await scene.people[caller].request(method, path.format(**values), json=body)
+    return await scene.persons[caller].request(method, path.format(**values), json=body)
 
 
 @pytest.mark.parametrize("setting", EDITORS)
@@ -164,7 +164,7 @@ async def test_members_and_roles_do_what_they_may_with_a_flag(
     wrong, number = [], 0
 
     for operation, (right, _, status) in OPERATIONS.items():
-        for caller in scene.people:
+        for caller in scene.persons:
             number += 1
             answer = await _asked(scene, caller, operation, number)
             if allowed[right] & {"*", caller}:
@@ -176,7 +176,7 @@ async def test_members_and_roles_do_what_they_may_with_a_flag(
             if not fits:
                 wrong.append((caller, operation, answer.status_code, answer.text))
     assert wrong == []
-    for caller, client in scene.people.items():
+    for caller, client in scene.persons.items():
         flag = (await client.get(f"/feature_flags/{scene.flag_id}/")).json()
         assert flag["can_edit"] is bool(editors & {"*", caller}), caller
 
@@ -235,12 +235,12 @@ class Audience:
 
     async def change(self, caller: str, cohort: str, sent: Mapping[str, Any]) -> httpx.Response:
         path = f"/cohorts/{self.ids[cohort]}/"
-        return await self.scene.people[caller].patch(path, **sent)
+        return await self.scene.persons[caller].patch(path, **sent)
 
     async def stored(self, cohort: str) -> Json:
-        told = await self.scene.home.get(f"/cohorts/{self.ids[cohort]}/")
-        kept = ("name", "filters", "groups", "is_static", "deleted")
-        return {name: told[name] for name in kept}
+        reported = await self.scene.home.get(f"/cohorts/{self.ids[cohort]}/")
+        remaining = ("name", "filters", "groups", "is_static", "deleted")
+        return {name: reported[name] for name in remaining}
 
 
 @pytest.fixture
@@ -301,10 +301,10 @@ async def test_who_may_edit_the_flag_may_change_its_cohorts(
             assert answer.status_code == wanted, (cohort, name, answer.text)
 
 
-async def test_everybody_changes_what_leaves_the_members_alone_and_what_no_flag_uses(
+async def test_every_member_changes_what_leaves_the_cohort_alone_and_what_no_flag_uses(
     audience: Audience,
 ) -> None:
-    for caller in audience.scene.people:
+    for caller in audience.scene.persons:
         for name, sent in FREE.items():
             answer = await audience.change(caller, "used", sent)
             assert answer.status_code == 200, (caller, name, answer.text)

@@ -1,4 +1,4 @@
-"""Who changed which flag, project and role, as it is told."""
+"""Who changed which flag, project and role, as the activity records it."""
 
 from typing import Any
 
@@ -40,12 +40,12 @@ def change(field: str, before: Any, after: Any, action: str = "changed") -> Json
     }
 
 
-async def told_of(team: Team, flag: Json) -> list[Json]:
+async def activity_of(team: Team, flag: Json) -> list[Json]:
     found: list[Json] = (await team.owner.get(f"{team.flags}{flag['id']}/activity/"))["results"]
     return found
 
 
-async def test_a_new_flag_is_told_once(team: Team) -> None:
+async def test_a_new_flag_is_reported_once(team: Team) -> None:
     flag = await team.owner.post(team.flags, key="a", filters={"groups": [{}]})
 
     activity = await team.owner.get(f"{team.flags}{flag['id']}/activity/")
@@ -56,7 +56,7 @@ async def test_a_new_flag_is_told_once(team: Team) -> None:
 
 
 GROUPS = {"groups": [{"rollout_percentage": 5}]}
-# What is sent to a flag made with a key only, and what is told of it.
+# What is sent to a flag made with a key only, and what is recorded of it.
 CHANGES: dict[str, tuple[Json, list[Json]]] = {
     "name": ({"name": "n"}, [change("name", "", "n")]),
     "key": ({"key": "b"}, [change("key", "a", "b")]),
@@ -90,13 +90,13 @@ CHANGES: dict[str, tuple[Json, list[Json]]] = {
 
 
 @pytest.mark.parametrize("name", CHANGES)
-async def test_a_change_tells_the_fields_that_differ(team: Team, name: str) -> None:
-    sent, told = CHANGES[name]
+async def test_a_change_reports_the_fields_that_differ(team: Team, name: str) -> None:
+    sent, reported = CHANGES[name]
     flag = await team.owner.post(team.flags, key="a")
 
     changed = await team.owner.patch(f"{team.flags}{flag['id']}/", **sent)
 
-    assert (await told_of(team, flag))[0] == entry(team.owner, "updated", changed, told)
+    assert (await activity_of(team, flag))[0] == entry(team.owner, "updated", changed, reported)
 
 
 SAME: list[Json] = [
@@ -108,16 +108,16 @@ SAME: list[Json] = [
 ]
 
 
-async def test_a_change_of_nothing_is_not_told(team: Team) -> None:
+async def test_a_change_of_nothing_is_not_reported(team: Team) -> None:
     flag = await team.owner.post(team.flags, key="a", name="n", tags=["x"], filters=GROUPS)
 
     for sent in SAME:
         await team.owner.patch(f"{team.flags}{flag['id']}/", **sent)
 
-    assert [one["activity"] for one in await told_of(team, flag)] == ["created"]
+    assert [one["activity"] for one in await activity_of(team, flag)] == ["created"]
 
 
-async def test_what_is_refused_is_not_told(team: Team) -> None:
+async def test_what_is_refused_is_not_reported(team: Team) -> None:
     await team.owner.post(team.flags, key="taken")
     flag = await team.owner.post(team.flags, key="a")
 
@@ -127,7 +127,7 @@ async def test_what_is_refused_is_not_told(team: Team) -> None:
     ]
 
     assert [answer.status_code for answer in refused] == [400, 400]
-    assert [one["activity"] for one in await told_of(team, flag)] == ["created"]
+    assert [one["activity"] for one in await activity_of(team, flag)] == ["created"]
     assert (await team.owner.get(f"{team.flags}activity/"))["total_count"] == 2
 
 
@@ -161,11 +161,11 @@ async def test_flags_keep_their_activity_apart(team: Team) -> None:
 
     changed = await ada.patch(f"{team.flags}{first['id']}/", name="n")
 
-    assert await told_of(team, first) == [
+    assert await activity_of(team, first) == [
         entry(ada, "updated", changed, [change("name", "", "n")]),
         entry(team.owner, "created", first, None),
     ]
-    assert await told_of(team, second) == [entry(team.owner, "created", second, None)]
+    assert await activity_of(team, second) == [entry(team.owner, "created", second, None)]
 
 
 async def test_the_activity_of_an_unknown_flag_is_not_found(team: Team, office: Office) -> None:
@@ -181,37 +181,37 @@ async def test_a_deleted_flag_still_tells(team: Team) -> None:
     flag = await team.owner.post(team.flags, key="a")
     await team.owner.patch(f"{team.flags}{flag['id']}/", deleted=True)
 
-    assert [one["activity"] for one in await told_of(team, flag)] == ["updated", "created"]
+    assert [one["activity"] for one in await activity_of(team, flag)] == ["updated", "created"]
 
 
-async def test_roles_that_get_a_flag_or_lose_it_are_told(team: Team) -> None:
+async def test_roles_that_get_a_flag_or_lose_it_are_reported(team: Team) -> None:
     flag = await team.owner.post(team.flags, key="a")
     role = await team.role("Engineering")
     place = f"{team.flags}{flag['id']}/role_access/"
-    told = {"id": role["id"], "name": "Engineering"}
+    reported = {"id": role["id"], "name": "Engineering"}
 
     made = await team.owner.post(place, role_id=role["id"])
     await team.owner.client.post(place, json={"role_id": role["id"]})
     await team.owner.client.delete(f"{place}{made['id']}/")
 
-    assert await told_of(team, flag) == [
-        entry(team.owner, "updated", flag, [change("role_access", told, None, "deleted")]),
-        entry(team.owner, "updated", flag, [change("role_access", None, told, "created")]),
+    assert await activity_of(team, flag) == [
+        entry(team.owner, "updated", flag, [change("role_access", reported, None, "deleted")]),
+        entry(team.owner, "updated", flag, [change("role_access", None, reported, "created")]),
         entry(team.owner, "created", flag, None),
     ]
 
 
-async def test_changes_of_a_project_are_told(team: Team) -> None:
+async def test_changes_of_a_project_are_reported(team: Team) -> None:
     place = f"/api/projects/{team.project_id}/"
     await team.owner.patch(place, name="Shop", ingestion={"anonymize_ips": True})
     await team.owner.patch(place, name="Shop")
 
     activity = await team.owner.get(f"{place}activity_log/", scope="Project")
 
-    [told] = activity["results"]
-    assert (told["activity"], told["item_id"]) == ("updated", str(team.project_id))
-    assert told["detail"]["name"] == "Shop"
-    assert told["detail"]["changes"] == [
+    [reported] = activity["results"]
+    assert (reported["activity"], reported["item_id"]) == ("updated", str(team.project_id))
+    assert reported["detail"]["name"] == "Shop"
+    assert reported["detail"]["changes"] == [
         {
             "type": "Project",
             "action": "changed",

@@ -47,7 +47,7 @@ async def test_a_new_flag_has_every_field_with_its_default(home: Home) -> None:
     assert (await home.get("/feature_flags/"))["results"] == [flag]
 
 
-async def test_every_writable_field_is_kept(home: Home) -> None:
+async def test_every_writable_field_is_stored(home: Home) -> None:
     filters = {
         "groups": [{"properties": [], "rollout_percentage": 12.5, "sort_key": "kept"}],
         "multivariate": {"variants": [{"key": "a", "rollout_percentage": 100}]},
@@ -68,8 +68,8 @@ async def test_every_writable_field_is_kept(home: Home) -> None:
 
     flag = await home.create_flag(**sent, tags=[" B ", "a", "b"], id=999, can_edit=False)
 
-    shown = {"is_simple_flag": True, "rollout_percentage": 12.5, "tags": ["a", "b"]}
-    expected = defaults(home, flag["id"], "all_fields") | sent | shown
+    returned = {"is_simple_flag": True, "rollout_percentage": 12.5, "tags": ["a", "b"]}
+    expected = defaults(home, flag["id"], "all_fields") | sent | returned
     assert {**flag, "tags": sorted(flag["tags"])} == expected | {
         "usage_dashboard": flag["usage_dashboard"]
     }
@@ -145,7 +145,7 @@ async def test_delete_is_refused_with_an_empty_body_and_changes_nothing(home: Ho
     assert await home.get(f"/feature_flags/{flag['id']}/") == flag
 
 
-async def test_a_deleted_flag_is_kept_and_can_be_restored(home: Home) -> None:
+async def test_a_deleted_flag_is_stored_and_can_be_restored(home: Home) -> None:
     flag = await home.create_flag(key="omega")
     place = f"/feature_flags/{flag['id']}/"
 

@@ -17,7 +17,7 @@ async def test_flags_have_a_second_address(home: Home, slash: str) -> None:
         removed = await client.delete(f"/{flag['id']}{slash}")
         mine = await client.get(f"/my_flags{slash}")
         reasons = await client.get(f"/evaluation_reasons{slash}", params={"distinct_id": "u"})
-        told = await client.get(f"/{flag['id']}/activity{slash}")
+        reported = await client.get(f"/{flag['id']}/activity{slash}")
 
     assert made.status_code == 201
     assert listed["results"] == [flag]
@@ -26,7 +26,7 @@ async def test_flags_have_a_second_address(home: Home, slash: str) -> None:
     assert (removed.status_code, removed.content) == (405, b"")
     assert [one["value"] for one in mine.json()] == [True]
     assert list(reasons.json()) == ["beta"]
-    assert told.json()["total_count"] == 2
+    assert reported.json()["total_count"] == 2
 
 
 async def test_pages_are_linked_under_the_address_that_was_asked(home: Home) -> None:

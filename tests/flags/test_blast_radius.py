@@ -21,17 +21,17 @@ async def ask(home: Home, body: Json) -> tuple[int, Any]:
 
 async def reach(home: Home, *properties: Json, **body: Any) -> tuple[int, int]:
     condition = {"properties": list(properties), "rollout_percentage": 25}
-    status, told = await ask(home, {"condition": condition, **body})
-    assert status == 200, told
-    assert set(told) == {"users_affected", "total_users"}
-    return told["users_affected"], told["total_users"]
+    status, reported = await ask(home, {"condition": condition, **body})
+    assert status == 200, reported
+    assert set(reported) == {"users_affected", "total_users"}
+    return reported["users_affected"], reported["total_users"]
 
 
 def person(**leaf: Any) -> Json:
     return {"type": "person", **leaf}
 
 
-async def people(home: Home, number: int) -> None:
+async def persons(home: Home, number: int) -> None:
     """Each with a property `group`, counted from "0"."""
     await home.capture(
         *(
@@ -102,23 +102,23 @@ CONDITIONS: list[tuple[list[Json], int]] = [
 
 @pytest.mark.every_engine
 async def test_persons_are_counted_by_their_properties(home: Home) -> None:
-    await people(home, 10)
+    await persons(home, 10)
 
     for properties, affected in CONDITIONS:
         assert await reach(home, *properties) == (affected, 10), properties
 
 
-async def test_a_condition_that_is_null_is_everybody(home: Home) -> None:
-    await people(home, 3)
+async def test_a_condition_that_is_null_matches_every_person(home: Home) -> None:
+    await persons(home, 3)
 
-    everybody = 200, {"users_affected": 3, "total_users": 3}
-    assert await ask(home, {"condition": None}) == everybody
-    assert await ask(home, {"condition": {}}) == everybody
+    everyone = 200, {"users_affected": 3, "total_users": 3}
+    assert await ask(home, {"condition": None}) == everyone
+    assert await ask(home, {"condition": {}}) == everyone
     assert await reach(home, person(key="group", value="8")) == (0, 3)
 
 
 async def test_cohorts_are_asked_for_their_criteria_and_intersected(home: Home) -> None:
-    await people(home, 10)
+    await persons(home, 10)
     low = await cohort(home, person(key="group", operator="lt", value="5"))
     high = await cohort(home, person(key="group", operator="gt", value="2"))
 
@@ -131,7 +131,7 @@ async def test_cohorts_are_asked_for_their_criteria_and_intersected(home: Home) 
 
 @pytest.mark.every_engine
 async def test_members_of_a_static_cohort_are_counted(home: Home) -> None:
-    await people(home, 5)
+    await persons(home, 5)
     csv = b"distinct_id\nperson1\nperson3\nnobody\n"
     answer = await home.api.post(
         "/cohorts/", data={"name": "c", "is_static": "true"}, files={"csv": ("c.csv", csv)}
@@ -145,7 +145,7 @@ async def test_members_of_a_static_cohort_are_counted(home: Home) -> None:
 
 @pytest.mark.every_engine
 async def test_a_merged_person_counts_once(home: Home) -> None:
-    await people(home, 3)
+    await persons(home, 3)
     alias = {"alias": "person1"}
     await home.capture(
         {"event": "$merge_dangerously", "distinct_id": "person0", "properties": alias}
@@ -172,24 +172,24 @@ async def test_groups_are_counted_by_their_properties(home: Home) -> None:
 
 
 async def test_the_filters_of_a_flag_reach_whom_one_of_their_groups_does(home: Home) -> None:
-    await people(home, 10)
+    await persons(home, 10)
     low = await cohort(home, person(key="group", operator="lt", value="3"))
 
     async def reached(*groups: Json, **fields: Any) -> tuple[int, Any]:
         return await ask(home, {"key": "f", "filters": {"groups": list(groups)}, **fields})
 
-    def told(affected: int) -> tuple[int, Json]:
+    def reported(affected: int) -> tuple[int, Json]:
         return 200, {"users_affected": affected, "total_users": 10}
 
     first = {"properties": [person(key="group", value=["1", "8"])], "rollout_percentage": 5}
     cohorts = {"properties": [in_cohort(low)], "variant": "test"}
-    assert await reached(first) == told(2)
-    assert await reached(first, cohorts) == told(4)
-    assert await reached(first, {}) == told(10)
-    assert await reached() == told(0)
-    assert await ask(home, {"filters": {}}) == told(10)
-    assert await ask(home, {"filters": {"properties": first["properties"]}}) == told(2)
-    assert await ask(home, {"name": "n", "active": True, "tags": []}) == told(10)
+    assert await reached(first) == reported(2)
+    assert await reached(first, cohorts) == reported(4)
+    assert await reached(first, {}) == reported(10)
+    assert await reached() == reported(0)
+    assert await ask(home, {"filters": {}}) == reported(10)
+    assert await ask(home, {"filters": {"properties": first["properties"]}}) == reported(2)
+    assert await ask(home, {"name": "n", "active": True, "tags": []}) == reported(10)
 
 
 async def test_the_filters_of_a_group_flag_count_groups(home: Home) -> None:
@@ -197,10 +197,10 @@ async def test_the_filters_of_a_group_flag_count_groups(home: Home) -> None:
     leaf = {"key": "industry", "type": "group", "group_type_index": 0}
     groups = [{"properties": [{**leaf, "value": text}]} for text in ("1", "4")]
     filters = {"groups": groups, "aggregation_group_type_index": 0}
-    everybody = {"groups": [*groups, {}], "aggregation_group_type_index": 0}
-    nobody = {"groups": [], "aggregation_group_type_index": 0}
+    everyone = {"groups": [*groups, {}], "aggregation_group_type_index": 0}
+    anonymous = {"groups": [], "aggregation_group_type_index": 0}
 
-    for asked, affected in ((filters, 2), (everybody, 10), (nobody, 0)):
+    for asked, affected in ((filters, 2), (everyone, 10), (anonymous, 0)):
         answer = await ask(home, {"filters": asked, "group_type_index": 0})
         assert answer == (200, {"users_affected": affected, "total_users": 10})
 
@@ -296,12 +296,12 @@ REFUSED: dict[str, tuple[Json, Json]] = {
 
 @pytest.mark.parametrize("name", REFUSED)
 async def test_what_cannot_be_counted_is_refused(home: Home, name: str) -> None:
-    body, told = REFUSED[name]
+    body, reported = REFUSED[name]
 
-    assert await ask(home, body) == (400, told)
+    assert await ask(home, body) == (400, reported)
 
 
-# As flags compare, where the calculation of cohorts would not. The people of `varied`.
+# As flags compare, where the calculation of cohorts would not. The persons of `varied`.
 AS_FLAGS: list[Json] = [
     person(key="plan", value="PRO"),
     person(key="plan", value="pro", operator="is_not"),
@@ -345,7 +345,7 @@ async def test_persons_are_counted_as_flags_are_evaluated(home: Home) -> None:
 
 @pytest.mark.every_engine
 async def test_members_are_counted_anew_when_a_cohort_has_others(home: Home) -> None:
-    await people(home, 5)
+    await persons(home, 5)
     files = {"csv": ("c.csv", b"person1\n")}
     answer = await home.api.post("/cohorts/", data={"name": "c", "is_static": "true"}, files=files)
     cohort_id = answer.json()["id"]
@@ -367,7 +367,7 @@ async def test_a_cohort_that_flags_cannot_ask_for_is_not_counted(home: Home) -> 
     await home.store_cohort(cohort, filters=odd)
     why = f"cohort {cohort_id}: a group must be of type AND or OR, not 'NEITHER'"
 
-    told = error(
+    reported = error(
         "validation_error", "invalid_input", f"The condition cannot be read: {why}.", "condition"
     )
-    assert await ask(home, {"condition": {"properties": [in_cohort(cohort_id)]}}) == (400, told)
+    assert await ask(home, {"condition": {"properties": [in_cohort(cohort_id)]}}) == (400, reported)

@@ -138,7 +138,7 @@ async def test_a_silent_store_is_waited_for_once(store: Held) -> None:
     assert first == ["flag-1"]
 
 
-async def test_without_anything_known_the_failure_is_told(store: Held) -> None:
+async def test_without_anything_known_the_failure_is_reported(store: Held) -> None:
     store.is_down = True
 
     with pytest.raises(RecordsUnavailable):
@@ -158,10 +158,10 @@ async def known(project_id: int) -> Project | None:
     return project(project_id)
 
 
-async def test_kept_flags_answer_when_the_store_is_down(store: Held, tmp_path: Path) -> None:
-    kept = OfflineFlagStore(tmp_path / "kept.db")
-    await keys(FlagSets(store, kept))
-    await kept.write(known)
+async def test_stored_flags_answer_when_the_store_is_down(store: Held, tmp_path: Path) -> None:
+    stored = OfflineFlagStore(tmp_path / "kept.db")
+    await keys(FlagSets(store, stored))
+    await stored.write(known)
 
     store.is_down = True
     started_later = FlagSets(store, OfflineFlagStore(tmp_path / "kept.db"))
@@ -173,10 +173,10 @@ async def test_kept_flags_answer_when_the_store_is_down(store: Held, tmp_path: P
 
 
 async def test_everything_comes_back_as_it_was(tmp_path: Path) -> None:
-    kept = OfflineFlagStore(tmp_path / "kept.db")
+    stored = OfflineFlagStore(tmp_path / "kept.db")
     for number in (PROJECT, 8):
-        kept.put(number, definitions(number))
-    await kept.write(known)
+        stored.put(number, definitions(number))
+    await stored.write(known)
 
     later = OfflineFlagStore(tmp_path / "kept.db")
 
@@ -194,21 +194,21 @@ async def test_everything_comes_back_as_it_was(tmp_path: Path) -> None:
 
 
 async def test_a_project_that_was_changed_is_found_by_all_its_tokens(tmp_path: Path) -> None:
-    kept = OfflineFlagStore(tmp_path / "kept.db")
+    stored = OfflineFlagStore(tmp_path / "kept.db")
     for number in (PROJECT, 8):
-        kept.put(number, definitions(number))
-    await kept.write(known)
+        stored.put(number, definitions(number))
+    await stored.write(known)
     former = FormerToken(f"phc_{PROJECT}", datetime(2024, 3, 2, tzinfo=UTC))
     changed = replace(project(), api_token="phc_new", former_tokens=(former,))
 
     now_known = {PROJECT: changed, 9: replace(project(9), name="never evaluated")}
     for number in (*now_known, 10):  # of which the last is deleted
-        kept.project_changed(number)
+        stored.project_changed(number)
 
     async def project_of(project_id: int) -> Project | None:
         return now_known.get(project_id)
 
-    await kept.write(project_of)
+    await stored.write(project_of)
 
     later = OfflineFlagStore(tmp_path / "kept.db")
     for token in ("phc_new", f"phc_{PROJECT}"):
@@ -218,14 +218,14 @@ async def test_a_project_that_was_changed_is_found_by_all_its_tokens(tmp_path: P
 
 
 async def test_the_last_of_several_changes_is_written(tmp_path: Path) -> None:
-    kept = OfflineFlagStore(tmp_path / "kept.db")
+    stored = OfflineFlagStore(tmp_path / "kept.db")
 
-    kept.put(PROJECT, definitions(1))
-    await kept.write(known)
-    kept.put(PROJECT, definitions(2))
-    kept.put(PROJECT, definitions(3))
-    before_it_is_written = await kept.get(PROJECT)
-    await kept.write(known)
+    stored.put(PROJECT, definitions(1))
+    await stored.write(known)
+    stored.put(PROJECT, definitions(2))
+    stored.put(PROJECT, definitions(3))
+    before_it_is_written = await stored.get(PROJECT)
+    await stored.write(known)
     found = await OfflineFlagStore(tmp_path / "kept.db").get(PROJECT)
 
     assert before_it_is_written is not None and before_it_is_written.version == 3
@@ -238,24 +238,24 @@ async def test_a_broken_file_counts_as_empty_and_is_replaced(
 ) -> None:
     path = tmp_path / "kept.db"
     path.write_bytes(content)
-    kept = OfflineFlagStore(path)
+    stored = OfflineFlagStore(path)
 
-    assert await kept.projects() == []
-    kept.put(PROJECT, definitions(1))
-    await kept.write(known)
+    assert await stored.projects() == []
+    stored.put(PROJECT, definitions(1))
+    await stored.write(known)
 
     assert await OfflineFlagStore(path).projects() == [project()]
 
 
 async def test_what_could_not_be_written_is_written_later(tmp_path: Path) -> None:
     path = tmp_path / "kept.db"
-    kept = OfflineFlagStore(path)
-    kept.put(PROJECT, definitions(1))
+    stored = OfflineFlagStore(path)
+    stored.put(PROJECT, definitions(1))
     path.mkdir()
 
-    await kept.write(known)
+    await stored.write(known)
     path.rmdir()
-    await kept.write(known)
+    await stored.write(known)
 
     with sqlite3.connect(path) as file:
         assert file.execute("SELECT count(*) FROM kept").fetchone() == (1,)

@@ -23,7 +23,7 @@ def test_after_a_failure_one_caller_a_round_tries_again() -> None:
     assert later == [True, False, False]
 
 
-def test_an_answer_lets_everybody_in_again() -> None:
+def test_an_answer_closes_the_breaker_again() -> None:
     breaker = CircuitBreaker(Clock())
     breaker.failed(breaker.answers)
 

@@ -139,7 +139,7 @@ def test_a_negated_property_is_inverted() -> None:
 
 @pytest.mark.parametrize("negation", [False, True])
 @pytest.mark.parametrize("cohorts", [[], [cohort(1, "AND", PRO, deleted=True)]])
-def test_a_deleted_or_unknown_cohort_matches_nobody(
+def test_a_deleted_or_unknown_cohort_matches_no_person(
     negation: bool, cohorts: list[CohortDefinition]
 ) -> None:
     flags = flags_on(inside(1, negation=negation), *cohorts)

@@ -45,7 +45,7 @@ def test_only_the_flag_that_changed_is_compiled_anew() -> None:
     assert (on(former), on(built)) == ({"flag-1", "flag-3"}, {"flag-1", "flag-2", "flag-3"})
 
 
-def test_flags_come_and_go_beside_those_that_stay() -> None:
+def test_flags_come_and_go_while_others_stay() -> None:
     former = build(FlagDefinitions([flag(1), flag(2), flag(4, active=False)]))
 
     built = build(FlagDefinitions([flag(2), flag(3), flag(4)]), former)

@@ -1,4 +1,4 @@
-"""People who change the same flag do not lose one another's changes."""
+"""Users who change the same flag do not lose one another's changes."""
 
 import asyncio
 from typing import Any
@@ -90,12 +90,12 @@ async def test_changes_of_different_fields_at_once_all_stay(team: Team) -> None:
     after = await team.owner.get(place)
     assert after == flag | expected | {"rollout_percentage": 7}
     activity = (await team.owner.get(f"{place}activity/"))["results"]
-    told = [one["detail"]["changes"][0]["field"] for one in activity[:-1]]
-    assert sorted(told) == sorted(expected)
+    reported = [one["detail"]["changes"][0]["field"] for one in activity[:-1]]
+    assert sorted(reported) == sorted(expected)
 
 
 async def test_who_retries_with_the_version_loses_nothing(team: Team) -> None:
-    """Eight people each add a condition, all at once, from what they have read."""
+    """Eight users each add a condition, all at once, from what they have read."""
     flag = await team.owner.post(team.flags, key="a")
     place = f"{team.flags}{flag['id']}/"
     await team.owner.patch(place, filters={"groups": []})

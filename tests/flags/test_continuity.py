@@ -75,7 +75,7 @@ async def ask(home: Home, distinct_id: str, anon: Any = None, **fields: Any) -> 
     return flags
 
 
-async def kept(home: Home) -> Sequence[tuple[str, str]]:
+async def remaining(home: Home) -> Sequence[tuple[str, str]]:
     table = flag_continuity.c
     rows = await home.site.records.fetch(
         select(table.flag_key, table.hash_key)
@@ -86,7 +86,7 @@ async def kept(home: Home) -> Sequence[tuple[str, str]]:
 
 
 async def waiting(home: Home) -> Sequence[str]:
-    """The distinct ids without a person for which something is kept."""
+    """The distinct ids without a person for which an identity is stored."""
     table = waiting_identities.c
     rows = await home.site.records.fetch(
         select(table.distinct_id)
@@ -100,12 +100,12 @@ FLAGS = ("beta-feature", "multivariate-flag")
 BOTH_FLAGS = [("beta-feature", "example_id"), ("multivariate-flag", "example_id")]
 
 
-async def test_the_value_of_the_anonymous_person_is_kept(home: Home, flags: None) -> None:
+async def test_the_value_of_the_anonymous_person_is_stored(home: Home, flags: None) -> None:
     await persons(home, "example_id")
 
     assert await ask(home, "example_id") == ON
     assert await ask(home, "other_id", "example_id") == ON
-    assert await kept(home) == BOTH_FLAGS
+    assert await remaining(home) == BOTH_FLAGS
     assert await ask(home, "other_id") == ON
 
 
@@ -117,9 +117,9 @@ async def test_after_the_merge_the_new_id_alone_is_enough(home: Home, flags: Non
     assert await ask(home, "other_id") == ON
 
 
-async def test_the_value_is_kept_before_there_is_any_person(home: Home, flags: None) -> None:
+async def test_the_value_is_stored_before_there_is_any_person(home: Home, flags: None) -> None:
     assert await ask(home, "other_id", "example_id") == ON
-    assert await kept(home) == []
+    assert await remaining(home) == []
 
     assert await ask(home, "other_id") == ON
     assert await ask(home, "example_id") == ON
@@ -132,18 +132,18 @@ async def test_the_first_identity_wins_before_there_is_a_person(home: Home, flag
     assert await ask(home, "other_id", "other_id") == ON
 
 
-async def test_a_person_takes_over_what_was_kept_for_its_id(home: Home, flags: None) -> None:
+async def test_a_person_takes_over_what_was_stored_for_its_id(home: Home, flags: None) -> None:
     await ask(home, "other_id", "example_id")
     await persons(home, "other_id")
 
-    assert await kept(home) == BOTH_FLAGS
+    assert await remaining(home) == BOTH_FLAGS
     assert await waiting(home) == ["example_id"]
 
     await merge(home, "other_id", "further")
     assert await ask(home, "further") == ON
 
 
-async def test_an_id_that_is_merged_into_a_person_brings_what_was_kept(
+async def test_an_id_that_is_merged_into_a_person_brings_what_was_stored(
     home: Home, flags: None
 ) -> None:
     await persons(home, "known")
@@ -151,7 +151,7 @@ async def test_an_id_that_is_merged_into_a_person_brings_what_was_kept(
     await merge(home, "known", "other_id")
 
     assert await ask(home, "known") == ON
-    assert await kept(home) == BOTH_FLAGS
+    assert await remaining(home) == BOTH_FLAGS
 
 
 async def test_the_record_of_the_person_wins_over_what_waited(home: Home, flags: None) -> None:
@@ -161,7 +161,7 @@ async def test_the_record_of_the_person_wins_over_what_waited(home: Home, flags:
     await merge(home, "known", "anon")
 
     assert await ask(home, "known") == ON
-    assert await kept(home) == BOTH_FLAGS
+    assert await remaining(home) == BOTH_FLAGS
 
 
 async def test_a_login_whose_events_come_later_keeps_the_value(home: Home, flags: None) -> None:
@@ -172,7 +172,7 @@ async def test_a_login_whose_events_come_later_keeps_the_value(home: Home, flags
     await merge(home, "other_id", "example_id")
 
     assert await ask(home, "other_id") == ON
-    assert await kept(home) == BOTH_FLAGS
+    assert await remaining(home) == BOTH_FLAGS
     assert await waiting(home) == []
 
 
@@ -186,7 +186,7 @@ async def test_a_further_flag_is_added_to_what_waits(home: Home, flags: None) ->
     await ask(home, "other_id", "example_id")
     await persons(home, "other_id")
 
-    assert await kept(home) == [BOTH_FLAGS[0], ("later", "example_id"), BOTH_FLAGS[1]]
+    assert await remaining(home) == [BOTH_FLAGS[0], ("later", "example_id"), BOTH_FLAGS[1]]
 
 
 async def test_what_waits_is_dropped_after_30_days(home: Home, flags: None) -> None:
@@ -210,11 +210,11 @@ async def test_the_sweep_adopts_what_ingestion_did_not_see(home: Home, flags: No
     async with home.site.records.write() as connection:
         await connection.run_sync(put_waiting, [identity], home.site.clock.now())
     assert await ask(home, "other_id") == ON
-    assert await kept(home) == []
+    assert await remaining(home) == []
 
     await sweep_waiting(home.site.records, home.site.clock.now)
 
-    assert await kept(home) == BOTH_FLAGS
+    assert await remaining(home) == BOTH_FLAGS
     assert await waiting(home) == []
 
 
@@ -246,7 +246,7 @@ async def test_what_waits_goes_with_the_person_that_owns_the_id(home: Home, flag
 
 
 async def test_what_cannot_be_written_decides_the_one_answer(home: Home, flags: None) -> None:
-    async def nothing_kept(_: Sequence[tuple[int, str]]) -> dict[tuple[int, str], HashKeys]:
+    async def nothing_stored(_: Sequence[tuple[int, str]]) -> dict[tuple[int, str], HashKeys]:
         return {}
 
     async def fails(_: Sequence[ContinuityWrite]) -> dict[ContinuityWrite, HashKeys]:
@@ -256,7 +256,7 @@ async def test_what_cannot_be_written_decides_the_one_answer(home: Home, flags: 
     limits = DataLoaderLimits(timeout_s=5)
     readings = replace(
         evaluator.readings,
-        identities=DataLoader(nothing_kept, limits),
+        identities=DataLoader(nothing_stored, limits),
         keeping=DataLoader(fails, limits),
         breaker=CircuitBreaker(monotonic),  # the server's own must not learn of this failure
     )
@@ -272,7 +272,7 @@ async def test_two_separate_persons_both_keep_it(home: Home, flags: None) -> Non
     await persons(home, "example_id", "other_id")
 
     assert await ask(home, "other_id", "example_id") == ON
-    assert await kept(home) == BOTH_FLAGS * 2
+    assert await remaining(home) == BOTH_FLAGS * 2
     assert await ask(home, "other_id") == ON
 
 
@@ -282,7 +282,7 @@ async def test_the_first_record_wins_for_ever(home: Home, flags: None) -> None:
 
     assert await ask(home, "other_id", "another_id") == ON
     assert await ask(home, "example_id", "other_id") == ON
-    assert await kept(home) == BOTH_FLAGS * 2
+    assert await remaining(home) == BOTH_FLAGS * 2
 
 
 async def test_every_further_id_of_the_person_goes_on_with_it(home: Home, flags: None) -> None:
@@ -311,7 +311,7 @@ async def test_a_merge_moves_records_that_the_survivor_lacks(home: Home, flags: 
     await merge(home, "known", "anon")
 
     assert await ask(home, "known") == ON
-    assert await kept(home) == BOTH_FLAGS
+    assert await remaining(home) == BOTH_FLAGS
 
 
 async def test_a_merge_keeps_the_record_of_the_survivor(home: Home, flags: None) -> None:
@@ -321,7 +321,7 @@ async def test_a_merge_keeps_the_record_of_the_survivor(home: Home, flags: None)
     await merge(home, "known", "anon")
 
     assert await ask(home, "known") == ON
-    assert await kept(home) == BOTH_FLAGS
+    assert await remaining(home) == BOTH_FLAGS
 
 
 async def test_a_flag_that_begins_to_keep_values_is_added(home: Home, flags: None) -> None:
@@ -335,7 +335,7 @@ async def test_a_flag_that_begins_to_keep_values_is_added(home: Home, flags: Non
 
     await ask(home, "other_id", "example_id")
 
-    assert ("later", "example_id") in await kept(home)
+    assert ("later", "example_id") in await remaining(home)
 
 
 async def test_other_flags_and_groups_never_look_at_the_anonymous_id(home: Home) -> None:
@@ -348,7 +348,7 @@ async def test_other_flags_and_groups_never_look_at_the_anonymous_id(home: Home)
     await persons(home, "example_id")
 
     assert (await ask(home, "other_id", "example_id"))["beta-feature"] is False
-    assert await kept(home) == []
+    assert await remaining(home) == []
 
 
 async def test_conditions_see_the_present_id(home: Home) -> None:
@@ -370,7 +370,7 @@ async def test_any_scalar_is_an_anonymous_id(home: Home, flags: None, anon: Any)
     await ask(home, "example_id", anon)
 
     stored = str(anon).replace("\0", "\ufffd")
-    assert await kept(home) == [("beta-feature", stored), ("multivariate-flag", stored)]
+    assert await remaining(home) == [("beta-feature", stored), ("multivariate-flag", stored)]
 
 
 async def test_asking_for_one_flag_keeps_the_identity_for_all(home: Home, flags: None) -> None:
@@ -379,7 +379,7 @@ async def test_asking_for_one_flag_keeps_the_identity_for_all(home: Home, flags:
     found = await ask(home, "other_id", "example_id", flag_keys_to_evaluate=["beta-feature"])
 
     assert found == {"beta-feature": True}
-    assert await kept(home) == BOTH_FLAGS
+    assert await remaining(home) == BOTH_FLAGS
 
 
 async def test_many_logins_at_once_are_written_together(home: Home, flags: None) -> None:
@@ -389,4 +389,4 @@ async def test_many_logins_at_once_are_written_together(home: Home, flags: None)
     answers = await asyncio.gather(*(ask(home, name, "example_id") for name in names))
 
     assert answers == [ON] * 50
-    assert await kept(home) == BOTH_FLAGS * 50
+    assert await remaining(home) == BOTH_FLAGS * 50

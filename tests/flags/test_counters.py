@@ -51,7 +51,7 @@ def test_counting_is_exact_again_after_each_taking() -> None:
     assert counts.take() == {1: {("a", True): 1}}
 
 
-def test_what_could_not_be_kept_is_counted_the_next_time() -> None:
+def test_what_could_not_be_stored_is_counted_the_next_time() -> None:
     counts = counts_with()
     counts.add(1, {"a": ON})
     taken = counts.take()

@@ -13,7 +13,7 @@ from fanion.flags.engine.model import Subject
 NOW = datetime(2022, 5, 1, tzinfo=UTC)
 PRO = {"type": "person", "key": "plan", "value": "pro"}
 EVERYONE: dict[str, Any] = {"groups": [{}]}
-NOBODY: dict[str, Any] = {"groups": []}
+UNKNOWN: dict[str, Any] = {"groups": []}
 BLUE = {**EVERYONE, "multivariate": {"variants": [{"key": "blue", "rollout_percentage": 100}]}}
 
 
@@ -33,8 +33,8 @@ def build(**filters: Any) -> FlagSet:
     [
         (EVERYONE, True, True),
         (EVERYONE, False, False),
-        (NOBODY, False, True),
-        (NOBODY, True, False),
+        (UNKNOWN, False, True),
+        (UNKNOWN, True, False),
         (BLUE, True, True),
         (BLUE, False, False),
         (BLUE, "blue", True),
@@ -79,7 +79,7 @@ def test_another_operator_never_matches() -> None:
 
 
 def test_the_condition_may_be_negated() -> None:
-    flags = build(flag=after("base", negation=True), base=NOBODY)
+    flags = build(flag=after("base", negation=True), base=UNKNOWN)
 
     assert evaluate(flags, Subject("u"), NOW).decisions["flag"].value is True
 

@@ -105,9 +105,9 @@ async def test_a_cohort_that_flags_cannot_ask_for_is_refused(home: Home) -> None
     leaf = {"type": "cohort", "key": "id", "value": cohort["id"]}
     why = f"cohort {cohort['id']}: a group must be of type AND or OR, not 'NEITHER'"
 
-    status, told = await created(home, key="a", filters={"groups": [{"properties": [leaf]}]})
+    status, reported = await created(home, key="a", filters={"groups": [{"properties": [leaf]}]})
 
-    assert (status, told) == (400, not_valid(why))
+    assert (status, reported) == (400, not_valid(why))
 
 
 def asking(cohort: Json) -> Json:
@@ -146,8 +146,8 @@ async def test_a_cohort_in_a_flag_keeps_criteria_that_the_flag_can_ask_for(
     refused = await home.api.patch(place, json={"name": "n", "deleted": False})
 
     assert (refused.status_code, refused.json()) == (400, broken_flags(cohort, "a", "b"))
-    kept = await home.get(place)
-    assert (kept["name"], kept["deleted"]) == ("c", True)
+    stored = await home.get(place)
+    assert (stored["name"], stored["deleted"]) == ("c", True)
     assert (await home.decide("u"))["errorsWhileComputingFlags"] is False
 
 

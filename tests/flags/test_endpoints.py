@@ -48,9 +48,9 @@ def when(key: str, value: Any, operator: str = "exact", **rest: Any) -> Json:
 
 @pytest.fixture
 async def three(home: Home) -> Home:
-    """Flags that are on, off and multivariate; an inactive and a deleted one beside them."""
+    """Flags that are on, off and multivariate; with an inactive and a deleted one."""
     await home.create_flag(key="on", filters=EVERYONE | {"payloads": {"true": {"a": 1}}})
-    await home.create_flag_for_nobody("off")
+    await home.create_flag_for_no_person("off")
     await home.create_flag(
         key="beta-feature", name="Beta", filters=multivariate(payloads={"first": '"x"'})
     )

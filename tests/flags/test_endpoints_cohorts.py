@@ -74,9 +74,9 @@ def tree(*leaves: Json) -> Json:
     return {"type": "OR", "values": [{"type": "AND", "values": list(leaves)}]}
 
 
-async def seen(home: Home, *people: str, **properties: Any) -> None:
+async def seen(home: Home, *persons: str, **properties: Any) -> None:
     await home.capture(
-        *({"event": "$identify", "distinct_id": name, "$set": properties} for name in people)
+        *({"event": "$identify", "distinct_id": name, "$set": properties} for name in persons)
     )
 
 
@@ -120,7 +120,7 @@ async def test_a_cohort_on_events_counts_who_it_last_counted(home: Home) -> None
     assert (await home.decide("bob"))["featureFlags"] == {key: False}
 
 
-async def test_a_deleted_cohort_counts_nobody(home: Home) -> None:
+async def test_a_deleted_cohort_counts_no_person(home: Home) -> None:
     await seen(home, "ann")
     cohort_id = await cohort(home, None, "ann")
     await flag_on(home, cohort_id)
@@ -137,7 +137,7 @@ async def test_a_deleted_cohort_counts_nobody(home: Home) -> None:
     assert decided["errorsWhileComputingFlags"] is False
 
 
-async def test_a_removed_person_takes_its_kept_identities_along(home: Home) -> None:
+async def test_a_removed_person_takes_its_stored_identities_along(home: Home) -> None:
     await home.create_flag(
         key="beta-feature",
         filters={"groups": [{"rollout_percentage": 30}]},

@@ -7,7 +7,7 @@ from tests.support.application import Home, Json
 HALF: Json = {"groups": [{"rollout_percentage": 50}]}
 
 
-async def told(home: Home, **fields: object) -> Json:
+async def reported(home: Home, **fields: object) -> Json:
     body = {"api_key": home.token, "distinct_id": "u", **fields}
     answer = await home.public.post("/flags/?v=2", json=body)
     assert answer.status_code == 200
@@ -18,28 +18,28 @@ async def test_a_flag_by_device_follows_the_device(home: Home) -> None:
     """beta-feature: `4` at 0.18 is in, `1` at 0.59 is out. source: flags.md section 3"""
     await home.create_flag(key="beta-feature", filters=HALF, bucketing_identifier="device_id")
 
-    inside = await told(home, **{"$device_id": "4", "distinct_id": "1"})
-    outside = await told(home, device_id="1", distinct_id="4")
-    without = await told(home, device_id=None, distinct_id="4")
+    inside = await reported(home, **{"$device_id": "4", "distinct_id": "1"})
+    outside = await reported(home, device_id="1", distinct_id="4")
+    without = await reported(home, device_id=None, distinct_id="4")
 
     assert [inside, outside, without] == [{"beta-feature": each} for each in (True, False, True)]
 
 
-async def test_a_client_is_told_the_flags_that_are_meant_for_it(home: Home) -> None:
+async def test_a_client_gets_the_flags_that_are_meant_for_it(home: Home) -> None:
     await home.create_flag(key="all", evaluation_runtime="all")
     await home.create_flag(key="web", evaluation_runtime="client")
     await home.create_flag(key="docs", evaluation_contexts=[" Docs ", "docs"])
 
-    assert await told(home) == {"all": True, "web": True, "docs": True}
-    assert await told(home, evaluation_runtime="server") == {"all": True, "docs": True}
-    assert await told(home, evaluation_contexts=["shop"]) == {"all": True, "web": True}
+    assert await reported(home) == {"all": True, "web": True, "docs": True}
+    assert await reported(home, evaluation_runtime="server") == {"all": True, "docs": True}
+    assert await reported(home, evaluation_contexts=["shop"]) == {"all": True, "web": True}
     assert (await home.decide("u", evaluation_environments=["shop"]))["featureFlags"] == {
         "all": True,
         "web": True,
     }
 
 
-async def test_the_fields_are_shown_where_they_are_set(home: Home) -> None:
+async def test_the_fields_are_returned_where_they_are_set(home: Home) -> None:
     fields: Json = {
         "bucketing_identifier": "device_id",
         "evaluation_runtime": "server",
@@ -53,8 +53,8 @@ async def test_the_fields_are_shown_where_they_are_set(home: Home) -> None:
 
     assert {name: flag[name] for name in fields} == fields
     assert not changed.json().keys() & fields.keys()
-    told = [change["field"] for change in activity["results"][0]["detail"]["changes"]]
-    assert told == list(fields)
+    reported = [change["field"] for change in activity["results"][0]["detail"]["changes"]]
+    assert reported == list(fields)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ async def test_other_words_are_refused(home: Home, field: str, value: str) -> No
     assert answer.json()["type"] == "validation_error"
 
 
-async def test_local_evaluation_tells_them_to_clients_that_know_them(home: Home) -> None:
+async def test_local_evaluation_sends_them_to_clients_that_know_them(home: Home) -> None:
     await home.create_flag(key="device", filters=HALF, bucketing_identifier="device_id")
     await home.create_flag(key="web", evaluation_runtime="client", evaluation_contexts=["docs"])
 

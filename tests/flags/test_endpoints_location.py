@@ -1,4 +1,4 @@
-"""Where the caller is counts as if it had been sent."""
+"""The caller's location counts like sent properties."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Flags of which applications tell that they are seen and used."""
+"""Flags whose feature was viewed or used, according to events of applications."""
 
 import asyncio
 from collections.abc import Callable
@@ -28,7 +28,7 @@ async def _no_flags_of_other_tests(home: Home) -> None:
         await connection.execute(update(feature_flags).where(others).values(deleted=True))
 
 
-def told(event: str, key: object, hours_ago: float = 1, prop: str = "feature_flag") -> Json:
+def reported(event: str, key: object, hours_ago: float = 1, prop: str = "feature_flag") -> Json:
     time = (NOW - timedelta(hours=hours_ago)).isoformat()
     return {"event": event, "distinct_id": "ann", "timestamp": time, "properties": {prop: key}}
 
@@ -40,7 +40,7 @@ def enrichment(home: Home) -> Enrichment:
 
 async def until(holds: Callable[[], bool]) -> None:
     async with asyncio.timeout(SOON_S):
-        while not holds():  # noqa: ASYNC110  a log line wakes nobody
+        while not holds():  # noqa: ASYNC110  a log line wakes no task
             await asyncio.sleep(0.01)
 
 
@@ -51,29 +51,29 @@ async def test_flags_that_are_seen_or_used_become_enriched(home: Home) -> None:
     async with open_home(home.site, next_project()) as elsewhere:
         other = await elsewhere.create_flag(key="seen")
         await home.capture(
-            told("$feature_view", "seen"),
-            told("$feature_view", "seen", 2),
-            told("$feature_interaction", "used", 11),
-            told("$feature_view", "long-ago", 13),
-            told("$feature_flag_called", "called"),
-            told("$feature_view", "called", prop="$feature_flag"),
-            told("$feature_view", "deleted"),
-            told("$feature_view", 7),
+            reported("$feature_view", "seen"),
+            reported("$feature_view", "seen", 2),
+            reported("$feature_interaction", "used", 11),
+            reported("$feature_view", "long-ago", 13),
+            reported("$feature_flag_called", "called"),
+            reported("$feature_view", "called", prop="$feature_flag"),
+            reported("$feature_view", "deleted"),
+            reported("$feature_view", 7),
         )
 
         marked = await enrichment(home).look()
 
         assert (await elsewhere.get(f"/feature_flags/{other['id']}/")) == other
-    shown = (await home.get("/feature_flags/"))["results"]
+    returned = (await home.get("/feature_flags/"))["results"]
     assert marked == 2
-    assert {flag["key"] for flag in shown if flag["has_enriched_analytics"]} == {"seen", "used"}
+    assert {flag["key"] for flag in returned if flag["has_enriched_analytics"]} == {"seen", "used"}
 
 
 async def test_a_flag_that_becomes_enriched_is_otherwise_as_before(home: Home) -> None:
     flag = await home.create_flag(key="seen")
     path = f"/feature_flags/{flag['id']}/"
     version = (await home.api.get(path)).headers["x-flag-version"]
-    await home.capture(told("$feature_view", "seen"))
+    await home.capture(reported("$feature_view", "seen"))
 
     await enrichment(home).look()
     again = await enrichment(home).look()
@@ -94,7 +94,7 @@ async def test_a_dashboard_that_was_deleted_stays_deleted(home: Home) -> None:
     flag = await home.create_flag(key="seen")
     dashboard = f"/dashboards/{flag['usage_dashboard']}/"
     await home.api.patch(dashboard, json={"deleted": True})
-    await home.capture(told("$feature_interaction", "seen"))
+    await home.capture(reported("$feature_interaction", "seen"))
 
     assert await enrichment(home).look() == 1
 
@@ -105,7 +105,7 @@ async def test_a_dashboard_that_was_deleted_stays_deleted(home: Home) -> None:
 
 async def test_the_task_goes_on_after_a_store_was_away(home: Home) -> None:
     flag = await home.create_flag(key="seen")
-    await home.capture(told("$feature_view", "seen"))
+    await home.capture(reported("$feature_view", "seen"))
     home.site.events.is_down = True
     with pytest.raises(EventStoreUnavailable):
         await enrichment(home).look()

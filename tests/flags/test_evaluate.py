@@ -223,5 +223,5 @@ class TestAStoreOutOfReach:
         assert self.failed(stored_groups=None, group_properties=sent) == set()
         assert self.failed(stored_groups=None, groups={}) == set()
 
-    def test_kept_identities(self) -> None:
+    def test_stored_identities(self) -> None:
         assert self.failed(hash_keys=None) == {"kept"}

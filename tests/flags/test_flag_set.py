@@ -20,7 +20,7 @@ def flags_on_plan(values: dict[str, Any], **leaf: Any) -> FlagSet:
     return build_flag_set(map(compile_flag, rows), {})
 
 
-def test_conditions_that_python_calls_equal_are_told_apart() -> None:
+def test_conditions_that_python_calls_equal_are_distinguished() -> None:
     flags = flags_on_plan(VALUES)
 
     def on(plan: Any) -> set[str]:
@@ -32,7 +32,7 @@ def test_conditions_that_python_calls_equal_are_told_apart() -> None:
     assert on(1.0) == {"float"}
 
 
-def test_equal_conditions_of_opposite_sense_are_told_apart() -> None:
+def test_equal_conditions_of_opposite_sense_are_distinguished() -> None:
     leaf = {"key": "plan", "value": "pro"}
     rows = [
         FlagRow(1, "pro", {"groups": [{"properties": [leaf]}]}),

@@ -1,5 +1,5 @@
 """Flags and cohorts that older versions have stored, and that the rules of today refuse, are
-told."""
+reported."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -95,7 +95,7 @@ async def test_the_doctor_looks_at_the_flags_and_cohorts(tmp_path: Path) -> None
     assert Finding("cohorts", True, "all follow the rules") in findings
 
 
-def test_the_doctor_tells_some_of_many() -> None:
+def test_the_doctor_reports_some_of_many() -> None:
     finding = flags_finding([InvalidFlag(7, f"flag-{n}", "key: no") for n in range(22)])
 
     assert finding.ok

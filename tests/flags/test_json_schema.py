@@ -45,7 +45,7 @@ def test_an_example_is_what_its_schema_describes(name: str) -> None:
 
 # ── Flags ────────────────────────────────────────────────────────────────────────────────
 
-# What no schema can say, told in words there.
+# What no schema can express, and its descriptions say.
 BEYOND_FLAGS = {
     "a key twice",
     "a sum of 90",
@@ -108,7 +108,7 @@ sets = st.fixed_dictionaries(
         "rollout": st.sampled_from([ABSENT] * 5 + [50]),
     }
 ).map(lambda drawn: {name: value for name, value in drawn.items() if value is not ABSENT})
-# Of a condition, what its schema tells in words alone.
+# Of a condition, what only the descriptions of its schema say.
 IN_WORDS = re.compile(
     r"Invalid regular expression|Invalid date value|Invalid value for operator (not_)?between"
     r"|can only use group properties"
@@ -273,8 +273,8 @@ def test_examples_of_criteria_can_be_calculated() -> None:
     for filters in cohort_schema.EXAMPLES["CohortFilters"]:
         resolve(Criteria(1, "c", False, filters, ()), {})
     for groups in cohort_schema.EXAMPLES["CohortGroups"]:
-        shown = Criteria(1, "c", False, None, normal_groups(groups))
-        resolve(shown, {})
+        returned = Criteria(1, "c", False, None, normal_groups(groups))
+        resolve(returned, {})
 
 
 # ── Insights ─────────────────────────────────────────────────────────────────────────────
@@ -339,7 +339,7 @@ def test_examples_of_trends_can_be_calculated() -> None:
         parse_trends(filters)
 
 
-def test_other_kinds_of_questions_are_kept() -> None:
+def test_other_kinds_of_questions_are_stored() -> None:
     assert QUESTION.is_valid(
         {"insight": "FUNNELS", "events": [{"id": "a"}], "funnel_viz_type": "steps"}
     )

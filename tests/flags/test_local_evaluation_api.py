@@ -86,7 +86,7 @@ async def test_the_newer_document_lists_all_flags_and_spells_them_out(
     }
 
 
-async def test_group_types_are_told_by_their_index_as_text(home: Home) -> None:
+async def test_group_types_are_keyed_by_their_index_as_text(home: Home) -> None:
     async with home.site.records.write() as connection:
         rows = [
             {"project_id": home.project_id, "group_type_index": i, "group_type": name}
@@ -157,11 +157,11 @@ async def test_the_project_key_alone_reads_nothing(home: Home, path: str) -> Non
         "authentication_error", "not_authenticated", "Authentication credentials were not provided."
     )
 
-    nobody = await home.public.get(path)
+    anonymous = await home.public.get(path)
     public = await home.public.get(path, params={"token": home.token})
     as_bearer = await home.public.get(path, headers=bearer(home.token))
 
-    assert (nobody.status_code, nobody.json()) == (401, refused)
+    assert (anonymous.status_code, anonymous.json()) == (401, refused)
     assert (public.status_code, public.json()) == (401, refused)
     assert (as_bearer.status_code, as_bearer.json()["code"]) == (401, "invalid_personal_api_key")
 
@@ -277,5 +277,5 @@ async def test_a_payload_is_read_by_the_key_of_its_flag(home: Home) -> None:
     for key in ("empty", "none"):
         missing = await home.public.get(f"{base}/{key}/remote_config", headers=headers)
         assert (missing.status_code, missing.json()["code"]) == (404, "not_found")
-    nobody = await home.public.get(f"{base}/text/remote_config")
-    assert nobody.status_code == 401
+    anonymous = await home.public.get(f"{base}/text/remote_config")
+    assert anonymous.status_code == 401

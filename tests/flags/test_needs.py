@@ -96,7 +96,7 @@ def test_the_key_of_a_group_is_known() -> None:
     assert needs(flags, Subject("u", groups={"organization": "o"})).nothing
 
 
-def test_kept_identities_are_read_where_a_hash_decides() -> None:
+def test_stored_identities_are_read_where_a_hash_decides() -> None:
     flags = build(with_properties(), {"groups": [{}]}, ensure_experience_continuity=True)
 
     assert needs(flags, Subject("u")) == Needs(continuity=frozenset({"f0"}))

@@ -29,12 +29,12 @@ async def flags(home: Home) -> None:
     await home.create_flag(key="everyone", filters={"groups": [{}], "payloads": {"true": {"n": 1}}})
     await home.create_flag(key="part", filters={"groups": [{"rollout_percentage": 99.99}]})
     await home.create_flag(key="staff", filters={"groups": [{"properties": [prop("plan", "pro")]}]})
-    await home.create_flag_for_nobody("nobody")
+    await home.create_flag_for_no_person("nobody")
     await home.create_flag(key="inactive", active=False, filters={"groups": [{}]})
     await home.create_flag(
         key="color", filters={"groups": [{}], "multivariate": {"variants": variants}}
     )
-    await home.create_flag_for_nobody("color-off", multivariate={"variants": variants})
+    await home.create_flag_for_no_person("color-off", multivariate={"variants": variants})
     await home.create_flag(
         key="forced",
         filters={
@@ -57,7 +57,9 @@ async def flags(home: Home) -> None:
         ("forced", {"value": "blue", "variant": "blue", "reason": "TARGETING_MATCH"}),
     ],
 )
-async def test_one_flag_is_told_in_words_of_openfeature(home: Home, key: str, answer: Json) -> None:
+async def test_one_flag_is_returned_in_terms_of_openfeature(
+    home: Home, key: str, answer: Json
+) -> None:
     await flags(home)
 
     found = await ask(home, key, {"context": {"targetingKey": "u", "plan": "pro"}})
@@ -125,20 +127,20 @@ async def test_stored_properties_are_used(home: Home) -> None:
         ([], "PARSE_ERROR"),
     ],
 )
-async def test_a_wrong_context_is_told_by_its_code(home: Home, body: Any, code: str) -> None:
+async def test_a_wrong_context_is_reported_by_its_code(home: Home, body: Any, code: str) -> None:
     await flags(home)
 
     single, bulk = await ask(home, "everyone", body), await ask(home, None, body)
 
     details = single.json()["errorDetails"]
     assert (single.status_code, bulk.status_code) == (400, 400)
-    told = {
+    reported = {
         **error("validation_error", code.lower(), details),
         "errorCode": code,
         "errorDetails": details,
     }
-    assert single.json() == {"key": "everyone", **told}
-    assert bulk.json() == told
+    assert single.json() == {"key": "everyone", **reported}
+    assert bulk.json() == reported
 
 
 async def test_a_body_that_is_no_json_is_a_parse_error(home: Home) -> None:
@@ -173,13 +175,13 @@ async def test_either_header_carries_the_project_key(home: Home) -> None:
     body = {"context": {"targetingKey": "u"}}
 
     other = await home.public.post(PATH, json=body, headers={"x-api-key": home.token})
-    nobody = await home.public.post(PATH, json=body)
+    anonymous = await home.public.post(PATH, json=body)
     unknown = await home.public.post(f"{PATH}/f", json=body, headers={"x-api-key": "phc_none"})
 
     lower = {"authorization": f"bearer {home.token}"}
     assert other.status_code == 200
     assert (await home.public.post(PATH, json=body, headers=lower)).status_code == 200
-    assert (nobody.status_code, nobody.json()["code"]) == (401, "no_api_key")
+    assert (anonymous.status_code, anonymous.json()["code"]) == (401, "no_api_key")
     assert (unknown.status_code, unknown.json()["code"]) == (401, "invalid_api_key")
     assert unknown.json()["key"] == "f"
 

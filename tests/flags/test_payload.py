@@ -49,13 +49,13 @@ def test_type_and_operator_are_spelled_out(leaf: Json, written: Json) -> None:
 @pytest.mark.parametrize(
     "groups", [None, [None], ["x"], [{"properties": 5}], [{"properties": [5]}]]
 )
-def test_filters_that_cannot_be_read_are_told_as_they_are(groups: Any) -> None:
+def test_filters_that_cannot_be_read_are_sent_as_they_are(groups: Any) -> None:
     found = document(FlagRow(1, "f", {"groups": groups}))
 
     assert found["flags"][0]["filters"]["groups"] == groups
 
 
-def test_filters_without_groups_are_told_as_the_group_that_they_mean() -> None:
+def test_filters_without_groups_are_sent_as_the_group_that_they_mean() -> None:
     found = document(FlagRow(1, "f", {}, rollout_percentage=30), newer=False)
 
     assert found["flags"][0]["filters"] == {

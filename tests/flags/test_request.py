@@ -91,7 +91,7 @@ async def test_a_field_of_the_wrong_kind_is_an_invalid_payload(home: Home, field
 
 
 @pytest.mark.parametrize("body", [{}, {"api_key": None}, {"token": ""}, {"properties": {}}])
-async def test_without_a_key_nobody_is_asked(home: Home, body: Json) -> None:
+async def test_without_a_key_no_store_is_read(home: Home, body: Json) -> None:
     answer = await post(home, {**body, "distinct_id": "u"})
 
     assert answer.status_code == 401
@@ -199,7 +199,7 @@ async def test_a_scope_opens_no_project_out_of_reach(home: Home) -> None:
         assert (answer.status_code, answer.json()) == (401, refused), number
 
 
-async def test_a_personal_key_that_has_expired_is_told_so(home: Home) -> None:
+async def test_a_personal_key_that_has_expired_is_reported(home: Home) -> None:
     until = NOW + timedelta(seconds=1)
     key = await add_key(
         home.site.records, home.user_id, f"phx_{home.project_id}_old", expires_at=until
@@ -310,7 +310,7 @@ async def flags_of_each_kind(home: Home) -> None:
     await home.create_flag(
         key="on", name="Shown", filters={"groups": [{}], "payloads": {"true": "1"}}
     )
-    await home.create_flag_for_nobody("off")
+    await home.create_flag_for_no_person("off")
     await home.create_flag(key="inactive", active=False, filters={"groups": [{}]})
 
 
@@ -325,7 +325,7 @@ async def test_the_first_version_lists_what_is_on(home: Home, version: str) -> N
 
 
 @pytest.mark.parametrize("version", ["?v=2", "?v=1.19.0", "?v=abc"])
-async def test_the_second_version_tells_values_of_what_is_on(home: Home, version: str) -> None:
+async def test_the_second_version_returns_values_of_what_is_on(home: Home, version: str) -> None:
     await flags_of_each_kind(home)
 
     decided = await home.decide("u", version)
@@ -333,7 +333,7 @@ async def test_the_second_version_tells_values_of_what_is_on(home: Home, version
     assert decided["featureFlags"] == {"color": "blue", "on": True}
 
 
-async def test_the_third_version_tells_everything(home: Home) -> None:
+async def test_the_third_version_returns_everything(home: Home) -> None:
     await flags_of_each_kind(home)
 
     decided = await home.decide("u")
@@ -363,7 +363,7 @@ async def test_the_third_version_tells_everything(home: Home) -> None:
 
 
 @pytest.mark.parametrize("version", ["?v=4", "?v=9"])
-async def test_the_fourth_version_tells_records(home: Home, version: str) -> None:
+async def test_the_fourth_version_returns_records(home: Home, version: str) -> None:
     await flags_of_each_kind(home)
 
     decided = await home.decide("u", version)

@@ -37,15 +37,15 @@ async def test_a_flag_is_given_to_a_role_and_taken_back(team: Team) -> None:
     listed = await owner.get(place)
     one = await owner.get(f"{place}{made['id']}/")
     elsewhere = await owner.get(records_of(team, other))
-    shown = await owner.get(f"{ROLES}{role['id']}/")
+    returned = await owner.get(f"{ROLES}{role['id']}/")
     wrong_flag = await owner.client.get(f"{records_of(team, other)}{made['id']}/")
     gone = await owner.client.delete(f"{place}{made['id']}/")
 
-    assert shown["associated_flags"] == [{"id": flag["id"], "key": "a"}]
+    assert returned["associated_flags"] == [{"id": flag["id"], "key": "a"}]
     assert made == {
         "id": made["id"],
         "feature_flag": flag,
-        "role": shown,
+        "role": returned,
         "role_id": role["id"],
         "added_at": NOW_TEXT,
         "updated_at": NOW_TEXT,
@@ -88,7 +88,7 @@ async def test_what_cannot_be_given_is_refused(team: Team, office: Office) -> No
     ]
     answers = [await team.owner.client.post(place, json=sent) for sent, _ in expected]
 
-    assert [answer.json() for answer in answers] == [told for _, told in expected]
+    assert [answer.json() for answer in answers] == [reported for _, reported in expected]
     assert {answer.status_code for answer in answers} == {400}
     assert (await team.owner.get(place))["count"] == 1
 
@@ -103,8 +103,8 @@ async def test_a_record_is_not_changed(team: Team, method: str) -> None:
     )
 
     assert answer.status_code == 405
-    told = f'Method "{method}" not allowed.'
-    assert answer.json() == error("invalid_request", "method_not_allowed", told)
+    reported = f'Method "{method}" not allowed.'
+    assert answer.json() == error("invalid_request", "method_not_allowed", reported)
 
 
 @pytest.mark.every_engine
@@ -138,7 +138,7 @@ async def test_a_flag_given_twice_at_once_is_given_once(team: Team) -> None:
     assert sorted(answer.status_code for answer in answers) == [201, 400, 400, 400]
 
 
-# Of whom, with what the organization allows everybody: may edit, may share.
+# Of whom, with what the organization allows all members: may edit, may share.
 # source: flags.md section 16
 RIGHTS: dict[tuple[str, int | None], tuple[bool, bool]] = {
     ("owner", 21): (True, True),
@@ -159,18 +159,18 @@ RIGHTS: dict[tuple[str, int | None], tuple[bool, bool]] = {
 
 @pytest.mark.parametrize("setting", [21, 37, None])
 async def test_rights_over_a_flag(team: Team, setting: int | None) -> None:
-    people = {"owner": team.owner, "admin": await team.add("admin", Level.ADMIN)}
+    persons = {"owner": team.owner, "admin": await team.add("admin", Level.ADMIN)}
     for name in ("creator", "member", "editor", "viewer", "of flag", "of other", "both"):
-        people[name] = await team.add(name.replace(" ", "-"))
-    flag = await people["creator"].post(team.flags, key="a")
-    other = await people["owner"].post(team.flags, key="b")
-    await team.role("editors", 37, people["editor"], people["both"])
-    await team.role("viewers", 21, people["viewer"], people["both"])
+        persons[name] = await team.add(name.replace(" ", "-"))
+    flag = await persons["creator"].post(team.flags, key="a")
+    other = await persons["owner"].post(team.flags, key="b")
+    await team.role("editors", 37, persons["editor"], persons["both"])
+    await team.role("viewers", 21, persons["viewer"], persons["both"])
     for name, given in (("of flag", flag), ("of other", other)):
-        role = await team.role(name, 21, people[name])
+        role = await team.role(name, 21, persons[name])
         await team.owner.post(records_of(team, given), role_id=role["id"])
     if setting is not None:
-        await team.allow_everybody(setting)
+        await team.allow_all_members(setting)
     called = {
         "viewer of the flag": "of flag",
         "viewer of another flag": "of other",
@@ -179,7 +179,7 @@ async def test_rights_over_a_flag(team: Team, setting: int | None) -> None:
 
     for (whom, allowed), (edits, shares) in RIGHTS.items():
         if allowed == setting:
-            await _check(team, flag, people[called.get(whom, whom)], edits, shares)
+            await _check(team, flag, persons[called.get(whom, whom)], edits, shares)
 
 
 async def _check(team: Team, flag: Json, who: Colleague, edits: bool, shares: bool) -> None:
@@ -210,7 +210,7 @@ async def _check(team: Team, flag: Json, who: Colleague, edits: bool, shares: bo
 @pytest.mark.parametrize("action", ["dashboard", "enrich_usage_dashboard"])
 async def test_what_is_done_to_a_flag_needs_the_right_to_edit_it(team: Team, action: str) -> None:
     flag = await team.owner.post(team.flags, key="a")
-    await team.allow_everybody(21)
+    await team.allow_all_members(21)
     ada = await team.add("ada")
 
     answer = await ada.client.post(f"{team.flags}{flag['id']}/{action}/", json={})
@@ -219,8 +219,8 @@ async def test_what_is_done_to_a_flag_needs_the_right_to_edit_it(team: Team, act
     assert await team.owner.get(f"{team.flags}{flag['id']}/") == flag
 
 
-async def test_everybody_creates_flags_and_edits_them(team: Team) -> None:
-    await team.allow_everybody(21)
+async def test_every_member_creates_flags_and_edits_them(team: Team) -> None:
+    await team.allow_all_members(21)
     ada = await team.add("ada")
 
     flag = await ada.post(team.flags, key="a")
@@ -230,7 +230,7 @@ async def test_everybody_creates_flags_and_edits_them(team: Team) -> None:
 
 
 async def test_a_creator_who_is_gone_gives_no_right(team: Team) -> None:
-    await team.allow_everybody(21)
+    await team.allow_all_members(21)
     ada = await team.add("ada")
     flag = await ada.post(team.flags, key="a")
     async with team.office.records.write() as connection:
@@ -244,7 +244,7 @@ async def test_a_creator_who_is_gone_gives_no_right(team: Team) -> None:
 
 
 async def test_a_right_ends_when_it_is_taken(team: Team) -> None:
-    setting = await team.allow_everybody(21)
+    setting = await team.allow_all_members(21)
     ada = await team.add("ada")
     role = await team.role("editors", 37, ada)
     flag = await team.owner.post(team.flags, key="a")

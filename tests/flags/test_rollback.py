@@ -73,7 +73,7 @@ def test_other_kinds_never_hold(kind: object) -> None:
         condition(threshold_metric={"events": [{"id": 5}]}),
     ],
 )
-def test_what_cannot_be_read_is_told(raw: object) -> None:
+def test_what_cannot_be_read_is_reported(raw: object) -> None:
     with pytest.raises((ValueError, Invalid)):
         read_condition(raw)
 

@@ -41,7 +41,7 @@ async def test_a_flag_is_switched_off_when_a_condition_holds(home: Home) -> None
     await paid(home, 14)
     conditions = [condition(100, "gt"), condition(2.1)]
     flag = await home.create_flag(key="beta", rollback_conditions=conditions)
-    kept = await home.create_flag(key="kept", rollback_conditions=[condition(2)])
+    stored = await home.create_flag(key="kept", rollback_conditions=[condition(2)])
 
     await checked(home, minutes=59)
     before = await flag_now(home, flag)
@@ -49,19 +49,19 @@ async def test_a_flag_is_switched_off_when_a_condition_holds(home: Home) -> None
 
     assert before == (True, None)
     assert await flag_now(home, flag) == (False, True)
-    assert await flag_now(home, kept) == (True, None)
+    assert await flag_now(home, stored) == (True, None)
     assert (await home.decide("ann"))["featureFlags"] == {"kept": True}
-    told = (await home.get(f"/feature_flags/{flag['id']}/activity/"))["results"]
-    assert [one["activity"] for one in told] == ["updated", "created"]
+    reported = (await home.get(f"/feature_flags/{flag['id']}/activity/"))["results"]
+    assert [one["activity"] for one in reported] == ["updated", "created"]
     system = {"first_name": "System", "email": None, "is_system": True}
-    assert (told[0]["user"], told[0]["created_at"]) == (system, ONE_HOUR_LATER)
-    assert told[0]["detail"]["trigger"] == {
+    assert (reported[0]["user"], reported[0]["created_at"]) == (system, ONE_HOUR_LATER)
+    assert reported[0]["detail"]["trigger"] == {
         "job_type": "auto_rollback",
         "job_id": str(flag["id"]),
         "payload": {"condition": conditions[1], "average": 2.0},
     }
     assert [
-        (one["field"], one["before"], one["after"]) for one in told[0]["detail"]["changes"]
+        (one["field"], one["before"], one["after"]) for one in reported[0]["detail"]["changes"]
     ] == [("active", True, False), ("performed_rollback", None, True)]
     version = (await home.api.get(f"/feature_flags/{flag['id']}/")).headers["x-flag-version"]
     assert version == "2"
@@ -138,7 +138,7 @@ async def test_without_an_answer_of_the_event_store_nothing_is_decided(home: Hom
 
 
 async def test_conditions_alone_change_nothing_of_a_flag(home: Home) -> None:
-    """The rule is asked for by the conditions; other keys are neither needed nor kept."""
+    """The rule is asked for by the conditions; other keys are neither needed nor stored."""
     sent: Json = {"key": "beta", "rollback_conditions": [condition(1)], "auto-rollback": False}
     flag = await home.create_flag(**sent)
 

@@ -183,23 +183,23 @@ REFUSED: dict[str, tuple[Json, tuple[str, str, str | None]]] = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_could_not_be_done_is_refused(name: str) -> None:
-    sent, told = REFUSED[name]
+    sent, reported = REFUSED[name]
 
-    assert refused(sent, flag({})) == told
+    assert refused(sent, flag({})) == reported
 
 
 def test_several_condition_sets_need_one_to_be_named() -> None:
     sent = {"scheduled_at": SOON, "payload": {"operation": ROLLOUT, "value": 1}}
 
-    told = "The feature flag has 2 condition sets; condition_index must name one."
-    assert refused(sent, flag({}, {})) == ("invalid_input", told, "payload")
+    reported = "The feature flag has 2 condition sets; condition_index must name one."
+    assert refused(sent, flag({}, {})) == ("invalid_input", reported, "payload")
 
 
 def test_a_deleted_flag_is_not_changed() -> None:
     sent = {"scheduled_at": SOON, "payload": STATUS}
 
-    told = "The feature flag is deleted."
-    assert refused(sent, flag({}, deleted=True)) == ("invalid_input", told, "payload")
+    reported = "The feature flag is deleted."
+    assert refused(sent, flag({}, deleted=True)) == ("invalid_input", reported, "payload")
 
 
 def test_switching_on_ends_a_rollback() -> None:
@@ -224,7 +224,7 @@ def test_a_rollout_changes_its_condition_set_alone() -> None:
     assert second["rollout_percentage"] == 5
 
 
-def test_a_flag_without_condition_sets_has_one_for_everybody() -> None:
+def test_a_flag_without_condition_sets_has_one_for_all_persons() -> None:
     values = planned_values({"operation": ROLLOUT, "value": 0}, flag())
 
     assert values == {"filters": {"groups": [{"properties": [], "rollout_percentage": 0}]}}

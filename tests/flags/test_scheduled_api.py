@@ -98,20 +98,20 @@ async def test_a_rollout_grows_step_by_step(home: Home) -> None:
     assert (done["scheduled_at"], done["executed_at"]) == (LATER, LATER)
 
 
-async def test_the_activity_tells_who_scheduled_what(home: Home) -> None:
+async def test_the_activity_names_who_scheduled_what(home: Home) -> None:
     flag = await home.create_flag(key="beta")
     made = await schedule(home, flag, scheduled_at=SOON, payload=OFF)
     gone = await schedule(home, flag, scheduled_at=LATER, payload=OFF)
     await home.api.delete(f"{changes_of(flag)}{gone['id']}/")
     await at(home, hours=1)
 
-    told = (await home.get(f"/feature_flags/{flag['id']}/activity/"))["results"]
+    reported = (await home.get(f"/feature_flags/{flag['id']}/activity/"))["results"]
 
     owner = {"first_name": "Olga", "email": home.owner["email"]}
-    assert {str(one["user"]) for one in told} == {str(owner)}
-    assert [one["activity"] for one in told] == ["updated"] * 4 + ["created"]
-    assert [one["detail"]["trigger"] for one in told[1:]] == [None] * 4
-    executed = told[0]
+    assert {str(one["user"]) for one in reported} == {str(owner)}
+    assert [one["activity"] for one in reported] == ["updated"] * 4 + ["created"]
+    assert [one["detail"]["trigger"] for one in reported[1:]] == [None] * 4
+    executed = reported[0]
     assert executed["created_at"] == SOON
     assert executed["detail"]["trigger"] == {
         "job_type": "scheduled_change",
@@ -120,17 +120,17 @@ async def test_the_activity_tells_who_scheduled_what(home: Home) -> None:
     }
     assert [
         (one["field"], one["action"], one["before"], one["after"])
-        for entry in told[:4]
+        for entry in reported[:4]
         for one in entry["detail"]["changes"]
     ] == [
         ("active", "changed", True, False),
-        ("scheduled_change", "deleted", _told(gone), None),
-        ("scheduled_change", "created", None, _told(gone)),
-        ("scheduled_change", "created", None, _told(made)),
+        ("scheduled_change", "deleted", _reported(gone), None),
+        ("scheduled_change", "created", None, _reported(gone)),
+        ("scheduled_change", "created", None, _reported(made)),
     ]
 
 
-def _told(change: Json) -> Json:
+def _reported(change: Json) -> Json:
     return {name: change[name] for name in ("id", "scheduled_at", "payload")}
 
 
@@ -155,8 +155,8 @@ async def test_what_is_over_cannot_be_taken_back(home: Home) -> None:
 
     answer = await home.api.delete(f"{changes_of(flag)}{made['id']}/")
 
-    told = "This scheduled change has been executed or has failed; it cannot be cancelled."
-    assert (answer.status_code, answer.json()) == (400, invalid("invalid_input", told))
+    reported = "This scheduled change has been executed or has failed; it cannot be cancelled."
+    assert (answer.status_code, answer.json()) == (400, invalid("invalid_input", reported))
 
 
 async def test_a_change_that_changes_nothing_counts_as_made(home: Home) -> None:
@@ -171,7 +171,7 @@ async def test_a_change_that_changes_nothing_counts_as_made(home: Home) -> None:
     assert answer.headers["x-flag-version"] == "1"
 
 
-async def test_a_change_that_can_no_longer_be_made_tells_why(home: Home) -> None:
+async def test_a_change_that_can_no_longer_be_made_reports_why(home: Home) -> None:
     flag = await home.create_flag(key="beta", filters={"groups": [{}, {}]})
     payload = {"operation": "update_rollout_percentage", "value": 5, "condition_index": 1}
     made = await schedule(home, flag, scheduled_at=SOON, payload=payload)
@@ -180,11 +180,11 @@ async def test_a_change_that_can_no_longer_be_made_tells_why(home: Home) -> None
 
     done = await home.get(f"{changes_of(flag)}{made['id']}/")
 
-    told = "The feature flag has no condition set 1."
-    assert (done["executed_at"], done["failure_reason"]) == (None, told)
+    reported = "The feature flag has no condition set 1."
+    assert (done["executed_at"], done["failure_reason"]) == (None, reported)
 
 
-async def test_bad_changes_are_refused_and_none_is_kept(home: Home) -> None:
+async def test_bad_changes_are_refused_and_none_is_stored(home: Home) -> None:
     flag = await home.create_flag(key="beta")
     past = {"scheduled_at": "2024-03-01T11:00:00Z", "payload": OFF}
     sent: list[tuple[Any, Json]] = [
@@ -222,7 +222,7 @@ async def test_bad_changes_are_refused_and_none_is_kept(home: Home) -> None:
 
     answers = [await home.api.post(changes_of(flag), json=body) for body, _ in sent]
 
-    assert [answer.json() for answer in answers] == [told for _, told in sent]
+    assert [answer.json() for answer in answers] == [reported for _, reported in sent]
     assert {answer.status_code for answer in answers} == {400}
     assert (await home.get(changes_of(flag)))["count"] == 0
 
@@ -233,12 +233,12 @@ async def test_a_deleted_flag_takes_no_changes(home: Home) -> None:
 
     answer = await home.api.post(changes_of(flag), json={"scheduled_at": SOON, "payload": OFF})
 
-    told = invalid("invalid_input", "The feature flag is deleted.", "payload")
-    assert (answer.status_code, answer.json()) == (400, told)
+    reported = invalid("invalid_input", "The feature flag is deleted.", "payload")
+    assert (answer.status_code, answer.json()) == (400, reported)
 
 
 async def test_who_may_edit_the_flag_may_schedule(team: Team) -> None:
-    await team.allow_everybody(21)
+    await team.allow_all_members(21)
     ada, bea, cleo = [await team.add(name) for name in ("ada", "bea", "cleo")]
     flag = await ada.post(team.flags, key="a")
     role = await team.role("given", 21, bea)
@@ -248,11 +248,11 @@ async def test_who_may_edit_the_flag_may_schedule(team: Team) -> None:
 
     made = [await who.post(place, **sent) for who in (team.owner, ada, bea)]
     refused = await cleo.client.post(place, json=sent)
-    kept = await cleo.client.delete(f"{place}{made[0]['id']}/")
+    stored = await cleo.client.delete(f"{place}{made[0]['id']}/")
     seen = await cleo.get(place)
 
     assert (refused.status_code, refused.json()) == (403, NO_EDIT)
-    assert (kept.status_code, kept.json()) == (403, NO_EDIT)
+    assert (stored.status_code, stored.json()) == (403, NO_EDIT)
     assert [one["id"] for one in seen["results"]] == [one["id"] for one in reversed(made)]
     assert (await bea.client.delete(f"{place}{made[0]['id']}/")).status_code == 204
 
@@ -304,7 +304,7 @@ async def test_who_lost_the_right_changes_nothing_any_more(team: Team) -> None:
     ]
     role = await team.role("given", 21, bea)
     await team.owner.post(f"{place}role_access/", role_id=role["id"])
-    await team.allow_everybody(21)
+    await team.allow_all_members(21)
     async with team.office.records.write() as connection:
         await connection.execute(delete(memberships).where(memberships.c.user_id == dan.user_id))
 
@@ -315,7 +315,7 @@ async def test_who_lost_the_right_changes_nothing_any_more(team: Team) -> None:
         "The user who scheduled the change is no longer a member of the organization.",
         None,
     ]
-    shown = await team.owner.get(f"{place}scheduled_changes/{made[2]['id']}/")
-    assert shown["failure_reason"].endswith("may no longer edit this feature flag.")
-    assert shown["executed_at"] is None
+    returned = await team.owner.get(f"{place}scheduled_changes/{made[2]['id']}/")
+    assert returned["failure_reason"].endswith("may no longer edit this feature flag.")
+    assert returned["executed_at"] is None
     assert (await team.owner.get(place))["active"] is True

@@ -47,11 +47,11 @@ async def test_what_came_due_while_no_server_ran_is_made_at_the_start(server: Re
     async with client(server, keys) as http:
         done = await executed(http, f"{place}{change['id']}/")
         seen = (await http.get(f"/{flag['id']}/")).json()
-        told = (await http.get(f"/{flag['id']}/activity/")).json()["results"]
+        reported = (await http.get(f"/{flag['id']}/activity/")).json()["results"]
 
     assert seen["rollout_percentage"] == 60
     assert done["failure_reason"] is None
-    made = [one for one in told if one["detail"]["trigger"] is not None]
+    made = [one for one in reported if one["detail"]["trigger"] is not None]
     assert [one["detail"]["trigger"]["payload"]["value"] for one in made] == [60, 10]
 
 

@@ -1,4 +1,4 @@
-"""Scheduled changes in the records store: executed once, whoever and however many try."""
+"""Scheduled changes in the records store: executed once, however many servers try."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -145,7 +145,7 @@ async def test_steps_that_are_late_are_made_in_their_order(records: Records) -> 
     assert (found.executed_at, found.scheduled_at) == (None, NOW + timedelta(hours=3))
 
 
-async def test_a_failing_change_is_marked_and_holds_up_nobody(records: Records) -> None:
+async def test_a_failing_change_is_marked_and_delays_no_other(records: Records) -> None:
     failing, broken, good = [await create_flag(records, key) for key in "abc"]
     one_set = {"operation": "update_rollout_percentage", "value": 5}
     wrong = await schedule(records, failing, one_set)
@@ -166,9 +166,9 @@ async def test_a_failing_change_is_marked_and_holds_up_nobody(records: Records) 
         await ScheduledChangeStore(records).get(1, one.flag_id, one.id)
         for one in (wrong, surprising, right)
     ]
-    told = "The feature flag has 2 condition sets; condition_index must name one."
+    reported = "The feature flag has 2 condition sets; condition_index must name one."
     internal = "The change failed on the server's side."
-    assert [one.failure_reason for one in found] == [told, internal, None]
+    assert [one.failure_reason for one in found] == [reported, internal, None]
     assert [one.executed_at for one in found] == [None, None, SOON]
     assert not (await get_flag(records, good)).definition.active
 

@@ -22,7 +22,7 @@ SOON_S = 10
 
 
 async def following(home: Home) -> asyncio.Task[None]:
-    """What `main` runs beside the server: it notices changes."""
+    """What `main` runs with the server: it notices changes."""
     return asyncio.create_task(home.site.running.public.flags.flag_sets.run())
 
 
@@ -81,7 +81,7 @@ async def test_another_projects_change_is_none_of_its_business(
     await asyncio.gather(waiting, return_exceptions=True)
 
 
-async def test_a_silent_connection_is_kept_open(home: Home) -> None:
+async def test_a_silent_connection_stays_open(home: Home) -> None:
     broadcaster = Broadcaster(home.site.running.public.flags.flag_sets, 10, heartbeat_s=0.05)
     beating = asyncio.create_task(broadcaster.run_heartbeat())
     messages = broadcaster.messages(home.project_id)
@@ -128,10 +128,10 @@ async def test_there_is_a_limit_to_listeners(home: Home) -> None:
 async def test_over_http_it_needs_a_key_that_reads_definitions(home: Home) -> None:
     path = f"/api/projects/{home.project_id}/feature_flags/stream/"
 
-    nobody = await home.public.get(path)
+    anonymous = await home.public.get(path)
     public = await home.public.get(path, headers={"authorization": f"Bearer {home.token}"})
 
-    assert (nobody.status_code, nobody.json()["code"]) == (401, "not_authenticated")
+    assert (anonymous.status_code, anonymous.json()["code"]) == (401, "not_authenticated")
     assert public.status_code == 401
 
 
@@ -144,7 +144,7 @@ def path_of(home: Home) -> str:
 
 @asynccontextmanager
 async def listening(home: Home, key: str) -> AsyncIterator[AsyncIterator[bytes]]:
-    """Its messages from the second on, while the server runs what it runs beside requests."""
+    """Its messages from the second on, while the server's background work runs."""
     flags = home.site.running.public.flags
     following = next(
         one

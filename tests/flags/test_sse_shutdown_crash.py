@@ -1,4 +1,4 @@
-"""Listeners to changes of flags on a real socket: told, counted, and let go at the end."""
+"""Listeners to changes of flags on a socket: notified, counted, and disconnected at the end."""
 
 import asyncio
 import re
@@ -49,7 +49,9 @@ class Listener:
         self._writer.close()
 
 
-async def test_listeners_are_told_of_changes_and_let_go_at_the_end(tmp_path: Path) -> None:
+async def test_listeners_are_notified_of_changes_and_disconnected_at_the_end(
+    tmp_path: Path,
+) -> None:
     server = PreloadedServer(tmp_path / "data")
     keys = server.setup()
     server.start()

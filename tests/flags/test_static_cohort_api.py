@@ -14,7 +14,7 @@ def on_plan(plan: str, **group: Any) -> Json:
     return {"groups": [{"properties": [person_is("plan", plan)], **group}]}
 
 
-async def kept(home: Home, flag: Json) -> Json:
+async def stored(home: Home, flag: Json) -> Json:
     """The new cohort as it is answered, which the background has filled since."""
     answer = await home.api.post(PLACE.format(flag["id"]))
     assert answer.status_code == 201, answer.text
@@ -24,18 +24,18 @@ async def kept(home: Home, flag: Json) -> Json:
     return cohort
 
 
-async def three_people(home: Home) -> None:
+async def three_persons(home: Home) -> None:
     await home.capture(
         person("ann", plan="pro"), person("bob", plan="free"), person("cid", plan="pro")
     )
 
 
 @pytest.mark.every_engine
-async def test_a_flag_is_kept_as_a_static_cohort(home: Home) -> None:
-    await three_people(home)
+async def test_a_static_cohort_is_created_from_a_flag(home: Home) -> None:
+    await three_persons(home)
     flag = await home.create_flag(key="beta", filters=on_plan("pro"))
 
-    cohort = await kept(home, flag)
+    cohort = await stored(home, flag)
 
     assert cohort["name"] == "Users with feature flag beta enabled at 2024-03-01 12:00:00"
     assert (cohort["is_static"], cohort["is_calculating"], cohort["count"]) == (True, False, None)
@@ -43,14 +43,14 @@ async def test_a_flag_is_kept_as_a_static_cohort(home: Home) -> None:
     assert await members(home, cohort) == ["ann", "cid"]
     found = await retrieve(home, cohort)
     assert (found["count"], found["errors_calculating"], found["is_calculating"]) == (2, 0, False)
-    [told] = (await home.get(f"/cohorts/{cohort['id']}/activity/"))["results"]
-    assert (told["activity"], told["detail"]["name"]) == ("created", cohort["name"])
+    [reported] = (await home.get(f"/cohorts/{cohort['id']}/activity/"))["results"]
+    assert (reported["activity"], reported["detail"]["name"]) == ("created", cohort["name"])
 
 
 async def test_later_changes_do_not_reach_the_cohort(home: Home) -> None:
-    await three_people(home)
+    await three_persons(home)
     flag = await home.create_flag(key="beta", filters=on_plan("pro"))
-    cohort = await kept(home, flag)
+    cohort = await stored(home, flag)
 
     await home.api.patch(f"/feature_flags/{flag['id']}/", json={"filters": on_plan("free")})
     await home.capture(person("ann", plan="free"))
@@ -66,20 +66,20 @@ async def test_rollouts_and_variants_count_as_they_are_decided(home: Home) -> No
     filters = {"groups": [{"rollout_percentage": 50}], "multivariate": {"variants": variants}}
     flag = await home.create_flag(key="beta-feature", filters=filters)
 
-    assert await members(home, await kept(home, flag)) == ["example_id"]
+    assert await members(home, await stored(home, flag)) == ["example_id"]
 
 
-async def test_an_identity_that_was_kept_over_the_login_counts(home: Home) -> None:
+async def test_an_identity_that_was_stored_over_the_login_counts(home: Home) -> None:
     await home.capture(person("other_id"))
     flag = await home.create_flag(
         key="beta-feature",
         filters={"groups": [{"rollout_percentage": 30}]},
         ensure_experience_continuity=True,
     )
-    before = await kept(home, flag)
+    before = await stored(home, flag)
     decided = await home.decide("other_id", **{"$anon_distinct_id": "example_id"})
 
-    after = await kept(home, flag)
+    after = await stored(home, flag)
 
     assert decided["featureFlags"] == {"beta-feature": True}
     assert await members(home, before) == []
@@ -87,9 +87,9 @@ async def test_an_identity_that_was_kept_over_the_login_counts(home: Home) -> No
 
 
 async def test_conditions_on_cohorts_and_other_flags_are_followed(home: Home) -> None:
-    await three_people(home)
+    await three_persons(home)
     first = await home.create_flag(key="first", filters=on_plan("pro"))
-    static = await kept(home, first)
+    static = await stored(home, first)
     in_cohort = {"key": "id", "type": "cohort", "value": static["id"]}
     after = {"type": "flag", "key": str(first["id"]), "operator": "flag_evaluates_to"}
     second = await home.create_flag(
@@ -97,12 +97,12 @@ async def test_conditions_on_cohorts_and_other_flags_are_followed(home: Home) ->
         filters={"groups": [{"properties": [in_cohort, {**after, "value": True}]}]},
     )
 
-    assert await members(home, await kept(home, second)) == ["ann", "cid"]
+    assert await members(home, await stored(home, second)) == ["ann", "cid"]
 
 
 @pytest.mark.parametrize("how", ["active", "deleted", "group"])
-async def test_flags_that_are_on_for_nobody_give_an_empty_cohort(home: Home, how: str) -> None:
-    await three_people(home)
+async def test_flags_that_are_on_for_no_person_give_an_empty_cohort(home: Home, how: str) -> None:
+    await three_persons(home)
     filters: Json = {"groups": [{}]}
     if how == "group":
         filters["aggregation_group_type_index"] = 0
@@ -110,7 +110,7 @@ async def test_flags_that_are_on_for_nobody_give_an_empty_cohort(home: Home, how
     if how == "deleted":
         await home.api.patch(f"/feature_flags/{flag['id']}/", json={"deleted": True})
 
-    cohort = await kept(home, flag)
+    cohort = await stored(home, flag)
 
     found = await retrieve(home, cohort)
     assert (found["count"], found["errors_calculating"]) == (0, 0)
@@ -121,7 +121,7 @@ async def test_flags_that_are_on_for_nobody_give_an_empty_cohort(home: Home, how
 async def test_the_longest_key_makes_a_name_that_fits(home: Home) -> None:
     flag = await home.create_flag(key="k" * 400)
 
-    name = (await kept(home, flag))["name"]
+    name = (await stored(home, flag))["name"]
 
     assert len(name) == 400
     assert name.startswith("Users with feature flag kkk")

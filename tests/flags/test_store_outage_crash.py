@@ -68,7 +68,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 
 
 def store(place: Place) -> None:
-    """Two flags, a person, and all of it kept on disk."""
+    """Two flags, a person, all of it stored on disk."""
     keys, url = place.keys, place.server.url
     headers = {"Authorization": f"Bearer {keys.personal_api_key}"}
     path = f"{url}/api/projects/{keys.project_id}/feature_flags/"
@@ -80,10 +80,10 @@ def store(place: Place) -> None:
     with plain_http.Client() as client:
         both = {"static": True, "pros": True}
         until(lambda: place.decide(client)["featureFlags"] == both, "the person did not arrive")
-    until(lambda: len(kept(place)) == 1, "the flags were not kept")
+    until(lambda: len(stored(place)) == 1, "the flags were not stored")
 
 
-def kept(place: Place) -> list[Any]:
+def stored(place: Place) -> list[Any]:
     """The rows that hold both flags."""
     try:
         with closing(sqlite3.connect(place.server.data / "kept-flags.db")) as file:
@@ -156,7 +156,7 @@ def test_flags_go_on_under_load_while_the_records_store_is_frozen(place: Place) 
     check_stored(place, load)
 
 
-def test_a_server_that_starts_while_it_is_frozen_answers_with_what_was_kept(place: Place) -> None:
+def test_a_server_that_starts_while_it_is_frozen_answers_with_what_was_stored(place: Place) -> None:
     place.server.kill()
 
     with frozen(place.postgres.pid):
@@ -182,7 +182,9 @@ def test_flags_go_on_under_load_while_the_records_store_is_stopped(place: Place)
     assert ready.status_code == 503
 
 
-def test_a_server_that_starts_while_it_is_stopped_answers_with_what_was_kept(place: Place) -> None:
+def test_a_server_that_starts_while_it_is_stopped_answers_with_what_was_stored(
+    place: Place,
+) -> None:
     place.stop_postgres()
     place.server.kill()
 

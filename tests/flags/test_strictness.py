@@ -51,13 +51,13 @@ MISTAKES: dict[str, tuple[Json, str, str]] = {
 
 @pytest.mark.parametrize("name", MISTAKES)
 async def test_a_mistake_makes_no_flag(home: Home, name: str) -> None:
-    sent, attr, told = MISTAKES[name]
+    sent, attr, reported = MISTAKES[name]
 
     answer = await home.api.post("/feature_flags/", json={"key": "beta", **sent})
 
     assert (answer.status_code, answer.json()["attr"]) == (400, attr), answer.text
     assert answer.json()["type"] == "validation_error"
-    assert told in answer.json()["detail"]
+    assert reported in answer.json()["detail"]
     assert (await home.get("/feature_flags/"))["count"] == 0
 
 
@@ -219,8 +219,10 @@ async def test_known_query_parameters_are_taken_everywhere(home: Home) -> None:
     assert listed["count"] == 0
     changed = await home.api.patch(f"/feature_flags/{flag['id']}/?{common}", json={"name": "n"})
     assert changed.status_code == 200
-    told = await home.api.get(f"/feature_flags/local_evaluation/?token={home.token}&send_cohorts")
-    assert told.status_code == 200
+    reported = await home.api.get(
+        f"/feature_flags/local_evaluation/?token={home.token}&send_cohorts"
+    )
+    assert reported.status_code == 200
 
 
 OLD: dict[str, Any] = {
@@ -239,13 +241,13 @@ async def test_a_flag_that_was_stored_before_goes_on_working(home: Home) -> None
     conditions = [{"threshold": 5, "operator": "less"}]
     await home.store_flag(flag, key="old flag", filters=OLD, rollback_conditions=conditions)
     place = f"/feature_flags/{flag['id']}/"
-    shown = await home.get(place)
+    returned = await home.get(place)
     added = {"groups": [*OLD["groups"], {"rollout_percentage": 5}]}
 
     answers = [
         await home.api.patch(place, json=sent)
         for sent in (
-            {**shown, "active": False},
+            {**returned, "active": False},
             {"name": "n", "filters": OLD, "rollback_conditions": conditions, "key": "old flag"},
             {"filters": {**OLD, **added}},
             {"active": True},

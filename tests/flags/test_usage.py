@@ -49,7 +49,7 @@ async def stale(home: Home, **query: Any) -> dict[str, tuple[str, str | None]]:
     return {one["key"]: (one["stale_reason"], one["last_evaluated_at"]) for one in page["results"]}
 
 
-async def test_a_flag_that_nobody_used_has_zeros_and_no_time(home: Home) -> None:
+async def test_an_unused_flag_has_zeros_and_no_time(home: Home) -> None:
     flag = await home.create_flag(key="beta")
 
     assert await usage(home, flag, date_from="-2d") == {
@@ -79,7 +79,7 @@ async def test_answers_of_servers_are_counted_by_day_and_value(home: Home) -> No
     assert found["last_evaluated_at"] == "2024-03-02T12:00:00Z"
 
 
-async def test_variants_are_told_apart_and_the_largest_comes_first(home: Home) -> None:
+async def test_variants_are_distinguished_and_the_largest_comes_first(home: Home) -> None:
     flag = await home.create_flag(key="beta", filters=VARIANTS)
     answers = [(await home.decide(f"p{n}"))["featureFlags"]["beta"] for n in range(9)]
     await counted(home)
@@ -161,7 +161,7 @@ async def test_old_counts_are_forgotten(home: Home) -> None:
     ("query", "attr"),
     [({"date_from": "soon"}, "date_from"), ({"date_from": "-3y"}, "date_from")],
 )
-async def test_a_range_that_cannot_be_told_is_refused(home: Home, query: Json, attr: str) -> None:
+async def test_a_range_that_cannot_be_read_is_refused(home: Home, query: Json, attr: str) -> None:
     flag = await home.create_flag(key="beta")
 
     answer = await home.api.get(f"/feature_flags/{flag['id']}/usage/", params=query)
@@ -238,8 +238,8 @@ async def test_days_without_use_have_bounds(home: Home, days: int) -> None:
         "/feature_flags/", params={"stale": "true", "stale_days": str(days)}
     )
 
-    told = "Ensure this value is between 1 and 90."
-    assert answer.json() == error("validation_error", "invalid_input", told, "stale_days")
+    reported = "Ensure this value is between 1 and 90."
+    assert answer.json() == error("validation_error", "invalid_input", reported, "stale_days")
 
 
 def _only(variant: str) -> Json:

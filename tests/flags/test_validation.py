@@ -179,13 +179,13 @@ MISTAKES: dict[str, tuple[Json, str, str]] = {
 
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_mistake_is_refused_where_it_stands(name: str) -> None:
-    filters, attr, told = MISTAKES[name]
+    filters, attr, reported = MISTAKES[name]
 
     with pytest.raises(Invalid) as refused:
         check_filters(filters, creating=False)
 
     assert (refused.value.attr or "") == attr
-    assert told in refused.value.detail
+    assert reported in refused.value.detail
 
 
 @pytest.mark.parametrize("name", MISTAKES)
@@ -198,7 +198,7 @@ def test_a_mistake_that_is_stored_is_no_reason_to_refuse_a_change(name: str) -> 
     check_filters({**stored, "groups": [*stored["groups"], more]}, creating=False, stored=stored)
 
 
-def test_a_new_mistake_beside_a_stored_one_is_refused() -> None:
+def test_a_new_mistake_is_refused_where_a_stored_one_remains() -> None:
     stored = {"groups": [{"rollout": 50}]}
 
     with pytest.raises(Invalid) as refused:
@@ -315,13 +315,13 @@ WRONG_ROLLBACKS: dict[str, tuple[Any, str, str]] = {
 
 @pytest.mark.parametrize("name", WRONG_ROLLBACKS)
 def test_a_rollback_condition_that_is_not_read_as_meant_is_refused(name: str) -> None:
-    sent, attr, told = WRONG_ROLLBACKS[name]
+    sent, attr, reported = WRONG_ROLLBACKS[name]
 
     with pytest.raises(Invalid) as refused:
         check_conditions(sent, None)
 
     assert refused.value.attr == attr
-    assert told in refused.value.detail
+    assert reported in refused.value.detail
     check_conditions(sent, sent)
 
 

@@ -31,12 +31,12 @@ def by_device(key: str, filters: dict[str, Any], **more: Any) -> FlagRow:
 
 def test_a_thousand_devices_fall_where_the_sdk_puts_them() -> None:
     flags = build(by_device("f", HALF))
-    told = {"key": "f", "active": True, "filters": HALF, "bucketing_identifier": "device_id"}
+    reported = {"key": "f", "active": True, "filters": HALF, "bucketing_identifier": "device_id"}
 
     for number in range(1000):
         device = f"device-{number}"
-        bucketing = SDK.resolve_bucketing_value(told, "u", device)
-        expected = SDK.match_feature_flag_properties(told, "u", {}, bucketing_value=bucketing)
+        bucketing = SDK.resolve_bucketing_value(reported, "u", device)
+        expected = SDK.match_feature_flag_properties(reported, "u", {}, bucketing_value=bucketing)
 
         answer = evaluate(flags, Subject("u", device_id=device), NOW)
         assert answer.decisions["f"].value == expected
@@ -117,7 +117,9 @@ ALL = ["everywhere", "browsers", "backends", "shop", "shop-browsers"]
         ),
     ],
 )
-def test_a_client_is_told_what_is_meant_for_it(sent: dict[str, Any], expected: list[str]) -> None:
+def test_a_client_gets_the_flags_that_are_meant_for_it(
+    sent: dict[str, Any], expected: list[str]
+) -> None:
     asked = read_request({"distinct_id": "u", **sent})
 
     answer = evaluate(FLAGS, asked.subject, NOW, visible_keys(FLAGS, asked))

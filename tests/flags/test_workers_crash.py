@@ -1,4 +1,4 @@
-"""What runs beside the real server for flags: rollbacks on schedule, and counts of evaluations."""
+"""Background work of a real server: rollbacks on schedule, and counts of evaluations."""
 
 import asyncio
 import time
@@ -60,20 +60,22 @@ async def test_a_flag_is_rolled_back_while_the_server_runs(server: RealServer) -
     server.start()
     async with client(server, keys) as http:
         flag = await created(http, key="beta", rollback_conditions=[NEVER_PAID])
-        kept = await created(http, key="kept", rollback_conditions=[{**NEVER_PAID, "threshold": 0}])
+        stored = await created(
+            http, key="kept", rollback_conditions=[{**NEVER_PAID, "threshold": 0}]
+        )
         give_up = time.monotonic() + DONE_S
         while (await http.get(f"/{flag['id']}/")).json()["active"]:
             assert time.monotonic() < give_up, server.log_path.read_text()[-4000:]
             await asyncio.sleep(POLL_S)
 
         seen = (await http.get(f"/{flag['id']}/")).json()
-        other = (await http.get(f"/{kept['id']}/")).json()
-        told = (await http.get(f"/{flag['id']}/activity/")).json()["results"]
+        other = (await http.get(f"/{stored['id']}/")).json()
+        reported = (await http.get(f"/{flag['id']}/activity/")).json()["results"]
 
     assert (seen["active"], seen["performed_rollback"]) == (False, True)
     assert (other["active"], other["performed_rollback"]) == (True, None)
-    assert told[0]["user"] == {"first_name": "System", "email": None, "is_system": True}
-    assert told[0]["detail"]["trigger"]["job_type"] == "auto_rollback"
+    assert reported[0]["user"] == {"first_name": "System", "email": None, "is_system": True}
+    assert reported[0]["detail"]["trigger"]["job_type"] == "auto_rollback"
     assert await decided(server, keys) == {"kept": True}
 
 

@@ -1,4 +1,4 @@
-"""Groups and their types, as people read them."""
+"""Groups and their types, as the API returns them."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the store of groups promises beside what the API shows of it."""
+"""What the store of groups promises beyond what the API exposes."""
 
 from datetime import timedelta
 

@@ -66,7 +66,7 @@ class Line:
         return body
 
     def form(self, method: str, path: str, pieces: Iterator[bytes] | None) -> int:
-        """The status that a form without a told length and boundary gets."""
+        """The status that a form without a declared length and boundary gets."""
         headers = {
             "authorization": f"Bearer {self.keys.personal_api_key}",
             "content-type": "multipart/form-data",
@@ -104,7 +104,7 @@ def item(key: str, **changes: Any) -> bytes:
 
 KEY = "PROJECT_KEY"
 
-# 200 for what is JSON and names a project: odd values are kept or dropped, never refused.
+# 200 for what is JSON and names a project: odd values are stored or dropped, never refused.
 BAD: dict[str, tuple[bytes, int]] = {
     "nothing": (b"", 400),
     "blanks": (b"   ", 400),
@@ -260,7 +260,7 @@ def test_what_unfolds_to_gigabytes_is_too_large(line: Line, path: str, layers: i
     assert (status, answer) == (413, TOO_LARGE)
 
 
-def test_a_form_that_nobody_reads_does_no_harm(line: Line) -> None:
+def test_a_form_that_is_not_read_does_no_harm(line: Line) -> None:
     path = "/api/projects/@current/cohorts/"
 
     assert line.form("GET", path, None) == 200

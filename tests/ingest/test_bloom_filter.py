@@ -38,7 +38,7 @@ def test_what_is_new_is_seldom_taken_for_known() -> None:
     assert len(seen.find(of_one_moment(4, 20_000))) < 20
 
 
-def test_a_full_generation_is_kept_until_the_next_one_is_full() -> None:
+def test_a_full_generation_stays_until_the_next_one_is_full() -> None:
     seen = BloomFilter(ids_max=100)
     first, second, third = ids(1, 100), ids(2, 100), ids(3, 100)
 

@@ -247,7 +247,7 @@ async def test_events_without_name_or_distinct_id_are_dropped_and_the_rest_is_st
         {"event": "", "distinct_id": "u"},
         {"event": None, "distinct_id": "u"},
     ]
-    nobodys: list[Json] = [
+    unknown_events: list[Json] = [
         {"event": "x"},
         {"event": "x", "distinct_id": ""},
         {"event": "x", "distinct_id": None},
@@ -259,7 +259,7 @@ async def test_events_without_name_or_distinct_id_are_dropped_and_the_rest_is_st
         {"event": "first", "distinct_id": "u"},
         *unnamed,
         {"event": "middle", "properties": {"distinct_id": "u"}},
-        *nobodys,
+        *unknown_events,
         {"event": "last", "distinct_id": "u"},
     )
 

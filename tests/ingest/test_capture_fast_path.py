@@ -48,7 +48,7 @@ async def door(home: Home) -> AsyncIterator[Door]:
     await server.ended()
 
 
-def told(answer: httpx.Response) -> tuple[int, dict[str, str], bytes]:
+def reported(answer: httpx.Response) -> tuple[int, dict[str, str], bytes]:
     """All that does not differ from one request to another."""
     headers = {k: v for k, v in answer.headers.items() if k not in ("date", "x-request-id")}
     return answer.status_code, headers, answer.content
@@ -65,7 +65,7 @@ async def test_every_shape_in_every_encoding_is_stored_twice_alike(door: Door) -
             name = f"{shape.__name__} {encode.__name__}"
             body = shape(door.home.token, {**EVENT, "event": name, "distinct_id": name})
             first, second, without_task = await door.twice(**encode(json.dumps(body).encode()))
-            assert told(first) == told(second), name
+            assert reported(first) == reported(second), name
             assert first.json() == {"status": 1}
             prompt += without_task
     await door.home.site.ingested()
@@ -86,7 +86,7 @@ async def test_refusals_are_the_same_the_second_time(door: Door, name: str) -> N
 
     first, second, without_task = await door.twice(content=sent)
 
-    assert told(first) == told(second)
+    assert reported(first) == reported(second)
     assert (first.status_code, first.json()) == (status, expected)
     assert without_task == 0
 
@@ -98,7 +98,7 @@ async def test_a_browser_reads_the_second_answer_too(door: Door) -> None:
     first, second, without_task = await door.twice(json=body, headers=headers)
 
     assert without_task == 1
-    assert told(first) == told(second)
+    assert reported(first) == reported(second)
     assert second.headers["access-control-allow-origin"] == "https://shop.example"
     assert second.headers["x-request-id"] == "mine"
     assert await door.home.site.metric("fanion_items_accepted_total") >= 3
@@ -128,7 +128,7 @@ async def test_a_query_that_is_not_plain_takes_the_ordinary_way(door: Door, quer
 
     answers = [await door.client.post(f"/e/{query}", content=body) for _ in range(2)]
 
-    assert told(answers[0]) == told(answers[1])
+    assert reported(answers[0]) == reported(answers[1])
     assert door.home.site.log.prompt == before
 
 
@@ -141,11 +141,11 @@ async def test_a_project_with_limits_is_asked_for_room_each_time(door: Door) -> 
     assert [answer.status_code for answer in answers] == [200, 200, 429, 429]
 
 
-async def test_a_large_body_is_read_beside_the_loop(door: Door) -> None:
+async def test_a_large_body_is_read_outside_the_event_loop(door: Door) -> None:
     text = "x" * READ_ON_LOOP_BYTES_MAX
     body = {"api_key": door.home.token, **EVENT, "properties": {"text": text}}
 
     first, second, without_task = await door.twice(json=body)
 
-    assert told(first) == told(second)
+    assert reported(first) == reported(second)
     assert (first.status_code, without_task) == (200, 0)

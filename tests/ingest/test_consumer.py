@@ -1,4 +1,4 @@
-"""Ingestion whatever happens in between: each envelope once, in order, none in the way."""
+"""Ingestion whatever happens in between: each envelope once, in order, none blocking the others."""
 
 import asyncio
 from datetime import timedelta
@@ -195,11 +195,11 @@ async def test_events_that_name_many_large_persons_are_taken_fewer_at_a_time(
         api = site.client(first.key, f"/api/projects/{project_id}")
         async with api:
             listed = (await api.get("/events/", params={"event": "b"})).json()["results"]
-            people = (await api.get("/persons/")).json()["results"]
+            persons = (await api.get("/persons/")).json()["results"]
         put_aside = await site.records.fetch(select(dead_letters))
 
     assert sorted(event["distinct_id"] for event in listed) == names
-    assert [one["properties"]["n"] for one in people] == [1] * 4
+    assert [one["properties"]["n"] for one in persons] == [1] * 4
     [letter] = put_aside
     assert letter.body == whole.body
     assert "more than 2500 bytes of properties" in letter.error

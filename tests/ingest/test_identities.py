@@ -56,7 +56,7 @@ UPDATES = st.fixed_dictionaries(
 AGES = st.integers(0, 5)
 
 T = TypeVar("T")
-Shown = list[tuple[list[str], dict[str, Any], bool, datetime, list[str]]]
+Returned = list[tuple[list[str], dict[str, Any], bool, datetime, list[str]]]
 
 
 class Site:
@@ -76,7 +76,7 @@ class Site:
 
 
 class Persons(RuleBasedStateMachine):
-    """Events are told to the oracle at once, and to the store run by run."""
+    """Events are sent to the oracle at once, and to the store run by run."""
 
     def __init__(self, site: Site) -> None:
         super().__init__()
@@ -147,7 +147,7 @@ class Persons(RuleBasedStateMachine):
             self.persons.update({str(one.uuid): one.person_id for one in events})
         self.position, self.waiting = run.last, []
 
-    async def _stored(self) -> Shown:
+    async def _stored(self) -> Returned:
         records, project_id = self.site.records, self.project_id
         persons = (await find_persons(records, project_id, PersonQuery(limit=1000))).persons
         moved = person_overrides.c
@@ -169,7 +169,7 @@ class Persons(RuleBasedStateMachine):
             for one in persons
         )
 
-    def _expected(self) -> Shown:
+    def _expected(self) -> Returned:
         return sorted(
             (
                 sorted(one.distinct_ids),

@@ -139,7 +139,7 @@ async def test_a_piece_that_cannot_be_stored_is_put_aside_alone(
         await home.capture(*ITEMS)
         put_aside = await site.records.fetch(select(dead_letters))
         stored = await names(home)
-        told = await counts(home)
+        reported = await counts(home)
 
     [letter] = put_aside
     aside = msgspec.json.decode(letter.body)
@@ -147,8 +147,8 @@ async def test_a_piece_that_cannot_be_stored_is_put_aside_alone(
     assert all(one["uuid"] for one in aside)
     missing = {one["event"] for one in aside}
     assert stored == sorted(set(ALL_BUT_THE_REPEATED) - missing)
-    assert told[2] == letter._mapping["items"] == len(aside) < 4
-    assert told[0] == len(stored)
+    assert reported[2] == letter._mapping["items"] == len(aside) < 4
+    assert reported[0] == len(stored)
 
 
 async def test_a_large_dead_letter_is_tried_again_in_pieces(

@@ -1,4 +1,4 @@
-"""What a run tells the ledger: counts by minute and outcome, and examples without secrets."""
+"""What a run records in the ledger: counts by minute and outcome, and examples without secrets."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -105,7 +105,7 @@ def test_every_reason_has_a_meaning_in_words() -> None:
     assert {*Drop, *NotMade} <= MEANING.keys()
 
 
-def test_the_newest_examples_are_kept() -> None:
+def test_the_newest_examples_are_stored() -> None:
     run = run_of((1, 0, [{"event": f"e{n}"} for n in range(EXAMPLES_MAX + 5)]))
     later = run_of((1, 1, [{"event": "later"}]))
 
@@ -131,7 +131,7 @@ def test_an_example_is_small_whatever_was_sent(item: dict[str, Any]) -> None:
     assert len(msgspec.json.encode(example)) <= EXAMPLE_BYTES_MAX
 
 
-def test_an_example_tells_names_of_properties_and_no_values() -> None:
+def test_an_example_reports_names_of_properties_and_no_values() -> None:
     item = {
         "event": "paid",
         "$distinct_id": "u1",

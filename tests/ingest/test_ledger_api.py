@@ -23,7 +23,7 @@ NOTHING = {"accepted": 0, "stored": 0, "duplicates": 0, "dropped": 0, "dead_lett
 ID = "0190d0a6-0000-7000-8000-0000000000aa"
 
 
-def shown(time: Any) -> str:
+def returned(time: Any) -> str:
     return str(time.isoformat().replace("+00:00", "Z"))
 
 
@@ -66,12 +66,12 @@ async def settled(home: Home) -> None:
     await until(none_marked)
 
 
-async def test_nothing_sent_is_nothing_told(home: Home) -> None:
+async def test_without_events_the_report_is_empty(home: Home) -> None:
     report = await home.get("/ingestion/")
 
     assert report == {
-        "start": shown(NOW - timedelta(hours=1)),
-        "end": shown(NOW),
+        "start": returned(NOW - timedelta(hours=1)),
+        "end": returned(NOW),
         "totals": NOTHING,
         "reasons": [],
         "changes_not_made": [],
@@ -94,7 +94,7 @@ async def test_every_accepted_item_is_found_in_the_ledger(home: Home) -> None:
 
     counts = {"accepted": 6, "stored": 2, "duplicates": 1, "dropped": 3, "dead_lettered": 0}
     assert report["totals"] == counts
-    assert report["minutes"] == [{"minute": shown(NOW), **counts}]
+    assert report["minutes"] == [{"minute": returned(NOW), **counts}]
     assert {one["reason"]: one["items"] for one in report["reasons"]} == {
         "duplicate": 1,
         "no_name": 1,
@@ -109,13 +109,13 @@ async def test_every_accepted_item_is_found_in_the_ledger(home: Home) -> None:
         "event": "lost",
         "distinct_id": None,
         "uuid": None,
-        "received_at": shown(NOW),
+        "received_at": returned(NOW),
     }
     assert "library: web; properties: $lib, plan; keys: event, properties" in detail
     assert "secret" not in detail
 
 
-async def test_a_repeated_request_is_told_as_a_duplicate_with_its_id(home: Home) -> None:
+async def test_a_repeated_request_is_reported_as_a_duplicate_with_its_id(home: Home) -> None:
     await home.capture({"event": "paid", "distinct_id": "u1", "uuid": ID})
     home.site.clock.move(seconds=3)
     await home.capture({"event": "paid", "distinct_id": "u1", "uuid": ID})
@@ -144,14 +144,14 @@ async def test_minutes_are_those_of_acceptance_and_may_be_chosen(home: Home) -> 
 
     assert hour["minutes"] == []
     assert [(one["minute"], one["stored"]) for one in day["minutes"]] == [
-        (shown(NOW), 1),
-        (shown(NOW + timedelta(minutes=2)), 2),
+        (returned(NOW), 1),
+        (returned(NOW + timedelta(minutes=2)), 2),
     ]
     assert [one["stored"] for one in first["minutes"]] == [1]
 
 
 @pytest.mark.every_engine
-async def test_only_the_newest_examples_are_kept_each_of_a_bounded_size(home: Home) -> None:
+async def test_only_the_newest_examples_are_stored_each_of_a_bounded_size(home: Home) -> None:
     await home.capture(*({"event": f"e{n}" + "é" * 5_000} for n in range(8)))
     await home.capture(*({"event": f"f{n}"} for n in range(8)), {str(n): n for n in range(500)})
     report = await home.get("/ingestion/")
@@ -173,8 +173,8 @@ async def test_a_report_of_no_date_is_refused(home: Home) -> None:
 
 
 async def test_a_key_needs_the_scope_of_events(home: Home) -> None:
-    async with home.site.client(None, f"/api/projects/{home.project_id}") as nobody:
-        answer = await nobody.get("/ingestion/")
+    async with home.site.client(None, f"/api/projects/{home.project_id}") as anonymous:
+        answer = await anonymous.get("/ingestion/")
 
     assert answer.status_code == 401
 
@@ -189,7 +189,7 @@ async def test_an_unreadable_request_is_put_aside_and_the_rest_goes_on(home: Hom
 
     assert letter["error"].startswith("InvalidPayload: ")
     assert (letter["items"], letter["attempts"], letter["retry_requested_at"]) == (1, 1, None)
-    assert (letter["received_at"], letter["failed_at"]) == (shown(NOW), shown(NOW))
+    assert (letter["received_at"], letter["failed_at"]) == (returned(NOW), returned(NOW))
     assert letter["body_bytes"] == len(UNREADABLE)
     assert await home.get(f"/ingestion/dead_letters/{letter['id']}/") == letter
     assert [event["event"] for event in await home.events()] == ["fine"]
@@ -226,7 +226,7 @@ async def test_a_retry_ingests_with_the_ids_of_the_first_time(home: Home) -> Non
     }
 
 
-async def test_a_retry_that_fails_again_tells_the_new_error(home: Home) -> None:
+async def test_a_retry_that_fails_again_reports_the_new_error(home: Home) -> None:
     await poison(home)
     [letter] = await letters(home)
     await repair(home, letter["id"], b'{"batch": [17]}')
@@ -241,7 +241,7 @@ async def test_a_retry_that_fails_again_tells_the_new_error(home: Home) -> None:
     assert again["error"] != letter["error"]
     assert again["attempts"] == 2
     assert again["received_at"] == letter["received_at"]
-    assert again["failed_at"] == shown(NOW + timedelta(minutes=5))
+    assert again["failed_at"] == returned(NOW + timedelta(minutes=5))
     assert (await home.get("/ingestion/"))["totals"]["dead_lettered"] == 1
 
 
@@ -271,7 +271,7 @@ async def tried_in_vain(home: Home, before: float) -> bool:
     return await store_failures(home) > before
 
 
-async def test_a_dropped_dead_letter_is_gone_and_told_as_discarded(home: Home) -> None:
+async def test_a_dropped_dead_letter_is_gone_and_reported_as_discarded(home: Home) -> None:
     await poison(home)
     [letter] = await letters(home)
 

@@ -19,11 +19,11 @@ EVENT = {"event": "paid", "distinct_id": "u1", "properties": {"a": 1}}
 
 
 def capture(
-    body: Any, query: str = "", content_type: str = "application/json", *, people: bool = False
+    body: Any, query: str = "", content_type: str = "application/json", *, engage: bool = False
 ) -> Capture:
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
     request = Request("POST", "/batch/", query, {"content-type": content_type}, "192.0.2.1", raw)
-    return read_capture(request, is_engage=people)
+    return read_capture(request, is_engage=engage)
 
 
 def form(data: Any, **fields: str) -> bytes:
@@ -164,7 +164,7 @@ def test_items_without_name_or_distinct_id_refuse_nothing() -> None:
 
 
 @pytest.mark.parametrize("raw", [b"", b"{}", b"[]", b"null", b'""'])
-def test_no_data_is_told(raw: bytes) -> None:
+def test_no_data_is_reported(raw: bytes) -> None:
     with pytest.raises(NoData) as refused:
         capture(raw)
 
@@ -260,7 +260,7 @@ def test_a_historical_migration_is_known(given: Any, historical: bool) -> None:
 
 
 def test_an_object_sent_to_engage_is_an_identify() -> None:
-    read = capture({"$set": {"a": 1}, "$token": "k", "$distinct_id": "u1"}, people=True)
+    read = capture({"$set": {"a": 1}, "$token": "k", "$distinct_id": "u1"}, engage=True)
 
     assert read.token == "k"
     assert read_items(read.items_json) == [
@@ -269,7 +269,7 @@ def test_an_object_sent_to_engage_is_an_identify() -> None:
 
 
 def test_an_array_sent_to_engage_keeps_its_names() -> None:
-    read = capture([{**EVENT, "token": "k"}], people=True)
+    read = capture([{**EVENT, "token": "k"}], engage=True)
 
     assert read_items(read.items_json)[0]["event"] == "paid"
 

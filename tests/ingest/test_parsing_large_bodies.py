@@ -73,18 +73,18 @@ def request(body: bytes, **headers: str) -> Request:
     return Request("POST", "/batch/", "", head, "192.0.2.1", body)
 
 
-def read_both_phases(body: bytes, *, people: bool = False) -> Capture:
-    large = read_large(request(body), is_engage=people)
+def read_both_phases(body: bytes, *, engage: bool = False) -> Capture:
+    large = read_large(request(body), is_engage=engage)
     return large.capture if large.item_bytes is None else write_anew(large)
 
 
-def told(read: Any, body: bytes, people: bool) -> Any:
+def reported(read: Any, body: bytes, engage: bool) -> Any:
     """What the client and the log get to know."""
     try:
-        capture: Capture = read(body, people)
+        capture: Capture = read(body, engage)
     except AppError as error:
         return error.status, error.code
-    # No key is an object or array; what a large one holds is not kept.
+    # No key is an object or array; what a large one holds is discarded.
     key = "no text" if capture.token[:1] in ("[", "{") else capture.token
     project = "no text" if isinstance(capture.project, list | dict) else capture.project
     if capture.refusal is not None:
@@ -102,12 +102,14 @@ def told(read: Any, body: bytes, people: bool) -> Any:
 @example({"token": "k", "event": "e"}, 1, True)
 @example([{}, None], 1, True)
 @example({"batch": [{"event": "a"}], "token": "phx_k", "properties": True}, 0, False)
-def test_a_large_body_says_what_it_says_at_once(body: Any, seed: int, people: bool) -> None:
+def test_a_large_body_says_what_it_says_at_once(body: Any, seed: int, engage: bool) -> None:
     text = stretched(body, seed)
 
-    in_pieces = told(lambda raw, people: read_both_phases(raw, people=people), text, people)
+    in_pieces = reported(lambda raw, engage: read_both_phases(raw, engage=engage), text, engage)
 
-    at_once = told(lambda raw, people: read_capture(request(raw), is_engage=people), text, people)
+    at_once = reported(
+        lambda raw, engage: read_capture(request(raw), is_engage=engage), text, engage
+    )
     assert in_pieces == at_once
 
 
@@ -175,7 +177,7 @@ def big(members: bytes) -> bytes:
         (b'{"api_key":[' + big(b"[],") + b"1]}", '["\u2026"]'),
     ],
 )
-def test_the_key_is_found_beside_what_is_not_kept(body: bytes, token: str) -> None:
+def test_the_key_is_found_among_values_that_are_discarded(body: bytes, token: str) -> None:
     assert read_large(request(body)).capture.token == token
 
 
@@ -195,7 +197,7 @@ def test_the_key_is_found_beside_what_is_not_kept(body: bytes, token: str) -> No
         (b'{"batch":"' + big(b"a") + b'"}', "an event is not an object"),
     ],
 )
-def test_a_fault_of_a_large_body_is_told(body: bytes, detail: str) -> None:
+def test_a_fault_of_a_large_body_is_reported(body: bytes, detail: str) -> None:
     refusal = read_large(request(body)).capture.refusal
 
     assert refusal is not None

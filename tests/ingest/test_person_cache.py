@@ -1,4 +1,4 @@
-"""Persons kept between runs: one state for each, whichever of its ids is met."""
+"""Persons cached between runs: one state for each, whichever of its ids is met."""
 
 from datetime import UTC, datetime
 
@@ -12,7 +12,7 @@ def person(number: int, **properties: str) -> PersonState:
     return PersonState(number, person_uuid(1, str(number)), properties, False, NOW, 1)
 
 
-def test_kept_persons_need_not_be_read() -> None:
+def test_cached_persons_need_not_be_read() -> None:
     recent = PersonCache()
     ann = person(1)
 
@@ -41,28 +41,31 @@ def test_a_person_read_by_another_id_is_the_one_that_is_known() -> None:
 
 def test_the_longest_unseen_make_room() -> None:
     recent = PersonCache(distinct_ids_max=2)
-    people = {str(number): person(number) for number in range(3)}
-    recent.keep(1, {"0": people["0"], "1": people["1"]})
+    person_names = {str(number): person(number) for number in range(3)}
+    recent.keep(1, {"0": person_names["0"], "1": person_names["1"]})
 
     known, _ = recent.find(1, ["0"])
     recent.keep(1, known)
-    recent.keep(1, {"2": people["2"]})
+    recent.keep(1, {"2": person_names["2"]})
 
-    assert recent.find(1, ["0", "1", "2"]) == ({"0": people["0"], "2": people["2"]}, ["1"])
+    assert recent.find(1, ["0", "1", "2"]) == (
+        {"0": person_names["0"], "2": person_names["2"]},
+        ["1"],
+    )
 
 
 def test_the_longest_unseen_project_makes_room_first() -> None:
     recent = PersonCache(distinct_ids_max=3)
-    people = {str(number): person(number) for number in range(3)}
-    recent.keep(1, people)
+    person_names = {str(number): person(number) for number in range(3)}
+    recent.keep(1, person_names)
     recent.keep(2, {"0": person(10)})
-    recent.keep(1, {"2": people["2"]})
+    recent.keep(1, {"2": person_names["2"]})
     recent.drop(1, 1, ["1", "unknown"])
 
     recent.keep(3, {"a": person(20), "b": person(21)})
 
     assert recent.find(2, ["0"]) == ({}, ["0"])
-    assert recent.find(1, ["0", "1", "2"]) == ({"2": people["2"]}, ["0", "1"])
+    assert recent.find(1, ["0", "1", "2"]) == ({"2": person_names["2"]}, ["0", "1"])
     assert recent.find(3, ["a", "b"])[1] == []
 
 

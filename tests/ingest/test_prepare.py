@@ -178,7 +178,7 @@ def test_missing_properties_are_none_at_all(properties: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "client_ip", "kept"),
+    ("given", "client_ip", "remaining"),
     [
         ({}, "192.0.2.1", {"$ip": "192.0.2.1"}),
         ({"$ip": ""}, "192.0.2.1", {"$ip": "192.0.2.1"}),
@@ -188,11 +188,11 @@ def test_missing_properties_are_none_at_all(properties: Any) -> None:
     ],
 )
 def test_the_address_of_the_request_is_stored_unless_the_client_says_one(
-    given: dict[str, Any], client_ip: str, kept: dict[str, Any]
+    given: dict[str, Any], client_ip: str, remaining: dict[str, Any]
 ) -> None:
     context = Context(1, 77, NOW, client_ip=client_ip)
 
-    assert stored(event(**given), context).properties == kept
+    assert stored(event(**given), context).properties == remaining
 
 
 @pytest.mark.parametrize("given", [{}, {"$ip": "198.51.100.7"}])

@@ -1,5 +1,5 @@
 """Whatever a client sends, however it was damaged on the way: an event, a drop, or an error that
-the client can be told."""
+the client can be sent."""
 
 import base64
 import gzip

@@ -1,4 +1,4 @@
-"""Person updates that events carry, openly or by what they tell of the browser."""
+"""Person updates that events carry, openly or by their properties of the browser."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -68,7 +68,7 @@ def test_top_level_updates_are_stored_among_the_properties() -> None:
         ("$app_build", "$initial_app_build"),
     ],
 )
-def test_what_an_event_tells_of_its_client_is_set_and_set_once(name: str, initial: str) -> None:
+def test_what_an_event_reports_its_client_is_set_and_set_once(name: str, initial: str) -> None:
     prepared = stored({name: "x"}, "$pageview")
 
     assert prepared.update == PersonUpdate({name: "x"}, {initial: "x"})
@@ -120,10 +120,10 @@ def test_an_event_without_person_profile_touches_no_person() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "kept"), [(True, False), ("false", True), (0, True), (None, True)]
+    ("given", "remaining"), [(True, False), ("false", True), (0, True), (None, True)]
 )
-def test_only_false_withholds_the_person_profile(given: Any, kept: bool) -> None:
+def test_only_false_withholds_the_person_profile(given: Any, remaining: bool) -> None:
     prepared = stored({"$process_person_profile": given})
 
     assert prepared.makes_person
-    assert ("$process_person_profile" in prepared.properties) is kept
+    assert ("$process_person_profile" in prepared.properties) is remaining

@@ -32,7 +32,7 @@ class Watched:
     """How many runs came back prepared, and how many did not."""
 
     ahead: int = 0
-    not_ahead: int = 0
+    not_prepared: int = 0
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
     async def counted(self: Preparer, *asked: Any) -> PreparedBatch | None:
         run = await prepare(self, *asked)
         found.ahead += run is not None
-        found.not_ahead += run is None
+        found.not_prepared += run is None
         return run
 
     monkeypatch.setattr(Preparer, "prepare", counted)
@@ -121,14 +121,14 @@ async def test_new_group_types_are_given_here_and_known_there_from_then_on(
     records_url: str, events: EventStore, project_id: int, tmp_path: Path, watched: Watched
 ) -> None:
     async with open_helped(records_url, events, project_id, tmp_path, watched) as home:
-        before = Watched(watched.ahead, watched.not_ahead)
+        before = Watched(watched.ahead, watched.not_prepared)
         groups = {"$groups": {"org": "o1"}}
         await home.capture({"event": "a", "distinct_id": "ann", "properties": groups})
         await home.capture({"event": "b", "distinct_id": "ann", "properties": groups})
         await home.capture({"event": "c", "distinct_id": "ann", "properties": groups})
         stored = await named(home, "a", "b", "c")
 
-    assert watched.not_ahead > before.not_ahead
+    assert watched.not_prepared > before.not_prepared
     assert watched.ahead > before.ahead
     assert [event["properties"]["$group_0"] for event in stored] == ["o1"] * 3
 

@@ -71,7 +71,7 @@ def command(pid: int) -> str:
 
 
 @pytest.mark.skipif(
-    not Path("/proc/self/task").exists(), reason="only Linux tells what a process has started"
+    not Path("/proc/self/task").exists(), reason="only Linux lists what a process has started"
 )
 async def test_nothing_is_lost_or_there_twice_or_left_over(tmp_path: Path) -> None:
     server = PreloadedServer(tmp_path / "data", {"FANION_PROCESSES": "2"})

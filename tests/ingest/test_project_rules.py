@@ -134,7 +134,7 @@ async def test_unwanted_properties_reach_neither_event_nor_person(home: Home) ->
     assert person["properties"]["name"] == "Uma"
 
 
-async def test_unwanted_user_agents_are_dropped_and_told(home: Home) -> None:
+async def test_unwanted_user_agents_are_dropped_and_reported(home: Home) -> None:
     await wish(home, dropped_user_agents=["GoogleBot"])
     own = {"event": "seen", "distinct_id": "u1", "properties": {"$raw_user_agent": "Firefox"}}
     bots = {"event": "seen", "distinct_id": "u2"}

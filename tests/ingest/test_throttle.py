@@ -25,25 +25,25 @@ from fanion.ingest.pipeline.throttle import (
 def test_ingestion_rests_while_many_ask_and_nothing_is_old(
     answered: int, run_s: float, lag_s: float, rest_s: float
 ) -> None:
-    courtesy = Throttle(answered=0, at=100.0)
+    throttling = Throttle(answered=0, at=100.0)
 
-    assert courtesy.rest_s(answered, 101.0, run_s, lag_s) == pytest.approx(rest_s)
+    assert throttling.rest_s(answered, 101.0, run_s, lag_s) == pytest.approx(rest_s)
 
 
 def test_the_rate_is_that_of_the_time_since_the_run_before() -> None:
-    courtesy = Throttle(answered=0, at=100.0)
+    throttling = Throttle(answered=0, at=100.0)
 
-    assert courtesy.rest_s(5_000, 101.0, 0.5, 1.0) > 0
-    assert courtesy.rest_s(5_500, 102.0, 0.5, 1.0) == 0
-    assert courtesy.rest_s(5_500, 102.0, 0.5, 1.0) == 0
+    assert throttling.rest_s(5_000, 101.0, 0.5, 1.0) > 0
+    assert throttling.rest_s(5_500, 102.0, 0.5, 1.0) == 0
+    assert throttling.rest_s(5_500, 102.0, 0.5, 1.0) == 0
 
 
 def test_runs_are_small_while_many_ask() -> None:
-    courtesy = Throttle(answered=0, at=100.0)
-    assert courtesy.batch_bytes_max == BATCH_BYTES_MAX
+    throttling = Throttle(answered=0, at=100.0)
+    assert throttling.batch_bytes_max == BATCH_BYTES_MAX
 
-    courtesy.rest_s(5_000, 101.0, 0.5, LAG_MAX_S)
-    assert courtesy.batch_bytes_max == BUSY_BATCH_BYTES_MAX
+    throttling.rest_s(5_000, 101.0, 0.5, LAG_MAX_S)
+    assert throttling.batch_bytes_max == BUSY_BATCH_BYTES_MAX
 
-    courtesy.rest_s(5_100, 102.0, 0.5, LAG_MAX_S)
-    assert courtesy.batch_bytes_max == BATCH_BYTES_MAX
+    throttling.rest_s(5_100, 102.0, 0.5, LAG_MAX_S)
+    assert throttling.batch_bytes_max == BATCH_BYTES_MAX

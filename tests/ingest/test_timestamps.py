@@ -34,7 +34,7 @@ def test_an_event_gets_its_time(case: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("case", CASES["events"], ids=lambda case: case["name"])
-def test_a_time_that_is_not_stored_is_told(case: dict[str, Any]) -> None:
+def test_a_time_that_is_not_stored_is_reported(case: dict[str, Any]) -> None:
     sent_at = datetime.fromisoformat(case["sent_at"]) if "sent_at" in case else None
     item = {"event": "a", "distinct_id": "u", **case["item"]}
     item["properties"] = case.get("properties")
@@ -42,19 +42,19 @@ def test_a_time_that_is_not_stored_is_told(case: dict[str, Any]) -> None:
     prepared = prepare(item, Context(1, 1, RECEIVED, sent_at))
 
     assert isinstance(prepared, Prepared)
-    told = prepared.ignored_time
+    reported = prepared.ignored_time
     given = item.get("timestamp") or item.get("offset")
     if "ignored" not in case:
-        assert told is None
+        assert reported is None
     else:
-        shown = given if isinstance(given, str) else repr(given)
-        assert told == IgnoredTime(case["ignored"] == "ahead", shown)
+        returned = given if isinstance(given, str) else repr(given)
+        assert reported == IgnoredTime(case["ignored"] == "ahead", returned)
 
 
-def test_of_a_long_text_the_beginning_is_told() -> None:
-    told = ignored_time({"timestamp": "x" * 10_000}, {}, RECEIVED, None)
+def test_of_a_long_text_the_beginning_is_reported() -> None:
+    reported = ignored_time({"timestamp": "x" * 10_000}, {}, RECEIVED, None)
 
-    assert told == IgnoredTime(False, "x" * 100)
+    assert reported == IgnoredTime(False, "x" * 100)
 
 
 @pytest.mark.parametrize(("given", "read"), CASES["texts"])

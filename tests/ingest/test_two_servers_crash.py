@@ -81,11 +81,11 @@ class Two:
         """With its person."""
 
         async def is_there() -> bool:
-            return await self.events(event=name) == [name] and await self.shown(INGESTED)
+            return await self.events(event=name) == [name] and await self.returned(INGESTED)
 
         await until_soon(is_there, f"{name} is not stored")
 
-    async def shown(self, question: str) -> Any:
+    async def returned(self, question: str) -> Any:
         connection = await asyncpg.connect(self.database)
         try:
             return await connection.fetchval(question)
@@ -94,9 +94,9 @@ class Two:
 
     async def let_imports_rest(self) -> None:
         """For so long that a server which stands by may ask for the lane of imports."""
-        await self.shown(EXPIRE)
+        await self.returned(EXPIRE)
         for _ in range(int(LOOKED_S / LOOK_S)):
-            if await self.shown(HOLDERS) > 1:
+            if await self.returned(HOLDERS) > 1:
                 return
             await asyncio.sleep(LOOK_S)
 
@@ -122,7 +122,7 @@ async def test_a_merge_of_an_import_counts_for_live_events(two: Two) -> None:
     await two.let_imports_rest()
     # If there is a server for live events and another one for imports, each knows by now.
     await two.capture(two.second, {"event": "old", "distinct_id": "x"}, historical_migration=True)
-    await until_soon(lambda: two.shown(IMPORTED), "the import is not ingested")
+    await until_soon(lambda: two.returned(IMPORTED), "the import is not ingested")
     await two.capture(two.first, {"event": "seen p", "distinct_id": "p"})
     await two.capture(two.first, {"event": "seen q", "distinct_id": "q"})
     await two.stored("seen p")

@@ -59,7 +59,7 @@ def test_the_library_comes_from_its_header() -> None:
     }
 
 
-def test_a_library_that_is_told_at_length_is_cut() -> None:
+def test_a_long_library_name_is_cut() -> None:
     capture = read({"batch": [EVENT] * 3}, posthog_sdk_info="a/" + "b" * 60_000).capture
 
     for item in read_items(capture.items_json):
@@ -153,7 +153,7 @@ def test_the_scheme_of_the_key_may_be_written_in_any_case(header: str) -> None:
     assert read({"batch": [EVENT]}, authorization=header).capture.token == "phc_1"
 
 
-def test_an_error_has_the_fields_of_the_protocol_beside_the_common_ones() -> None:
+def test_an_error_has_the_fields_of_the_protocol_and_the_common_ones() -> None:
     assert msgspec.json.decode(v1_error(InvalidApiKey("Wrong key."))) == {
         "type": "authentication_error",
         "code": "invalid_api_key",

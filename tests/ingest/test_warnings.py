@@ -1,4 +1,4 @@
-"""What stored events asked for and did not get: times and group types, told by the ledger."""
+"""What stored events asked for and did not get: times and group types, reported by the ledger."""
 
 from datetime import timedelta
 from typing import Any

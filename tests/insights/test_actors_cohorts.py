@@ -1,4 +1,4 @@
-"""Static cohorts of the people behind a point of an insight, and of those whom a query names."""
+"""Static cohorts of the persons behind a point of an insight, and of those whom a query names."""
 
 import json
 from typing import Any
@@ -35,7 +35,7 @@ async def ask(home: Home, body: Json, **query: str) -> Any:
     return await home.api.post("/cohorts/", params=query, json=body)
 
 
-async def kept(home: Home, **query: str) -> Json:
+async def stored(home: Home, **query: str) -> Json:
     """The new cohort as it is answered, which the background has filled since."""
     answer = await ask(home, {"name": "Behind", "is_static": True}, **query)
     assert answer.status_code == 201, answer.text
@@ -46,7 +46,7 @@ async def kept(home: Home, **query: str) -> Json:
 
 async def behind(home: Home, **query: str) -> list[str]:
     """First distinct ids of those who became members."""
-    cohort = await kept(home, **query)
+    cohort = await stored(home, **query)
     found = await retrieve(home, cohort)
     assert (found["errors_calculating"], found["last_error_message"]) == (0, None)
     names = await members(home, cohort)
@@ -66,7 +66,7 @@ async def test_actors_of_a_trend_become_a_static_cohort(home: Home) -> None:
         did("dan", "02-29T23:59"),
     )
 
-    cohort = await kept(
+    cohort = await stored(
         home, insight="TRENDS", events=events("seen"), date_from="2024-02-28", date_to="2024-02-29"
     )
 
@@ -84,7 +84,7 @@ async def test_actors_of_a_trend_become_a_static_cohort(home: Home) -> None:
 
 async def test_later_events_do_not_reach_the_cohort(home: Home) -> None:
     await home.capture(did("ann", "02-28T10:00"))
-    cohort = await kept(home, insight="TRENDS", events=events("seen"))
+    cohort = await stored(home, insight="TRENDS", events=events("seen"))
 
     await home.capture(did("bob", "02-28T10:00"))
     await home.site.calculated()
@@ -381,8 +381,8 @@ async def refused(home: Home, body: Json, **query: str) -> Json:
     answer = await ask(home, body, **query)
     assert answer.status_code == 400, answer.text
     assert (await home.get("/cohorts/"))["count"] == 0
-    told: Json = answer.json()
-    return told
+    reported: Json = answer.json()
+    return reported
 
 
 def wrong(detail: str, attr: str, code: str = "invalid_input") -> Json:
@@ -477,11 +477,11 @@ BAD: list[tuple[dict[str, str], Json]] = [
 ]
 
 
-@pytest.mark.parametrize(("query", "told"), BAD)
+@pytest.mark.parametrize(("query", "reported"), BAD)
 async def test_an_unsupported_insight_creates_no_cohort(
-    home: Home, query: dict[str, str], told: Json
+    home: Home, query: dict[str, str], reported: Json
 ) -> None:
-    assert await refused(home, {"name": "Bad", "is_static": True}, **query) == told
+    assert await refused(home, {"name": "Bad", "is_static": True}, **query) == reported
 
 
 PRO = {"kind": "ActorsQuery", "properties": [person_is("plan", "pro")]}
@@ -493,7 +493,7 @@ NOT_STATIC = wrong(
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "reported"),
     [
         ({"query": PRO}, NOT_STATIC),
         ({"query": PRO, "is_static": False}, NOT_STATIC),
@@ -530,8 +530,8 @@ NOT_STATIC = wrong(
         ),
     ],
 )
-async def test_an_invalid_query_creates_no_cohort(home: Home, body: Json, told: Json) -> None:
-    assert await refused(home, body) == told
+async def test_an_invalid_query_creates_no_cohort(home: Home, body: Json, reported: Json) -> None:
+    assert await refused(home, body) == reported
 
 
 async def test_an_insight_makes_static_cohorts_only_and_alone(home: Home) -> None:
@@ -553,7 +553,7 @@ async def test_an_insight_makes_static_cohorts_only_and_alone(home: Home) -> Non
 async def test_an_insight_that_fails_later_is_reported_and_tried_again(home: Home) -> None:
     await home.capture(did("ann", "02-28T10:00"))
     asked = {"insight": "TRENDS", "events": SEEN, "date_from": "all", "date_to": "2024-02-10"}
-    cohort = await kept(home, **asked)
+    cohort = await stored(home, **asked)
     failed = await retrieve(home, cohort)
 
     await home.capture(did("bob", "02-08T10:00"))

@@ -47,10 +47,10 @@ async def trend(home: Home, filters: Json, status: int = 200) -> Any:
 async def test_a_trend_is_calculated_from_captured_events(home: Home) -> None:
     await two_days(home)
 
-    told = await trend(home, CALLS)
+    reported = await trend(home, CALLS)
 
-    first, second = told.pop("result")
-    assert told == {
+    first, second = reported.pop("result")
+    assert reported == {
         "timezone": "UTC",
         "last_refresh": "2024-03-01T12:00:00Z",
         "is_cached": False,
@@ -65,9 +65,9 @@ async def test_a_query_string_asks_as_a_body_does(home: Home) -> None:
     await two_days(home)
     query = {"date_from": "-2d", "events": '[{"id": "$feature_flag_called", "math": "dau"}]'}
 
-    told = await home.get("/insights/trend/", **query, properties="[]")
+    reported = await home.get("/insights/trend/", **query, properties="[]")
 
-    assert told["result"][0]["data"] == [0.0, 1.0, 2.0]
+    assert reported["result"][0]["data"] == [0.0, 1.0, 2.0]
 
 
 async def test_a_result_is_cached_until_it_is_old(home: Home) -> None:
@@ -90,9 +90,9 @@ async def test_a_new_day_is_calculated_at_once(home: Home) -> None:
     await trend(home, CALLS)
 
     home.site.clock.move(minutes=2)
-    told = await trend(home, CALLS)
+    reported = await trend(home, CALLS)
 
-    assert told["is_cached"] is False
+    assert reported["is_cached"] is False
 
 
 async def test_the_project_says_when_a_day_begins(home: Home) -> None:
@@ -100,11 +100,11 @@ async def test_the_project_says_when_a_day_begins(home: Home) -> None:
     assert answer.status_code == 200, answer.text
     await home.capture(called("a", "2024-02-29T10:59:00Z"), called("a", "2024-02-29T11:01:00Z"))
 
-    told = await trend(home, CALLS)
+    reported = await trend(home, CALLS)
 
-    assert told["timezone"] == "Pacific/Auckland"
-    assert told["result"][0]["days"] == ["2024-02-29", "2024-03-01", "2024-03-02"]
-    assert told["result"][0]["data"] == [1.0, 1.0, 0.0]
+    assert reported["timezone"] == "Pacific/Auckland"
+    assert reported["result"][0]["days"] == ["2024-02-29", "2024-03-01", "2024-03-02"]
+    assert reported["result"][0]["data"] == [1.0, 1.0, 0.0]
 
 
 REFUSED: dict[str, tuple[Json, Json]] = {
@@ -121,9 +121,9 @@ REFUSED: dict[str, tuple[Json, Json]] = {
 
 @pytest.mark.parametrize("name", REFUSED)
 async def test_an_invalid_trend_is_refused(home: Home, name: str) -> None:
-    filters, told = REFUSED[name]
+    filters, reported = REFUSED[name]
 
-    assert await trend(home, filters, 400) == told
+    assert await trend(home, filters, 400) == reported
 
 
 async def test_a_query_string_must_hold_json_where_json_is_meant(home: Home) -> None:
@@ -179,7 +179,7 @@ async def test_a_new_insight_has_every_field(home: Home) -> None:
     }
 
 
-async def test_an_insight_shows_its_result_once_somebody_has_calculated_it(home: Home) -> None:
+async def test_an_insight_shows_its_result_once_it_was_calculated(home: Home) -> None:
     await two_days(home)
     insight = await created(home, filters=CALLS)
     path = f"/insights/{insight['id']}/"

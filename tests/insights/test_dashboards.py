@@ -115,10 +115,10 @@ async def test_an_insight_uses_the_date_range_of_its_dashboard(home: Home) -> No
     )
     insight = answer.json()
 
-    shown = await home.get(f"/dashboards/{dashboard['id']}/", refresh="true")
+    returned = await home.get(f"/dashboards/{dashboard['id']}/", refresh="true")
     alone = await home.get(f"/insights/{insight['id']}/", from_dashboard=dashboard["id"])
 
-    [tile] = shown["tiles"]
+    [tile] = returned["tiles"]
     assert tile["insight"]["filters"] == {**filters, "date_from": "-1d", "date_to": None}
     assert tile["insight"]["result"][0]["days"] == ["2024-02-29", "2024-03-01"]
     assert (tile["last_refresh"], tile["is_cached"]) == ("2024-03-01T12:00:00Z", False)
@@ -228,9 +228,9 @@ async def test_a_usage_dashboard_counts_calls_and_callers(home: Home) -> None:
         )
     )
 
-    shown = await home.get(f"/dashboards/{flag['usage_dashboard']}/", refresh="true")
+    returned = await home.get(f"/dashboards/{flag['usage_dashboard']}/", refresh="true")
 
-    calls, callers = (tile["insight"]["result"] for tile in shown["tiles"])
+    calls, callers = (tile["insight"]["result"] for tile in returned["tiles"])
     assert [(one["label"], one["count"], len(one["data"])) for one in calls] == [
         ("test", 2.0, 31),
         ("true", 1.0, 31),

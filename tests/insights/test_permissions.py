@@ -1,4 +1,4 @@
-"""Who may change dashboards and insights, and what the activity tells of it.
+"""Who may change dashboards and insights, and what the activity records of it.
 
 source: cohorts.md sections 21 and 24
 """
@@ -41,7 +41,7 @@ class Actors:
 
 
 @pytest.fixture
-async def people(home: Home) -> AsyncIterator[Actors]:
+async def persons(home: Home) -> AsyncIterator[Actors]:
     async with AsyncExitStack() as stack:
         yield Actors(home, stack)
 
@@ -63,18 +63,18 @@ async def activity(home: Home, path: str = "/activity_log/", **query: Any) -> li
     return found
 
 
-def told(entry: Json) -> tuple[str, list[tuple[str, Any, Any]]]:
+def reported(entry: Json) -> tuple[str, list[tuple[str, Any, Any]]]:
     changes = entry["detail"]["changes"] or []
     return entry["activity"], [(one["field"], one["before"], one["after"]) for one in changes]
 
 
 async def test_a_restricted_dashboard_is_changed_by_its_maker_and_administrators(
-    home: Home, people: Actors
+    home: Home, persons: Actors
 ) -> None:
     ada, bea, chief = [
-        await people.add("ada"),
-        await people.add("bea"),
-        await people.add("chief", Level.ADMIN),
+        await persons.add("ada"),
+        await persons.add("bea"),
+        await persons.add("chief", Level.ADMIN),
     ]
     board = await post(ada, "/dashboards/", name="Hers", restriction_level=37)
     place = f"/dashboards/{board['id']}/"
@@ -97,12 +97,12 @@ async def test_a_restricted_dashboard_is_changed_by_its_maker_and_administrators
     assert [one["effective_privilege_level"] for one in listed] == [37]
 
 
-async def test_insights_are_as_free_as_their_dashboards(home: Home, people: Actors) -> None:
-    ada, bea = await people.add("ada"), await people.add("bea")
+async def test_insights_are_as_free_as_their_dashboards(home: Home, persons: Actors) -> None:
+    ada, bea = await persons.add("ada"), await persons.add("bea")
     closed = await post(ada, "/dashboards/", name="Closed", restriction_level=37)
     free = await post(ada, "/dashboards/", name="Free")
-    shown = await post(ada, "/insights/", name="Shown", dashboards=[closed["id"]])
-    place = f"/insights/{shown['id']}/"
+    returned = await post(ada, "/insights/", name="Shown", dashboards=[closed["id"]])
+    place = f"/insights/{returned['id']}/"
 
     seen = (await bea.get(place)).json()
     assert (seen["effective_restriction_level"], seen["effective_privilege_level"]) == (37, 21)
@@ -141,7 +141,7 @@ async def test_changes_of_insights_are_recorded(home: Home) -> None:
 
     entries = await activity(home, f"{place}activity/")
 
-    assert [told(one) for one in entries] == [
+    assert [reported(one) for one in entries] == [
         ("updated", [("deleted", False, True)]),
         ("updated", [("name", "Calls", "Called"), ("dashboards", [], [board["id"]])]),
         ("created", []),
@@ -171,11 +171,11 @@ async def test_changes_of_dashboards_are_recorded(home: Home) -> None:
 
     entries = await activity(home, f"{place}activity/")
 
-    shown = {"id": tile["id"], "insight": insight["id"], "layouts": {}, "color": None}
-    assert [told(one) for one in entries] == [
+    returned = {"id": tile["id"], "insight": insight["id"], "layouts": {}, "color": None}
+    assert [reported(one) for one in entries] == [
         (
             "updated",
-            [("pinned", False, True), ("tiles", [shown], [{**shown, "color": "red"}])],
+            [("pinned", False, True), ("tiles", [returned], [{**returned, "color": "red"}])],
         ),
         ("created", []),
     ]

@@ -26,7 +26,7 @@ from fanion.projects.model import Project
 
 NOW = datetime(2024, 5, 15, 13, 45, tzinfo=UTC)
 LAST_THREE_DAYS = {"date_from": "-2d"}
-SOMEBODY = UUID(int=1)
+PERSON = UUID(int=1)
 
 
 @dataclass
@@ -42,7 +42,7 @@ class Site:
     async def happened(
         self,
         at: str,
-        who: UUID = SOMEBODY,
+        who: UUID = PERSON,
         event: str = "called",
         times: int = 1,
         uuid: UUID | None = None,
@@ -227,11 +227,11 @@ async def test_values_beyond_the_largest_are_put_together(site: Site) -> None:
         await site.happened("2024-05-15T10:00:00", UUID(int=1), times=times, answer=f"v{value:02}")
 
     found = await site.by_value(breakdown="answer")
-    people = await site.by_value(breakdown="answer", math="dau")
+    person_names = await site.by_value(breakdown="answer", math="dau")
 
     assert len(found) == 26
     assert found[OTHER] == [0.0, 0.0, 5.0]
-    assert people[OTHER] == [0.0, 0.0, 1.0]
+    assert person_names[OTHER] == [0.0, 0.0, 1.0]
 
 
 async def test_a_breakdown_by_person_uses_the_surviving_person(site: Site) -> None:
@@ -242,10 +242,14 @@ async def test_a_breakdown_by_person_uses_the_surviving_person(site: Site) -> No
 
     asked = {"breakdown": "plan", "breakdown_type": "person"}
     totals = await site.by_value(**asked)
-    people = await site.by_value(**asked, math="dau")
+    person_names = await site.by_value(**asked, math="dau")
 
     assert {value: data[-1] for value, data in totals.items()} == {"pro": 4, "free": 2, NONE: 4}
-    assert {value: data[-1] for value, data in people.items()} == {"pro": 1, "free": 1, NONE: 2}
+    assert {value: data[-1] for value, data in person_names.items()} == {
+        "pro": 1,
+        "free": 1,
+        NONE: 2,
+    }
 
 
 FILTERS: list[tuple[list[dict[str, Any]], set[int]]] = [
@@ -305,8 +309,8 @@ async def test_two_series_and_the_time_before(site: Site) -> None:
 
     result = await site.trend(events=[{"id": "called"}, {"id": "other"}], compare=True, **dates)
 
-    told = [(one["label"], one["compare_label"], one["data"], one["days"][0]) for one in result]
-    assert told == [
+    reported = [(one["label"], one["compare_label"], one["data"], one["days"][0]) for one in result]
+    assert reported == [
         ("called", "current", [0.0, 0.0, 2.0], "2024-05-13"),
         ("called", "previous", [0.0, 0.0, 4.0], "2024-05-10"),
         ("other", "current", [0.0, 0.0, 1.0], "2024-05-13"),
@@ -321,8 +325,10 @@ async def test_seven_days_are_compared_with_the_same_weekdays(site: Site) -> Non
 
     result = await site.trend(date_from="-7d", compare=True)
 
-    told = [(one["days"][0], one["days"][-1], one["data"][0], one["data"][-1]) for one in result]
-    assert told == [
+    reported = [
+        (one["days"][0], one["days"][-1], one["data"][0], one["data"][-1]) for one in result
+    ]
+    assert reported == [
         ("2024-05-08", "2024-05-15", 2.0, 1.0),
         ("2024-05-01", "2024-05-08", 3.0, 2.0),
     ]

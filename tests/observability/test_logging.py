@@ -1,4 +1,4 @@
-"""Log lines: one form of time in all of them, whoever writes them."""
+"""Log lines: one form of time in all of them, whatever writes them."""
 
 import io
 import json
@@ -77,7 +77,7 @@ def test_a_message_of_a_library_that_is_broken_breaks_nothing(
     writer = open_logs("info", output)
 
     logging.getLogger("some.library").warning("%d of %d", "a")
-    logging.getLogger("some.library").info("not told")
+    logging.getLogger("some.library").info("not logged")
     structlog.get_logger().info("after")
 
     assert [line["event"] for line in lines_of(writer, output)] == ["after"]

@@ -1,4 +1,4 @@
-"""What several processes have counted, told as one."""
+"""Counts of several processes, reported as one."""
 
 import pytest
 
@@ -35,7 +35,7 @@ def test_what_others_have_counted_is_added() -> None:
     assert len(lines) == len(set(lines))
 
 
-def test_alone_a_process_tells_the_same() -> None:
+def test_alone_a_process_reports_the_same() -> None:
     metrics = counted("decide", 3)
     alone = metrics.render()
     metrics.elsewhere = lambda: [{}]

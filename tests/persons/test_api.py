@@ -56,13 +56,13 @@ async def test_events_update_their_person(home: Home, together: bool) -> None:
     assert found == {name: expected for name, (_, expected) in UPDATES.items()}
 
 
-async def test_updates_beside_the_properties_count_too(home: Home) -> None:
+async def test_updates_outside_the_properties_count_too(home: Home) -> None:
     await home.capture({**event("ann", "$set"), "$set": {"a": 1}, "$set_once": {"b": 2}})
 
     assert (await home.person("ann"))["properties"] == {"a": 1, "b": 2}
 
 
-async def test_a_person_is_shown_whole(home: Home) -> None:
+async def test_a_person_is_returned_whole(home: Home) -> None:
     now = home.site.clock.now().isoformat().replace("+00:00", "Z")
 
     await home.capture(event("ann", **{"$set": {"name": "Ann", "plan": "pro"}}))
@@ -122,7 +122,7 @@ async def test_identified_persons_stay_apart(home: Home) -> None:
     assert sorted((await home.person("bob"))["distinct_ids"]) == ["bob", "v2"]
 
 
-async def test_nobody_is_merged_with_a_generic_id(home: Home) -> None:
+async def test_no_person_is_merged_with_a_generic_id(home: Home) -> None:
     generic = ["anonymous", "Guest", "null", "[object Object]", "'0'", " "]
 
     await home.capture(*(event(f"by {one}", "$create_alias", alias=one) for one in generic))
@@ -150,7 +150,7 @@ async def test_an_event_without_a_profile_makes_no_person(home: Home) -> None:
     assert (await home.get("/persons/"))["results"] == []
 
 
-async def people(home: Home) -> None:
+async def persons(home: Home) -> None:
     for n in range(5):
         email = f"P{n}_%@{'one' if n < 3 else 'two'}.example"
         await home.capture(event(f"p{n}", **{"$set": {"email": email}}))
@@ -175,7 +175,7 @@ LISTS: dict[str, tuple[Json, list[str]]] = {
 
 @pytest.mark.every_engine
 async def test_lists_of_persons(home: Home) -> None:
-    await people(home)
+    await persons(home)
 
     found = {
         name: [one["distinct_ids"][0] for one in (await home.get("/persons/", **query))["results"]]
@@ -187,7 +187,7 @@ async def test_lists_of_persons(home: Home) -> None:
 
 @pytest.mark.every_engine
 async def test_pages_of_persons_are_linked(home: Home) -> None:
-    await people(home)
+    await persons(home)
 
     first = await home.get("/persons/", limit=2, search="example")
     second = (await home.api.get(first["next"])).json()
@@ -296,7 +296,7 @@ async def test_properties_go_with_the_other_filters_of_persons(home: Home) -> No
 
 @pytest.mark.parametrize("text", ["", "null", "[]"])
 async def test_no_properties_choose_all_persons(home: Home, text: str) -> None:
-    await people(home)
+    await persons(home)
 
     page = await home.get("/persons/", properties=text)
 

@@ -1,4 +1,4 @@
-"""Persons, as people change and delete them."""
+"""Persons, changed and deleted through the API."""
 
 import asyncio
 from collections.abc import Sequence
@@ -241,21 +241,21 @@ async def test_persons_of_other_projects_are_not_found(
     assert await home.person("ann") == person
 
 
-async def test_changes_and_deletions_are_told_without_values(home: Home) -> None:
+async def test_changes_and_deletions_are_reported_without_values(home: Home) -> None:
     await home.capture(setting("ann", plan="free"))
     person = await home.person("ann")
     path = f"/persons/{person['id']}/"
 
     for _ in range(2):
         await home.api.patch(path, json={"properties": {"plan": "pro"}})
-    told = (await home.get(f"{path}activity/"))["results"]
+    reported = (await home.get(f"{path}activity/"))["results"]
     await delete(home, person)
-    all_told = (await home.get("/persons/activity/"))["results"]
+    all_reported = (await home.get("/persons/activity/"))["results"]
 
-    [entry] = told
+    [entry] = reported
     change = {"type": "Person", "action": "changed", "field": "properties"}
     assert entry["detail"]["changes"] == [{**change, "before": None, "after": None}]
-    assert [(one["activity"], one["item_id"]) for one in all_told] == [
+    assert [(one["activity"], one["item_id"]) for one in all_reported] == [
         ("deleted", person["id"]),
         ("updated", person["id"]),
     ]
@@ -372,7 +372,9 @@ async def test_a_flag_sees_the_properties_no_more(home: Home) -> None:
 
 
 @pytest.mark.parametrize("with_events", ["true", "false"])
-async def test_whoever_comes_back_is_new(home: Home, events: EventStore, with_events: str) -> None:
+async def test_a_deleted_person_that_returns_is_new(
+    home: Home, events: EventStore, with_events: str
+) -> None:
     """The id is the same, as it derives from the distinct id; nothing old covers the person."""
     await home.capture(seen("ann"), *(setting("ann", step=n) for n in range(3)))
     for number in range(3):
@@ -479,10 +481,10 @@ async def test_examples_of_refused_items_do_not_name_the_person(home: Home) -> N
 
     await delete(home, ann, delete_events="true")
 
-    shown = select(ingestion_examples.c.examples).where(
+    returned = select(ingestion_examples.c.examples).where(
         ingestion_examples.c.project_id == home.project_id
     )
-    examples = [one for row in await home.site.records.fetch(shown) for one in row.examples]
+    examples = [one for row in await home.site.records.fetch(returned) for one in row.examples]
     assert [one["distinct_id"] for one in examples] == ["bob"]
 
 
@@ -532,7 +534,7 @@ async def put_aside(home: Home, bodies: Sequence[bytes]) -> None:
         )
 
 
-# ── Beside another server ────────────────────────────────────────────────────────────────
+# ── With another server ────────────────────────────────────────────────────────────────
 
 
 def another_server(home: Home) -> PersonChanges:
@@ -542,7 +544,7 @@ def another_server(home: Home) -> PersonChanges:
         return False
 
     def changed(*_: object) -> None:
-        """This one is not told."""
+        """This server is not notified."""
 
     records, events = home.site.records, cast(EventStore, home.site.events)
     return PersonChanges(records, events, asyncio.Lock(), changed, finished)

@@ -81,7 +81,7 @@ def test_person_ids_differ_between_projects_and_distinct_ids() -> None:
     assert len({person_uuid(1, "11"), person_uuid(11, "1"), person_uuid(1, "1")}) == 3
 
 
-def test_a_known_person_that_is_told_nothing_is_not_written() -> None:
+def test_a_known_person_without_a_change_is_not_written() -> None:
     assert changes_of({"u1": person("u1")}, command("u1")) == Changes((), (), {}, (), ())
 
 
@@ -141,7 +141,7 @@ def test_a_person_changed_often_in_a_batch_gets_one_new_version() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_equal_ids_merge_nothing_and_mark_nobody(kind: MergeKind) -> None:
+def test_equal_ids_merge_nothing_and_identify_no_person(kind: MergeKind) -> None:
     update = PersonUpdate({"a": 1}, {})
 
     changes = changes_of({"u1": person("u1")}, join("u1", "u1", kind, update))
@@ -195,45 +195,45 @@ def test_the_unknown_id_joins_the_known_person(
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_unidentified_person_merges_into_that_of_the_distinct_id(kind: MergeKind) -> None:
-    kept = person("u1", identified=True, age=1, b=3, c=4, d=5)
+    stored = person("u1", identified=True, age=1, b=3, c=4, d=5)
     other = person("anon", age=9, a=1, b=2)
     update = PersonUpdate({"d": 6, "e": 7}, {"a": 8, "f": 9})
-    population = Population(PROJECT, {"u1": kept, "anon": other})
+    population = Population(PROJECT, {"u1": stored, "anon": other})
 
     uuid = population.apply(join("u1", "anon", kind, update))
 
     changes = population.changes()
-    assert uuid == kept.uuid
-    assert kept.properties == {"a": 1, "b": 3, "c": 4, "d": 6, "e": 7, "f": 9}
-    assert kept.created_at == NOW - timedelta(days=9)
-    assert kept.is_identified
-    assert changes.updated == (kept,)
-    assert [(m.person, m.into) for m in changes.merged] == [(other, kept)]
-    assert (kept.version, other.version) == (6, 6)
-    assert changes.overrides == (MergeOverride(other.uuid, kept.uuid),)
+    assert uuid == stored.uuid
+    assert stored.properties == {"a": 1, "b": 3, "c": 4, "d": 6, "e": 7, "f": 9}
+    assert stored.created_at == NOW - timedelta(days=9)
+    assert stored.is_identified
+    assert changes.updated == (stored,)
+    assert [(m.person, m.into) for m in changes.merged] == [(other, stored)]
+    assert (stored.version, other.version) == (6, 6)
+    assert changes.overrides == (MergeOverride(other.uuid, stored.uuid),)
     assert changes.attached == {}
 
 
 @pytest.mark.parametrize("kind", [MergeKind.IDENTIFY, MergeKind.ALIAS])
 def test_an_identified_person_is_not_merged_away(kind: MergeKind) -> None:
-    kept, other = person("u1", b=3), person("anon", identified=True, a=1)
+    stored, other = person("u1", b=3), person("anon", identified=True, a=1)
     update = PersonUpdate({"c": 1}, {})
 
-    changes = changes_of({"u1": kept, "anon": other}, join("u1", "anon", kind, update))
+    changes = changes_of({"u1": stored, "anon": other}, join("u1", "anon", kind, update))
 
     assert changes.merged == ()
-    assert changes.updated == (kept,)
-    assert (kept.is_identified, kept.properties) == (True, {"b": 3, "c": 1})
+    assert changes.updated == (stored,)
+    assert (stored.is_identified, stored.properties) == (True, {"b": 3, "c": 1})
     assert other.properties == {"a": 1}
 
 
 def test_a_dangerous_merge_takes_an_identified_person_too() -> None:
-    kept, other = person("u1"), person("anon", identified=True, a=1)
+    stored, other = person("u1"), person("anon", identified=True, a=1)
 
-    changes = changes_of({"u1": kept, "anon": other}, join("u1", "anon", MergeKind.DANGEROUSLY))
+    changes = changes_of({"u1": stored, "anon": other}, join("u1", "anon", MergeKind.DANGEROUSLY))
 
-    assert [(m.person, m.into) for m in changes.merged] == [(other, kept)]
-    assert kept.properties == {"a": 1}
+    assert [(m.person, m.into) for m in changes.merged] == [(other, stored)]
+    assert stored.properties == {"a": 1}
 
 
 def test_two_ids_of_one_person_only_mark_it_identified() -> None:
@@ -248,12 +248,12 @@ def test_two_ids_of_one_person_only_mark_it_identified() -> None:
 
 
 def test_events_after_a_merge_count_for_the_survivor() -> None:
-    kept, other = person("u1"), person("anon")
-    population = Population(PROJECT, {"u1": kept, "anon": other, "anon2": other})
+    stored, other = person("u1"), person("anon")
+    population = Population(PROJECT, {"u1": stored, "anon": other, "anon2": other})
 
     population.apply(join("u1", "anon"))
 
-    assert population.apply(command("anon2")) == kept.uuid
+    assert population.apply(command("anon2")) == stored.uuid
 
 
 def test_a_chain_of_merges_ends_at_the_last_survivor() -> None:
@@ -273,13 +273,13 @@ def test_a_chain_of_merges_ends_at_the_last_survivor() -> None:
 
 
 def test_a_person_made_and_merged_in_one_batch_is_never_stored_but_overridden() -> None:
-    kept = person("u1")
+    stored = person("u1")
 
-    changes = changes_of({"u1": kept}, command("anon"), join("u1", "anon"))
+    changes = changes_of({"u1": stored}, command("anon"), join("u1", "anon"))
 
     assert (changes.created, changes.merged) == ((), ())
-    assert changes.attached == {"anon": kept}
-    assert changes.overrides == (MergeOverride(person_uuid(PROJECT, "anon"), kept.uuid),)
+    assert changes.attached == {"anon": stored}
+    assert changes.overrides == (MergeOverride(person_uuid(PROJECT, "anon"), stored.uuid),)
 
 
 def test_a_stored_person_can_merge_into_one_made_in_the_batch() -> None:

@@ -59,7 +59,7 @@ def setting(name: str, **values: Any) -> Command:
     return Command(name, NOW, PersonUpdate(values, {}))
 
 
-def told(changes: Changes) -> list[tuple[bool, int, tuple[str, ...]]]:
+def reported(changes: Changes) -> list[tuple[bool, int, tuple[str, ...]]]:
     return [(one.is_merge, one.count, one.names) for one in changes.not_made]
 
 
@@ -97,7 +97,7 @@ def test_a_change_is_made_whole_or_not_at_all(
     assert known.properties_bytes == json_bytes(after)
     assert bool(changes.updated) is (after != before)
     names = tuple(dict.fromkeys([*update.set_once, *update.set]))
-    assert told(changes) == ([] if after != before else [(False, len(names), names)])
+    assert reported(changes) == ([] if after != before else [(False, len(names), names)])
 
 
 def test_an_event_whose_change_is_not_made_still_makes_its_person() -> None:
@@ -128,31 +128,33 @@ def join(distinct_id: str, other_id: str, update: PersonUpdate | None = None) ->
 
 
 def test_a_merge_keeps_the_survivor_whole_and_takes_what_fits() -> None:
-    kept = person("k", {"a": "kept", "big": "x" * (PROPERTIES_BYTES_MAX - 100)})
+    remaining = person("k", {"a": "kept", "big": "x" * (PROPERTIES_BYTES_MAX - 100)})
     other = person("o", {"a": "other", "huge": "y" * 200, "small": 1, "wide": "z" * 90, "b": 2})
 
-    changes = changes_of({"k": kept, "o": other}, join("k", "o", PersonUpdate({"c": 3}, {})))
+    changes = changes_of({"k": remaining, "o": other}, join("k", "o", PersonUpdate({"c": 3}, {})))
 
-    assert kept.properties == {
+    assert remaining.properties == {
         "a": "kept",
         "big": "x" * (PROPERTIES_BYTES_MAX - 100),
         "small": 1,
         "b": 2,
         "c": 3,
     }
-    assert [(one.person.uuid, one.into.uuid) for one in changes.merged] == [(other.uuid, kept.uuid)]
-    assert told(changes) == [(True, 2, ("huge", "wide"))]
+    assert [(one.person.uuid, one.into.uuid) for one in changes.merged] == [
+        (other.uuid, remaining.uuid)
+    ]
+    assert reported(changes) == [(True, 2, ("huge", "wide"))]
 
 
 def test_a_merge_into_a_person_beyond_the_limit_adds_nothing() -> None:
-    kept = person("k", {"big": "x" * PROPERTIES_BYTES_MAX})
+    remaining = person("k", {"big": "x" * PROPERTIES_BYTES_MAX})
     other = person("o", {"big": 1, "a": 1, "b": 2})
 
-    changes = changes_of({"k": kept, "o": other}, join("k", "o"))
+    changes = changes_of({"k": remaining, "o": other}, join("k", "o"))
 
-    assert kept.properties == {"big": "x" * PROPERTIES_BYTES_MAX}
+    assert remaining.properties == {"big": "x" * PROPERTIES_BYTES_MAX}
     assert len(changes.merged) == 1
-    assert told(changes) == [(True, 2, ("a", "b"))]
+    assert reported(changes) == [(True, 2, ("a", "b"))]
 
 
 def test_of_many_properties_only_some_are_named() -> None:
@@ -175,7 +177,7 @@ def test_small_changes_of_a_large_person_do_not_measure_it_anew() -> None:
 
     assert large.properties == {"rest": cannot_be_encoded, "n": "xxx"}
     assert large.properties_bytes == PROPERTIES_BYTES_MAX - 10 + len(',"n":"xxx"')
-    assert told(changes) == []
+    assert reported(changes) == []
 
 
 # ── Whatever happens ─────────────────────────────────────────────────────────────────────
@@ -216,15 +218,15 @@ def test_a_change_that_does_not_let_a_person_grow_is_always_made(
 
 @given(PROPERTIES, PROPERTIES)
 def test_a_merge_is_always_made_and_leaves_the_survivor_whole(
-    kept: dict[str, Any], other: dict[str, Any]
+    remaining: dict[str, Any], other: dict[str, Any]
 ) -> None:
-    survivor, vanishing = person("k", dict(kept)), person("o", dict(other))
+    survivor, vanishing = person("k", dict(remaining)), person("o", dict(other))
 
     changes = changes_of({"k": survivor, "o": vanishing}, join("k", "o"), bytes_max=SMALL)
 
     assert len(changes.merged) == 1
-    assert all(survivor.properties[name] == value for name, value in kept.items())
-    left_out = {**other, **kept}.keys() - survivor.properties.keys()
+    assert all(survivor.properties[name] == value for name, value in remaining.items())
+    left_out = {**other, **remaining}.keys() - survivor.properties.keys()
     assert sum(one.count for one in changes.not_made) == len(left_out)
     assert {name for one in changes.not_made for name in one.names} == left_out
 
@@ -237,6 +239,6 @@ def test_a_repeat_comes_to_the_same(
         persons = {name: person(name, dict(properties)) for name, properties in stored.items()}
         changes = changes_of(persons, *commands, bytes_max=SMALL)
         written = [(p.uuid, p.version, p.properties) for p in (*changes.created, *changes.updated)]
-        return written, told(changes)
+        return written, reported(changes)
 
     assert run() == run()

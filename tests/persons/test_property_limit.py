@@ -66,7 +66,7 @@ async def store_beyond_the_limit(home: Home, distinct_id: str) -> None:
         await connection.execute(insert(person_distinct_ids).values(**link))
 
 
-async def test_a_change_beyond_the_limit_is_not_made_and_told(home: Home) -> None:
+async def test_a_change_beyond_the_limit_is_not_made_and_reported(home: Home) -> None:
     await home.capture(
         setting("ann", a=1), setting("ann", big="x" * FULL, b=2), setting("ann", c=3)
     )
@@ -80,9 +80,9 @@ async def test_a_change_beyond_the_limit_is_not_made_and_told(home: Home) -> Non
     assert report["totals"]["accepted"] == report["totals"]["stored"] == 3
     assert report["reasons"] == []
     assert [one["stored"] for one in report["minutes"]] == [3]
-    [told] = report["changes_not_made"]
-    [example] = told.pop("examples")
-    assert told == {"reason": "person_too_large", "meaning": PERSON_MEANING, "count": 1}
+    [reported] = report["changes_not_made"]
+    [example] = reported.pop("examples")
+    assert reported == {"reason": "person_too_large", "meaning": PERSON_MEANING, "count": 1}
     person = await home.person("ann")
     assert (example["event"], example["distinct_id"]) == ("seen", "ann")
     assert example["detail"] == f"person: {person['uuid']}; properties: big, b"
@@ -135,9 +135,9 @@ async def test_a_group_beyond_the_limit_keeps_what_it_has(home: Home) -> None:
     report = await home.get("/ingestion/")
 
     assert found["group_properties"] == {"plan": "pro", "a": 1}
-    [told] = report["changes_not_made"]
-    assert (told["reason"], told["count"]) == ("group_too_large", 1)
-    assert told["examples"][0]["detail"] == "group: company acme; properties: big"
+    [reported] = report["changes_not_made"]
+    assert (reported["reason"], reported["count"]) == ("group_too_large", 1)
+    assert reported["examples"][0]["detail"] == "group: company acme; properties: big"
     assert report["totals"]["stored"] == 3
 
 
@@ -150,7 +150,7 @@ async def test_a_group_whose_first_properties_are_too_large_is_there_without(hom
     assert await not_made(home) == [("group_too_large", 1)]
 
 
-async def test_people_are_refused_what_would_be_too_large(home: Home) -> None:
+async def test_edits_beyond_the_limit_are_refused(home: Home) -> None:
     await home.capture(setting("ann", a=1))
     path = f"/persons/{(await home.person('ann'))['id']}/"
     big = "x" * FULL
@@ -167,7 +167,7 @@ async def test_people_are_refused_what_would_be_too_large(home: Home) -> None:
     assert await not_made(home) == []
 
 
-async def test_people_may_make_what_is_too_large_smaller(home: Home) -> None:
+async def test_edits_may_make_what_is_too_large_smaller(home: Home) -> None:
     await store_beyond_the_limit(home, "old")
     path = f"/persons/{(await home.person('old'))['id']}/"
 

@@ -1,4 +1,4 @@
-"""What the persons store promises beside what the API shows of it."""
+"""What the persons store promises beyond what the API exposes."""
 
 from dataclasses import replace
 from typing import Any
@@ -165,7 +165,7 @@ async def test_so_many_distinct_ids_of_each_person_are_read(records: Records) ->
     assert [list(one.distinct_ids) for one in page.persons] == [["b0"], ["a0", "a1", "a2"]]
 
 
-async def test_of_the_persons_behind_distinct_ids_only_the_named_properties_are_kept(
+async def test_of_the_persons_behind_distinct_ids_only_the_named_properties_are_stored(
     records: Records,
 ) -> None:
     large = "x" * DECODED_ON_LOOP_CHARS_MAX

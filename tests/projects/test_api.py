@@ -135,9 +135,9 @@ async def test_a_project_of_another_organization_is_closed(
     )
 
     assert (response.status_code, response.json()) == (403, FORBIDDEN)
-    kept = await workspace.projects.by_id(neighbour.project_id)
-    assert kept is not None
-    assert kept.name == "Next door"
+    stored = await workspace.projects.by_id(neighbour.project_id)
+    assert stored is not None
+    assert stored.name == "Next door"
 
 
 @pytest.mark.every_engine
@@ -159,7 +159,7 @@ FORWARDED = {
     "x-forwarded-host": "evil.example.com, analytics.example.com",
     "x-forwarded-prefix": "/fanion/",
 }
-# Each kept from the links, which fall back to what the connection tells.
+# Each is ignored in the links, which fall back to the address of the connection.
 MALFORMED = {
     "x-forwarded-proto": "javascript",
     "x-forwarded-host": "evil.example.com/?",
@@ -266,7 +266,7 @@ async def test_only_administrators_make_and_change_projects(workspace: Workspace
 
 
 @pytest.mark.every_engine
-async def test_a_key_is_told_once_and_opens_the_api(workspace: Workspace) -> None:
+async def test_a_key_is_returned_once_and_opens_the_api(workspace: Workspace) -> None:
     made = await workspace.client.post("/api/personal_api_keys/", json={"label": "Laptop"})
     body = made.json()
     key = body["value"]
@@ -286,8 +286,8 @@ async def test_a_key_is_told_once_and_opens_the_api(workspace: Workspace) -> Non
     assert UUID(body["id"])
     async with workspace.client_with(key) as client:
         assert (await client.get("/api/projects/@current/")).status_code == 200
-    shown = await workspace.client.get(f"/api/personal_api_keys/{body['id']}/")
-    assert shown.json() == body | {"value": None}
+    returned = await workspace.client.get(f"/api/personal_api_keys/{body['id']}/")
+    assert returned.json() == body | {"value": None}
     listed = (await workspace.client.get("/api/personal_api_keys/")).json()
     assert listed["count"] == 2
     assert {entry["label"] for entry in listed["results"]} == {"Laptop", "Setup"}
@@ -325,8 +325,8 @@ async def test_a_key_that_has_expired_is_refused_and_says_so(workspace: Workspac
     assert made["expires_at"] == "2024-03-01T13:00:00Z"
     assert before.status_code == 200
     assert (after.status_code, after.json()) == (401, refused)
-    shown = await workspace.client.get(f"/api/personal_api_keys/{made['id']}/")
-    assert shown.json()["expires_at"] == made["expires_at"]
+    returned = await workspace.client.get(f"/api/personal_api_keys/{made['id']}/")
+    assert returned.json()["expires_at"] == made["expires_at"]
 
 
 async def test_a_key_that_expires_makes_none_that_outlives_it(workspace: Workspace) -> None:

@@ -373,7 +373,7 @@ async def test_a_flood_of_junk_tokens_shares_few_reads(workspace: Workspace) -> 
 
 
 class SlowKeys(PersonalKeyStore):
-    """Answers a read only when told to."""
+    """Answers a read only when released."""
 
     def __init__(self, records: Records) -> None:
         super().__init__(records)

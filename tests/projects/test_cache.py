@@ -28,7 +28,7 @@ async def workspace(records: Records) -> AsyncIterator[Workspace]:
 
 
 class SlowProjects(ProjectStore):
-    """Answers its first read only when told to."""
+    """Answers its first read only when released."""
 
     def __init__(self, records: Records) -> None:
         super().__init__(records)
@@ -75,16 +75,16 @@ async def test_a_read_under_way_brings_nothing_older_back(workspace: Workspace) 
     assert directory.known(PROJECT_TOKEN) is None
 
 
-async def test_whoever_changes_a_project_tells_of_it(workspace: Workspace) -> None:
-    bus, told = ChangeBus(), list[int]()
-    bus.subscribe(Topic.PROJECT, told.append)
+async def test_each_change_of_a_project_is_published(workspace: Workspace) -> None:
+    bus, reported = ChangeBus(), list[int]()
+    bus.subscribe(Topic.PROJECT, reported.append)
     directory = Projects(ProjectStore(workspace.records), workspace.clock.seconds, bus=bus)
 
     organization_id = workspace.made.project.organization_id
     made = await directory.create(organization_id, "Made", "UTC", workspace.clock.now())
     await directory.change(made.id, {"name": "Changed"}, workspace.clock.now())
 
-    assert told == [made.id, made.id]
+    assert reported == [made.id, made.id]
 
 
 async def test_a_key_that_another_process_revoked_is_looked_up_again(workspace: Workspace) -> None:

@@ -27,15 +27,15 @@ def fail(limit: FailureLimit, client: Client, times: int) -> list[bool]:
 def test_past_the_limit_a_client_waits_until_its_window_ends(clock: Clock) -> None:
     limit = FailureLimit(clock.seconds)
 
-    told = fail(limit, ATTACKER, FAILURES_MAX - 1)
+    reported = fail(limit, ATTACKER, FAILURES_MAX - 1)
     before = limit.wait_s(ATTACKER)
     clock.move(seconds=10.5)
-    told += fail(limit, ATTACKER, 1)
+    reported += fail(limit, ATTACKER, 1)
     waiting = limit.wait_s(ATTACKER)
     clock.move(seconds=WINDOW_S - 10.5)
 
     assert (before, waiting, limit.wait_s(ATTACKER)) == (0, 50, 0)
-    assert told == [False] * (FAILURES_MAX - 1) + [True]
+    assert reported == [False] * (FAILURES_MAX - 1) + [True]
     assert not limit.add(ATTACKER)
 
 

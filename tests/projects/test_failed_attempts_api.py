@@ -1,4 +1,4 @@
-"""Keys that open nothing: what the log and the metrics tell of them, and when they are not looked
+"""Keys that open nothing: what the log and the metrics record of them, and when they are not looked
 up any more."""
 
 import json
@@ -29,7 +29,7 @@ DECIDE = "/decide?v=3"
 
 
 class Calling:
-    """Somebody at an address of their own."""
+    """A client at an address of its own."""
 
     def __init__(self, home: Home) -> None:
         self.address = f"198.18.{next(_addresses)}.1"
@@ -56,7 +56,7 @@ def refusals(lines: Sequence[Any]) -> list[dict[str, Any]]:
     ]
 
 
-async def test_each_failed_key_is_told_and_counted_without_the_key(
+async def test_each_failed_key_is_logged_and_counted_without_the_key(
     home: Home, calling: Calling
 ) -> None:
     unique = f"{home.project_id}_secretest"
@@ -79,8 +79,8 @@ async def test_each_failed_key_is_told_and_counted_without_the_key(
         await client.post("/capture/", json={**named, "api_key": narrow})
         await client.post("/ofrep/v1/evaluate/flags", headers=bearer(f"phc_o{unique}"), json={})
 
-    told = refusals(lines)
-    assert [(one["kind"], one["reason"], one.get("prefix")) for one in told] == [
+    reported = refusals(lines)
+    assert [(one["kind"], one["reason"], one.get("prefix")) for one in reported] == [
         ("personal", "unknown", "phx_"),
         ("project", "unknown", ""),
         ("personal", "expired", None),
@@ -92,8 +92,8 @@ async def test_each_failed_key_is_told_and_counted_without_the_key(
         ("personal", "denied", None),
         ("project", "unknown", "phc_"),
     ]
-    assert {one["client"] for one in told} == {calling.address}
-    assert {one.get("user") for one in told} == {None, user}
+    assert {one["client"] for one in reported} == {calling.address}
+    assert {one.get("user") for one in reported} == {None, user}
     assert "secretest" not in json.dumps(lines, default=str)
     after = await counts(home)
     assert {key: after[key] - before[key] for key in after} == {

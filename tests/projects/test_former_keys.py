@@ -85,12 +85,12 @@ async def test_former_tokens_have_a_limit_and_end_together_when_asked(
         await store.reset_token(project.id, HOUR_S, NOW)
     with pytest.raises(Invalid, match="5 former keys are still valid"):
         await store.reset_token(project.id, HOUR_S, NOW)
-    kept = (await store.by_ids([project.id]))[project.id]
+    stored = (await store.by_ids([project.id]))[project.id]
 
     ended = await store.reset_token(project.id, 0, NOW)
 
     assert ended is not None
-    assert len(kept.tokens(NOW)) == FORMER_KEYS_MAX + 1
+    assert len(stored.tokens(NOW)) == FORMER_KEYS_MAX + 1
     assert ended.tokens(NOW) == (ended.api_token,)
     [(count,)] = await records.fetch(select(func.count()).select_from(former_project_tokens))
     assert count == 0

@@ -1,4 +1,4 @@
-"""When a key expires, as people write it."""
+"""When a key expires, in the forms that clients send."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -63,7 +63,7 @@ async def logged_by(records: Records, work: Awaitable[object]) -> list[tuple[str
 
 
 async def join_elsewhere(records: Records, user_id: int, level: Level, now: datetime) -> None:
-    """A second organization, which nobody else is in."""
+    """A second organization, without other members."""
     async with records.write() as connection:
         await connection.execute(
             insert(organizations).values(id=ELSEWHERE, name="Elsewhere", created_at=now)
@@ -89,10 +89,10 @@ async def test_a_member_has_a_key_and_no_password(records: Records) -> None:
         ("ada@example.com", Level.ADMIN, True, 1),
     ]
     async with records.read() as connection:
-        kept = await connection.scalar(
+        stored = await connection.scalar(
             select(users.c.password_hash).where(users.c.id == made.user_id)
         )
-    assert not await password_matches(kept or "", "")
+    assert not await password_matches(stored or "", "")
 
 
 async def test_an_address_belongs_to_one_user(records: Records) -> None:

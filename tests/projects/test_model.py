@@ -15,7 +15,7 @@ def test_an_unknown_level_is_refused_with_those_that_there_are(text: str) -> Non
         read_level(text)
 
 
-def test_an_address_is_kept_in_lower_case() -> None:
+def test_an_address_is_stored_in_lower_case() -> None:
     assert read_email(" Ada@Example.COM ") == "ada@example.com"
     assert read_email("a" * 248 + "@ex.io") == "a" * 248 + "@ex.io"
 

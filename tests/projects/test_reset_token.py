@@ -30,7 +30,7 @@ async def statuses(home: Home, tokens: Sequence[str]) -> list[int]:
 
 
 @pytest.mark.every_engine
-async def test_the_former_key_goes_on_for_a_day_unless_told_otherwise(home: Home) -> None:
+async def test_the_former_key_stays_valid_for_a_day_by_default(home: Home) -> None:
     before = await home.get("/")
 
     after = await reset(home)
@@ -124,7 +124,7 @@ async def test_only_administrators_reset_a_key(home: Home) -> None:
     assert (await home.get("/"))["api_token"] == home.token
 
 
-async def test_the_activity_tells_of_the_other_key_and_not_the_key(home: Home) -> None:
+async def test_the_activity_records_the_other_key_and_not_the_key(home: Home) -> None:
     present = (await reset(home))["api_token"]
 
     [entry] = (await home.get("/activity_log/", scope="Project"))["results"]

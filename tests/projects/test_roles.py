@@ -1,4 +1,4 @@
-"""Roles of an organization, their members, and what an organization allows everybody."""
+"""Roles of an organization, their members, and what an organization allows all members."""
 
 import asyncio
 from typing import Any
@@ -92,13 +92,13 @@ async def test_what_is_no_role_is_refused(team: Team) -> None:
     other = await team.role("other")
     place = f"{ROLES}{other['id']}/"
 
-    for name, (sent, told) in REFUSED.items():
+    for name, (sent, reported) in REFUSED.items():
         created = await team.owner.client.post(ROLES, json=sent)
         changed = await team.owner.client.patch(place, json=sent)
 
-        assert (created.status_code, created.json()) == (400, told), name
+        assert (created.status_code, created.json()) == (400, reported), name
         if sent:
-            assert (changed.status_code, changed.json()) == (400, told), name
+            assert (changed.status_code, changed.json()) == (400, reported), name
 
     assert await team.owner.get(place) == other
     assert (await team.owner.get(ROLES))["count"] == 2
@@ -120,7 +120,7 @@ async def test_of_roles_created_together_one_gets_the_name(team: Team) -> None:
     assert sorted(answer.status_code for answer in answers) == [201, 400, 400, 400]
 
 
-async def test_people_are_put_into_a_role_and_taken_out(team: Team) -> None:
+async def test_members_are_added_to_a_role_and_removed(team: Team) -> None:
     owner, ada = team.owner, await team.add("ada")
     role = await team.role("Engineering")
     place = f"{ROLES}{role['id']}/role_memberships/"
@@ -128,7 +128,7 @@ async def test_people_are_put_into_a_role_and_taken_out(team: Team) -> None:
     member = await owner.post(place, user_uuid=ada.uuid)
     again = await owner.client.post(place, json={"user_uuid": ada.uuid})
     listed = await owner.get(place)
-    shown = await owner.get(f"{ROLES}{role['id']}/")
+    returned = await owner.get(f"{ROLES}{role['id']}/")
     one = await owner.get(f"{place}{member['id']}/")
     gone = await owner.client.delete(f"{place}{member['id']}/")
 
@@ -142,7 +142,7 @@ async def test_people_are_put_into_a_role_and_taken_out(team: Team) -> None:
     assert again.status_code == 400
     assert again.json() == invalid("invalid_input", "User is already part of the role.")
     assert listed == {"count": 1, "next": None, "previous": None, "results": [member]}
-    assert (shown["members"], one) == ([member], member)
+    assert (returned["members"], one) == ([member], member)
     assert (gone.status_code, gone.content) == (204, b"")
     assert (await owner.get(place))["results"] == []
     assert (await owner.client.delete(f"{place}{member['id']}/")).json() == NOT_FOUND
@@ -157,9 +157,7 @@ async def test_a_deleted_role_takes_its_memberships_along(team: Team) -> None:
     assert (await team.role("Engineering"))["members"] == []
 
 
-async def test_only_people_of_the_organization_come_into_its_roles(
-    team: Team, office: Office
-) -> None:
+async def test_only_members_of_the_organization_get_its_roles(team: Team, office: Office) -> None:
     role = await team.role("Engineering")
     place = f"{ROLES}{role['id']}/role_memberships/"
     async with open_team(office) as neighbours:
@@ -177,7 +175,7 @@ async def test_only_people_of_the_organization_come_into_its_roles(
 
 async def test_the_setting_of_the_organization_is_the_level_of_new_roles(team: Team) -> None:
     owner = team.owner
-    setting = await team.allow_everybody(21)
+    setting = await team.allow_all_members(21)
     place = f"{ACCESS}{setting['id']}/"
 
     below = await owner.post(ROLES, name="viewers")
@@ -226,16 +224,16 @@ NO_SETTING: list[tuple[Any, Json]] = [
 
 
 async def test_what_is_no_setting_is_refused(team: Team) -> None:
-    setting = await team.allow_everybody(21)
+    setting = await team.allow_all_members(21)
 
     answers = [await team.owner.client.post(ACCESS, json=sent) for sent, _ in NO_SETTING]
 
-    assert [answer.json() for answer in answers] == [told for _, told in NO_SETTING]
+    assert [answer.json() for answer in answers] == [reported for _, reported in NO_SETTING]
     assert {answer.status_code for answer in answers} == {400}
     assert (await team.owner.get(ACCESS))["results"] == [setting]
 
 
-async def test_an_organization_tells_who_is_in_it(team: Team) -> None:
+async def test_an_organization_lists_its_members(team: Team) -> None:
     ada = await team.add("ada", Level.ADMIN)
 
     organization = await ada.get(f"{ORGANIZATION}/")
@@ -255,7 +253,7 @@ async def test_an_organization_tells_who_is_in_it(team: Team) -> None:
 async def test_another_organization_does_not_exist_for_strangers(
     team: Team, office: Office
 ) -> None:
-    role, setting = await team.role("Engineering"), await team.allow_everybody(21)
+    role, setting = await team.role("Engineering"), await team.allow_all_members(21)
     ours = f"/api/organizations/{team.organization_id}/"
 
     async with open_team(office) as neighbours:

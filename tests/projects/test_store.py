@@ -96,13 +96,13 @@ async def test_a_setup_that_fails_halfway_leaves_nothing(records: Records) -> No
     assert count == 0
 
 
-async def test_a_password_is_kept_as_a_hash_that_only_it_matches(records: Records) -> None:
+async def test_a_password_is_stored_as_a_hash_that_only_it_matches(records: Records) -> None:
     await ProjectStore(records).setup(WANTED, NOW)
 
-    [(kept,)] = await records.fetch(select(users.c.password_hash))
-    assert kept.startswith("$argon2id$")
-    assert await password_matches(kept, PASSWORD)
-    assert not await password_matches(kept, "another")
+    [(stored,)] = await records.fetch(select(users.c.password_hash))
+    assert stored.startswith("$argon2id$")
+    assert await password_matches(stored, PASSWORD)
+    assert not await password_matches(stored, "another")
     assert not await password_matches(NO_PASSWORD, PASSWORD)
 
 
@@ -174,7 +174,7 @@ async def test_a_key_is_created_found_and_deleted_by_its_owner_only(records: Rec
     assert await store.delete(made.user.id, key.id, NOW) is None
 
 
-async def test_a_key_is_kept_with_the_time_when_it_expires(records: Records) -> None:
+async def test_a_key_is_stored_with_the_time_when_it_expires(records: Records) -> None:
     store = PersonalKeyStore(records)
     made = await set_up(records)
     until = NOW + timedelta(days=1, microseconds=1)

@@ -1,4 +1,4 @@
-"""Users who are disabled and removed by a command, beside a server that knows their keys."""
+"""Users who are disabled and removed by a command, while a server has cached their keys."""
 
 import json
 from pathlib import Path

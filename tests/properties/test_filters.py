@@ -72,7 +72,7 @@ def test_a_tree_nests_groups_and_mixes_in_leaves() -> None:
     assert list(leaves(tree)) == [plan, Behavioral(event, True), plan]
 
 
-def test_a_bare_list_is_an_and_and_an_empty_object_is_nobody() -> None:
+def test_a_bare_list_is_an_and_and_an_empty_object_matches_no_person() -> None:
     assert parse_tree([PLAN]) == ConditionGroup(
         "AND", (Property("plan", "pro", "exact", "person"),)
     )

@@ -88,13 +88,13 @@ async def test_every_request_is_answered_as_the_page_says(home: Home) -> None:
         answer = await home.api.request(example.method, path, json=body)
 
         assert answer.is_success is not refused, f"{path}\n{answer.text}"
-        told = answer.json()
+        reported = answer.json()
         wanted = dict(example.answer or {})
         if "id" in wanted:
-            ids[wanted.pop("id")] = told["id"]
-        assert holds(told, wanted), told
+            ids[wanted.pop("id")] = reported["id"]
+        assert holds(reported, wanted), reported
         if path == "/feature_flags/" and not refused:
-            flag = told
+            flag = reported
         for number, (properties, value) in enumerate(example.values):
             decided = await home.decide(f"person {number}", person_properties=properties)
             assert decided["featureFlags"][flag["key"]] == value, properties
@@ -117,13 +117,13 @@ def test_the_table_of_operators_is_that_of_the_code() -> None:
 
 
 def test_the_table_says_what_counts_without_the_property() -> None:
-    told = {row[1]: row[4].split("|")[1].strip() for row in rows("| Operator |")}
+    reported = {row[1]: row[4].split("|")[1].strip() for row in rows("| Operator |")}
 
     found = {}
     for name, kind in COMPARISONS.items():
         test = property_test(Property("plan", VALUES[kind], name, "person"))
         found[name] = str(test({}, Moment(NOW))).lower()
-    assert told == found
+    assert reported == found
 
 
 def test_the_page_names_every_kind_of_behaviour() -> None:

@@ -44,7 +44,7 @@ def test_the_size_after_a_change_is_that_of_what_is_stored_then(
 
 
 @given(PROPERTIES)
-def test_stored_text_tells_the_size(properties: dict[str, Any]) -> None:
+def test_stored_text_reports_the_size(properties: dict[str, Any]) -> None:
     assert text_bytes(msgspec.json.encode(properties).decode()) == json_bytes(properties)
 
 
@@ -60,7 +60,7 @@ def test_what_fits_fits_and_nothing_that_was_there_is_replaced(
     assert all(taken[name] is offered[name] for name in taken)
     assert size == json_bytes({**properties, **taken})
     assert size <= max(bytes_max, before)
-    # Whatever was left out does not fit beside what was taken.
+    # Whatever was left out does not fit with what was taken.
     for name in offered.keys() - taken.keys() - properties.keys():
         assert json_bytes({**properties, **taken, name: offered[name]}) > bytes_max
 

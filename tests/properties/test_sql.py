@@ -169,9 +169,9 @@ async def differing(
 async def test_any_key_names_its_own_property(
     events: EventStore, project_id: int, key: str
 ) -> None:
-    people = {UUID(int=1): {key: "yes"}, UUID(int=2): {key: 7}, UUID(int=3): {f"{key}x": "yes"}}
+    persons = {UUID(int=1): {key: "yes"}, UUID(int=2): {key: 7}, UUID(int=3): {f"{key}x": "yes"}}
     await events.mirror_persons(
-        [PersonRow(project_id, p, json.dumps(v).encode(), NOW, 1) for p, v in people.items()]
+        [PersonRow(project_id, p, json.dumps(v).encode(), NOW, 1) for p, v in persons.items()]
     )
     bindings = Bindings()
     asked: list[dict[str, Any]] = [

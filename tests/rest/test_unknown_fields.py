@@ -20,18 +20,20 @@ MANY = {f"field_{number}" for number in range(50)}
 
 
 @pytest.mark.parametrize(
-    ("name", "known", "told"),
+    ("name", "known", "reported"),
     [
         ("group", FEW, 'Unknown field "group". Did you mean "groups"?'),
         ("xyz", FEW, 'Unknown field "xyz". Allowed are: groups, payloads.'),
         ("Q", MANY, 'Unknown field "Q". The nearest known name is "field_9".'),
     ],
 )
-def test_an_unknown_name_is_told_with_the_nearest(name: str, known: set[str], told: str) -> None:
+def test_an_unknown_name_is_reported_with_the_nearest(
+    name: str, known: set[str], reported: str
+) -> None:
     with pytest.raises(Invalid) as refused:
         require_known([*known, name], known, "filters__groups__0")
 
-    assert (refused.value.detail, refused.value.attr) == (told, f"filters__groups__0__{name}")
+    assert (refused.value.detail, refused.value.attr) == (reported, f"filters__groups__0__{name}")
 
 
 def test_a_long_name_is_cut_before_it_is_compared() -> None:
@@ -56,10 +58,10 @@ def test_some_query_parameters_are_known_everywhere() -> None:
         with pytest.raises(Invalid) as refused:
             require_known_query(asked(name), {"search"})
 
-        told = f'Unknown query parameter "{name}". '
-        assert refused.value.detail.startswith(told)
+        reported = f'Unknown query parameter "{name}". '
+        assert refused.value.detail.startswith(reported)
         assert refused.value.attr == name
-    assert refused.value.detail == f"{told}Allowed are: search."
+    assert refused.value.detail == f"{reported}Allowed are: search."
 
 
 def test_an_answer_is_json_unless_the_operation_takes_another_format() -> None:

@@ -128,8 +128,8 @@ def test_a_wrong_value_is_refused_with_its_fields_name(
     with pytest.raises(Invalid) as refusal:
         read_struct(Everything, {field: sent})
 
-    told = refusal.value
-    assert ((told.code, told.detail), told.attr) == (problem, field)
+    reported = refusal.value
+    assert ((reported.code, reported.detail), reported.attr) == (problem, field)
 
 
 def test_what_is_not_sent_keeps_its_default() -> None:

@@ -31,7 +31,7 @@ def geoip(tmp_path: Path) -> GeoIp:
     return open_geoip(write_maxmind(tmp_path / "city.mmdb", networks))
 
 
-def test_a_city_tells_all_that_is_known_of_it(geoip: GeoIp) -> None:
+def test_a_city_reports_all_that_is_known_of_it(geoip: GeoIp) -> None:
     assert geoip("192.0.2.44") == {
         "$geoip_city_name": "Berlin",
         "$geoip_country_name": "Germany",
@@ -63,14 +63,14 @@ def test_an_unknown_address_is_nowhere(geoip: GeoIp, address: str) -> None:
     assert geoip(address) == {}
 
 
-def test_a_missing_file_is_told_by_its_setting(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported_by_its_setting(tmp_path: Path) -> None:
     path = tmp_path / "missing.mmdb"
 
     with pytest.raises(GeoIpUnreadable, match=f"^FANION_GEOIP_DB: {path} cannot be read"):
         open_geoip(path)
 
 
-def test_a_file_that_is_no_database_is_told_in_one_line(tmp_path: Path) -> None:
+def test_a_file_that_is_no_database_is_reported_in_one_line(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("not a database\n" * 100)
 

@@ -275,7 +275,7 @@ class Home:
         created: Json = answer.json()
         return created
 
-    async def create_flag_for_nobody(self, key: str, **filters: Any) -> Json:
+    async def create_flag_for_no_person(self, key: str, **filters: Any) -> Json:
         """Without a condition set, as older versions stored some."""
         flag = await self.create_flag(key=key)
         await self.store_flag(flag, filters={"groups": [], **filters})
@@ -362,10 +362,12 @@ async def open_home(site: Site, project_id: int) -> AsyncGenerator[Home]:
                 last_used_at=None,
             )
         )
-    shown = {"id": user_id, **owner, "uuid": str(owner["uuid"])}
+    returned = {"id": user_id, **owner, "uuid": str(owner["uuid"])}
     api = site.client(key, f"/api/projects/{project_id}")
     async with api, site.client() as public:
-        yield Home(site, organization_id, user_id, project_id, token, key, api, public, owner=shown)
+        yield Home(
+            site, organization_id, user_id, project_id, token, key, api, public, owner=returned
+        )
 
 
 def error(error_type: str, code: str, detail: str, attr: str | None = None) -> Json:

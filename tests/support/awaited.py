@@ -1,4 +1,4 @@
-"""Waiting for what a process of its own does, and cannot tell."""
+"""Waits for effects of another process, which cannot signal them."""
 
 import asyncio
 import time

@@ -34,7 +34,7 @@ class Identities:
         return next((one for one in self.persons if distinct_id in one.distinct_ids), None)
 
     def apply(self, item: Mapping[str, Any], name: str) -> None:
-        """item: as sent, its time in ISO 8601; name: of the event, to be told from all others"""
+        """item: as sent, its time in ISO 8601; name: of the event, distinct from all others"""
         own, properties = item["distinct_id"], item["properties"]
         at = datetime.fromisoformat(item["timestamp"])
         other = str(properties.get(OTHER_ID.get(item["event"], ""), ""))
@@ -57,18 +57,18 @@ class Identities:
         return self.persons[-1]
 
     def joined(self, own: str, other: str, at: datetime, by_force: bool) -> Person:
-        kept, gone = self.of(own), self.of(other)
-        if kept is None or gone is None:
-            person = kept or gone or self.made(own, at)
+        survivor, gone = self.of(own), self.of(other)
+        if survivor is None or gone is None:
+            person = survivor or gone or self.made(own, at)
             person.distinct_ids |= {own, other}
             return person
-        if kept is not gone and (by_force or not gone.is_identified):
-            kept.properties = {**gone.properties, **kept.properties}
-            kept.created_at = min(kept.created_at, gone.created_at)
-            kept.distinct_ids |= gone.distinct_ids
-            kept.events |= gone.events
+        if survivor is not gone and (by_force or not gone.is_identified):
+            survivor.properties = {**gone.properties, **survivor.properties}
+            survivor.created_at = min(survivor.created_at, gone.created_at)
+            survivor.distinct_ids |= gone.distinct_ids
+            survivor.events |= gone.events
             self.persons.remove(gone)
-        return kept
+        return survivor
 
 
 def is_legal(distinct_id: str) -> bool:

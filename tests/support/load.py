@@ -62,7 +62,7 @@ class Load:
                 )
 
     def _event(self) -> dict[str, Any]:
-        """With a name and a time of its own, so that lists of events tell it apart."""
+        """With a name and a time of its own, so that lists of events distinguish it."""
         number = next(self._numbers)
         return {
             "api_key": self.token,

@@ -48,7 +48,7 @@ class Document:
 
     def resolve(self, node: dict[str, Json]) -> dict[str, Json]:
         """The same object for the same reference, so that recursion is noticed. Keywords next to
-        `$ref` count beside those of the component. raises: LookupError"""
+        `$ref` count with those of the component. raises: LookupError"""
         found = self._resolved.get(id(node))
         if found is None:
             found = self._resolved[id(node)] = self._follow(node)
@@ -74,7 +74,7 @@ class Document:
         return self._digests[id(node), depth]
 
     def named(self, parameters: list[dict[str, Json]]) -> dict[str, Json]:
-        """By what tells the parameters of an operation apart."""
+        """By what identifies a parameter of an operation."""
         resolved = [self.resolve(parameter) for parameter in parameters]
         return {f"{one.get('in')}:{one.get('name')}": one for one in resolved}
 
@@ -97,11 +97,11 @@ class Document:
             if any(target is one for one in seen):
                 raise LookupError(f"{node['$ref']} refers to nothing but itself")
             seen.append(target)
-        beside = [part for part in seen[:-1] if any(key != "$ref" for key, _ in keywords(part))]
-        if not beside:
+        siblings = [part for part in seen[:-1] if any(key != "$ref" for key, _ in keywords(part))]
+        if not siblings:
             return target
         merged = dict(target)
-        for part in reversed(beside):
+        for part in reversed(siblings):
             merged |= {key: value for key, value in part.items() if key != "$ref"}
         return merged
 

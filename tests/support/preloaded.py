@@ -125,7 +125,7 @@ def _load() -> Parent:
 
 
 def serve_orders() -> None:
-    """For each line that is read: fork a process, tell its number, and its exit code at its end."""
+    """For each line read: fork a process, print its number, and its exit code at its end."""
     for module in LOADED:
         import_module(module)
     # Or each process would look through all that is loaded, and copy it from its parent.

@@ -1,4 +1,4 @@
-"""A project with everything that a document tells, made through the management API."""
+"""A project with everything that a document holds, made through the management API."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ NEVER_PAID: Json = {
     "operator": "lt",
     "threshold_metric": {"insight": "trends", "events": [{"id": "paid"}]},
 }
-PEOPLE: list[Json] = [
+PERSONS: list[Json] = [
     {
         "event": "seen",
         "distinct_id": name,
@@ -86,7 +86,7 @@ def all_of(*leaves: Json) -> Json:
 
 
 async def make_rich_project(site: Site, member_uuid: str, calculated: Sleeper) -> None:
-    """PEOPLE have been captured.
+    """PERSONS have been captured.
 
     member_uuid: of a user, to be put into a role
     calculated:  waits until the members of cohorts are there

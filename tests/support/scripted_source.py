@@ -1,4 +1,4 @@
-"""A server that answers as a test tells it: for what a real one does only on a bad day."""
+"""A server with scripted answers, for failures that a real one rarely has."""
 
 import threading
 from collections.abc import Callable, Iterator, Mapping

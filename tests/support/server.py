@@ -163,8 +163,8 @@ class RealServer:
             self.kill()
 
     def environment(self) -> dict[str, str]:
-        kept = {k: v for k, v in os.environ.items() if not k.startswith("FANION_")}
-        return kept | {
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("FANION_")}
+        return environment | {
             "FANION_DATA": str(self.data),
             "FANION_PORT": str(self.port),
             "FANION_PROCESSES": "1",  # each more takes a second of the processor to start

@@ -118,7 +118,7 @@ class Team:
             await self.owner.post(f"{ROLES}{role['id']}/role_memberships/", user_uuid=member.uuid)
         return role
 
-    async def allow_everybody(self, level: int) -> Json:
+    async def allow_all_members(self, level: int) -> Json:
         return await self.owner.post(ACCESS, resource="feature flags", access_level=level)
 
 

@@ -20,7 +20,7 @@ from fanion.transfer.result import ObjectOutcome, Report
 from tests.support.application import BASE_URL, Home, Json, open_home
 from tests.support.events_engine import next_project
 from tests.support.management import NOW
-from tests.support.rich_project import MEMBERS, NEVER_PAID, PEOPLE, Site, make_rich_project
+from tests.support.rich_project import MEMBERS, NEVER_PAID, PERSONS, Site, make_rich_project
 
 NEW: Json = {"format": "fanion-project", "version": 1}
 
@@ -33,7 +33,7 @@ async def other(home: Home) -> AsyncIterator[Home]:
 
 
 async def rich(home: Home) -> Document:
-    await home.capture(*PEOPLE)
+    await home.capture(*PERSONS)
     site = Site(home.api, BASE_URL, home.project_id)
     await make_rich_project(site, home.owner["uuid"], home.site.calculated)
     return await exported(home)
@@ -92,7 +92,7 @@ def without_times(document: Document) -> Document:
 @pytest.mark.every_engine
 async def test_a_project_comes_out_of_an_import_as_it_was(home: Home, other: Home) -> None:
     document = await rich(home)
-    await other.capture(*PEOPLE)
+    await other.capture(*PERSONS)
 
     report = await imported(other, structs.replace(document, roles=[], flags=[]))
     await other.site.calculated()
@@ -105,9 +105,9 @@ async def test_a_project_comes_out_of_an_import_as_it_was(home: Home, other: Hom
     )
 
 
-async def test_a_second_import_changes_nothing_and_tells_nothing(home: Home, other: Home) -> None:
+async def test_a_second_import_changes_nothing_and_reports_nothing(home: Home, other: Home) -> None:
     document = await rich(home)
-    await other.capture(*PEOPLE)
+    await other.capture(*PERSONS)
     await imported(other, document)
     before, entries = await exported(other), await activity(other)
 
@@ -142,7 +142,7 @@ async def test_an_import_into_the_same_project_changes_nothing(home: Home) -> No
 
 async def test_references_are_those_of_the_project_imported_into(home: Home, other: Home) -> None:
     document = await rich(home)
-    await other.capture({**PEOPLE[0], "properties": {"$groups": {"company": "acme"}}})
+    await other.capture({**PERSONS[0], "properties": {"$groups": {"company": "acme"}}})
     await other.create_flag(key="unrelated")
     await other.api.post("/cohorts/", json={"name": "unrelated"})
 
@@ -169,7 +169,7 @@ async def test_references_are_those_of_the_project_imported_into(home: Home, oth
 
 async def test_flags_decide_at_once_after_an_import(home: Home, other: Home) -> None:
     document = await rich(home)
-    await other.capture(*PEOPLE)
+    await other.capture(*PERSONS)
     before = (await other.decide("ann"))["featureFlags"]
 
     await imported(other, document)
@@ -184,7 +184,7 @@ async def test_members_are_added_by_the_server_once_they_are_known(home: Home, o
     document = await rich(home)
 
     unknown = await imported(other, document)
-    await other.capture(*PEOPLE)
+    await other.capture(*PERSONS)
     known = await imported(other, document)
     await other.site.calculated()
 
@@ -249,9 +249,9 @@ async def test_what_differs_is_changed_and_reported(home: Home, other: Home) -> 
     assert outcomes(await imported(other, changed), "created", "updated") == []
 
 
-async def test_a_trial_tells_the_same_and_changes_nothing(home: Home, other: Home) -> None:
+async def test_a_trial_reports_the_same_and_changes_nothing(home: Home, other: Home) -> None:
     document = await rich(home)
-    await other.capture(*PEOPLE)
+    await other.capture(*PERSONS)
     before = await exported(other)
 
     trial = await imported(other, document, dry_run=True)
@@ -265,7 +265,7 @@ async def test_a_trial_tells_the_same_and_changes_nothing(home: Home, other: Hom
 
 async def test_a_member_of_the_organization_is_put_into_the_role(home: Home, other: Home) -> None:
     document = await rich(home)
-    await other.capture(*PEOPLE)
+    await other.capture(*PERSONS)
     await imported(other, document)
     async with other.site.records.write() as connection:
         await connection.execute(
@@ -381,9 +381,9 @@ async def test_broken_references_survive_a_journey(home: Home, other: Home) -> N
     leaf = {"type": "flag", "operator": "flag_evaluates_to", "value": True}
     groups = {"groups": [{"properties": [{**leaf, "key": str(base["id"])}]}]}
     await home.create_flag(key="next", filters=groups)
-    nobody = {"properties": {"type": "OR", "values": [{"type": "cohort", "value": 99_999_999}]}}
+    anonymous = {"properties": {"type": "OR", "values": [{"type": "cohort", "value": 99_999_999}]}}
     cohort = (await home.api.post("/cohorts/", json={"name": "odd"})).json()
-    await home.store_cohort(cohort, filters=nobody)
+    await home.store_cohort(cohort, filters=anonymous)
     async with home.site.records.write() as connection:
         gone = update(feature_flags).where(feature_flags.c.id == base["id"])
         await connection.execute(gone.values(deleted=True))
@@ -420,7 +420,7 @@ async def test_a_cohort_in_a_flag_is_not_broken_by_an_import(home: Home) -> None
 
 @pytest.mark.every_engine
 async def test_imports_at_the_same_moment_do_not_mix(home: Home) -> None:
-    """Two of them, and somebody who makes one of their flags through the API."""
+    """Two of them, and a user who creates one of their flags through the API."""
     flags = [{"key": f"flag-{n}", "roles": ["Builders"]} for n in range(10)]
     document: Json = {"flags": flags, "roles": [{"name": "Builders"}], "cohorts": [{"key": "vip"}]}
 
@@ -442,7 +442,7 @@ async def test_imports_at_the_same_moment_do_not_mix(home: Home) -> None:
 
 
 async def test_property_types_that_are_known_stay(home: Home) -> None:
-    await home.capture(*PEOPLE)
+    await home.capture(*PERSONS)
     wanted = [
         {"name": "amount", "property_type": "String", "event_names": ["seen"]},
         {"name": "new", "property_type": "Numeric", "event_names": ["seen", "other"]},

@@ -46,7 +46,7 @@ async def all_rows(source: Source) -> list[Any]:
     return [row async for row in source.rows("/api/projects/1/cohorts/")]
 
 
-async def test_a_throttled_request_waits_as_long_as_it_is_told() -> None:
+async def test_a_throttled_request_waits_as_long_as_the_server_asks() -> None:
     script = in_turn(
         Answer(429, {"detail": "slowly"}, {"retry-after": "7"}),
         Answer(503, b"", {"retry-after": "99999"}),
@@ -272,7 +272,7 @@ async def test_what_cannot_be_used_is_left_out_with_all_that_needs_it() -> None:
     )
 
 
-async def test_a_cohort_that_is_nowhere_is_nobody() -> None:
+async def test_a_missing_cohort_matches_no_person() -> None:
     leaf = {"type": "cohort", "key": "id", "value": 12}
     flag = {"id": 1, "key": "a", "created_at": "2024-01-01T00:00:00", "filters": on(leaf)}
 
@@ -284,7 +284,7 @@ async def test_a_cohort_that_is_nowhere_is_nobody() -> None:
     assert ObjectOutcome("flag", "a", "skipped") not in report.outcomes
 
 
-async def test_flags_must_be_told() -> None:
+async def test_flags_must_be_readable() -> None:
     with pytest.raises(SourceRefused) as refused:
         await read(cohorts=[])
 

@@ -193,7 +193,7 @@ def test_where_a_copy_begins(
 
 
 @pytest.mark.every_engine
-async def test_progress_is_kept_by_project_and_source(records: Records) -> None:
+async def test_progress_is_stored_by_project_and_source(records: Records) -> None:
     one, other = ProgressStore(records, 1, "https://a" + "/" * 600), ProgressStore(records, 2, "b")
 
     assert await one.get() is None
@@ -256,7 +256,7 @@ async def test_what_is_derived_here_is_not_taken_over() -> None:
     ]
 
 
-async def test_more_of_one_name_and_time_than_can_be_listed_is_told() -> None:
+async def test_more_of_one_name_and_time_than_can_be_listed_is_reported() -> None:
     events = [event(n, FIRST) for n in range(9)] + [event(n, FIRST, "few") for n in range(9, 11)]
     heap = Heap()
 

@@ -301,7 +301,7 @@ def test_criteria_are_checked_as_the_api_does() -> None:
 def test_what_the_project_has_is_not_checked_again() -> None:
     odd = {"key": "vip", "filters": all_of({"type": "odd"}), "groups": [{"odd": 1}]}
     document = normalised(read(cohorts=[odd]))
-    kept = StoredDefinitions({}, {"vip": document.cohorts[0]}, {}, {})
+    stored = StoredDefinitions({}, {"vip": document.cohorts[0]}, {}, {})
 
-    assert list(faults(document, kept)) == []
+    assert list(faults(document, stored)) == []
     assert len(list(faults(document))) == 1

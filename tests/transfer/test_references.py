@@ -18,7 +18,7 @@ def leaf(kind: str, **more: Any) -> Json:
     return {"type": kind, **more}
 
 
-# As it is here, as the document tells it, as it is there.
+# As it is here, as the document holds it, as it is there.
 CONDITIONS: list[tuple[Any, Any, Any]] = [
     (
         leaf("cohort", key="id", value=3),
@@ -80,10 +80,10 @@ CONDITIONS: list[tuple[Any, Any, Any]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("here", "told", "there"), CONDITIONS)
-def test_a_condition_means_the_same_here_and_there(here: Any, told: Any, there: Any) -> None:
-    assert named(here, HERE) == told
-    assert numbered(told, THERE) == there
+@pytest.mark.parametrize(("here", "reported", "there"), CONDITIONS)
+def test_a_condition_means_the_same_here_and_there(here: Any, reported: Any, there: Any) -> None:
+    assert named(here, HERE) == reported
+    assert numbered(reported, THERE) == there
 
 
 def test_what_users_say_in_a_flag_is_left_alone() -> None:
@@ -99,24 +99,24 @@ def test_what_users_say_in_a_flag_is_left_alone() -> None:
         "aggregation_group_type_index": 0,
     }
 
-    told = named_flag(filters, HERE)
+    reported = named_flag(filters, HERE)
 
-    assert told == {
+    assert reported == {
         **own,
         "groups": [{"properties": [leaf("cohort", value={"cohort": "vip"})]}],
         "super_groups": [{"properties": [leaf("cohort", value={"cohort": "paying"})]}],
         "aggregation_group_type_index": {"group_type": "team"},
     }
-    assert list(told) == list(filters)
-    assert numbered_flag(told, THERE)["aggregation_group_type_index"] == 2
+    assert list(reported) == list(filters)
+    assert numbered_flag(reported, THERE)["aggregation_group_type_index"] == 2
 
 
 def test_a_cohort_that_does_not_exist_gets_a_key_of_its_own() -> None:
     names = Names({3: "missing cohort 9"})
 
-    told = named([leaf("cohort", value=9), leaf("cohort", value="9")], names)
+    reported = named([leaf("cohort", value=9), leaf("cohort", value="9")], names)
 
-    assert [one["value"] for one in told] == [{"cohort": "missing cohort 9'"}] * 2
+    assert [one["value"] for one in reported] == [{"cohort": "missing cohort 9'"}] * 2
     assert (names.missing, names.named) == ({9: "missing cohort 9'"}, {9})
 
 

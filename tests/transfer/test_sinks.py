@@ -86,7 +86,7 @@ async def test_the_log_takes_events_in_the_lane_of_imports(log: AcceptLog) -> No
     assert await sink.ingested() is False
 
 
-async def test_a_full_log_that_nobody_works_off_ends_the_copy(log: AcceptLog) -> None:
+async def test_a_full_log_that_is_not_processed_ends_the_copy(log: AcceptLog) -> None:
     sink = LogSink(log, PROJECT, lambda: NOW, BODY_MAX)
     await sink.take(items(1, 500))
 

@@ -61,7 +61,7 @@ async def test_a_webhook_from_birth_to_deletion(home: Home) -> None:
     other = await create(home, "http://other.example:8080/", events=["cohort.created"])
     place = f"/webhooks/{made['id']}/"
 
-    shown = await home.get(place)
+    returned = await home.get(place)
     listed = await home.get("/webhooks/")
     home.site.clock.move(minutes=1)
     changed = await home.api.patch(
@@ -82,10 +82,10 @@ async def test_a_webhook_from_birth_to_deletion(home: Home) -> None:
         "updated_at": NOW_TEXT,
     }
     assert made["secret"] != other["secret"]
-    assert shown == made | {"secret": None}
-    assert listed["results"] == [shown, other | {"secret": None}]
+    assert returned == made | {"secret": None}
+    assert listed["results"] == [returned, other | {"secret": None}]
     assert listed["count"] == 2
-    assert changed.json() == shown | {
+    assert changed.json() == returned | {
         "url": "https://new.example/",
         "events": ["cohort.updated"],
         "active": False,
@@ -158,15 +158,15 @@ REFUSED: dict[str, tuple[Json, Json]] = {
 @pytest.mark.every_engine
 @pytest.mark.parametrize("name", REFUSED)
 async def test_what_is_wrong_is_refused(home: Home, name: str) -> None:
-    sent, told = REFUSED[name]
+    sent, reported = REFUSED[name]
 
     created = await home.api.post("/webhooks/", json=sent)
 
-    assert (created.status_code, created.json()) == (400, told)
+    assert (created.status_code, created.json()) == (400, reported)
     if sent:
         made = await create(home)
         changed = await home.api.patch(f"/webhooks/{made['id']}/", json=sent)
-        assert (changed.status_code, changed.json()) == (400, told)
+        assert (changed.status_code, changed.json()) == (400, reported)
         assert await home.get(f"/webhooks/{made['id']}/") == made | {"secret": None}
 
 
@@ -267,7 +267,7 @@ async def test_secrets_that_have_leaked_end_at_once(home: Home, receiver: Receiv
     assert not request.is_signed_with(webhook["secret"])
 
 
-async def test_the_activity_tells_of_another_secret_and_not_the_secret(home: Home) -> None:
+async def test_the_activity_records_another_secret_and_not_the_secret(home: Home) -> None:
     made = await create(home)
     rotated = (await home.api.post(f"/webhooks/{made['id']}/rotate_secret/")).json()
 
@@ -308,12 +308,12 @@ async def test_each_kind_of_change_has_its_type(home: Home, receiver: Receiver) 
 
     await delivered(home)
 
-    told = [request.json() for request in receiver.requests]
-    triggers = [(one["data"]["trigger"] or {}).get("job_type") for one in told]
-    users = [one["data"]["user"] is not None for one in told]
+    reported = [request.json() for request in receiver.requests]
+    triggers = [(one["data"]["trigger"] or {}).get("job_type") for one in reported]
+    users = [one["data"]["user"] is not None for one in reported]
     assert [
-        (one["type"], trigger, by_somebody)
-        for one, trigger, by_somebody in zip(told, triggers, users, strict=True)
+        (one["type"], trigger, by_user)
+        for one, trigger, by_user in zip(reported, triggers, users, strict=True)
     ] == [
         ("feature_flag.created", None, True),
         ("feature_flag.updated", None, True),
@@ -343,12 +343,12 @@ async def test_a_role_that_gets_a_flag_or_loses_it_is_sent(home: Home, receiver:
 
     await delivered(home)
 
-    told = [request.json() for request in receiver.requests]
-    assert {one["type"] for one in told} == {"feature_flag.updated"}
+    reported = [request.json() for request in receiver.requests]
+    assert {one["type"] for one in reported} == {"feature_flag.updated"}
     one, two = ({"id": role["id"], "name": role["name"]} for role in (first, second))
     assert [
         [(change["field"], change["before"], change["after"]) for change in one["data"]["changes"]]
-        for one in told
+        for one in reported
     ] == [
         [("role_access", None, one)],
         [("role_access", one, None)],
@@ -424,7 +424,7 @@ async def test_without_the_setting_this_machine_is_not_reached(
     assert one["error"] == "Not sent: the host has a loopback address."
 
 
-async def test_a_slow_receiver_holds_up_nobody_else(home: Home, receiver: Receiver) -> None:
+async def test_a_slow_receiver_delays_no_other(home: Home, receiver: Receiver) -> None:
     slow = await create(home, receiver.url("/slow"))
     quick = await create(home, receiver.url("/quick"))
     async with open_deliverer(home) as deliverer:
@@ -501,23 +501,23 @@ async def test_captured_events_are_announced_by_their_definition(
     ]
 
 
-async def test_the_activity_tells_of_webhooks_without_their_secrets(home: Home) -> None:
+async def test_the_activity_records_webhooks_without_their_secrets(home: Home) -> None:
     made = await create(home, "https://hooks.example/a/secret/path")
     await home.api.patch(f"/webhooks/{made['id']}/", json={"active": False})
     await home.api.patch(f"/webhooks/{made['id']}/", json={"url": "https://b.example/x"})
     await home.api.delete(f"/webhooks/{made['id']}/")
 
-    told = (await home.get("/activity_log/", scope="Webhook"))["results"]
+    reported = (await home.get("/activity_log/", scope="Webhook"))["results"]
 
-    assert [(one["activity"], one["detail"]["name"]) for one in told] == [
+    assert [(one["activity"], one["detail"]["name"]) for one in reported] == [
         ("deleted", "https://b.example"),
         ("updated", "https://b.example"),
         ("updated", "https://hooks.example"),
         ("created", "https://hooks.example"),
     ]
-    assert {one["item_id"] for one in told} == {str(made["id"])}
-    assert "secret" not in str(told)
-    [change] = told[2]["detail"]["changes"]
+    assert {one["item_id"] for one in reported} == {str(made["id"])}
+    assert "secret" not in str(reported)
+    [change] = reported[2]["detail"]["changes"]
     assert (change["field"], change["before"], change["after"]) == ("active", True, False)
 
 

@@ -162,7 +162,7 @@ async def test_a_redirect_is_a_failure_and_is_not_followed(receiver: Receiver) -
     assert [request.path for request in receiver.requests] == ["/"]
 
 
-async def test_cookies_are_not_kept(receiver: Receiver) -> None:
+async def test_cookies_are_not_stored(receiver: Receiver) -> None:
     receiver.extra = "Set-Cookie: a=b\r\n"
     sender = Sender(Resolver(), allow_private=True)
 
@@ -214,7 +214,7 @@ async def test_an_address_with_a_zone_is_a_failure_of_its_own() -> None:
     assert outcome.error is not None and outcome.error.startswith(("InvalidURL", "ConnectError"))
 
 
-async def test_a_name_that_nobody_knows_is_a_failure_that_may_pass() -> None:
+async def test_an_unknown_name_is_a_failure_that_may_pass() -> None:
     outcome = await send("http://hooks.example/", names())
 
     assert outcome == DeliveryOutcome(error="gaierror: [Errno -2] Name or service not known")
@@ -283,7 +283,7 @@ async def test_a_certificate_is_checked_for_the_name_and_not_for_the_address(
 # ── Looking names up ─────────────────────────────────────────────────────────────────────
 
 
-async def test_addresses_are_told_each_once() -> None:
+async def test_addresses_are_returned_each_once() -> None:
     found = await Resolver()("127.0.0.1", 80)
 
     assert found == ["127.0.0.1"]

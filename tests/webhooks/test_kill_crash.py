@@ -1,4 +1,4 @@
-"""The real server, killed after a change, still tells the webhook of it."""
+"""The real server, killed after a change, still notifies the webhook."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -26,7 +26,7 @@ async def server(tmp_path: Path) -> AsyncIterator[RealServer]:
     server.close()
 
 
-async def test_what_was_changed_before_a_kill_is_told_after_it(server: RealServer) -> None:
+async def test_what_was_changed_before_a_kill_is_delivered_after_it(server: RealServer) -> None:
     keys, port = server.setup(), free_port()
     server.start()
     async with client(server, keys) as http:

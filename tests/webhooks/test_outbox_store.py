@@ -60,7 +60,9 @@ async def create(records: Records, project_id: int = 1, **values: Any) -> Webhoo
     return made
 
 
-async def tell(records: Records, project_id: int = 1, now: datetime = NOW, times: int = 1) -> None:
+async def publish_change(
+    records: Records, project_id: int = 1, now: datetime = NOW, times: int = 1
+) -> None:
     async with records.write() as connection:
         for _ in range(times):
             await connection.run_sync(
@@ -102,13 +104,13 @@ async def test_a_delivery_is_written_with_its_change_or_not_at_all(records: Reco
     assert await listed(records, webhook) == [("pending", 0, None)]
 
 
-async def test_only_webhooks_that_want_it_are_told(records: Records) -> None:
+async def test_only_subscribed_webhooks_are_notified(records: Records) -> None:
     wanted = await create(records, events=["feature_flag.updated"])
     unwanted = await create(records, events=["feature_flag.created"])
     inactive = await create(records, active=False)
     elsewhere = await create(records, project_id=2)
 
-    await tell(records)
+    await publish_change(records)
 
     numbers = [len(await listed(records, one)) for one in (wanted, unwanted, inactive, elsewhere)]
     assert numbers == [1, 0, 0, 0]
@@ -117,7 +119,7 @@ async def test_only_webhooks_that_want_it_are_told(records: Records) -> None:
 async def test_a_delivery_is_claimed_by_one_server(records: Records, others: Records) -> None:
     for _ in range(5):
         await create(records)
-    await tell(records)
+    await publish_change(records)
 
     claims = await asyncio.gather(*(claim(one) for one in (records, others) * 3))
 
@@ -130,7 +132,7 @@ async def test_what_a_dead_server_held_is_taken_over_and_its_word_no_longer_coun
     records: Records,
 ) -> None:
     webhook = await create(records)
-    await tell(records)
+    await publish_change(records)
     [dead] = await claim(records)
 
     [heir] = await claim(records, NOW + LEASE)
@@ -145,7 +147,7 @@ async def test_what_a_dead_server_held_is_taken_over_and_its_word_no_longer_coun
 
 async def test_a_failure_is_tried_again_ever_later_and_then_given_up(records: Records) -> None:
     webhook = await create(records)
-    await tell(records)
+    await publish_change(records)
     work, now, times = WorkStore(records), NOW, []
 
     while claims := await claim(records, now):
@@ -162,7 +164,7 @@ async def test_a_failure_is_tried_again_ever_later_and_then_given_up(records: Re
 
 async def test_a_final_failure_is_given_up_at_once(records: Records) -> None:
     webhook = await create(records)
-    await tell(records)
+    await publish_change(records)
     [one] = await claim(records)
 
     await WorkStore(records).finish(one, DeliveryOutcome(error="no", is_final=True), NOW)
@@ -172,7 +174,7 @@ async def test_a_final_failure_is_given_up_at_once(records: Records) -> None:
 
 async def test_what_is_released_is_due_at_once(records: Records) -> None:
     await create(records)
-    await tell(records)
+    await publish_change(records)
     [one] = await claim(records)
 
     await WorkStore(records).release(one, NOW)
@@ -184,8 +186,8 @@ async def test_what_is_released_is_due_at_once(records: Records) -> None:
 async def test_a_receiver_is_sent_one_at_a_time_and_a_project_a_few(records: Records) -> None:
     many = [await create(records) for _ in range(PROJECT_SENDING_MAX + 3)]
     other = await create(records, project_id=2)
-    await tell(records, times=2)
-    await tell(records, project_id=2, now=NOW + timedelta(seconds=1))
+    await publish_change(records, times=2)
+    await publish_change(records, project_id=2, now=NOW + timedelta(seconds=1))
     later = NOW + timedelta(seconds=2)
 
     first = await claim(records, later)
@@ -203,7 +205,7 @@ async def test_a_receiver_is_sent_one_at_a_time_and_a_project_a_few(records: Rec
 
 async def test_the_oldest_of_a_receiver_goes_first(records: Records) -> None:
     await create(records)
-    await tell(records, times=3)
+    await publish_change(records, times=3)
     order = []
 
     while claims := await claim(records):
@@ -216,7 +218,7 @@ async def test_the_oldest_of_a_receiver_goes_first(records: Records) -> None:
 
 async def test_what_is_over_is_listed_for_a_while_and_holds_no_body(records: Records) -> None:
     webhook = await create(records)
-    await tell(records, times=FINISHED_MAX + 5)
+    await publish_change(records, times=FINISHED_MAX + 5)
     finishing = WorkStore(records)
 
     while claims := await claim(records):
@@ -224,17 +226,17 @@ async def test_what_is_over_is_listed_for_a_while_and_holds_no_body(records: Rec
 
     assert len(await listed(records, webhook)) == FINISHED_MAX
     async with records.read() as connection:
-        bytes_kept = await connection.scalar(
+        bytes_stored = await connection.scalar(
             select(func.sum(func.length(webhook_deliveries.c.body)))
         )
-    assert bytes_kept == 0
+    assert bytes_stored == 0
 
 
 async def test_a_receiver_that_is_away_collects_only_so_much(records: Records) -> None:
     webhook = await create(records)
-    await tell(records, times=PENDING_MAX)
+    await publish_change(records, times=PENDING_MAX)
 
-    await tell(records)
+    await publish_change(records)
 
     newest, *_ = await listed(records, webhook)
     assert newest == ("failed", 0, f"Not sent: {PENDING_MAX} deliveries were waiting.")
@@ -243,23 +245,23 @@ async def test_a_receiver_that_is_away_collects_only_so_much(records: Records) -
 
 async def test_a_webhook_that_is_switched_off_gives_up_what_waits(records: Records) -> None:
     webhook = await create(records)
-    await tell(records)
+    await publish_change(records)
     [under_way] = await claim(records)
-    await tell(records)
+    await publish_change(records)
 
     await WebhookStore(records).change(AUTHOR, webhook.id, {"active": False})
     await WorkStore(records).finish(under_way, DONE, NOW)
-    await tell(records)
+    await publish_change(records)
     await WebhookStore(records).change(AUTHOR, webhook.id, {"active": True})
 
-    told = "Not sent: the webhook was switched off."
-    assert await listed(records, webhook) == [("failed", 0, told), ("failed", 1, told)]
+    reported = "Not sent: the webhook was switched off."
+    assert await listed(records, webhook) == [("failed", 0, reported), ("failed", 1, reported)]
     assert await claim(records, NOW + LEASE) == []
 
 
 async def test_a_new_url_and_what_waits(records: Records) -> None:
     webhook = await create(records)
-    await tell(records)
+    await publish_change(records)
 
     await WebhookStore(records).change(AUTHOR, webhook.id, {"url": "https://b.example/"})
 
@@ -267,11 +269,11 @@ async def test_a_new_url_and_what_waits(records: Records) -> None:
     assert one.url == "https://b.example/"
 
 
-async def test_removing_a_webhook_while_changes_are_told_fails_nobody(
+async def test_removing_a_webhook_while_changes_are_queued_fails_no_change(
     records: Records, others: Records
 ) -> None:
     webhooks = [await create(records) for _ in range(5)]
-    await tell(records)
+    await publish_change(records)
     claims = await claim(records)
 
     await asyncio.gather(
@@ -376,11 +378,11 @@ async def test_without_a_webhook_for_them_events_are_not_counted(records: Record
     await create(records, events=["feature_flag.updated"])
     await define(records, "paid")
 
-    def nobody_asks() -> Mapping[tuple[int, str], int]:
+    def not_called() -> Mapping[tuple[int, str], int]:
         raise AssertionError("counting takes time")
 
     async with records.write() as connection:
-        await connection.run_sync(count_captured, {1}, nobody_asks, NOW)
+        await connection.run_sync(count_captured, {1}, not_called, NOW)
 
     assert not await announce_due(records, NOW)
     assert await announced(records) == []

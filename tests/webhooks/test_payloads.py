@@ -1,4 +1,4 @@
-"""Webhooks: where they may go, what they are told of, how they are signed and tried again."""
+"""Webhooks: where they may go, which changes they report, how they are signed and tried again."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -90,7 +90,7 @@ def test_public_addresses_are_allowed(address: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "host", "port", "path", "shown", "reached"),
+    ("url", "host", "port", "path", "returned", "reached"),
     [
         (
             "https://Hooks.Example/a/b?c=d",
@@ -120,12 +120,12 @@ def test_public_addresses_are_allowed(address: str) -> None:
     ],
 )
 def test_a_url_is_reached_at_an_address(
-    url: str, host: str, port: int, path: str, shown: str, reached: str
+    url: str, host: str, port: int, path: str, returned: str, reached: str
 ) -> None:
     target = read_target(url)
 
     found = target.host, target.port, target.path, target.host_header, target.url_at("192.0.2.1")
-    assert found == (host, port, path, shown, reached)
+    assert found == (host, port, path, returned, reached)
 
 
 def test_an_address_of_version_6_stands_in_brackets() -> None:
@@ -133,7 +133,7 @@ def test_an_address_of_version_6_stands_in_brackets() -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "told"),
+    ("url", "reported"),
     [
         ("", "The URL must begin with https:// or http://."),
         ("hooks.example", "The URL must begin with https:// or http://."),
@@ -161,11 +161,11 @@ def test_an_address_of_version_6_stands_in_brackets() -> None:
         ),
     ],
 )
-def test_other_urls_are_refused(url: str, told: str) -> None:
+def test_other_urls_are_refused(url: str, reported: str) -> None:
     with pytest.raises(ValueError) as error:
         read_target(url)
 
-    assert str(error.value) == told
+    assert str(error.value) == reported
 
 
 def test_a_request_is_signed_as_standard_webhooks_says() -> None:
@@ -213,7 +213,7 @@ SCHEDULED = Trigger(job_type="scheduled_change", job_id="5", payload={})
 
 
 @pytest.mark.parametrize(
-    ("told", "kind"),
+    ("reported", "kind"),
     [
         (entry("created"), "feature_flag.created"),
         (entry("updated", change("name", "x")), "feature_flag.updated"),
@@ -233,19 +233,19 @@ SCHEDULED = Trigger(job_type="scheduled_change", job_id="5", payload={})
     ],
 )
 def test_an_entry_of_the_activity_is_one_type_of_event(
-    told: ActivityRecord, kind: str | None
+    reported: ActivityRecord, kind: str | None
 ) -> None:
-    assert type_of(told) == kind
+    assert type_of(reported) == kind
 
 
 def test_every_type_of_event_has_a_thing_and_a_verb() -> None:
     assert all(len(kind.split(".")) == 2 for kind in EVENT_TYPES)
 
 
-def test_a_body_tells_the_entry() -> None:
-    told = entry("updated", change("name", "x", "y"), trigger=SCHEDULED)
+def test_a_body_holds_the_entry() -> None:
+    reported = entry("updated", change("name", "x", "y"), trigger=SCHEDULED)
 
-    body = change_body("feature_flag.updated", told, {"first_name": "Olga", "email": "o@e.com"})
+    body = change_body("feature_flag.updated", reported, {"first_name": "Olga", "email": "o@e.com"})
 
     assert msgspec.json.decode(body) == {
         "type": "feature_flag.updated",
@@ -271,16 +271,16 @@ def test_a_body_tells_the_entry() -> None:
 
 
 def test_a_body_that_is_too_large_leaves_out_what_changed() -> None:
-    told = entry("updated", change("filters", "x" * BODY_BYTES_MAX))
+    reported = entry("updated", change("filters", "x" * BODY_BYTES_MAX))
 
-    body = change_body("feature_flag.updated", told, None)
+    body = change_body("feature_flag.updated", reported, None)
 
     data = msgspec.json.decode(body)["data"]
     assert (data["changes"], data["truncated"], data["item_id"]) == (None, True, "5")
     assert len(body) < BODY_BYTES_MAX
 
 
-def test_captured_events_are_told_by_their_number() -> None:
+def test_captured_events_are_reported_by_their_number() -> None:
     body = captured_body(1, UUID(int=3), "paid", 4, (NOW, NOW + timedelta(seconds=30)))
 
     assert msgspec.json.decode(body) == {

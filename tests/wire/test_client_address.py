@@ -39,7 +39,7 @@ def test_an_address_is_what_can_be_parsed_or_nothing(
 
 
 @pytest.mark.parametrize(
-    ("forwarded", "told"),
+    ("forwarded", "reported"),
     [
         (None, ""),
         ("198.51.100.1", "198.51.100.1"),
@@ -47,10 +47,10 @@ def test_an_address_is_what_can_be_parsed_or_nothing(
         ("198.51.100.1, nonsense", ""),
     ],
 )
-def test_of_an_untrusted_peer_only_the_last_word_is_kept_apart(
-    forwarded: str | None, told: str
+def test_of_an_untrusted_peer_only_the_last_address_is_distinguished(
+    forwarded: str | None, reported: str
 ) -> None:
-    assert Clients().of(request(forwarded)) == Client("192.0.2.7", told)
+    assert Clients().of(request(forwarded)) == Client("192.0.2.7", reported)
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,7 @@ def test_a_text_body_is_unwrapped(body: str, content_type: str, query: dict[str,
     assert decode_body(body.encode(), content_type, "", query).json == JSON
 
 
-def test_the_other_fields_of_a_form_are_kept() -> None:
+def test_the_other_fields_of_a_form_are_returned() -> None:
     body = f"data={quote_plus(TEXT)}&api_key=phc%5f1+x&sent_at=17".encode()
 
     form = decode_body(body, FORM)

@@ -1,4 +1,4 @@
-"""Whatever the bytes: an answer within the limit, or an error that a client can be told."""
+"""Whatever the bytes: an answer within the limit, or an error that a client can be sent."""
 
 import base64
 import gzip

@@ -99,7 +99,7 @@ def test_no_piece_is_larger_than_a_window(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["objects", "one object", "unclean", "deep and many"])
-def test_many_values_are_refused_before_they_are_kept(name: str) -> None:
+def test_many_values_are_refused_before_they_are_held(name: str) -> None:
     with pytest.raises(DecodedTooLarge) as refused:
         load(BIG[name], 1_000_000)
 

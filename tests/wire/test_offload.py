@@ -57,7 +57,7 @@ async def test_a_body_that_unfolds_to_less_gives_room_back() -> None:
     assert decoding.taken == 0
 
 
-async def test_who_waits_too_long_is_told_to_come_back() -> None:
+async def test_a_request_that_waits_too_long_is_asked_to_retry() -> None:
     decoding = Decoding(room_for(MB), wait_s=0.001)
 
     async with decoding.room(MB, MB):
@@ -82,7 +82,7 @@ async def test_a_body_larger_than_the_budget_has_all_of_it() -> None:
     assert decoding.taken == 0
 
 
-async def test_room_is_kept_until_a_cancelled_work_has_ended() -> None:
+async def test_room_is_held_until_a_cancelled_work_has_ended() -> None:
     decoding = Decoding()
     may_end, entered = threading.Event(), asyncio.Event()
 
