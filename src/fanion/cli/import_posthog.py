@@ -246,7 +246,7 @@ def _show_copied(copied: Copied) -> None:
         return
     print(f"{copied.events} events were handed in to be ingested in the background.")
     if copied.unreadable:
-        print(f"{copied.unreadable} events were left out: the source tells them oddly.")
+        print(f"{copied.unreadable} events were left out: their fields cannot be read.")
     if copied.too_large:
         print(f"{copied.too_large} events were left out: they are larger than a request may be.")
     for one in copied.incomplete:

@@ -31,7 +31,7 @@ def ingestion(
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
-    """Tell what became of the items that were accepted lately, and why some are not stored.
+    """Report what became of the items that were accepted lately, and why some are not stored.
 
     What still waits in the accept log is not among them.
     """

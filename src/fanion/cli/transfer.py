@@ -47,7 +47,7 @@ COHORT_MEMBER = "cohort member"
 # another object.
 _COUNTED = {COHORT_MEMBER, *(word for _, word, _ in SECTIONS.values())}
 
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Tell what would be done, do nothing.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Report the changes without making them.")]
 Email = Annotated[
     str | None, typer.Option(help="E-mail of the user named in the activity. None by default.")
 ]
