@@ -506,7 +506,7 @@ def test_head_of_a_stream_ends(site: Site) -> None:
         following = probe.answer()
 
     assert answer is not None and answer.headers["content-type"].startswith("text/event-")
-    assert following is not None and following.body == b'{"status":"ok"}'
+    assert following is not None and following.body.startswith(b'{"status":"ok"')
 
 
 @pytest.mark.parametrize("way", WAYS)
