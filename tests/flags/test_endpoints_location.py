@@ -6,8 +6,8 @@ from typing import Any
 
 import httpx
 
-from fanion.server.endpoint import Request
 from fanion.server.forwarded import TrustedProxies, read_networks
+from fanion.server.request import Request
 from tests.support.application import Home
 
 PLACES = {"81.2.69.142": {"$geoip_country_code": "GB"}, "1.2.3.4": {"$geoip_country_code": "AU"}}

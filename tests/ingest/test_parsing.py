@@ -11,7 +11,7 @@ import pytest
 from fanion.errors import InvalidPayload, NoData
 from fanion.ingest.capture.parsing import Capture, read_capture
 from fanion.ingest.items import read_items
-from fanion.server.endpoint import Request
+from fanion.server.request import Request
 
 FORM = "application/x-www-form-urlencoded"
 UUID = "01890f3c-aaaa-7bbb-8ccc-000000000000"

@@ -20,7 +20,7 @@ from fanion.ingest.capture.parsing import (
 )
 from fanion.ingest.capture.v1 import read_items_v1, read_large_v1, read_v1, v1_answer
 from fanion.ingest.items import iter_items, outline_of, read_items
-from fanion.server.endpoint import Request
+from fanion.server.request import Request
 from fanion.wire.decoding import READ_ON_LOOP_BYTES_MAX
 from fanion.wire.incremental_json import WINDOW_BYTES, decoded_bytes
 

@@ -24,7 +24,7 @@ from fanion.ingest.capture.v1 import read_v1, v1_answer
 from fanion.ingest.pipeline.batch import PreparedBatch, prepare_batch
 from fanion.ingest.pipeline.resolve import Known, Resolution
 from fanion.ingest.pipeline.types import ProjectRules
-from fanion.server.endpoint import Request
+from fanion.server.request import Request
 from tests.support.lz64 import compress_to_base64
 
 BYTES_MAX = 1_000_000

@@ -11,7 +11,7 @@ import pytest
 from fanion.errors import InvalidApiKey, InvalidPayload, NoData
 from fanion.ingest.capture.v1 import SDK_INFO_CHARS_MAX, CaptureV1, read_v1, v1_answer, v1_error
 from fanion.ingest.items import read_items
-from fanion.server.endpoint import Request
+from fanion.server.request import Request
 
 UUID = "01890f3c-aaaa-7bbb-8ccc-000000000000"
 EVENT = {"event": "paid", "uuid": UUID, "distinct_id": "u1", "properties": {"amount": 3}}

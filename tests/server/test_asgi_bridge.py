@@ -2,16 +2,15 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
-from typing import Any, cast
+from typing import Any
 
-import httpx
 import pytest
 from litestar import Litestar, get
 
 from fanion.rest.endpoints import Streamed
 from fanion.server.asgi_bridge import BrokenOff, answer
-from fanion.server.errors import ClientGone
-from tests.support.exchange import Proto, Scope
+from fanion.server.errors import ClientDisconnected
+from tests.support.exchange import MemoryRequest
 
 
 async def test_the_application_gets_the_request_and_the_client_the_headers() -> None:
@@ -22,33 +21,30 @@ async def test_the_application_gets_the_request_and_the_client_the_headers() -> 
         await send({"type": "http.response.start", "status": 201, "headers": []})
         await send({"type": "http.response.body", "body": b"made"})
 
-    scope = Scope("POST", "/api/x%20y/", "a=1", httpx.Headers({"accept": "*/*"}), "example")
-    exchange = Proto(b"")
+    request = MemoryRequest("POST", "/api/x%20y/", "a=1", {"accept": "*/*"}, "127.0.0.1:50000")
 
     state = {"request_id": "abc-1"}
 
     status = await answer(
         app,
-        cast(Any, scope),
-        cast(Any, exchange),
+        request,
         b"",
         state,
         path="/api/x y/",
         headers=[("x-request-id", "abc-1")],
     )
 
-    assert (status, exchange.status, exchange.content) == (201, 201, b"made")
+    assert (status, request.status, request.content) == (201, 201, b"made")
     assert seen["state"] is state
     assert (seen["path"], seen["query_string"]) == ("/api/x y/", b"a=1")
-    assert exchange.headers == [("x-request-id", "abc-1")]
+    assert request.response_headers == [("x-request-id", "abc-1")]
 
 
-async def answered(app: Any, exchange: Any = None) -> tuple[int, Proto]:
-    proto = exchange or Proto(b"")
-    scope = Scope("GET", "/api/table", "", httpx.Headers(), "example")
-    return await answer(
-        app, cast(Any, scope), cast(Any, proto), b"", {}, path="/api/table", headers=[]
-    ), proto
+async def answered(
+    app: Any, kind: type[MemoryRequest] = MemoryRequest
+) -> tuple[int, MemoryRequest]:
+    request = kind("GET", "/api/table", "", {}, "127.0.0.1:50000")
+    return await answer(app, request, b"", {}, path="/api/table", headers=[]), request
 
 
 def serving(pieces: Callable[[], AsyncGenerator[bytes]]) -> Any:
@@ -70,12 +66,12 @@ async def test_an_answer_in_pieces_ends_with_the_last_of_them() -> None:
             closed.append(True)
 
     async with asyncio.timeout(20):
-        status, proto = await answered(serving(pieces))
+        status, request = await answered(serving(pieces))
 
-    assert status == proto.status == 200
-    assert ("content-type", "text/csv; charset=utf-8") in proto.headers
-    assert proto.stream is not None
-    assert [proto.stream.chunks.get_nowait() for _ in range(2)] == [b"a,b\r\n", b"1,2\r\n"]
+    assert status == request.status == 200
+    assert ("content-type", "text/csv; charset=utf-8") in request.response_headers
+    assert request.stream is not None
+    assert [request.stream.chunks.get_nowait() for _ in range(2)] == [b"a,b\r\n", b"1,2\r\n"]
     assert closed == [True]
 
 
@@ -91,12 +87,9 @@ async def test_an_answer_that_fails_midway_is_broken_off() -> None:
 async def test_a_client_that_goes_away_ends_the_pieces() -> None:
     closed: list[bool] = []
 
-    class Leaving(Proto):
-        def response_stream(self, status: int, headers: list[tuple[str, str]]) -> Any:
-            return self
-
+    class Leaving(MemoryRequest):
         async def send_bytes(self, data: bytes) -> None:
-            raise ClientGone
+            raise ClientDisconnected
 
     async def pieces() -> AsyncGenerator[bytes]:
         try:
@@ -105,7 +98,7 @@ async def test_a_client_that_goes_away_ends_the_pieces() -> None:
         finally:
             closed.append(True)
 
-    with pytest.raises(ClientGone):
-        await answered(serving(pieces), Leaving(b""))
+    with pytest.raises(ClientDisconnected):
+        await answered(serving(pieces), Leaving)
 
     assert closed == [True]

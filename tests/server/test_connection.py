@@ -19,15 +19,15 @@ from fanion.server.connection import (
     RenderError,
 )
 from fanion.server.errors import (
-    ClientGone,
+    ClientDisconnected,
     HeadTooLarge,
     HttpError,
     Overloaded,
     RequestTimeout,
     TargetTooLong,
 )
-from fanion.server.exchange import Exchange, Scope
 from fanion.server.parser import HEAD_BYTES_MAX, HeadCache
+from fanion.server.request import Request
 from fanion.web.refusals import refused
 
 JSON = ("content-type", "application/json")
@@ -35,17 +35,17 @@ WAIT_S = 10
 BODY_MAX = 100_000_000
 
 
-async def echo(scope: Scope, exchange: Exchange) -> None:
+async def echo(request: Request) -> None:
     """Tells what it was asked."""
-    body = (await exchange.body(BODY_MAX)).decode("latin-1")
+    body = (await request.read(BODY_MAX)).decode("latin-1")
     told = {
-        "method": scope.method,
-        "path": scope.path,
-        "query": scope.query_string,
-        "headers": dict(scope.headers.items()),
+        "method": request.method,
+        "path": request.path,
+        "query": request.query,
+        "headers": dict(request.headers.items()),
         "body": body,
     }
-    exchange.response_bytes(200, [JSON], json.dumps(told).encode())
+    request.response_bytes(200, [JSON], json.dumps(told).encode())
 
 
 @dataclass
@@ -322,8 +322,8 @@ async def test_a_client_that_waits_for_leave_gets_it_before_it_sends_its_body() 
 
 
 async def test_a_client_that_goes_after_an_early_answer_leaves_nothing_open() -> None:
-    async def refuse(scope: Scope, exchange: Exchange) -> None:
-        exchange.response_bytes(413, [JSON], b"{}")
+    async def refuse(request: Request) -> None:
+        request.response_bytes(413, [JSON], b"{}")
 
     async with serving(refuse) as (house, client):
         client.writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nsome")
@@ -336,8 +336,8 @@ async def test_a_client_that_goes_after_an_early_answer_leaves_nothing_open() ->
 
 
 async def test_an_answer_without_a_body_has_none() -> None:
-    async def answer(scope: Scope, exchange: Exchange) -> None:
-        exchange.response_bytes(204 if scope.path == "/none" else 200, [JSON], b"12345")
+    async def answer(request: Request) -> None:
+        request.response_bytes(204 if request.path == "/none" else 200, [JSON], b"12345")
 
     async with serving(answer) as (_, client):
         client.writer.write(
@@ -377,8 +377,8 @@ async def test_another_protocol_is_not_spoken_and_the_connection_goes_on() -> No
 
 
 async def test_a_body_that_nobody_reads_is_thrown_away_and_the_connection_goes_on() -> None:
-    async def answer(scope: Scope, exchange: Exchange) -> None:
-        exchange.response_bytes(413, [JSON], scope.path.encode())
+    async def answer(request: Request) -> None:
+        request.response_bytes(413, [JSON], request.path.encode())
 
     async with serving(answer) as (_, client):
         client.writer.write(b"POST /large HTTP/1.1\r\nHost: x\r\nContent-Length: 5000000\r\n\r\n")
@@ -392,10 +392,10 @@ async def test_a_body_that_nobody_reads_is_thrown_away_and_the_connection_goes_o
 async def test_a_large_body_comes_in_pieces_without_being_held() -> None:
     sizes: list[int] = []
 
-    async def answer(_: Scope, exchange: Exchange) -> None:
-        async for piece in exchange.pieces():
+    async def answer(request: Request) -> None:
+        async for piece in request.pieces():
             sizes.append(len(piece))
-        exchange.response_bytes(200, [JSON], b"%d" % sum(sizes))
+        request.response_bytes(200, [JSON], b"%d" % sum(sizes))
 
     async with serving(answer) as (_, client):
         client.writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 20000000\r\n\r\n")
@@ -409,10 +409,10 @@ async def test_a_large_body_comes_in_pieces_without_being_held() -> None:
 async def test_a_client_that_goes_in_the_middle_of_its_body_is_gone() -> None:
     seen: list[type[Exception]] = []
 
-    async def answer(_: Scope, exchange: Exchange) -> None:
+    async def answer(request: Request) -> None:
         try:
-            await exchange.body(BODY_MAX)
-        except ClientGone as error:
+            await request.read(BODY_MAX)
+        except ClientDisconnected as error:
             seen.append(type(error))
             raise
 
@@ -422,14 +422,14 @@ async def test_a_client_that_goes_in_the_middle_of_its_body_is_gone() -> None:
         client.writer.close()
         await until(lambda: bool(seen) and not house.open)
 
-    assert seen == [ClientGone]
+    assert seen == [ClientDisconnected]
 
 
 async def test_what_is_sent_bit_by_bit_is_chunked_and_ends() -> None:
-    async def answer(_: Scope, exchange: Exchange) -> None:
-        stream = exchange.response_stream(200, [("content-type", "text/event-stream")])
+    async def answer(request: Request) -> None:
+        request.response_stream(200, [("content-type", "text/event-stream")])
         for part in (b"a", b"", b"bc"):
-            await stream.send_bytes(part)
+            await request.send_bytes(part)
 
     async with serving(answer) as (_, client):
         client.writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -439,9 +439,9 @@ async def test_what_is_sent_bit_by_bit_is_chunked_and_ends() -> None:
 
 
 async def test_an_old_client_reads_a_stream_until_the_connection_ends() -> None:
-    async def answer(_: Scope, exchange: Exchange) -> None:
-        stream = exchange.response_stream(200, [JSON])
-        await stream.send_bytes(b"abc")
+    async def answer(request: Request) -> None:
+        request.response_stream(200, [JSON])
+        await request.send_bytes(b"abc")
 
     async with serving(answer) as (_, client):
         client.writer.write(b"GET / HTTP/1.0\r\n\r\n")
@@ -455,14 +455,14 @@ async def test_a_stream_waits_for_its_client_and_ends_with_it() -> None:
     sent = 0
     gone = asyncio.Event()
 
-    async def answer(_: Scope, exchange: Exchange) -> None:
+    async def answer(request: Request) -> None:
         nonlocal sent
-        stream = exchange.response_stream(200, [JSON])
+        request.response_stream(200, [JSON])
         try:
             while True:
-                await stream.send_bytes(b"x" * 100_000)
+                await request.send_bytes(b"x" * 100_000)
                 sent += 1
-        except ClientGone:
+        except ClientDisconnected:
             gone.set()
 
     async with serving(answer) as (house, client):
@@ -491,10 +491,10 @@ async def _until_still(count: Callable[[], int]) -> None:
 
 
 async def test_half_an_answer_does_not_pass_for_a_whole_one() -> None:
-    async def answer(_: Scope, exchange: Exchange) -> None:
-        stream = exchange.response_stream(200, [JSON])
-        await stream.send_bytes(b"abc")
-        raise ClientGone
+    async def answer(request: Request) -> None:
+        request.response_stream(200, [JSON])
+        await request.send_bytes(b"abc")
+        raise ClientDisconnected
 
     async with serving(answer) as (_, client):
         client.writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -541,8 +541,8 @@ async def test_a_body_that_does_not_go_on_is_given_up() -> None:
 
 @pytest.mark.parametrize("fields", [b"", b"Connection: close\r\n"])
 async def test_a_client_that_does_not_take_its_answer_is_given_up(fields: bytes) -> None:
-    async def answer(_: Scope, exchange: Exchange) -> None:
-        exchange.response_bytes(200, [JSON], b"x" * 50_000_000)
+    async def answer(request: Request) -> None:
+        request.response_bytes(200, [JSON], b"x" * 50_000_000)
 
     async with serving(answer) as (house, client):
         client.writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n" + fields + b"\r\n")
@@ -559,9 +559,9 @@ async def test_a_client_that_does_not_take_its_answer_is_given_up(fields: bytes)
 async def test_an_answer_that_takes_its_time_is_waited_for() -> None:
     may_answer = asyncio.Event()
 
-    async def answer(_: Scope, exchange: Exchange) -> None:
+    async def answer(request: Request) -> None:
         await may_answer.wait()
-        exchange.response_bytes(200, [JSON], b"late")
+        request.response_bytes(200, [JSON], b"late")
 
     async with serving(answer) as (house, client):
         client.writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -588,10 +588,10 @@ async def test_one_client_too_many_is_told_so() -> None:
 async def test_ending_waits_for_what_is_being_answered_only() -> None:
     may_answer = asyncio.Event()
 
-    async def answer(_: Scope, exchange: Exchange) -> None:
-        await exchange.body(BODY_MAX)
+    async def answer(request: Request) -> None:
+        await request.read(BODY_MAX)
         await may_answer.wait()
-        exchange.response_bytes(200, [JSON], b"done")
+        request.response_bytes(200, [JSON], b"done")
 
     async with serving(answer) as (house, busy):
         idle = await house.client()

@@ -15,8 +15,9 @@ from fanion.observability.logging import LineWriter, open_logs
 from fanion.observability.metrics import Metrics
 from fanion.observability.request_log import Telemetry
 from fanion.server.asgi_bridge import AsgiApp
-from fanion.server.endpoint import Reply, Request, Response
-from fanion.server.exchange import RequestHead
+from fanion.server.endpoint import Reply, Response
+from fanion.server.head import RequestHead
+from fanion.server.request import Request
 from fanion.web.application import Application
 from fanion.web.fast_path import FastRoute
 from fanion.web.routes import Route, Routes

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from fanion.server.exchange import Headers
 from fanion.server.forwarded import (
     ENTRY_CHARS_MAX,
     EVERYONE,
@@ -19,6 +18,7 @@ from fanion.server.forwarded import (
     read_networks,
     shown,
 )
+from fanion.server.head import Headers
 
 TRUSTED = "10.0.0.0/8 192.0.2.1 fd00::/8 ::1"
 PROXY, STRANGER = "10.1.2.3:4711", "203.0.113.9:4711"

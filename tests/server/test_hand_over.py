@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from fanion.server.connection import Connection
-from fanion.server.exchange import Exchange, RequestHead, Scope
-from fanion.server.request import FastPath
+from fanion.server.head import RequestHead
+from fanion.server.request import FastPath, Request
 from fanion.server.server import HttpServer
 from fanion.web.refusals import refused
 from tests.support.server import free_port
@@ -34,13 +34,13 @@ class House:
     adopting: list["asyncio.Task[None]"] = field(default_factory=list)
     is_held: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def answer(self, scope: Scope, exchange: Exchange) -> None:
-        body = await exchange.body(BODY_MAX)
-        self.asked.append(scope.path)
-        if scope.path.endswith("/held"):
+    async def answer(self, request: Request) -> None:
+        body = await request.read(BODY_MAX)
+        self.asked.append(request.path)
+        if request.path.endswith("/held"):
             await self.is_held.wait()
-        told = [self.name, scope.path, body.decode(), scope.client]
-        exchange.response_bytes(200, [], json.dumps(told).encode())
+        told = [self.name, request.path, body.decode(), request.peer]
+        request.response_bytes(200, [], json.dumps(told).encode())
 
     def fast_path(self, head: RequestHead) -> FastPath | None:
         return None

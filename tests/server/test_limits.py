@@ -8,8 +8,7 @@ import pytest
 
 from fanion.server.buffers import BYTES_PER_S_MIN, STALLED_S_MAX, BufferBudget, Pace
 from fanion.server.errors import ContentTooLarge, RequestTimeout
-from fanion.server.exchange import Exchange, Scope
-from fanion.server.request import UNCOUNTED_BYTES_MAX
+from fanion.server.request import UNCOUNTED_BYTES_MAX, Request
 from fanion.server.server import CONNECTIONS_PER_ADDRESS_MAX, ConnectionCount
 from tests.server.test_connection import JSON, Client, House, serving, shape, until
 
@@ -29,19 +28,19 @@ async def test_a_body_that_breaks_off_is_released() -> None:
 
 @pytest.mark.parametrize("way", ["whole", "in pieces", "refused", "too large"])
 async def test_a_body_is_released_with_its_answer(way: str) -> None:
-    async def answer(_: Scope, exchange: Exchange) -> None:
+    async def answer(request: Request) -> None:
         size = 0
         try:
             if way == "whole":
-                size = len(await exchange.body(10_000_000))
+                size = len(await request.read(10_000_000))
             elif way == "in pieces":
-                async for piece in exchange.pieces():
+                async for piece in request.pieces():
                     size += len(piece)
             elif way == "too large":
-                await exchange.body(10_000)
+                await request.read(10_000)
         except ContentTooLarge:
             size = -1
-        exchange.response_bytes(200, [JSON], b"%d" % size)
+        request.response_bytes(200, [JSON], b"%d" % size)
 
     async with serving(answer) as (house, client):
         for framed in (POST % 500_000 + b"x" * 500_000, CHUNKED + _chunks(b"x" * 500_000)):
@@ -72,8 +71,8 @@ async def test_past_the_budget_large_requests_are_refused_and_others_are_not() -
 
 
 async def test_answers_that_are_not_taken_count_too() -> None:
-    async def answer(_: Scope, exchange: Exchange) -> None:
-        exchange.response_bytes(200, [JSON], b"x" * 20_000_000)
+    async def answer(request: Request) -> None:
+        request.response_bytes(200, [JSON], b"x" * 20_000_000)
 
     async with serving(answer, buffers=BufferBudget(25_000_000)) as (house, first):
         first.writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -152,12 +151,12 @@ async def test_a_body_at_the_least_rate_is_waited_for() -> None:
 async def test_a_client_is_not_charged_for_the_time_in_which_it_may_not_send() -> None:
     may_read = asyncio.Event()
 
-    async def answer(_: Scope, exchange: Exchange) -> None:
+    async def answer(request: Request) -> None:
         await may_read.wait()
         size = 0
-        async for piece in exchange.pieces():
+        async for piece in request.pieces():
             size += len(piece)
-        exchange.response_bytes(200, [JSON], b"%d" % size)
+        request.response_bytes(200, [JSON], b"%d" % size)
 
     async with serving(answer) as (house, client):
         client.writer.write(POST % 3_000_000 + b"x" * 2_999_999)
@@ -174,8 +173,8 @@ async def test_a_client_is_not_charged_for_the_time_in_which_it_may_not_send() -
 
 
 async def test_a_client_that_takes_its_answer_slowly_but_on_the_whole_fast_enough_gets_it() -> None:
-    async def answer(_: Scope, exchange: Exchange) -> None:
-        exchange.response_bytes(200, [JSON], b"x" * 20_000_000)
+    async def answer(request: Request) -> None:
+        request.response_bytes(200, [JSON], b"x" * 20_000_000)
 
     async with serving(answer) as (house, client):
         client.writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")

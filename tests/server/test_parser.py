@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fanion.server.errors import HttpError
-from fanion.server.exchange import RequestHead
+from fanion.server.head import RequestHead
 from fanion.server.parser import (
     CACHED_HEAD_BYTES_MAX,
     CACHED_HEADS_MAX,
@@ -78,7 +78,7 @@ class Reader:
     def requests(self) -> list[Read]:
         assert self.ended == len(self.heads)
         return [
-            (h.method, h.path, h.query_string, dict(h.headers), h.keep_alive, body)
+            (h.method, h.path, h.query, dict(h.headers), h.keep_alive, body)
             for h, body in zip(self.heads, self.bodies, strict=True)
         ]
 

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from fanion.server.chunked import EXTRAS_BYTES_MAX
 from fanion.server.errors import HttpError
-from fanion.server.exchange import RequestHead
-from fanion.server.head_rules import METHODS
+from fanion.server.head import METHODS, RequestHead
 from fanion.server.parser import CachedHead, HeadCache, RequestParser
 
 
@@ -245,7 +244,7 @@ def compare(oracle: Llhttp, told: Read, stream: bytes) -> None:
 
 
 def _target(head: RequestHead) -> bytes:
-    return f"{head.path}?{head.query_string}".encode("latin-1").rstrip(b"?")
+    return f"{head.path}?{head.query}".encode("latin-1").rstrip(b"?")
 
 
 def _origin_form(target: bytes) -> bytes:

@@ -1,29 +1,17 @@
 """An httpx transport that calls the application in memory, as a connection would."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import httpx
 
+from fanion.server.request import Request
+
 
 class Answering(Protocol):
-    async def answer(self, scope: Any, exchange: Any) -> Any: ...
-
-
-@dataclass
-class Scope:
-    method: str
-    path: str
-    query_string: str
-    headers: httpx.Headers
-    authority: str | None
-    proto: str = "http"
-    http_version: str = "1.1"
-    scheme: str = "http"
-    client: str = "127.0.0.1:50000"
-    server: str = "127.0.0.1:8000"
+    async def answer(self, request: Request) -> Any: ...
 
 
 @dataclass
@@ -32,12 +20,6 @@ class Stream(httpx.AsyncByteStream):
 
     chunks: asyncio.Queue[bytes] = field(default_factory=asyncio.Queue)
     answering: asyncio.Task[None] | None = None
-
-    async def send_bytes(self, data: bytes) -> None:
-        self.chunks.put_nowait(data)
-
-    async def send_str(self, data: str) -> None:
-        self.chunks.put_nowait(data.encode())
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         assert self.answering
@@ -55,34 +37,40 @@ class Stream(httpx.AsyncByteStream):
         await asyncio.wait({self.answering})
 
 
-@dataclass
-class Proto:
-    request_body: bytes
-    status: int = 0
-    headers: list[tuple[str, str]] = field(default_factory=list)
-    content: bytes = b""
-    stream: Stream | None = None
-    begun: asyncio.Event = field(default_factory=asyncio.Event)
+class MemoryRequest(Request):
+    """Collects its answer. status: 0 until there is one"""
 
-    def received(self) -> bytes | None:
-        return None
+    def __init__(
+        self, method: str, path: str, query: str, headers: Mapping[str, str], peer: str,
+        body: bytes | None = b"",
+    ) -> None:  # fmt: skip
+        super().__init__(method, path, query, headers, peer, body)
+        self.server = "127.0.0.1:8000"
+        self.status = 0
+        self.response_headers: list[tuple[str, str]] = []
+        self.content = b""
+        self.stream: Stream | None = None
+        self.begun = asyncio.Event()
 
-    async def body(self, bytes_max: int) -> bytes:
-        return self.request_body
+    async def read(self, bytes_max: int) -> bytes:
+        return self.body
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        for start in range(0, len(self.request_body), 65536):
-            yield self.request_body[start : start + 65536]
+        for start in range(0, len(self.body), 65536):
+            yield self.body[start : start + 65536]
 
     def response_bytes(self, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
         assert self.status == 0, "answered twice"
-        self.status, self.headers, self.content = status, headers, body
+        self.status, self.response_headers, self.content = status, headers, body
 
-    def response_stream(self, status: int, headers: list[tuple[str, str]]) -> Stream:
+    def response_stream(self, status: int, headers: list[tuple[str, str]]) -> None:
         self.response_bytes(status, headers, b"")
         self.stream = Stream()
         self.begun.set()
-        return self.stream
+
+    async def send_bytes(self, data: bytes) -> None:
+        assert self.stream
+        self.stream.chunks.put_nowait(data)
 
 
 @dataclass
@@ -91,17 +79,16 @@ class MemoryTransport(httpx.AsyncBaseTransport):
     client: str = "127.0.0.1:50000"
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        proto = Proto(await request.aread())
-        scope = Scope(
+        asked = MemoryRequest(
             request.method,
             request.url.raw_path.partition(b"?")[0].decode(),
             request.url.query.decode(),
             request.headers,
-            request.url.netloc.decode(),
-            client=self.client,
+            self.client,
+            await request.aread(),
         )
-        answering = asyncio.ensure_future(self.app.answer(scope, proto))
-        begun = asyncio.create_task(proto.begun.wait())
+        answering = asyncio.ensure_future(self.app.answer(asked))
+        begun = asyncio.create_task(asked.begun.wait())
         try:
             await asyncio.wait({answering, begun}, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
@@ -109,8 +96,9 @@ class MemoryTransport(httpx.AsyncBaseTransport):
             raise
         finally:
             begun.cancel()
-        if proto.stream is None:
+        headers = asked.response_headers
+        if asked.stream is None:
             await answering
-            return httpx.Response(proto.status, headers=proto.headers, content=proto.content)
-        proto.stream.answering = answering
-        return httpx.Response(proto.status, headers=proto.headers, stream=proto.stream)
+            return httpx.Response(asked.status, headers=headers, content=asked.content)
+        asked.stream.answering = answering
+        return httpx.Response(asked.status, headers=headers, stream=asked.stream)

@@ -12,7 +12,7 @@ from fanion import __version__
 from fanion.events.storage.store import EventStore
 from fanion.observability.metrics import Metrics
 from fanion.projects.auth.keys import mask
-from fanion.server.endpoint import Request
+from fanion.server.request import Request
 from fanion.web.probes import OK, Checked, Probes, State
 from tests.support.application import Home, Site, open_home, open_site
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from fanion.server.endpoint import Request
 from fanion.server.forwarded import EVERYONE, TrustedProxies, network_of
+from fanion.server.request import Request
 from fanion.wire.client_address import Client, Clients
 
 PEER = "192.0.2.7:4711"

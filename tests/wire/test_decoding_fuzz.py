@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fanion.errors import AppError
 from fanion.ingest.capture.parsing import read_capture
 from fanion.ingest.items import read_items
-from fanion.server.endpoint import Request
+from fanion.server.request import Request
 from fanion.wire.decoding import decode_body, loads, parse_query
 from fanion.wire.lz64 import decompress
 

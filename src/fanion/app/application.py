@@ -17,8 +17,9 @@ from fanion.observability.logging import LineWriter
 from fanion.observability.metrics import Metrics
 from fanion.observability.request_log import Telemetry
 from fanion.server.asgi_bridge import AsgiApp
-from fanion.server.endpoint import Request, Response
+from fanion.server.endpoint import Response
 from fanion.server.forwarded import BaseUrl, TrustedProxies
+from fanion.server.request import Request
 from fanion.web.application import Application
 from fanion.web.landing_page import LandingPage
 from fanion.web.probes import OK, Check, Checked, Probes, State

@@ -43,7 +43,8 @@ from fanion.runtime.clock import utc_now
 from fanion.runtime.interpreter import enable_garbage_collection, shorten_switch_interval
 from fanion.server.connection import Connection
 from fanion.server.endpoint import PromptEndpoint, Reply
-from fanion.server.exchange import Exchange, RequestHead, Scope
+from fanion.server.head import RequestHead
+from fanion.server.request import Request
 from fanion.server.server import HttpServer
 from fanion.web.fast_path import FastRoute
 from fanion.web.refusals import refused
@@ -93,12 +94,12 @@ class WebWorker:
             await records.close()
             lines.close()
 
-    async def answer(self, scope: Scope, exchange: Exchange) -> bool:
+    async def answer(self, request: Request) -> bool:
         """Every change that was made before the request is seen."""
         if self._changes < self._counters.changes:
             await self._catch_up(self._counters.changes)
         assert self._parts is not None
-        costly = await self._parts.application.answer(scope, exchange)
+        costly = await self._parts.application.answer(request)
         self._answered[0] += 1
         return costly
 

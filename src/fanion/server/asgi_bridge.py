@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from fanion.server.errors import ClientGone
-from fanion.server.exchange import Exchange, Scope, Stream
+from fanion.server.errors import ClientDisconnected
+from fanion.server.request import Request
 
 Message = MutableMapping[str, Any]
 # Frameworks write the three arguments' types each in their own way.
@@ -18,8 +18,7 @@ class BrokenOff(Exception):
 
 async def answer(
     app: AsgiApp,
-    scope: Scope,
-    exchange: Exchange,
+    request: Request,
     body: bytes | None,
     state: dict[str, Any],
     *,
@@ -33,35 +32,35 @@ async def answer(
     path:    decoded, as `app` is to see it
     headers: sent behind those of the response
 
-    raises: ClientGone, BrokenOff: a part of the answer is out, which must not pass for the whole
+    raises: ClientDisconnected, BrokenOff: only a part of the answer has been sent
     """
-    conversation = _Conversation(exchange, body, headers)
+    conversation = _Conversation(request, body, headers)
     try:
-        await app(_asgi_scope(scope, path, state), conversation.receive, conversation.send)
+        await app(_asgi_scope(request, path, state), conversation.receive, conversation.send)
     except Exception as error:
         if conversation.is_client_gone:
-            raise ClientGone from error
+            raise ClientDisconnected from error
         if conversation.is_streaming:
             raise BrokenOff from error
         raise
     return conversation.status
 
 
-def _asgi_scope(scope: Scope, path: str, state: dict[str, Any]) -> dict[str, Any]:
-    host, _, port = scope.client.rpartition(":")
-    server_host, _, server_port = scope.server.rpartition(":")
+def _asgi_scope(request: Request, path: str, state: dict[str, Any]) -> dict[str, Any]:
+    host, _, port = request.peer.rpartition(":")
+    server_host, _, server_port = request.server.rpartition(":")
     return {
         "type": "http",
         "asgi": {"version": "3.0", "spec_version": "2.3"},
-        "http_version": scope.http_version,
+        "http_version": request.http_version,
         # The answer to HEAD is that to GET; the connection leaves its body out.
-        "method": "GET" if scope.method == "HEAD" else scope.method,
-        "scheme": scope.scheme,
+        "method": "GET" if request.method == "HEAD" else request.method,
+        "scheme": "http",
         "path": path,
-        "raw_path": scope.path.encode(),
+        "raw_path": request.path.encode(),
         "root_path": "",
-        "query_string": scope.query_string.encode(),
-        "headers": [(k.encode("latin-1"), v.encode("latin-1")) for k, v in scope.headers.items()],
+        "query_string": request.query.encode(),
+        "headers": [(k.encode("latin-1"), v.encode("latin-1")) for k, v in request.headers.items()],
         "client": (host.strip("[]"), int(port or 0)),
         "server": (server_host.strip("[]"), int(server_port or 0)),
         "state": state,
@@ -72,21 +71,15 @@ def _asgi_scope(scope: Scope, path: str, state: dict[str, Any]) -> dict[str, Any
 class _Conversation:
     """One response: sent whole when it comes in one piece, streamed otherwise."""
 
-    def __init__(
-        self, exchange: Exchange, body: bytes | None, extra: list[tuple[str, str]]
-    ) -> None:
+    def __init__(self, request: Request, body: bytes | None, extra: list[tuple[str, str]]) -> None:
         self.status = 500
-        self._exchange = exchange
+        self._request = request
         self._body = body
-        self._pieces = exchange.pieces() if body is None else None
+        self._pieces = request.pieces() if body is None else None
         self._extra = extra
         self._headers: list[tuple[str, str]] = []
-        self._stream: Stream | None = None
+        self.is_streaming = False
         self.is_client_gone = False
-
-    @property
-    def is_streaming(self) -> bool:
-        return self._stream is not None
 
     async def receive(self) -> Message:
         if self._body is not None:
@@ -95,12 +88,12 @@ class _Conversation:
         if self._pieces is not None:
             try:
                 piece = await anext(self._pieces, None)
-            except ClientGone:
+            except ClientDisconnected:
                 return {"type": "http.disconnect"}
             if piece is None:
                 self._pieces = None
             return {"type": "http.request", "body": piece or b"", "more_body": piece is not None}
-        await self._exchange.client_disconnect()
+        await self._request.client_disconnect()
         return {"type": "http.disconnect"}
 
     async def send(self, message: Message) -> None:
@@ -111,15 +104,16 @@ class _Conversation:
             ] + self._extra
             return
         body, more = message.get("body", b""), message.get("more_body", False)
-        if self._stream is None and not more:
-            self._exchange.response_bytes(self.status, self._headers, body)
+        if not self.is_streaming and not more:
+            self._request.response_bytes(self.status, self._headers, body)
             return
-        if self._stream is None:
-            self._stream = self._exchange.response_stream(self.status, self._headers)
+        if not self.is_streaming:
+            self._request.response_stream(self.status, self._headers)
+            self.is_streaming = True
         if body:
             try:
-                await self._stream.send_bytes(body)
-            except ClientGone:
+                await self._request.send_bytes(body)
+            except ClientDisconnected:
                 self.is_client_gone = True  # the framework makes another error of it
                 raise
         else:

@@ -7,10 +7,10 @@ from typing import Any, Protocol, cast
 
 from fanion.server.buffers import STALLED_S_MAX, BufferBudget, Pace, Sending
 from fanion.server.endpoint import Response
-from fanion.server.errors import ClientGone, HttpError, Overloaded, RequestTimeout
-from fanion.server.exchange import Exchange, RequestHead, Scope
+from fanion.server.errors import ClientDisconnected, HttpError, Overloaded, RequestTimeout
+from fanion.server.head import RequestHead
 from fanion.server.parser import CachedHead, HeadCache, Part, RequestParser, path_of
-from fanion.server.request import FastRequest, Incoming
+from fanion.server.request import FastRequest, Request
 from fanion.server.response import end_of_head, response_head
 
 IDLE_S_MAX = 75.0  # between two requests; browsers and SDKs keep theirs for a minute at most
@@ -19,7 +19,7 @@ LINE_BYTES_MAX = 8 * 1024  # of a request's first line, while it is waited for
 FLUSH_S = 0.01  # how often a connection that goes to another process is looked at for its answers
 
 # Says whether the answer held this process up.
-Answer = Callable[[Scope, Exchange], Coroutine[Any, Any, bool | None]]
+Answer = Callable[[Request], Coroutine[Any, Any, bool | None]]
 
 
 # Makes a response of what the server refuses by itself.
@@ -78,8 +78,8 @@ class Connection(asyncio.Protocol):
         self._parser = RequestParser(connections.head_cache)
         self._transport: asyncio.Transport | None = None
         self._client = self._server = self.address = ""
-        self._coming: Incoming | None = None  # its body is not whole
-        self._answering: Incoming | FastRequest | None = None
+        self._coming: Request | None = None  # its body is not whole
+        self._answering: Request | FastRequest | None = None
         self._task: asyncio.Task[None] | None = None
         self._rest = first  # has come, and is not read
         self._is_rest_due = False  # and will be without more of it
@@ -121,9 +121,9 @@ class Connection(asyncio.Protocol):
             self._read_rest_soon()
 
     def connection_lost(self, error: Exception | None) -> None:
-        for incoming in (self._coming, self._answering):
-            if incoming is not None:
-                incoming.lose()
+        for request in (self._coming, self._answering):
+            if request is not None:
+                request.lose()
         self._coming = None
         self._rest = b""
         self._transport = None
@@ -191,7 +191,7 @@ class Connection(asyncio.Protocol):
         if self._coming is not None:
             self._coming.lose()
         answering = self._answering  # with the answer out, it waited for what was left of a body
-        return answering is not None and not answering.is_ended
+        return answering is not None and not answering.is_answered
 
     def _may_read(self) -> bool:
         if self._takes_no_more or self._transport is None:
@@ -250,20 +250,20 @@ class Connection(asyncio.Protocol):
     def _begin_whole(self, cached: CachedHead, body: bytes) -> None:
         if cached.fast_path is not None:
             goes_on = not self._connections.is_ending
-            request = cached.fast_path.request(self, self._client, keep_alive=goes_on)
-            self._answering = request
-            if request.begin(body):
+            fast = cached.fast_path(self, self._client, goes_on)
+            self._answering = fast
+            if fast.begin(body):
                 return
             self._answering = None
-        incoming = Incoming(self, self._client, self._server, cached.head)
-        if not incoming.take_whole(body):
+        request = Request.begin(self, self._client, self._server, cached.head)
+        if not request.take_whole(body):
             self._refuse(_full())
             return
-        self._begin(incoming)
+        self._begin(request)
 
     def _begin_reading(self, head: RequestHead) -> None:
         self._receiving = Pace(self._connections.now())
-        self._coming = Incoming(self, self._client, self._server, head)
+        self._coming = Request.begin(self, self._client, self._server, head)
         self._begin(self._coming)
 
     def _add_body(self, data: bytes) -> None:
@@ -274,14 +274,14 @@ class Connection(asyncio.Protocol):
             self._refuse(_full())
 
     def _end_body(self) -> None:
-        incoming, self._coming = self._coming, None
-        if incoming is None:
+        request, self._coming = self._coming, None
+        if request is None:
             return
-        incoming.complete()
-        if incoming is self._answering and incoming.is_ended:
-            self._finish(incoming)
+        request.complete()
+        if request is self._answering and request.is_answered:
+            self._finish(request)
 
-    # What a request asks of its line.
+    # Called by a request.
 
     def write(self, data: bytes) -> None:
         if self._transport is not None:
@@ -291,7 +291,7 @@ class Connection(asyncio.Protocol):
         if self._writable is not None:
             await asyncio.shield(self._writable)
         if self._transport is None:
-            raise ClientGone
+            raise ClientDisconnected
 
     def read_on(self) -> None:
         if not self._rest:
@@ -318,19 +318,19 @@ class Connection(asyncio.Protocol):
             return
         end = end_of_head(self._connections.date(), keep_alive=answering.keep_alive)
         self.write((head + end).encode("latin-1") + body)
-        answering.is_ended = True
+        answering.is_answered = True
         self.answered()
 
     def answered(self) -> None:
-        incoming = self._answering
-        if incoming is None:
+        request = self._answering
+        if request is None:
             return
-        if incoming.is_complete or incoming.is_lost:
-            self._finish(incoming)
-        elif not incoming.keep_alive and (transport := self._open_transport()):
+        if request.is_complete or request.is_lost:
+            self._finish(request)
+        elif not request.keep_alive and (transport := self._open_transport()):
             transport.write_eof()  # what is left of the body is thrown away until the client ends
 
-    # What the server asks.
+    # Called by the server.
 
     def end(self) -> None:
         """Close at once, or after what is being answered."""
@@ -382,7 +382,7 @@ class Connection(asyncio.Protocol):
 
     def _give_up_body(self) -> None:
         answering = self._answering
-        if isinstance(answering, Incoming) and not answering.is_head_sent:
+        if isinstance(answering, Request) and not answering.is_head_sent:
             self._refuse(RequestTimeout())
         else:
             self.abort()
@@ -393,36 +393,36 @@ class Connection(asyncio.Protocol):
 
     # Answering.
 
-    def _begin(self, incoming: Incoming) -> None:
+    def _begin(self, request: Request) -> None:
         if self._connections.is_ending:
-            incoming.keep_alive = False
-        self._answering = incoming
-        self._task = self._loop.create_task(self._answer(incoming))
+            request.keep_alive = False
+        self._answering = request
+        self._task = self._loop.create_task(self._answer(request))
 
-    async def _answer(self, incoming: Incoming) -> None:
+    async def _answer(self, request: Request) -> None:
         try:
-            if await self._connections.answer(incoming, incoming):
+            if await self._connections.answer(request):
                 self.is_costly = True
-            if incoming.is_head_sent and not incoming.is_ended:
-                incoming.end()
-        except ClientGone:
+            if request.is_head_sent and not request.is_answered:
+                request.end()
+        except ClientDisconnected:
             pass  # there is no client to answer
         finally:
             self._task = None
-            if not incoming.is_ended:
+            if not request.is_answered:
                 # Half an answer must not pass for a whole one.
-                incoming.lose()
-                if self._refusal is not None and not incoming.is_head_sent:
+                request.lose()
+                if self._refusal is not None and not request.is_head_sent:
                     self._tell(self._refusal)
                 elif self._transport is not None:
                     self._transport.abort()
 
-    def _finish(self, incoming: Incoming | FastRequest) -> None:
+    def _finish(self, request: Request | FastRequest) -> None:
         """After the last byte of a request and of its answer."""
         self._answering = None
-        if isinstance(incoming, Incoming):
+        if isinstance(request, Request):
             self._idle_since = self._connections.now()
-        if incoming.keep_alive:
+        if request.keep_alive:
             self._go_on()
         else:
             self._takes_no_more = True
@@ -451,7 +451,7 @@ class Connection(asyncio.Protocol):
             coming.lose()
         if self._answering is None:
             self._tell(error)
-        elif self._answering.is_ended:
+        elif self._answering.is_answered:
             self.abort()
 
     def _tell(self, error: HttpError) -> None:

@@ -1,4 +1,4 @@
-"""A request and a response of the public hot endpoints, free of any server's types."""
+"""What answers a request of a hot route, and its response."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 
@@ -6,22 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from fanion.server.forwarded import Headers
-
-
-class Request(Struct):
-    """path: without the query; query: raw, as sent; peer: address and port of the caller
-
-    key_id, user_id: of a personal or a secret key, once it was found, for the log
-    """
-
-    method: str
-    path: str
-    query: str
-    headers: Headers
-    peer: str
-    body: bytes = b""
-    key_id: str = ""
-    user_id: int | None = None
+from fanion.server.request import Request
 
 
 class Response(Struct):

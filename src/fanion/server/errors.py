@@ -7,7 +7,7 @@ errors.
 from typing import ClassVar
 
 
-class ClientGone(Exception):
+class ClientDisconnected(Exception):
     """The connection ended before the request was whole, or before the answer was."""
 
 

@@ -6,10 +6,10 @@ the client sent it, so that believing both would let clients choose their addres
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 Network = IPv4Network | IPv6Network
 
@@ -33,10 +33,8 @@ _PORT_DIGITS_MAX = 5
 _PORT_MAX = 65_535
 
 
-class Headers(Protocol):
-    """Names in lower case. Lines of one name are joined with commas, in their order."""
-
-    def get(self, key: str, default: Any = None) -> Any: ...
+# Names in lower case. Lines of one name are joined with commas, in their order.
+Headers = Mapping[str, str]
 
 
 class Base(NamedTuple):

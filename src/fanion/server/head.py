@@ -1,13 +1,13 @@
-"""What a request's head must say, beyond the syntax that llhttp checks.
+"""The head of a request, and the rules it follows beyond the syntax that llhttp checks.
 
 source: RFC 9110 sections 4.2, 7.2, 9.1, 10.1.1; RFC 9112 sections 2.3, 3.2, 6.1 and 6.3
 """
 
 import re
+from dataclasses import dataclass
 from ipaddress import IPv6Address
 
 from fanion.server.errors import MalformedRequest, NotImplementedHere, VersionNotSupported
-from fanion.server.exchange import Headers
 
 # Those that some path answers, and TRACE, which each path refuses by name.
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"})
@@ -18,6 +18,38 @@ _ABSOLUTE = re.compile(rb"[Hh][Tt][Tt][Pp][Ss]?://([^/?@]+)([/?].*)?", re.DOTALL
 _HOST = re.compile(
     r"(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?:[A-Za-z0-9\-._~!$&'()*+,;=]|%[0-9A-Fa-f]{2})*)(?::[0-9]*)?"
 )
+
+
+class Headers(dict[str, str]):
+    """Names in lower case; what is sent more than once is one list with commas.
+
+    source: RFC 9110 section 5.3
+    """
+
+    def add(self, name: str, value: str) -> None:
+        if name in self:
+            value = f"{self[name]}, {value}"
+        self[name] = value
+
+
+@dataclass(frozen=True, slots=True)
+class RequestHead:
+    """path:             as sent, percent-encoded, without the query; `*` for the whole server
+    query:            as sent, without its question mark
+    http_version:     "1.1" or "1.0"
+    keep_alive:       whether the client wants to ask more on the same connection
+    expects_continue: whether it wants to be asked for the body
+    body_bytes:       of the body that follows; None when it comes in chunks
+    """
+
+    method: str
+    path: str
+    query: str
+    http_version: str
+    headers: Headers
+    keep_alive: bool
+    expects_continue: bool
+    body_bytes: int | None
 
 
 def require_method(method: str) -> None:

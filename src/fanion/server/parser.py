@@ -1,7 +1,7 @@
 """Bytes of one connection as requests, one after another.
 
 Heads are parsed by llhttp, which is strict about what proxies and servers could read differently,
-and held against the rules of `head_rules`. What came of a head is kept for the next time that the
+and held against the rules of `head`. What came of a head is kept for the next time that the
 same bytes come. Where a body ends is found here, so that what follows it can go elsewhere.
 """
 
@@ -18,8 +18,9 @@ from fanion.server.errors import (
     NotImplementedHere,
     TargetTooLong,
 )
-from fanion.server.exchange import Headers, RequestHead
-from fanion.server.head_rules import (
+from fanion.server.head import (
+    Headers,
+    RequestHead,
     body_bytes,
     expects_continue,
     is_unknown_method,

@@ -11,10 +11,10 @@ from typing import Any, Protocol
 from fanion.server.buffers import BufferBudget
 from fanion.server.connection import Answer, Connection, PassOn, RenderError
 from fanion.server.errors import HttpError, Overloaded
-from fanion.server.exchange import Exchange, RequestHead, Scope
 from fanion.server.forwarded import network_of, read_address
+from fanion.server.head import RequestHead
 from fanion.server.parser import HeadCache
-from fanion.server.request import FastPath
+from fanion.server.request import FastPath, Request
 from fanion.server.response import date_line
 
 # Each takes a file descriptor and a few kilobytes, idle ones between two requests included.
@@ -96,7 +96,7 @@ def check_port(host: str, port: int) -> None:
 class Answering(Protocol):
     """What requests are answered by."""
 
-    def answer(self, scope: Scope, exchange: Exchange) -> Coroutine[Any, Any, bool | None]:
+    def answer(self, request: Request) -> Coroutine[Any, Any, bool | None]:
         """As `connection.Answer`."""
 
     def fast_path(self, head: RequestHead) -> FastPath | None:

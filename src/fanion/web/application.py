@@ -11,10 +11,11 @@ from fanion.observability.request_log import Telemetry
 from fanion.projects.model import Principal
 from fanion.rest.multipart_form import MULTIPART
 from fanion.server import asgi_bridge
-from fanion.server.endpoint import Request, Response
-from fanion.server.errors import ClientGone, HttpError
-from fanion.server.exchange import Exchange, RequestHead, Scope
+from fanion.server.endpoint import Response
+from fanion.server.errors import ClientDisconnected, HttpError
 from fanion.server.forwarded import Headers
+from fanion.server.head import RequestHead
+from fanion.server.request import Request
 from fanion.web.cors import cors_headers, preflight
 from fanion.web.fast_path import FastRoute
 from fanion.web.refusals import refused
@@ -50,23 +51,22 @@ class Application:
         route = self.routes.find(head.path)
         if route is None or route.promptly is None or head.method != "POST":
             return None
-        endpoint = route.promptly(head.query_string, head.headers)
+        endpoint = route.promptly(head.query, head.headers)
         return None if endpoint is None else FastRoute(head, route, endpoint, self.telemetry)
 
-    async def answer(self, scope: Scope, exchange: Exchange) -> bool:
+    async def answer(self, request: Request) -> bool:
         """Whether the answer was costly, as `Response` says."""
         costly = False
         started = perf_counter()
-        headers, path, method = scope.headers, scope.path, scope.method
+        headers, path, method = request.headers, request.path, request.method
         request_id = self.telemetry.request_id(headers)
         route = self.routes.find(path)
         name = "management" if route is None else route.name
-        asked = Request(method, path, scope.query_string, headers, scope.client)
         try:
             if route is None:
-                status = await self._manage(scope, exchange, request_id, asked)
+                status = await self._manage(request, request_id)
             else:
-                response = await self._respond(route, asked, exchange, request_id)
+                response = await self._respond(route, request, request_id)
                 lines = [("content-type", response.content_type), ("x-request-id", request_id)]
                 if response.headers:
                     lines += response.headers
@@ -74,47 +74,43 @@ class Application:
                     lines += cors_headers(headers, credentials=route.credentials)
                 status, costly = response.status, response.costly
                 if response.chunks is None:
-                    exchange.response_bytes(status, lines, response.body)
+                    request.response_bytes(status, lines, response.body)
                 else:
                     await self._stream(
-                        exchange, status, lines, response.chunks, is_head=method == "HEAD"
+                        request, status, lines, response.chunks, is_head=method == "HEAD"
                     )
                     started = perf_counter()  # how long the client stayed says nothing about us
-        except ClientGone:
+        except ClientDisconnected:
             status = CLIENT_GONE
         seconds = perf_counter() - started
-        client = self.telemetry.clients.address(headers, asked.peer)
+        client = self.telemetry.clients.address(headers, request.peer)
         self.telemetry.answered(
-            request_id, name, method, path, status, seconds, client, asked.key_id, asked.user_id
+            request_id, name, method, path, status, seconds, client, request.key_id, request.user_id
         )
         return costly
 
-    async def _respond(
-        self, route: Route, asked: Request, exchange: Exchange, request_id: str
-    ) -> Response:
-        headers = asked.headers
-        method = "GET" if asked.method == "HEAD" else asked.method  # the body is left out later
+    async def _respond(self, route: Route, request: Request, request_id: str) -> Response:
+        method = "GET" if request.method == "HEAD" else request.method  # the body is left out later
         try:
-            body = exchange.received()
+            body = request.received()
             if body is None or len(body) > self.body_bytes_max:
-                body = await exchange.body(self.body_bytes_max)
+                await request.read(self.body_bytes_max)
             if method in route.methods:
-                asked.body = body
-                return await route.endpoint(asked)
+                return await route.endpoint(request)
             if method == "OPTIONS":
-                return preflight(headers)
+                return preflight(request.headers)
             raise MethodNotAllowed(method, (*route.methods, "OPTIONS"))
         except (AppError, HttpError) as error:
             return refused(error)
-        except ClientGone:
+        except ClientDisconnected:
             raise
         except Exception as error:
-            self.telemetry.failed(request_id, asked.path, error)
+            self.telemetry.failed(request_id, request.path, error)
             return refused(AppError())
 
     async def _stream(
         self,
-        exchange: Exchange,
+        request: Request,
         status: int,
         lines: list[tuple[str, str]],
         chunks: AsyncGenerator[bytes],
@@ -122,57 +118,53 @@ class Application:
         is_head: bool,
     ) -> None:
         """Until the chunks end, or the client has gone, which a failing send tells."""
-        stream = exchange.response_stream(status, lines)
+        request.response_stream(status, lines)
         try:
             if not is_head:
                 async for chunk in chunks:
-                    await stream.send_bytes(chunk)
-        except ClientGone:
+                    await request.send_bytes(chunk)
+        except ClientDisconnected:
             pass
         finally:
             await chunks.aclose()
 
-    async def _manage(
-        self, scope: Scope, exchange: Exchange, request_id: str, asked: Request
-    ) -> int:
-        """asked: is told whose key it carries"""
+    async def _manage(self, request: Request, request_id: str) -> int:
         state: dict[str, Any] = {"request_id": request_id}
         extra = [("x-request-id", request_id), _NOT_SNIFFED]
         try:
-            if scope.path == WHOLE_SERVER:
-                exchange.response_bytes(200, [("allow", ", ".join(METHODS)), *extra], b"")
+            if request.path == WHOLE_SERVER:
+                request.response_bytes(200, [("allow", ", ".join(METHODS)), *extra], b"")
                 return 200
-            if self.management is None or not scope.path.startswith("/api/"):
+            if self.management is None or not request.path.startswith("/api/"):
                 raise NotFound
             body = None
-            if not _comes_in_pieces(scope.headers, self.body_bytes_max):
-                body = await exchange.body(self.body_bytes_max)
+            if not _comes_in_pieces(request.headers, self.body_bytes_max):
+                body = await request.read(self.body_bytes_max)
             status = await asgi_bridge.answer(
                 self.management,
-                scope,
-                exchange,
+                request,
                 body,
                 state,
-                path=_aliased(unquote(scope.path)),
+                path=_aliased(unquote(request.path)),
                 headers=[("x-request-id", request_id)],
             )
         except (AppError, HttpError) as error:
             told = refused(error)
-            exchange.response_bytes(told.status, [_JSON, *extra, *told.headers], told.body)
+            request.response_bytes(told.status, [_JSON, *extra, *told.headers], told.body)
             return told.status
-        except ClientGone:
+        except ClientDisconnected:
             raise
         except asgi_bridge.BrokenOff as error:
-            self.telemetry.failed(request_id, scope.path, error)
-            raise ClientGone from error  # the connection breaks off
+            self.telemetry.failed(request_id, request.path, error)
+            raise ClientDisconnected from error  # the connection breaks off
         except Exception as error:
-            self.telemetry.failed(request_id, scope.path, error)
-            exchange.response_bytes(500, [_JSON, *extra], _INTERNAL)
+            self.telemetry.failed(request_id, request.path, error)
+            request.response_bytes(500, [_JSON, *extra], _INTERNAL)
             return 500
         finally:
             principal: Principal | None = state.get("principal")
             if principal is not None:
-                asked.key_id, asked.user_id = str(principal.key_id), principal.user.id
+                request.key_id, request.user_id = str(principal.key_id), principal.user.id
         return status
 
 

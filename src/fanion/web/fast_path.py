@@ -8,9 +8,10 @@ from time import perf_counter
 
 from fanion.errors import AppError
 from fanion.observability.request_log import Telemetry
+from fanion.server.connection import Connection
 from fanion.server.endpoint import PromptEndpoint, Response
-from fanion.server.exchange import RequestHead
-from fanion.server.request import FastRequest, Line
+from fanion.server.head import RequestHead
+from fanion.server.request import FastRequest
 from fanion.server.response import start_of_head
 from fanion.web.cors import cors_headers
 from fanion.web.refusals import refused
@@ -36,8 +37,11 @@ class FastRoute:
         self._peer: str | None = None
         self._client = ""
 
-    def request(self, line: Line, peer: str, *, keep_alive: bool) -> "RoutedFastRequest":
-        return RoutedFastRequest(self, line, peer, keep_alive=keep_alive)
+    def __call__(
+        self, connection: Connection, peer: str, keep_alive: bool, /
+    ) -> "RoutedFastRequest":
+        """As `FastPath`."""
+        return RoutedFastRequest(self, connection, peer, keep_alive)
 
     def client(self, peer: str) -> str:
         """Its address, for the log; most heads come from one peer."""
@@ -62,14 +66,16 @@ class RoutedFastRequest(FastRequest):
 
     __slots__ = ("_peer", "_route", "_since")
 
-    def __init__(self, route: FastRoute, line: Line, peer: str, *, keep_alive: bool) -> None:
+    def __init__(
+        self, route: FastRoute, connection: Connection, peer: str, keep_alive: bool, /
+    ) -> None:
         """peer: as of `Request`"""
         self._route = route
         self._peer = peer
-        self._line = line
+        self._connection = connection
         self._since = perf_counter()
         self.keep_alive = keep_alive
-        self.is_ended = self.is_lost = False
+        self.is_answered = self.is_lost = False
 
     def begin(self, body: bytes) -> bool:
         try:
@@ -87,10 +93,10 @@ class RoutedFastRequest(FastRequest):
             response = self._refused(response, request_id)
         try:
             start = route.start_of(response)
-            self._line.respond(f"{start}x-request-id: {request_id}\r\n", response.body)
+            self._connection.respond(f"{start}x-request-id: {request_id}\r\n", response.body)
         except Exception as error:  # whoever replies has others to reply to
             telemetry.failed(request_id, head.path, error)
-            self._line.abort()
+            self._connection.abort()
             return
         seconds = perf_counter() - self._since
         status, client = response.status, route.client(self._peer)

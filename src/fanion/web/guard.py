@@ -23,7 +23,7 @@ from fanion.projects.request import ManagementRequest
 from fanion.rest.pagination import paging_names
 from fanion.rest.unknown_fields import require_known_query, require_only
 from fanion.rest.validation import object_id
-from fanion.server.exchange import Headers
+from fanion.server.head import Headers
 from fanion.wire.client_address import Caller
 
 BODY_KEY = "personal_api_key"

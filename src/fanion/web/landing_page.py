@@ -13,8 +13,9 @@ from html import escape
 import msgspec
 
 from fanion import __version__
-from fanion.server.endpoint import Request, Response
+from fanion.server.endpoint import Response
 from fanion.server.forwarded import BaseUrl
+from fanion.server.request import Request
 from fanion.web.html import content_security_policy, html_document
 from fanion.web.probes import Checked, Probes, State
 

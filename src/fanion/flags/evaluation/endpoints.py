@@ -40,8 +40,9 @@ from fanion.projects.auth.keys import KEY_CHARS_MAX
 from fanion.projects.auth.project_key import EVALUATION_SCOPE, project_of_key
 from fanion.projects.cache import Projects
 from fanion.projects.model import Project
-from fanion.server.endpoint import Request, Response
+from fanion.server.endpoint import Response
 from fanion.server.forwarded import TrustedProxies
+from fanion.server.request import Request
 from fanion.wire.decoding import DecodedForm, decode_body, decode_small, loads, parse_query
 from fanion.wire.incremental_json import Outline, load, outline_of
 from fanion.wire.offload import Decoding

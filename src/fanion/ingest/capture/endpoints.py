@@ -32,8 +32,9 @@ from fanion.projects.auth.authentication import Authentication
 from fanion.projects.auth.project_key import CAPTURE_SCOPE, project_of_key
 from fanion.projects.cache import Projects
 from fanion.projects.model import Project
-from fanion.server.endpoint import PromptEndpoint, Request, Response
+from fanion.server.endpoint import PromptEndpoint, Response
 from fanion.server.forwarded import Headers, TrustedProxies
+from fanion.server.request import Request
 from fanion.wire.client_address import ADDRESS_HEADER, NO_ADDRESS
 from fanion.wire.decoding import parse_query
 from fanion.wire.offload import Decoding

@@ -24,7 +24,7 @@ from fanion.ingest.items import (
     outline_of,
 )
 from fanion.ingest.timestamps import parse_sent_at
-from fanion.server.endpoint import Request
+from fanion.server.request import Request
 from fanion.wire.decoding import (
     BODY_BYTES_MAX,
     READ_ON_LOOP_BYTES_MAX,

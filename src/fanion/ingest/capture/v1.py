@@ -12,7 +12,7 @@ from fanion.ingest.capture.parsing import Capture
 from fanion.ingest.items import BAD_UUID, item_fault, iter_items, outline_of
 from fanion.ingest.timestamps import parse_sent_at
 from fanion.projects.auth.keys import bearer_key
-from fanion.server.endpoint import Request
+from fanion.server.request import Request
 from fanion.wire.decoding import (
     BODY_BYTES_MAX,
     DecodedForm,

@@ -16,7 +16,7 @@ from fanion.projects.auth.authentication import Authentication
 from fanion.projects.cache import Projects
 from fanion.projects.model import Principal, Project
 from fanion.rest.validation import INTEGER_MAX
-from fanion.server.endpoint import Request
+from fanion.server.request import Request
 
 # What a restricted personal key needs in the place of a project key.
 CAPTURE_SCOPE = "event:write"
