@@ -33,7 +33,7 @@ from fanion.cli.serve import app as serve_app
 from fanion.config import Settings
 from fanion.db.engine import open_records
 from fanion.db.schema.tables import users
-from fanion.projects.auth.passwords import password_matches
+from fanion.projects.auth.password_service import password_matches
 from fanion.projects.model import Project, User
 from fanion.projects.store import SetUp
 from tests.support import plain_http

@@ -11,7 +11,7 @@ from fanion.db.batching import READ_KEYS_MAX
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.db.schema.tables import personal_api_keys, projects, users
 from fanion.errors import InvalidApiKey, InvalidPersonalApiKey, Unavailable
-from fanion.projects.auth.authentication import KNOWN_S, Authentication
+from fanion.projects.auth.authentication_service import KNOWN_S, Authentication
 from fanion.projects.auth.keys import hash_key
 from fanion.projects.auth.personal_keys_store import PersonalKeyStore
 from fanion.projects.cache import ABSENT_S, Projects

@@ -9,7 +9,7 @@ from sqlalchemy import update
 from fanion.db.engine import Records
 from fanion.db.schema.tables import projects
 from fanion.errors import InvalidApiKey, InvalidPersonalApiKey
-from fanion.projects.auth.authentication import Authentication
+from fanion.projects.auth.authentication_service import Authentication
 from fanion.projects.auth.personal_keys_store import PersonalKeyStore
 from fanion.projects.cache import Projects
 from fanion.projects.model import Project

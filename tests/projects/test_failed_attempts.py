@@ -2,7 +2,7 @@
 
 import pytest
 
-from fanion.projects.auth.failed_attempts import (
+from fanion.projects.auth.failed_attempts_cache import (
     ADDRESSES_MAX,
     FAILURES_MAX,
     PEER_FAILURES_MAX,

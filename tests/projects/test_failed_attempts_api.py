@@ -11,8 +11,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from fanion.errors import InvalidPersonalApiKey
-from fanion.projects.auth.authentication import Authentication
-from fanion.projects.auth.failed_attempts import FAILURES_MAX, WINDOW_S, FailedAttempts
+from fanion.projects.auth.authentication_service import Authentication
+from fanion.projects.auth.failed_attempts_cache import FAILURES_MAX, WINDOW_S, FailedAttempts
 from fanion.projects.auth.personal_keys_store import PersonalKeyStore
 from fanion.projects.cache import Projects
 from fanion.projects.store import ProjectStore

@@ -16,7 +16,7 @@ from fanion.errors import Invalid, NotFound
 from fanion.flags.management.role_access_store import revoke_flags_of_role
 from fanion.projects.admin_store import user_id_of
 from fanion.projects.auth.keys import hash_key
-from fanion.projects.auth.passwords import password_matches
+from fanion.projects.auth.password_service import password_matches
 from fanion.projects.auth.personal_keys_store import PersonalKeyStore
 from fanion.projects.members_store import MemberStore, NewMember, first_organization
 from fanion.projects.model import Level

@@ -12,7 +12,7 @@ from fanion.db.schema.tables import organizations, personal_api_keys, users
 from fanion.errors import Invalid
 from fanion.projects.auth import personal_keys_store
 from fanion.projects.auth.keys import hash_key
-from fanion.projects.auth.passwords import NO_PASSWORD, password_matches
+from fanion.projects.auth.password_service import NO_PASSWORD, password_matches
 from fanion.projects.auth.personal_keys_store import PersonalKeyStore
 from fanion.projects.model import Level
 from fanion.projects.store import AlreadySetUp, Installation, ProjectStore, SetUp

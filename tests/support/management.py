@@ -14,7 +14,7 @@ from sqlalchemy import insert, update
 
 from fanion.db.engine import Records
 from fanion.db.schema.tables import memberships, organizations, personal_api_keys, projects, users
-from fanion.projects.auth.authentication import Authentication
+from fanion.projects.auth.authentication_service import Authentication
 from fanion.projects.auth.keys import hash_key, mask
 from fanion.projects.auth.personal_keys_store import PersonalKeyStore
 from fanion.projects.cache import Projects

@@ -22,7 +22,7 @@ from fanion.flags.management.role_access_store import revoke_flags_of_role
 from fanion.flags.storage.store import FlagStore
 from fanion.flags.usage.api import FlagDashboardsApi
 from fanion.projects.activity_api import ActivityApi
-from fanion.projects.auth.authentication import Authentication
+from fanion.projects.auth.authentication_service import Authentication
 from fanion.projects.auth.personal_keys_store import PersonalKeyStore
 from fanion.projects.cache import Projects
 from fanion.projects.model import Level

@@ -13,7 +13,7 @@ from fanion.accept_log.port import AcceptLog
 from fanion.accept_log.postgres import open_postgres_log
 from fanion.accept_log.sqlite import open_sqlite_log
 from fanion.projects.model import Project
-from fanion.transfer.posthog.sinks import (
+from fanion.transfer.posthog.sink_client import (
     BATCH_ITEMS_MAX,
     WAIT_S_MAX,
     HttpSink,

@@ -19,7 +19,7 @@ from msgspec import Meta, Struct
 from fanion.db.engine import RecordsUnavailable, open_records
 from fanion.observability.logging import open_logs
 from fanion.projects.cache import Projects
-from fanion.projects.request import ManagementRequest
+from fanion.projects.request_api import ManagementRequest
 from fanion.rest.endpoints import ObjectId
 from tests.support.management import Workspace, error, invalid, open_workspace
 

@@ -38,8 +38,8 @@ from fanion.ingest.capture.rate_limit import ProjectRateLimits, RateLimiter
 from fanion.ingest.pipeline.position_store import ingested_upto
 from fanion.observability.metrics import Metrics
 from fanion.persons.store import stored_properties
-from fanion.projects.auth.authentication import Authentication
-from fanion.projects.auth.failed_attempts import FailedAttempts
+from fanion.projects.auth.authentication_service import Authentication
+from fanion.projects.auth.failed_attempts_cache import FailedAttempts
 from fanion.projects.auth.personal_keys_store import PersonalKeyStore
 from fanion.projects.auth.secret_keys_store import SecretKeys, SecretKeyStore
 from fanion.projects.cache import Projects

@@ -36,7 +36,7 @@ from fanion.transfer.posthog.client import Source, SourceError, open_source
 from fanion.transfer.posthog.copy_events import Copied, EventCopy
 from fanion.transfer.posthog.progress_store import ProgressStore, ingested_upto
 from fanion.transfer.posthog.reader import read_source
-from fanion.transfer.posthog.sinks import HttpSink, LogSink, Sink, SinkError
+from fanion.transfer.posthog.sink_client import HttpSink, LogSink, Sink, SinkError
 from fanion.transfer.result import Report
 from fanion.wire.client_address import ADDRESS_HEADER, NO_ADDRESS
 

@@ -54,7 +54,7 @@ from fanion.errors import Invalid, NotFound
 from fanion.events.storage.store import EventStore
 from fanion.projects.activity_api import ActivityPage, activity_page
 from fanion.projects.model import Project
-from fanion.projects.request import ManagementRequest, scoped
+from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.rest.endpoints import ObjectId, refused
 from fanion.rest.pagination import Paged
 from fanion.rest.unknown_fields import CREDENTIAL_NAMES, require_known

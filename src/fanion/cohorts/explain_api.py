@@ -31,7 +31,7 @@ from fanion.cohorts.schemas import (
 from fanion.cohorts.validation import require_cohorts
 from fanion.errors import Invalid
 from fanion.events.event import EventRejected
-from fanion.projects.request import ManagementRequest, scoped
+from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.rest.endpoints import ObjectId
 from fanion.rest.pagination import Paged
 

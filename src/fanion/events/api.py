@@ -21,7 +21,7 @@ from fanion.errors import Invalid, NotFound
 from fanion.events.event import Event, EventQuery, EventRejected
 from fanion.events.storage.filters_sql import absolute
 from fanion.events.storage.store import EventStore
-from fanion.projects.request import ManagementRequest, scoped
+from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.properties.dates import parse_date_value
 from fanion.properties.query_param import read_conditions
 from fanion.rest.pagination import read_limit

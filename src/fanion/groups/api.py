@@ -13,7 +13,7 @@ from fanion.db.engine import Records
 from fanion.errors import Invalid, NotFound
 from fanion.groups.model import GROUP_TYPES_MAX
 from fanion.groups.store import Group, GroupQuery, find_group, find_groups, types_of
-from fanion.projects.request import ManagementRequest, scoped
+from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.properties.validation import check_index
 from fanion.rest.pagination import Paged
 

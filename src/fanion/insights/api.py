@@ -38,7 +38,7 @@ from fanion.insights.validation import (
 )
 from fanion.projects.activity_api import ActivityPage, activity_page
 from fanion.projects.model import Level, Project
-from fanion.projects.request import ManagementRequest, scoped
+from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.rest.endpoints import ObjectId, refused, takes
 from fanion.rest.pagination import Paged
 from fanion.rest.posthog_fields import (

@@ -28,7 +28,7 @@ from fanion.insights.schemas import (
 )
 from fanion.insights.validation import check_dashboard_filters
 from fanion.projects.activity_api import ActivityPage, activity_page
-from fanion.projects.request import ManagementRequest, scoped
+from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.rest.endpoints import ObjectId, refused
 from fanion.rest.pagination import Paged
 from fanion.rest.posthog_fields import (

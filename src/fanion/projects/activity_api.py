@@ -15,7 +15,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from fanion.activity.model import Change, Trigger
 from fanion.activity.store import StoredActivity, page
 from fanion.db.engine import Records
-from fanion.projects.request import ManagementRequest, scoped
+from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.rest.pagination import NUMBER_CHARS_MAX
 from fanion.rest.posthog_fields import ACTIVITY_SCOPES
 from fanion.rest.unknown_fields import no_choice

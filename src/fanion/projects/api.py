@@ -23,7 +23,7 @@ from fanion.projects.model import (
     Level,
     Project,
 )
-from fanion.projects.request import FormerValidS, ManagementRequest, scoped
+from fanion.projects.request_api import FormerValidS, ManagementRequest, scoped
 from fanion.rest.pagination import Paged
 from fanion.rest.posthog_fields import (
     MAINTAINED_OF_PROJECT,

@@ -12,7 +12,7 @@ from cachetools import TTLCache
 from fanion.db.batching import READ_KEYS_MAX, K, SerialDataLoader
 from fanion.db.engine import RecordsUnavailable
 from fanion.errors import InvalidApiKey, NotFound, Unavailable
-from fanion.projects.auth.failed_attempts import FailedAttempts
+from fanion.projects.auth.failed_attempts_cache import FailedAttempts
 from fanion.projects.auth.keys import KEY_CHARS_MAX, hash_key
 from fanion.projects.model import Organization, Principal, Project
 from fanion.projects.store import Installation, ProjectStore, SetUp

@@ -21,7 +21,7 @@ from fanion.projects.organizations_store import (
     ResourceAccessStore,
     members_page,
 )
-from fanion.projects.request import ManagementRequest, scoped
+from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.projects.roles_store import RevokeFlags, RoleStore
 from fanion.rest.endpoints import ObjectId
 from fanion.rest.pagination import Paged

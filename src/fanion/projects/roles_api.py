@@ -15,7 +15,7 @@ from fanion.db.schema.organizations import ROLE_NAME_CHARS_MAX
 from fanion.errors import NotFound
 from fanion.projects.model import AccessLevel, Role, RoleMember
 from fanion.projects.organizations_api import Access, OrganizationName, Organizations
-from fanion.projects.request import ManagementRequest, scoped
+from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.rest.pagination import Paged
 from fanion.rest.posthog_fields import (
     MAINTAINED_OF_ROLE,

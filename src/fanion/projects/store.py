@@ -35,7 +35,7 @@ from fanion.db.schema.tables import (
 )
 from fanion.errors import Invalid
 from fanion.projects.auth.keys import KEY_BYTES, hash_key, mask, personal_key, project_token
-from fanion.projects.auth.passwords import NO_PASSWORD, hash_password
+from fanion.projects.auth.password_service import NO_PASSWORD, hash_password
 from fanion.projects.model import (
     DEFAULT_INGESTION,
     FORMER_KEYS_MAX,

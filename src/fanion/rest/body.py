@@ -43,7 +43,7 @@ NOTHING = Body({})
 
 def read_body(content_type: str, raw: bytes) -> Body:
     """An empty body counts as an empty object; without a content type it is taken as JSON.
-    A form in several parts is read by `rest.multipart_form`.
+    A form in several parts is read by `rest.multipart_reader`.
 
     raises: ParseError, UnsupportedMediaType
     """

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 from fanion.errors import AppError, MethodNotAllowed, NotFound
 from fanion.observability.request_log import Telemetry
 from fanion.projects.model import Principal
-from fanion.rest.multipart_form import MULTIPART
+from fanion.rest.multipart_reader import MULTIPART
 from fanion.server import asgi_bridge
 from fanion.server.endpoint import Response
 from fanion.server.errors import ClientDisconnected, HttpError

@@ -15,11 +15,11 @@ from litestar.params import QueryParameter
 from litestar.types import Guard
 
 from fanion.errors import Invalid, NotAuthenticated, NotFound, PermissionDenied
-from fanion.projects.auth.authentication import Authentication
+from fanion.projects.auth.authentication_service import Authentication
 from fanion.projects.auth.keys import bearer_key
 from fanion.projects.cache import Projects
 from fanion.projects.model import Principal, Project
-from fanion.projects.request import ManagementRequest
+from fanion.projects.request_api import ManagementRequest
 from fanion.rest.pagination import paging_names
 from fanion.rest.unknown_fields import require_known_query, require_only
 from fanion.rest.validation import object_id

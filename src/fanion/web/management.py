@@ -15,10 +15,10 @@ from litestar.types import Message, Scope
 
 from fanion.errors import with_head
 from fanion.projects.api import ProjectsApi, UsersApi
-from fanion.projects.auth.authentication import Authentication
+from fanion.projects.auth.authentication_service import Authentication
 from fanion.projects.auth.keys_api import PersonalKeysApi
 from fanion.projects.cache import Projects
-from fanion.projects.request import ManagementRequest
+from fanion.projects.request_api import ManagementRequest
 from fanion.rest.body import Body
 from fanion.server.asgi_bridge import AsgiApp
 from fanion.server.endpoint import is_known_version

@@ -13,7 +13,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fanion.errors import Invalid
 from fanion.projects.model import FORMER_VALID_S, Level, UserSummary
-from fanion.projects.request import FormerValidS, ManagementRequest, scoped
+from fanion.projects.request_api import FormerValidS, ManagementRequest, scoped
 from fanion.rest.endpoints import ObjectId
 from fanion.rest.pagination import Paged
 from fanion.rest.posthog_fields import (

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 
-import httpx
+from httpx import URL, InvalidURL
 
 URL_CHARS_MAX = 2_000
 _PORTS = {"https": 443, "http": 80}
@@ -37,8 +37,8 @@ def read_target(url: str) -> WebhookTarget:
     if len(url) > URL_CHARS_MAX:
         raise ValueError(f"Ensure this field has no more than {URL_CHARS_MAX} characters.")
     try:
-        read = httpx.URL(url)
-    except httpx.InvalidURL:
+        read = URL(url)
+    except InvalidURL:
         raise ValueError("Enter a valid URL.") from None
     if read.scheme not in _PORTS:
         raise ValueError("The URL must begin with https:// or http://.")

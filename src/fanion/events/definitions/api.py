@@ -38,7 +38,7 @@ from fanion.events.storage.store import EventStore
 from fanion.events.times import last_days
 from fanion.projects.activity_api import ActivityPage, activity_page
 from fanion.projects.model import UserSummary
-from fanion.projects.request import ManagementRequest, scoped
+from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.rest.pagination import Paged
 from fanion.rest.posthog_fields import (
     MAINTAINED_OF_DEFINITION,

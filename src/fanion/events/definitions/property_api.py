@@ -21,7 +21,7 @@ from fanion.events.definitions.property_store import (
     find_properties,
     get_property,
 )
-from fanion.projects.request import ManagementRequest, scoped
+from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.rest.pagination import Paged
 from fanion.rest.unknown_fields import no_choice
 

@@ -13,7 +13,7 @@ from fanion.flags.automation.scheduled_store import ScheduledChangeStore
 from fanion.flags.management.api import Flags
 from fanion.flags.storage.schedule_rows import ScheduledChange
 from fanion.projects.model import UserSummary
-from fanion.projects.request import ManagementRequest, scoped
+from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.rest.endpoints import ObjectId
 from fanion.rest.pagination import Paged
 

@@ -35,7 +35,7 @@ from fanion.flags.evaluation.responses import (
     values_and_payloads,
 )
 from fanion.flags.evaluation.service import Evaluator
-from fanion.projects.auth.authentication import Authentication
+from fanion.projects.auth.authentication_service import Authentication
 from fanion.projects.auth.keys import KEY_CHARS_MAX
 from fanion.projects.auth.project_key import EVALUATION_SCOPE, project_of_key
 from fanion.projects.cache import Projects

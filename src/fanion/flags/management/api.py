@@ -43,7 +43,7 @@ from fanion.flags.storage.activity import SCOPE
 from fanion.flags.storage.changes import Decide
 from fanion.flags.storage.store import FlagStore, StoredFlag
 from fanion.projects.activity_api import ActivityPage, activity_page
-from fanion.projects.request import ManagementRequest, scoped
+from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.rest.endpoints import ObjectId, refused
 from fanion.rest.pagination import Paged
 from fanion.runtime.change_bus import ChangeBus, Topic

@@ -19,7 +19,7 @@ from fanion.flags.evaluation.request import FlagRequest, text
 from fanion.flags.evaluation.service import Evaluator
 from fanion.flags.sdk.local_evaluation import flag_summary
 from fanion.flags.storage.store import FlagStore
-from fanion.projects.request import ManagementRequest, scoped
+from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.wire.decoding import loads
 
 GroupsText = Annotated[str, Meta(description="Group type → group key, a JSON object as text.")]

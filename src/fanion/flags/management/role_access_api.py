@@ -17,7 +17,7 @@ from fanion.flags.management.role_access_store import RoleAccess, RoleAccessStor
 from fanion.flags.management.schemas import FlagBody, flag_body
 from fanion.flags.validation.posthog_fields import OF_ROLE_ACCESS
 from fanion.projects.model import Role
-from fanion.projects.request import ManagementRequest, scoped
+from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.rest.endpoints import ObjectId
 from fanion.rest.pagination import Paged
 

@@ -17,7 +17,7 @@ from fanion.cohorts.model import ImportQuery, MembersImport
 from fanion.cohorts.schemas import CohortBody, cohort_body
 from fanion.cohorts.validation import created_values
 from fanion.flags.management.api import Flags
-from fanion.projects.request import ManagementRequest, scoped
+from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.rest.endpoints import ObjectId
 
 _NAME = "Users with feature flag {key} enabled at {now:%Y-%m-%d %H:%M:%S}"

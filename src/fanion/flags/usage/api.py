@@ -28,7 +28,7 @@ from fanion.insights.date_range import RangeClock, cut, parse_bound, resolve
 from fanion.insights.flag_usage_template import RANGE, calls_filters
 from fanion.insights.result_cache import ResultCache
 from fanion.projects.model import Project
-from fanion.projects.request import ManagementRequest, scoped
+from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.rest.endpoints import ObjectId
 
 DAYS_MAX = 366

@@ -14,13 +14,13 @@ from fanion.events.storage.store import EventStore
 from fanion.ingest.pipeline.batch import PreparedBatch, count_items, without_duplicates
 from fanion.ingest.pipeline.batch_limits import named_before, pieces, with_ids
 from fanion.ingest.pipeline.batch_writer import BatchWriter
-from fanion.ingest.pipeline.dead_letter_retry import (
+from fanion.ingest.pipeline.dead_letter_worker import (
     LOOK_EVERY_S,
     DeadLetterRetries,
     error_text,
     first_error,
 )
-from fanion.ingest.pipeline.deduplication import Deduplicator
+from fanion.ingest.pipeline.deduplication_store import Deduplicator
 from fanion.ingest.pipeline.position_store import RENEW_EVERY, Begun, NotOurs, Position
 from fanion.ingest.pipeline.preparer_client import Preparer
 from fanion.ingest.pipeline.reader import BatchReader

@@ -14,11 +14,11 @@ from litestar.params import FromPath, RequestBody
 from msgspec import Meta, Struct
 
 from fanion.errors import Invalid, NotFound
-from fanion.projects.auth.authentication import Authentication
+from fanion.projects.auth.authentication_service import Authentication
 from fanion.projects.auth.keys import KEY_LABEL_CHARS_MAX, check_expiry
 from fanion.projects.auth.secret_keys_store import SecretKeys
 from fanion.projects.model import Level, PersonalKey, is_scope
-from fanion.projects.request import FormerValidS, ManagementRequest, scoped
+from fanion.projects.request_api import FormerValidS, ManagementRequest, scoped
 from fanion.rest.pagination import Paged
 from fanion.rest.posthog_fields import MAINTAINED_OF_KEY, UNSUPPORTED_OF_KEY
 

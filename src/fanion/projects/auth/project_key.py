@@ -12,7 +12,7 @@ from fanion.errors import (
     InvalidProject,
     PermissionDenied,
 )
-from fanion.projects.auth.authentication import Authentication
+from fanion.projects.auth.authentication_service import Authentication
 from fanion.projects.cache import Projects
 from fanion.projects.model import Principal, Project
 from fanion.rest.validation import INTEGER_MAX

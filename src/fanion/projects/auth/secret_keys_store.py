@@ -32,7 +32,7 @@ from fanion.db.engine import Records
 from fanion.db.schema.flags import former_secret_keys, project_secret_keys
 from fanion.db.schema.tables import projects
 from fanion.errors import ExpiredPersonalApiKey, InvalidPersonalApiKey
-from fanion.projects.auth.failed_attempts import FailedAttempts
+from fanion.projects.auth.failed_attempts_cache import FailedAttempts
 from fanion.projects.auth.keys import (
     KEY_BYTES,
     KEY_CHARS_MAX,

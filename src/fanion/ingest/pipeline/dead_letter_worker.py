@@ -14,7 +14,7 @@ from fanion.events.storage.store import EventStore
 from fanion.ingest.ledger.dead_letters_store import DeadLetters, LetterGone, MarkedLetter
 from fanion.ingest.pipeline.batch import PreparedBatch, without_duplicates
 from fanion.ingest.pipeline.batch_writer import BatchWriter
-from fanion.ingest.pipeline.deduplication import Deduplicator
+from fanion.ingest.pipeline.deduplication_store import Deduplicator
 from fanion.ingest.pipeline.position_store import NotOurs
 from fanion.ingest.pipeline.reader import BatchReader
 

@@ -13,7 +13,7 @@ from fanion.activity.model import Author
 from fanion.errors import BodyTooLarge, ParseError
 from fanion.projects.model import FORMER_VALID_S_MAX, Principal, Project, User
 from fanion.rest.body import Body, read_body, read_texts
-from fanion.rest.multipart_form import MULTIPART, read_form
+from fanion.rest.multipart_reader import MULTIPART, read_form
 from fanion.rest.pagination import Page, read_page
 from fanion.rest.validation import read_struct
 from fanion.server.forwarded import BaseUrl
@@ -85,7 +85,7 @@ class ManagementRequest(Request[User, Principal, State]):
 
     async def values(self) -> Body:
         """The decoded body; while it is not known who asks, of a large one what may say so. Raises
-        what `rest.body.read_body` and `rest.multipart_form.read_form` do."""
+        what `rest.body.read_body` and `rest.multipart_reader.read_form` do."""
         known: Body | None = self.scope["state"].get("body")
         if known is None:
             kind = self.headers.get("content-type", "")

@@ -15,7 +15,7 @@ from cachetools import TTLCache
 from fanion.db.batching import SerialDataLoader
 from fanion.db.engine import RecordsUnavailable
 from fanion.errors import ExpiredPersonalApiKey, InvalidPersonalApiKey, NotFound
-from fanion.projects.auth.failed_attempts import FailedAttempts
+from fanion.projects.auth.failed_attempts_cache import FailedAttempts
 from fanion.projects.auth.keys import KEY_CHARS_MAX, hash_key
 from fanion.projects.auth.personal_keys_store import USED_EVERY, PersonalKeyStore
 from fanion.projects.model import PersonalKey, Principal
