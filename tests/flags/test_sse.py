@@ -39,6 +39,20 @@ def broadcaster(home: Home) -> Broadcaster:
     return home.site.running.public.flags.broadcaster
 
 
+@pytest.fixture
+async def frequent_checks(broadcaster: Broadcaster) -> AsyncIterator[None]:
+    """For changes that only the check of all grants notices, which otherwise runs every 3 s."""
+
+    async def check() -> None:
+        while True:
+            await asyncio.sleep(0.1)
+            broadcaster.check_grants(0)
+
+    task = asyncio.create_task(check())
+    yield
+    task.cancel()
+
+
 async def version(home: Home) -> int:
     built = await home.site.running.public.flags.flag_sets.built(home.project_id)
     return built.definitions.version
