@@ -309,7 +309,7 @@ WRONG_ROLLBACKS: dict[str, tuple[Any, str, str]] = {
     "text": ("less", "rollback_conditions", "list"),
     "the second": ([ABOVE, {}], "rollback_conditions__1__threshold_type", "required"),
     "one alone": ({**ABOVE, "operator": "<"}, f"{AT}__operator", "lt, gt"),
-    "too many": ([ABOVE] * (CONDITIONS_MAX + 1), "rollback_conditions", "more than 20"),
+    "too many": ([ABOVE] * (CONDITIONS_MAX + 1), "rollback_conditions", "at most 20"),
 }
 
 
