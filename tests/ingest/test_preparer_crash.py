@@ -4,6 +4,7 @@ there once, every person is right, and nothing is left running."""
 import asyncio
 import random
 from collections import Counter
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from tests.support.server import Keys, RealServer
 
 ROUNDS = 3
 REQUESTS, EVENTS = 14, 30
+TRIES = 5
 TEXT = "x" * 30_000  # full runs of few events: of 8 MB at least
 PERSONS = 40
 
@@ -59,6 +61,22 @@ def helpers(server: RealServer) -> list[int]:
     return [child for child in children if "preparer_main" in command(child)]
 
 
+async def send_until_prepared(
+    server: RealServer, http: httpx.AsyncClient, keys: Keys, first: int
+) -> int:
+    """Send until a batch is full, which takes longer where ingestion keeps up with the client.
+
+    returns: the number after the last that was sent
+    """
+    for _ in range(TRIES):
+        await send(http, keys, first)
+        first += REQUESTS * EVENTS
+        with suppress(AssertionError):
+            await asyncio.to_thread(until, lambda: helpers(server), "", 3.0)
+            return first
+    raise AssertionError("no preparer was started")
+
+
 def have_ended(pids: list[int]) -> bool:
     return not any(map(command, pids))
 
@@ -81,9 +99,7 @@ async def test_nothing_is_lost_or_there_twice_or_left_over(tmp_path: Path) -> No
         for _ in range(ROUNDS):
             server.start()
             async with plain_http.AsyncClient(base_url=server.url, timeout=30) as http:
-                await send(http, keys, sent)
-                sent += REQUESTS * EVENTS
-                await asyncio.to_thread(until, lambda: helpers(server), "no preparer was started")
+                sent = await send_until_prepared(server, http, keys, sent)
             await asyncio.sleep(chance.random())
             left = helpers(server)
             server.kill()
