@@ -213,12 +213,7 @@ def build_flag_services(
         OfrepEndpoints(projects, evaluator, bytes_max, decoding),
         BrowserConfig(projects),
     )
-    bus.subscribe(Topic.FLAGS, flag_sets.invalidate)
-    bus.subscribe(Topic.FLAGS_LOADED, broadcaster.notify)
-    bus.subscribe(Topic.GROUP_TYPES, partial(bus.publish, Topic.FLAGS))
-    bus.subscribe(Topic.PROJECT_LOADED, offline.project_changed)
-    bus.subscribe(Topic.PERSONAL_KEYS, broadcaster.check_grants)
-    bus.subscribe(Topic.SECRET_KEYS, broadcaster.check_grants)
+    _subscribe(bus, flag_sets, broadcaster, offline)
     background: tuple[BackgroundTask, ...] = (
         projects.run,
         authentication.run,
@@ -243,6 +238,17 @@ def build_flag_services(
         endpoints=endpoints,
         background=background,
     )
+
+
+def _subscribe(
+    bus: ChangeBus, flag_sets: FlagSets, broadcaster: Broadcaster, offline: OfflineFlagStore
+) -> None:
+    bus.subscribe(Topic.FLAGS, flag_sets.invalidate)
+    bus.subscribe(Topic.FLAGS_LOADED, broadcaster.notify)
+    bus.subscribe(Topic.GROUP_TYPES, partial(bus.publish, Topic.FLAGS))
+    bus.subscribe(Topic.PROJECT_LOADED, offline.project_changed)
+    bus.subscribe(Topic.PERSONAL_KEYS, broadcaster.check_grants)
+    bus.subscribe(Topic.SECRET_KEYS, broadcaster.check_grants)
 
 
 def _key_failures(clients: Clients, metrics: Metrics) -> FailedAttempts:

@@ -30,7 +30,7 @@ WHOLE_SERVER = "*"
 FLAGS_ALIAS = "/api/feature_flag"
 FLAGS = "/api/projects/@current/feature_flags"
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-# In logs and metrics, of a request that nobody waits for any more: the number proxies use.
+# The status in logs and metrics of a request whose client has disconnected, as nginx writes it.
 CLIENT_GONE = 499
 
 

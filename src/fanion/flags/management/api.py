@@ -199,8 +199,8 @@ class FlagsApi(Controller):
     ) -> Response[FlagBody]:
         """`filters` are replaced as a whole. `deleted: true` deletes, `false` restores.
 
-        With `version`, as the header `X-Flag-Version` told it, the change is made only if nobody
-        else has changed the flag since; otherwise the answer is 409, with the flag as `current`.
+        With `version`, as in the header `X-Flag-Version`, the change is made only if the flag still
+        has that version; otherwise the answer is 409, with the flag as `current`.
         """
         access = await flags.access(request)
 
