@@ -1,11 +1,13 @@
 """What browsers and mobile clients read beside flags, and cross-origin headers everywhere."""
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from fanion.web.public_routes import CAPTURE_PATHS, DISCARDED_PATHS
+from fanion.web.public_routes import CAPTURE_PATHS, DISCARDED_PATHS, shared_routes
+from fanion.web.routes import AnsweredBy
 from tests.support.application import Home
 
 ORIGIN = "https://shop.example"
@@ -136,3 +138,23 @@ async def test_management_paths_of_hot_routes_stand_in_the_document(home: Home) 
     for path in (f"{base}/local_evaluation/", f"{base}/stream/", f"{base}/{{key}}/remote_config/"):
         responses = schema["paths"][path]["get"]["responses"]
         assert responses.keys() == {"200", "default"}
+
+
+@pytest.mark.parametrize("evaluation", [AnsweredBy.HERE, AnsweredBy.SERVER])
+def test_web_workers_answer_captures_and_flags_that_no_limit_leaves_to_the_server(
+    evaluation: AnsweredBy,
+) -> None:
+    capture: Any = SimpleNamespace(post=0, promptly=0, discard=0, engage=0, v1=0)
+    flags: Any = SimpleNamespace(
+        decide=SimpleNamespace(decide=0, flags=0), ofrep=SimpleNamespace(bulk=0, single=0)
+    )
+
+    routes = shared_routes(capture, flags, evaluation)
+
+    evaluating = {"/decide", "/flags", "/ofrep/v1/evaluate/flags", "/ofrep/v1/evaluate/flags/key"}
+    found = {path: route.answered_by for path in POSTED if (route := routes.find(path))}
+    expected = {path: AnsweredBy.WORKER for path in POSTED if path not in evaluating}
+    if evaluation is AnsweredBy.HERE:
+        expected |= dict.fromkeys(evaluating, evaluation)
+    assert found == expected
+    assert routes.find("/api/projects/") is None

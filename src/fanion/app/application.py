@@ -24,11 +24,8 @@ from fanion.web.application import Application
 from fanion.web.landing_page import LandingPage
 from fanion.web.probes import OK, Check, Checked, Probes, State
 from fanion.web.public_routes import public_routes, routes_without_stores, shared_routes
-from fanion.web.routes import Routes
+from fanion.web.routes import AnsweredBy, Routes
 from fanion.wire.client_address import Clients
-
-# Names of routes that the server answers too, and not its web workers alone.
-EVALUATING = frozenset({"decide", "flags", "ofrep"})
 
 
 class Readiness(Enum):
@@ -106,9 +103,10 @@ class Builder:
 
 
 def web_worker_routes(settings: Settings, capture: CaptureEndpoints, flags: FlagServices) -> Routes:
-    """What the server and its web workers answer alike. A limit on evaluations can only be held by
-    one process: with one, flags are the server's alone."""
-    return shared_routes(capture, flags.endpoints, evaluates=settings.decide_per_s == 0)
+    """What web workers answer too. A limit on evaluations can only be held by one process: with
+    one, the server alone evaluates flags."""
+    evaluation = AnsweredBy.HERE if settings.decide_per_s == 0 else AnsweredBy.SERVER
+    return shared_routes(capture, flags.endpoints, evaluation)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ import uvloop
 
 from fanion.accept_log.postgres import PostgresLog, open_postgres_log
 from fanion.accept_log.sqlite import SqliteAppender
-from fanion.app.application import EVALUATING, WebWorkerServices, build_web_worker_services
+from fanion.app.application import WebWorkerServices, build_web_worker_services
 from fanion.app.web_worker_messages import (
     Changed,
     HandOver,
@@ -48,6 +48,7 @@ from fanion.server.request import Request
 from fanion.server.server import HttpServer
 from fanion.web.fast_path import FastRoute
 from fanion.web.refusals import refused
+from fanion.web.routes import AnsweredBy
 
 # To PostgreSQL: batched reads of flags, two at a time of each kind; both lanes of the log.
 RECORDS_CONNECTIONS, LOG_CONNECTIONS = 4, 2
@@ -164,7 +165,9 @@ class WebWorker:
         """To the server, what it alone answers."""
         assert self._parts is not None
         route = self._parts.routes.find(path)
-        if route is not None and not (route.name in EVALUATING and connection.is_costly):
+        if route is not None and (
+            route.answered_by is AnsweredBy.WORKER or not connection.is_costly
+        ):
             return False
         client = connection.leave()
         if client is None:

@@ -15,7 +15,7 @@ import msgspec
 import structlog
 
 from fanion.accept_log.sqlite import SqliteLog
-from fanion.app.application import EVALUATING, web_worker_routes
+from fanion.app.application import web_worker_routes
 from fanion.app.services import Services
 from fanion.app.web_worker_messages import (
     Changed,
@@ -40,7 +40,7 @@ from fanion.processes.shared_counters import SharedCounters
 from fanion.runtime.change_bus import Topic
 from fanion.server.connection import Connection
 from fanion.server.server import HttpServer
-from fanion.web.routes import Routes
+from fanion.web.routes import AnsweredBy, Routes
 
 # How long this process leaves flags to its workers after it has compiled or answered very many.
 COSTLY_S = 10.0
@@ -156,7 +156,7 @@ class WebWorkers:
         route = self._shared.find(path)
         if route is None:
             return False
-        if route.name in EVALUATING:
+        if route.answered_by is AnsweredBy.HERE:
             if connection.is_costly:
                 self._be_busy()
                 return False

@@ -38,14 +38,14 @@ class Listeners:
 
 def for_the_public(application: Application) -> Application:
     """Capture, flags and what else SDKs ask, and the probes of load balancers."""
-    routes = application.routes.only(lambda path: not _is_managers_only(path))
+    routes = application.routes.only(lambda path, _: not _is_managers_only(path))
     return replace(application, routes=routes, management=None)
 
 
 def for_managers(application: Application) -> Application:
     """Everything below /api/, the landing page, probes and metrics."""
     routes = application.routes.only(
-        lambda path: path.startswith(_OF_MANAGEMENT) or _is_managers_only(path)
+        lambda path, _: path.startswith(_OF_MANAGEMENT) or _is_managers_only(path)
     )
     return replace(application, routes=routes)
 

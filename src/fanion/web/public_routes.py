@@ -14,11 +14,11 @@ from fanion.flags.sdk.ofrep_endpoints import OfrepEndpoints
 from fanion.ingest.capture.endpoints import CaptureEndpoints
 from fanion.server.endpoint import Endpoint
 from fanion.web.landing_page import LandingPage
-from fanion.web.routes import Route, Routes
+from fanion.web.routes import AnsweredBy, Route, Routes
 
 CAPTURE_PATHS = ("/capture", "/batch", "/e", "/i/v0/e", "/track", "/i/v0/ai/batch")
 LANDING_PATH = "/"
-# Products beside this one: their clients hear that all is well, and nothing is stored.
+# Of products that are not part of this one: they are answered with success, and nothing is stored.
 DISCARDED_PATHS = ("/s", "/i/v1/logs", "/i/v1/metrics")
 _FLAGS_OF_A_PROJECT = "/api/projects/"
 
@@ -36,24 +36,29 @@ def public_routes(capture: CaptureEndpoints, flags: FlagEndpoints, page: Landing
     return Routes(table, flag_patterns(flags))
 
 
-def shared_routes(capture: CaptureEndpoints, flags: FlagEndpoints, *, evaluates: bool) -> Routes:
-    """What the server and each of its fronts answer alike.
+def shared_routes(
+    capture: CaptureEndpoints, flags: FlagEndpoints, evaluation: AnsweredBy
+) -> Routes:
+    """What web workers answer, in addition to the server.
 
-    evaluates: whether flags are among it
+    evaluation: who answers the routes that evaluate flags
     """
-    if not evaluates:
-        return Routes(capture_routes(capture))
-    return Routes({**capture_routes(capture), **evaluation_routes(flags)}, [_single_flag(flags)])
+    routes = Routes(
+        {**capture_routes(capture), **evaluation_routes(flags, evaluation)},
+        [_single_flag(flags, evaluation)],
+    )
+    return routes.only(lambda _, route: route.answered_by is not AnsweredBy.SERVER)
 
 
 def capture_routes(capture: CaptureEndpoints) -> Mapping[str, Route]:
-    captures = Route("capture", capture.post, promptly=capture.promptly)
-    table = dict.fromkeys(CAPTURE_PATHS, captures)
-    table |= {path: Route("discard", capture.discard) for path in DISCARDED_PATHS}
+    worker = AnsweredBy.WORKER
+    captures = Route("capture", capture.post, promptly=capture.promptly, answered_by=worker)
+    discards = Route("discard", capture.discard, answered_by=worker)
     return {
-        **table,
-        "/engage": Route("engage", capture.engage),
-        "/i/v1/analytics/events": Route("capture_v1", capture.v1),
+        **dict.fromkeys(CAPTURE_PATHS, captures),
+        **dict.fromkeys(DISCARDED_PATHS, discards),
+        "/engage": Route("engage", capture.engage, answered_by=worker),
+        "/i/v1/analytics/events": Route("capture_v1", capture.v1, answered_by=worker),
     }
 
 
@@ -79,11 +84,13 @@ def flag_routes(flags: FlagEndpoints) -> Mapping[str, Route]:
     }
 
 
-def evaluation_routes(flags: FlagEndpoints) -> Mapping[str, Route]:
+def evaluation_routes(
+    flags: FlagEndpoints, answered_by: AnsweredBy = AnsweredBy.HERE
+) -> Mapping[str, Route]:
     return {
-        "/decide": Route("decide", flags.decide.decide),
-        "/flags": Route("flags", flags.decide.flags),
-        OFREP: Route("ofrep", flags.ofrep.bulk),
+        "/decide": Route("decide", flags.decide.decide, answered_by=answered_by),
+        "/flags": Route("flags", flags.decide.flags, answered_by=answered_by),
+        OFREP: Route("ofrep", flags.ofrep.bulk, answered_by=answered_by),
     }
 
 
@@ -110,8 +117,10 @@ def _secret(name: str, endpoint: Endpoint) -> Route:
     return Route(name, endpoint, ("GET",), credentials=False)
 
 
-def _single_flag(flags: FlagEndpoints) -> tuple[str, str, Route]:
-    return f"{OFREP}/", "", Route("ofrep", flags.ofrep.single)
+def _single_flag(
+    flags: FlagEndpoints, answered_by: AnsweredBy = AnsweredBy.HERE
+) -> tuple[str, str, Route]:
+    return f"{OFREP}/", "", Route("ofrep", flags.ofrep.single, answered_by=answered_by)
 
 
 def operator_routes(page: LandingPage) -> Mapping[str, Route]:

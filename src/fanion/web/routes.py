@@ -2,14 +2,23 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 from fanion.server.endpoint import Endpoint, Promptly
+
+
+class AnsweredBy(Enum):
+    """Which process of a server with web workers answers a request."""
+
+    SERVER = "server"  # the server alone
+    WORKER = "worker"  # web workers, and the server while none of them is ready
+    HERE = "here"  # the process that has the connection, unless its answers on it are costly
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
     """name:        a stable word for metrics and logs
-    methods:     beside OPTIONS
+    methods:     in addition to OPTIONS
     cors:        whether pages of other origins may read the answers
     credentials: whether they may send cookies along; False where a personal or a secret key is
                  the credential
@@ -22,6 +31,7 @@ class Route:
     cors: bool = True
     credentials: bool = True
     promptly: Promptly | None = None
+    answered_by: AnsweredBy = AnsweredBy.SERVER
 
 
 class Routes:
@@ -39,11 +49,11 @@ class Routes:
         }
         self._patterns = tuple(patterns)
 
-    def only(self, keep: Callable[[str], bool]) -> "Routes":
-        """keep: is asked of each path, and of the beginning of each pattern"""
+    def only(self, keep: Callable[[str, Route], bool]) -> "Routes":
+        """keep: called with each path, or the beginning of each pattern, and its route"""
         return Routes(
-            {path: route for path, route in self._exact.items() if keep(path)},
-            [pattern for pattern in self._patterns if keep(pattern[0])],
+            {path: route for path, route in self._exact.items() if keep(path, route)},
+            [pattern for pattern in self._patterns if keep(pattern[0], pattern[2])],
         )
 
     def find(self, path: str) -> Route | None:
