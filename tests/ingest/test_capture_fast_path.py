@@ -30,9 +30,9 @@ class Door:
 
     async def twice(self, **request: Any) -> tuple[httpx.Response, httpx.Response, int]:
         """Two answers, and how many of them needed no task."""
-        before = self.home.site.log.prompt
+        before = self.home.site.log.without_task
         answers = [await self.client.post("/e/", **request) for _ in range(2)]
-        return answers[0], answers[1], self.home.site.log.prompt - before
+        return answers[0], answers[1], self.home.site.log.without_task - before
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def stored(event: Json) -> Json:
 
 
 async def test_every_shape_in_every_encoding_is_stored_twice_alike(door: Door) -> None:
-    prompt = 0
+    fast = 0
     for shape in SHAPES:
         for encode in ENCODINGS:
             name = f"{shape.__name__} {encode.__name__}"
@@ -67,10 +67,10 @@ async def test_every_shape_in_every_encoding_is_stored_twice_alike(door: Door) -
             first, second, without_task = await door.twice(**encode(json.dumps(body).encode()))
             assert reported(first) == reported(second), name
             assert first.json() == {"status": 1}
-            prompt += without_task
+            fast += without_task
     await door.home.site.ingested()
 
-    assert prompt == len(SHAPES)  # those that are plain JSON
+    assert fast == len(SHAPES)  # those that are plain JSON
     for shape in SHAPES:
         for encode in ENCODINGS:
             name = f"{shape.__name__} {encode.__name__}"
@@ -124,12 +124,12 @@ async def test_what_the_head_says_is_stored_each_time(door: Door) -> None:
 )
 async def test_a_query_that_is_not_plain_takes_the_ordinary_way(door: Door, query: str) -> None:
     body = json.dumps({"api_key": door.home.token, **EVENT}).encode()
-    before = door.home.site.log.prompt
+    before = door.home.site.log.without_task
 
     answers = [await door.client.post(f"/e/{query}", content=body) for _ in range(2)]
 
     assert reported(answers[0]) == reported(answers[1])
-    assert door.home.site.log.prompt == before
+    assert door.home.site.log.without_task == before
 
 
 async def test_a_project_with_limits_is_asked_for_room_each_time(door: Door) -> None:

@@ -8,7 +8,7 @@ import pytest
 from litestar import Litestar, get
 
 from fanion.rest.endpoints import Streamed
-from fanion.server.asgi_bridge import BrokenOff, answer
+from fanion.server.asgi_bridge import ResponseAborted, answer
 from fanion.server.errors import ClientDisconnected
 from tests.support.exchange import MemoryRequest
 
@@ -75,12 +75,12 @@ async def test_an_answer_in_pieces_ends_with_the_last_of_them() -> None:
     assert closed == [True]
 
 
-async def test_an_answer_that_fails_midway_is_broken_off() -> None:
+async def test_a_response_that_fails_midway_is_aborted() -> None:
     async def pieces() -> AsyncGenerator[bytes]:
         yield b"a,b\r\n"
         raise ValueError("no more rows")
 
-    with pytest.raises(BrokenOff):
+    with pytest.raises(ResponseAborted):
         await answered(serving(pieces))
 
 

@@ -32,14 +32,14 @@ def post(body: bytes) -> bytes:
 
 @dataclass
 class Desk:
-    """An application with one route, whose prompt endpoint keeps replies until it is told."""
+    """An application with one route, whose fast endpoint holds replies for the test to send."""
 
     application: Application
     output: io.BytesIO
     lines: LineWriter
     replies: list[Reply] = field(default_factory=list)
     ordinary: list[bytes] = field(default_factory=list)
-    prompt: list[bytes] = field(default_factory=list)
+    fast: list[bytes] = field(default_factory=list)
 
     async def post(self, request: Request) -> Response:
         self.ordinary.append(request.body)
@@ -51,7 +51,7 @@ class Desk:
             return False
         if body == b"oh":
             raise ZeroDivisionError
-        self.prompt.append(body)
+        self.fast.append(body)
         self.replies.append(reply)
         return True
 
@@ -70,7 +70,7 @@ def desk() -> Desk:
     management: AsgiApp = _nothing
     telemetry = Telemetry(Metrics(), lines)
     made = Desk(Application(Routes({}), management, telemetry, 1000), output, lines)
-    route = Route("captures", made.post, promptly=lambda query, headers: made.take)
+    route = Route("captures", made.post, find_fast_endpoint=lambda query, headers: made.take)
     made.application = Application(Routes({"/e": route}), management, telemetry, 1000)
     return made
 
@@ -104,7 +104,7 @@ async def test_the_first_request_with_a_head_has_a_task_and_the_others_none() ->
             assert headers["content-type"] == "application/json"
             assert headers["x-request-id"]
 
-        assert (made.ordinary, made.prompt) == ([b"hi"], [b"b1", b"b2"])
+        assert (made.ordinary, made.fast) == ([b"hi"], [b"b1", b"b2"])
         requests = [line for line in made.logged() if line["event"] == "request"]
         assert [(line["route"], line["status"], line["client"]) for line in requests] == [
             ("captures", 200, "127.0.0.1"),
@@ -118,7 +118,7 @@ async def test_what_an_endpoint_does_not_take_has_a_task() -> None:
         client.writer.write(post(b"no"))
 
         assert (await client.answer())[2] == b"ordinary"
-        assert (made.ordinary, made.prompt) == ([b"hi", b"no"], [])
+        assert (made.ordinary, made.fast) == ([b"hi", b"no"], [])
 
 
 async def test_an_endpoint_that_fails_is_told_of_and_the_connection_goes_on() -> None:
@@ -136,13 +136,13 @@ async def test_what_is_asked_behind_it_waits_for_its_turn() -> None:
         client.writer.write(post(b"b2") + post(b"b3"))
         await client.writer.drain()
         await asyncio.sleep(0.05)
-        assert made.prompt == [b"b1"]
+        assert made.fast == [b"b1"]
 
         for number, body in enumerate((b"b1", b"b2", b"b3")):
             await until(partial(_are_more_than, made.replies, number))
             made.replies[number](Response(200, body))
             assert (await client.answer())[2] == body
-        assert (made.ordinary, made.prompt) == ([b"hi"], [b"b1", b"b2", b"b3"])
+        assert (made.ordinary, made.fast) == ([b"hi"], [b"b1", b"b2", b"b3"])
 
 
 def _are_more_than(replies: list[Reply], number: int) -> bool:
@@ -158,7 +158,7 @@ async def test_a_client_that_has_gone_is_replied_to_without_harm(is_known: bool)
             house.open[0].abort()
             await until(lambda: not house.open)
 
-        reply(Response(200, b"prompt"))
+        reply(Response(200, b"fast"))
 
         await until(lambda: not house.open)
         other = await house.client()
@@ -173,10 +173,10 @@ async def test_a_server_that_ends_replies_first() -> None:
         for connection in house.open:
             connection.end()
 
-        reply(Response(200, b"prompt"))
+        reply(Response(200, b"fast"))
 
         _, headers, content = await client.answer()
-        assert (headers["connection"], content) == ("close", b"prompt")
+        assert (headers["connection"], content) == ("close", b"fast")
         assert await client.is_closed()
 
 
@@ -186,9 +186,9 @@ async def test_a_client_that_sends_nothing_more_reads_its_answer() -> None:
         client.writer.write_eof()
         await asyncio.sleep(0.05)
 
-        reply(Response(200, b"prompt"))
+        reply(Response(200, b"fast"))
 
-        assert (await client.answer())[2] == b"prompt"
+        assert (await client.answer())[2] == b"fast"
         assert await client.is_closed()
 
 
@@ -229,5 +229,5 @@ async def test_an_application_that_is_shown_later_answers_cached_heads() -> None
             client.writer.write(post(b"hi"))
             assert (await client.answer())[2] == b"ordinary"
 
-        assert made.prompt == []
+        assert made.fast == []
         assert [head.path for head in asked] == ["/e"]

@@ -68,7 +68,7 @@ class _Noted:
 class WatchedLog:
     """The real accept log, which also records when everything appended has been ingested.
 
-    prompt: the number of appends without a task
+    without_task: the number of appends without a task
     last:   the envelope appended last
     """
 
@@ -77,7 +77,7 @@ class WatchedLog:
         self._appended = {False: 0, True: 0}
         self._trimmed = {False: 0, True: 0}
         self._moved = asyncio.Condition()
-        self.prompt = 0
+        self.without_task = 0
         self.last: Envelope | None = None
 
     async def append(self, envelope: Envelope) -> int:
@@ -87,7 +87,7 @@ class WatchedLog:
         return entry_id
 
     def append_for(self, completion: Completion, envelope: Envelope) -> None:
-        self.prompt += 1
+        self.without_task += 1
         self.last = envelope
         self._log.append_for(_Noted(completion, partial(self._note, envelope.historical)), envelope)
 

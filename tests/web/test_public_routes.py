@@ -144,7 +144,7 @@ async def test_management_paths_of_hot_routes_stand_in_the_document(home: Home) 
 def test_web_workers_answer_captures_and_flags_that_no_limit_leaves_to_the_server(
     evaluation: AnsweredBy,
 ) -> None:
-    capture: Any = SimpleNamespace(post=0, promptly=0, discard=0, engage=0, v1=0)
+    capture: Any = SimpleNamespace(post=0, find_fast_endpoint=0, discard=0, engage=0, v1=0)
     flags: Any = SimpleNamespace(
         decide=SimpleNamespace(decide=0, flags=0), ofrep=SimpleNamespace(bulk=0, single=0)
     )

@@ -42,7 +42,7 @@ from fanion.runtime.background import background_tasks, run_loop
 from fanion.runtime.clock import utc_now
 from fanion.runtime.interpreter import enable_garbage_collection, shorten_switch_interval
 from fanion.server.connection import Connection
-from fanion.server.endpoint import PromptEndpoint, Reply
+from fanion.server.endpoint import FastEndpoint, Reply
 from fanion.server.head import RequestHead
 from fanion.server.request import Request
 from fanion.server.server import HttpServer
@@ -109,7 +109,7 @@ class WebWorker:
         assert self._parts is not None
         fast = self._parts.application.fast_path(head)
         if fast is not None:
-            fast.endpoint = partial(self._answer_promptly, fast.endpoint)
+            fast.endpoint = partial(self._answer_fast, fast.endpoint)
         return fast
 
     def _is_proxy(self, address: str) -> bool:
@@ -125,9 +125,7 @@ class WebWorker:
         self._send(RateLimitRequest(request_id, project.id, items, size, now))
         return int(await answer)
 
-    def _answer_promptly(
-        self, endpoint: PromptEndpoint, body: bytes, peer: str, reply: Reply
-    ) -> bool:
+    def _answer_fast(self, endpoint: FastEndpoint, body: bytes, peer: str, reply: Reply) -> bool:
         if self._changes < self._counters.changes or not endpoint(body, peer, reply):
             return False
         self._answered[0] += 1

@@ -12,8 +12,8 @@ Message = MutableMapping[str, Any]
 AsgiApp = Callable[[Any, Any, Any], Awaitable[None]]
 
 
-class BrokenOff(Exception):
-    """The application failed while its answer was being sent; the cause says why."""
+class ResponseAborted(Exception):
+    """The application failed after a part of its response was sent; `__cause__` is the error."""
 
 
 async def answer(
@@ -32,7 +32,7 @@ async def answer(
     path:    decoded, as `app` is to see it
     headers: sent behind those of the response
 
-    raises: ClientDisconnected, BrokenOff: only a part of the answer has been sent
+    raises: ClientDisconnected, ResponseAborted
     """
     conversation = _Conversation(request, body, headers)
     try:
@@ -41,7 +41,7 @@ async def answer(
         if conversation.is_client_gone:
             raise ClientDisconnected from error
         if conversation.is_streaming:
-            raise BrokenOff from error
+            raise ResponseAborted from error
         raise
     return conversation.status
 

@@ -24,13 +24,13 @@ class Response(Struct):
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
-# Takes the response, or why there is none, once, in the event loop. Never raises.
+# Takes the response, or the error in place of one, once, in the event loop. Never raises.
 Reply = Callable[[Response | Exception], None]
-# Body, peer and reply of a request that needs no task: it is replied to later, never before this
-# returns. False for a request that is none of those; then nothing has happened.
-PromptEndpoint = Callable[[bytes, str, Reply], bool]
-# The endpoint of all requests with a query and headers; None where they need a task.
-Promptly = Callable[[str, Headers], PromptEndpoint | None]
+# Answers a request without a task: body, peer and reply, which is called later and never before
+# this returns. False, and nothing has happened, for a request that needs a task.
+FastEndpoint = Callable[[bytes, str, Reply], bool]
+# The endpoint of all requests with this query and these headers; None when they need a task.
+FindFastEndpoint = Callable[[str, Headers], FastEndpoint | None]
 
 
 def is_known_version(if_none_match: str | None, etag: str) -> bool:

@@ -49,9 +49,9 @@ class Application:
     def fast_path(self, head: RequestHead) -> FastRoute | None:
         """How requests with this head are answered without a task, those that need none."""
         route = self.routes.find(head.path)
-        if route is None or route.promptly is None or head.method != "POST":
+        if route is None or route.find_fast_endpoint is None or head.method != "POST":
             return None
-        endpoint = route.promptly(head.query, head.headers)
+        endpoint = route.find_fast_endpoint(head.query, head.headers)
         return None if endpoint is None else FastRoute(head, route, endpoint, self.telemetry)
 
     async def answer(self, request: Request) -> bool:
@@ -154,9 +154,9 @@ class Application:
             return told.status
         except ClientDisconnected:
             raise
-        except asgi_bridge.BrokenOff as error:
+        except asgi_bridge.ResponseAborted as error:
             self.telemetry.failed(request_id, request.path, error)
-            raise ClientDisconnected from error  # the connection breaks off
+            raise ClientDisconnected from error  # closes the connection
         except Exception as error:
             self.telemetry.failed(request_id, request.path, error)
             request.response_bytes(500, [_JSON, *extra], _INTERNAL)

@@ -9,7 +9,7 @@ from time import perf_counter
 from fanion.errors import AppError
 from fanion.observability.request_log import Telemetry
 from fanion.server.connection import Connection
-from fanion.server.endpoint import PromptEndpoint, Response
+from fanion.server.endpoint import FastEndpoint, Response
 from fanion.server.head import RequestHead
 from fanion.server.request import FastRequest
 from fanion.server.response import start_of_head
@@ -26,7 +26,7 @@ class FastRoute:
     )  # fmt: skip
 
     def __init__(
-        self, head: RequestHead, route: Route, endpoint: PromptEndpoint, telemetry: Telemetry
+        self, head: RequestHead, route: Route, endpoint: FastEndpoint, telemetry: Telemetry
     ) -> None:
         self.head = head
         self.route = route

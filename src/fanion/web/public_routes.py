@@ -52,7 +52,9 @@ def shared_routes(
 
 def capture_routes(capture: CaptureEndpoints) -> Mapping[str, Route]:
     worker = AnsweredBy.WORKER
-    captures = Route("capture", capture.post, promptly=capture.promptly, answered_by=worker)
+    captures = Route(
+        "capture", capture.post, find_fast_endpoint=capture.find_fast_endpoint, answered_by=worker
+    )
     discards = Route("discard", capture.discard, answered_by=worker)
     return {
         **dict.fromkeys(CAPTURE_PATHS, captures),

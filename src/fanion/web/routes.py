@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from fanion.server.endpoint import Endpoint, Promptly
+from fanion.server.endpoint import Endpoint, FindFastEndpoint
 
 
 class AnsweredBy(Enum):
@@ -17,12 +17,12 @@ class AnsweredBy(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """name:        a stable word for metrics and logs
-    methods:     in addition to OPTIONS
-    cors:        whether pages of other origins may read the answers
-    credentials: whether they may send cookies along; False where a personal or a secret key is
-                 the credential
-    promptly:    finds an endpoint that needs no task, for POST
+    """name:               a stable word for metrics and logs
+    methods:            in addition to OPTIONS
+    cors:               whether pages of other origins may read the answers
+    credentials:        whether they may send cookies along; False where a personal or a secret
+                        key is the credential
+    find_fast_endpoint: of POST requests that need no task
     """
 
     name: str
@@ -30,7 +30,7 @@ class Route:
     methods: tuple[str, ...] = ("POST",)
     cors: bool = True
     credentials: bool = True
-    promptly: Promptly | None = None
+    find_fast_endpoint: FindFastEndpoint | None = None
     answered_by: AnsweredBy = AnsweredBy.SERVER
 
 

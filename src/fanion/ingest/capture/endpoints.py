@@ -32,7 +32,7 @@ from fanion.projects.auth.authentication_service import Authentication
 from fanion.projects.auth.project_key import CAPTURE_SCOPE, project_of_key
 from fanion.projects.cache import Projects
 from fanion.projects.model import Project
-from fanion.server.endpoint import PromptEndpoint, Response
+from fanion.server.endpoint import FastEndpoint, Response
 from fanion.server.forwarded import Headers, TrustedProxies
 from fanion.server.request import Request
 from fanion.wire.client_address import ADDRESS_HEADER, NO_ADDRESS
@@ -60,7 +60,7 @@ class CaptureEndpoints:
         await self._capture(request)
         return ACCEPTED
 
-    def promptly(self, query: str, headers: Headers) -> PromptEndpoint | None:
+    def find_fast_endpoint(self, query: str, headers: Headers) -> FastEndpoint | None:
         """As `post`, of ordinary bodies."""
         try:
             fields, address_of = parse_query(query), self._address_of(headers)

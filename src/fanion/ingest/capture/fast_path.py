@@ -53,7 +53,7 @@ class _Receipt:
 
 @dataclass(frozen=True, slots=True)
 class FastCapture:
-    """All captures with one head, as `http.PromptEndpoint`.
+    """All captures with one head, as `server.response.FastEndpoint`.
 
     query:      its fields
     address_of: from the peer to the client's address

@@ -1,4 +1,4 @@
-"""Bodies that break off leave nothing in memory, in whichever process."""
+"""A client that disconnects in the middle of a body leaves nothing in memory, in any process."""
 
 import os
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PreloadedServer]:
-    made = PreloadedServer(tmp_path_factory.mktemp("broken") / "data", {"FANION_PROCESSES": "2"})
+    made = PreloadedServer(tmp_path_factory.mktemp("aborted") / "data", {"FANION_PROCESSES": "2"})
     made.setup()
     made.start()
     try:
@@ -42,7 +42,7 @@ def resident(server: PreloadedServer) -> dict[int, int]:
     return {pid: count * PAGE_BYTES for pid, count in pages.items()}
 
 
-def break_off(port: int, path: str, media: str, *, chunked: bool) -> None:
+def abort_body(port: int, path: str, media: str, *, chunked: bool) -> None:
     framing = "Transfer-Encoding: chunked" if chunked else f"Content-Length: {BODY_BYTES + 1}"
     head = f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Type: {media}\r\n{framing}\r\n\r\n"
     piece = b"%x\r\n%b\r\n" % (len(PIECE), PIECE) if chunked else PIECE
@@ -63,11 +63,11 @@ def break_off(port: int, path: str, media: str, *, chunked: bool) -> None:
 )
 def test_memory_is_flat(server: PreloadedServer, path: str, media: str, chunked: bool) -> None:
     for _ in range(10):  # what a process takes once
-        break_off(server.port, path, media, chunked=chunked)
+        abort_body(server.port, path, media, chunked=chunked)
     before = resident(server)
 
     for _ in range(CLIENTS):
-        break_off(server.port, path, media, chunked=chunked)
+        abort_body(server.port, path, media, chunked=chunked)
 
     after = resident(server)
     grown = {pid: after[pid] - before[pid] for pid in before if pid in after}
