@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from fanion.server.forwarded import EVERYONE, Network, is_base_url, read_networks
+from fanion.server.forwarded import ALL_NETWORKS, Network, is_base_url, read_networks
 
 PREFIX = "FANION_"
 # Variables with the prefix that are not settings: they configure the test suite.
@@ -118,7 +118,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     @property
     def trusted_networks(self) -> tuple[Network, ...]:
         """Of the proxies whose forwarded headers are believed."""
-        return EVERYONE if self.trust_forwarded_for else read_networks(self.trusted_proxies)
+        return ALL_NETWORKS if self.trust_forwarded_for else read_networks(self.trusted_proxies)
 
     @property
     def replaced(self) -> tuple[tuple[str, str, str], ...]:

@@ -9,7 +9,7 @@ from fanion.projects.auth.failed_attempts_cache import (
     WINDOW_S,
     FailureLimit,
 )
-from fanion.wire.client_address import Client
+from fanion.server.forwarded import Client
 from tests.support.management import Clock
 
 ATTACKER = Client("192.0.2.7")

@@ -16,8 +16,8 @@ from fanion.projects.auth.failed_attempts_cache import FAILURES_MAX, WINDOW_S, F
 from fanion.projects.auth.personal_keys_store import PersonalKeyStore
 from fanion.projects.cache import Projects
 from fanion.projects.store import ProjectStore
+from fanion.server.forwarded import TrustedProxies
 from fanion.web.management import Management, management_app
-from fanion.wire.client_address import Clients
 from tests.support.application import BASE_URL, Home
 from tests.support.exchange import MemoryTransport
 from tests.support.management import NOW, Clock, add_key, error
@@ -159,7 +159,7 @@ class CountedKeys(PersonalKeyStore):
 
 async def test_without_room_nothing_is_read_but_for_keys_that_were_valid(home: Home) -> None:
     clock, store = Clock(), CountedKeys(home.site.records)
-    failures = FailedAttempts(Clients(), clock.seconds)
+    failures = FailedAttempts(TrustedProxies(), clock.seconds)
     authentication = Authentication(store, clock.now, clock.seconds, failures)
     projects = Projects(ProjectStore(home.site.records), clock.seconds, failures=failures)
     app = management_app(

@@ -1,4 +1,4 @@
-"""Whose word counts for who a client is, and where it reached the server."""
+"""Client addresses and base URLs from the headers of proxies, trusted and not."""
 
 from ipaddress import IPv6Address
 from typing import Any
@@ -6,38 +6,41 @@ from typing import Any
 import pytest
 
 from fanion.server.forwarded import (
+    ALL_NETWORKS,
     ENTRY_CHARS_MAX,
-    EVERYONE,
     HOPS_MAX,
     PREFIX_CHARS_MAX,
     Base,
     BaseUrl,
+    Client,
     TrustedProxies,
     address_of,
+    format_networks,
+    network_of,
     read_address,
     read_networks,
-    shown,
 )
 from fanion.server.head import Headers
+from fanion.server.request import Request
 
 TRUSTED = "10.0.0.0/8 192.0.2.1 fd00::/8 ::1"
 PROXY, STRANGER = "10.1.2.3:4711", "203.0.113.9:4711"
 LONG = "x" * 60_000
 
-# Peer, X-Forwarded-For, and the address that is the client's.
+# Peer, X-Forwarded-For, and the address of the client.
 ADDRESSES: list[tuple[str, str | None, str]] = [
-    # What strangers say counts for nothing.
+    # Headers of untrusted peers are ignored.
     (STRANGER, None, "203.0.113.9"),
     (STRANGER, "1.2.3.4", "203.0.113.9"),
     (STRANGER, "10.0.0.1", "203.0.113.9"),
     (STRANGER, "unknown", "203.0.113.9"),
     (STRANGER, LONG, "203.0.113.9"),
     ("[2001:db8::9]:80", "1.2.3.4", "2001:db8::9"),
-    # A proxy that says nothing is taken for the client.
+    # A proxy that forwards no address is taken for the client.
     (PROXY, None, "10.1.2.3"),
     (PROXY, "", "10.1.2.3"),
     (PROXY, " , ,", "10.1.2.3"),
-    # The last one that is no proxy.
+    # The last entry that is not a proxy.
     (PROXY, "1.2.3.4", "1.2.3.4"),
     (PROXY, "6.6.6.6, 1.2.3.4", "1.2.3.4"),
     (PROXY, "6.6.6.6, 1.2.3.4, 10.9.9.9", "1.2.3.4"),
@@ -49,11 +52,11 @@ ADDRESSES: list[tuple[str, str | None, str]] = [
     ("[fd00::7]:80", "2001:db8::1, fd12::1", "2001:db8::1"),
     ("[fd00::7%eth0]:80", "1.2.3.4", "1.2.3.4"),
     ("[::ffff:10.1.2.3]:80", "1.2.3.4, ::ffff:10.0.0.1", "1.2.3.4"),
-    # All of them are proxies: the one farthest away asked.
+    # All entries are proxies: the first one.
     (PROXY, "10.0.0.7", "10.0.0.7"),
     (PROXY, "10.0.0.7, 10.0.0.8", "10.0.0.7"),
-    # A proxy that keeps it to itself, or says something that is no address: what stands before
-    # may be the client's invention.
+    # A proxy that hides the address, or sends something else: the client may have written the
+    # entries before it.
     (PROXY, "unknown", ""),
     (PROXY, "Unknown", ""),
     (PROXY, "_hidden", ""),
@@ -65,7 +68,7 @@ ADDRESSES: list[tuple[str, str | None, str]] = [
     (PROXY, f"fe80::1%{LONG}", ""),
     (PROXY, '"1.2.3.4"', ""),
     (PROXY, "for=1.2.3.4", ""),
-    # No more than so many are looked at.
+    # At most HOPS_MAX entries are read.
     (PROXY, "1.2.3.4," + ",".join(["10.0.0.1"] * (HOPS_MAX - 1)), "1.2.3.4"),
     (PROXY, "1.2.3.4," + ",".join(["10.0.0.1"] * HOPS_MAX), "10.0.0.1"),
     (PROXY, "1.2.3.4" + "," * 60_000, "10.1.2.3"),
@@ -75,12 +78,14 @@ ADDRESSES: list[tuple[str, str | None, str]] = [
 
 
 @pytest.mark.parametrize(("peer", "forwarded", "address"), ADDRESSES)
-def test_whose_address_is_the_clients(peer: str, forwarded: str | None, address: str) -> None:
+def test_the_client_address_is_the_last_one_that_is_not_a_trusted_proxy(
+    peer: str, forwarded: str | None, address: str
+) -> None:
     proxies = TrustedProxies(read_networks(TRUSTED))
     headers = {} if forwarded is None else {"x-forwarded-for": forwarded}
 
     assert proxies.client_address(peer, headers) == address
-    assert proxies.of_head(headers)(peer) == address
+    assert proxies.address_finder(headers)(peer) == address
 
 
 @pytest.mark.parametrize("peer", [PROXY, STRANGER, "127.0.0.1:1", "[::1]:1"])
@@ -90,15 +95,15 @@ def test_by_default_no_proxy_is_trusted(peer: str) -> None:
     assert TrustedProxies().client_address(peer, headers) == address_of(peer)
 
 
-def test_with_everyone_trusted_the_first_entry_counts() -> None:
-    proxies = TrustedProxies(EVERYONE)
+def test_with_all_networks_trusted_the_first_entry_counts() -> None:
+    proxies = TrustedProxies(ALL_NETWORKS)
 
     for peer in (STRANGER, "[2001:db8::1]:1"):
         assert proxies.client_address(peer, {"x-forwarded-for": "1.2.3.4, 5.6.7.8"}) == "1.2.3.4"
         assert proxies.client_address(peer, {"x-forwarded-for": "unknown"}) == ""
 
 
-def test_several_lines_are_one_list_in_their_order() -> None:
+def test_several_header_lines_are_one_list_in_their_order() -> None:
     headers = Headers()
     for value in ("6.6.6.6", "1.2.3.4", "10.9.9.9"):
         headers.add("x-forwarded-for", value)
@@ -173,7 +178,7 @@ def test_the_longest_address_is_read_and_nothing_longer() -> None:
         ("x" * 60_000, False),
     ],
 )
-def test_any_text_may_be_asked_about(address: str, is_trusted: bool) -> None:
+def test_is_trusted_accepts_any_text(address: str, is_trusted: bool) -> None:
     assert TrustedProxies(read_networks(TRUSTED)).is_trusted(address) is is_trusted
 
 
@@ -187,7 +192,7 @@ BASES: list[tuple[dict[str, Any], Base]] = [
     ({"x-forwarded-host": "a_b.example:8443"}, Base(host="a_b.example:8443")),
     ({"x-forwarded-host": "[2001:db8::1]:8443"}, Base(host="[2001:db8::1]:8443")),
     ({"x-forwarded-host": "192.0.2.7"}, Base(host="192.0.2.7")),
-    # What a client has sent stands before what the proxy has added.
+    # The entry of the client comes before that of the proxy.
     ({"x-forwarded-host": "evil.example, a.example.com"}, Base(host="a.example.com")),
     *[
         ({"x-forwarded-host": host}, Base())
@@ -210,7 +215,7 @@ BASES: list[tuple[dict[str, Any], Base]] = [
 
 
 @pytest.mark.parametrize(("headers", "base"), BASES)
-def test_where_a_trusted_proxy_was_reached(headers: dict[str, Any], base: Base) -> None:
+def test_the_base_is_read_from_a_trusted_proxy(headers: dict[str, Any], base: Base) -> None:
     proxies = TrustedProxies(read_networks(TRUSTED))
 
     assert proxies.base("10.1.2.3", headers) == base
@@ -219,7 +224,7 @@ def test_where_a_trusted_proxy_was_reached(headers: dict[str, Any], base: Base) 
 
 
 @pytest.mark.parametrize("name", ["for", "host", "proto", "prefix"])
-def test_every_header_of_a_stranger_is_noticed(name: str) -> None:
+def test_each_header_of_an_untrusted_peer_is_reported(name: str) -> None:
     noticed: list[str] = []
     proxies = TrustedProxies(read_networks(TRUSTED), noticed.append)
     headers = {f"x-forwarded-{name}": "1.2.3.4"}
@@ -251,7 +256,7 @@ def test_every_header_of_a_stranger_is_noticed(name: str) -> None:
         (PROXY, {"host": "a", "x-forwarded-prefix": "/b"}, "https://d/e/", "https://d/e"),
     ],
 )
-def test_links_begin_with_where_the_client_is(
+def test_links_begin_with_the_base_url_of_the_client(
     peer: str, headers: dict[str, str], public_url: str, found: str
 ) -> None:
     base_url = BaseUrl(TrustedProxies(read_networks(TRUSTED)), public_url, "localhost:1")
@@ -259,8 +264,68 @@ def test_links_begin_with_where_the_client_is(
     assert base_url.of(peer, Headers(headers)) == found
 
 
-def test_networks_are_shown_as_they_are_written() -> None:
-    assert shown(read_networks("10.0.0.1, 10.0.0.0/8 ::1 fd00::/8")) == (
+def test_networks_are_formatted_as_they_are_written() -> None:
+    assert format_networks(read_networks("10.0.0.1, 10.0.0.0/8 ::1 fd00::/8")) == (
         "10.0.0.1, 10.0.0.0/8, ::1, fd00::/8"
     )
-    assert shown(()) == "none"
+    assert format_networks(()) == "none"
+
+
+PEER = "192.0.2.7:4711"
+
+
+def request(forwarded: str | None = None, peer: str = PEER) -> Request:
+    headers = {} if forwarded is None else {"x-forwarded-for": forwarded}
+    return Request("POST", "/e", "", headers, peer)
+
+
+@pytest.mark.parametrize(
+    ("forwarded", "peer", "address"),
+    [
+        (None, PEER, "192.0.2.7"),
+        (None, "[2001:DB8::1]:443", "2001:db8::1"),
+        (None, "[::ffff:192.0.2.7]:443", "192.0.2.7"),
+        (None, "", ""),
+        ("198.51.100.1", PEER, "198.51.100.1"),
+        ("unknown", PEER, ""),
+        ("not an address", PEER, ""),
+        ("9" * 70_000, PEER, ""),
+    ],
+)
+def test_a_client_address_is_valid_or_empty(forwarded: str | None, peer: str, address: str) -> None:
+    proxies = TrustedProxies(ALL_NETWORKS)
+
+    asked = request(forwarded, peer)
+
+    assert proxies.client_address(asked.peer, asked.headers) == address
+    assert proxies.client(asked) == Client(address)
+
+
+@pytest.mark.parametrize(
+    ("forwarded", "reported"),
+    [
+        (None, ""),
+        ("198.51.100.1", "198.51.100.1"),
+        ("chosen by the client, 203.0.113.9, 198.51.100.1", "198.51.100.1"),
+        ("198.51.100.1, nonsense", ""),
+    ],
+)
+def test_of_an_untrusted_peer_only_the_last_address_is_distinguished(
+    forwarded: str | None, reported: str
+) -> None:
+    assert TrustedProxies().client(request(forwarded)) == Client("192.0.2.7", reported)
+
+
+@pytest.mark.parametrize(
+    ("address", "network"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("2001:db8:0:1:2:3:4:5", "2001:db8:0:1::/64"),
+        ("fe80::1", "fe80::/64"),
+        ("", ""),
+    ],
+)
+def test_the_network_of_a_subscriber_is_an_ipv4_address_or_a_64_of_ipv6(
+    address: str, network: str
+) -> None:
+    assert network_of(address) == network

@@ -25,7 +25,6 @@ from fanion.web.landing_page import LandingPage
 from fanion.web.probes import OK, Check, Checked, Probes, State
 from fanion.web.public_routes import public_routes, routes_without_stores, shared_routes
 from fanion.web.routes import AnsweredBy, Routes
-from fanion.wire.client_address import Clients
 
 
 class Readiness(Enum):
@@ -99,7 +98,7 @@ class Builder:
 
     def _telemetry(self) -> Telemetry:
         is_verbose = self.settings.log_level in {"debug", "info"}
-        return Telemetry(self.metrics, self.lines, is_verbose, Clients(self.flags.proxies))
+        return Telemetry(self.metrics, self.lines, is_verbose, self.flags.proxies)
 
 
 def web_worker_routes(settings: Settings, capture: CaptureEndpoints, flags: FlagServices) -> Routes:

@@ -51,7 +51,6 @@ from fanion.server.forwarded import TrustedProxies
 from fanion.server.server import allow_connections
 from fanion.web.proxy_warning import trusted_proxies
 from fanion.web.public_routes import FlagEndpoints
-from fanion.wire.client_address import Clients
 from fanion.wire.offload import Decoding
 
 
@@ -179,7 +178,7 @@ def build_flag_services(
     bus, proxies, decoding = ChangeBus(), trusted_proxies(settings), Decoding()
     geoip = open_geoip(Path(settings.geoip_db)) if settings.geoip_db else None
     offline = open_offline_flags(settings)
-    clock, failures = time.monotonic, _key_failures(Clients(proxies), metrics)
+    clock, failures = time.monotonic, _key_failures(proxies, metrics)
     project_store = ProjectStore(records)
     projects = Projects(project_store, clock, offline.project, failures, now, bus)
     keys = PersonalKeyStore(records)
@@ -251,11 +250,11 @@ def _subscribe(
     bus.subscribe(Topic.SECRET_KEYS, broadcaster.check_grants)
 
 
-def _key_failures(clients: Clients, metrics: Metrics) -> FailedAttempts:
+def _key_failures(proxies: TrustedProxies, metrics: Metrics) -> FailedAttempts:
     def count(kind: str, reason: str) -> None:
         metrics.key_failures.labels(kind, reason).inc()
 
-    return FailedAttempts(clients, count=count)
+    return FailedAttempts(proxies, count=count)
 
 
 def _readings(settings: Settings, records: Records, now: Callable[[], datetime]) -> SubjectStore:

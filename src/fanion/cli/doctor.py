@@ -38,7 +38,7 @@ from fanion.runtime.data_dir import (
     records_file,
     require_data_dir,
 )
-from fanion.server.forwarded import TrustedProxies, shown
+from fanion.server.forwarded import TrustedProxies, format_networks
 from fanion.web.probes import State
 from fanion.web.proxy_warning import ignored_headers
 
@@ -209,7 +209,7 @@ def _clock(now: datetime) -> Finding:
 
 def _proxies(settings: Settings) -> Finding:
     """Never a failure: a stranger can send such headers too, straight to the server."""
-    found = f"trusted: {shown(settings.trusted_networks)}"
+    found = f"trusted: {format_networks(settings.trusted_networks)}"
     advice = " ".join(f"{old}: use {new}. {what}" for old, new, what in settings.replaced)
     ignored = ignored_headers(settings.data)
     if ignored is not None and not TrustedProxies(settings.trusted_networks).is_trusted(

@@ -28,6 +28,7 @@ from fanion.cli.transfer import (
 )
 from fanion.config import Settings
 from fanion.db.engine import Records, RecordsUnavailable
+from fanion.ingest.capture.endpoints import ADDRESS_HEADER, NO_ADDRESS
 from fanion.projects.model import Project
 from fanion.runtime.clock import utc_now
 from fanion.runtime.data_dir import DataDirLocked, lock_data_dir, require_data_dir
@@ -38,7 +39,6 @@ from fanion.transfer.posthog.progress_store import ProgressStore, ingested_upto
 from fanion.transfer.posthog.reader import read_source
 from fanion.transfer.posthog.sink_client import HttpSink, LogSink, Sink, SinkError
 from fanion.transfer.result import Report
-from fanion.wire.client_address import ADDRESS_HEADER, NO_ADDRESS
 
 SEND_S = 60.0
 

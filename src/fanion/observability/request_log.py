@@ -10,8 +10,7 @@ import structlog
 from fanion.observability.hot_counters import HotCounter, HotHistogram
 from fanion.observability.logging import LineWriter, log_time
 from fanion.observability.metrics import Metrics
-from fanion.server.forwarded import Headers
-from fanion.wire.client_address import Clients
+from fanion.server.forwarded import Headers, TrustedProxies
 
 REQUEST_ID_CHARS_MAX = 128
 
@@ -45,10 +44,10 @@ class Telemetry:
         metrics: Metrics,
         lines: LineWriter,
         requests: bool = True,
-        clients: Clients | None = None,
+        proxies: TrustedProxies | None = None,
     ) -> None:
         """requests: whether each request is logged; counted it is in any case"""
-        self.clients = clients or Clients()
+        self.proxies = proxies or TrustedProxies()
         self._metrics = metrics
         self._lines = lines
         self._requests = requests

@@ -19,7 +19,7 @@ from fanion.projects.store import Installation, ProjectStore, SetUp
 from fanion.runtime.background import run_loop
 from fanion.runtime.change_bus import ChangeBus, Topic
 from fanion.runtime.clock import utc_now
-from fanion.wire.client_address import Caller
+from fanion.server.forwarded import Caller
 
 REFRESH_S = 2.0  # how soon another server's change of a project is seen here
 STORE_WAIT_S = 1.0  # for a project that was not met before

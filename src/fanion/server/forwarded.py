@@ -1,24 +1,25 @@
-"""What proxies tell of a request: the client's address, and the scheme, host and path prefix that
-the client used. Only what a trusted proxy says counts; anybody may send these headers.
+"""`X-Forwarded-*`: the client's address, and the scheme, host and path prefix that it used. Read
+from trusted proxies only, since any client may send these headers.
 
 `Forwarded` (RFC 7239) is not read: a proxy that sets one family of headers passes the other on as
-the client sent it, so that believing both would let clients choose their address.
+the client sent it, so that reading both would let clients choose their address.
 """
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 Network = IPv4Network | IPv6Network
 
 FOR, HOST = "x-forwarded-for", "x-forwarded-host"
 PROTO, PREFIX = "x-forwarded-proto", "x-forwarded-prefix"
 
-# Every address; what FANION_TRUST_FORWARDED_FOR=true stands for.
-EVERYONE: tuple[Network, ...] = (IPv4Network("0.0.0.0/0"), IPv6Network("::/0"))
-HOPS_MAX = 32  # entries of X-Forwarded-For that are looked at, from its end
+# What FANION_TRUST_FORWARDED_FOR=true stands for.
+ALL_NETWORKS: tuple[Network, ...] = (IPv4Network("0.0.0.0/0"), IPv6Network("::/0"))
+HOPS_MAX = 32  # entries of X-Forwarded-For that are read, from its end
 # The longest address in brackets (47), a zone (15 on Linux, and "%") and a port (6).
 ENTRY_CHARS_MAX = 72
 CLIENT_PREFIX_BITS = 64  # of IPv6, what one subscriber is given at least. source: RFC 6177
@@ -37,23 +38,46 @@ _PORT_MAX = 65_535
 Headers = Mapping[str, str]
 
 
+class Caller(Protocol):
+    """peer: address and port of the other end of the connection"""
+
+    @property
+    def headers(self) -> Headers: ...
+    @property
+    def peer(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """Addresses as of `read_address`, "" for none.
+
+    address: of the client; none when a proxy does not forward it
+    claimed: the address that an untrusted peer forwards for its client
+    """
+
+    address: str
+    claimed: str = ""
+
+
 class Base(NamedTuple):
-    """Where the client reached the outermost proxy, as far as a trusted one tells: None for what
-    it does not. prefix: begins with a slash and ends without one, or is empty"""
+    """Where the client reached the outermost proxy; None for what no trusted proxy forwards.
+
+    prefix: begins with a slash and ends without one, or is empty
+    """
 
     scheme: str | None = None
     host: str | None = None
     prefix: str = ""
 
 
-_NOTHING_TOLD = Base()
+_NOT_FORWARDED = Base()
 
 
 class TrustedProxies:
-    """The proxies whose word counts.
+    """Derives clients' addresses and base URLs from the headers of trusted proxies.
 
-    on_ignored: called with a peer's address when it is not trusted and has sent such a header
-    is_trusted: of an address without a port; a look-up after the first time
+    on_ignored: called with the address of an untrusted peer that sent a forwarded header
+    is_trusted: of an address without a port; cached
     """
 
     is_trusted: Callable[[str], bool]
@@ -69,20 +93,28 @@ class TrustedProxies:
         """The last entry of X-Forwarded-For, seen from the peer, that is not a trusted proxy.
 
         peer:    address and port of the connection
-        returns: normalised; "" when a trusted proxy says that it is unknown, or says something
-                 that is no address: what stands before that is anybody's word
+        returns: normalised; "" when a trusted proxy sends `unknown` or something else that is
+                 not an address: any client may have written the entries before that one
         source:  capture.md 3.1
         """
-        return self.of_head(headers)(peer)
+        return self.address_finder(headers)(peer)
 
-    def of_head(self, headers: Headers) -> Callable[[str], str]:
+    def client(self, caller: Caller) -> Client:
+        address = self.client_address(caller.peer, caller.headers)
+        if self.is_trusted(address_of(caller.peer)):
+            return Client(address)
+        # A proxy adds the address that it sees at the end: its clients cannot choose that one.
+        claimed = caller.headers.get(FOR) or ""
+        return Client(address, read_address(claimed.rpartition(",")[2]))
+
+    def address_finder(self, headers: Headers) -> Callable[[str], str]:
         """`client_address` of all requests with these headers, by their peer."""
-        if not _tells(headers):
+        if not _has_forwarded(headers):
             return address_of
-        return _Told(self, self.forwarded_address(headers.get(FOR) or ""))
+        return _AddressFinder(self, self.forwarded_address(headers.get(FOR) or ""))
 
     def forwarded_address(self, forwarded: str) -> str | None:
-        """What X-Forwarded-For of a trusted peer says; None when it says nothing."""
+        """The address in X-Forwarded-For of a trusted peer; None when there is no entry."""
         known: str | None = None
         rest, comma = forwarded, ","
         for _ in range(HOPS_MAX):
@@ -97,14 +129,14 @@ class TrustedProxies:
         return known
 
     def base(self, peer: str, headers: Headers) -> Base:
-        """peer: the address of the connection. Of several values of a header the last one counts,
-        which is the peer's own; one that is malformed does not."""
-        if not _tells(headers):
-            return _NOTHING_TOLD
+        """peer: the address of the connection. The last value of a header counts, which the peer
+        itself added; a malformed one is ignored."""
+        if not _has_forwarded(headers):
+            return _NOT_FORWARDED
         address = read_address(peer)
         if not self.is_trusted(address):
             self.ignored(address)
-            return _NOTHING_TOLD
+            return _NOT_FORWARDED
         return Base(
             _scheme(_last(headers.get(PROTO))),
             _host(_last(headers.get(HOST))),
@@ -123,10 +155,10 @@ class TrustedProxies:
 
 
 class BaseUrl(NamedTuple):
-    """What absolute links begin with.
+    """The URL that absolute links begin with.
 
-    public_url: the operator's own, which wins; "" for none
-    host:       for a request that names none, as HTTP/1.0 may; maybe with a port
+    public_url: set by the operator, goes before all others; "" for none
+    host:       of a request without `Host`, as HTTP/1.0 allows; may have a port
     """
 
     proxies: TrustedProxies
@@ -136,14 +168,14 @@ class BaseUrl(NamedTuple):
     def of(self, peer: str, headers: Headers, scheme: str = "http") -> str:
         """Scheme, host and the prefix of paths, without a slash at its end.
 
-        peer:   the address of the connection, maybe with its port
-        scheme: that of the connection; it and `Host` count where no trusted proxy tells others
+        peer:   the address of the connection, with or without its port
+        scheme: of the connection; it and `Host` count unless a trusted proxy forwards others
         """
         if self.public_url:
             return self.public_url.rstrip("/")
-        told = self.proxies.base(peer, headers)
-        host = told.host or headers.get("host") or self.host
-        return f"{told.scheme or scheme}://{host}{told.prefix}"
+        base = self.proxies.base(peer, headers)
+        host = base.host or headers.get("host") or self.host
+        return f"{base.scheme or scheme}://{host}{base.prefix}"
 
 
 def is_base_url(url: str) -> bool:
@@ -154,14 +186,14 @@ def is_base_url(url: str) -> bool:
     return bool(separator and _scheme(scheme) and _host(host) and is_path)
 
 
-def _tells(headers: Headers) -> bool:
-    """Asked of each request: a loop over the names takes four times as long."""
+def _has_forwarded(headers: Headers) -> bool:
+    """Called for each request: a loop over the names takes four times as long."""
     get = headers.get
     return bool(get(FOR) or get(HOST) or get(PROTO) or get(PREFIX))
 
 
-class _Told:
-    """As `TrustedProxies.of_head`, of a head with forwarded headers."""
+class _AddressFinder:
+    """As `TrustedProxies.address_finder`, for headers with a forwarded one."""
 
     __slots__ = ("_address", "_proxies")
 
@@ -179,16 +211,16 @@ class _Told:
 
 @lru_cache(1024)  # a client asks again and again on the same connection
 def address_of(peer: str) -> str:
-    """Without the port; "" for a peer that has no address."""
+    """Without the port; "" for a peer without an address."""
     return read_address(peer)
 
 
 def read_address(text: str) -> str:
     """An IPv4 or IPv6 address in its shortest form, which is at most 39 characters long.
 
-    text:    maybe with a port, IPv6 then in brackets; maybe with a zone, which means something
-             only on the machine that wrote it and is cut off
-    returns: IPv4 for an IPv4-mapped address; "" when it is no address
+    text:    may have a port, IPv6 then in brackets; may have a zone, which has a meaning only on
+             the machine that wrote it and is dropped
+    returns: IPv4 for an IPv4-mapped address; "" when it is not an address
     """
     return _read_address(text.strip()) if len(text) <= ENTRY_CHARS_MAX else ""
 
@@ -225,20 +257,21 @@ def _is_port(text: str) -> bool:
 
 
 def _plain(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
-    """One machine has one address, whichever socket it was met on."""
+    """One machine has one address on IPv4 and on dual-stack sockets."""
     return (address.ipv4_mapped or address) if isinstance(address, IPv6Address) else address
 
 
 def network_of(address: str) -> str:
-    """What one client has: an IPv4 address, or a /64 of IPv6. address: as of `read_address`"""
+    """An IPv4 address, or the /64 of an IPv6 address, which one subscriber has. address: as of
+    `read_address`"""
     if ":" not in address:
         return address
     return str(ip_network((address, CLIENT_PREFIX_BITS), strict=False))
 
 
 def read_networks(text: str) -> tuple[Network, ...]:
-    """Addresses and networks, with commas or spaces between them. raises: ValueError, naming the
-    entry that is neither"""
+    """Addresses and networks, separated by commas or spaces. raises: ValueError with the entry
+    that is neither"""
     return tuple(_network(entry) for entry in text.replace(",", " ").split())
 
 
@@ -260,8 +293,8 @@ def _advice(entry: str) -> str:
         return f"{entry!r} is neither an address nor a network such as 10.0.0.0/8"
 
 
-def shown(networks: Sequence[Network]) -> str:
-    """For people."""
+def format_networks(networks: Sequence[Network]) -> str:
+    """For messages; "none" when there is none."""
     single = (32, 128)
     names = (
         str(one.network_address if one.prefixlen == single[one.version == 6] else one)
@@ -280,7 +313,7 @@ def _scheme(value: str) -> str | None:
 
 
 def _host(value: str) -> str | None:
-    """source: RFC 3986 section 3.2.2, without what stands in no host of a web server"""
+    """source: RFC 3986 section 3.2.2, without forms that no web server's host has"""
     if len(value) > HOST_CHARS_MAX:
         return None
     host, port = _split_port(value)

@@ -83,7 +83,7 @@ class Application:
         except ClientDisconnected:
             status = CLIENT_GONE
         seconds = perf_counter() - started
-        client = self.telemetry.clients.address(headers, request.peer)
+        client = self.telemetry.proxies.client_address(request.peer, headers)
         self.telemetry.answered(
             request_id, name, method, path, status, seconds, client, request.key_id, request.user_id
         )

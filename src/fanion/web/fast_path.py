@@ -46,7 +46,7 @@ class FastRoute:
     def client(self, peer: str) -> str:
         """Its address, for the log; most heads come from one peer."""
         if peer != self._peer:
-            self._client = self.telemetry.clients.address(self.head.headers, peer)
+            self._client = self.telemetry.proxies.client_address(peer, self.head.headers)
             self._peer = peer
         return self._client
 

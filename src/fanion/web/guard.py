@@ -23,8 +23,8 @@ from fanion.projects.request_api import ManagementRequest
 from fanion.rest.pagination import paging_names
 from fanion.rest.unknown_fields import require_known_query, require_only
 from fanion.rest.validation import object_id
+from fanion.server.forwarded import Caller
 from fanion.server.head import Headers
-from fanion.wire.client_address import Caller
 
 BODY_KEY = "personal_api_key"
 CURRENT = "@current"
@@ -73,7 +73,7 @@ def gate(authentication: Authentication, projects: Projects) -> Guard:
 
 @dataclass(frozen=True, slots=True)
 class _Calling:
-    """A `callers.Caller`, read when asked for."""
+    """A `Caller`, read when asked for."""
 
     connection: ASGIConnection[Any, Any, Any, Any]
 

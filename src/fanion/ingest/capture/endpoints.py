@@ -35,10 +35,14 @@ from fanion.projects.model import Project
 from fanion.server.endpoint import FastEndpoint, Response
 from fanion.server.forwarded import Headers, TrustedProxies
 from fanion.server.request import Request
-from fanion.wire.client_address import ADDRESS_HEADER, NO_ADDRESS
 from fanion.wire.decoding import parse_query
 from fanion.wire.offload import Decoding
 
+# A capture request with this header stores no client address with its events, except one that an
+# event has itself: for copies, whose sender is not the client. Any client may send it, since any
+# may send a `$ip` of its choice. Limits ignore it: they count by the real address.
+ADDRESS_HEADER = "fanion-client-address"
+NO_ADDRESS = "none"
 # Of a header that is quoted in an error.
 SHOWN_CHARS_MAX = 40
 
@@ -160,7 +164,7 @@ class CaptureEndpoints:
         """From the peer to the address that events are given. raises: InvalidPayload"""
         said = headers.get(ADDRESS_HEADER)
         if said is None:
-            return self.proxies.of_head(headers)
+            return self.proxies.address_finder(headers)
         if said != NO_ADDRESS:
             quoted = said[:SHOWN_CHARS_MAX]
             raise InvalidPayload(f"{ADDRESS_HEADER}: {quoted!r} is not allowed, only {NO_ADDRESS}.")

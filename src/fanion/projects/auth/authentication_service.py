@@ -21,7 +21,7 @@ from fanion.projects.auth.personal_keys_store import USED_EVERY, PersonalKeyStor
 from fanion.projects.model import PersonalKey, Principal
 from fanion.runtime.background import run_loop
 from fanion.runtime.change_bus import ChangeBus, Topic
-from fanion.wire.client_address import Caller
+from fanion.server.forwarded import Caller
 
 # How long a key counts after another server has revoked it; here it ends at once.
 KNOWN_S = 2.0

@@ -17,8 +17,7 @@ from cachetools import TTLCache
 from fanion.errors import Throttled
 from fanion.projects.auth.keys import hash_key, kind_of, prefix_of
 from fanion.projects.model import Principal
-from fanion.server.forwarded import network_of
-from fanion.wire.client_address import Caller, Client, Clients
+from fanion.server.forwarded import Caller, Client, TrustedProxies, network_of
 
 Kind = Literal["project", "personal", "secret"]
 Reason = Literal["unknown", "expired", "denied", "throttled"]
@@ -91,11 +90,11 @@ class FailedAttempts:
 
     def __init__(
         self,
-        clients: Clients | None = None,
+        proxies: TrustedProxies | None = None,
         clock: Callable[[], float] = time.monotonic,
         count: Callable[[str, str], None] = _uncounted,
     ) -> None:
-        self._clients = clients or Clients()
+        self._proxies = proxies or TrustedProxies()
         self._limit = FailureLimit(clock)
         self._valid: TTLCache[str, bool] = TTLCache(VALID_KEYS_MAX, VALID_S, clock)
         self._count = count
@@ -108,7 +107,7 @@ class FailedAttempts:
         """
         if caller is None or self._valid.get(hash_key(key)):
             return
-        wait_s = self._limit.wait_s(self._clients.of(caller))
+        wait_s = self._limit.wait_s(self._proxies.client(caller))
         if wait_s:
             self._count(kind_of(key), "throttled")
             raise Throttled(wait_s)
@@ -123,7 +122,7 @@ class FailedAttempts:
             self._valid.pop(hash_key(key), None)
         if caller is None:
             return
-        client = self._clients.of(caller)
+        client = self._proxies.client(caller)
         self._record("unknown", kind_of(key), client, prefix=prefix_of(key))
         if was_read and self._limit.add(client):
             self._log.warning("keys_throttled", client=client.address, told=client.claimed)
@@ -131,21 +130,21 @@ class FailedAttempts:
     def expired(self, principal: Principal, caller: Caller | None) -> None:
         if caller is not None:
             named = {"key": str(principal.key_id), "user": principal.user.id}
-            self._record("expired", "personal", self._clients.of(caller), **named)
+            self._record("expired", "personal", self._proxies.client(caller), **named)
 
     def denied(self, principal: Principal, caller: Caller) -> None:
         """A valid key was used for something that it does not allow."""
         named = {"key": str(principal.key_id), "user": principal.user.id}
-        self._record("denied", "personal", self._clients.of(caller), **named)
+        self._record("denied", "personal", self._proxies.client(caller), **named)
 
     def ended_secret(self, masked: str, caller: Caller | None) -> None:
         """A project's secret key that was replaced is used for too long."""
         if caller is not None:
-            self._record("expired", "secret", self._clients.of(caller), key=masked)
+            self._record("expired", "secret", self._proxies.client(caller), key=masked)
 
     def denied_secret(self, masked: str, caller: Caller) -> None:
         """A project's secret key was used for another project."""
-        self._record("denied", "secret", self._clients.of(caller), key=masked)
+        self._record("denied", "secret", self._proxies.client(caller), key=masked)
 
     def _record(self, reason: Reason, kind: Kind, client: Client, **named: object) -> None:
         self._count(kind, reason)

@@ -44,7 +44,7 @@ from fanion.projects.auth.keys import (
 from fanion.projects.model import FORMER_KEYS_MAX
 from fanion.projects.store import load_projects, too_many_former
 from fanion.runtime.change_bus import ChangeBus, Topic
-from fanion.wire.client_address import Caller
+from fanion.server.forwarded import Caller
 
 _key, _former = project_secret_keys.c, former_secret_keys.c
 _HASHES: BindParameter[Any] = bindparam("hashes", expanding=True)
