@@ -43,6 +43,14 @@ class InvalidPayload(AppError):
     default_detail = "Malformed request data."
 
 
+MALFORMED = "Malformed request data: "
+
+
+def malformed(detail: str) -> InvalidPayload:
+    """Of a body that cannot be decoded."""
+    return InvalidPayload(MALFORMED + detail)
+
+
 class NoData(AppError):
     status, type, default_code = 400, "validation_error", "no_data"
     default_detail = (

@@ -14,8 +14,8 @@ import pytest
 import zstandard
 
 from fanion.errors import BodyTooLarge, InvalidPayload, NoData
+from fanion.wire.compression import LZ64_BYTES_MAX, decompress_lz64
 from fanion.wire.decoding import DecodedForm, decode_body, is_utf8, loads, parse_query
-from fanion.wire.lz64 import LZ64_BYTES_MAX, decompress
 
 TEXT = '{"event":"x 😀","properties":{"token":"é +&=%"}}'
 JSON = TEXT.encode()
@@ -131,8 +131,8 @@ def test_surrogates_encoded_one_by_one_in_base64_are_joined() -> None:
 
 @pytest.mark.parametrize("case", LZ64, ids=lambda case: case["base64"][:12])
 def test_what_the_original_lz_string_compressed_is_read(case: dict[str, str]) -> None:
-    assert decompress(case["base64"].encode(), 10_000) == case["text"]
-    assert decompress(case["base64"].replace("+", " ").encode(), 10_000) == case["text"]
+    assert decompress_lz64(case["base64"].encode(), 10_000) == case["text"]
+    assert decompress_lz64(case["base64"].replace("+", " ").encode(), 10_000) == case["text"]
 
 
 @pytest.mark.parametrize("place", ["query", "form", "header"])
@@ -227,9 +227,9 @@ def test_a_body_over_the_limit_is_refused_as_received() -> None:
 
 def test_lz64_stops_at_its_limits() -> None:
     with pytest.raises(BodyTooLarge):
-        decompress(LZ64[3]["base64"].encode(), 100)
+        decompress_lz64(LZ64[3]["base64"].encode(), 100)
     with pytest.raises(BodyTooLarge):
-        decompress(b"A" * (LZ64_BYTES_MAX + 1), 10_000)
+        decompress_lz64(b"A" * (LZ64_BYTES_MAX + 1), 10_000)
 
 
 @pytest.mark.parametrize(

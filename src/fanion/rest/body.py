@@ -6,8 +6,8 @@ from typing import IO, Any
 
 import msgspec
 
-from fanion.errors import InvalidPayload, ParseError, UnsupportedMediaType
-from fanion.wire.decoding import MALFORMED, READ_ON_LOOP_BYTES_MAX, split_urlencoded
+from fanion.errors import MALFORMED, InvalidPayload, ParseError, UnsupportedMediaType
+from fanion.wire.decoding import READ_ON_LOOP_BYTES_MAX, split_urlencoded
 from fanion.wire.incremental_json import load, outline_of
 
 # Filters of flags and cohorts nest about ten levels; past this nothing sensible is meant, and

@@ -9,25 +9,25 @@ import json
 import math
 import re
 import string
-import zlib
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, TypeVar
 
-import brotli  # type: ignore[import-untyped]  # ships no types
 import msgspec
 import multipart  # type: ignore[import-untyped]  # ships no types
-import zstandard
 from msgspec import Struct
 
-from fanion.errors import BodyTooLarge, InvalidPayload, NoData
-from fanion.wire.lz64 import LZ64_BYTES_MAX
-from fanion.wire.lz64 import decompress as decompress_lz64
+from fanion.errors import BodyTooLarge, NoData, malformed
+from fanion.wire.compression import (
+    DECOMPRESSORS,
+    GZIP_MAGIC,
+    LZ64_BYTES_MAX,
+    decompress_lz64,
+    gunzip,
+)
 
 BODY_BYTES_MAX = 20_971_520  # as received, and again after decompression: capture.md 1.3
 ENCODINGS_MAX = 3  # wrappings named by one Content-Encoding
-GZIP_MEMBERS_MAX = 16  # each member costs a copy of what follows it
-ZSTD_WINDOW_BYTES_MAX = 8 * 1024 * 1024  # what RFC 8878 asks of decoders; level 19 needs it
 # Unfolded. Reading more takes more than a few milliseconds, which the event loop has not.
 READ_ON_LOOP_BYTES_MAX = 64 * 1024
 LZ64_ON_LOOP_BYTES_MAX = 4 * 1024  # a code at a time, in Python: 2 ms
@@ -38,8 +38,6 @@ BROKEN_ESCAPES_MAX = 1000  # in one chunk; mending one costs 0.3 µs
 
 _CHUNK = 256 * 1024
 _DEEP_BYTES_MIN = 1000  # two characters a level: less cannot come near Python's 1000 frames
-MALFORMED = "Malformed request data: "
-_GZIP_MAGIC = b"\x1f\x8b"
 _BOM = b"\xef\xbb\xbf"
 _NOT_BASE64 = bytes(set(range(256)) - set((string.ascii_letters + string.digits + "+/").encode()))
 _JSON_TYPES = frozenset({"", "text/plain", "application/json"})
@@ -86,8 +84,8 @@ def decode_body(
     if body[:1] in (b"{", b"[") and not content_encoding and not asked:
         return DecodedForm(body)
     data, named = _undo_content_encoding(body, content_encoding, bytes_max)
-    if data.startswith(_GZIP_MAGIC):
-        data = _gunzip(data, bytes_max)
+    if data.startswith(GZIP_MAGIC):
+        data = gunzip(data, bytes_max)
     gunzipped = data is not body
     fields: dict[str, str] = {}
     if _is_form(data, content_type):
@@ -132,7 +130,7 @@ def loads(raw: bytes) -> Any:
     try:
         return _decode(raw)
     except RecursionError:
-        raise _malformed("nested too deeply.") from None
+        raise malformed("nested too deeply.") from None
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return _loads_tolerant(raw)
 
@@ -168,9 +166,9 @@ def _loads_tolerant(raw: bytes) -> Any:
         # Writing the value out again joins surrogates that were escaped one by one.
         return _decode(_join_surrogates(json.dumps(value, ensure_ascii=False)))
     except RecursionError:
-        raise _malformed("nested too deeply.") from None
+        raise malformed("nested too deeply.") from None
     except ValueError as error:
-        raise _malformed(str(error)) from None
+        raise malformed(str(error)) from None
 
 
 def _null(name: str) -> None:
@@ -215,9 +213,9 @@ def _undo_content_encoding(body: bytes, header: str, bytes_max: int) -> tuple[by
     named = ""
     encodings = [name.strip() for name in header.lower().split(",")] if header else []
     if len(encodings) > ENCODINGS_MAX:
-        raise _malformed("too many content encodings.") from None
+        raise malformed("too many content encodings.") from None
     for encoding in reversed(encodings):
-        if undo := _ENCODINGS.get(encoding):
+        if undo := DECOMPRESSORS.get(encoding):
             body = undo(body, bytes_max)
         else:
             named = encoding
@@ -227,10 +225,10 @@ def _undo_content_encoding(body: bytes, header: str, bytes_max: int) -> tuple[by
 def _undo_compression(data: bytes, compression: str, gunzipped: bool, bytes_max: int) -> bytes:
     """gunzipped: a gzip that `compression` names has been undone already"""
     data = _undo_base64(_trim(data))
-    if data.startswith(_GZIP_MAGIC):
-        return _gunzip(data, bytes_max)
+    if data.startswith(GZIP_MAGIC):
+        return gunzip(data, bytes_max)
     if compression in ("gzip", "gzip-js") and not gunzipped:
-        raise _malformed("Failed to decompress data. Not a gzipped file.") from None
+        raise malformed("Failed to decompress data. Not a gzipped file.") from None
     return data
 
 
@@ -255,7 +253,7 @@ def _undo_base64(data: bytes) -> bytes:
     if not decoded:
         return data  # bytes of which none is of that alphabet
     # Large data is read in pieces; that joins surrogates too, and detects invalid UTF-8.
-    if decoded.startswith(_GZIP_MAGIC) or len(decoded) > _CHUNK:
+    if decoded.startswith(GZIP_MAGIC) or len(decoded) > _CHUNK:
         return decoded
     try:
         return decoded if is_utf8(decoded) else _join_surrogates(_text(decoded))
@@ -288,87 +286,6 @@ def _is_json(data: bytes) -> bool:
     except (msgspec.MsgspecError, RecursionError):
         return False
     return True
-
-
-def _gunzip(data: bytes, bytes_max: int) -> bytes:
-    parts: list[bytes] = []
-    room = bytes_max
-    for _ in range(GZIP_MEMBERS_MAX):
-        part, data = _inflate_stream(data, zlib.MAX_WBITS | 16, room)
-        parts.append(part)
-        room -= len(part)
-        if not data.startswith(_GZIP_MAGIC):
-            return part if len(parts) == 1 else b"".join(parts)
-    raise _malformed("Failed to decompress data. Too many gzip members.") from None
-
-
-def _inflate(data: bytes, bytes_max: int) -> bytes:
-    """HTTP's `deflate` is wrapped by zlib; some clients leave the wrapping out."""
-    wrapped = len(data) > 1 and data[0] & 15 == 8 and int.from_bytes(data[:2]) % 31 == 0
-    return _inflate_stream(data, zlib.MAX_WBITS if wrapped else -zlib.MAX_WBITS, bytes_max)[0]
-
-
-def _inflate_stream(data: bytes, wbits: int, bytes_max: int) -> tuple[bytes, bytes]:
-    """What one stream holds, and what follows it."""
-    stream = zlib.decompressobj(wbits)
-    try:
-        out = stream.decompress(data, bytes_max + 1)
-    except zlib.error as error:
-        raise _malformed(f"Failed to decompress data. {error}") from None
-    if len(out) > bytes_max:
-        raise BodyTooLarge(bytes_max)
-    if not stream.eof:
-        raise _malformed("Failed to decompress data. It was cut off.") from None
-    return out, stream.unused_data
-
-
-def _unzstd(data: bytes, bytes_max: int) -> bytes:
-    decompressor = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW_BYTES_MAX)
-    parts: list[bytes] = []
-    size = 0
-    try:
-        with decompressor.stream_reader(data, read_across_frames=True) as reader:
-            while chunk := reader.read(_CHUNK):
-                size += len(chunk)
-                if size > bytes_max:
-                    raise BodyTooLarge(bytes_max)
-                parts.append(chunk)
-    except zstandard.ZstdError as error:
-        raise _malformed(f"Failed to decompress data. {error}") from None
-    return b"".join(parts)
-
-
-def _unbrotli(data: bytes, bytes_max: int) -> bytes:
-    decompressor = brotli.Decompressor()
-    parts: list[bytes] = []
-    size = 0
-    try:
-        while not decompressor.is_finished():
-            chunk: bytes = decompressor.process(data, output_buffer_limit=_CHUNK)
-            data = b""
-            size += len(chunk)
-            if size > bytes_max:
-                raise BodyTooLarge(bytes_max)
-            if not chunk and decompressor.can_accept_more_data():
-                break
-            parts.append(chunk)
-    except brotli.error as error:
-        raise _malformed(f"Failed to decompress data. {error}") from None
-    return b"".join(parts)
-
-
-_ENCODINGS: Mapping[str, Callable[[bytes, int], bytes]] = {
-    "gzip": _gunzip,
-    "x-gzip": _gunzip,
-    "gzip-js": _gunzip,
-    "deflate": _inflate,
-    "zstd": _unzstd,
-    "br": _unbrotli,
-}
-
-
-def _malformed(detail: str) -> InvalidPayload:
-    return InvalidPayload(MALFORMED + detail)
 
 
 # ── Forms ────────────────────────────────────────────────────────────────────────────────
@@ -413,7 +330,7 @@ def read_multipart(data: bytes, content_type: str) -> dict[str, bytes]:
                 elif event:
                     current.append(bytes(event))
     except multipart.MultipartError as error:
-        raise _malformed(str(error)) from None
+        raise malformed(str(error)) from None
     return {name: b"".join(parts) for name, parts in fields.items()}
 
 
@@ -430,7 +347,7 @@ def split_urlencoded(data: bytes, fields_max: int) -> list[tuple[bytes, bytes]]:
     """Names and values, without escapes. raises: InvalidPayload"""
     pairs = data.split(b"&", fields_max)
     if len(pairs) > fields_max:
-        raise _malformed("too many form fields.") from None
+        raise malformed("too many form fields.") from None
     return [
         (_unquote(name), _unquote(value))
         for name, _, value in (pair.partition(b"=") for pair in pairs if pair)
@@ -453,7 +370,7 @@ def _unquote(quoted: bytes) -> bytes:
             end += 1
         escaped, broken = _NOT_AN_ESCAPE.subn(b"%25", quoted[start:end], BROKEN_ESCAPES_MAX)
         if broken == BROKEN_ESCAPES_MAX:
-            raise _malformed("too many broken percent escapes.") from None
+            raise malformed("too many broken percent escapes.") from None
         parts.append(binascii.a2b_qp(escaped.replace(b"=", b"%3D").replace(b"%", b"=")))
         start = end
     return b"".join(parts)

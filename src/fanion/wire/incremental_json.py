@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from fanion.errors import DecodedTooLarge, InvalidPayload
-from fanion.wire.decoding import MALFORMED, loads, with_stack_to_spare
+from fanion.errors import DecodedTooLarge, InvalidPayload, malformed
+from fanion.wire.decoding import loads, with_stack_to_spare
 
 # Decoded in 1 to 3 ms; twice that when the run has to be read tolerantly.
 WINDOW_BYTES = 32 * 1024
@@ -183,7 +183,7 @@ class Pieces:
 
     def _at(self, at: int) -> int:
         if at >= len(self._data):
-            raise _malformed("the JSON text ends too early.")
+            raise malformed("the JSON text ends too early.")
         return self._data[at]
 
     def _expect(self, at: int, character: int) -> None:
@@ -200,7 +200,7 @@ class Pieces:
 
     def _open(self, at: int) -> Piece:
         if len(self._entered) >= ENTERED_MAX:
-            raise _malformed("nested too deeply.")
+            raise malformed("nested too deeply.")
         self.position = at
         self._entered.append(_OPENING[self._data[at]])
         self.cost += _OBJECT_BYTES
@@ -290,10 +290,10 @@ class Pieces:
         try:
             return self._strictly(text, 0 if is_shallow else _FRAMES_TO_SPARE + entered)
         except RecursionError:
-            raise _malformed("nested too deeply.") from None
+            raise malformed("nested too deeply.") from None
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             if self._strict:
-                raise _malformed(str(error)) from None
+                raise malformed(str(error)) from None
         self.is_clean = False
         return with_stack_to_spare(loads, text, _FRAMES_TO_SPARE + entered)
 
@@ -302,7 +302,7 @@ class Pieces:
         return self._strictly(text, frames - 1) if frames > 0 else _decode(text)
 
     def _unreadable(self, at: int) -> InvalidPayload:
-        return _malformed(f"the JSON text is malformed at byte {at}.")
+        return malformed(f"the JSON text is malformed at byte {at}.")
 
 
 def load(
@@ -425,7 +425,3 @@ def decoded_bytes(text: bytes) -> int:
     wide = 1 if text.isascii() else _WIDE_CHARACTER_BYTES
     containers = text.count(b"{") * _OBJECT_BYTES + text.count(b"[") * _ARRAY_BYTES
     return values * _VALUE_BYTES + containers + len(text) * wide
-
-
-def _malformed(detail: str) -> InvalidPayload:
-    return InvalidPayload(MALFORMED + detail)
