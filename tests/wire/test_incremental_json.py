@@ -1,4 +1,4 @@
-"""JSON read in pieces: the same values as when it is read at once, and small pieces."""
+"""JSON read in pieces gives the same values as when it is read at once, in small pieces."""
 
 import json
 import tracemalloc
@@ -15,7 +15,7 @@ from fanion.wire.incremental_json import (
     DECODED_BYTES_MAX,
     WINDOW_BYTES,
     Kind,
-    Pieces,
+    PullParser,
     decoded_bytes,
     load,
 )
@@ -90,7 +90,7 @@ BIG: dict[str, bytes] = {
 
 @pytest.mark.parametrize("name", BIG)
 def test_no_piece_is_larger_than_a_window(name: str) -> None:
-    read = [value for kind, value in Pieces(BIG[name]) if kind is Kind.RUN]
+    read = [value for kind, value in PullParser(BIG[name]) if kind is Kind.RUN]
 
     assert load(BIG[name], 2**30) == loads(BIG[name])
     assert max((decoded_bytes(msgspec.json.encode(run)) for run in read), default=0) <= (

@@ -13,13 +13,11 @@ from fanion.wire.incremental_json import (
     WINDOW_BYTES,
     Kind,
     Piece,
-    Pieces,
+    PullParser,
     build,
     load,
-    note,
-    outlined,
-    outlined_object,
 )
+from fanion.wire.json_outline import add_members, outline_object, outline_value
 
 INVALID = "Invalid payload: "
 NOT_A_BODY = INVALID + "the body is neither an object nor an array"
@@ -90,7 +88,7 @@ _OUTLINED = frozenset(
 
 def outline_of(body: bytes) -> RequestOutline:
     """Reads all of it, a window at a time. raises: InvalidPayload"""
-    pieces = Pieces(body)
+    pieces = PullParser(body)
     rest = iter(pieces)
     outline = RequestOutline()
     kind, value = next(rest)
@@ -111,7 +109,7 @@ def outline_of(body: bytes) -> RequestOutline:
     return outline
 
 
-def _outline_object(outline: RequestOutline, pieces: Pieces, rest: Iterator[Piece]) -> None:
+def _outline_object(outline: RequestOutline, pieces: PullParser, rest: Iterator[Piece]) -> None:
     top: dict[str, Any] = {}
     outline.is_empty, key = True, ""
     for kind, value in rest:
@@ -121,7 +119,7 @@ def _outline_object(outline: RequestOutline, pieces: Pieces, rest: Iterator[Piec
         if kind is Kind.KEY:
             key = value
         elif kind is Kind.RUN:
-            note(top, value, _OUTLINED)
+            add_members(top, value, _OUTLINED)
             if "batch" in value:
                 outline.batch_at = None
         elif kind is Kind.OPEN and key == "batch" and isinstance(value, list):
@@ -130,7 +128,7 @@ def _outline_object(outline: RequestOutline, pieces: Pieces, rest: Iterator[Piec
             _outline_items(outline, pieces, rest)
             top["batch"] = []
         else:
-            note(top, {key: outlined(kind, key, value, rest)}, _OUTLINED)
+            add_members(top, {key: outline_value(kind, key, value, rest)}, _OUTLINED)
             if key == "batch":
                 outline.batch_at = None
     outline.top = top
@@ -138,7 +136,7 @@ def _outline_object(outline: RequestOutline, pieces: Pieces, rest: Iterator[Piec
         outline.batch_at = None
 
 
-def _outline_rest(outline: RequestOutline, pieces: Pieces) -> None:
+def _outline_rest(outline: RequestOutline, pieces: PullParser) -> None:
     """Of an object whose batch, if it has any, was small."""
     items = items_of(outline.top)
     if isinstance(items, list):
@@ -148,7 +146,7 @@ def _outline_rest(outline: RequestOutline, pieces: Pieces) -> None:
     outline.fault = fault_of(items)
 
 
-def _outline_items(outline: RequestOutline, pieces: Pieces, rest: Iterator[Piece]) -> None:
+def _outline_items(outline: RequestOutline, pieces: PullParser, rest: Iterator[Piece]) -> None:
     """Of the array that was just opened."""
     for kind, value in rest:
         if kind is Kind.CLOSE:
@@ -157,10 +155,10 @@ def _outline_items(outline: RequestOutline, pieces: Pieces, rest: Iterator[Piece
         if kind is Kind.RUN:
             found = value
         elif kind is Kind.OPEN and isinstance(value, dict):
-            found = [outlined_object(rest, _OUTLINED)]
+            found = [outline_object(rest, _OUTLINED)]
             outline.item_bytes = max(outline.item_bytes, pieces.cost - before)
         else:
-            found = [outlined(kind, "", value, rest)]
+            found = [outline_value(kind, "", value, rest)]
         if not outline.items:
             outline.first = found[0]
         outline.items += len(found)
@@ -168,7 +166,7 @@ def _outline_items(outline: RequestOutline, pieces: Pieces, rest: Iterator[Piece
 
 
 def _items_at(body: bytes, start: int, bytes_max: int) -> Iterator[list[dict[str, Any]]]:
-    pieces = Pieces(body, start)
+    pieces = PullParser(body, start)
     rest = iter(pieces)
     next(rest)
     for kind, value in rest:

@@ -8,7 +8,8 @@ import msgspec
 
 from fanion.errors import MALFORMED, InvalidPayload, ParseError, UnsupportedMediaType
 from fanion.wire.decoding import READ_ON_LOOP_BYTES_MAX, split_urlencoded
-from fanion.wire.incremental_json import load, outline_of
+from fanion.wire.incremental_json import load
+from fanion.wire.json_outline import outline_of
 
 # Filters of flags and cohorts nest about ten levels; past this nothing sensible is meant, and
 # far past it encoders run out of stack.

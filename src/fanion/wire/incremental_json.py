@@ -1,13 +1,12 @@
-"""JSON text read a window at a time, so that no call of the decoder holds the interpreter long.
+"""Parses large JSON texts a window at a time, so that no call of the decoder holds the GIL long.
 
-A pattern finds the longest run of whole values within the window; msgspec decodes the run. What
-does not fit into a window is entered: its own elements or members are read in runs. Where
-the pattern is more tolerant than JSON, decoding the run decides.
+A pattern finds the longest run of whole values within the window; msgspec decodes the run. A value
+that does not fit into a window is entered: its own elements or members are read in runs. The
+pattern accepts more than JSON; the decoder refuses the rest.
 """
 
 import re
-from collections.abc import Iterator, Set
-from dataclasses import dataclass
+from collections.abc import Iterator
 from enum import Enum, auto
 from typing import Any
 
@@ -20,10 +19,10 @@ from fanion.wire.decoding import loads, with_stack_to_spare
 WINDOW_BYTES = 32 * 1024
 # What one body may take up as Python objects. Freeing that much takes about 15 ms.
 DECODED_BYTES_MAX = 64 * 1024 * 1024
-# Of containers that were entered. The rest of Python's 1,000 frames is for those who read the
-# value again, further down their own stacks.
+# Of containers that were entered. The rest of Python's 1,000 frames is for callers that read the
+# value again from a deeper stack.
 ENTERED_MAX = 900
-# Nesting that the pattern follows; deeper values are read one at a time.
+# Levels of nesting that the pattern matches; deeper values are read one at a time.
 _PATTERN_LEVELS = 8
 _FRAMES_TO_SPARE = 40
 
@@ -66,7 +65,7 @@ _CHARACTERS = re.compile(
     + rb"\\[^u])*+",
     re.DOTALL,
 )
-# The last character before a cut, when it may be part of one: of UTF-8, or a surrogate in it.
+# The last character before a cut, when it may be incomplete: UTF-8, or a surrogate in it.
 _UNFINISHED = re.compile(rb"(?:\xed[\xa0-\xaf][\x80-\xbf])?[\xc0-\xff][\x80-\xbf]{0,3}\Z")
 _UNFINISHED_BYTES_MAX = 7
 
@@ -77,12 +76,6 @@ _QUOTE, _COMMA, _COLON, _OBJECT = ord('"'), ord(","), ord(":"), ord("{")
 
 _decode = msgspec.json.Decoder().decode
 _skip = msgspec.json.Decoder(msgspec.Raw).decode
-
-
-# Stands for what an outline leaves out.
-ANYTHING = "…"
-PROPERTIES = "properties"
-_TOKEN = frozenset({"token"})
 
 
 class Kind(Enum):
@@ -103,11 +96,11 @@ class Kind(Enum):
 Piece = tuple[Kind, Any]
 
 
-class Pieces:
-    """The pieces of one JSON value, in order.
+class PullParser:
+    """Yields the pieces of one JSON value, in order.
 
-    is_clean: msgspec could read all of it so far
-    cost:     estimated bytes of all that was decoded so far, as Python objects
+    is_clean: msgspec has decoded everything so far
+    cost:     estimated bytes of everything decoded so far, as Python objects
     position: of the container that was opened last
     """
 
@@ -119,8 +112,10 @@ class Pieces:
         strict: bool = False,
         window_bytes: int = WINDOW_BYTES,
     ) -> None:
-        """start: of an object or array within data, which is then read to its end and no
-        further; strict: only what msgspec reads is JSON"""
+        """
+        start:  of an object or array within data, which is then read to its end and no further
+        strict: refuse JSON that msgspec does not decode
+        """
         self.is_clean = True
         self.cost = 0
         self.position = start
@@ -207,13 +202,13 @@ class Pieces:
         return Kind.OPEN, {} if self._data[at] == _OBJECT else []
 
     def _usual_run(self, at: int) -> tuple[Any, int]:
-        """Of an array of objects: up to the last place in the window that looks like the end of
-        one. The decoder confirms it, in a fifth of the time that the pattern takes."""
+        """A run of objects up to the last position in the window that looks like the end of one.
+        The decoder verifies it, in a fifth of the time that the pattern takes."""
         end = at + self._window
         is_object = self._entered[-1] == _OPENING[_OBJECT]
         if is_object or at < self._unusual_until or end >= len(self._data):
             return None, at
-        self._unusual_until = end  # each place is tried once, or the time would be quadratic
+        self._unusual_until = end  # each position is tried once, or the time would be quadratic
         comma = 1 + max(self._data.rfind(glue, at, end) for glue in _BETWEEN_OBJECTS)
         if comma <= at:
             return None, at
@@ -237,19 +232,19 @@ class Pieces:
         return self._read(b"[" + run + b"]")
 
     def _end_of_small(self, at: int) -> int:
-        """Of an object or array that fits into a window and is nested too deeply for the pattern;
-        `at` for another. The decoder reports where the value ends."""
+        """The end of an object or array that fits into a window and is nested too deeply for the
+        pattern; `at` for another. The decoder reports where the value ends."""
         window = memoryview(self._data)[at : at + self._window]
         try:
             _skip(window)
         except (msgspec.MsgspecError, RecursionError) as error:
             _, found, place = str(error).partition(_TRAILING)
-            # It has read the character that it names.
+            # The decoder has read the character that it names.
             return at + int(place.rstrip(")")) - 1 if found else at
         return at + len(window)
 
     def _key(self, at: int) -> tuple[str, int]:
-        """And where its value begins."""
+        """The key, and the position of its value."""
         self._expect(at, _QUOTE)
         key, at = self._string(at)
         at = self._blanks(at)
@@ -257,7 +252,7 @@ class Pieces:
         return key, self._blanks(at + 1)
 
     def _value(self, at: int) -> tuple[Any, int]:
-        """A string, number or constant, and where it ends."""
+        """A string, number or constant, and its end."""
         if self._at(at) == _QUOTE:
             return self._string(at)
         found = _ONE_SCALAR.match(self._data, at, at + self._window)
@@ -266,7 +261,7 @@ class Pieces:
         return self._read(self._data[at : found.end()]), found.end()
 
     def _string(self, at: int) -> tuple[str, int]:
-        """Of any length."""
+        """A string of any length, and its end."""
         data, parts, at = self._data, list[str](), at + 1
         while True:
             cut = at + self._window
@@ -298,7 +293,7 @@ class Pieces:
         return with_stack_to_spare(loads, text, _FRAMES_TO_SPARE + entered)
 
     def _strictly(self, text: bytes, frames: int) -> Any:
-        """As `wire.with_stack_to_spare`: what was entered counts as nesting."""
+        """As `with_stack_to_spare`; the containers that were entered count as nesting."""
         return self._strictly(text, frames - 1) if frames > 0 else _decode(text)
 
     def _unreadable(self, at: int) -> InvalidPayload:
@@ -312,23 +307,23 @@ def load(
     strict: bool = False,
     window_bytes: int = WINDOW_BYTES,
 ) -> Any:
-    """As `wire.loads`, of a large text. raises: InvalidPayload; DecodedTooLarge"""
-    pieces = Pieces(data, strict=strict, window_bytes=window_bytes)
-    rest = iter(pieces)
-    kind, value = next(rest)
+    """As `loads`, of a large text. raises: InvalidPayload; DecodedTooLarge"""
+    parser = PullParser(data, strict=strict, window_bytes=window_bytes)
+    pieces = iter(parser)
+    kind, value = next(pieces)
     if kind is Kind.OPEN:
-        value = build(pieces, rest, value, bytes_max)
-    for _ in rest:  # what follows the value is looked at
+        value = build(parser, pieces, value, bytes_max)
+    for _ in pieces:  # raises for trailing data
         pass
     return value
 
 
-def build(pieces: Pieces, rest: Iterator[Piece], whole: Any, bytes_max: int) -> Any:
-    """What was just opened. raises: InvalidPayload; DecodedTooLarge"""
-    cost_max = pieces.cost + bytes_max
+def build(parser: PullParser, pieces: Iterator[Piece], whole: Any, bytes_max: int) -> Any:
+    """Read the container that was just opened. raises: InvalidPayload; DecodedTooLarge"""
+    cost_max = parser.cost + bytes_max
     into, key = [whole], ""
-    for kind, value in rest:
-        if pieces.cost > cost_max:
+    for kind, value in pieces:
+        if parser.cost > cost_max:
             raise DecodedTooLarge(bytes_max)
         if kind is Kind.KEY:
             key = value
@@ -351,76 +346,8 @@ def build(pieces: Pieces, rest: Iterator[Piece], whole: Any, bytes_max: int) -> 
     return whole
 
 
-@dataclass(slots=True)
-class Outline:
-    """value: an object with the names that were asked for alone; another value whole, of an
-           array [] or that it holds anything
-    bytes: estimate of what all of it takes up as Python objects
-    """
-
-    value: Any
-    bytes: int
-
-
-def outline_of(data: bytes, names: Set[str], *, strict: bool = False) -> Outline:
-    """Reads all of it and keeps little. raises: InvalidPayload"""
-    pieces = Pieces(data, strict=strict)
-    rest = iter(pieces)
-    kind, value = next(rest)
-    if kind is Kind.OPEN and isinstance(value, dict):
-        value = outlined_object(rest, names)
-    elif kind is Kind.OPEN:
-        value = outlined(kind, "", value, rest)
-    for _ in rest:
-        pass
-    return Outline(value, pieces.cost)
-
-
-def outlined_object(rest: Iterator[Piece], names: Set[str]) -> dict[str, Any]:
-    """Of the object that was just opened, the members with these names; {} when it is empty."""
-    noted: dict[str, Any] = {}
-    key = ""
-    for kind, value in rest:
-        if kind is Kind.CLOSE:
-            break
-        if kind is Kind.KEY:
-            key = value
-        elif kind is Kind.RUN:
-            note(noted, value, names)
-        else:
-            note(noted, {key: outlined(kind, key, value, rest)}, names)
-    return noted
-
-
-def note(noted: dict[str, Any], members: dict[str, Any], names: Set[str]) -> None:
-    noted.update((name, members[name]) for name in names & members.keys())
-    noted.setdefault(ANYTHING, None)  # an object with any member is not an empty one
-
-
-def outlined(kind: Kind, key: str, value: Any, rest: Iterator[Piece]) -> Any:
-    """A value, without what it holds: of properties the key, of others that there is something."""
-    if kind is Kind.VALUE:
-        return value
-    if key == PROPERTIES and isinstance(value, dict):
-        return outlined_object(rest, _TOKEN)
-    if not skip(rest):
-        return value
-    return {ANYTHING: None} if isinstance(value, dict) else [ANYTHING]
-
-
-def skip(rest: Iterator[Piece]) -> bool:
-    """Read what was just opened to its end. Whether there was anything in it."""
-    depth, pieces = 1, 0
-    for kind, _ in rest:
-        pieces += 1
-        depth += (kind is Kind.OPEN) - (kind is Kind.CLOSE)
-        if depth == 0:
-            break
-    return pieces > 1
-
-
 def decoded_bytes(text: bytes) -> int:
-    """About as much memory as `text` takes up as Python objects, rather more."""
+    """Estimate of the memory that `text` takes up as Python objects, rather too high."""
     values = text.count(b",") + text.count(b":") + 1
     wide = 1 if text.isascii() else _WIDE_CHARACTER_BYTES
     containers = text.count(b"{") * _OBJECT_BYTES + text.count(b"[") * _ARRAY_BYTES

@@ -44,7 +44,8 @@ from fanion.server.endpoint import Response
 from fanion.server.forwarded import TrustedProxies
 from fanion.server.request import Request
 from fanion.wire.decoding import DecodedForm, decode_body, decode_small, loads, parse_query
-from fanion.wire.incremental_json import Outline, load, outline_of
+from fanion.wire.incremental_json import load
+from fanion.wire.json_outline import Outline, outline_of
 from fanion.wire.offload import Decoding
 
 _EMPTY = "Malformed request data: the body is empty."
