@@ -3,7 +3,7 @@
 import pytest
 
 from fanion.observability.metrics import Measured, Metrics, added
-from fanion.server.parser import path_of
+from fanion.server.head import path_of
 
 
 def counted(route: str, requests: int) -> Metrics:

@@ -26,7 +26,8 @@ from fanion.server.errors import (
     RequestTimeout,
     TargetTooLong,
 )
-from fanion.server.parser import HEAD_BYTES_MAX, HeadCache
+from fanion.server.head import HEAD_BYTES_MAX
+from fanion.server.parser import HeadCache
 from fanion.server.request import Request
 from fanion.web.refusals import refused
 

@@ -20,7 +20,7 @@ from fanion.server.forwarded import (
     read_address,
     read_networks,
 )
-from fanion.server.head import Headers
+from fanion.server.head import HeaderFields
 from fanion.server.request import Request
 
 TRUSTED = "10.0.0.0/8 192.0.2.1 fd00::/8 ::1"
@@ -29,7 +29,7 @@ LONG = "x" * 60_000
 
 # Peer, X-Forwarded-For, and the address of the client.
 ADDRESSES: list[tuple[str, str | None, str]] = [
-    # Headers of untrusted peers are ignored.
+    # HeaderFields of untrusted peers are ignored.
     (STRANGER, None, "203.0.113.9"),
     (STRANGER, "1.2.3.4", "203.0.113.9"),
     (STRANGER, "10.0.0.1", "203.0.113.9"),
@@ -104,7 +104,7 @@ def test_with_all_networks_trusted_the_first_entry_counts() -> None:
 
 
 def test_several_header_lines_are_one_list_in_their_order() -> None:
-    headers = Headers()
+    headers = HeaderFields()
     for value in ("6.6.6.6", "1.2.3.4", "10.9.9.9"):
         headers.add("x-forwarded-for", value)
 
@@ -261,7 +261,7 @@ def test_links_begin_with_the_base_url_of_the_client(
 ) -> None:
     base_url = BaseUrl(TrustedProxies(read_networks(TRUSTED)), public_url, "localhost:1")
 
-    assert base_url.of(peer, Headers(headers)) == found
+    assert base_url.of(peer, HeaderFields(headers)) == found
 
 
 def test_networks_are_formatted_as_they_are_written() -> None:

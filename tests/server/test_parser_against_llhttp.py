@@ -11,10 +11,9 @@ import httptools
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from fanion.server.chunked import EXTRAS_BYTES_MAX
 from fanion.server.errors import HttpError
 from fanion.server.head import METHODS, RequestHead
-from fanion.server.parser import CachedHead, HeadCache, RequestParser
+from fanion.server.parser import EXTRAS_BYTES_MAX, CachedHead, HeadCache, RequestParser
 
 
 @dataclass

@@ -17,7 +17,7 @@ from fanion.config import read_settings
 from fanion.observability.metrics import Metrics
 from fanion.server.endpoint import Response
 from fanion.server.forwarded import BaseUrl, TrustedProxies, read_networks
-from fanion.server.head import Headers
+from fanion.server.head import HeaderFields
 from fanion.server.request import Request
 from fanion.web.landing_page import LandingPage, prefers_html
 from fanion.web.probes import OK, Check, Checked, Probes, State
@@ -44,7 +44,7 @@ def probes(**states: State) -> Probes:
 
 def asked(**headers: str) -> Request:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Request("GET", "/", "", Headers({"host": "fanion.test", **BROWSER, **named}), PROXY)
+    return Request("GET", "/", "", HeaderFields({"host": "fanion.test", **BROWSER, **named}), PROXY)
 
 
 def texts(answer: Response) -> str:
@@ -274,6 +274,6 @@ async def test_with_an_address_of_its_own_management_names_the_public_one_in_sni
 async def test_a_request_without_a_host_is_told_where_the_server_listens() -> None:
     page = landing_page(read_settings({}), probes(), TrustedProxies())
 
-    answer = await page.get(Request("GET", "/", "", Headers(BROWSER), PROXY))
+    answer = await page.get(Request("GET", "/", "", HeaderFields(BROWSER), PROXY))
 
     assert 'href="http://127.0.0.1:8000/api/docs/"' in answer.body.decode()

@@ -8,8 +8,8 @@ from typing import Any, Protocol, cast
 from fanion.server.buffers import STALLED_S_MAX, BufferBudget, Pace, Sending
 from fanion.server.endpoint import Response
 from fanion.server.errors import ClientDisconnected, HttpError, Overloaded, RequestTimeout
-from fanion.server.head import RequestHead
-from fanion.server.parser import CachedHead, HeadCache, Part, RequestParser, path_of
+from fanion.server.head import RequestHead, path_of
+from fanion.server.parser import CachedHead, HeadCache, Part, RequestParser
 from fanion.server.request import FastRequest, Request
 from fanion.server.response import end_of_head, response_head
 

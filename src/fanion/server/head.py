@@ -1,4 +1,4 @@
-"""The head of a request, and the rules it follows beyond the syntax that llhttp checks.
+"""The head of a request: parsed by llhttp, and checked by the rules that llhttp leaves to servers.
 
 source: RFC 9110 sections 4.2, 7.2, 9.1, 10.1.1; RFC 9112 sections 2.3, 3.2, 6.1 and 6.3
 """
@@ -7,9 +7,21 @@ import re
 from dataclasses import dataclass
 from ipaddress import IPv6Address
 
-from fanion.server.errors import MalformedRequest, NotImplementedHere, VersionNotSupported
+import httptools
 
-# Those that some path answers, and TRACE, which each path refuses by name.
+from fanion.server.errors import (
+    HeadTooLarge,
+    HttpError,
+    MalformedRequest,
+    NotImplementedHere,
+    TargetTooLong,
+    VersionNotSupported,
+)
+
+HEAD_BYTES_MAX = 64 * 1024
+END_OF_HEAD = b"\r\n\r\n"
+
+# Answered by some path, and TRACE, which each path refuses with 405.
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"})
 
 _TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+(?= |$)")
@@ -20,8 +32,8 @@ _HOST = re.compile(
 )
 
 
-class Headers(dict[str, str]):
-    """Names in lower case; what is sent more than once is one list with commas.
+class HeaderFields(dict[str, str]):
+    """Names in lower case; a header that is sent more than once is one list with commas.
 
     source: RFC 9110 section 5.3
     """
@@ -37,34 +49,130 @@ class RequestHead:
     """path:             as sent, percent-encoded, without the query; `*` for the whole server
     query:            as sent, without its question mark
     http_version:     "1.1" or "1.0"
-    keep_alive:       whether the client wants to ask more on the same connection
-    expects_continue: whether it wants to be asked for the body
-    body_bytes:       of the body that follows; None when it comes in chunks
+    keep_alive:       whether the client wants to send more requests on the connection
+    expects_continue: whether the client waits for 100 Continue before it sends the body
+    body_bytes:       length of the body; None when it is chunked
     """
 
     method: str
     path: str
     query: str
     http_version: str
-    headers: Headers
+    headers: HeaderFields
     keep_alive: bool
     expects_continue: bool
     body_bytes: int | None
 
 
-def require_method(method: str) -> None:
+class _HeadFields:
+    """Callbacks of llhttp. Apart from the object that holds the parser, so that there is no
+    reference cycle: heads of clients that disconnect are released at once."""
+
+    def __init__(self) -> None:
+        self.target = b""
+        self.headers = HeaderFields()
+        self.is_complete = False
+
+    def on_url(self, part: bytes) -> None:
+        self.target += part
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self.headers.add(name.decode("latin-1").lower(), value.decode("latin-1").strip(" \t"))
+
+    def on_headers_complete(self) -> None:
+        self.is_complete = True
+
+
+class HeadParser:
+    """Parses one head from any number of pieces. raw: the bytes received so far"""
+
+    def __init__(self) -> None:
+        self.raw = bytearray()
+        self._fields = _HeadFields()
+        self._parser: httptools.HttpRequestParser | None = None
+
+    def feed(self, data: bytes) -> bytes | None:
+        """The bytes after the head; None while it is incomplete. raises: HttpError"""
+        before = len(self.raw)
+        end = _end_of_head(self.raw, data)
+        used = data if end is None else data[: end - before]
+        if before + len(used) > HEAD_BYTES_MAX:
+            raise self._too_large(used)
+        self.raw += used
+        self._parse(used)
+        return None if end is None else data[end - before :]
+
+    def head(self) -> RequestHead:
+        """The complete head. raises: HttpError"""
+        parser, fields, headers = self._parser, self._fields, self._fields.headers
+        if parser is None or not fields.is_complete:
+            raise MalformedRequest
+        method = parser.get_method()
+        if not self.raw.startswith(b"%b %b HTTP/" % (method, fields.target)):
+            raise MalformedRequest
+        name = method.decode("latin-1")
+        version = _version_of(parser.get_http_version())
+        _require_method(name)
+        _require_host(version, headers)
+        target = _origin_form(fields.target, name, headers)
+        path, _, query = target.decode("latin-1").partition("?")
+        return RequestHead(
+            name,
+            path,
+            query,
+            version,
+            headers,
+            keep_alive=_keep_alive(version, headers),
+            expects_continue=_expects_continue(version, headers),
+            body_bytes=_body_bytes(version, headers),
+        )
+
+    def _parse(self, data: bytes) -> None:
+        if self._parser is None:
+            self._parser = httptools.HttpRequestParser(self._fields)
+            self._parser.set_dangerous_leniencies(lenient_version=True)  # `_version_of` checks it
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            pass  # no upgrade is supported: the request is answered as HTTP/1.1
+        except httptools.HttpParserInvalidMethodError:
+            if _is_unknown_method(bytes(self.raw)):
+                raise NotImplementedHere("The method of the request is not implemented.") from None
+            raise MalformedRequest from None
+        except httptools.HttpParserError:
+            raise MalformedRequest from None
+
+    def _too_large(self, more: bytes) -> HttpError:
+        if b"\r\n" in self.raw or b"\r\n" in more[:HEAD_BYTES_MAX]:
+            return HeadTooLarge(HEAD_BYTES_MAX)
+        return TargetTooLong(HEAD_BYTES_MAX)
+
+
+def _end_of_head(known: bytearray, data: bytes) -> int | None:
+    """The end of the head, counted from the beginning of `known`; None if `data` lacks it."""
+    before = len(known)
+    if before:
+        seam = bytes(known[-3:]) + data[:3]
+        found = seam.find(END_OF_HEAD)
+        if found >= 0:
+            return before - min(before, 3) + found + len(END_OF_HEAD)
+    found = data.find(END_OF_HEAD)
+    return None if found < 0 else before + found + len(END_OF_HEAD)
+
+
+def _require_method(method: str) -> None:
     """raises: NotImplementedHere"""
     if method not in METHODS:
         raise NotImplementedHere(f'Method "{method}" is not implemented.')
 
 
-def is_unknown_method(raw: bytes) -> bool:
-    """Whether what llhttp refused begins with a well-formed method that it does not know."""
+def _is_unknown_method(raw: bytes) -> bool:
+    """Whether text that llhttp refused begins with a well-formed method that it does not know."""
     return _TOKEN.match(raw) is not None
 
 
-def version_of(given: str) -> str:
-    """A later minor version is answered as the last one that is known.
+def _version_of(given: str) -> str:
+    """A later minor version than 1 is answered as 1.1.
 
     raises: MalformedRequest, VersionNotSupported
     """
@@ -74,9 +182,8 @@ def version_of(given: str) -> str:
     raise MalformedRequest if major == "0" else VersionNotSupported
 
 
-def origin_form(target: bytes, method: str, headers: Headers) -> bytes:
-    """Path and query of a target in whichever form; the host of an absolute one goes before
-    the header's.
+def _origin_form(target: bytes, method: str, headers: HeaderFields) -> bytes:
+    """Path and query of a target in any form; the host of an absolute one replaces the header.
 
     raises: MalformedRequest
     """
@@ -91,7 +198,7 @@ def origin_form(target: bytes, method: str, headers: Headers) -> bytes:
     return _origin_form_of_absolute(target, headers)
 
 
-def _origin_form_of_absolute(target: bytes, headers: Headers) -> bytes:
+def _origin_form_of_absolute(target: bytes, headers: HeaderFields) -> bytes:
     matched = _ABSOLUTE.fullmatch(target)
     if matched is None:
         raise MalformedRequest("The request target must be a path or an http address with a host.")
@@ -100,7 +207,7 @@ def _origin_form_of_absolute(target: bytes, headers: Headers) -> bytes:
     return rest if rest[:1] == b"/" else b"/" + rest
 
 
-def require_host(version: str, headers: Headers) -> None:
+def _require_host(version: str, headers: HeaderFields) -> None:
     """raises: MalformedRequest"""
     host = headers.get("host")
     if host is None:
@@ -111,7 +218,7 @@ def require_host(version: str, headers: Headers) -> None:
 
 
 def _well_formed(host: str) -> str:
-    matched = _HOST.fullmatch(host)  # two of them are joined with a blank, which none has
+    matched = _HOST.fullmatch(host)  # two are joined with a blank, which is not allowed in one
     if matched is None or not _is_address(matched["v6"]):
         raise MalformedRequest("Host is not one host with an optional port.")
     return host
@@ -127,8 +234,8 @@ def _is_address(v6: str | None) -> bool:
     return True
 
 
-def body_bytes(version: str, headers: Headers) -> int | None:
-    """Of the body that follows the head; None when it comes in chunks.
+def _body_bytes(version: str, headers: HeaderFields) -> int | None:
+    """Length of the body; None when it is chunked.
 
     raises: MalformedRequest, NotImplementedHere
     """
@@ -148,15 +255,29 @@ def body_bytes(version: str, headers: Headers) -> int | None:
     return None
 
 
-def expects_continue(version: str, headers: Headers) -> bool:
-    """source: RFC 9110 section 10.1.1, by which HTTP/1.0 is not meant"""
+def _expects_continue(version: str, headers: HeaderFields) -> bool:
+    """source: RFC 9110 section 10.1.1, which excludes HTTP/1.0"""
     expected = headers.get("expect")
     if expected is None or version == "1.0":
         return False
     return "100-continue" in [each.strip().lower() for each in expected.split(",")]
 
 
-def keep_alive(version: str, headers: Headers) -> bool:
+def _keep_alive(version: str, headers: HeaderFields) -> bool:
     """source: RFC 9112 section 9.3"""
     options = [each.strip().lower() for each in headers.get("connection", "").split(",")]
     return "close" not in options and (version == "1.1" or "keep-alive" in options)
+
+
+def path_of(request: bytes) -> str:
+    """As `RequestHead.path`, before the head is parsed: two processes must agree on it.
+
+    request: its beginning, with the whole first line, which may be malformed
+    """
+    request = request.lstrip(b"\r\n")
+    start = request.find(b" ") + 1
+    target = request[start : request.find(b" ", start)]
+    path = target.partition(b"?")[0]
+    if path[:1] != b"/" and b"://" in path:
+        path = b"/" + path.partition(b"://")[2].partition(b"/")[2]
+    return path.decode("latin-1")

@@ -1,72 +1,62 @@
-"""Bytes of one connection as requests, one after another.
+"""Parses the bytes of a connection into requests, one after another.
 
-Heads are parsed by llhttp, which is strict about what proxies and servers could read differently,
-and held against the rules of `head`. What came of a head is kept for the next time that the
-same bytes come. Where a body ends is found here, so that what follows it can go elsewhere.
+Heads are parsed by `head`, and cached, since a client sends the same bytes again and again. Bodies
+are framed here and not by llhttp, so that the bytes after a request can go to another process.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import httptools
-
-from fanion.server.chunked import ChunkedDecoder
-from fanion.server.errors import (
-    HeadTooLarge,
-    HttpError,
-    MalformedRequest,
-    NotImplementedHere,
-    TargetTooLong,
-)
-from fanion.server.head import (
-    Headers,
-    RequestHead,
-    body_bytes,
-    expects_continue,
-    is_unknown_method,
-    keep_alive,
-    origin_form,
-    require_host,
-    require_method,
-    version_of,
-)
+from fanion.server.errors import MalformedRequest, TrailersTooLarge
+from fanion.server.head import END_OF_HEAD, HeadParser, RequestHead
 from fanion.server.request import FastPath
 
-HEAD_BYTES_MAX = 64 * 1024
-# Of a body in chunks that is decoded without a pause: tiny chunks take 1 µs each.
-CHUNKED_BYTES_AT_ONCE = 16 * 1024
-
-_END = b"\r\n\r\n"
 CACHED_HEAD_BYTES_MAX = 1_500
-CACHED_HEADS_MAX = 1_000  # with what they say 3 MB, 5 if they are long
-# Clients that ask for leave to send the body send nothing behind the head.
-_SPECIAL = "expect"
+CACHED_HEADS_MAX = 1_000  # parsed they take 3 MB, 5 if they are long
+# Clients that wait for 100 Continue send no body right after the head.
+_EXPECT = "expect"
 
+# Of a chunked body that is decoded without a pause: tiny chunks take 1 µs each.
+CHUNKED_BYTES_AT_ONCE = 16 * 1024
+# Of chunk extensions and trailers, which are checked and dropped.
+EXTRAS_BYTES_MAX = 8 * 1024
+_SIZE_DIGITS_MAX = 16
 
-# What one call has read: a request that begins, bytes of its body, whether they are the last ones,
-# and what is not read yet. A request that begins with a `CachedHead` is whole.
+_LINE_END = b"\r\n"
+_TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
+_QUOTED = rb'"(?:[\t !#-\[\]-~\x80-\xff]|\\[\t -~\x80-\xff])*"'
+_EXTENSIONS = rb"(?:;" + _TOKEN + rb"(?:=(?:" + _TOKEN + rb"|" + _QUOTED + rb"))?)*"
+_SIZE_LINE = re.compile(rb"([0-9A-Fa-f]{1,%d})(%b)" % (_SIZE_DIGITS_MAX, _EXTENSIONS))
+_TRAILER = re.compile(rb"(%b):[\t -~\x80-\xff]*" % _TOKEN)
+# Not allowed in trailers: they frame a body that has ended. source: RFC 9110 section 6.5.1
+_FRAMING = frozenset({b"content-length", b"transfer-encoding"})
+# The first line of a usual chunk: its size without extensions.
+_PLAIN = re.compile(rb"([0-9A-Fa-f]{1,7})\r\n")
+
+# Result of one call: a request that begins, bytes of its body, whether they are the last ones, and
+# the unread bytes. A request that begins with a `CachedHead` is complete.
 Part = tuple["CachedHead | RequestHead | None", bytes, bool, bytes]
 
 
 class RequestParser:
-    """is_in_message: a request has begun that is not whole; is_in_head: not even its head"""
+    """is_in_message: a request is incomplete; is_in_head: its head is"""
 
     def __init__(self, cache: "HeadCache") -> None:
         self.is_in_message = self.is_in_head = False
         self._cache = cache
-        self._head = _HeadParser()
+        self._head = HeadParser()
         self._left = 0  # of a body of known length
         self._chunks: ChunkedDecoder | None = None
 
     def feed(self, data: bytes, cached: "CachedHead | None" = None) -> Part:
         """Read a head, or a part of a body, at most to the end of one request.
 
-        After a head that is not cached the next call reads the body, with what is left of the
-        data, even if that is nothing.
+        After a head that is not cached, the next call reads the body from the unread bytes, even
+        if there are none.
 
-        cached: the head that `data` begins with, when it was looked up before
-
-        raises: HttpError when this, and all that follows, cannot be read
+        cached: the head that `data` begins with, when the caller has looked it up
+        raises: HttpError; the rest of the connection cannot be read then
         """
         if self.is_in_head:
             return self._read_head(data)
@@ -82,7 +72,7 @@ class RequestParser:
 
     def _read_head(self, data: bytes) -> Part:
         if not self.is_in_head:
-            self._head = _HeadParser()
+            self._head = HeadParser()
             self.is_in_message = self.is_in_head = True
         rest = self._head.feed(data)
         if rest is None:
@@ -90,7 +80,7 @@ class RequestParser:
         head = self._head.head()
         self.is_in_head = False
         self._cache.add(bytes(self._head.raw), head)
-        self._head = _HeadParser()
+        self._head = HeadParser()
         return self._begin_body(head, rest)
 
     def _begin_body(self, head: RequestHead, rest: bytes) -> Part:
@@ -112,8 +102,8 @@ class RequestParser:
         self.is_in_message = False
         return None, data if size == left else data[:left], True, data[left:]
 
-    def _read_chunks(self, chunks: ChunkedDecoder, data: bytes) -> Part:
-        """Large data is not read in one go: then what is left of it is returned too."""
+    def _read_chunks(self, chunks: "ChunkedDecoder", data: bytes) -> Part:
+        """Decodes at most CHUNKED_BYTES_AT_ONCE; the unread bytes hold the rest."""
         decoded = chunks.feed(data[:CHUNKED_BYTES_AT_ONCE])
         later = data[CHUNKED_BYTES_AT_ONCE:]
         if chunks.rest is None:
@@ -123,107 +113,11 @@ class RequestParser:
         return None, decoded, True, chunks.rest + later
 
 
-class _Fields:
-    """What the parser tells of a head. Apart from what holds the parser, so that they make no
-    cycle: heads that break off are released at once."""
-
-    def __init__(self) -> None:
-        self.target = b""
-        self.headers = Headers()
-        self.is_complete = False
-
-    def on_url(self, part: bytes) -> None:
-        self.target += part
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        self.headers.add(name.decode("latin-1").lower(), value.decode("latin-1").strip(" \t"))
-
-    def on_headers_complete(self) -> None:
-        self.is_complete = True
-
-
-class _HeadParser:
-    """raw: what has come of the head"""
-
-    def __init__(self) -> None:
-        self.raw = bytearray()
-        self._fields = _Fields()
-        self._parser: httptools.HttpRequestParser | None = None
-
-    def feed(self, data: bytes) -> bytes | None:
-        """What follows the head; None while it is not whole. raises: HttpError"""
-        before = len(self.raw)
-        end = _end_of_head(self.raw, data)
-        used = data if end is None else data[: end - before]
-        if before + len(used) > HEAD_BYTES_MAX:
-            raise self._too_large(used)
-        self.raw += used
-        self._parse(used)
-        return None if end is None else data[end - before :]
-
-    def head(self) -> RequestHead:
-        """Of the whole raw head. raises: HttpError"""
-        parser, fields, headers = self._parser, self._fields, self._fields.headers
-        if parser is None or not fields.is_complete:
-            raise MalformedRequest
-        method = parser.get_method()
-        if not self.raw.startswith(b"%b %b HTTP/" % (method, fields.target)):
-            raise MalformedRequest
-        name = method.decode("latin-1")
-        version = version_of(parser.get_http_version())
-        require_method(name)
-        require_host(version, headers)
-        target = origin_form(fields.target, name, headers)
-        path, _, query = target.decode("latin-1").partition("?")
-        return RequestHead(
-            name,
-            path,
-            query,
-            version,
-            headers,
-            keep_alive=keep_alive(version, headers),
-            expects_continue=expects_continue(version, headers),
-            body_bytes=body_bytes(version, headers),
-        )
-
-    def _parse(self, data: bytes) -> None:
-        if self._parser is None:
-            self._parser = httptools.HttpRequestParser(self._fields)
-            self._parser.set_dangerous_leniencies(lenient_version=True)  # `version_of` is for that
-        try:
-            self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            pass  # no other protocol is spoken: the request is answered as HTTP/1.1
-        except httptools.HttpParserInvalidMethodError:
-            if is_unknown_method(bytes(self.raw)):
-                raise NotImplementedHere("The method of the request is not implemented.") from None
-            raise MalformedRequest from None
-        except httptools.HttpParserError:
-            raise MalformedRequest from None
-
-    def _too_large(self, more: bytes) -> HttpError:
-        if b"\r\n" in self.raw or b"\r\n" in more[:HEAD_BYTES_MAX]:
-            return HeadTooLarge(HEAD_BYTES_MAX)
-        return TargetTooLong(HEAD_BYTES_MAX)
-
-
-def _end_of_head(known: bytearray, data: bytes) -> int | None:
-    """Where the head ends, counted from the beginning of `known`, when `data` has its end."""
-    before = len(known)
-    if before:
-        seam = bytes(known[-3:]) + data[:3]
-        found = seam.find(_END)
-        if found >= 0:
-            return before - min(before, 3) + found + len(_END)
-    found = data.find(_END)
-    return None if found < 0 else before + found + len(_END)
-
-
 @dataclass(frozen=True, slots=True)
 class CachedHead:
-    """bytes:      that the head takes up
-    body_bytes: that follow it
-    fast_path:  how requests with it are answered without a task
+    """bytes:      length of the head
+    body_bytes: length of the body
+    fast_path:  answers requests with this head without a task; None when they need one
     """
 
     head: RequestHead
@@ -233,10 +127,10 @@ class CachedHead:
 
 
 class HeadCache:
-    """Heads that were parsed before.
+    """Parsed heads by their bytes.
 
-    A client sends the same one again and again, or one of a few that differ in the length of their
-    bodies; to look it up takes 0.5 µs and spares a request 7.
+    A client sends the same head again and again, or one of a few that differ in Content-Length; a
+    look-up takes 0.5 µs and saves a request 7.
     """
 
     def __init__(self) -> None:
@@ -244,18 +138,18 @@ class HeadCache:
         self._find_fast_path: Callable[[RequestHead], FastPath | None] = _none
 
     def reset(self, find_fast_path: Callable[[RequestHead], FastPath | None]) -> None:
-        """Requests are answered otherwise from now on."""
+        """Called when another application answers from now on."""
         self._heads.clear()
         self._find_fast_path = find_fast_path
 
     def find(self, data: bytes) -> CachedHead | None:
         """The head at the beginning of a message."""
-        end = data.find(_END, 0, CACHED_HEAD_BYTES_MAX)
+        end = data.find(END_OF_HEAD, 0, CACHED_HEAD_BYTES_MAX)
         return None if end < 0 else self._heads.get(data[: end + 4])
 
     def add(self, raw: bytes, head: RequestHead) -> None:
         """raw: the whole head"""
-        is_special = head.body_bytes is None or _SPECIAL in head.headers
+        is_special = head.body_bytes is None or _EXPECT in head.headers
         if is_special or not head.keep_alive or len(raw) > CACHED_HEAD_BYTES_MAX:
             return
         if len(self._heads) >= CACHED_HEADS_MAX:
@@ -269,15 +163,100 @@ def _none(_: RequestHead) -> FastPath | None:
     return None
 
 
-def path_of(request: bytes) -> str:
-    """As `RequestHead.path`, before anything is parsed: two processes must agree on it.
+class ChunkedDecoder:
+    """Decodes a chunked body; trailers are checked and dropped. source: RFC 9112 section 7.1
 
-    request: its beginning, with the whole first line; what it names need not be a path
+    rest: the bytes after the body, once it has ended
     """
-    request = request.lstrip(b"\r\n")
-    start = request.find(b" ") + 1
-    target = request[start : request.find(b" ", start)]
-    path = target.partition(b"?")[0]
-    if path[:1] != b"/" and b"://" in path:
-        path = b"/" + path.partition(b"://")[2].partition(b"/")[2]
-    return path.decode("latin-1")
+
+    __slots__ = ("_extras", "_has_data_end", "_in_trailers", "_left", "_line", "rest")
+
+    def __init__(self) -> None:
+        self.rest: bytes | None = None
+        self._left = 0  # data bytes of the current chunk
+        self._has_data_end = True  # the line end after the data of a chunk was read
+        self._in_trailers = False
+        self._line = b""  # the beginning of an incomplete line
+        self._extras = 0
+
+    def feed(self, data: bytes) -> bytes:
+        """The bytes of the body in `data`. raises: MalformedRequest, TrailersTooLarge"""
+        pieces: list[bytes] = []
+        at, size = 0, len(data)
+        while at < size and self.rest is None:
+            if self._left:
+                piece = data[at : at + self._left]
+                pieces.append(piece)
+                at += len(piece)
+                self._left -= len(piece)
+            elif (whole := self._whole_chunk(data, at)) is not None:
+                piece, at = whole
+                pieces.append(piece)
+            else:
+                at = self._read_line(data, at)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def _whole_chunk(self, data: bytes, at: int) -> tuple[bytes, int] | None:
+        """The chunk at this position and its end, if it is complete and has no extensions."""
+        if self._line or self._in_trailers or not self._has_data_end:
+            return None
+        matched = _PLAIN.match(data, at)
+        if matched is None:
+            return None
+        start = matched.end()
+        end = start + int(matched[1], 16)
+        if end == start or data[end : end + 2] != _LINE_END:
+            return None
+        return data[start:end], end + 2
+
+    def _read_line(self, data: bytes, at: int) -> int:
+        """The end of the line that begins at this position."""
+        known = self._line
+        # One more byte than a line may have is enough to refuse it.
+        line = known + data[at : at + EXTRAS_BYTES_MAX + _SIZE_DIGITS_MAX + 3]
+        end = line.find(_LINE_END)
+        if end < 0:
+            self._require_room(len(line) - _SIZE_DIGITS_MAX - 1)
+            if not self._has_data_end and line != b"\r":
+                raise MalformedRequest("The data of a chunk does not end where its size says.")
+            self._line = line
+            return len(data)
+        self._line = b""
+        self._take_line(line[:end], data, at := at + end + 2 - len(known))
+        return at
+
+    def _take_line(self, line: bytes, data: bytes, end: int) -> None:
+        if not self._has_data_end:
+            if line:
+                raise MalformedRequest("The data of a chunk does not end where its size says.")
+            self._has_data_end = True
+        elif self._in_trailers:
+            self._take_trailer(line, data, end)
+        else:
+            self._take_size(line)
+
+    def _take_size(self, line: bytes) -> None:
+        matched = _SIZE_LINE.fullmatch(line)
+        if matched is None:
+            raise MalformedRequest("The size of a chunk is not a hexadecimal number.")
+        self._charge(len(matched[2]))
+        self._left = int(matched[1], 16)
+        self._in_trailers = self._left == 0
+        self._has_data_end = self._in_trailers
+
+    def _take_trailer(self, line: bytes, data: bytes, end: int) -> None:
+        if not line:
+            self.rest = data[end:]
+            return
+        self._charge(len(line))
+        matched = _TRAILER.fullmatch(line)
+        if matched is None or matched[1].lower() in _FRAMING:
+            raise MalformedRequest("A trailer is not a header, or says how the body is framed.")
+
+    def _charge(self, size: int) -> None:
+        self._require_room(size)
+        self._extras += size
+
+    def _require_room(self, size: int) -> None:
+        if self._extras + size > EXTRAS_BYTES_MAX:
+            raise TrailersTooLarge(EXTRAS_BYTES_MAX)

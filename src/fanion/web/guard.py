@@ -24,7 +24,7 @@ from fanion.rest.pagination import paging_names
 from fanion.rest.unknown_fields import require_known_query, require_only
 from fanion.rest.validation import object_id
 from fanion.server.forwarded import Caller
-from fanion.server.head import Headers
+from fanion.server.head import HeaderFields
 
 BODY_KEY = "personal_api_key"
 CURRENT = "@current"
@@ -78,9 +78,11 @@ class _Calling:
     connection: ASGIConnection[Any, Any, Any, Any]
 
     @property
-    def headers(self) -> Headers:
+    def headers(self) -> HeaderFields:
         sent = self.connection.scope["headers"]
-        return Headers((name.decode("latin-1"), value.decode("latin-1")) for name, value in sent)
+        return HeaderFields(
+            (name.decode("latin-1"), value.decode("latin-1")) for name, value in sent
+        )
 
     @property
     def peer(self) -> str:
