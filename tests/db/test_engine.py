@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy import Connection, func, insert, select, text, update
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
+from fanion.db.drivers import TransactionConflict
 from fanion.db.engine import Records, RecordsUnavailable, open_records
-from fanion.db.errors import TransactionConflict
 from fanion.db.schema.tables import flag_versions, organizations, persons
 from tests.support.postgres import Postgres
 

@@ -8,7 +8,7 @@ from enum import Enum
 from functools import partial
 from typing import Final, Generic, Literal, TypeVar
 
-from fanion.db.errors import RecordsUnavailable
+from fanion.db.drivers import RecordsUnavailable
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")

@@ -5,14 +5,18 @@ from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
-from sqlalchemy import DateTime, Dialect, Text, TypeDecorator
+from sqlalchemy import JSON, DateTime, Dialect, Text, TypeDecorator
+from sqlalchemy.dialects import sqlite
 
 _encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder().decode
+# SQLAlchemy's reading of JSON that is stored as text, on either engine: NULL is None.
+_read_json = JSON().result_processor(
+    sqlite.dialect(json_deserializer=msgspec.json.Decoder().decode), None
+)
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """An aware datetime; SQLite, which keeps no zone, is given UTC."""
+    """An aware datetime in UTC. SQLite stores no zone."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
@@ -30,7 +34,7 @@ def _in_utc(value: datetime | None) -> datetime | None:
     if value is None:
         return None
     if value.tzinfo is None:
-        raise ValueError("a stored time needs a zone")
+        raise ValueError("a stored time must have a time zone")
     return value.astimezone(UTC)
 
 
@@ -50,5 +54,5 @@ class Json(TypeDecorator[Any]):
     def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
         return None if value is None else _encode(value).decode()
 
-    def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
-        return None if value is None else _decode(value)
+    def result_processor(self, dialect: Dialect, _: object) -> Callable[[str | None], Any] | None:
+        return _read_json

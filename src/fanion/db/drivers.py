@@ -1,44 +1,60 @@
-"""The engines behind `Records`: how connections to SQLite and PostgreSQL are made."""
+"""The engines behind `Records`: how connections to SQLite and PostgreSQL are made, and which of
+their errors mean that the store failed, and not that the statement is wrong."""
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, Executable, Row, create_engine, event, make_url
+from asyncpg import InternalClientError
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.engine.interfaces import DBAPIConnection
-from sqlalchemy.exc import TimeoutError as PoolTimeout
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from fanion.db.errors import RecordsUnavailable, is_store_failure, reason, translate_errors
-
 READERS_MAX = 4  # SQLite; more threads than that only queue for the interpreter
-CONNECTIONS_MAX = (
-    10  # PostgreSQL, a server; with four processes three stay under its default of 100
-)
+# PostgreSQL, a server; with four processes three stay under its default of 100.
+CONNECTIONS_MAX = 10
 CONNECTION_WAIT_S = 5.0
 CONNECT_S = 5.0
 BUSY_S = 5.0  # SQLite: another process, such as the command line, is writing
 STATEMENT_S = 15.0
 SILENCE_S = STATEMENT_S + 5.0  # a server that does not even say that the time is over
 
-Parameters = Mapping[str, Any]
+# Result codes that speak of the file, the disk or a lock.
+_SQLITE_CODES = frozenset(
+    {
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_CORRUPT,
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_INTERRUPT,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_NOMEM,
+        sqlite3.SQLITE_NOTADB,
+        sqlite3.SQLITE_PROTOCOL,
+        sqlite3.SQLITE_READONLY,
+    }
+)
+# SQLSTATE classes: connection, resources, operator, system; a login or a database that the
+# server refuses; then serialization, deadlock, lock wait, and a server that is read-only.
+_CONFLICTS = ("40001", "40P01")
+_SQLSTATES = ("08", "53", "57", "58", "28", "3D", "55000", "40001", "40P01", "55P03", "25006")
 
 
-class Fetch(Protocol):
-    """Runs one SELECT and returns all its rows."""
+class RecordsUnavailable(Exception):
+    """The store cannot be reached, is full, locked or too slow; nothing was committed, unless
+    the connection was lost while committing."""
 
-    async def __call__(
-        self, statement: Executable, parameters: Parameters | None
-    ) -> Sequence[Row[Any]]: ...
 
-    async def close(self) -> None: ...
+class TransactionConflict(RecordsUnavailable):
+    """Two transactions waited for one another, and this one was rolled back."""
 
 
 def parse_url(url: str) -> URL:
@@ -59,25 +75,9 @@ def _with_asyncpg_names(url: URL) -> URL:
     return url.difference_update_query(["sslmode"]).update_query_dict({"ssl": url.query["sslmode"]})
 
 
-@asynccontextmanager
-async def connected(engine: AsyncEngine) -> AsyncGenerator[AsyncConnection]:
-    """raises: RecordsUnavailable; a refused connection is no driver error but an OSError"""
-    connection = engine.connect()
-    try:
-        await connection.start()
-    except PoolTimeout:
-        raise RecordsUnavailable(
-            f"no connection became free within {CONNECTION_WAIT_S:g} s"
-        ) from None
-    except Exception as error:
-        if is_store_failure(error):
-            raise RecordsUnavailable(reason(error)) from error
-        raise
-    try:
-        yield connection
-    finally:
-        # Even when the task is cancelled: the connection must come back to the pool.
-        await asyncio.shield(connection.close())
+def make_parent_folder(url: URL) -> None:
+    if url.database:
+        Path(url.database).parent.mkdir(parents=True, exist_ok=True)
 
 
 def sqlite_engine(url: URL, begin: str, connections: int, *pragmas: str) -> AsyncEngine:
@@ -91,11 +91,7 @@ def sqlite_engine(url: URL, begin: str, connections: int, *pragmas: str) -> Asyn
         pool_timeout=CONNECTION_WAIT_S,
         hide_parameters=True,
     )
-
-    def open_transaction(connection: Connection) -> None:
-        connection.exec_driver_sql(begin)
-
-    event.listen(engine.sync_engine, "begin", open_transaction)
+    event.listen(engine.sync_engine, "begin", partial(Connection.exec_driver_sql, statement=begin))
     event.listen(engine.sync_engine, "connect", _run_each(*pragmas))
     event.listen(engine.sync_engine, "handle_error", _keep_when_cancelled)
     translate_errors(engine.sync_engine)
@@ -134,60 +130,18 @@ def _has_run(cursor: Any, pragma: str, is_last: bool) -> bool:
     return True
 
 
-class SqliteFetch:
-    """One SELECT in a thread of its own. aiosqlite crosses threads for each step of a read:
-    1.5 ms for one row against 0.37 ms here; 32 rows 0.93 ms against 0.39 ms."""
-
-    def __init__(self, url: URL) -> None:
-        self._engine = create_engine(
-            url.set(drivername="sqlite+pysqlite"),
-            connect_args={
-                "isolation_level": None,
-                "timeout": BUSY_S,
-                "check_same_thread": False,
-            },
-            pool_size=READERS_MAX,
-            max_overflow=0,
-            hide_parameters=True,
-        )
-        event.listen(self._engine, "connect", _run_each("query_only = ON"))
-        translate_errors(self._engine)
-        self._threads = ThreadPoolExecutor(READERS_MAX, thread_name_prefix="records-read")
-
-    async def __call__(
-        self, statement: Executable, parameters: Parameters | None
-    ) -> Sequence[Row[Any]]:
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(
-            self._threads, _all_rows, self._engine, statement, parameters
-        )
-
-    async def close(self) -> None:
-        await asyncio.to_thread(self._threads.shutdown, wait=True, cancel_futures=True)
-        self._engine.dispose()
-
-
-def _all_rows(
-    engine: Engine, statement: Executable, parameters: Parameters | None
-) -> Sequence[Row[Any]]:
-    with engine.connect() as connection:
-        return connection.execute(statement, parameters).all()
-
-
-class PostgresFetch:
-    """One SELECT on the shared pool, without the round trips of BEGIN and ROLLBACK."""
-
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine.execution_options(isolation_level="AUTOCOMMIT")
-
-    async def __call__(
-        self, statement: Executable, parameters: Parameters | None
-    ) -> Sequence[Row[Any]]:
-        async with connected(self._engine) as connection:
-            return (await connection.execute(statement, parameters)).all()
-
-    async def close(self) -> None:
-        """The pool belongs to the engine."""
+def sqlite_reading_engine(url: URL) -> Engine:
+    """For threads of this process, each statement a transaction of its own."""
+    engine = create_engine(
+        url.set(drivername="sqlite+pysqlite"),
+        connect_args={"isolation_level": None, "timeout": BUSY_S, "check_same_thread": False},
+        pool_size=READERS_MAX,
+        max_overflow=0,
+        hide_parameters=True,
+    )
+    event.listen(engine, "connect", _run_each("query_only = ON"))
+    translate_errors(engine)
+    return engine
 
 
 def postgres_engine(url: URL, connections: int = CONNECTIONS_MAX) -> AsyncEngine:
@@ -213,6 +167,49 @@ def postgres_engine(url: URL, connections: int = CONNECTIONS_MAX) -> AsyncEngine
     return engine
 
 
-def make_parent_folder(url: URL) -> None:
-    if url.database:
-        Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+def translate_errors(engine: Engine) -> None:
+    """Have every failing call of the engine's connections raise RecordsUnavailable."""
+    event.listen(engine, "handle_error", _translate)
+
+
+def _translate(context: ExceptionContext) -> BaseException | None:
+    error = context.original_exception
+    if not isinstance(error, Exception):  # a task that is cancelled must learn that it is
+        return None
+    if context.is_disconnect or is_store_failure(error):
+        kind = (
+            TransactionConflict
+            if getattr(error, "sqlstate", None) in _CONFLICTS
+            else RecordsUnavailable
+        )
+        return kind(reason(error))
+    return None
+
+
+def is_store_failure(error: BaseException) -> bool:
+    """error: as the driver raised it, or wrapped by SQLAlchemy"""
+    if isinstance(error, DBAPIError):
+        if error.connection_invalidated:
+            return True
+        error = error.orig or error
+    if isinstance(error, sqlite3.Error):
+        # Without a code the driver itself complains: the connection is closed.
+        code: int | None = getattr(error, "sqlite_errorcode", None)
+        return (
+            isinstance(error, sqlite3.OperationalError)
+            if code is None
+            else (code & 0xFF in _SQLITE_CODES)
+        )
+    state = getattr(error, "sqlstate", None)
+    if isinstance(state, str):
+        return state.startswith(_SQLSTATES)
+    # A socket that broke, or a server that stayed silent (TimeoutError is an OSError); a
+    # connection torn down in the middle of a statement is an error of the driver's own.
+    return isinstance(error, OSError | InternalClientError)
+
+
+def reason(error: BaseException) -> str:
+    """One line without the statement, whose values may be private."""
+    if isinstance(error, DBAPIError):
+        error = error.orig or error
+    return f"{type(error).__name__}: {error}".splitlines()[0].rstrip(": ")

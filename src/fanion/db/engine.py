@@ -1,28 +1,29 @@
 """The records store, opened by URL: SQLite in one file, or PostgreSQL."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from time import perf_counter
 from typing import Any, Protocol
 
-from sqlalchemy import URL, Executable, Row, text
+from sqlalchemy import URL, Engine, Executable, Row, text
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from fanion.db.drivers import (
+    CONNECTION_WAIT_S,
     CONNECTIONS_MAX,
     READERS_MAX,
-    Fetch,
-    Parameters,
-    PostgresFetch,
-    SqliteFetch,
-    connected,
+    RecordsUnavailable,
+    is_store_failure,
     make_parent_folder,
     parse_url,
     postgres_engine,
+    reason,
     sqlite_engine,
+    sqlite_reading_engine,
 )
-from fanion.db.errors import RecordsUnavailable
 
 __all__ = ["Records", "RecordsUnavailable", "open_records"]
 
@@ -30,6 +31,19 @@ _PING = {
     "sqlite": text("SELECT 1 FROM sqlite_master LIMIT 1"),  # a bare SELECT 1 reads no file
     "postgresql": text("SELECT 1"),
 }
+
+
+Parameters = Mapping[str, Any]
+
+
+class Fetch(Protocol):
+    """Runs one SELECT and returns all its rows."""
+
+    async def __call__(
+        self, statement: Executable, parameters: Parameters | None
+    ) -> Sequence[Row[Any]]: ...
+
+    async def close(self) -> None: ...
 
 
 class Number(Protocol):
@@ -111,6 +125,71 @@ class Records:
         await self._fetch.close()
         await self._reads.dispose()
         await self._writes.dispose()
+
+
+@asynccontextmanager
+async def connected(engine: AsyncEngine) -> AsyncGenerator[AsyncConnection]:
+    """raises: RecordsUnavailable; a refused connection is no driver error but an OSError"""
+    connection = engine.connect()
+    try:
+        await connection.start()
+    except PoolTimeout:
+        raise RecordsUnavailable(
+            f"no connection became free within {CONNECTION_WAIT_S:g} s"
+        ) from None
+    except Exception as error:
+        if is_store_failure(error):
+            raise RecordsUnavailable(reason(error)) from error
+        raise
+    try:
+        yield connection
+    finally:
+        # Even when the task is cancelled: the connection must come back to the pool.
+        await asyncio.shield(connection.close())
+
+
+class SqliteFetch:
+    """One SELECT in a thread of its own. aiosqlite crosses threads for each step of a read:
+    1.5 ms for one row against 0.37 ms here; 32 rows 0.93 ms against 0.39 ms."""
+
+    def __init__(self, url: URL) -> None:
+        self._engine = sqlite_reading_engine(url)
+        self._threads = ThreadPoolExecutor(READERS_MAX, thread_name_prefix="records-read")
+
+    async def __call__(
+        self, statement: Executable, parameters: Parameters | None
+    ) -> Sequence[Row[Any]]:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(
+            self._threads, _all_rows, self._engine, statement, parameters
+        )
+
+    async def close(self) -> None:
+        await asyncio.to_thread(self._threads.shutdown, wait=True, cancel_futures=True)
+        self._engine.dispose()
+
+
+def _all_rows(
+    engine: Engine, statement: Executable, parameters: Parameters | None
+) -> Sequence[Row[Any]]:
+    with engine.connect() as connection:
+        return connection.execute(statement, parameters).all()
+
+
+class PostgresFetch:
+    """One SELECT on the shared pool, without the round trips of BEGIN and ROLLBACK."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._engine = engine.execution_options(isolation_level="AUTOCOMMIT")
+
+    async def __call__(
+        self, statement: Executable, parameters: Parameters | None
+    ) -> Sequence[Row[Any]]:
+        async with connected(self._engine) as connection:
+            return (await connection.execute(statement, parameters)).all()
+
+    async def close(self) -> None:
+        """The pool belongs to the engine."""
 
 
 def _unobserved(_: float) -> None:

@@ -12,13 +12,8 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import URL, Connection, delete, insert, inspect, select, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from fanion.db.drivers import (
-    connected,
-    make_parent_folder,
-    parse_url,
-    postgres_engine,
-    sqlite_engine,
-)
+from fanion.db.drivers import make_parent_folder, parse_url, postgres_engine, sqlite_engine
+from fanion.db.engine import connected
 from fanion.db.schema.tables import schema_compatibility
 from fanion.errors import SchemaTooNew
 

@@ -9,8 +9,8 @@ from sqlalchemy import Connection, select
 from sqlalchemy.exc import IntegrityError
 
 from fanion.activity.model import Author
+from fanion.db.drivers import TransactionConflict
 from fanion.db.engine import Records
-from fanion.db.errors import TransactionConflict
 from fanion.db.schema.tables import projects
 from fanion.flags.storage.integrity import flags_without_answer
 from fanion.groups.model import GROUP_TYPES_MAX, new_types
