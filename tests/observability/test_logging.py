@@ -15,12 +15,12 @@ from fanion.observability import logging as product_logging
 from fanion.observability.logging import (
     LibraryLines,
     LineWriter,
+    Telemetry,
     log_time,
     open_command_logs,
     open_logs,
 )
 from fanion.observability.metrics import Metrics
-from fanion.observability.request_log import Telemetry
 
 LOG_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 

@@ -8,9 +8,9 @@ from fanion.server.head import path_of
 
 def counted(route: str, requests: int) -> Metrics:
     metrics = Metrics()
-    tally, seconds = metrics.hot.requests(route, 200)
+    answered, seconds = metrics.hot.requests(route, 200)
     for _ in range(requests):
-        tally.count += 1
+        answered.count += 1
         seconds.observe(0.002)
         metrics.store_seconds.labels("records").observe(0.001)
     return metrics

@@ -11,9 +11,8 @@ from functools import partial
 import pytest
 
 from fanion.errors import Unavailable
-from fanion.observability.logging import LineWriter, open_logs
+from fanion.observability.logging import LineWriter, Telemetry, open_logs
 from fanion.observability.metrics import Metrics
-from fanion.observability.request_log import Telemetry
 from fanion.server.asgi_bridge import AsgiApp
 from fanion.server.endpoint import Reply, Response
 from fanion.server.head import RequestHead

@@ -13,9 +13,8 @@ from fanion.db.engine import Records, RecordsUnavailable
 from fanion.errors import Unavailable
 from fanion.ingest.capture.endpoints import CaptureEndpoints
 from fanion.ingest.capture.rate_limit import RateLimiter
-from fanion.observability.logging import LineWriter
+from fanion.observability.logging import LineWriter, Telemetry
 from fanion.observability.metrics import Metrics
-from fanion.observability.request_log import Telemetry
 from fanion.server.asgi_bridge import AsgiApp
 from fanion.server.endpoint import Response
 from fanion.server.forwarded import BaseUrl, TrustedProxies

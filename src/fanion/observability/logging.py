@@ -1,38 +1,58 @@
 """Structured log lines: one JSON object a line on standard error, written off the event loop.
 
-Each has `level`, `event` and `timestamp`, whichever process and library it comes from.
+Each has `level`, `event` and `timestamp`, whichever process and library it comes from. Each request
+has one, and is counted when it is logged.
 """
 
+import itertools
 import logging
+import secrets
 import sys
 import threading
+from abc import ABC, abstractmethod
 from collections import deque
 from datetime import UTC, datetime
-from typing import Any, BinaryIO, Protocol
+from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
 import structlog
 
+from fanion.server.forwarded import Headers, TrustedProxies
+
+if TYPE_CHECKING:  # logs are opened before the library of metrics is loaded
+    from fanion.observability.metrics import HotCounter, HotHistogram, Metrics
+
 # Lines that wait for a slow terminal or pipe; past this the newest are dropped and counted.
 WAITING_LINES_MAX = 50_000
 FLUSH_S = 0.1
+REQUEST_ID_CHARS_MAX = 128
+# Always six digits, so that lines sort by their time as text.
+_TIME = "%Y-%m-%dT%H:%M:%S.%fZ"
 
 _encoder = msgspec.json.Encoder(enc_hook=str)
 
 
 def log_time(now: datetime | None = None) -> datetime:
-    """When a line is written: encoded as `2026-05-06T07:08:09.123456Z`, always with six digits, so
-    that lines sort by it as text. now: in UTC"""
+    """When a line is written; it is encoded as `_TIME`. now: in UTC"""
     now = now or datetime.now(UTC)
-    # The encoder leaves a fraction of zero out.
+    # The encoder omits a fraction of zero.
     return now if now.microsecond else now.replace(microsecond=1)
 
 
-class Lines(Protocol):
-    def msg(self, line: object) -> None: ...
+class Lines(ABC):
+    """A destination of log lines, and a logger of structlog."""
+
+    @abstractmethod
+    def msg(self, line: object) -> None:
+        """line: a dict or a Struct, written as one JSON object"""
+
+    def _msg_fields(self, **line: object) -> None:
+        self.msg(line)
+
+    debug = info = warning = error = critical = exception = _msg_fields
 
 
-class LineWriter:
+class LineWriter(Lines):
     """Takes lines at memory speed and writes them in batches from a thread of its own, so
     that a slow reader of the log never holds up a request."""
 
@@ -46,13 +66,10 @@ class LineWriter:
         self._thread.start()
 
     def msg(self, line: object) -> None:
-        """line: a dict or a Struct, written as one JSON object"""
         if len(self._lines) >= WAITING_LINES_MAX:
             self._dropped += 1
             return
         self._lines.append(line)
-
-    debug = info = warning = error = critical = exception = msg
 
     def close(self) -> None:
         self._stop.set()
@@ -75,17 +92,15 @@ class LineWriter:
             self._stream.write(self._encode_lines(lines))
             self._stream.flush()
         except (OSError, ValueError):
-            # The reader of the log is gone; serving goes on.
+            # The reader of the log has closed it; serving continues.
             return
 
 
-class StderrLines:
-    """Of a command, which has no loop to keep free. Standard output is for what it prints."""
+class StderrLines(Lines):
+    """Of a command, which has no event loop to block. Standard output is for its results."""
 
     def msg(self, line: object) -> None:
         sys.stderr.write(_encoder.encode(line).decode() + "\n")
-
-    debug = info = warning = error = critical = exception = msg
 
 
 class LibraryLines(logging.Handler):
@@ -98,7 +113,7 @@ class LibraryLines(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         try:
             self._lines.msg(_line_of(record))
-        except Exception:  # as in every handler: a message that is broken breaks nothing else
+        except Exception:  # as every handler: a message that cannot be formatted is reported alone
             self.handleError(record)
 
 
@@ -135,9 +150,8 @@ def _configure(level: str, lines: Lines) -> None:
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
-            _add_time,
+            structlog.processors.TimeStamper(_TIME),
             structlog.processors.format_exc_info,
-            lambda _, __, event: ((event,), {}),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=lambda *_: lines,
@@ -145,6 +159,96 @@ def _configure(level: str, lines: Lines) -> None:
     )
 
 
-def _add_time(_: Any, __: str, event: Any) -> Any:
-    event["timestamp"] = log_time()
-    return event
+class RequestLine(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One request in the log. A Struct encoded in the writer's thread costs a tenth of a
+    line built by structlog (0.7 µs against 7.4), which would halve the rate of capture.
+
+    client: address, "" when it is not known
+    key:    id of the personal key, or the secret key masked; never a key
+    user:   the key's owner
+    """
+
+    level: str
+    event: str
+    timestamp: datetime
+    request_id: str
+    route: str
+    method: str
+    path: str
+    status: int
+    ms: float
+    client: str
+    key: str = ""
+    user: int | None = None
+
+
+class Telemetry:
+    """Logs and counts requests. requests: whether each is logged; each is counted in any case"""
+
+    def __init__(
+        self,
+        metrics: "Metrics",
+        lines: LineWriter,
+        requests: bool = True,
+        proxies: TrustedProxies | None = None,
+    ) -> None:
+        self.proxies = proxies or TrustedProxies()
+        self._metrics = metrics
+        self._lines = lines
+        self._requests = requests
+        self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+        self._counted: dict[tuple[str, int], tuple[HotCounter, HotHistogram]] = {}
+        # Unique over restarts and machines without asking the system for each request.
+        self._prefix = secrets.token_hex(6)
+        self._numbers = itertools.count(1)
+
+    def request_id(self, headers: Headers) -> str:
+        """The caller's own id when it sent a usable one, else a new one."""
+        given: str | None = headers.get("x-request-id")
+        if given and len(given) <= REQUEST_ID_CHARS_MAX and given.isascii() and given.isprintable():
+            return given
+        return f"{self._prefix}-{next(self._numbers):x}"
+
+    def answered(
+        self,
+        request_id: str,
+        route: str,
+        method: str,
+        path: str,
+        status: int,
+        seconds: float,
+        client: str,
+        key: str = "",
+        user: int | None = None,
+    ) -> None:
+        """client, key, user: as of RequestLine"""
+        counted = self._counted.get((route, status))
+        if counted is None:
+            counted = self._counted[route, status] = self._metrics.hot.requests(route, status)
+        requests, durations = counted
+        requests.count += 1
+        durations.observe(seconds)
+        if self._requests:
+            ms = int(seconds * 1e6) / 1e3
+            now = datetime.now(UTC)  # as `log_time`, whose call would cost as much again
+            if not now.microsecond:
+                now = log_time(now)
+            line = RequestLine(
+                "info",
+                "request",
+                now,
+                request_id,
+                route,
+                method,
+                path,
+                status,
+                ms,
+                client,
+                key,
+                user,
+            )
+            self._lines.msg(line)
+
+    def failed(self, request_id: str, path: str, error: BaseException) -> None:
+        """An unexpected error: it is logged with its traceback, which the client does not see."""
+        self._log.error("request_failed", exc_info=error, request_id=request_id, path=path)

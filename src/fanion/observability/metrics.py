@@ -1,20 +1,105 @@
-"""What the server counts about itself, for `/metrics`. Built once in main, handed down."""
+"""What a process of the server counts about itself, for `/metrics`.
 
-from collections.abc import Callable, Iterable, Iterator
+On the hot paths these are plain numbers that the event loop changes: the library's counters and
+histograms take a lock for every observation. Answering a constant through routing and telemetry
+took 8.5 µs with them and takes 6 with these.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import cast
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from prometheus_client.core import Metric
+from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
-
-from fanion.observability.hot_counters import HotMetrics
+from prometheus_client.utils import floatToGoString
 
 _SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _EVALUATION_SECONDS = (0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, *_SECONDS[1:])
 
-# Of each kind of thing that is measured: name, labels and value.
+# Of each metric its samples: name, labels and value.
 Measured = dict[str, list[tuple[str, dict[str, str], float]]]
 _MADE = "_created"  # when a number began, which is no sum
+
+
+class HotCounter:
+    """How many, so far."""
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
+class HotHistogram:
+    """How many observations fell at or below each bound, and their sum. bounds: seconds, rising"""
+
+    __slots__ = ("_bounds", "_counts", "_sum")
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        self._bounds = bounds
+        self._counts = [0] * (len(bounds) + 1)
+        self._sum = 0.0
+
+    def observe(self, seconds: float) -> None:
+        self._counts[bisect_left(self._bounds, seconds)] += 1
+        self._sum += seconds
+
+    def add_to(self, family: HistogramMetricFamily, labels: Sequence[str]) -> None:
+        buckets, total = [], 0
+        names = (*map(floatToGoString, self._bounds), "+Inf")
+        for name, count in zip(names, self._counts, strict=True):
+            total += count
+            buckets.append((name, float(total)))
+        family.add_metric(labels, buckets, self._sum)
+
+
+class HotMetrics(Collector):
+    """Counters and histograms of the hot paths."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.accepted = HotCounter()
+        self.evaluation_seconds = HotHistogram(_EVALUATION_SECONDS)
+        self.answered_elsewhere: Callable[[], int] = int
+        self._requests: dict[tuple[str, int], HotCounter] = {}
+        self._request_seconds: dict[str, HotHistogram] = {}
+        registry.register(self)
+
+    @property
+    def answered(self) -> int:
+        """Requests of all kinds so far, by other processes of this server too."""
+        own = sum(requests.count for requests in self._requests.values())
+        return own + self.answered_elsewhere()
+
+    def requests(self, route: str, status: int) -> tuple[HotCounter, HotHistogram]:
+        """For the caller to hold. The durations of a route include all its statuses."""
+        answered = self._requests.setdefault((route, status), HotCounter())
+        seconds = self._request_seconds.get(route)
+        if seconds is None:
+            seconds = self._request_seconds[route] = HotHistogram(_SECONDS)
+        return answered, seconds
+
+    def collect(self) -> Iterator[Metric]:
+        accepted = "Items answered with 200 and durable"
+        yield CounterMetricFamily("fanion_items_accepted", accepted, self.accepted.count)
+        requests = CounterMetricFamily(
+            "fanion_requests", "Requests answered", labels=["route", "status"]
+        )
+        for (route, status), answered in self._requests.items():
+            requests.add_metric([route, str(status)], answered.count)
+        yield requests
+        seconds = HistogramMetricFamily(
+            "fanion_request_seconds", "Time to answer", labels=["route"]
+        )
+        for route, durations in self._request_seconds.items():
+            durations.add_to(seconds, [route])
+        yield seconds
+        evaluation = HistogramMetricFamily(
+            "fanion_flag_evaluation_seconds", "Time to evaluate the flags of one request", labels=[]
+        )
+        self.evaluation_seconds.add_to(evaluation, [])
+        yield evaluation
 
 
 class Metrics:
@@ -23,7 +108,7 @@ class Metrics:
     def __init__(self) -> None:
         self.registry = registry = CollectorRegistry()
         self.elsewhere: Callable[[], Iterable[Measured]] = tuple
-        self.hot = HotMetrics(registry, _SECONDS, _EVALUATION_SECONDS)
+        self.hot = HotMetrics(registry)
         self.ingested = Counter(
             "fanion_events_ingested", "Events stored and visible", registry=registry
         )

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from fanion.errors import AppError, MethodNotAllowed, NotFound
-from fanion.observability.request_log import Telemetry
+from fanion.observability.logging import Telemetry
 from fanion.projects.model import Principal
 from fanion.rest.multipart_reader import MULTIPART
 from fanion.server import asgi_bridge

@@ -7,7 +7,7 @@ By this a capture takes 15 µs of the event loop, without the sockets, in place 
 from time import perf_counter
 
 from fanion.errors import AppError
-from fanion.observability.request_log import Telemetry
+from fanion.observability.logging import Telemetry
 from fanion.server.connection import Connection
 from fanion.server.endpoint import FastEndpoint, Response
 from fanion.server.head import RequestHead

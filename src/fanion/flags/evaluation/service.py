@@ -17,7 +17,7 @@ from fanion.flags.evaluation.cache import ANSWERED_ON_LOOP_MAX, CompiledFlags, F
 from fanion.flags.evaluation.counters_store import uncounted
 from fanion.flags.evaluation.request import FlagRequest, visible_keys
 from fanion.flags.evaluation.subject_store import SubjectStore
-from fanion.observability.hot_counters import HotHistogram
+from fanion.observability.metrics import HotHistogram
 
 
 @dataclass(frozen=True, slots=True)

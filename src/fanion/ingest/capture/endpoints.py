@@ -27,7 +27,7 @@ from fanion.ingest.capture.v1 import (
     v1_answer,
     v1_error,
 )
-from fanion.observability.hot_counters import HotCounter
+from fanion.observability.metrics import HotCounter
 from fanion.projects.auth.authentication_service import Authentication
 from fanion.projects.auth.project_key import CAPTURE_SCOPE, project_of_key
 from fanion.projects.cache import Projects

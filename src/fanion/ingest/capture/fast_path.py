@@ -7,7 +7,7 @@ from datetime import datetime
 from fanion.accept_log.port import Appender, Envelope, LogFull
 from fanion.errors import InvalidPayload, Unavailable
 from fanion.ingest.capture.parsing import skim
-from fanion.observability.hot_counters import HotCounter
+from fanion.observability.metrics import HotCounter
 from fanion.projects.cache import Projects
 from fanion.server.endpoint import Reply, Response
 
