@@ -50,7 +50,7 @@ WRITERS = [
     "fanion.accept_log.sqlite_file",
     "fanion.accept_log.writer_main",
     "fanion.processes",
-    "fanion.processes.framing",
+    "fanion.processes.channel",
 ]
 LOADED = """
 import sys

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from fanion.processes import child as children
+from fanion.processes.channel import HEADER, BlockingChannel
 from fanion.processes.child import RESTART_S, RESTART_S_MAX, Child
-from fanion.processes.framing import HEADER, BlockingChannel
 from tests.support.awaited import until
 
 ECHO = "tests.support.echo_child"

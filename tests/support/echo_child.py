@@ -6,7 +6,7 @@ arguments: its socket; how long it lives on after the end of the channel, in sec
 import sys
 import time
 
-from fanion.processes.framing import BlockingChannel, socket_to_parent
+from fanion.processes.channel import BlockingChannel, socket_to_parent
 
 
 def echo(channel: BlockingChannel) -> None:

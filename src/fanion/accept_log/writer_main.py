@@ -17,7 +17,7 @@ import msgspec
 from fanion.accept_log.codec import LogGroup
 from fanion.accept_log.port import Backlog, LogFull
 from fanion.accept_log.sqlite_file import LogFileWriter
-from fanion.processes.framing import BlockingChannel, socket_to_parent
+from fanion.processes.channel import BlockingChannel, socket_to_parent
 
 
 class Open(msgspec.Struct, tag=True, array_like=True):
@@ -113,8 +113,7 @@ def _answer_all(
 ) -> bool:
     """What has arrived on a channel; False when it has ended."""
     try:
-        goes_on = channel.read()
-        for content, descriptor in channel.frames():
+        for content, descriptor in channel.read():
             request = _decode(content)
             if isinstance(request, AddChannel):
                 other = BlockingChannel(socket.socket(fileno=descriptor))
@@ -123,7 +122,7 @@ def _answer_all(
                 channel.send(_answer(partial(_do, file, request)))
     except ConnectionError:
         return False  # requests that were answered are written
-    return goes_on
+    return not channel.is_ended
 
 
 def _open(file: LogFileWriter) -> Answer:

@@ -34,8 +34,7 @@ from fanion.config import Settings, read_settings
 from fanion.db.engine import Records, unopened_records
 from fanion.observability.logging import open_logs
 from fanion.observability.metrics import Metrics
-from fanion.processes.channel import Channel
-from fanion.processes.framing import socket_to_parent
+from fanion.processes.channel import Channel, socket_to_parent
 from fanion.processes.shared_counters import SharedCounters
 from fanion.projects.model import Project
 from fanion.runtime.background import background_tasks, run_loop

@@ -1,25 +1,85 @@
-"""Typed messages and file descriptors, in order, between this event loop and another process."""
+"""Channels between two processes of this machine: messages and file descriptors, in order.
 
-import asyncio
+A frame is a header (the length of its content, and whether a file descriptor comes with it) and
+its content. `Channel` sends and receives in an event loop, `BlockingChannel` without one.
+"""
+
+import array
 import os
+import signal
 import socket
+import sys
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from struct import Struct
+from typing import Any, Final, Generic, NamedTuple, Self, TypeVar
 
 import msgspec
 
-from fanion.processes.framing import HEADER, FrameReader
-
+READ_BYTES = 256 * 1024
+DESCRIPTORS_MAX = 64  # of one read; the system lets one message carry 253
+COPIED_BYTES_MAX = 64 * 1024
 UNSENT_BYTES_MAX = 64 * 1024**2
+HEADER: Final = Struct("<I?")
+
+_ANCILLARY_BYTES = socket.CMSG_SPACE(DESCRIPTORS_MAX * array.array("i").itemsize)
 
 _encode = msgspec.msgpack.Encoder().encode
 
 T = TypeVar("T")
 
 
+class Frame(NamedTuple):
+    """descriptor: an open file, which the receiver has to close"""
+
+    content: bytes
+    descriptor: int | None
+
+
+class FrameReader:
+    """Cuts the bytes that a socket receives into frames."""
+
+    def __init__(self, line: socket.socket) -> None:
+        self.is_ended = False  # nothing more can be received
+        self._line = line
+        # One buffer for all reads: blocks of this size come from the kernel, and go back to it.
+        self._buffer = memoryview(bytearray(READ_BYTES))
+        self._received = bytearray()
+        self._descriptors: deque[int] = deque()
+
+    def fill(self) -> None:
+        """Receive once. raises: OSError, BlockingIOError when there is nothing to receive"""
+        size, ancillary, _, _ = self._line.recvmsg_into([self._buffer], _ANCILLARY_BYTES)
+        for level, kind, data in ancillary:
+            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+                self._descriptors += array.array("i", data)
+        self._received += self._buffer[:size]
+        self.is_ended = size == 0
+
+    def take(self) -> Frame | None:
+        """The next frame that is complete."""
+        if len(self._received) < HEADER.size:
+            return None
+        size, has_descriptor = HEADER.unpack_from(self._received)
+        end = HEADER.size + size
+        if len(self._received) < end:
+            return None
+        with memoryview(self._received) as received:
+            content = bytes(received[HEADER.size : end])
+        del self._received[:end]
+        # It came with the first byte of its frame, or before.
+        return Frame(content, self._descriptors.popleft() if has_descriptor else None)
+
+    def close(self) -> None:
+        """Close the descriptors of frames that were never complete."""
+        while self._descriptors:
+            os.close(self._descriptors.popleft())
+
+
 class Channel(Generic[T]):
-    """message_type:     T, which is a union of tagged structs
+    """Typed messages between this event loop and another process.
+
+    message_type:     T, which is a union of tagged structs
     receive:          is called with each message and its descriptor, which it has to close
     lost:             is called once when the channel ends by itself: the other process has
                       closed it, sends what cannot be decoded, or does not read any more
@@ -35,6 +95,8 @@ class Channel(Generic[T]):
         lost: Callable[[], None],
         unsent_bytes_max: int | None = UNSENT_BYTES_MAX,
     ) -> None:
+        import asyncio  # here: a process without an event loop starts without loading it
+
         line.setblocking(False)
         self._line = line
         self._reader = FrameReader(line)
@@ -114,23 +176,91 @@ class Channel(Generic[T]):
 
     def _read(self) -> None:
         try:
-            goes_on = self._reader.read()
+            self._reader.fill()
         except BlockingIOError:
             return
         except OSError:
-            goes_on = False
-        for content, descriptor in self._reader.frames():
-            try:
-                message = self._decode(content)
-            except msgspec.DecodeError:
-                _close(descriptor)
-                goes_on = False
-                break
-            self._receive(message, descriptor)
-            if not self.is_open:
-                return
-        if not goes_on:
             self._end()
+            return
+        while self.is_open and (frame := self._reader.take()) is not None:
+            self._dispatch(*frame)
+        if self._reader.is_ended:
+            self._end()
+
+    def _dispatch(self, content: bytes, descriptor: int | None) -> None:
+        try:
+            message = self._decode(content)
+        except msgspec.DecodeError:
+            _close(descriptor)
+            self._end()
+        else:
+            self._receive(message, descriptor)
+
+
+class BlockingChannel(FrameReader):
+    """Frames over a socket, for a process or a thread that waits for them."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def fileno(self) -> int:
+        return self._line.fileno()
+
+    def set_timeout(self, seconds: float | None) -> None:
+        """As `socket.settimeout`, of sending and receiving."""
+        self._line.settimeout(seconds)
+
+    def send(self, content: bytes, descriptor: int | None = None) -> None:
+        """descriptor: stays open here. raises: OSError"""
+        header = HEADER.pack(len(content), descriptor is not None)
+        # One system call for a small frame, no copy of a large one.
+        is_small = len(content) < COPIED_BYTES_MAX
+        first, rest = (header + content, b"") if is_small else (header, content)
+        if descriptor is None:
+            sent = self._line.send(first)
+        else:
+            sent = socket.send_fds(self._line, [first], [descriptor])
+        for part in (first[sent:], rest):
+            if part:
+                self._line.sendall(part)
+
+    def receive(self) -> Frame | None:
+        """Wait for a frame; None at the end of the stream. raises: OSError"""
+        while (frame := self.take()) is None:
+            self.fill()
+            if self.is_ended:
+                return None
+        return frame
+
+    def read(self) -> list[Frame]:
+        """Receive once, and take what is complete. raises: as `fill`"""
+        self.fill()
+        frames = []
+        while (frame := self.take()) is not None:
+            frames.append(frame)
+        return frames
+
+    def shutdown(self) -> None:
+        """End a `send` or `receive` of another thread; the other process reads the end."""
+        self._line.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        super().close()
+        self._line.close()
+
+
+def socket_to_parent() -> socket.socket:
+    """In a process that `child.Child` started: its end ends this process.
+
+    Signals of a terminal or a service manager go to all processes of a service. This one ignores
+    them, so that its parent can still use it while it stops.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    return socket.socket(fileno=int(sys.argv[1]))
 
 
 def _close(descriptor: int | None) -> None:

@@ -7,8 +7,8 @@ from fanion.accept_log.port import LogEntry
 from fanion.ingest.pipeline.batch import PreparedBatch
 from fanion.ingest.pipeline.preparer_codec import decode_response, encode_request
 from fanion.ingest.pipeline.types import ProjectRules
+from fanion.processes.channel import BlockingChannel
 from fanion.processes.child import Child
-from fanion.processes.framing import BlockingChannel
 
 
 class Preparer:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from fanion.ingest.pipeline.preparer_codec import respond
 from fanion.ingest.pipeline.types import GeoIp
-from fanion.processes.framing import BlockingChannel, socket_to_parent
+from fanion.processes.channel import BlockingChannel, socket_to_parent
 from fanion.runtime.geoip import open_geoip
 from fanion.runtime.interpreter import enable_garbage_collection
 
