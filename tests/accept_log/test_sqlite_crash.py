@@ -29,7 +29,7 @@ class Logs:
     requests: list[None] = field(default_factory=list)
 
     async def connect(self) -> None:
-        await self.worker.connect(await self.server.writer.add_channel())
+        await self.worker.connect(await self.server.add_channel())
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ async def test_a_channel_is_requested_when_the_writer_has_ended(logs: Logs) -> N
 
 async def test_the_writer_goes_on_when_another_process_has_ended(logs: Logs) -> None:
     other = SqliteAppender(lambda: None)
-    await other.connect(await logs.server.writer.add_channel())
+    await other.connect(await logs.server.add_channel())
     await other.append(envelope(b"other"))
     await other.close()
 

@@ -45,7 +45,6 @@ MEANWHILE = {
 WRITERS = [
     "fanion",
     "fanion.accept_log",
-    "fanion.accept_log.codec",
     "fanion.accept_log.port",
     "fanion.accept_log.sqlite_file",
     "fanion.accept_log.writer_main",

@@ -2,21 +2,173 @@
 
 import asyncio
 import socket
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from fanion.accept_log.group_commit import GroupCommitLog
-from fanion.accept_log.port import Backlog, Envelope, LogEntry
-from fanion.accept_log.sqlite_file import DISK_FREE_BYTES_MIN, LogFileReader
-from fanion.accept_log.writer_main import Open
-from fanion.accept_log.writer_process import WriterClient, WriterProcess, has_ended
+import structlog
 
+from fanion.accept_log.group_commit import GroupCommitLog
+from fanion.accept_log.port import Backlog, Envelope, LogEntry, LogFull
+from fanion.accept_log.sqlite_file import DISK_FREE_BYTES_MIN, LogFileReader, encode_group
+from fanion.accept_log.writer_main import (
+    AddChannel,
+    Answer,
+    BacklogIs,
+    Failed,
+    GetBacklog,
+    Open,
+    Request,
+    Trim,
+    Write,
+    WriteDone,
+)
+from fanion.processes.channel import Channel
+from fanion.processes.child import Child
+
+CLOSE_S_MAX = 30.0  # a checkpoint of the write-ahead log; what was acknowledged is durable anyway
 POLL_S = 0.1  # how late a consumer sees what another process appended
 
 T = TypeVar("T")
+
+
+class WriterClient:
+    """Sends requests to the writer process over one channel, which answers them in their order. The
+    calls raise what those of `LogFileWriter` do, and OSError when the process ends before it
+    answers."""
+
+    def __init__(self, line: socket.socket) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._pending: deque[asyncio.Future[Answer]] = deque()
+        # Each caller awaits its answer, and a lane has one group on its way.
+        self.channel: Channel[Answer] = Channel(
+            line, Answer, self._answered, self._lost, unsent_bytes_max=None
+        )
+
+    async def open(self, request: Open) -> None:
+        """The first request of the server."""
+        await self._ask(request)
+
+    async def write(self, envelopes: Sequence[Envelope], *, historical: bool) -> Sequence[int]:
+        """Their ids."""
+        answer = await self._ask(Write(encode_group(envelopes), historical))
+        assert isinstance(answer, WriteDone)
+        return range(answer.value - len(envelopes) + 1, answer.value + 1)
+
+    async def trim_some(self, upto: int, *, historical: bool) -> bool:
+        answer = await self._ask(Trim(upto, historical))
+        assert isinstance(answer, WriteDone)
+        return bool(answer.value)
+
+    async def backlog(self, after: int, *, historical: bool) -> Backlog:
+        answer = await self._ask(GetBacklog(after, historical))
+        assert isinstance(answer, BacklogIs)
+        return answer.backlog
+
+    def add_channel(self) -> socket.socket:
+        """The end of a channel to the same process, for another process."""
+        ours, theirs = socket.socketpair()
+        self.channel.send(AddChannel(), theirs.detach())
+        return ours
+
+    async def close(self) -> None:
+        """After the pending requests. Closing the server's own channel ends the process."""
+        if self._pending:
+            await asyncio.wait(self._pending, timeout=CLOSE_S_MAX)
+        self.channel.close()
+        self._lost()
+
+    async def _ask(self, request: Open | Request) -> Answer:
+        if not self.channel.is_open:
+            raise has_ended()
+        future: asyncio.Future[Answer] = self._loop.create_future()
+        self._pending.append(future)
+        self.channel.send(request)
+        answer = await future
+        if isinstance(answer, Failed):
+            raise _error(answer)
+        return answer
+
+    def _answered(self, answer: Answer, _: int | None) -> None:
+        future = self._pending.popleft()
+        if not future.done():
+            future.set_result(answer)
+
+    def _lost(self) -> None:
+        while self._pending:
+            future = self._pending.popleft()
+            if not future.done():
+                future.set_exception(has_ended())
+
+
+def has_ended() -> OSError:
+    return OSError("accept log: the writer process has ended")
+
+
+def _error(failed: Failed) -> Exception:
+    match failed.kind:
+        case "full":
+            return LogFull(failed.reason)
+        case "store":
+            return OSError(failed.reason)
+        case _:
+            return RuntimeError(failed.reason)
+
+
+class WriterProcess:
+    """Started by `client`, and again after it has ended by itself. Requests that were under way
+    then have failed, and may have been written.
+
+    first: the first request, which opens the file
+    """
+
+    def __init__(self, first: Open) -> None:
+        self._first = first
+        self._child = Child("fanion.accept_log.writer_main", end_s_max=CLOSE_S_MAX)
+        self._client: WriterClient | None = None
+        self._starting = asyncio.Lock()
+        self._is_closed = False
+
+    @property
+    def pid(self) -> int | None:
+        return self._child.pid
+
+    async def client(self) -> WriterClient:
+        """raises: OSError"""
+        client = self._client
+        return client if client is not None and client.channel.is_open else await self._start()
+
+    def used_upto(self, last: int) -> None:
+        """A file that is lost begins again behind this id."""
+        self._first.after = max(self._first.after, last)
+
+    async def close(self) -> None:
+        self._is_closed = True
+        if self._client is not None:
+            await self._client.close()
+        await self._child.end()
+
+    async def _start(self) -> WriterClient:
+        async with self._starting:
+            if self._is_closed:
+                raise OSError("the accept log is closed")
+            if self._client is not None and self._client.channel.is_open:
+                return self._client
+            await self._child.kill()  # it has closed its channel
+            client = WriterClient(await self._child.start())
+            if self._client is not None:
+                structlog.get_logger().warning("accept_log_writer_started_again")
+            try:
+                await client.open(self._first)
+            except BaseException:
+                await client.close()
+                await self._child.end()
+                raise
+            self._client = client
+            return client
 
 
 class SqliteLog(GroupCommitLog):
@@ -42,12 +194,13 @@ class SqliteLog(GroupCommitLog):
     async def trim(self, upto: int, *, historical: bool = False) -> None:
         """Groups go as a whole, in short transactions between which appends take their turn."""
         self._trimmed[historical] = max(self._trimmed[historical], upto)
-        while await self.writer.trim_some(upto, historical=historical):
+        self.writer.used_upto(upto)  # other processes may have written these
+        while await (await self.writer.client()).trim_some(upto, historical=historical):
             pass
 
     async def backlog(self, after: int, *, historical: bool = False) -> Backlog:
         after = max(after, self._trimmed[historical])
-        return await self.writer.backlog(after, historical=historical)
+        return await (await self.writer.client()).backlog(after, historical=historical)
 
     async def appended(self, after: int, *, historical: bool = False) -> None:
         """Returns at once for appends of this process; those of others are polled for."""
@@ -65,8 +218,13 @@ class SqliteLog(GroupCommitLog):
         self._read_thread.shutdown()
 
     async def commit(self, envelopes: Sequence[Envelope], *, historical: bool) -> Sequence[int]:
-        last = await self.writer.write(envelopes, historical=historical)
-        return range(last - len(envelopes) + 1, last + 1)
+        ids = await (await self.writer.client()).write(envelopes, historical=historical)
+        self.writer.used_upto(ids[-1])
+        return ids
+
+    async def add_channel(self) -> socket.socket:
+        """For `SqliteAppender.connect` in another process. raises: OSError"""
+        return (await self.writer.client()).add_channel()
 
     async def _in_read_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._read_thread, work)
@@ -92,7 +250,7 @@ async def open_sqlite_log(
     """
     writer = WriterProcess(Open(str(path), bytes_max, disk_free_bytes_min, after))
     try:
-        await writer.open()
+        await writer.client()
         return SqliteLog(writer, path, POLL_S if shared else None)
     except BaseException:
         await writer.close()
@@ -113,7 +271,7 @@ class SqliteAppender(GroupCommitLog):
         self._client: WriterClient | None = None
 
     async def connect(self, line: socket.socket) -> None:
-        """line: of `WriterProcess.add_channel`"""
+        """line: of `SqliteLog.add_channel`"""
         former, self._client = self._client, WriterClient(line)
         if former is not None:
             await former.close()
@@ -129,5 +287,4 @@ class SqliteAppender(GroupCommitLog):
         if client is None or not client.channel.is_open:
             self._request_channel()
             raise has_ended()
-        last = await client.write(envelopes, historical=historical)
-        return range(last - len(envelopes) + 1, last + 1)
+        return await client.write(envelopes, historical=historical)

@@ -14,9 +14,8 @@ from typing import assert_never
 
 import msgspec
 
-from fanion.accept_log.codec import LogGroup
 from fanion.accept_log.port import Backlog, LogFull
-from fanion.accept_log.sqlite_file import LogFileWriter
+from fanion.accept_log.sqlite_file import LogFileWriter, LogGroup
 from fanion.processes.channel import BlockingChannel, socket_to_parent
 
 

@@ -206,7 +206,7 @@ class WebWorkers:
         log = self._public.log
         assert isinstance(log, SqliteLog)  # the other one has no writer process
         try:
-            line = await log.writer.add_channel()
+            line = await log.add_channel()
         except OSError as error:
             self._log.error("accept_log_unavailable", reason=str(error))
         else:

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 import zstandard
 
-from fanion.accept_log.codec import Compressor, decode_group, encode_group, from_microseconds
 from fanion.accept_log.port import Envelope
+from fanion.accept_log.sqlite_file import Compressor, decode_group, encode_group, from_microseconds
 
 NOW = datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
 
