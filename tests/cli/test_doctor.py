@@ -60,7 +60,7 @@ async def test_a_server_that_is_ready_is_named(tmp_path: Path) -> None:
     runs = f"runs on this folder: process {os.getpid()}, {address}; ready: records ok, events ok"
     assert found["server"] == Finding("server", True, runs)
     assert found["event store"] == Finding(
-        "event store", True, "ok, as the server says that uses it"
+        "event store", True, "ok, according to the server that uses it"
     )
 
 
@@ -87,7 +87,7 @@ async def test_a_server_that_is_not_ready_is_reported(tmp_path: Path) -> None:
     assert not found["server"].ok
     assert found["server"].found.endswith("; not ready: records ok, events opening")
     assert found["event store"] == Finding(
-        "event store", False, "opening, as the server says that uses it"
+        "event store", False, "opening, according to the server that uses it"
     )
 
 
@@ -100,7 +100,7 @@ async def test_something_else_at_its_address_is_no_answer(tmp_path: Path, body: 
 
     assert not found["server"].ok
     assert "does not answer: " in found["server"].found
-    assert found["event store"].found == "not looked at: another process uses it"
+    assert found["event store"].found == "not checked: another process uses it"
 
 
 async def test_a_server_that_hangs_is_reported(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ async def test_a_copy_of_events_is_no_server(tmp_path: Path) -> None:
 
     reported = f"none runs on this folder; process {os.getpid()} holds it, to copy events into it"
     assert found["server"] == Finding("server", True, reported)
-    assert found["event store"].found == "not looked at: another process uses it"
+    assert found["event store"].found == "not checked: another process uses it"
 
 
 @pytest.mark.parametrize(
@@ -169,10 +169,10 @@ def test_a_folder_that_was_never_set_up_stays_empty(tmp_path: Path) -> None:
         "records store",
         False,
         f"{tmp_path.resolve() / 'records.db'} does not exist",
-        "`fanion serve` or `fanion setup` makes it. If there should be one: --data.",
+        "`fanion serve` or `fanion setup` creates it. If it exists elsewhere, set --data.",
     )
-    assert found["flags"].found == "not looked at: there is no records store"
-    assert found["event store"].found == "not made yet; the first `fanion serve` makes it"
+    assert found["flags"].found == "not checked: there is no records store"
+    assert found["event store"].found == "does not exist yet; the first `fanion serve` creates it"
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ async def test_settings_are_those_that_were_chosen(
     [
         (
             {},
-            "listens on 127.0.0.1 port 8000; links begin with the address that is asked "
+            "listens on 127.0.0.1 port 8000; links begin with the address of the request "
             "(FANION_PUBLIC_URL is not set)",
         ),
         (
@@ -254,6 +254,6 @@ def test_a_pipe_gets_a_line_for_each_check_and_one_for_what_to_do(tmp_path: Path
     assert code == 1
     assert "ok  server         none runs on this folder" in lines
     missing = f"!!  records store  {tmp_path.resolve() / 'records.db'} does not exist"
-    advice = "`fanion serve` or `fanion setup` makes it. If there should be one: --data."
+    advice = "`fanion serve` or `fanion setup` creates it. If it exists elsewhere, set --data."
     assert lines[lines.index(missing) + 1] == f"{'':18} -> {advice}"
     assert not any(line != line.rstrip() for line in lines)

@@ -1,4 +1,4 @@
-"""`fanion doctor`: what an operator would check by hand, checked."""
+"""`fanion doctor`: checks settings, stores, disk, clock and versions."""
 
 import shutil
 import sys
@@ -18,16 +18,19 @@ from rich.table import Table
 from rich.text import Text
 
 from fanion import __version__
+from fanion.cli.doctor_validation import (
+    InvalidRow,
+    find_invalid_cohorts,
+    find_invalid_flags,
+    find_invalid_insights,
+)
 from fanion.cli.output import Data, printable, run, settings_of
-from fanion.cohorts.invalid_store import InvalidCohort, find_invalid_cohorts
 from fanion.config import PREFIX, Settings
 from fanion.db.engine import Records, RecordsUnavailable, open_records
 from fanion.db.migrate import schema_is_current
 from fanion.errors import SchemaTooNew
 from fanion.events.event import EventStoreUnavailable
 from fanion.events.storage.store import open_events
-from fanion.flags.management.invalid_store import InvalidFlag, invalid_flags
-from fanion.insights.invalid_store import find_invalid_insights
 from fanion.runtime.clock import utc_now
 from fanion.runtime.data_dir import (
     FIRST_START_FILE,
@@ -66,7 +69,7 @@ class _Ready(msgspec.Struct):
 
 
 async def find_server(settings: Settings) -> RunningServer:
-    """raises: OSError when the folder does not say who holds it"""
+    """raises: OSError when the lock of the folder cannot be read"""
     holder = find_holder(settings)
     if holder is None or not holder.address:
         return RunningServer(holder)
@@ -80,9 +83,9 @@ async def find_server(settings: Settings) -> RunningServer:
 
 
 DISK_FREE_BYTES_MIN = 2 * 1024**3
-# A clock before this version was made is wrong, and would misplace every event.
+# A clock before this version was released is wrong, and every event would get a wrong time.
 CLOCK_MIN = datetime(2026, 1, 1, tzinfo=UTC)
-REFUSED_SHOWN_MAX = 20  # of stored flags, cohorts, and insights
+INVALID_LISTED_MAX = 20  # stored flags, cohorts, or insights
 _LIBRARIES = ("chdb-core", "httptools", "litestar", "sqlalchemy")
 
 
@@ -109,9 +112,12 @@ async def examine(settings: Settings, now: datetime) -> list[Finding]:
         _clock(now),
         _proxies(settings),
         await _checked("records store", _records, settings),
-        await _checked("flags", _flags, settings),
-        await _checked("cohorts", _cohorts, settings),
-        await _checked("insights", _insights, settings),
+        await _checked("flags", partial(_definitions, "flags", find_invalid_flags), settings),
+        await _checked("cohorts", partial(_definitions, "cohorts", find_invalid_cohorts), settings),
+        # With dashboards.
+        await _checked(
+            "insights", partial(_definitions, "insights", find_invalid_insights), settings
+        ),
         await _checked("event store", partial(_events, server), settings),
     ]
 
@@ -121,7 +127,7 @@ async def _look_for_server(settings: Settings) -> tuple[RunningServer, Finding]:
         found = await find_server(settings)
     except OSError as error:
         advice = "Run it as the user that the server runs as."
-        text = f"it is not known whether one runs: {error}"
+        text = f"cannot tell whether one runs: {error}"
         return RunningServer(), Finding("server", False, text, advice)
     return found, _server(found, settings)
 
@@ -168,7 +174,7 @@ def _addresses(settings: Settings) -> Finding:
         listens += f", for management on {settings.management_listen}"
     if settings.public_url:
         return Finding("addresses", True, f"{listens}; public URL {settings.address}")
-    links = "links begin with the address that is asked (FANION_PUBLIC_URL is not set)"
+    links = "links begin with the address of the request (FANION_PUBLIC_URL is not set)"
     return Finding("addresses", True, f"{listens}; {links}")
 
 
@@ -186,7 +192,7 @@ def _disk(settings: Settings) -> Finding:
         "disk",
         free >= DISK_FREE_BYTES_MIN,
         f"{free / 1024**3:.1f} GiB free at {folder}",
-        "" if free >= DISK_FREE_BYTES_MIN else "Make room: a full disk stops capture.",
+        "" if free >= DISK_FREE_BYTES_MIN else "Free space: a full disk stops capture.",
     )
 
 
@@ -208,7 +214,7 @@ def _clock(now: datetime) -> Finding:
 
 
 def _proxies(settings: Settings) -> Finding:
-    """Never a failure: a stranger can send such headers too, straight to the server."""
+    """Never a failure: any client can send such headers."""
     found = f"trusted: {format_networks(settings.trusted_networks)}"
     advice = " ".join(f"{old}: use {new}. {what}" for old, new, what in settings.replaced)
     ignored = ignored_headers(settings.data)
@@ -235,7 +241,7 @@ async def _checked(
 
 async def _records(settings: Settings) -> Finding:
     if _is_missing(records_file(settings)):
-        advice = "`fanion serve` or `fanion setup` makes it. If there should be one: --data."
+        advice = "`fanion serve` or `fanion setup` creates it. If it exists elsewhere, set --data."
         return Finding("records store", False, f"{records_file(settings)} does not exist", advice)
     records = await open_records(settings.records_url)
     try:
@@ -245,73 +251,42 @@ async def _records(settings: Settings) -> Finding:
         await records.close()
     if current:
         return Finding("records store", True, f"{records.dialect}, schema up to date")
-    return Finding("records store", False, "its schema is another version's", "Run fanion migrate.")
+    return Finding(
+        "records store", False, "its schema is another version's", "Run `fanion migrate`."
+    )
 
 
 def _is_missing(path: Path | None) -> bool:
-    """To open an embedded store would make it."""
+    """Opening an embedded store would create it."""
     return path is not None and not path.exists()
 
 
-async def _flags(settings: Settings) -> Finding:
-    return await _of_current(settings, "flags", _refused_flags)
-
-
-async def _cohorts(settings: Settings) -> Finding:
-    return await _of_current(settings, "cohorts", _refused_cohorts)
-
-
-async def _of_current(
-    settings: Settings, what: str, look: Callable[[Records], Awaitable[Finding]]
+async def _definitions(
+    what: str, find: Callable[[Records], Awaitable[Sequence[InvalidRow]]], settings: Settings
 ) -> Finding:
-    """look: reads tables as this version has them"""
+    """find: reads tables as this version has them"""
     if _is_missing(records_file(settings)):
-        return Finding(what, True, "not looked at: there is no records store")
+        return Finding(what, True, "not checked: there is no records store")
     if not await schema_is_current(settings.records_url):
-        return Finding(what, True, "not looked at: the schema is another version's")
+        return Finding(what, True, "not checked: the schema is another version's")
     records = await open_records(settings.records_url)
     try:
-        return await look(records)
+        return definitions_finding(what, await find(records))
     finally:
         await records.close()
 
 
-async def _insights(settings: Settings) -> Finding:
-    """With dashboards."""
-    return await _of_current(settings, "insights", _refused_insights)
-
-
-async def _refused_flags(records: Records) -> Finding:
-    return flags_finding(await invalid_flags(records))
-
-
-async def _refused_cohorts(records: Records) -> Finding:
-    return cohorts_finding(await find_invalid_cohorts(records))
-
-
-def flags_finding(refused: Sequence[InvalidFlag]) -> Finding:
-    lines = [f"project {one.project_id}, {one.key}: {one.why}" for one in refused]
-    return _refused("flags", lines)
-
-
-def cohorts_finding(refused: Sequence[InvalidCohort]) -> Finding:
-    lines = [f"project {one.project_id}, {one.id} ({one.name}): {one.why}" for one in refused]
-    return _refused("cohorts", lines)
-
-
-async def _refused_insights(records: Records) -> Finding:
-    found = await find_invalid_insights(records)
-    lines = [f"project {one.project_id}, {one.what} {one.id}: {one.why}" for one in found]
-    return _refused("insights", lines)
-
-
-def _refused(what: str, lines: Sequence[str]) -> Finding:
-    """What the rules would refuse today is no fault: it works as it is."""
-    if not lines:
-        return Finding(what, True, "all follow the rules")
-    more = len(lines) - REFUSED_SHOWN_MAX
-    listed = [*lines[:REFUSED_SHOWN_MAX], *([f"and {more} more"] if more > 0 else [])]
-    advice = "They work as they are. What is changed in them has to follow the rules."
+def definitions_finding(what: str, invalid: Sequence[InvalidRow]) -> Finding:
+    """Never a failure: what the current validation would refuse works as it is."""
+    if not invalid:
+        return Finding(what, True, "all are valid")
+    listed = [
+        f"project {one.project_id}, {one.name}: {one.why}" for one in invalid[:INVALID_LISTED_MAX]
+    ]
+    more = len(invalid) - INVALID_LISTED_MAX
+    if more > 0:
+        listed.append(f"and {more} more")
+    advice = "They work as they are. A change of one has to make it valid."
     return Finding(what, True, "; ".join(listed), advice)
 
 
@@ -320,7 +295,9 @@ async def _events(server: RunningServer, settings: Settings) -> Finding:
     if folder is not None and server.holder is not None:
         return _events_in_use(server)
     if _is_missing(folder):
-        return Finding("event store", True, "not made yet; the first `fanion serve` makes it")
+        return Finding(
+            "event store", True, "does not exist yet; the first `fanion serve` creates it"
+        )
     events = await open_events(settings.event_store_url)
     try:
         await events.ping()
@@ -330,16 +307,18 @@ async def _events(server: RunningServer, settings: Settings) -> Finding:
 
 
 def _events_in_use(server: RunningServer) -> Finding:
-    """The embedded engine is one process's."""
+    """Only one process can open the embedded engine."""
     state = server.checks.get("events")
     if state is None:
-        return Finding("event store", True, "not looked at: another process uses it")
-    return Finding("event store", state == State.OK, f"{state}, as the server says that uses it")
+        return Finding("event store", True, "not checked: another process uses it")
+    return Finding(
+        "event store", state == State.OK, f"{state}, according to the server that uses it"
+    )
 
 
 def doctor(data: Data = None) -> None:
-    """Check settings, stores, disk, clock and versions, and say what to do. Exit code 1 when
-    something is wrong."""
+    """Check settings, stores, disk, clock and versions, and advise. Exit code 1 when a check
+    fails."""
     findings = run(examine(settings_of(data=data), utc_now()))
     _show(findings)
     raise typer.Exit(0 if all(finding.ok for finding in findings) else 1)

@@ -1,25 +1,31 @@
-"""Flags and cohorts that older versions have stored, and that the rules of today refuse, are
-reported."""
+"""Flags, cohorts, insights and dashboards that older versions have stored, and that the current
+validation would refuse, are reported."""
 
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Table, update
 
-from fanion.cli.doctor import Finding, cohorts_finding, examine, flags_finding
-from fanion.cohorts.invalid_store import InvalidCohort, find_invalid_cohorts
+from fanion.cli.doctor import Finding, definitions_finding, examine
+from fanion.cli.doctor_validation import (
+    InvalidRow,
+    find_invalid_cohorts,
+    find_invalid_flags,
+    find_invalid_insights,
+)
 from fanion.config import read_settings
 from fanion.db.migrate import migrate as migrate_records
-from fanion.flags.management.invalid_store import InvalidFlag, invalid_flags
+from fanion.db.schema.insights import dashboards, insights
 from tests.cohorts.test_api import all_of, create, in_cohort
-from tests.support.application import Home
+from tests.support.application import Home, Json
 from tests.support.rich_project import NEVER_PAID
 
 NOW = datetime(2026, 5, 6, 7, 8, 9, tzinfo=UTC)
 
 
 @pytest.mark.every_engine
-async def test_stored_flags_that_the_rules_refuse_are_found(home: Home) -> None:
+async def test_stored_flags_that_validation_refuses_are_found(home: Home) -> None:
     await home.create_flag(key="fine", filters={"groups": [{"rollout_percentage": 5}]})
     gone = await home.create_flag(key="gone")
     await home.store_flag(gone, deleted=True, filters={"groups": [{"rollout": 5}]})
@@ -32,9 +38,9 @@ async def test_stored_flags_that_the_rules_refuse_are_found(home: Home) -> None:
     older = await home.create_flag(key="older")
     await home.store_flag(older, filters={}, rollout_percentage=5)
 
-    found = await invalid_flags(home.site.records)
+    found = await find_invalid_flags(home.site.records)
 
-    mine = [(one.key, one.why) for one in found if one.project_id == home.project_id]
+    mine = [(one.name, one.why) for one in found if one.project_id == home.project_id]
     assert mine == [
         ("with space", "key: Only letters, numbers, hyphens (-) & underscores (_) are allowed."),
         (
@@ -50,7 +56,7 @@ async def test_stored_flags_that_the_rules_refuse_are_found(home: Home) -> None:
 
 
 @pytest.mark.every_engine
-async def test_stored_cohorts_that_the_rules_refuse_are_found(home: Home) -> None:
+async def test_stored_cohorts_that_validation_refuses_are_found(home: Home) -> None:
     leaf = {"type": "person", "key": "plan", "value": "pro", "operator": "exact"}
     fine = await create(home, name="fine", filters=all_of(leaf))
     await create(home, name="nested", filters=all_of(in_cohort(fine["id"])))
@@ -67,44 +73,73 @@ async def test_stored_cohorts_that_the_rules_refuse_are_found(home: Home) -> Non
 
     found = await find_invalid_cohorts(home.site.records)
 
-    mine = [(one.id, one.name, one.why) for one in found if one.project_id == home.project_id]
+    mine = [(one.name, one.why) for one in found if one.project_id == home.project_id]
     assert mine == [
         (
-            less["id"],
-            "less",
+            f"{less['id']} (less)",
             'filters: Unknown operator "less" for type "person". Did you mean "lte"?',
         ),
-        (unknown["id"], "unknown", "Invalid Cohort ID in filter"),
+        (f"{unknown['id']} (unknown)", "Invalid Cohort ID in filter"),
         (
-            older["id"],
-            "older",
+            f"{older['id']} (older)",
             'groups: event_type must be events, not "actions": there are no actions. '
             "(at groups[0].values[0])",
         ),
     ]
 
 
-async def test_the_doctor_looks_at_the_flags_and_cohorts(tmp_path: Path) -> None:
+async def create_row(home: Home, path: str, table: Table, **columns: object) -> int:
+    answer = await home.api.post(path, json={"name": "n"})
+    assert answer.status_code == 201, answer.text
+    row_id: int = answer.json()["id"]
+    async with home.site.records.write() as connection:
+        await connection.execute(update(table).where(table.c.id == row_id).values(**columns))
+    return row_id
+
+
+@pytest.mark.every_engine
+async def test_stored_insights_that_validation_refuses_are_found(home: Home) -> None:
+    old: Json = {"insight": "TRENDS", "display": "LineGraph"}
+    misspelt = await create_row(home, "/insights/", insights, filters=old)
+    await create_row(home, "/insights/", insights, filters={"insight": "FUNNELS"})
+    await create_row(home, "/insights/", insights, filters=old, deleted=True)
+    wide = await create_row(
+        home, "/dashboards/", dashboards, filters={"properties": [{"key": "a"}]}
+    )
+    await create_row(home, "/dashboards/", dashboards, filters={"date_from": "-30d"})
+
+    found = await find_invalid_insights(home.site.records)
+
+    mine = [(one.name, one.why) for one in found if one.project_id == home.project_id]
+    assert mine == [
+        (
+            f"insight {misspelt}",
+            'display: "LineGraph" is not a valid choice. Did you mean "ActionsLineGraph"?',
+        ),
+        (
+            f"dashboard {wide}",
+            'filters__properties: "properties" is not supported. Set it in the filters of each '
+            "insight.",
+        ),
+    ]
+
+
+async def test_the_doctor_checks_flags_cohorts_and_insights(tmp_path: Path) -> None:
     gone = "clickhouse://127.0.0.1:9/none"  # the event store has nothing to do with it
     settings = read_settings({}, {"data": tmp_path, "events_url": gone})
     await migrate_records(settings.records_url)
 
     findings = await examine(settings, NOW)
 
-    assert Finding("flags", True, "all follow the rules") in findings
-    assert Finding("cohorts", True, "all follow the rules") in findings
+    for what in ("flags", "cohorts", "insights"):
+        assert Finding(what, True, "all are valid") in findings
 
 
-def test_the_doctor_reports_some_of_many() -> None:
-    finding = flags_finding([InvalidFlag(7, f"flag-{n}", "key: no") for n in range(22)])
+def test_the_doctor_lists_some_of_many() -> None:
+    finding = definitions_finding(
+        "flags", [InvalidRow(7, f"flag-{n}", "key: no") for n in range(22)]
+    )
 
     assert finding.ok
     assert finding.found.startswith("project 7, flag-0: key: no; project 7, flag-1: key: no; ")
     assert finding.found.endswith("; and 2 more")
-
-
-def test_the_doctor_names_cohorts_by_their_ids() -> None:
-    finding = cohorts_finding([InvalidCohort(7, 3, "Payers", "filters: no")])
-
-    assert finding.ok
-    assert finding.found == "project 7, 3 (Payers): filters: no"

@@ -1,0 +1,112 @@
+"""Finds stored flags, cohorts, insights and dashboards that the current validation would refuse,
+for `fanion doctor`. They work as they are."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Row, Select, Table, select
+
+from fanion.cohorts.criteria.definition import Criteria
+from fanion.cohorts.store import CRITERIA
+from fanion.cohorts.validation import check_created, require_cohorts
+from fanion.db.engine import Records
+from fanion.db.schema.cohorts import cohorts
+from fanion.db.schema.insights import dashboards, insights
+from fanion.db.schema.tables import feature_flags
+from fanion.errors import Invalid
+from fanion.flags.automation.rollback import check_conditions
+from fanion.flags.engine.definition import FlagRow, grouped_filters
+from fanion.flags.validation.filters import check_filters, check_key
+from fanion.insights.validation import check_dashboard_filters, check_insight_filters
+
+_flag, _cohort = feature_flags.c, cohorts.c
+
+Check = Callable[[Row[Any]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class InvalidRow:
+    """why: the first error, with its place"""
+
+    project_id: int
+    name: str
+    why: str
+
+
+async def find_invalid_flags(records: Records) -> Sequence[InvalidRow]:
+    """Of every project, as the other functions here. Deleted flags are not checked."""
+    statement = (
+        select(_flag.project_id, _flag.key, _flag.filters, _flag.rollback_conditions)
+        .where(_flag.deleted.is_(False))
+        .order_by(_flag.project_id, _flag.id)
+    )
+    return await _find(records, statement, lambda row: str(row.key), _check_flag)
+
+
+async def find_invalid_cohorts(records: Records) -> Sequence[InvalidRow]:
+    """Criteria of deleted and static cohorts are unused and not checked."""
+    known: dict[int, set[int]] = {}
+    async with records.read() as connection:
+        for row in await connection.execute(select(_cohort.project_id, _cohort.id)):
+            known.setdefault(row.project_id, set()).add(row.id)
+    statement = (
+        select(_cohort.project_id, *CRITERIA)
+        .where(_cohort.deleted.is_(False), _cohort.is_static.is_(False))
+        .order_by(_cohort.project_id, _cohort.id)
+    )
+    check = partial(_check_cohort, known)
+    return await _find(records, statement, lambda row: f"{row.id} ({row.name or ''})", check)
+
+
+async def find_invalid_insights(records: Records) -> Sequence[InvalidRow]:
+    """Insights first, then dashboards. Deleted ones are not checked."""
+    return [
+        *await _find_filters(records, insights, "insight", check_insight_filters),
+        *await _find_filters(records, dashboards, "dashboard", check_dashboard_filters),
+    ]
+
+
+async def _find_filters(
+    records: Records, table: Table, what: str, check: Callable[[Mapping[str, Any]], None]
+) -> Sequence[InvalidRow]:
+    columns = table.c
+    statement = (
+        select(columns.project_id, columns.id, columns.filters)
+        .where(columns.deleted.is_(False))
+        .order_by(columns.project_id, columns.id)
+    )
+    return await _find(
+        records, statement, lambda row: f"{what} {row.id}", lambda row: check(row.filters or {})
+    )
+
+
+async def _find(
+    records: Records, statement: Select[Any], name: Callable[[Row[Any]], str], check: Check
+) -> Sequence[InvalidRow]:
+    """check: raises Invalid"""
+    found: list[InvalidRow] = []
+    async with records.read() as connection:
+        for row in await connection.execute(statement):
+            try:
+                check(row)
+            except Invalid as error:
+                why = f"{error.attr}: {error.detail}" if error.attr else error.detail
+                found.append(InvalidRow(row.project_id, name(row), why))
+    return found
+
+
+def _check_flag(row: Row[Any]) -> None:
+    check_key(row.key)
+    check_filters(grouped_filters(FlagRow(0, row.key, row.filters)), creating=False)
+    check_conditions(row.rollback_conditions, None)
+
+
+def _check_cohort(known: Mapping[int, set[int]], row: Row[Any]) -> None:
+    """known: ids of the cohorts of each project"""
+    columns: Sequence[Any] = row[1:]
+    criteria = Criteria(*columns)
+    sent = {"filters": criteria.filters or None, "groups": list(criteria.groups)}
+    check_created(sent, with_file=False)
+    require_cohorts(criteria.nested_ids(), known[row.project_id])
