@@ -11,7 +11,7 @@ import pytest
 
 from fanion.ingest.capture.fast_path import READ_ON_LOOP_BYTES_MAX
 from fanion.server.server import HttpServer
-from fanion.web.refusals import refused
+from fanion.web.application import error_response
 from tests.ingest.test_capture import ENCODINGS, REFUSALS, SHAPES
 from tests.ingest.test_project_rules import wish
 from tests.support import plain_http
@@ -38,7 +38,7 @@ class Door:
 @pytest.fixture
 async def door(home: Home) -> AsyncIterator[Door]:
     stop, port = asyncio.Event(), free_port()
-    server = HttpServer(("127.0.0.1", port), stop, render_error=refused)
+    server = HttpServer(("127.0.0.1", port), stop, render_error=error_response)
     await server.show(home.site.application)
     async with plain_http.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
         # Before, no project is known.

@@ -29,7 +29,7 @@ from fanion.server.errors import (
 from fanion.server.head import HEAD_BYTES_MAX
 from fanion.server.parser import HeadCache
 from fanion.server.request import Request
-from fanion.web.refusals import refused
+from fanion.web.application import error_response
 
 JSON = ("content-type", "application/json")
 WAIT_S = 10
@@ -62,7 +62,7 @@ class House:
     time: float = 0.0
     open: list[Connection] = field(default_factory=list)
     port: int = 0
-    render_error: RenderError = refused
+    render_error: RenderError = error_response
     clients: list["Client"] = field(default_factory=list)
 
     async def client(self) -> "Client":
@@ -160,7 +160,7 @@ async def until(holds: Callable[[], bool]) -> None:
 
 
 def shape(error: HttpError) -> bytes:
-    return refused(error).body
+    return error_response(error).body
 
 
 async def test_a_request_in_single_bytes_is_one_request() -> None:
@@ -582,7 +582,7 @@ async def test_one_client_too_many_is_told_so() -> None:
 
     error = Overloaded("Too many connections are open. Please retry.")
     assert (status, body) == (503, shape(error))
-    assert headers["retry-after"] == dict(refused(error).headers)["retry-after"]
+    assert headers["retry-after"] == dict(error_response(error).headers)["retry-after"]
     assert again["path"] == "/still"
 
 

@@ -17,8 +17,7 @@ from fanion.server.asgi_bridge import AsgiApp
 from fanion.server.endpoint import Reply, Response
 from fanion.server.head import RequestHead
 from fanion.server.request import Request
-from fanion.web.application import Application
-from fanion.web.fast_path import FastRoute
+from fanion.web.application import Application, FastRoute
 from fanion.web.routes import Route, Routes
 from tests.server.test_connection import Client, House, serving, until
 

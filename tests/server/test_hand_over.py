@@ -14,7 +14,7 @@ from fanion.server.connection import Connection
 from fanion.server.head import RequestHead
 from fanion.server.request import FastPath, Request
 from fanion.server.server import HttpServer
-from fanion.web.refusals import refused
+from fanion.web.application import error_response
 from tests.support.server import free_port
 
 WAIT_S = 10
@@ -99,8 +99,8 @@ class Houses:
 async def houses() -> AsyncIterator[Houses]:
     """Ann listens; Ben has what Ann passes on."""
     stop, port = asyncio.Event(), free_port()
-    ann = House("ann", HttpServer(("127.0.0.1", port), stop, render_error=refused))
-    ben = House("ben", HttpServer(None, stop, render_error=refused), other=ann)
+    ann = House("ann", HttpServer(("127.0.0.1", port), stop, render_error=error_response))
+    ben = House("ben", HttpServer(None, stop, render_error=error_response), other=ann)
     ann.other = ben
     for house in (ann, ben):
         await house.http.show(house)

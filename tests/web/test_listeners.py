@@ -2,8 +2,7 @@
 
 import pytest
 
-from fanion.web.application import Application
-from fanion.web.listeners import for_managers, for_the_public
+from fanion.web.application import Application, for_management_listener, for_public_listener
 from tests.support import plain_http
 from tests.support.application import BASE_URL, Home, error
 from tests.support.exchange import MemoryTransport
@@ -26,7 +25,7 @@ async def status(application: Application, method: str, path: str) -> int:
 
 async def test_the_public_finds_nothing_of_management(home: Home) -> None:
     whole = home.site.application
-    public, managers = for_the_public(whole), for_managers(whole)
+    public, managers = for_public_listener(whole), for_management_listener(whole)
     documented = (await home.public.get("/api/schema/")).json()["paths"]
     asked = {
         (method, path.replace("{", "").replace("}", ""))
@@ -71,5 +70,5 @@ async def test_each_path_is_answered_where_it_belongs(
 ) -> None:
     whole = home.site.application
 
-    assert await status(for_the_public(whole), method, path) == public
-    assert await status(for_managers(whole), method, path) == managers
+    assert await status(for_public_listener(whole), method, path) == public
+    assert await status(for_management_listener(whole), method, path) == managers

@@ -14,6 +14,7 @@ import pytest
 from fanion.db.engine import open_records
 from fanion.server.forwarded import BaseUrl, TrustedProxies, read_networks
 from fanion.web.docs_page import DescribedApi
+from tests.support.application import Home
 from tests.support.management import BASE_URL, Workspace, open_workspace
 
 
@@ -166,10 +167,10 @@ async def test_the_page_may_do_nothing_but_be_read(workspace: Workspace) -> None
         ("/api/projects/0/", 404),
     ],
 )
-async def test_no_answer_passes_for_another_kind(
-    workspace: Workspace, path: str, status: int
+async def test_browsers_do_not_sniff_the_content_type_of_a_response(
+    home: Home, path: str, status: int
 ) -> None:
-    response = await workspace.client.get(path)
+    response = await home.public.get(path, headers={"authorization": f"Bearer {home.key}"})
 
     assert response.status_code == status
     assert response.headers.get_list("x-content-type-options") == ["nosniff"]

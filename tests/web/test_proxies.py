@@ -15,8 +15,8 @@ from fanion.cli.import_posthog import http_sink
 from fanion.events.storage.store import EventStore
 from fanion.ingest.capture.fast_path import READ_ON_LOOP_BYTES_MAX
 from fanion.server.server import HttpServer
+from fanion.web.application import error_response
 from fanion.web.proxy_warning import Ignored, ignored_headers
-from fanion.web.refusals import refused
 from tests.support import plain_http
 from tests.support.application import BASE_URL, Home, Json, Site, error, open_home, open_site
 from tests.support.awaited import until
@@ -129,7 +129,7 @@ async def test_only_one_thing_can_be_said_of_the_address(home: Home) -> None:
 async def door(home: Home) -> AsyncIterator[str]:
     """The address of the application behind a socket."""
     stop, port = asyncio.Event(), free_port()
-    server = HttpServer(("127.0.0.1", port), stop, render_error=refused)
+    server = HttpServer(("127.0.0.1", port), stop, render_error=error_response)
     await server.show(home.site.application)
     yield f"http://127.0.0.1:{port}"
     stop.set()

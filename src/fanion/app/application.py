@@ -22,8 +22,13 @@ from fanion.server.request import Request
 from fanion.web.application import Application
 from fanion.web.landing_page import LandingPage
 from fanion.web.probes import OK, Check, Checked, Probes, State
-from fanion.web.public_routes import public_routes, routes_without_stores, shared_routes
-from fanion.web.routes import AnsweredBy, Routes
+from fanion.web.routes import (
+    AnsweredBy,
+    Routes,
+    public_routes,
+    routes_without_stores,
+    shared_routes,
+)
 
 
 class Readiness(Enum):

@@ -50,7 +50,7 @@ from fanion.runtime.geoip import GeoIp, open_geoip
 from fanion.server.forwarded import TrustedProxies
 from fanion.server.server import allow_connections
 from fanion.web.proxy_warning import trusted_proxies
-from fanion.web.public_routes import FlagEndpoints
+from fanion.web.routes import FlagEndpoints
 from fanion.wire.offload import Decoding
 
 

@@ -18,7 +18,7 @@ from fanion.server.server import HttpServer, allow_connections, check_port
 from fanion.web.proxy_warning import forget_ignored_headers
 
 if TYPE_CHECKING:
-    from fanion.web.listeners import Listeners
+    from fanion.web.application import Listeners
 
 # Of a separate management listener, for the members and programs of an organization.
 MANAGEMENT_CONNECTIONS_MAX = 512
@@ -66,19 +66,20 @@ async def _serve(
 
 
 def _listeners(settings: Settings, stop: asyncio.Event) -> "Listeners":
-    from fanion.web.listeners import Listeners
-    from fanion.web.refusals import refused
+    from fanion.web.application import Listeners, error_response
 
     is_proxy = TrustedProxies(settings.trusted_networks).is_trusted
     if settings.management_address is None:
-        return Listeners(HttpServer(settings.listen, stop, render_error=refused, is_proxy=is_proxy))
+        return Listeners(
+            HttpServer(settings.listen, stop, render_error=error_response, is_proxy=is_proxy)
+        )
     allowed = allow_connections()
     apart = min(MANAGEMENT_CONNECTIONS_MAX, allowed // 2)
     public = HttpServer(
-        settings.listen, stop, allowed - apart, render_error=refused, is_proxy=is_proxy
+        settings.listen, stop, allowed - apart, render_error=error_response, is_proxy=is_proxy
     )
     management = HttpServer(
-        settings.management_address, stop, apart, render_error=refused, is_proxy=is_proxy
+        settings.management_address, stop, apart, render_error=error_response, is_proxy=is_proxy
     )
     return Listeners(public, management)
 

@@ -36,8 +36,7 @@ from fanion.projects.cache import REFRESH_S
 from fanion.runtime.background import Backoff, background_tasks, run_loop
 from fanion.runtime.clock import utc_now
 from fanion.runtime.interpreter import enable_garbage_collection, import_in_thread
-from fanion.web.application import Application
-from fanion.web.listeners import Listeners
+from fanion.web.application import Application, Listeners
 
 if TYPE_CHECKING:  # loaded while capture and flags are served
     from fanion.app.server import Server

@@ -45,8 +45,7 @@ from fanion.server.endpoint import FastEndpoint, Reply
 from fanion.server.head import RequestHead
 from fanion.server.request import Request
 from fanion.server.server import HttpServer
-from fanion.web.fast_path import FastRoute
-from fanion.web.refusals import refused
+from fanion.web.application import FastRoute, error_response
 from fanion.web.routes import AnsweredBy
 
 # To PostgreSQL: batched reads of flags, two at a time of each kind; both lanes of the log.
@@ -63,7 +62,9 @@ class WebWorker:
         self._answered = self._counters.answered(number)
         self._closed = self._counters.closed(number)
         self._stop = asyncio.Event()
-        self._http = HttpServer(None, self._stop, render_error=refused, is_proxy=self._is_proxy)
+        self._http = HttpServer(
+            None, self._stop, render_error=error_response, is_proxy=self._is_proxy
+        )
         self._started: asyncio.Future[WorkerStart] = self._loop.create_future()
         self._changes = 0  # that have been received
         self._caught_up = asyncio.Event()

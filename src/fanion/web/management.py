@@ -129,12 +129,6 @@ def _served(request: ManagementRequest, page: Page, kind: MediaType) -> Response
     return Response(page.body, media_type=kind, headers=headers)
 
 
-async def _sniff_nothing(message: Message, scope: Scope) -> None:
-    """What clients sent, and is shown to them again, must not pass for a page or a script."""
-    if message["type"] == "http.response.start":
-        MutableScopeHeaders.from_message(message)["x-content-type-options"] = "nosniff"
-
-
 def _application(parts: Management, openapi: OpenAPIConfig | None) -> Litestar:
     given = {
         "projects": parts.projects,
@@ -146,7 +140,7 @@ def _application(parts: Management, openapi: OpenAPIConfig | None) -> Litestar:
         dependencies={name: _provide(value) for name, value in given.items()},
         guards=[gate(parts.authentication, parts.projects)],
         after_request=encode_answer,
-        before_send=[tell_methods, _sniff_nothing],
+        before_send=[tell_methods],
         exception_handlers={Exception: error_renderer(parts.body_bytes_max)},
         request_class=ManagementRequest,
         request_max_body_size=parts.body_bytes_max,

@@ -1,10 +1,33 @@
-"""The table of hot routes: which path is answered without the web framework, and by what."""
+"""The routes that are answered without the web framework, with their cross-origin headers.
+
+source: capture.md section 1.1; sdk-wire.md sections 8 and 12
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from fanion.server.endpoint import Endpoint, FindFastEndpoint
+from fanion.flags.evaluation.endpoints import DecideEndpoints
+from fanion.flags.sdk.browser_config_endpoints import EMPTY_LISTS, BrowserConfig
+from fanion.flags.sdk.endpoints import DefinitionEndpoints
+from fanion.flags.sdk.ofrep_endpoints import PREFIX as OFREP
+from fanion.flags.sdk.ofrep_endpoints import OfrepEndpoints
+from fanion.ingest.capture.endpoints import CaptureEndpoints
+from fanion.server.endpoint import Endpoint, FindFastEndpoint, Response
+from fanion.server.forwarded import Headers
+from fanion.web.landing_page import LandingPage
+
+CAPTURE_PATHS = ("/capture", "/batch", "/e", "/i/v0/e", "/track", "/i/v0/ai/batch")
+# Of products that Fanion does not include: the answer is success, and nothing is stored.
+DISCARDED_PATHS = ("/s", "/i/v1/logs", "/i/v1/metrics")
+_PROJECT_PREFIX = "/api/projects/"
+# Metrics, and a landing page whose links lead to the management API: not for a public listener.
+_MANAGEMENT_PATHS = frozenset({"/metrics", "/"})
+_MANAGEMENT_PREFIXES = ("/api/", "/_")
+_CORS_METHODS = "GET, POST, OPTIONS"
+# With credentials `*` is no wildcard, so the response repeats what the browser asked for.
+_CORS_DEFAULT_HEADERS = "X-Requested-With,Content-Type"
+_CORS_MAX_AGE_S = "86400"
 
 
 class AnsweredBy(Enum):
@@ -17,12 +40,12 @@ class AnsweredBy(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """name:               a stable word for metrics and logs
-    methods:            in addition to OPTIONS
-    cors:               whether pages of other origins may read the answers
-    credentials:        whether they may send cookies along; False where a personal or a secret
-                        key is the credential
-    find_fast_endpoint: of POST requests that need no task
+    """name:        label of metrics and logs
+    methods:     in addition to OPTIONS
+    cors:        whether pages of other origins may read the responses
+    credentials: whether they may send cookies along; False where a personal or a secret key is
+                 the credential
+    find_fast_endpoint: finds an endpoint that needs no task, for POST
     """
 
     name: str
@@ -35,13 +58,13 @@ class Route:
 
 
 class Routes:
-    """Every exact path is served with and without its last slash, never by a redirect:
-    a redirected POST becomes a GET in some clients."""
+    """Paths are served with and without a trailing slash, never by a redirect: some clients turn a
+    redirected POST into a GET."""
 
     def __init__(
         self, exact: Mapping[str, Route], patterns: Sequence[tuple[str, str, Route]] = ()
     ) -> None:
-        """patterns: beginning and end of paths with something in between, and their route"""
+        """patterns: prefix, suffix and route of paths with a parameter in between"""
         self._exact = {
             variant: route
             for path, route in exact.items()
@@ -50,7 +73,8 @@ class Routes:
         self._patterns = tuple(patterns)
 
     def only(self, keep: Callable[[str, Route], bool]) -> "Routes":
-        """keep: called with each path, or the beginning of each pattern, and its route"""
+        """Those for which `keep` is true. keep: called with a path, or a pattern's prefix, and the
+        route"""
         return Routes(
             {path: route for path, route in self._exact.items() if keep(path, route)},
             [pattern for pattern in self._patterns if keep(pattern[0], pattern[2])],
@@ -59,7 +83,163 @@ class Routes:
     def find(self, path: str) -> Route | None:
         route = self._exact.get(path)
         if route is None:
-            for start, end, candidate in self._patterns:
-                if path.startswith(start) and path.rstrip("/").endswith(end):
+            for prefix, suffix, candidate in self._patterns:
+                if path.startswith(prefix) and path.rstrip("/").endswith(suffix):
                     return candidate
         return route
+
+    def of_public_listener(self) -> "Routes":
+        """Capture, flags and whatever else SDKs request, and the probes of load balancers."""
+        return self.only(lambda path, _: not _is_management_path(path))
+
+    def of_management_listener(self) -> "Routes":
+        """Everything below /api/, the landing page, probes and metrics."""
+        return self.only(
+            lambda path, _: path.startswith(_MANAGEMENT_PREFIXES) or _is_management_path(path)
+        )
+
+
+def _is_management_path(path: str) -> bool:
+    return (path.rstrip("/") or "/") in _MANAGEMENT_PATHS
+
+
+@dataclass(frozen=True, slots=True)
+class FlagEndpoints:
+    decide: DecideEndpoints
+    definitions: DefinitionEndpoints
+    ofrep: OfrepEndpoints
+    browser: BrowserConfig
+
+
+def public_routes(capture: CaptureEndpoints, flags: FlagEndpoints, page: LandingPage) -> Routes:
+    table = {**capture_routes(capture), **flag_routes(flags), **operator_routes(page)}
+    return Routes(table, flag_patterns(flags))
+
+
+def shared_routes(
+    capture: CaptureEndpoints, flags: FlagEndpoints, evaluation: AnsweredBy
+) -> Routes:
+    """Routes that web workers answer as well as the server.
+
+    evaluation: which process answers the routes that evaluate flags
+    """
+    routes = Routes(
+        {**capture_routes(capture), **evaluation_routes(flags, evaluation)},
+        [_single_flag(flags, evaluation)],
+    )
+    return routes.only(lambda _, route: route.answered_by is not AnsweredBy.SERVER)
+
+
+def routes_without_stores(capture: Endpoint, flags: FlagEndpoints, page: LandingPage) -> Routes:
+    """While the records store cannot be opened. capture: refuses"""
+    paths = (*CAPTURE_PATHS, *DISCARDED_PATHS, "/engage", "/i/v1/analytics/events")
+    table = {path: Route("capture", capture) for path in paths}
+    table |= {**flag_routes(flags), **operator_routes(page)}
+    return Routes(table, flag_patterns(flags))
+
+
+def capture_routes(capture: CaptureEndpoints) -> Mapping[str, Route]:
+    worker = AnsweredBy.WORKER
+    captures = Route(
+        "capture", capture.post, find_fast_endpoint=capture.find_fast_endpoint, answered_by=worker
+    )
+    discards = Route("discard", capture.discard, answered_by=worker)
+    return {
+        **dict.fromkeys(CAPTURE_PATHS, captures),
+        **dict.fromkeys(DISCARDED_PATHS, discards),
+        "/engage": Route("engage", capture.engage, answered_by=worker),
+        "/i/v1/analytics/events": Route("capture_v1", capture.v1, answered_by=worker),
+    }
+
+
+def flag_routes(flags: FlagEndpoints) -> Mapping[str, Route]:
+    read = ("GET",)
+    definitions = flags.definitions
+    lists = {path: Route("empty_list", flags.browser.empty_list, read) for path in EMPTY_LISTS}
+    return {
+        **evaluation_routes(flags),
+        "/flags/definitions": _secret("flag_definitions", definitions.definitions),
+        "/api/feature_flag/local_evaluation": _secret(
+            "local_evaluation", definitions.local_evaluation
+        ),
+        **lists,
+    }
+
+
+def evaluation_routes(
+    flags: FlagEndpoints, answered_by: AnsweredBy = AnsweredBy.HERE
+) -> Mapping[str, Route]:
+    return {
+        "/decide": Route("decide", flags.decide.decide, answered_by=answered_by),
+        "/flags": Route("flags", flags.decide.flags, answered_by=answered_by),
+        OFREP: Route("ofrep", flags.ofrep.bulk, answered_by=answered_by),
+    }
+
+
+def flag_patterns(flags: FlagEndpoints) -> Sequence[tuple[str, str, Route]]:
+    definitions, browser = flags.definitions, flags.browser
+
+    def of_project(name: str, end: str, endpoint: Endpoint) -> tuple[str, str, Route]:
+        return _PROJECT_PREFIX, end, _secret(name, endpoint)
+
+    return (
+        _single_flag(flags),
+        ("/array/", "/config", Route("browser_config", browser.json, ("GET",))),
+        ("/array/", "/config.js", Route("browser_config", browser.script, ("GET",))),
+        of_project(
+            "local_evaluation", "/feature_flags/local_evaluation", definitions.local_evaluation_of
+        ),
+        of_project("flag_stream", "/feature_flags/stream", definitions.stream),
+        of_project("remote_config", "/remote_config", definitions.remote_config),
+    )
+
+
+def _secret(name: str, endpoint: Endpoint) -> Route:
+    """For a personal or a secret key."""
+    return Route(name, endpoint, ("GET",), credentials=False)
+
+
+def _single_flag(
+    flags: FlagEndpoints, answered_by: AnsweredBy = AnsweredBy.HERE
+) -> tuple[str, str, Route]:
+    return f"{OFREP}/", "", Route("ofrep", flags.ofrep.single, answered_by=answered_by)
+
+
+def operator_routes(page: LandingPage) -> Mapping[str, Route]:
+    probes = page.probes
+    return {
+        "/": Route("landing_page", page.get, ("GET",), cors=False),
+        "/_health": Route("health", probes.health, ("GET",), cors=False),
+        "/_ready": Route("ready", probes.ready, ("GET",), cors=False),
+        "/metrics": Route("metrics", probes.exposition, ("GET",), cors=False),
+    }
+
+
+def cors_headers(origin: str, *, credentials: bool) -> tuple[tuple[str, str], ...]:
+    """Of every public response to a browser, errors included.
+
+    credentials: whether browsers may send cookies along, as those of old clients do with a
+                 project key. Responses to personal and secret keys never allow it.
+    """
+    allowed = (("access-control-allow-credentials", "true"),) if credentials else ()
+    return (
+        ("access-control-allow-origin", origin),
+        *allowed,
+        ("access-control-expose-headers", "ETag, Retry-After, X-Request-Id"),
+        ("vary", "Origin"),
+    )
+
+
+def preflight(headers: Headers) -> Response:
+    """Response to OPTIONS."""
+    requested = headers.get("access-control-request-headers") or _CORS_DEFAULT_HEADERS
+    return Response(
+        200,
+        b"",
+        (
+            ("access-control-allow-methods", _CORS_METHODS),
+            ("access-control-allow-headers", requested),
+            ("access-control-max-age", _CORS_MAX_AGE_S),
+            ("vary", "Access-Control-Request-Headers"),
+        ),
+    )

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from fanion.web.public_routes import CAPTURE_PATHS, DISCARDED_PATHS, shared_routes
-from fanion.web.routes import AnsweredBy
+from fanion.web.routes import CAPTURE_PATHS, DISCARDED_PATHS, AnsweredBy, shared_routes
 from tests.support.application import Home
 
 ORIGIN = "https://shop.example"
