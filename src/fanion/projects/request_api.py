@@ -41,7 +41,7 @@ def scoped(name: str) -> dict[str, Any]:
 
 
 class ManagementRequest(Request[User, Principal, State]):
-    """The gate sets `principal`, and `project` where the path or `opt` asks for one."""
+    """The guard sets `principal`, and `project` where the path or `opt` asks for one."""
 
     @property
     def principal(self) -> Principal:

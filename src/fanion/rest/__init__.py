@@ -31,14 +31,14 @@ An endpoint group is a Litestar `Controller` in the `api.py` of its package:
             store: NamedDependency[CohortStore],
         ) -> CohortBody: ...
 
-Before the handler runs, in this order, the gate (web/guard.py) has authenticated the key,
+Before the handler runs, in this order, the guard (web/guard.py) has authenticated the key,
 found the project of `{project_id}` and checked the scope; then `data` has been read with
 `rest.validation` from JSON or a form. So a handler meets `request.principal`, `request.project`
 and a struct whose fields have the right kinds; it raises AppErrors for the rest.
 
 - `scope` in `opt` is an object name: `:read` is needed for GET, `:write` otherwise. A handler
   may say another one whole: `@get("/activity", scope="activity_log:read")`. Without a scope only
-  keys without restriction may call. `public=True` in `opt` switches the gate off;
+  keys without restriction may call. `public=True` in `opt` switches the guard off;
   `project=True` finds the caller's current project where the path names none.
 - Query parameters that the operation does not take are refused, by name. Those are the handler's
   `FromQuery` ones, `limit` and `offset` or `page` where its answer is a page, what `query_names`

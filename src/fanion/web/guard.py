@@ -1,4 +1,4 @@
-"""What every management request passes before its body is read: key, project, scope.
+"""Authentication and authorization of management requests: key, project, scope, names sent.
 
 source: capture.md section 9
 """
@@ -28,25 +28,25 @@ from fanion.server.head import HeaderFields
 
 BODY_KEY = "personal_api_key"
 CURRENT = "@current"
-# Where a handler's `opt` holds what is read of its signature once.
+# In a handler's `opt`: a cache of what its signature says.
 _PARAMETERS = "known_query_parameters"
-_READING = frozenset({"GET", "HEAD", "OPTIONS"})
+_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
-def gate(authentication: Authentication, projects: Projects) -> Guard:
-    """A plain function, because the framework copies what it is given."""
+def access_guard(authentication: Authentication, projects: Projects) -> Guard:
+    """A function in place of an object, which the framework would copy."""
 
-    async def let_in(
+    async def check_access(
         connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler
     ) -> None:
         if handler.opt.get("public"):
             return
         assert isinstance(connection, ManagementRequest)
         query = dict(parse_qsl(connection.scope["query_string"].decode("latin-1")))
-        caller = _Calling(connection)
-        principal = await _principal(connection, query, authentication, caller)
+        caller = _ConnectionCaller(connection)
+        principal = await _authenticate(connection, query, authentication, caller)
         connection.scope["state"]["principal"] = principal
-        _refuse_nul(connection.scope["path"], query)
+        _reject_nul(connection.scope["path"], query)
         named = connection.scope["path_params"].get("project_id")
         project = None
         if named is not None or handler.opt.get("project"):
@@ -54,7 +54,7 @@ def gate(authentication: Authentication, projects: Projects) -> Guard:
             if token is not None:
                 project = await projects.by_token(token, caller)
             else:
-                project = await _project(named or CURRENT, principal, projects)
+                project = await _find_project(named or CURRENT, principal, projects)
         try:
             scope = _scope(handler.opt.get("scope"), connection.method)
             principal.require_access(project, scope)
@@ -65,15 +65,15 @@ def gate(authentication: Authentication, projects: Projects) -> Guard:
             connection.scope["state"]["project"] = project
         if connection.scope["query_string"]:
             require_known_query(_sent_query(connection), _parameters_of(handler))
-        if connection.method not in _READING and not _reads_body(handler):
+        if connection.method not in _SAFE_METHODS and not _reads_body(handler):
             require_only((await connection.values()).values, handler.opt.get("body_names", ()))
 
-    return let_in
+    return check_access
 
 
 @dataclass(frozen=True, slots=True)
-class _Calling:
-    """A `Caller`, read when asked for."""
+class _ConnectionCaller:
+    """A `Caller` whose address and headers are decoded only when they are used."""
 
     connection: ASGIConnection[Any, Any, Any, Any]
 
@@ -90,13 +90,13 @@ class _Calling:
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-async def _principal(
+async def _authenticate(
     request: ManagementRequest,
     query: Mapping[str, str],
     authentication: Authentication,
     caller: Caller,
 ) -> Principal:
-    """The first key found is the only one tried."""
+    """Only the first key found is tried: header, body, query."""
     key = bearer_key(request.headers.get("authorization"))
     if key is not None:
         return await authentication.authenticate(key, "Authorization header", caller)
@@ -109,8 +109,8 @@ async def _principal(
     raise NotAuthenticated
 
 
-async def _project(named: str, principal: Principal, projects: Projects) -> Project:
-    """raises: NotFound"""
+async def _find_project(named: str, principal: Principal, projects: Projects) -> Project:
+    """named: an id or `@current`. raises: NotFound"""
     if named == CURRENT:
         project = await projects.current(principal)
     else:
@@ -122,13 +122,13 @@ async def _project(named: str, principal: Principal, projects: Projects) -> Proj
 
 
 def _sent_query(connection: ASGIConnection[Any, Any, Any, Any]) -> list[tuple[str, str]]:
-    """Those without a value too."""
+    """Including those without a value."""
     text = connection.scope["query_string"].decode("latin-1")
     return parse_qsl(text, keep_blank_values=True)
 
 
 def _parameters_of(handler: BaseRouteHandler) -> frozenset[str]:
-    """The query parameters that a handler names, reads by itself, or pages by."""
+    """Query parameters that a handler declares, reads by itself, or pages by."""
     known: frozenset[str] | None = handler.opt.get(_PARAMETERS)
     if known is None:
         known = handler.opt[_PARAMETERS] = _read_parameters(handler)
@@ -158,8 +158,8 @@ def _token(query: Mapping[str, str]) -> str | None:
     return query.get("token") or query.get("api_key")
 
 
-def _refuse_nul(path: str, query: Mapping[str, str]) -> None:
-    """PostgreSQL takes no NUL in a text, and nothing here is named by one."""
+def _reject_nul(path: str, query: Mapping[str, str]) -> None:
+    """PostgreSQL does not accept NUL in text."""
     if "\0" in path:
         raise NotFound
     for name, value in query.items():
@@ -168,7 +168,7 @@ def _refuse_nul(path: str, query: Mapping[str, str]) -> None:
 
 
 def _scope(declared: str | None, method: str) -> str | None:
-    """An object's name becomes `<object>:read` or `<object>:write`."""
+    """`<object>` becomes `<object>:read` or `<object>:write`, by the method."""
     if declared is None or ":" in declared:
         return declared
-    return f"{declared}:{'read' if method in _READING else 'write'}"
+    return f"{declared}:{'read' if method in _SAFE_METHODS else 'write'}"

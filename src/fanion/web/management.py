@@ -3,17 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any, cast
 
 from litestar import Controller, Litestar, Response, get
-from litestar.datastructures import MutableScopeHeaders
 from litestar.di import Provide
 from litestar.enums import MediaType
 from litestar.openapi import OpenAPIConfig
-from litestar.routes import HTTPRoute
-from litestar.types import Message, Scope
 
-from fanion.errors import with_head
 from fanion.projects.api import ProjectsApi, UsersApi
 from fanion.projects.auth.authentication_service import Authentication
 from fanion.projects.auth.keys_api import PersonalKeysApi
@@ -24,35 +21,10 @@ from fanion.server.asgi_bridge import AsgiApp
 from fanion.server.endpoint import is_known_version
 from fanion.server.forwarded import BaseUrl, TrustedProxies
 from fanion.web.docs_page import CONTENT_SECURITY_POLICY, DescribedApi, Page
-from fanion.web.error_handler import error_renderer
-from fanion.web.guard import gate
-from fanion.web.json_response import encode_answer
+from fanion.web.guard import access_guard
+from fanion.web.management_responses import encode_response, exception_handler, send_with_allow
 from fanion.web.openapi import document, openapi_config
 from fanion.wire.offload import Decoding
-
-_REFUSED = 405
-
-
-async def tell_methods(message: Message, scope: Scope) -> None:
-    """Called before each message is sent."""
-    if message["type"] == "http.response.start" and scope.get("method") == "OPTIONS":
-        allowed = ", ".join(sorted(with_head(_methods(scope))))
-        if allowed:
-            MutableScopeHeaders.from_message(message)["allow"] = allowed
-
-
-def _methods(scope: Scope) -> set[str]:
-    """Without those whose handler does nothing but refuse."""
-    template = scope.get("path_template")
-    return {
-        str(method)
-        for route in scope["litestar_app"].routes
-        if isinstance(route, HTTPRoute) and route.path_format == template
-        for handler in route.route_handlers
-        if handler.status_code != _REFUSED
-        for method in handler.http_methods
-    }
-
 
 BODY_BYTES_MAX = 20 * 1024 * 1024  # api.md, Limits
 UPLOAD_BYTES_MAX = 256 * 1024 * 1024
@@ -60,12 +32,12 @@ UPLOAD_BYTES_MAX = 256 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Management:
-    """What the management API is made of.
+    """Settings and services of the management API.
 
-    controllers:     of the other domains; `fanion.rest` says how they are written
-    dependencies:    by the name under which handlers ask for them, typed by their class
-    base_url:        where clients reach this server
-    answered_elsewhere: paths of the API that hot routes answer, for the document
+    controllers:  of the other domains; `fanion.rest` says how they are written
+    dependencies: injected into handlers by name
+    base_url:     where clients reach this server
+    answered_elsewhere: public operations, for the OpenAPI document
     """
 
     authentication: Authentication
@@ -80,24 +52,26 @@ class Management:
     answered_elsewhere: Mapping[str, Any] = field(default_factory=dict)
 
 
-def management_app(parts: Management) -> AsgiApp:
-    """Everything under /api/ that no hot route answers. An ASGI application; it needs no
-    lifespan. Paths are served with and without their last slash."""
-    app = _application(parts, None)
-    # A twin that never serves: with a configuration of its own the framework adds routes, and
-    # pages that load scripts from elsewhere.
+def management_app(config: Management) -> AsgiApp:
+    """Everything below /api/ that is no public route. It needs no lifespan events. Paths are
+    served with and without a trailing slash."""
+    app = _application(config, None)
+    # A second application for the document alone: given an `openapi_config`, the framework adds
+    # routes, and pages that load scripts from elsewhere.
     app.state.described = DescribedApi(
-        lambda: document(_application(parts, openapi_config()), parts.answered_elsewhere)
+        lambda: document(_application(config, openapi_config()), config.answered_elsewhere)
     )
     # The framework types its messages more narrowly than servers and clients of ASGI do.
-    return _closing_bodies(cast(AsgiApp, app))
+    return _with_middleware(cast(AsgiApp, app))
 
 
-def _closing_bodies(app: AsgiApp) -> AsgiApp:
-    """Files that came with a request end with it."""
+def _with_middleware(app: AsgiApp) -> AsgiApp:
+    """Responses to OPTIONS name the methods; the files of a form are closed with its request."""
 
-    async def run(scope: Any, receive: Any, send: Any) -> None:
+    async def middleware(scope: Any, receive: Any, send: Any) -> None:
         state = scope.setdefault("state", {})
+        if scope["method"] == "OPTIONS":
+            send = partial(send_with_allow, scope, send)
         try:
             await app(scope, receive, send)
         finally:
@@ -105,7 +79,7 @@ def _closing_bodies(app: AsgiApp) -> AsgiApp:
             if body is not None:
                 body.close()
 
-    return run
+    return middleware
 
 
 @get("/api/schema", public=True, include_in_schema=False)
@@ -129,29 +103,28 @@ def _served(request: ManagementRequest, page: Page, kind: MediaType) -> Response
     return Response(page.body, media_type=kind, headers=headers)
 
 
-def _application(parts: Management, openapi: OpenAPIConfig | None) -> Litestar:
+def _application(config: Management, openapi: OpenAPIConfig | None) -> Litestar:
     given = {
-        "projects": parts.projects,
-        "authentication": parts.authentication,
-        **parts.dependencies,
+        "projects": config.projects,
+        "authentication": config.authentication,
+        **config.dependencies,
     }
     app = Litestar(
-        [ProjectsApi, PersonalKeysApi, UsersApi, *parts.controllers, _schema, _documentation],
+        [ProjectsApi, PersonalKeysApi, UsersApi, *config.controllers, _schema, _documentation],
         dependencies={name: _provide(value) for name, value in given.items()},
-        guards=[gate(parts.authentication, parts.projects)],
-        after_request=encode_answer,
-        before_send=[tell_methods],
-        exception_handlers={Exception: error_renderer(parts.body_bytes_max)},
+        guards=[access_guard(config.authentication, config.projects)],
+        after_request=encode_response,
+        exception_handlers={Exception: exception_handler(config.body_bytes_max)},
         request_class=ManagementRequest,
-        request_max_body_size=parts.body_bytes_max,
+        request_max_body_size=config.body_bytes_max,
         openapi_config=openapi,
         logging_config=None,
     )
-    app.state.now = parts.now
-    app.state.body_bytes_max = parts.body_bytes_max
-    app.state.upload_bytes_max = parts.upload_bytes_max
-    app.state.decoding = parts.decoding
-    app.state.base_url = parts.base_url
+    app.state.now = config.now
+    app.state.body_bytes_max = config.body_bytes_max
+    app.state.upload_bytes_max = config.upload_bytes_max
+    app.state.decoding = config.decoding
+    app.state.base_url = config.base_url
     return app
 
 

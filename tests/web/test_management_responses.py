@@ -12,7 +12,7 @@ from msgspec import UNSET, Struct, UnsetType, field
 
 from fanion.rest.endpoints import Streamed, empty
 from fanion.rest.pagination import Paged
-from fanion.web.json_response import ENCODED_ON_LOOP_BYTES_MAX, PIECE_BYTES, encode_answer
+from fanion.web.management_responses import ENCODED_ON_LOOP_BYTES_MAX, PIECE_BYTES, encode_response
 
 
 class Row(Struct):
@@ -45,7 +45,7 @@ def rows(count: int, size: int = 100) -> list[Any]:
 
 async def body_of(content: Any) -> tuple[bytes, list[bytes]]:
     """The whole, and its pieces when there are several."""
-    answer = await encode_answer(Response(content))
+    answer = await encode_response(Response(content))
     if not isinstance(answer, Streamed):
         return cast(bytes, answer.content), []
     pieces = [one async for one in cast("AsyncGenerator[bytes]", answer.iterator)]
@@ -104,21 +104,21 @@ def _lists(content: Any) -> list[Any]:
 async def test_a_bare_response_passes_through() -> None:
     response = empty(204)
 
-    assert await encode_answer(response) is response
+    assert await encode_response(response) is response
 
 
 @pytest.mark.parametrize("content", [b"bytes", "text", None])
 async def test_what_is_no_json_stays_as_it_is(content: Any) -> None:
     response = Response(content)
 
-    assert await encode_answer(response) is response
+    assert await encode_response(response) is response
     assert response.content is content
 
 
 async def test_an_answer_in_pieces_keeps_its_status_and_headers() -> None:
     response = Response(rows(5_000), status_code=201, headers={"x-a": "b"})
 
-    answer = await encode_answer(response)
+    answer = await encode_response(response)
 
     assert isinstance(answer, Streamed)
     sent: list[Any] = []

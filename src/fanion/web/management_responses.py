@@ -1,0 +1,199 @@
+"""Responses of the management API: rows as JSON, errors in the one format, allowed methods.
+
+source: api.md, "Errors"; capture.md section 10
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterator
+from typing import Any
+
+import msgspec
+import structlog
+from litestar import Request, Response
+from litestar.datastructures import MutableScopeHeaders
+from litestar.exceptions import (
+    HTTPException,
+    MethodNotAllowedException,
+    NotFoundException,
+    ValidationException,
+)
+from litestar.exceptions.http_exceptions import RequestEntityTooLarge
+from litestar.routes import HTTPRoute
+from litestar.serialization import default_serializer
+from litestar.types import Message, Scope, Send
+from msgspec import UNSET, Struct
+
+from fanion.db.engine import RecordsUnavailable
+from fanion.errors import (
+    AppError,
+    BodyTooLarge,
+    Invalid,
+    MethodNotAllowed,
+    NotFound,
+    ParseError,
+    Unavailable,
+    with_head,
+)
+from fanion.events.event import EventStoreUnavailable
+from fanion.rest.endpoints import Streamed
+
+# A larger response is encoded in a thread, in pieces: to encode this much takes a millisecond.
+ENCODED_ON_LOOP_BYTES_MAX = 128 * 1024
+PIECE_BYTES = 256 * 1024
+# The status of handlers that exist to reject a method.
+_REJECTED = 405
+
+ExceptionHandler = Callable[[Request[Any, Any, Any], Exception], Response[bytes]]
+
+_encode = msgspec.json.Encoder(enc_hook=default_serializer).encode
+
+
+async def encode_response(response: Any) -> Any:
+    """The framework's `after_request` hook. Encodes Structs, lists and dicts by rows, since a call
+    of the encoder holds the GIL until it returns; every other response is left as it is."""
+    content = response.content if isinstance(response, Response) else None
+    if not isinstance(content, Struct | list | dict):
+        return response
+    fragments = _fragments(content)
+    body = _join(fragments, ENCODED_ON_LOOP_BYTES_MAX)
+    if len(body) < ENCODED_ON_LOOP_BYTES_MAX:
+        response.content = body
+        return response
+    pieces = _pieces(body, fragments)
+    return Streamed(pieces, "application/json", response.status_code, response.headers)
+
+
+async def _pieces(first: bytes, fragments: Iterator[bytes]) -> AsyncGenerator[bytes]:
+    piece = first
+    while piece:
+        yield piece
+        piece = await asyncio.to_thread(_join, fragments, PIECE_BYTES)
+
+
+def _join(fragments: Iterator[bytes], bytes_min: int) -> bytes:
+    """The next fragments, `bytes_min` or more of them; fewer at the end, and none after it."""
+    taken, size = list[bytes](), 0
+    for fragment in fragments:
+        taken.append(fragment)
+        size += len(fragment)
+        if size >= bytes_min:
+            break
+    return b"".join(taken)
+
+
+def _fragments(content: Any) -> Iterator[bytes]:
+    """The encoded content, with each row of a list, or of a list in a field, as a fragment."""
+    if isinstance(content, list):
+        yield from _rows(content)
+    elif isinstance(content, dict):
+        yield from _members(content.items())
+    elif content.__struct_config__.omit_defaults or content.__struct_config__.tag is not None:
+        yield _encode(content)
+    else:
+        names = zip(content.__struct_fields__, content.__struct_encode_fields__, strict=True)
+        yield from _members((encoded, getattr(content, name)) for name, encoded in names)
+
+
+def _members(members: Any) -> Iterator[bytes]:
+    """members: name and value"""
+    before = b"{"
+    for name, value in members:
+        if value is UNSET:
+            continue
+        yield before + _encode(name) + b":"
+        if isinstance(value, list):
+            yield from _rows(value)
+        else:
+            yield _encode(value)
+        before = b","
+    yield b"{}" if before == b"{" else b"}"
+
+
+def _rows(rows: list[Any]) -> Iterator[bytes]:
+    before = b"["
+    for row in rows:
+        yield before + _encode(row)
+        before = b","
+    yield b"[]" if before == b"[" else b"]"
+
+
+async def send_with_allow(scope: Scope, send: Send, message: Message) -> None:
+    """Add `Allow` to a response to OPTIONS. scope: after routing"""
+    if message["type"] == "http.response.start":
+        allowed = ", ".join(sorted(with_head(_methods(scope))))
+        if allowed:
+            MutableScopeHeaders.from_message(message)["allow"] = allowed
+    await send(message)
+
+
+def _methods(scope: Scope) -> set[str]:
+    """Of the path, without those whose handler only rejects them."""
+    template = scope.get("path_template")
+    return {
+        str(method)
+        for route in scope["litestar_app"].routes
+        if isinstance(route, HTTPRoute) and route.path_format == template
+        for handler in route.route_handlers
+        if handler.status_code != _REJECTED
+        for method in handler.http_methods
+    }
+
+
+def exception_handler(body_bytes_max: int) -> ExceptionHandler:
+    """Renders every exception of the framework and of handlers in the error format of the API."""
+
+    def render(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
+        app_error = _app_error(request, error, body_bytes_max)
+        return Response(
+            app_error.body(),
+            status_code=app_error.status,
+            headers=dict(app_error.headers()),
+            media_type="application/json",
+        )
+
+    return render
+
+
+def _app_error(request: Request[Any, Any, Any], error: Exception, body_bytes_max: int) -> AppError:
+    match error:
+        case AppError():
+            return error
+        case RecordsUnavailable():
+            structlog.get_logger().warning("records_unavailable", reason=str(error))
+            return Unavailable()
+        case EventStoreUnavailable():
+            structlog.get_logger().warning("events_unavailable", reason=str(error))
+            return Unavailable()
+        case NotFoundException():
+            return NotFound("Endpoint not found.")
+        case MethodNotAllowedException():
+            allowed = (error.headers or {}).get("allow", "")
+            return MethodNotAllowed(request.method, tuple(allowed.split(", ")))
+        case RequestEntityTooLarge():
+            return BodyTooLarge(body_bytes_max)
+        case ValidationException():
+            return _parameter_error(error)
+        case HTTPException(status_code=status) if status < 500:
+            return ParseError(error.detail)
+    _log_failure(request, error)
+    return AppError()
+
+
+def _parameter_error(error: ValidationException) -> AppError:
+    """404 for a path parameter that cannot be an id; 400 for a query parameter, with its name."""
+    problems = error.extra if isinstance(error.extra, list) else []
+    first = problems[0] if problems else {}
+    if first.get("source") == "path":
+        return NotFound()
+    return Invalid(first.get("message", error.detail), attr=first.get("key"))
+
+
+def _log_failure(request: Request[Any, Any, Any], error: Exception) -> None:
+    """The log has the traceback; the client gets no detail of it."""
+    structlog.get_logger().error(
+        "request_failed",
+        exc_info=error,
+        request_id=request.scope["state"].get("request_id", ""),
+        method=request.method,
+        path=request.scope["path"],
+    )
