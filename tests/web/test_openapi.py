@@ -13,7 +13,9 @@ import pytest
 
 from fanion.db.engine import open_records
 from fanion.server.forwarded import BaseUrl, TrustedProxies, read_networks
-from fanion.web.docs_page import DescribedApi
+from fanion.web.management import ApiDocuments
+from fanion.web.openapi.capture_operations import CAPTURE_OPERATIONS
+from fanion.web.openapi.flag_operations import FLAG_OPERATIONS
 from tests.support.application import Home
 from tests.support.management import BASE_URL, Workspace, open_workspace
 
@@ -54,11 +56,14 @@ def operations(schema: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     ]
 
 
-async def test_the_document_is_openapi_with_every_path_as_clients_write_it(
+async def test_the_document_has_the_paths_of_management_and_of_public_routes(
     schema: dict[str, Any],
 ) -> None:
+    public = {f"{path}/" for path in (*CAPTURE_OPERATIONS, *FLAG_OPERATIONS)}
+
     assert schema["openapi"].startswith("3.1.")
-    assert [name for name, _ in operations(schema)] == [
+    assert public <= schema["paths"].keys()
+    assert [name for name, _ in operations(schema) if name.partition(" ")[2] not in public] == [
         "GET /api/personal_api_keys/",
         "POST /api/personal_api_keys/",
         "GET /api/personal_api_keys/{key_id}/",
@@ -72,7 +77,7 @@ async def test_the_document_is_openapi_with_every_path_as_clients_write_it(
     ]
 
 
-async def test_every_reference_leads_somewhere(schema: dict[str, Any]) -> None:
+async def test_every_reference_points_to_a_component(schema: dict[str, Any]) -> None:
     for reference in references(schema):
         node: Any = schema
         for name in reference.removeprefix("#/").split("/"):
@@ -81,7 +86,7 @@ async def test_every_reference_leads_somewhere(schema: dict[str, Any]) -> None:
         assert node
 
 
-async def test_every_operation_documents_the_one_error_shape(schema: dict[str, Any]) -> None:
+async def test_every_operation_documents_the_one_error_format(schema: dict[str, Any]) -> None:
     shape = schema["components"]["schemas"]["Error"]
 
     assert shape["required"] == ["type", "code", "detail", "attr"]
@@ -90,7 +95,7 @@ async def test_every_operation_documents_the_one_error_shape(schema: dict[str, A
         assert "400" not in operation["responses"], name
 
 
-async def test_the_key_goes_into_the_header(schema: dict[str, Any]) -> None:
+async def test_the_key_is_sent_in_the_header(schema: dict[str, Any]) -> None:
     assert schema["security"] == [{"bearer": []}]
     scheme = schema["components"]["securitySchemes"]["bearer"]
     assert (scheme["type"], scheme["scheme"]) == ("http", "bearer")
@@ -123,7 +128,7 @@ async def test_operation_ids_are_unique(schema: dict[str, Any]) -> None:
     assert len(set(ids)) == len(ids)
 
 
-async def test_the_page_for_people_names_every_operation_and_loads_nothing(
+async def test_the_html_page_names_every_operation_and_loads_nothing(
     workspace: Workspace, schema: dict[str, Any]
 ) -> None:
     async with workspace.client_with(None) as client:
@@ -139,7 +144,7 @@ async def test_the_page_for_people_names_every_operation_and_loads_nothing(
     assert set(re.findall(r"//[a-z.]+", response.text)) == {"//fanion.test"}
 
 
-async def test_the_page_may_do_nothing_but_be_read(workspace: Workspace) -> None:
+async def test_the_html_page_has_a_policy_that_allows_its_style_only(workspace: Workspace) -> None:
     async with workspace.client_with(None) as client:
         response = await client.get("/api/docs/")
 
@@ -233,15 +238,15 @@ async def test_the_document_is_made_once_and_beside_the_event_loop() -> None:
         threads.append(get_ident())
         return EMPTY
 
-    described = DescribedApi(describe)
-    first, *others = [asyncio.create_task(described.pages()) for _ in range(20)]
+    documents = ApiDocuments(describe)
+    first, *others = [asyncio.create_task(documents.pages()) for _ in range(20)]
     await asyncio.sleep(0)
     first.cancel()
     found = await asyncio.gather(*others)
 
     assert len(threads) == 1
     assert threads[0] != get_ident()
-    assert all(one is found[0] for one in (*found, await described.pages()))
+    assert all(one is found[0] for one in (*found, await documents.pages()))
 
 
 async def test_a_document_that_could_not_be_made_is_made_by_the_next_who_asks() -> None:
@@ -252,8 +257,8 @@ async def test_a_document_that_could_not_be_made_is_made_by_the_next_who_asks() 
             raise failures.pop()
         return EMPTY
 
-    described = DescribedApi(describe)
+    documents = ApiDocuments(describe)
     with pytest.raises(RuntimeError, match="no room"):
-        await described.pages()
+        await documents.pages()
 
-    assert (await described.pages()).schema.body.startswith(b'{"info"')
+    assert (await documents.pages()).schema.body.startswith(b'{"info"')

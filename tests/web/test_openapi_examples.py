@@ -11,11 +11,15 @@ import httpx
 import pytest
 from jsonschema_rs import Draft202012Validator
 
-from fanion.web.openapi_examples import PERSONAL_KEY, PROJECT_KEY, example_of
-from fanion.web.openapi_public import EXAMPLE_FLAG, PUBLIC_OPERATIONS
+from fanion.web.openapi.capture_operations import CAPTURE_OPERATIONS
+from fanion.web.openapi.docs_page import example_of
+from fanion.web.openapi.document import PERSONAL_KEY, PROJECT_KEY
+from fanion.web.openapi.flag_operations import EXAMPLE_FLAG, FLAG_OPERATIONS
 from tests.support.application import BASE_URL, Home, Json
 from tests.support.documented import holds
 
+OPERATIONS = {**CAPTURE_OPERATIONS, **FLAG_OPERATIONS}
+POSTED_PATHS = [path for path, item in OPERATIONS.items() if "post" in item]
 # Some time before what the examples plan.
 NOW = datetime(2029, 1, 1, 12, tzinfo=UTC)
 _COMMAND = re.compile(r'<pre class="request">(.*?)</pre>', re.DOTALL)
@@ -101,7 +105,7 @@ async def test_the_page_shows_a_command_for_every_public_endpoint(page: str) -> 
     commands = [unescape(one) for one in _COMMAND.findall(page)]
 
     shown = {one.rpartition(BASE_URL)[2].partition("?")[0].rstrip("'") for one in commands}
-    wanted = {f"{path}/".replace("{key}", "new-checkout") for path in PUBLIC_OPERATIONS}
+    wanted = {f"{path}/".replace("{key}", "new-checkout") for path in POSTED_PATHS}
     assert wanted <= shown
     assert any("/feature_flags/" in path for path in shown)
 
@@ -111,7 +115,7 @@ async def test_every_command_of_the_page_succeeds(home: Home, page: str) -> None
 
     commands = [unescape(one) for one in _COMMAND.findall(page)]
 
-    assert len(commands) > len(PUBLIC_OPERATIONS)
+    assert len(commands) > len(POSTED_PATHS)
     for command in commands:
         answer = await run(home, command, places)
         assert answer.is_success, f"{command}\n{answer.text}"
@@ -122,11 +126,11 @@ async def test_every_example_of_a_request_is_accepted(home: Home, document: Json
 
     found = list(examples(document))
 
-    assert len(found) > len(PUBLIC_OPERATIONS) + 15
+    assert len(found) > len(POSTED_PATHS) + 15
     for path, method, operation, sent in found:
         schema = operation["requestBody"]["content"]["application/json"]["schema"]
         assert validator(document, schema).is_valid(sent), (path, sent)
-        if path in {f"{one}/" for one in PUBLIC_OPERATIONS}:
+        if path in {f"{one}/" for one in POSTED_PATHS}:
             continue  # sent with its key by the tests below
         for name, value in places.items():
             path = path.replace(f"{{{name}}}", value)
@@ -134,7 +138,7 @@ async def test_every_example_of_a_request_is_accepted(home: Home, document: Json
         assert answer.is_success, f"{method} {path} {sent}\n{answer.text}"
 
 
-@pytest.mark.parametrize("path", PUBLIC_OPERATIONS)
+@pytest.mark.parametrize("path", POSTED_PATHS)
 async def test_a_public_endpoint_answers_as_it_is_shown(
     home: Home, document: Json, page: str, path: str
 ) -> None:
@@ -155,7 +159,7 @@ async def test_a_public_endpoint_answers_as_it_is_shown(
     assert holds(steady(answer.json()), steady(example_of(told, {}))), answer.text
 
 
-@pytest.mark.parametrize("path", PUBLIC_OPERATIONS)
+@pytest.mark.parametrize("path", POSTED_PATHS)
 async def test_a_public_endpoint_fails_in_the_common_shape(
     home: Home, document: Json, path: str
 ) -> None:

@@ -36,8 +36,6 @@ from fanion.projects.organizations_api import Organizations, OrganizationsApi
 from fanion.projects.roles_api import RoleMembershipsApi, RolesApi
 from fanion.web.application import Application
 from fanion.web.management import Management, management_app
-from fanion.web.openapi import HOT_OPERATIONS
-from fanion.web.openapi_public import PUBLIC_OPERATIONS
 from fanion.web.probes import OK, Check, Checked, State
 from fanion.webhooks.api import WebhooksApi
 
@@ -129,7 +127,6 @@ def _management(server: Server) -> Management:
         upload_bytes_max=settings.upload_bytes_max,
         base_url=management_base_url(settings, flags.proxies),
         decoding=flags.decoding,
-        answered_elsewhere={**HOT_OPERATIONS, **PUBLIC_OPERATIONS},
     )
 
 

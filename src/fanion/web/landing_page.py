@@ -16,7 +16,7 @@ from fanion import __version__
 from fanion.server.endpoint import Response
 from fanion.server.forwarded import BaseUrl
 from fanion.server.request import Request
-from fanion.web.html import content_security_policy, html_document
+from fanion.web.pages import content_security_policy, html_document
 from fanion.web.probes import Checked, Probes, State
 
 # A store that hangs must not hold up the page that tells of it.

@@ -1,5 +1,6 @@
 """The management API: one Litestar application made of the domains' controllers."""
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -10,6 +11,7 @@ from litestar import Controller, Litestar, Response, get
 from litestar.di import Provide
 from litestar.enums import MediaType
 from litestar.openapi import OpenAPIConfig
+from msgspec import Struct
 
 from fanion.projects.api import ProjectsApi, UsersApi
 from fanion.projects.auth.authentication_service import Authentication
@@ -20,10 +22,13 @@ from fanion.rest.body import Body
 from fanion.server.asgi_bridge import AsgiApp
 from fanion.server.endpoint import is_known_version
 from fanion.server.forwarded import BaseUrl, TrustedProxies
-from fanion.web.docs_page import CONTENT_SECURITY_POLICY, DescribedApi, Page
 from fanion.web.guard import access_guard
 from fanion.web.management_responses import encode_response, exception_handler, send_with_allow
-from fanion.web.openapi import document, openapi_config
+from fanion.web.openapi.capture_operations import CAPTURE_OPERATIONS
+from fanion.web.openapi.docs_page import CONTENT_SECURITY_POLICY, documentation_page
+from fanion.web.openapi.document import openapi_config, openapi_document
+from fanion.web.openapi.flag_operations import FLAG_OPERATIONS
+from fanion.web.pages import BASE_URL, Page, html_page, json_page
 from fanion.wire.offload import Decoding
 
 BODY_BYTES_MAX = 20 * 1024 * 1024  # api.md, Limits
@@ -37,7 +42,6 @@ class Management:
     controllers:  of the other domains; `fanion.rest` says how they are written
     dependencies: injected into handlers by name
     base_url:     where clients reach this server
-    answered_elsewhere: public operations, for the OpenAPI document
     """
 
     authentication: Authentication
@@ -49,7 +53,6 @@ class Management:
     upload_bytes_max: int = UPLOAD_BYTES_MAX
     decoding: Decoding = field(default_factory=Decoding)
     base_url: BaseUrl = field(default_factory=lambda: BaseUrl(TrustedProxies()))
-    answered_elsewhere: Mapping[str, Any] = field(default_factory=dict)
 
 
 def management_app(config: Management) -> AsgiApp:
@@ -58,8 +61,10 @@ def management_app(config: Management) -> AsgiApp:
     app = _application(config, None)
     # A second application for the document alone: given an `openapi_config`, the framework adds
     # routes, and pages that load scripts from elsewhere.
-    app.state.described = DescribedApi(
-        lambda: document(_application(config, openapi_config()), config.answered_elsewhere)
+    app.state.documents = ApiDocuments(
+        lambda: openapi_document(
+            _application(config, openapi_config()), {**FLAG_OPERATIONS, **CAPTURE_OPERATIONS}
+        )
     )
     # The framework types its messages more narrowly than servers and clients of ASGI do.
     return _with_middleware(cast(AsgiApp, app))
@@ -82,20 +87,53 @@ def _with_middleware(app: AsgiApp) -> AsgiApp:
     return middleware
 
 
+class ApiPages(Struct, frozen=True):
+    schema: Page
+    documentation: Page
+
+
+class ApiDocuments:
+    """The OpenAPI document and its HTML page, built in a thread on the first request for either:
+    that takes most of a second."""
+
+    def __init__(self, build: Callable[[], dict[str, Any]]) -> None:
+        """build: returns the document"""
+        self._build = build
+        self._task: asyncio.Task[ApiPages] | None = None
+
+    async def pages(self) -> ApiPages:
+        """Concurrent calls share one build, which goes on when one of them is cancelled. The next
+        call after a failure builds again."""
+        if self._task is None or self._has_failed():
+            self._task = asyncio.create_task(asyncio.to_thread(self._build_pages))
+        return await asyncio.shield(self._task)
+
+    def _has_failed(self) -> bool:
+        task = self._task
+        if task is None or not task.done():
+            return False
+        return task.cancelled() or task.exception() is not None
+
+    def _build_pages(self) -> ApiPages:
+        schema = {**self._build(), "servers": [{"url": BASE_URL}]}
+        return ApiPages(json_page(schema), html_page(documentation_page(schema)))
+
+
 @get("/api/schema", public=True, include_in_schema=False)
 async def _schema(request: ManagementRequest) -> Response[bytes]:
-    return _served(request, (await request.app.state.described.pages()).schema, MediaType.JSON)
+    pages: ApiPages = await request.app.state.documents.pages()
+    return _page_response(request, pages.schema, MediaType.JSON)
 
 
 @get("/api/docs", public=True, include_in_schema=False)
 async def _documentation(request: ManagementRequest) -> Response[bytes]:
-    pages = await request.app.state.described.pages()
-    shown = _served(request, pages.documentation, MediaType.HTML)
-    shown.headers["content-security-policy"] = CONTENT_SECURITY_POLICY
-    return shown
+    pages: ApiPages = await request.app.state.documents.pages()
+    response = _page_response(request, pages.documentation, MediaType.HTML)
+    response.headers["content-security-policy"] = CONTENT_SECURITY_POLICY
+    return response
 
 
-def _served(request: ManagementRequest, page: Page, kind: MediaType) -> Response[bytes]:
+def _page_response(request: ManagementRequest, page: Page, kind: MediaType) -> Response[bytes]:
     page = page.at(request.origin)
     headers = {"etag": page.etag, "cache-control": "no-cache"}
     if is_known_version(request.headers.get("if-none-match"), page.etag):

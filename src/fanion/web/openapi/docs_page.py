@@ -1,19 +1,18 @@
-"""The OpenAPI document as one page that needs nothing from elsewhere."""
+"""The OpenAPI document as one HTML page, with its examples as curl commands."""
 
-import asyncio
-from collections.abc import Callable
-from hashlib import sha256
+from collections.abc import Mapping
 from html import escape
 from typing import Any
 
 import msgspec
-from msgspec import Struct
 
-from fanion.web.html import content_security_policy, html_document
-from fanion.web.openapi import operations, resolve
-from fanion.web.openapi_examples import example_of, request_example, written
-from fanion.web.openapi_filters import LANGUAGE
+from fanion.web.openapi.document import JSON, PERSONAL_KEY, PROJECT_KEY, operations, resolve
+from fanion.web.openapi.filter_language import LANGUAGE
+from fanion.web.pages import content_security_policy, html_document
 
+_KEY_OF_SCHEME = {"bearer": PERSONAL_KEY, "project": PROJECT_KEY}
+# Path parameters without an example of their own.
+_PATH_PARAMETERS = {"project_id": "@current"}
 _STYLE = """
 :root { color-scheme: light dark; --line: #8884; --soft: #8881; }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; padding: 1rem; }
@@ -35,7 +34,7 @@ pre { background: var(--soft); padding: .75rem; overflow-x: auto; }
 _LANGUAGE_TITLE = "Filter language"
 _INTRODUCTION = """
 <p>Send a personal API key with every request, and the project API key with captures and
-evaluations. A failure of any kind has one shape. The machine-readable description is at
+evaluations. Every error has the same format. The OpenAPI document is at
 <a href="{base_url}/api/schema/">{base_url}/api/schema/</a>.</p>
 <pre>curl -H 'Authorization: Bearer &lt;personal API key&gt;' {base_url}/api/projects/
 
@@ -47,79 +46,14 @@ evaluations. A failure of any kind has one shape. The machine-readable descripti
 CONTENT_SECURITY_POLICY = content_security_policy(_STYLE)
 
 
-# In the document and the page, for the address that the client uses, which `Page.at` puts there.
-BASE_URL = "{base_url}"
-
-
-class Page(Struct, frozen=True):
-    """etag: of these bytes; written: how a text is written in them"""
-
-    body: bytes
-    etag: str
-    written: Callable[[str], bytes]
-
-    def at(self, base_url: str) -> "Page":
-        """As a client is to see it that reaches the server there."""
-        body = self.body.replace(BASE_URL.encode(), self.written(base_url))
-        return Page(body, _etag(self.etag.encode() + base_url.encode()), self.written)
-
-
-class Pages(Struct, frozen=True):
-    schema: Page
-    documentation: Page
-
-
-class DescribedApi:
-    """The OpenAPI document and the page made of it, encoded; made in a thread when one of them is
-    first asked for, once for all who ask meanwhile: it takes most of a second."""
-
-    def __init__(self, describe: Callable[[], dict[str, Any]]) -> None:
-        """describe: makes the document"""
-        self._describe = describe
-        self._making: asyncio.Task[Pages] | None = None
-
-    async def pages(self) -> Pages:
-        """A caller that leaves cancels it for no other; a failure is retried by the next call."""
-        if self._making is None or self._has_failed():
-            self._making = asyncio.create_task(asyncio.to_thread(self._make))
-        return await asyncio.shield(self._making)
-
-    def _has_failed(self) -> bool:
-        making = self._making
-        if making is None or not making.done():
-            return False
-        return making.cancelled() or making.exception() is not None
-
-    def _make(self) -> Pages:
-        schema = {**self._describe(), "servers": [{"url": BASE_URL}]}
-        documentation = documentation_page(schema).encode()
-        return Pages(_page(msgspec.json.encode(schema), _in_json), _page(documentation, _in_html))
-
-
-def _page(body: bytes, written: Callable[[str], bytes]) -> Page:
-    return Page(body, _etag(body), written)
-
-
-def _etag(of: bytes) -> str:
-    return f'"{sha256(of).hexdigest()[:32]}"'
-
-
-def _in_json(text: str) -> bytes:
-    return msgspec.json.encode(text)[1:-1]
-
-
-def _in_html(text: str) -> bytes:
-    return escape(text).encode()
-
-
 def documentation_page(schema: dict[str, Any]) -> str:
-    """HTML, complete."""
+    """A whole HTML document."""
     schemas = schema["components"]["schemas"]
     groups: dict[str, list[str]] = {}
     for path, method, operation in operations(schema):
         tag = (operation.get("tags") or ["Other"])[0]
         groups.setdefault(tag, []).append(_operation(path, method, operation, schemas))
-    if language := _language(schemas):
+    if language := _filter_language(schemas):
         groups[_LANGUAGE_TITLE] = language
     title = f"{schema['info']['title']} API {schema['info']['version']}"
     links = "".join(f'<a href="#{_anchor(tag)}">{escape(tag)}</a>' for tag in groups)
@@ -147,9 +81,9 @@ def _operation(path: str, method: str, operation: dict[str, Any], schemas: dict[
         parts.append(f'<h3>Example</h3><pre class="request">{escape(command, quote=False)}</pre>')
     for status, response in operation["responses"].items():
         if status != "default":
-            parts.append(_table(f"Answer {status}", _fields(response, schemas)))
-            if (told := example_of(response, schemas)) is not None:
-                parts.append(_preformatted(written(told)))
+            parts.append(_table(f"Response {status}", _fields(response, schemas)))
+            if (example := example_of(response, schemas)) is not None:
+                parts.append(_preformatted(format_example(example)))
     return (
         f'<details><summary><code class="method">{method.upper()}</code> '
         f'<code class="path">{escape(path)}</code> {escape(operation.get("summary", ""))}'
@@ -161,8 +95,8 @@ def _preformatted(text: str) -> str:
     return f"<pre>{escape(text, quote=False)}</pre>"
 
 
-def _language(schemas: dict[str, Any]) -> list[str]:
-    """What bodies take where they ask for conditions, one entry for each component."""
+def _filter_language(schemas: dict[str, Any]) -> list[str]:
+    """The components of conditions in bodies, one entry each."""
     return [_component(name, schemas) for name in LANGUAGE if name in schemas]
 
 
@@ -176,7 +110,7 @@ def _component(name: str, schemas: dict[str, Any]) -> str:
             parts.append(_table(_form_title(form), _rows(form, schemas)))
         else:
             parts.append(f"<p>{escape(_type(form, schemas))}</p>")
-    parts += [_preformatted(written(one)) for one in component.get("examples", ())]
+    parts += [_preformatted(format_example(one)) for one in component.get("examples", ())]
     return (
         f'<details id="{name}"><summary><code>{name}</code></summary>'
         f"<div>{''.join(parts)}</div></details>"
@@ -184,11 +118,11 @@ def _component(name: str, schemas: dict[str, Any]) -> str:
 
 
 def _form_title(form: dict[str, Any]) -> str:
-    """What tells this form of a condition from the others."""
+    """What distinguishes this form of a condition from the others."""
     fields = form["properties"]
-    told = [fields[name].get("const", "") for name in ("type",) if name in fields]
-    told += fields.get("operator", {}).get("enum", ())
-    return " ".join(str(one) for one in told if one)
+    words = [fields[name].get("const", "") for name in ("type",) if name in fields]
+    words += fields.get("operator", {}).get("enum", ())
+    return " ".join(str(word) for word in words if word)
 
 
 Row = tuple[str, str, str]
@@ -201,7 +135,7 @@ def _parameter(parameter: dict[str, Any], schemas: dict[str, Any]) -> Row:
 
 
 def _fields(message: dict[str, Any], schemas: dict[str, Any]) -> list[Row]:
-    """The fields of a body, or one nameless row for a body that is no object."""
+    """The fields of a body, or one row without a name for a body that is not an object."""
     content: dict[str, Any] = next(iter(message.get("content", {}).values()), {})
     node = content.get("schema")
     if node is None:
@@ -237,7 +171,7 @@ def _table(title: str, rows: list[Row]) -> str:
 
 
 def _type(node: dict[str, Any], schemas: dict[str, Any]) -> str:
-    """A few words for a schema, for example `array of string or null`."""
+    """A schema in a few words, such as `array of string or null`."""
     if reference := node.get("$ref"):
         return _name(reference, schemas)
     for choice in ("oneOf", "anyOf", "allOf"):
@@ -267,3 +201,47 @@ def _name(reference: str, schemas: dict[str, Any]) -> str:
 
 def _anchor(tag: str) -> str:
     return escape(tag.lower().replace(" ", "-"))
+
+
+def request_example(
+    path: str, method: str, operation: Mapping[str, Any], schemas: Mapping[str, Any]
+) -> str | None:
+    """A curl command; None for an operation whose body has no example."""
+    example = example_of(operation.get("requestBody", {}), schemas)
+    if example is None:
+        return None
+    lines = [f"curl -X {method.upper()}"]
+    for scheme in operation.get("security", [{"bearer": []}]):
+        lines += [f"-H 'Authorization: Bearer {_KEY_OF_SCHEME[name]}'" for name in scheme]
+    lines += [f"-H 'Content-Type: {JSON}'", f"-d '{format_example(example)}'"]
+    return " \\\n  ".join([*lines, f"'{{base_url}}{_address(path, operation)}'"])
+
+
+def example_of(message: Mapping[str, Any], schemas: Mapping[str, Any]) -> Any:
+    """The JSON example of a body or a response, or the first of its component; None without
+    any."""
+    content = message.get("content", {}).get(JSON, {})
+    if "example" in content:
+        return content["example"]
+    name = content.get("schema", {}).get("$ref", "").rpartition("/")[2]
+    return next(iter(schemas.get(name, {}).get("examples", ())), None)
+
+
+def format_example(value: Any) -> str:
+    """Indented JSON without single quotes, which would end a string of the shell."""
+    text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+    return text.replace("'", "\\u0027")
+
+
+def _address(path: str, operation: Mapping[str, Any]) -> str:
+    query = []
+    for parameter in operation.get("parameters", ()):
+        name = parameter["name"]
+        value = parameter.get("example", _PATH_PARAMETERS.get(name))
+        if value is None:
+            continue
+        if parameter["in"] == "path":
+            path = path.replace(f"{{{name}}}", str(value))
+        else:
+            query.append(f"{name}={value}")
+    return f"{path}?{'&'.join(query)}" if query else path

@@ -72,7 +72,7 @@ _EXAMPLES: Mapping[str, Sequence[Any]] = {
 }
 
 
-def add_language(document: dict[str, Any], app: Litestar) -> None:
+def add_filter_language(document: dict[str, Any], app: Litestar) -> None:
     """document: OpenAPI, as the framework has written it of the application"""
     schemas: dict[str, JsonSchema] = document["components"]["schemas"]
     schemas |= {**flag_schemas(), **cohort_schemas(), **insight_schemas()}

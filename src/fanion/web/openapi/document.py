@@ -1,0 +1,233 @@
+"""The OpenAPI 3.1 document of the management API and of public endpoints.
+
+The framework generates the former from handlers and structs. Added here is what it cannot know:
+trailing slashes, the one error format, paging parameters, optional bodies, rejected names.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from typing import Any
+
+import msgspec
+from litestar import Litestar
+from litestar.openapi import OpenAPIConfig
+from litestar.openapi.spec import Components, SecurityScheme, Server
+
+from fanion import __version__
+from fanion.projects.activity_api import ENTRIES, ENTRIES_MAX
+from fanion.rest.pagination import ROWS, ROWS_MAX, paging_names
+from fanion.rest.validation import INTEGER_MAX
+from fanion.web.openapi.filter_language import add_filter_language
+
+# Placeholders of examples.
+PROJECT_KEY = "<project API key>"
+PERSONAL_KEY = "<personal API key>"
+JSON = "application/json"
+Json = Mapping[str, Any]
+
+_GENERIC = re.compile(rb"\b([A-Z]\w*)_fanion\.[\w.]*?(\w+)_(?=\")")
+_METHODS = frozenset({"get", "post", "put", "patch", "delete"})
+_ERROR = {
+    "type": "object",
+    "description": "Body of every error response.",
+    "required": ["type", "code", "detail", "attr"],
+    "properties": {
+        "type": {
+            "type": "string",
+            "enum": [
+                "validation_error",
+                "invalid_request",
+                "authentication_error",
+                "throttled_error",
+                "server_error",
+            ],
+        },
+        "code": {"type": "string", "description": "Stable, for use by programs."},
+        "detail": {"type": "string", "description": "Explanation for readers; it may change."},
+        "attr": {
+            "type": ["string", "null"],
+            "description": "Name of the invalid field; nested names are joined by `__`.",
+        },
+    },
+}
+_REFERENCE = {"$ref": "#/components/schemas/Error"}
+_ERROR_RESPONSE = {
+    "description": (
+        "400 invalid value, 401 missing or invalid key, 403 not permitted, 404 not found, "
+        "405 method not allowed, 413 body too large, 415 unsupported content type, 503 retry later."
+    ),
+    "content": {JSON: {"schema": _REFERENCE}},
+}
+_KNOWN_PARAMETERS = {"project_id": "Numeric id, or `@current` for the project of the key."}
+_LENIENT = "A value that is not a number is ignored; one above the maximum means the maximum."
+
+
+def _paging(name: str, description: str, **schema: Any) -> dict[str, Any]:
+    return {
+        "name": name,
+        "in": "query",
+        "required": False,
+        "description": f"{description} {_LENIENT}",
+        "schema": {"type": "integer", **schema},
+    }
+
+
+_BY_OFFSET = (
+    _paging("limit", "Results per page.", minimum=1, maximum=ROWS_MAX, default=ROWS),
+    _paging("offset", "Results to skip.", minimum=0, default=0),
+)
+_BY_NUMBER = (
+    _paging("page", "Page number, from 1.", minimum=1, default=1),
+    _paging("limit", "Results per page.", minimum=1, maximum=ENTRIES_MAX, default=ENTRIES),
+)
+
+
+def openapi_config() -> OpenAPIConfig:
+    return OpenAPIConfig(
+        title="Fanion",
+        version=__version__,
+        description=(
+            "Product analytics and feature flags: the management API, and the endpoints that "
+            "applications and SDKs call. The management API rejects unknown names; the other "
+            "endpoints accept them. A stored value is accepted again as it is."
+        ),
+        use_handler_docstrings=True,
+        servers=[Server(url="/")],
+        security=[{"bearer": []}],
+        components=Components(
+            security_schemes={
+                "bearer": SecurityScheme(
+                    type="http", scheme="bearer", description="A personal API key, `phx_…`."
+                ),
+                "project": SecurityScheme(
+                    type="http", scheme="bearer", description="The project API key, `phc_…`."
+                ),
+            }
+        ),
+    )
+
+
+def openapi_document(app: Litestar, others: Mapping[str, Any]) -> dict[str, Any]:
+    """app: built with `openapi_config()`; others: paths that it does not answer"""
+    schema: dict[str, Any] = _simplified(_renamed(app.openapi_schema.to_schema()))
+    schema["paths"] |= deepcopy(dict(others))
+    schemas = schema["components"].setdefault("schemas", {})
+    add_filter_language(schema, app)
+    for _, _, operation in operations(schema):
+        _add_error_responses(operation["responses"])
+        for parameter in operation.get("parameters", ()):
+            parameter.setdefault("description", _KNOWN_PARAMETERS.get(parameter["name"], ""))
+            parameter["schema"] = _not_null(parameter["schema"])
+        known = {parameter["name"] for parameter in operation.get("parameters", ())}
+        added = [one for one in _paging_of(operation, schemas) if one["name"] not in known]
+        if added:
+            operation["parameters"] = [*operation.get("parameters", ()), *added]
+        if body := operation.get("requestBody"):
+            body["required"] = all(
+                _names_required(resolve(one["schema"], schemas)) for one in body["content"].values()
+            )
+    schemas["Error"] = _ERROR
+    schema["components"]["responses"] = {"Error": _ERROR_RESPONSE}
+    schema["paths"] = {
+        path.rstrip("/") + "/": item for path, item in sorted(schema["paths"].items())
+    }
+    return schema
+
+
+def _names_required(schema: Mapping[str, Any]) -> bool:
+    """Whether every alternative of the schema has a required field."""
+    forms = schema.get("anyOf", [schema])
+    return all(form.get("required") for form in forms)
+
+
+def operations(schema: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Path, method in lower case and operation, in the document's order."""
+    for path, item in schema["paths"].items():
+        for method, operation in item.items():
+            if method in _METHODS:
+                yield path, method, operation
+
+
+def resolve(node: dict[str, Any], schemas: dict[str, Any]) -> dict[str, Any]:
+    """Follow a reference to a component."""
+    name = node.get("$ref", "").removeprefix("#/components/schemas/")
+    found: dict[str, Any] = schemas.get(name, {}) if name else node
+    return found
+
+
+def _renamed(schema: dict[str, Any]) -> dict[str, Any]:
+    """`PagedFlagBody` in place of `Paged_fanion.flags.api.FlagBody_`."""
+    text = _GENERIC.sub(rb"\1\2", msgspec.json.encode(schema))
+    renamed: dict[str, Any] = msgspec.json.decode(text)
+    return renamed
+
+
+def _simplified(node: Any) -> Any:
+    """Without `oneOf` of a single schema, which the framework writes for optional fields; bounds of
+    integers as integers."""
+    if isinstance(node, list):
+        return [_simplified(one) for one in node]
+    if not isinstance(node, dict):
+        return node
+    simplified = {name: _simplified(value) for name, value in node.items()}
+    if len(simplified.get("oneOf", ())) == 1:
+        [only] = simplified.pop("oneOf")
+        simplified = only | simplified
+    if simplified.get("type") == "integer":
+        for bound in simplified.keys() & {"minimum", "maximum"}:
+            simplified[bound] = min(int(simplified[bound]), INTEGER_MAX)
+    return simplified
+
+
+def _not_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """A query parameter cannot be null, only absent."""
+    kinds: list[dict[str, Any]] = [
+        one for one in schema.get("oneOf", ()) if one != {"type": "null"}
+    ]
+    if len(kinds) != 1:
+        return schema
+    return kinds[0] | {name: value for name, value in schema.items() if name != "oneOf"}
+
+
+def _add_error_responses(responses: dict[str, Any]) -> None:
+    """The framework's validation error is never sent; one that an endpoint describes is."""
+    own = responses.pop("400", {}).get("content", {}).get(JSON, {})
+    if "$ref" in own.get("schema", {}):
+        both = {"schema": {"anyOf": [own["schema"], _REFERENCE]}}
+        responses["400"] = {"description": "Rejected, with the reason.", "content": {JSON: both}}
+    responses["default"] = {"$ref": "#/components/responses/Error"}
+
+
+def _paging_of(operation: dict[str, Any], schemas: dict[str, Any]) -> tuple[dict[str, Any], ...]:
+    """Paging parameters, by the fields of the response."""
+    response = operation["responses"].get("200", {}).get("content", {}).get(JSON, {})
+    fields: dict[str, Any] = resolve(response.get("schema", {}), schemas).get("properties", {})
+    names = paging_names(fields)
+    if not names:
+        return ()
+    return _BY_NUMBER if "page" in names else _BY_OFFSET
+
+
+def post_operation(
+    summary: str,
+    description: str,
+    schema: Json,
+    example: Any,
+    response: tuple[Json, Any],
+    **more: Any,
+) -> Json:
+    """response: schema and example; more: further members of the operation"""
+    operation = {
+        "summary": summary,
+        "description": description,
+        "security": [],
+        "requestBody": {"content": {JSON: {"schema": schema, "example": example}}},
+        "responses": {
+            "200": {
+                "description": "OK",
+                "content": {JSON: {"schema": response[0], "example": response[1]}},
+            }
+        },
+    }
+    return {"post": {**operation, **more}}

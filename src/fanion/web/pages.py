@@ -1,0 +1,57 @@
+"""Pages that run no script and load nothing, and their versions for each address of the server."""
+
+from base64 import b64encode
+from collections.abc import Callable
+from hashlib import sha256
+from html import escape
+
+import msgspec
+from msgspec import Struct
+
+# In a page, for the address that the client uses: `Page.at` replaces it.
+BASE_URL = "{base_url}"
+
+
+class Page(Struct, frozen=True):
+    """etag: of the body; escape: for text inside the body"""
+
+    body: bytes
+    etag: str
+    escape: Callable[[str], bytes]
+
+    def at(self, base_url: str) -> "Page":
+        """For a client that reaches the server at this address."""
+        body = self.body.replace(BASE_URL.encode(), self.escape(base_url))
+        return Page(body, _etag(self.etag.encode() + base_url.encode()), self.escape)
+
+
+def json_page(value: object) -> Page:
+    body = msgspec.json.encode(value)
+    return Page(body, _etag(body), lambda text: msgspec.json.encode(text)[1:-1])
+
+
+def html_page(document: str) -> Page:
+    body = document.encode()
+    return Page(body, _etag(body), lambda text: escape(text).encode())
+
+
+def _etag(content: bytes) -> str:
+    return f'"{sha256(content).hexdigest()[:32]}"'
+
+
+def html_document(title: str, style: str, body: str, head: str = "") -> str:
+    """body, head: HTML"""
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"{head}<title>{escape(title)}</title><style>{style}</style></head>"
+        f"<body>{body}</body></html>"
+    )
+
+
+def content_security_policy(style: str, *more: str) -> str:
+    """Allows the page its own style, and no frame around it. more: further directives"""
+    style_hash = b64encode(sha256(style.encode()).digest()).decode()
+    allowed = (f"style-src 'sha256-{style_hash}'", *more)
+    denied = ("base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'")
+    return "; ".join(("default-src 'none'", *allowed, *denied))
