@@ -20,11 +20,10 @@ from fanion.insights.date_range import (
     previous,
     resolve,
 )
-from fanion.insights.filters_sql import NONE, OTHER, SeriesQuery
 from fanion.insights.series import SERIES_MAX
+from fanion.insights.series_sql import NONE, OTHER, SeriesQuery, trend_statement
 from fanion.insights.trends.query import parse_trends
-from fanion.insights.trends.results import SeriesCounts, trend_result
-from fanion.insights.trends.sql import trend_statement
+from fanion.insights.trends.store import SeriesCounts, trend_result
 from fanion.properties.cohort_sql import OPERATORS, micros
 from fanion.properties.filters import ConditionGroup, Property
 

@@ -19,7 +19,7 @@ from fanion.errors import Invalid
 from fanion.events.event import NO_PERSON, Event, Override, PersonRow
 from fanion.events.storage.store import EventStore
 from fanion.insights.date_range import DateRange
-from fanion.insights.filters_sql import NONE, OTHER
+from fanion.insights.series_sql import NONE, OTHER
 from fanion.insights.trends.query import parse_trends
 from fanion.insights.trends.store import Trends
 from fanion.projects.model import Project

@@ -18,8 +18,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, structs
 from fanion.errors import Invalid, NotFound
 from fanion.insights.dashboards_store import DashboardStore
 from fanion.insights.flag_usage_template import NAME_CHARS_MAX
-from fanion.insights.model import CachedResult, on_dashboard
-from fanion.insights.permissions import DashboardAccess
+from fanion.insights.model import CachedResult, DashboardAccess, on_dashboard
 from fanion.insights.result_cache import ResultCache
 from fanion.insights.schemas import (
     Filters,

@@ -16,8 +16,14 @@ from msgspec import UNSET, Meta, Struct, UnsetType, structs
 from fanion.errors import Invalid, NotFound
 from fanion.insights.api import NOT_YET, Name, Refresh, viewer_of
 from fanion.insights.dashboards_store import DashboardStore, TileChange
-from fanion.insights.model import NO_RESULT, CachedResult, StoredDashboard, on_dashboard
-from fanion.insights.permissions import EVERYONE_EDITS, RESTRICTION_LEVELS
+from fanion.insights.model import (
+    EVERYONE_EDITS,
+    NO_RESULT,
+    RESTRICTION_LEVELS,
+    CachedResult,
+    StoredDashboard,
+    on_dashboard,
+)
 from fanion.insights.result_cache import ResultCache
 from fanion.insights.schemas import (
     DashboardBody,

@@ -12,8 +12,7 @@ from fanion.activity.store import record
 from fanion.db.engine import Records
 from fanion.db.schema.insights import dashboard_tiles, dashboards, insights
 from fanion.insights.flag_usage_template import ENRICHED_NAME, DashboardDraft, TileDraft
-from fanion.insights.model import StoredDashboard, StoredTile
-from fanion.insights.permissions import EVERYONE_EDITS, DashboardAccess
+from fanion.insights.model import EVERYONE_EDITS, DashboardAccess, StoredDashboard, StoredTile
 from fanion.insights.store import add_insight, add_tile, read_insights, summaries
 from fanion.projects.model import UserSummary
 

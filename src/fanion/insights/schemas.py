@@ -13,13 +13,14 @@ from msgspec import Meta, Struct
 from fanion.insights.model import (
     NO_RESULT,
     CachedResult,
+    DashboardAccess,
     StoredDashboard,
     StoredInsight,
     StoredTile,
     filters_hash,
     on_dashboard,
+    restriction,
 )
-from fanion.insights.permissions import DashboardAccess, restriction
 from fanion.projects.model import UserSummary
 
 Filters = Annotated[

@@ -15,8 +15,7 @@ from fanion.db.schema.cohorts import cohorts
 from fanion.db.schema.insights import dashboard_tiles, dashboards, insights
 from fanion.db.schema.tables import users
 from fanion.errors import Invalid, PermissionDenied
-from fanion.insights.model import StoredInsight, TilePlace
-from fanion.insights.permissions import MAY_EDIT, DashboardAccess
+from fanion.insights.model import MAY_EDIT, DashboardAccess, StoredInsight, TilePlace
 from fanion.projects.model import UserSummary
 from fanion.projects.organizations_store import USER_SUMMARY
 

@@ -18,8 +18,8 @@ from fanion.insights.date_range import (
     parse_bound,
     resolve,
 )
-from fanion.insights.filters_sql import OTHER
 from fanion.insights.series import Series
+from fanion.insights.series_sql import OTHER
 from fanion.insights.trends.query import TrendsQuery, parse_trends
 from fanion.rest.unknown_fields import no_choice
 

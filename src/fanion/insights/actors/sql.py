@@ -11,8 +11,8 @@ from datetime import timedelta
 
 from fanion.events.storage.filters_sql import NO_PERSON, with_merged
 from fanion.insights.actors.query import FunnelPoint, Status, StickinessPoint, TrendPoint
-from fanion.insights.filters_sql import NONE, InsightStatement, SeriesConditions, SeriesQuery
 from fanion.insights.series import Breakdown, Series
+from fanion.insights.series_sql import NONE, InsightStatement, SeriesConditions, SeriesQuery
 from fanion.properties.cohort_sql import micros
 
 _MICROSECOND = timedelta(microseconds=1)

@@ -29,7 +29,7 @@ from fanion.insights.actors.sql import (
     trend_actors,
 )
 from fanion.insights.date_range import RangeClock
-from fanion.insights.filters_sql import InsightStatement, SeriesQuery
+from fanion.insights.series_sql import InsightStatement, SeriesQuery
 from fanion.insights.trends.query import parse_trends
 from fanion.insights.trends.store import Trends
 from fanion.insights.validation import check_insight_filters

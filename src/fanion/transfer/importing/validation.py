@@ -14,7 +14,7 @@ from fanion.errors import Invalid
 from fanion.flags.automation.rollback import check_conditions
 from fanion.flags.engine.definition import FlagRow, grouped_filters, parse_rules
 from fanion.flags.validation.filters import check_filters, check_key, same
-from fanion.insights.permissions import RESTRICTION_LEVELS
+from fanion.insights.model import RESTRICTION_LEVELS
 from fanion.insights.store import TILES_MAX
 from fanion.insights.validation import check_dashboard_filters, check_insight_filters
 from fanion.projects.model import folded
