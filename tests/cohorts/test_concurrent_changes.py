@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
-from fanion.cohorts.calculation.history import CalculationRun
 from fanion.cohorts.calculation.lease_store import CohortLeaseStore, LeaseLost
 from fanion.cohorts.criteria.definition import Criteria
 from fanion.cohorts.import_store import ImportStore
-from fanion.cohorts.model import CohortState, MembersImport, StoredCohort
+from fanion.cohorts.model import CalculationRun, CohortState, MembersImport, StoredCohort
 from fanion.cohorts.store import CohortStore
 from fanion.cohorts.validation import changed_values
 from fanion.db.engine import Records

@@ -3,11 +3,10 @@
 import pytest
 from sqlalchemy import func, select, update
 
-from fanion.cohorts.calculation.history import CalculationRun
 from fanion.cohorts.calculation.lease_store import CohortClaim, CohortLeaseStore
 from fanion.cohorts.import_store import ImportStore
 from fanion.cohorts.members_store import memberships
-from fanion.cohorts.model import MembersImport, StoredCohort
+from fanion.cohorts.model import CalculationRun, MembersImport, StoredCohort
 from fanion.cohorts.store import CohortStore
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohort_people

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fanion.cohorts.calculation.history import RUNS_MAX, UNMATCHED_MAX
+from fanion.cohorts.model import RUNS_MAX, UNMATCHED_MAX
 from tests.cohorts.test_api import (
     ALONE,
     all_of,

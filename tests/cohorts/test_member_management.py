@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from fanion.cohorts.calculation.lease_store import CohortLeaseStore
-from fanion.cohorts.member_changes_store import NAMED_MAX, PERSONS_MAX
+from fanion.cohorts.member_management_store import NAMED_MAX, PERSONS_MAX
 from tests.cohorts.test_api import (
     all_of,
     create,

@@ -9,12 +9,11 @@ import pytest
 from sqlalchemy import func, insert, select, update
 
 from fanion.activity.model import Author
-from fanion.cohorts.calculation.history import CalculationRun
 from fanion.cohorts.calculation.lease_store import CohortClaim, CohortLeaseStore, LeaseLost
 from fanion.cohorts.import_store import ImportStore, store_uploaded_ids
-from fanion.cohorts.member_list_store import MemberQuery, find_members
+from fanion.cohorts.member_management_store import MemberQuery, find_members
 from fanion.cohorts.members_store import memberships
-from fanion.cohorts.model import MembersImport, StoredCohort
+from fanion.cohorts.model import CalculationRun, MembersImport, StoredCohort
 from fanion.cohorts.store import CohortStore
 from fanion.cohorts.validation import created_values
 from fanion.db.engine import Records

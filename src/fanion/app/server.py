@@ -14,7 +14,7 @@ from fanion.cohorts.api import CohortService
 from fanion.cohorts.calculation.lease_store import CohortLeaseStore
 from fanion.cohorts.calculation.worker import Calculator
 from fanion.cohorts.import_store import ImportStore
-from fanion.cohorts.member_changes_store import MemberChangesStore
+from fanion.cohorts.member_management_store import MemberChangesStore
 from fanion.cohorts.members_store import CohortTrashStore
 from fanion.cohorts.store import CohortStore
 from fanion.config import Settings

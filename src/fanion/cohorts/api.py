@@ -19,7 +19,7 @@ from fanion.cohorts.actors_query import check_sources, filters_query_text, read_
 from fanion.cohorts.calculation.worker import Calculator
 from fanion.cohorts.criteria.definition import UNSAVED, Criteria
 from fanion.cohorts.import_store import ImportStore
-from fanion.cohorts.member_changes_store import MemberChangesStore
+from fanion.cohorts.member_management_store import MemberChangesStore
 from fanion.cohorts.model import (
     CohortState,
     ImportQuery,

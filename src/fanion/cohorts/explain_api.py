@@ -13,13 +13,13 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, RequestBody
 
 from fanion.cohorts.api import CohortService
-from fanion.cohorts.calculation.history import last_successful_run, read_runs
 from fanion.cohorts.calculation.query_plan import PlanContext, QueryPlan, compile_plan
 from fanion.cohorts.criteria.behaviour import CriteriaError
 from fanion.cohorts.criteria.definition import UNSAVED, Criteria
 from fanion.cohorts.criteria.describe import describe_criteria
 from fanion.cohorts.criteria.resolve import Tree, resolve
 from fanion.cohorts.criteria.validation import check_criteria
+from fanion.cohorts.model import last_successful_run, read_runs
 from fanion.cohorts.schemas import (
     Calculation,
     Explanation,

@@ -19,9 +19,9 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fanion.cohorts.api import CohortService
 from fanion.cohorts.csv_export import CsvColumns, header, rows
-from fanion.cohorts.member_changes_store import PERSONS_MAX
-from fanion.cohorts.member_list_store import (
+from fanion.cohorts.member_management_store import (
     DISTINCT_IDS_READ_MAX,
+    PERSONS_MAX,
     MemberQuery,
     find_keys,
     find_members,

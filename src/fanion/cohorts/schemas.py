@@ -10,10 +10,9 @@ from uuid import UUID
 from litestar.openapi.spec import OpenAPIType, Operation, Schema
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from fanion.cohorts.calculation.history import UNMATCHED_MAX, CalculationRun, ImportedRows
 from fanion.cohorts.criteria.definition import NAME_CHARS_MAX
 from fanion.cohorts.criteria.posthog_fields import OF_COHORT
-from fanion.cohorts.model import StoredCohort
+from fanion.cohorts.model import UNMATCHED_MAX, CalculationRun, ImportedRows, StoredCohort
 from fanion.persons.api import PersonBody, person_body
 from fanion.persons.store import Person
 from fanion.projects.model import UserSummary

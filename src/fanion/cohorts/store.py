@@ -17,11 +17,10 @@ from sqlalchemy import (
 )
 
 from fanion.activity.model import ActivityRecord, Author, changes
-from fanion.cohorts.calculation.history import StoredRuns
 from fanion.cohorts.criteria.definition import Criteria, behavioral
 from fanion.cohorts.import_store import add_import
 from fanion.cohorts.members_store import clear_members
-from fanion.cohorts.model import CohortQuery, CohortState, MembersImport, StoredCohort
+from fanion.cohorts.model import CohortQuery, CohortState, MembersImport, StoredCohort, StoredRuns
 from fanion.cohorts.validation import changes_audience
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import (

@@ -28,7 +28,6 @@ from sqlalchemy import (
 )
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fanion.cohorts.calculation.history import CalculationRun, with_run
 from fanion.cohorts.criteria.definition import Criteria
 from fanion.cohorts.import_store import drop_imports
 from fanion.cohorts.members_store import (
@@ -39,7 +38,7 @@ from fanion.cohorts.members_store import (
     is_seen,
     remove_persons,
 )
-from fanion.cohorts.model import PendingImport
+from fanion.cohorts.model import CalculationRun, PendingImport, with_run
 from fanion.cohorts.store import CRITERIA
 from fanion.db.engine import Records
 from fanion.db.lease import Lease

@@ -30,7 +30,6 @@ from zoneinfo import ZoneInfo
 import structlog
 
 from fanion.cohorts.actors_query import query_criteria
-from fanion.cohorts.calculation.history import CalculationRun, RowCounter
 from fanion.cohorts.calculation.inputs_store import CohortInputs
 from fanion.cohorts.calculation.lease_store import CohortClaim, CohortLeaseStore, LeaseLost
 from fanion.cohorts.calculation.query_plan import PlanContext, QueryPlan, compile_plan
@@ -40,7 +39,7 @@ from fanion.cohorts.criteria.resolve import resolve
 from fanion.cohorts.csv_import import person_ids
 from fanion.cohorts.import_store import ImportStore
 from fanion.cohorts.members_store import MEMBERS_MAX, CohortTrashStore, stream_members
-from fanion.cohorts.model import ImportQueryKind, PendingImport
+from fanion.cohorts.model import CalculationRun, ImportQueryKind, PendingImport, RowCounter
 from fanion.cohorts.store import CohortStore
 from fanion.db.engine import RecordsUnavailable
 from fanion.events.event import EventRejected, EventStoreUnavailable, StatementFailed

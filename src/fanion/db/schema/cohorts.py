@@ -41,7 +41,7 @@ cohorts = Table(
     Column("errors_calculating", Integer, nullable=False),
     Column("last_error_message", Text, nullable=True),
     # {started_at, seconds, rows_read, members} of the last calculation that succeeded, and as
-    # `runs` the last of all of them: see cohorts/calculation/history.py
+    # `runs` the last of all of them: see cohorts/model.py
     Column("last_run", Json, nullable=True),
     Column("version", BigInteger, nullable=False),
     Column("requested", BigInteger, nullable=False),
