@@ -1,11 +1,10 @@
 """What goes wrong with one cohort, or with a store, ends no calculation of the others."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime, timedelta
 from typing import Any, cast
-from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -17,6 +16,8 @@ from fanion.cohorts.store import CohortStore
 from fanion.events.event import EventStoreUnavailable
 from fanion.events.storage.cohort_query import Found
 from fanion.events.storage.store import EventStore
+from fanion.projects.cache import Projects
+from fanion.projects.store import ProjectStore
 from tests.cohorts.test_api import (
     ALONE,
     all_of,
@@ -33,14 +34,9 @@ from tests.support.application import Home
 DONE_S = 30
 
 
-async def utc(_: int) -> ZoneInfo:
-    return ZoneInfo("UTC")
-
-
 def calculator(
     home: Home,
     now: Callable[[], datetime],
-    zone_of: Callable[[int], Awaitable[ZoneInfo]] = utc,
     events: EventStore | None = None,
 ) -> Calculator:
     records = home.site.records
@@ -48,8 +44,9 @@ def calculator(
     events = events or cast(EventStore, home.site.events)
     deleted = CohortTrashStore(records, timedelta(days=7))
     uploads = ImportStore(records, now)
+    projects = Projects(ProjectStore(records))
     return Calculator(
-        CohortStore(records), work, deleted, uploads, events, zone_of, now, every_s=900
+        CohortStore(records), work, deleted, uploads, events, projects, now, every_s=900
     )
 
 
@@ -154,24 +151,35 @@ async def test_what_the_engine_makes_of_a_statement_is_a_failure_of_its_cohort(
     assert problem in found["last_error_message"]
 
 
+class Observed:
+    """The real engine; `asked` is set when a statement reaches it."""
+
+    def __init__(self, events: Any) -> None:
+        self._events, self.asked = events, asyncio.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._events, name)
+
+    async def ask(self, *statement: Any) -> Found:
+        self.asked.set()
+        found: Found = await self._events.ask(*statement)
+        return found
+
+
 async def test_an_unexpected_error_does_not_end_the_worker(home: Home) -> None:
     await create(home, filters=all_of(person_is("plan", "free")))
-    failed, calculating = asyncio.Event(), asyncio.Event()
+    failed, observed = asyncio.Event(), Observed(home.site.events)
 
     def now() -> datetime:
         if not failed.is_set():
             failed.set()
-            raise RuntimeError("nobody expected this")
+            raise RuntimeError("an unexpected error")
         return home.site.clock.now()
 
-    async def zone_of(_: int) -> ZoneInfo:
-        calculating.set()
-        return ZoneInfo("UTC")
-
-    async with running(calculator(home, now, zone_of)) as working:
+    async with running(calculator(home, now, cast(EventStore, observed))) as working:
         await failed.wait()
         working.wake()
-        await calculating.wait()
+        await observed.asked.wait()
 
 
 @asynccontextmanager

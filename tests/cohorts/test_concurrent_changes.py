@@ -7,7 +7,7 @@ import pytest
 
 from fanion.cohorts.calculation.lease_store import CohortLeaseStore, LeaseLost
 from fanion.cohorts.criteria.definition import Criteria
-from fanion.cohorts.import_store import ImportStore
+from fanion.cohorts.import_store import ImportStore, by_distinct_id
 from fanion.cohorts.model import CalculationRun, CohortState, MembersImport, StoredCohort
 from fanion.cohorts.store import CohortStore
 from fanion.cohorts.validation import changed_values
@@ -68,7 +68,7 @@ async def test_an_import_writes_nothing_into_what_became_dynamic(records: Record
     one = await cohort(records, await uploaded(records, "a"), is_static=True)
     work = CohortLeaseStore(records, LEASE_S)
     running = await claimed(work)
-    await work.add_distinct_ids(running, ["a"], NOW)
+    await work.add(running, by_distinct_id(running.project_id, ["a"]), NOW)
 
     await change(records, one, is_static=False)
     with pytest.raises(LeaseLost):

@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import func, select, update
 
 from fanion.cohorts.calculation.lease_store import CohortClaim, CohortLeaseStore
-from fanion.cohorts.import_store import ImportStore
+from fanion.cohorts.import_store import ImportStore, by_distinct_id
 from fanion.cohorts.members_store import memberships
 from fanion.cohorts.model import CalculationRun, MembersImport, StoredCohort
 from fanion.cohorts.store import CohortStore
@@ -39,7 +39,7 @@ async def original(records: Records, work: CohortLeaseStore) -> StoredCohort:
     await make_persons(records, "a", "b", "c")
     one = await cohort(records)
     claim = await claimed(work)
-    await work.add_distinct_ids(claim, ["a", "b"], NOW)
+    await work.add(claim, by_distinct_id(claim.project_id, ["a", "b"]), NOW)
     await finish(work, claim)
     return one
 
@@ -90,7 +90,7 @@ async def test_a_calculation_that_runs_already_does_not_reach_the_copy(
     copy = await copy_of(records, one)
 
     await work.change_members(running, [await number_of(records, "a")], [], NOW)
-    await work.add_distinct_ids(running, ["c"], NOW)
+    await work.add(running, by_distinct_id(running.project_id, ["c"]), NOW)
     await finish(work, running)
     while await work.sweep(one.id):
         pass
@@ -128,7 +128,7 @@ async def test_a_person_merged_into_one_already_copied_is_in_the_copy(
     made = await make_persons(records, "first", "second", "third")
     one = await cohort(records)
     calculation = await claimed(work)
-    await work.add_distinct_ids(calculation, ["second", "third"], NOW)
+    await work.add(calculation, by_distinct_id(calculation.project_id, ["second", "third"]), NOW)
     await finish(work, calculation)
     copy = await copy_of(records, one)
     claim = await claimed(work)

@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from fanion.cohorts.calculation.lease_store import CohortLeaseStore
+from fanion.cohorts.import_store import by_person_id
 from fanion.cohorts.member_management_store import NAMED_MAX, PERSONS_MAX
 from tests.cohorts.test_api import (
     all_of,
@@ -191,7 +192,7 @@ async def test_what_a_broken_import_has_written_stays_unseen(home: Home) -> None
     now, work = home.site.clock.now(), CohortLeaseStore(home.site.records, lease_s=60)
     claim = await work.claim(now, "broken")
     assert claim is not None
-    await work.add_person_ids(claim, [UUID(bob)], now)
+    await work.add(claim, by_person_id(claim.project_id, [UUID(bob)]), now)
     await work.release(claim)
 
     await add(home, cohort, ann)

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from zoneinfo import ZoneInfo
 
 import pytest
 from sqlalchemy import func, select
@@ -18,6 +17,8 @@ from fanion.cohorts.store import CohortStore
 from fanion.db.engine import Records, open_records
 from fanion.db.schema.cohorts import cohorts
 from fanion.events.storage.store import EventStore
+from fanion.projects.cache import Projects
+from fanion.projects.store import ProjectStore
 from tests.cohorts.test_store import LEASE_S, NOW, cohort
 
 COHORTS = 12
@@ -74,16 +75,13 @@ async def until_idle(one: Calculator) -> None:
 
 
 def calculator(records: Records, work: CohortLeaseStore, events: EventStore) -> Calculator:
-    async def utc(_: int) -> ZoneInfo:
-        return ZoneInfo("UTC")
-
     return Calculator(
         CohortStore(records),
         work,
         CohortTrashStore(records, timedelta(days=7)),
         ImportStore(records, lambda: NOW),
         events,
-        utc,
+        Projects(ProjectStore(records)),
         lambda: NOW,
         every_s=900,
     )

@@ -10,7 +10,7 @@ from sqlalchemy import func, insert, select, update
 
 from fanion.activity.model import Author
 from fanion.cohorts.calculation.lease_store import CohortClaim, CohortLeaseStore, LeaseLost
-from fanion.cohorts.import_store import ImportStore, store_uploaded_ids
+from fanion.cohorts.import_store import ImportStore, by_distinct_id, store_uploaded_ids
 from fanion.cohorts.member_management_store import MemberQuery, find_members
 from fanion.cohorts.members_store import memberships
 from fanion.cohorts.model import CalculationRun, MembersImport, StoredCohort
@@ -211,7 +211,7 @@ async def test_only_persons_of_the_project_become_members(records: Records) -> N
 
     claim = await claimed(work)
     await work.change_members(claim, [], [made["a"][0], theirs["a"][0], uuid4()], NOW)
-    await work.add_distinct_ids(claim, ["a", "nobody"], NOW)
+    await work.add(claim, by_distinct_id(claim.project_id, ["a", "nobody"]), NOW)
 
     assert await finish(work, claim) == 1
     assert await memberships(records, [(2, "a")]) == {}
@@ -281,7 +281,7 @@ async def test_imports_stay_until_their_members_are_visible(records: Records) ->
     claim = await claimed(work)
     [waiting] = await ImportStore(work.records, lambda: NOW).pending(one.id)
     found = [ids async for ids in ImportStore(records, lambda: NOW).ids(waiting.id)]
-    await work.add_distinct_ids(claim, ["a"], NOW)
+    await work.add(claim, by_distinct_id(claim.project_id, ["a"]), NOW)
     await work.finish(claim, NOW, None, RUN, [waiting.id])
 
     assert (waiting.kind, found) == ("distinct_id", [["a"]])

@@ -6,6 +6,7 @@ import pytest
 from sqlalchemy import func, select
 
 from fanion.cohorts.calculation.lease_store import CohortLeaseStore
+from fanion.cohorts.import_store import by_distinct_id
 from fanion.cohorts.members_store import CohortTrashStore
 from fanion.cohorts.store import CohortStore
 from fanion.db.engine import Records
@@ -45,7 +46,7 @@ async def test_deleted_cohorts_lose_their_members_after_a_while(records: Records
     ]
     for _ in (deleted_one, other):
         claim = await claimed(work)
-        await work.add_distinct_ids(claim, ["a", "b", "c"], NOW)
+        await work.add(claim, by_distinct_id(claim.project_id, ["a", "b", "c"]), NOW)
         await finish(work, claim)
 
     await change(records, deleted_one, deleted=True)
@@ -70,7 +71,7 @@ async def test_a_restored_cohort_keeps_its_members(records: Records) -> None:
     await change(records, one, deleted=True)
     await change(records, one, deleted=False)
     claim = await claimed(work)
-    await work.add_distinct_ids(claim, ["a"], NOW)
+    await work.add(claim, by_distinct_id(claim.project_id, ["a"]), NOW)
     await finish(work, claim)
 
     assert not await deleted.purge(LATER)
@@ -83,7 +84,7 @@ async def test_what_is_restored_in_the_middle_shows_no_half(records: Records) ->
     deleted = CohortTrashStore(records, RETENTION, members_max=1)
     one = await cohort(records)
     claim = await claimed(work)
-    await work.add_distinct_ids(claim, ["a", "b"], NOW)
+    await work.add(claim, by_distinct_id(claim.project_id, ["a", "b"]), NOW)
     await finish(work, claim)
     await change(records, one, deleted=True)
 
@@ -92,7 +93,7 @@ async def test_what_is_restored_in_the_middle_shows_no_half(records: Records) ->
     await change(records, one, deleted=False)
     returned, idle = await names_in(records, one.id), await deleted.purge(LATER)
     again = await claimed(work)
-    await work.add_distinct_ids(again, ["b"], NOW)
+    await work.add(again, by_distinct_id(again.project_id, ["b"]), NOW)
     await finish(work, again)
 
     assert (more, half, returned, idle) == (True, (1, 0), [], False)
@@ -108,6 +109,6 @@ async def test_a_cohort_being_calculated_is_not_purged(records: Records) -> None
 
     claim = await work.claim(LATER, "me")
     assert claim is not None
-    await work.add_distinct_ids(claim, ["a"], LATER)
+    await work.add(claim, by_distinct_id(claim.project_id, ["a"]), LATER)
 
     assert not await deleted.purge(LATER)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from uuid import uuid4
-from zoneinfo import ZoneInfo
 
 from fanion.accept_log.port import Backlog
 from fanion.app.services import Services
@@ -171,22 +170,18 @@ def _build_cohorts(settings: Settings, public: Services, events: EventStore) -> 
     store = CohortStore(records, flags_without_answer, guard_audience, active_flags_using)
     uploads = ImportStore(records, now)
 
-    async def zone_of(project_id: int) -> ZoneInfo:
-        project = await projects.by_id(project_id)
-        return ZoneInfo("UTC" if project is None else project.timezone)
-
     calculator = Calculator(
         store,
         CohortLeaseStore(records, settings.cohort_lease_s),
         CohortTrashStore(records, timedelta(days=settings.deleted_cohorts_kept_days)),
         uploads,
         events,
-        zone_of,
+        projects,
         now,
         settings.cohorts_every_s,
         {
             "flag": EnabledPersons(FlagStore(records), now).of,
-            "insight": Actors(Trends(records, events), zone_of).of,
+            "insight": Actors(Trends(records, events), projects).of,
         },
     )
     members = MemberChangesStore(records, guard_audience)

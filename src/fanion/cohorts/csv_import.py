@@ -8,7 +8,7 @@ source: cohorts.md sections 10 and 17
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import IO
@@ -76,6 +76,13 @@ def _no_id_column(names: Sequence[str]) -> Invalid:
         f'"email". Found columns: {found}.',
         attr="csv",
     )
+
+
+def ids_of_rows(kind: str, rows: Iterable[str]) -> Mapping[str, str | UUID]:
+    """By row, the id that it stands for; rows that cannot be an id are absent."""
+    if kind == "person_id":
+        return person_ids(rows)
+    return {row: row.lower() if kind == "email" else row for row in rows}
 
 
 def person_ids(texts: Iterable[str]) -> dict[str, UUID]:

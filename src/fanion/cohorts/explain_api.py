@@ -6,6 +6,7 @@ from functools import partial
 from time import perf_counter
 from typing import Any
 from uuid import uuid4
+from zoneinfo import ZoneInfo
 
 import msgspec
 from litestar import Controller, get, post
@@ -13,6 +14,7 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, RequestBody
 
 from fanion.cohorts.api import CohortService
+from fanion.cohorts.calculation.inputs_store import CohortInputs
 from fanion.cohorts.calculation.query_plan import PlanContext, QueryPlan, compile_plan
 from fanion.cohorts.criteria.behaviour import CriteriaError
 from fanion.cohorts.criteria.definition import UNSAVED, Criteria
@@ -68,7 +70,7 @@ class CohortExplanationsApi(Controller):
             )
         others = await cohorts.store.criteria(request.project.id)
         try:
-            tree, plan, _ = await _planned(request, cohort.criteria, others, cohorts)
+            tree, plan, _ = _planned(request, cohort.criteria, others)
         except CriteriaError as error:
             return Explanation(
                 sentence=None, sql=None, parameters={}, last_run=run, problem=str(error)
@@ -111,8 +113,9 @@ class CohortExplanationsApi(Controller):
         require_cohorts(criteria.nested_ids(), others)
         began = perf_counter()
         try:
-            tree, plan, moment = await _planned(request, criteria, others, cohorts)
-            await cohorts.calculator.put_inputs(plan, moment)
+            tree, plan, moment = _planned(request, criteria, others)
+            inputs = CohortInputs(cohorts.store.records, cohorts.events)
+            await inputs.put(moment.run, moment.project_id, plan.inputs, with_deleted=True)
             statement = plan.count(SAMPLE_MAX)
             answer = await cohorts.events.ask(statement, plan.parameters, PREVIEW_SECONDS_MAX)
         except (CriteriaError, EventRejected) as error:
@@ -129,17 +132,14 @@ class CohortExplanationsApi(Controller):
         )
 
 
-async def _planned(
-    request: ManagementRequest,
-    criteria: Criteria,
-    others: Mapping[int, Criteria],
-    cohorts: CohortService,
+def _planned(
+    request: ManagementRequest, criteria: Criteria, others: Mapping[int, Criteria]
 ) -> tuple[Tree, QueryPlan, PlanContext]:
     """raises: CriteriaError"""
-    project_id = request.project.id
+    project = request.project
     tree = resolve(criteria, others)
-    zone = await cohorts.calculator.zone_of(project_id)
-    moment = PlanContext(project_id, request.app.state.now(), zone, uuid4())
+    zone = ZoneInfo(project.timezone)
+    moment = PlanContext(project.id, request.app.state.now(), zone, uuid4())
     return tree, compile_plan(tree, moment), moment
 
 

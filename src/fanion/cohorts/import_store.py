@@ -7,24 +7,29 @@ the import is done) is deleted in steps.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import IO, Any
+from uuid import UUID
 
-from sqlalchemy import ColumnElement, Connection, Select, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Select, delete, insert, or_, select, update
 
 from fanion.activity.model import Author
 from fanion.cohorts.csv_import import no_ids, read_csv
 from fanion.cohorts.model import IdKind, ImportQuery, MembersImport, PendingImport
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohort_import_parts, cohort_imports, cohorts
+from fanion.db.schema.tables import person_distinct_ids, person_overrides, persons
 from fanion.errors import Unavailable
 
 _cohort = cohorts.c
 _import = cohort_imports.c
 _part = cohort_import_parts.c
+_person = persons.c
+_link = person_distinct_ids.c
+_override = person_overrides.c
 
 # `written_at` of an import that is no longer needed: it is the next to be removed.
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
@@ -35,6 +40,22 @@ IDS_MAX = 2_000
 PARTS_MAX = 50
 # An upload that has written nothing for so long has ended.
 UPLOAD_TIMEOUT = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class PersonLookup:
+    """Finds the persons with given ids.
+
+    ids:       each once
+    persons:   selects their numbers, each once
+    known:     each selects ids that have a person
+    is_unique: whether an id has one person at most; then as many persons as ids leave none without
+    """
+
+    ids: Sequence[str | UUID]
+    persons: Select[Any]
+    known: Sequence[Select[Any]]
+    is_unique: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +138,52 @@ class ImportStore:
                 .where(_import.id == upload_id, _import.cohort_id.is_(None))
                 .values(written_at=LONG_AGO)
             )
+
+
+def by_person_id(project_id: int, ids: Sequence[UUID]) -> PersonLookup:
+    """A merged person stands for the one it was merged into."""
+    mine = _override.project_id == project_id
+    became = select(_override.new_person).where(mine, _override.old_person.in_(ids))
+    own = _person.project_id == project_id
+    merged = select(_override.old_person).join(
+        persons, (_person.uuid == _override.new_person) & own
+    )
+    return PersonLookup(
+        ids,
+        select(_person.id).where(own, or_(_person.uuid.in_(ids), _person.uuid.in_(became))),
+        (
+            select(_person.uuid).where(own, _person.uuid.in_(ids)),
+            merged.where(mine, _override.old_person.in_(ids)),
+        ),
+    )
+
+
+def by_distinct_id(project_id: int, ids: Sequence[str]) -> PersonLookup:
+    theirs = (_link.project_id == project_id) & _link.distinct_id.in_(ids)
+    return PersonLookup(
+        ids,
+        select(_link.person_id).where(theirs).distinct(),
+        (select(_link.distinct_id).where(theirs),),
+    )
+
+
+def by_email(project_id: int, emails: Sequence[str]) -> PersonLookup:
+    """emails: in lower case. Several persons may have the same."""
+    theirs = (_person.project_id == project_id) & _person.email.in_(emails)
+    return PersonLookup(
+        emails,
+        select(_person.id).where(theirs),
+        (select(_person.email).where(theirs).distinct(),),
+        is_unique=False,
+    )
+
+
+# By what the rows of a file are.
+LOOKUPS: Mapping[str, Callable[[int, Sequence[Any]], PersonLookup]] = {
+    "person_id": by_person_id,
+    "distinct_id": by_distinct_id,
+    "email": by_email,
+}
 
 
 def store_uploaded_ids(

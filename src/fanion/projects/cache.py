@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any, Never
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 from cachetools import TTLCache
 
@@ -82,6 +83,11 @@ class Projects:
         if project is None and (project := await self._read(self._ids, project_id)) is not None:
             project = self._keep(project)
         return project
+
+    async def zone_of(self, project_id: int) -> ZoneInfo:
+        """Its time zone; UTC for a project that was deleted. raises: RecordsUnavailable"""
+        project = await self.by_id(project_id)
+        return ZoneInfo("UTC" if project is None else project.timezone)
 
     async def by_ids(self, ids: Iterable[int]) -> Mapping[int, Project]:
         """Those that there are. raises: RecordsUnavailable, for projects not met before"""

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, TypeVar
+from typing import Any
 from uuid import UUID
 
 from msgspec import structs
@@ -22,14 +22,13 @@ from sqlalchemy import (
     case,
     delete,
     func,
-    or_,
     select,
     update,
 )
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fanion.cohorts.criteria.definition import Criteria
-from fanion.cohorts.import_store import drop_imports
+from fanion.cohorts.import_store import PersonLookup, drop_imports
 from fanion.cohorts.members_store import (
     MEMBERS_MAX,
     NextVersion,
@@ -43,15 +42,13 @@ from fanion.cohorts.store import CRITERIA
 from fanion.db.engine import Records
 from fanion.db.lease import Lease
 from fanion.db.schema.cohorts import AWAITED, cohort_imports, cohort_people, cohorts
-from fanion.db.schema.tables import person_distinct_ids, person_overrides, persons
+from fanion.db.schema.tables import persons
 
 _cohort = cohorts.c
 _LEASE = Lease(_cohort.lease_until, _cohort.lease)
 _import = cohort_imports.c
 _member = cohort_people.c
 _person = persons.c
-_link = person_distinct_ids.c
-_override = person_overrides.c
 _CLAIMED = (
     *CRITERIA,
     _cohort.project_id,
@@ -60,8 +57,6 @@ _CLAIMED = (
     _cohort.deleted,
     _cohort.errors_calculating,
 )
-
-T = TypeVar("T")
 
 ERROR_CHARS_MAX = 1_000
 
@@ -108,46 +103,18 @@ class CohortLeaseStore:
             if added:
                 await connection.run_sync(add_persons, claim, who)
 
-    async def add_person_ids(
-        self, claim: CohortClaim, ids: Sequence[UUID], now: datetime
-    ) -> Collection[UUID]:
-        """A merged person stands for the one it was merged into. At most MEMBERS_MAX. Returns ids
-        without a person. raises: LeaseLost"""
-        mine = _override.project_id == claim.project_id
-        became = select(_override.new_person).where(mine, _override.old_person.in_(ids))
-        own = _person.project_id == claim.project_id
-        who = select(_person.id).where(own, or_(_person.uuid.in_(ids), _person.uuid.in_(became)))
-        merged = select(_override.old_person).join(
-            persons, (_person.uuid == _override.new_person) & own
-        )
-        known = (
-            select(_person.uuid).where(own, _person.uuid.in_(ids)),
-            merged.where(mine, _override.old_person.in_(ids)),
-        )
-        return await self._add_known(claim, who, ids, known, now)
-
-    async def add_distinct_ids(
-        self, claim: CohortClaim, ids: Sequence[str], now: datetime
-    ) -> Collection[str]:
-        """At most MEMBERS_MAX, each once. Returns those without a person. raises: LeaseLost"""
-        theirs = (_link.project_id == claim.project_id) & _link.distinct_id.in_(ids)
-        who = select(_link.person_id).where(theirs).distinct()
-        known = (select(_link.distinct_id).where(theirs),)
-        return await self._add_known(claim, who, ids, known, now)
-
-    async def add_emails(
-        self, claim: CohortClaim, emails: Sequence[str], now: datetime
-    ) -> Collection[str]:
-        """At most MEMBERS_MAX, in lower case, each once. Returns those without a person.
-
-        raises: LeaseLost
-        """
-        theirs = (_person.project_id == claim.project_id) & _person.email.in_(emails)
-        known = select(_person.email).where(theirs).distinct()
+    async def add(
+        self, claim: CohortClaim, wanted: PersonLookup, now: datetime
+    ) -> Collection[str | UUID]:
+        """At most MEMBERS_MAX. Returns the ids without a person. raises: LeaseLost"""
         async with self._holding(claim, now) as connection:
-            await connection.run_sync(add_persons, claim, select(_person.id).where(theirs))
-            # Several persons may have one address: their number says nothing.
-            return set(emails).difference(await connection.scalars(known))
+            added = await connection.run_sync(add_persons, claim, wanted.persons)
+            if wanted.is_unique and added == len(wanted.ids):
+                return ()
+            unmatched = set(wanted.ids)
+            for statement in wanted.known:
+                unmatched.difference_update(await connection.scalars(statement))
+            return unmatched
 
     async def copy(
         self, claim: CohortClaim, source: PendingImport, after: int, now: datetime
@@ -218,26 +185,6 @@ class CohortLeaseStore:
                 )
             )
             return done.rowcount == MEMBERS_MAX
-
-    async def _add_known(
-        self,
-        claim: CohortClaim,
-        who: Select[Any],
-        ids: Sequence[T],
-        known: Sequence[Select[Any]],
-        now: datetime,
-    ) -> Collection[T]:
-        """who: persons, each once, and one at most for each id; known: the ids with a person
-
-        Returns the ids without one. As many persons as ids: there is none, and nothing to be read.
-        """
-        async with self._holding(claim, now) as connection:
-            if await connection.run_sync(add_persons, claim, who) == len(ids):
-                return ()
-            unmatched = set(ids)
-            for statement in known:
-                unmatched.difference_update(await connection.scalars(statement))
-            return unmatched
 
     @asynccontextmanager
     async def _holding(self, claim: CohortClaim, now: datetime) -> AsyncGenerator[AsyncConnection]:

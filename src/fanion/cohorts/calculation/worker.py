@@ -11,7 +11,6 @@ source: cohorts.md section 11
 import asyncio
 from collections.abc import (
     AsyncGenerator,
-    Awaitable,
     Callable,
     Collection,
     Iterable,
@@ -25,25 +24,25 @@ from datetime import datetime, timedelta
 from time import perf_counter
 from typing import Never, TypeVar
 from uuid import UUID, uuid4
-from zoneinfo import ZoneInfo
 
 import structlog
 
 from fanion.cohorts.actors_query import query_criteria
 from fanion.cohorts.calculation.inputs_store import CohortInputs
 from fanion.cohorts.calculation.lease_store import CohortClaim, CohortLeaseStore, LeaseLost
-from fanion.cohorts.calculation.query_plan import PlanContext, QueryPlan, compile_plan
+from fanion.cohorts.calculation.query_plan import PlanContext, compile_plan
 from fanion.cohorts.criteria.behaviour import CriteriaError
 from fanion.cohorts.criteria.definition import Criteria
 from fanion.cohorts.criteria.resolve import resolve
-from fanion.cohorts.csv_import import person_ids
-from fanion.cohorts.import_store import ImportStore
+from fanion.cohorts.csv_import import ids_of_rows
+from fanion.cohorts.import_store import LOOKUPS, ImportStore, by_person_id
 from fanion.cohorts.members_store import MEMBERS_MAX, CohortTrashStore, stream_members
 from fanion.cohorts.model import CalculationRun, ImportQueryKind, PendingImport, RowCounter
 from fanion.cohorts.store import CohortStore
 from fanion.db.engine import RecordsUnavailable
 from fanion.events.event import EventRejected, EventStoreUnavailable, StatementFailed
 from fanion.events.storage.store import EventStore
+from fanion.projects.cache import Projects
 from fanion.runtime.background import run_loop
 
 T = TypeVar("T")
@@ -78,9 +77,7 @@ NO_FINDERS: Mapping[ImportQueryKind, FindPersons] = {}
 
 
 class Calculator:
-    """zone_of: the time zone of a project, by its id
-    finders: by kind of import query; `query` is added here
-    """
+    """finders: by kind of import query; `query` is added here"""
 
     def __init__(
         self,
@@ -89,7 +86,7 @@ class Calculator:
         deleted: CohortTrashStore,
         imports: ImportStore,
         events: EventStore,
-        zone_of: Callable[[int], Awaitable[ZoneInfo]],
+        projects: Projects,
         now: Callable[[], datetime],
         every_s: float,
         finders: Mapping[ImportQueryKind, FindPersons] = NO_FINDERS,
@@ -100,7 +97,8 @@ class Calculator:
         self._deleted = deleted
         self._imports = imports
         self._events = events
-        self.zone_of = zone_of
+        self._inputs = CohortInputs(work.records, events)
+        self._projects = projects
         self._now = now
         self._every_s = every_s
         self._finders: dict[str, FindPersons] = {"query": self._matching}
@@ -143,20 +141,6 @@ class Calculator:
             over.set()
             await renewing
         return True
-
-    async def members(self, plan: QueryPlan, moment: PlanContext) -> FoundMembers:
-        """raises: EventStoreUnavailable, EventRejected, RecordsUnavailable"""
-        await self.put_inputs(plan, moment)
-        answer = await self._events.ask(plan.members, plan.parameters)
-        found = answer.columns[0] if answer.columns else ()
-        return FoundMembers(found, answer.rows_read)
-
-    async def put_inputs(self, plan: QueryPlan, moment: PlanContext) -> None:
-        """Copy the members of nested static cohorts to where the statement reads them."""
-        if not plan.inputs:
-            return
-        inputs = CohortInputs(self._records, self._events)
-        await inputs.put(moment.run, moment.project_id, plan.inputs, with_deleted=True)
 
     async def _do(self, claim: CohortClaim, started: datetime) -> None:
         """A failure of the cohort's own is stored with it, and the next cohort is calculated.
@@ -223,8 +207,12 @@ class Calculator:
         """raises: CriteriaError, whatever the stores raise"""
         others = await self._cohorts.criteria(project_id) if criteria.nested_ids() else {}
         tree = resolve(criteria, others)
-        moment = PlanContext(project_id, now, await self.zone_of(project_id), uuid4())
-        return await self.members(compile_plan(tree, moment), moment)
+        context = PlanContext(project_id, now, await self._projects.zone_of(project_id), uuid4())
+        plan = compile_plan(tree, context)
+        if plan.inputs:
+            await self._inputs.put(context.run, project_id, plan.inputs, with_deleted=True)
+        answer = await self._events.ask(plan.members, plan.parameters)
+        return FoundMembers(answer.columns[0] if answer.columns else (), answer.rows_read)
 
     async def _replace(self, claim: CohortClaim, members: Sequence[bytes]) -> None:
         """Write the difference to the stored members, under the next version."""
@@ -271,29 +259,25 @@ class Calculator:
             last = await self._work.copy(claim, one, last, self._now())
 
     async def _read(self, claim: CohortClaim, one: PendingImport, rows: RowCounter) -> None:
-        """raises: CriteriaError for a question that has no answer"""
+        """raises: CriteriaError for a query that cannot be evaluated"""
         async for some in self._imports.ids(one.id):
             if find := self._finders.get(one.kind or ""):
                 async for found in find(claim.project_id, some[0]):
-                    await self._work.add_person_ids(claim, found, self._now())
+                    wanted = by_person_id(claim.project_id, found)
+                    await self._work.add(claim, wanted, self._now())
             else:
-                rows.count(some, await self._add_some(claim, one.kind, some))
+                rows.count(some, await self._add_rows(claim, one.kind or "", some))
 
-    async def _add_some(
-        self, claim: CohortClaim, kind: str | None, ids: Sequence[str]
+    async def _add_rows(
+        self, claim: CohortClaim, kind: str, rows: Sequence[str]
     ) -> Collection[str]:
-        """Some rows of a file. Returns the ids without a person."""
-        if kind == "distinct_id":
-            return await self._work.add_distinct_ids(claim, list(dict.fromkeys(ids)), self._now())
-        if kind == "email":
-            emails = {one: one.lower() for one in ids}
-            wanted = list(dict.fromkeys(emails.values()))
-            unknown = await self._work.add_emails(claim, wanted, self._now())
-            return {one for one, email in emails.items() if email in unknown}
-        by_text = person_ids(ids)
-        uuids = list(dict.fromkeys(by_text.values()))
-        unknown_ids = await self._work.add_person_ids(claim, uuids, self._now()) if uuids else ()
-        return {one for one in ids if one not in by_text or by_text[one] in unknown_ids}
+        """Some rows of a file. Returns those without a person."""
+        ids = ids_of_rows(kind, rows)
+        unmatched: Collection[str | UUID] = ()
+        if ids:
+            wanted = LOOKUPS[kind](claim.project_id, list(dict.fromkeys(ids.values())))
+            unmatched = await self._work.add(claim, wanted, self._now())
+        return {row for row in rows if row not in ids or ids[row] in unmatched}
 
     async def _matching(self, project_id: int, text: str) -> AsyncGenerator[Sequence[UUID]]:
         """The persons who match a query now. raises: CriteriaError"""

@@ -1,6 +1,6 @@
 """Finds the actors (persons) of a point of an insight in the event store."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -33,6 +33,7 @@ from fanion.insights.series_sql import InsightStatement, SeriesQuery
 from fanion.insights.trends.query import parse_trends
 from fanion.insights.trends.store import Trends
 from fanion.insights.validation import check_insight_filters
+from fanion.projects.cache import Projects
 from fanion.projects.model import Project
 from fanion.rest.body import is_deep
 from fanion.rest.unknown_fields import QUERY_NAMES
@@ -61,10 +62,8 @@ def actors_query_text(project: Project, query: Mapping[str, str], now: datetime)
 
 @dataclass(frozen=True, slots=True)
 class Actors:
-    """zone_of: the time zone of a project, by its id"""
-
     trends: Trends
-    zone_of: Callable[[int], Awaitable[ZoneInfo]]
+    projects: Projects
 
     async def of(self, project_id: int, text: str) -> AsyncGenerator[Sequence[UUID]]:
         """Their UUIDs in batches. raises: CriteriaError, whatever the stores raise"""
@@ -82,7 +81,7 @@ class Actors:
         pending = msgspec.json.decode(text, type=_PendingQuery)
         actors = parse_actors_query(pending.asked)
         query = actors.trends
-        clock = RangeClock(pending.now, await self.zone_of(project_id))
+        clock = RangeClock(pending.now, await self.projects.zone_of(project_id))
         if query.since.is_all:
             series = (*query.series, actors.series)
             clock = replace(clock, first=await self.trends.first_event(project_id, series))
