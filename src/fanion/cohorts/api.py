@@ -15,7 +15,6 @@ from litestar.params import FromPath, FromQuery, QueryParameter, RequestBody
 from litestar.response.base import ASGIResponse
 from msgspec import UNSET, structs
 
-from fanion.cohorts.actors_query import check_sources, filters_query_text, read_actors_query
 from fanion.cohorts.calculation.worker import Calculator
 from fanion.cohorts.criteria.definition import UNSAVED, Criteria
 from fanion.cohorts.import_store import ImportStore
@@ -45,9 +44,12 @@ from fanion.cohorts.validation import (
     changed_values,
     check_changed,
     check_created,
+    check_sources,
     copy_name,
     created_values,
+    filters_query_text,
     has_criteria_to_evaluate,
+    read_actors_query,
     require_cohorts,
 )
 from fanion.errors import Invalid, NotFound
@@ -136,12 +138,12 @@ class CohortsApi(Controller):
         file = await _file(request)
         with_file = file is not None
         await asyncio.to_thread(check_created, sent, with_file=with_file)
-        question = await _question(request, sent, with_file, cohorts)
-        imports = with_file or question is not None
+        query = await _import_query(request, sent, with_file, cohorts)
+        imports = with_file or query is not None
         values = created_values(sent, author.now, imports=imports, with_file=with_file)
-        await _require_nested(request.project.id, values, question, cohorts)
+        await _require_nested(request.project.id, values, query, cohorts)
         async with cohorts.uploads.stored(request.project.id, file) as uploaded:
-            members = uploaded if question is None else MembersImport(question=question)
+            members = uploaded if query is None else MembersImport(query=query)
             created = await cohorts.store.create(author, values, members)
         cohorts.notify(request.project.id)
         return cohort_body(created)
@@ -251,7 +253,7 @@ async def _change(
     return cohort_body(changed)
 
 
-async def _question(
+async def _import_query(
     request: ManagementRequest, sent: Mapping[str, Any], file: bool, cohorts: CohortService
 ) -> ImportQuery | None:
     """raises: Invalid"""
@@ -283,11 +285,11 @@ def _check_asked(asked: Mapping[str, str]) -> None:
 
 
 async def _require_nested(
-    project_id: int, values: Mapping[str, Any], question: ImportQuery | None, cohorts: CohortService
+    project_id: int, values: Mapping[str, Any], query: ImportQuery | None, cohorts: CohortService
 ) -> None:
     """raises: Invalid for cohorts in the criteria of a new one that are not in the project"""
     criteria = Criteria(UNSAVED, None, values["is_static"], values["filters"], values["groups"])
-    is_asked = question is not None and question.kind == "query"
+    is_asked = query is not None and query.kind == "query"
     nested = criteria.nested_ids() if is_asked or not criteria.is_static else []
     if nested:
         require_cohorts(nested, await cohorts.store.criteria(project_id))

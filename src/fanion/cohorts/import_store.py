@@ -257,8 +257,8 @@ def add_import(
             )
         )
         return
-    if members.question is not None:
-        _add_question(connection, author, cohort_id, members.question)
+    if members.query is not None:
+        _add_query(connection, author, cohort_id, members.query)
         return
     given = connection.execute(
         update(cohort_imports)
@@ -269,16 +269,14 @@ def add_import(
         raise Unavailable("The uploaded file has expired. Please upload it again.")
 
 
-def _add_question(
-    connection: Connection, author: Author, cohort_id: int, question: ImportQuery
-) -> None:
+def _add_query(connection: Connection, author: Author, cohort_id: int, query: ImportQuery) -> None:
     statement = insert(cohort_imports).values(
         project_id=author.project_id,
         cohort_id=cohort_id,
-        kind=question.kind,
+        kind=query.kind,
         written_at=author.now,
     )
     import_id = connection.execute(statement.returning(_import.id)).scalar_one()
     connection.execute(
-        insert(cohort_import_parts).values(import_id=import_id, number=0, ids=[question.text])
+        insert(cohort_import_parts).values(import_id=import_id, number=0, ids=[query.text])
     )

@@ -92,7 +92,7 @@ class MembersImport:
 
     upload_id: int | None = None
     source_id: int | None = None
-    question: ImportQuery | None = None
+    query: ImportQuery | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,9 +179,7 @@ class RowCounter:
             elif len(self._unmatched) < UNMATCHED_MAX:
                 self._unmatched[one[:UNMATCHED_CHARS_MAX]] = None
 
-    def result(self) -> ImportedRows | None:
-        if not self.is_file:
-            return None
+    def result(self) -> ImportedRows:
         return ImportedRows(rows=self.rows, matched=self.matched, unmatched=list(self._unmatched))
 
 

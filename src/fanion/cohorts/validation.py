@@ -1,24 +1,33 @@
-"""Validation of a new or changed cohort, and the columns that it sets.
+"""Validation of a new or changed cohort and of the query for the members of a static one, and the
+columns that they set.
 
-source: cohorts.md sections 11 and 12
+source: cohorts.md sections 10 to 12
 """
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+import msgspec
+
+from fanion.cohorts.criteria.behaviour import CriteriaError
 from fanion.cohorts.criteria.definition import (
     NAME_CHARS_MAX,
+    UNSAVED,
     Criteria,
     check_filters,
     filters_of_groups,
     leaves_of,
     nested_ids,
     normal_groups,
+    reaches,
 )
-from fanion.cohorts.criteria.validation import check_criteria, check_groups
+from fanion.cohorts.criteria.posthog_fields import OF_QUERY, UNSUPPORTED_OF_QUERY
+from fanion.cohorts.criteria.resolve import resolve
+from fanion.cohorts.criteria.validation import check_conditions, check_criteria, check_groups
 from fanion.cohorts.model import CohortState
 from fanion.errors import Invalid
+from fanion.rest.unknown_fields import require_known, shortened
 
 _COPY = " (static copy)"
 
@@ -149,7 +158,7 @@ def check_nested(
     """raises: Invalid for cohorts that do not exist and for loops, unless they are stored"""
     stored = () if before.is_static else before.nested_ids()
     nested = [one for one in nested_ids(filters) if one not in stored]
-    if before.id in nested or _reaches(nested, before.id, others):
+    if before.id in nested or reaches(nested, before.id, others):
         raise Invalid("Cohorts cannot reference other cohorts in a loop.")
     require_cohorts(nested, others)
 
@@ -158,6 +167,66 @@ def require_cohorts(nested: Iterable[int], others: Container[int]) -> None:
     """raises: Invalid for those that are not in the project"""
     if any(one not in others for one in nested):
         raise Invalid("Invalid Cohort ID in filter")
+
+
+def check_sources(sent: Mapping[str, Any], *, insight: bool, file: bool) -> None:
+    """raises: Invalid for more than one source of members, or for a cohort that is not static"""
+    query = sent.get("query") is not None
+    attr = "query" if query else "insight"
+    if not insight and not query:
+        return
+    if not sent.get("is_static"):
+        raise Invalid(
+            "Only a static cohort can be created from an insight or a query.",
+            attr="is_static",
+        )
+    if insight + query + file > 1:
+        raise Invalid("Send only one of csv, insight and query.", attr=attr)
+    if query and sent.get("filters") is not None:
+        raise Invalid("Cannot set both 'query' and 'filters' at the same time.", attr=attr)
+
+
+def read_actors_query(query: object, others: Mapping[int, Criteria]) -> str:
+    """The text that `query_criteria` reads.
+
+    others: the cohorts of the project by id
+    raises: Invalid
+    """
+    if not isinstance(query, dict):
+        raise Invalid("query must be an object.", attr="query")
+    kind = query.get("kind")
+    if kind == "HogQLQuery":
+        raise Invalid('HogQLQuery is not supported. Use kind "ActorsQuery".', attr="query")
+    if kind != "ActorsQuery":
+        detail = f'The kind of a query must be ActorsQuery, not "{shortened(kind)}".'
+        raise Invalid(detail, attr="query")
+    require_known(query, OF_QUERY | UNSUPPORTED_OF_QUERY, "query")
+    for name in UNSUPPORTED_OF_QUERY:
+        if query.get(name):
+            raise Invalid(
+                "This field is not supported in the query of a cohort.", attr=f"query__{name}"
+            )
+    leaves = query.get("properties")
+    if not isinstance(leaves, list) or not leaves:
+        raise Invalid("An ActorsQuery must have a non-empty list of properties.", attr="query")
+    check_conditions(leaves, "query")
+    require_cohorts(nested_ids({"properties": leaves}), others)
+    text = msgspec.json.encode(leaves).decode()
+    try:
+        resolve(query_criteria(text), others)
+    except CriteriaError as error:
+        raise Invalid(str(error), attr="query") from None
+    return text
+
+
+def filters_query_text(filters: Mapping[str, Any]) -> str:
+    """The text that `query_criteria` reads, of the criteria of a static cohort."""
+    return msgspec.json.encode(filters["properties"]).decode()
+
+
+def query_criteria(text: str) -> Criteria:
+    """Criteria of a list of conditions, combined by AND."""
+    return Criteria(UNSAVED, None, False, {"properties": msgspec.json.decode(text)}, ())
 
 
 def _require_same_criteria(values: dict[str, Any], before: Criteria) -> None:
@@ -195,34 +264,6 @@ def _sends_filters_of_groups(values: Mapping[str, Any], before: Criteria) -> boo
     return bool(
         values["filters"] == before.effective_filters and list(groups) == list(before.groups)
     )
-
-
-def _reaches(nested: Sequence[int], cohort_id: int, others: Mapping[int, Criteria]) -> bool:
-    seen: set[int] = set()
-    waiting = list(nested)
-    while waiting:
-        one = waiting.pop()
-        if one == cohort_id:
-            return True
-        if one not in seen and one in others and not others[one].is_static:
-            seen.add(one)
-            waiting += others[one].nested_ids()
-    return False
-
-
-def containing(cohort_id: int, cohorts: Iterable[Criteria]) -> set[int]:
-    """The cohort and those whose members depend on it, at any depth.
-
-    cohorts: of the project that are not deleted
-    """
-    inside = {one.id: one.nested_ids() for one in cohorts if not one.is_static}
-    found, waiting = {cohort_id}, [cohort_id]
-    while waiting:
-        inner = waiting.pop()
-        outer = {one for one, nested in inside.items() if inner in nested} - found
-        found |= outer
-        waiting += outer
-    return found
 
 
 def changes_audience(values: Mapping[str, Any], before: CohortState, *, imports: bool) -> bool:

@@ -27,7 +27,6 @@ from uuid import UUID, uuid4
 
 import structlog
 
-from fanion.cohorts.actors_query import query_criteria
 from fanion.cohorts.calculation.inputs_store import CohortInputs
 from fanion.cohorts.calculation.lease_store import CohortClaim, CohortLeaseStore, LeaseLost
 from fanion.cohorts.calculation.query_plan import PlanContext, compile_plan
@@ -39,6 +38,7 @@ from fanion.cohorts.import_store import LOOKUPS, ImportStore, by_person_id
 from fanion.cohorts.members_store import MEMBERS_MAX, CohortTrashStore, stream_members
 from fanion.cohorts.model import CalculationRun, ImportQueryKind, PendingImport, RowCounter
 from fanion.cohorts.store import CohortStore
+from fanion.cohorts.validation import query_criteria
 from fanion.db.engine import RecordsUnavailable
 from fanion.events.event import EventRejected, EventStoreUnavailable, StatementFailed
 from fanion.events.storage.store import EventStore
@@ -70,8 +70,8 @@ class FoundMembers:
     rows_read: int
 
 
-# From a project and a question's text to persons: at most MEMBERS_MAX in a page. It raises
-# CriteriaError for what has no answer.
+# From a project and the text of a query to persons, at most MEMBERS_MAX in a page. Raises
+# CriteriaError for a query that cannot be evaluated.
 FindPersons = Callable[[int, str], AsyncGenerator[Sequence[UUID]]]
 NO_FINDERS: Mapping[ImportQueryKind, FindPersons] = {}
 
@@ -152,9 +152,11 @@ class Calculator:
         rows = RowCounter()
 
         def run(rows_read: int = 0) -> CalculationRun:
-            seconds = round(perf_counter() - began, 3)
             return CalculationRun(
-                started_at=started, seconds=seconds, rows_read=rows_read, imported=rows.result()
+                started_at=started,
+                seconds=round(perf_counter() - began, 3),
+                rows_read=rows_read,
+                imported=rows.result() if rows.is_file else None,
             )
 
         try:

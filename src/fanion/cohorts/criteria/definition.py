@@ -3,7 +3,7 @@
 source: cohorts.md sections 2, 3 and 9
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,6 +98,35 @@ def behavioral(cohorts: Mapping[int, Criteria]) -> set[int]:
             if one_id not in found:
                 found.add(one_id)
                 waiting.append(one_id)
+    return found
+
+
+def reaches(nested: Sequence[int], cohort_id: int, others: Mapping[int, Criteria]) -> bool:
+    """Whether one of the nested cohorts is the cohort or depends on it. others: by id"""
+    seen: set[int] = set()
+    waiting = list(nested)
+    while waiting:
+        one = waiting.pop()
+        if one == cohort_id:
+            return True
+        if one not in seen and one in others and not others[one].is_static:
+            seen.add(one)
+            waiting += others[one].nested_ids()
+    return False
+
+
+def containing(cohort_id: int, cohorts: Iterable[Criteria]) -> set[int]:
+    """The cohort and those whose members depend on it, at any depth.
+
+    cohorts: of the project that are not deleted
+    """
+    inside = {one.id: one.nested_ids() for one in cohorts if not one.is_static}
+    found, waiting = {cohort_id}, [cohort_id]
+    while waiting:
+        inner = waiting.pop()
+        outer = {one for one, nested in inside.items() if inner in nested} - found
+        found |= outer
+        waiting += outer
     return found
 
 

@@ -10,8 +10,8 @@ from sqlalchemy import ColumnElement, Connection, Text, cast, delete, func, inse
 from sqlalchemy.exc import IntegrityError
 
 from fanion.activity.model import Author
+from fanion.cohorts.criteria.definition import containing
 from fanion.cohorts.store import live_criteria
-from fanion.cohorts.validation import containing
 from fanion.db.engine import Records
 from fanion.db.schema.organizations import flag_role_access, role_memberships, roles
 from fanion.db.schema.tables import feature_flags, memberships, users

@@ -51,7 +51,7 @@ class FlagCohortsApi(Controller):
         author, cohorts = request.author, flag_cohorts.cohorts
         sent = {"name": _name(flag.definition.key, author.now), "is_static": True}
         values = created_values(sent, author.now, imports=True)
-        members = MembersImport(question=ImportQuery("flag", str(flag_id)))
+        members = MembersImport(query=ImportQuery("flag", str(flag_id)))
         created = await cohorts.store.create(author, values, members)
         cohorts.notify(request.project.id)
         return MadeCohort(cohort=cohort_body(created))
