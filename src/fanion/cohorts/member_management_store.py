@@ -13,7 +13,7 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, Connection, func, or_, select, update
 
-from fanion.activity.model import ActivityRecord, Author, Change
+from fanion.activity.model import Author, Change
 from fanion.cohorts.members_store import (
     NextVersion,
     add_persons,
@@ -22,7 +22,7 @@ from fanion.cohorts.members_store import (
     remove_persons,
 )
 from fanion.cohorts.model import StoredCohort
-from fanion.cohorts.store import RequireFlagEdit, any_author_may, get_cohort
+from fanion.cohorts.store import RequireFlagEdit, any_author_may, get_cohort, record_activity
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohort_people, cohorts
 from fanion.db.schema.tables import person_overrides, persons
@@ -42,7 +42,6 @@ from fanion.persons.list_store import (
     read_page,
 )
 from fanion.projects.flag_version_store import move_flag_version
-from fanion.webhooks.outbox_store import record_and_enqueue
 
 # Of each member: ten are part of its body, and one of all may serve as its name.
 DISTINCT_IDS_READ_MAX = 100
@@ -186,15 +185,7 @@ class MemberChangesStore:
                 last_calculation=author.now,
             )
         )
-        entry = ActivityRecord(
-            author=author,
-            scope="Cohort",
-            item_id=str(cohort.id),
-            activity="updated",
-            name=cohort.criteria.name or "",
-            changes=[change],
-        )
-        record_and_enqueue(connection, entry)
+        record_activity(connection, author, cohort, "updated", [change])
         move_flag_version(connection, author.project_id)
         self.guard(connection, author, cohort.id)
 

@@ -16,7 +16,7 @@ from sqlalchemy import (
     update,
 )
 
-from fanion.activity.model import ActivityRecord, Author, changes
+from fanion.activity.model import ActivityRecord, Author, Change, changes
 from fanion.cohorts.criteria.definition import Criteria, behavioral
 from fanion.cohorts.import_store import add_import
 from fanion.cohorts.members_store import clear_members
@@ -324,19 +324,11 @@ def _standing(connection: Connection, before: StoredCohort) -> CohortState:
 def _record_change(
     connection: Connection, author: Author, after: StoredCohort, before: StoredCohort | None
 ) -> None:
-    """Record the change for the activity and for webhooks."""
-    differing = None
-    if before is not None:
+    if before is None:
+        record_activity(connection, author, after, "created")
+    else:
         differing = changes("Cohort", before.compared(), after.compared(), COMPARED)
-    entry = ActivityRecord(
-        author=author,
-        scope="Cohort",
-        item_id=str(after.id),
-        activity="created" if before is None else "updated",
-        name=after.criteria.name or "",
-        changes=differing,
-    )
-    record_and_enqueue(connection, entry)
+        record_activity(connection, author, after, "updated", differing)
 
 
 def _record_import(
@@ -344,14 +336,26 @@ def _record_import(
 ) -> None:
     """Record that a file was uploaded; how many rows match is not known yet."""
     if members is not None and members.upload_id is not None and cohort.criteria.is_static:
-        entry = ActivityRecord(
-            author=author,
-            scope="Cohort",
-            item_id=str(cohort.id),
-            activity="imported",
-            name=cohort.criteria.name or "",
-        )
-        record_and_enqueue(connection, entry)
+        record_activity(connection, author, cohort, "imported")
+
+
+def record_activity(
+    connection: Connection,
+    author: Author,
+    cohort: StoredCohort,
+    activity: str,
+    differing: Sequence[Change] | None = None,
+) -> None:
+    """For the activity log and for webhooks. differing: None where there is nothing to compare"""
+    entry = ActivityRecord(
+        author=author,
+        scope="Cohort",
+        item_id=str(cohort.id),
+        activity=activity,
+        name=cohort.criteria.name or "",
+        changes=differing,
+    )
+    record_and_enqueue(connection, entry)
 
 
 def _cohorts() -> Select[Any]:

@@ -117,16 +117,6 @@ def get_dashboard(
     return replace(found, tiles=_tiles(connection, dashboard_id))
 
 
-def known_dashboards(connection: Connection, project_id: int, ids: Sequence[int]) -> set[int]:
-    """Those of the ids that are dashboards of the project, and not deleted."""
-    statement = select(_dashboard.id).where(
-        _dashboard.project_id == project_id,
-        _dashboard.id.in_(ids),
-        _dashboard.deleted.is_(False),
-    )
-    return set(connection.execute(statement).scalars())
-
-
 def add_dashboard(connection: Connection, creator: Creator, draft: DashboardDraft) -> int:
     """The dashboard with its tiles, in the caller's transaction; returns its id."""
     values = {

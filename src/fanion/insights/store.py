@@ -34,7 +34,7 @@ COMPARED = (
 SHORT_ID_CHARS = 8
 TILES_MAX = 100  # of one dashboard
 
-_insight, _tile = insights.c, dashboard_tiles.c
+_insight, _tile, _dashboard = insights.c, dashboard_tiles.c, dashboards.c
 _SHORT_ID_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
 
 
@@ -138,12 +138,12 @@ def read_insights(connection: Connection, rows: Sequence[Row[Any]]) -> list[Stor
             _tile.insight_id,
             _tile.id,
             _tile.dashboard_id,
-            dashboards.c.restriction_level,
-            dashboards.c.created_by_id,
+            _dashboard.restriction_level,
+            _dashboard.created_by_id,
         )
-        .join(dashboards, dashboards.c.id == _tile.dashboard_id)
+        .join(dashboards, _dashboard.id == _tile.dashboard_id)
         .where(_tile.insight_id.in_([row.id for row in rows]), _tile.deleted.is_(False))
-        .where(dashboards.c.deleted.is_(False))
+        .where(_dashboard.deleted.is_(False))
         .order_by(_tile.id)
     )
     places: dict[int, list[TilePlace]] = {}
@@ -211,6 +211,16 @@ def add_tile(
             project_id=project_id, dashboard_id=dashboard_id, insight_id=insight_id, **row
         )
     )
+
+
+def known_dashboards(connection: Connection, project_id: int, ids: Sequence[int]) -> set[int]:
+    """Those of the ids that are dashboards of the project, and not deleted."""
+    statement = select(_dashboard.id).where(
+        _dashboard.project_id == project_id,
+        _dashboard.id.in_(ids),
+        _dashboard.deleted.is_(False),
+    )
+    return set(connection.execute(statement).scalars())
 
 
 def create_insight(
@@ -299,11 +309,10 @@ def _require_places(
     connection: Connection, ids: Sequence[int], verb: str, access: DashboardAccess
 ) -> None:
     """raises: PermissionDenied for a dashboard that the user may not edit"""
-    board = dashboards.c
     rows = connection.execute(
-        select(board.id, board.restriction_level, board.created_by_id)
-        .where(board.id.in_(ids), board.deleted.is_(False))
-        .order_by(board.id)
+        select(_dashboard.id, _dashboard.restriction_level, _dashboard.created_by_id)
+        .where(_dashboard.id.in_(ids), _dashboard.deleted.is_(False))
+        .order_by(_dashboard.id)
     )
     for row in rows:
         if access.privilege(row.restriction_level, row.created_by_id) != MAY_EDIT:
@@ -318,12 +327,7 @@ def _show_on(
     access: DashboardAccess,
 ) -> None:
     """Show the insight on exactly these dashboards; a removed tile keeps its layout."""
-    known = select(dashboards.c.id).where(
-        dashboards.c.project_id == project_id,
-        dashboards.c.id.in_(dashboard_ids),
-        dashboards.c.deleted.is_(False),
-    )
-    missing = set(dashboard_ids) - set(connection.execute(known).scalars())
+    missing = set(dashboard_ids) - known_dashboards(connection, project_id, dashboard_ids)
     if missing:
         raise Invalid(
             f'Invalid pk "{min(missing)}" - object does not exist.',

@@ -20,8 +20,9 @@ from fanion.flags.storage.integrity import require_computable
 from fanion.flags.storage.rows import StoredFlag, get_flag, lock_row, stored_flag
 from fanion.flags.storage.schedule_rows import cancel_changes
 from fanion.flags.validation.filters import cohort_ids, require_cohorts
-from fanion.insights.dashboards_store import Creator, add_dashboard, known_dashboards
+from fanion.insights.dashboards_store import Creator, add_dashboard
 from fanion.insights.flag_usage_template import usage_dashboard
+from fanion.insights.store import known_dashboards
 from fanion.projects.flag_version_store import move_flag_version
 
 
