@@ -33,7 +33,7 @@ from fanion.errors import Invalid
 from fanion.persons.list_store import PersonKey, having, in_portions
 from fanion.persons.store import Person
 from fanion.projects.request_api import ManagementRequest, scoped
-from fanion.properties.query_param import read_conditions
+from fanion.properties.validation import read_conditions
 from fanion.rest.endpoints import ObjectId, Streamed, answers
 from fanion.rest.pagination import ROWS_MAX
 from fanion.rest.unknown_fields import shortened

@@ -22,8 +22,8 @@ from fanion.events.event import Event, EventQuery, EventRejected
 from fanion.events.storage.filters_sql import absolute
 from fanion.events.storage.store import EventStore
 from fanion.projects.request_api import ManagementRequest, scoped
-from fanion.properties.dates import parse_date_value
-from fanion.properties.query_param import read_conditions
+from fanion.properties.validation import read_conditions
+from fanion.properties.values import parse_date_value
 from fanion.rest.pagination import read_limit
 
 # Decoding more than this takes more than a millisecond or two, which the event loop has not.

@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 from dateutil.relativedelta import relativedelta
 
 from fanion.errors import Invalid
-from fanion.properties.dates import parse_date
+from fanion.properties.values import parse_date
 from fanion.rest.unknown_fields import no_choice
 
 Interval = Literal["hour", "day", "week", "month"]

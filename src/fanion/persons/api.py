@@ -26,7 +26,7 @@ from fanion.persons.merge import PersonUpdate
 from fanion.persons.store import Person, get_person, persons_of
 from fanion.projects.activity_api import ActivityPage, activity_page
 from fanion.projects.request_api import ManagementRequest, scoped
-from fanion.properties.query_param import read_conditions
+from fanion.properties.validation import read_conditions
 from fanion.rest.endpoints import empty
 from fanion.rest.posthog_fields import (
     MAINTAINED_OF_PERSON,

@@ -12,9 +12,8 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from fanion.properties.dates import parse_date
 from fanion.properties.filters import Property
-from fanion.properties.values import NUMBER, range_of, search, spaceless_number, text_of
+from fanion.properties.values import NUMBER, parse_date, range_of, search, spaceless_number, text_of
 
 # Keys that name one column of `attributes`; any other key is read from the text.
 COLUMN = re.compile(r"[A-Za-z0-9_$@.\- ]{1,200}")

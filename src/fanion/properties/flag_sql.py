@@ -22,10 +22,9 @@ from fanion.properties.cohort_sql import (
     range_condition,
     text_condition,
 )
-from fanion.properties.dates import Ago, parse_date_value
 from fanion.properties.filters import Property
 from fanion.properties.match import wanted_texts
-from fanion.properties.values import number_of, search, text_of
+from fanion.properties.values import Ago, number_of, parse_date_value, search, text_of
 
 _NEVER = "0"
 _INSTANT = {"is_date_before": "<", "is_date_after": ">", "is_date_exact": "="}

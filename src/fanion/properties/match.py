@@ -10,9 +10,18 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
-from fanion.properties.dates import Ago, parse_date, parse_date_value
 from fanion.properties.filters import Property
-from fanion.properties.values import MISSING, finite, number_of, range_of, search, text_of
+from fanion.properties.values import (
+    MISSING,
+    Ago,
+    finite,
+    number_of,
+    parse_date,
+    parse_date_value,
+    range_of,
+    search,
+    text_of,
+)
 
 Properties = Mapping[str, Any]
 

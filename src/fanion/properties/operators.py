@@ -6,8 +6,13 @@ source: flags.md sections 5, 7, 8 and 19; cohorts.md section 5
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from fanion.properties.dates import parse_date, parse_date_value
-from fanion.properties.values import range_of, search, spaceless_number
+from fanion.properties.values import (
+    parse_date,
+    parse_date_value,
+    range_of,
+    search,
+    spaceless_number,
+)
 
 # `any`:      a text, number or boolean, or a list of those
 # `one`:      a text, number or boolean

@@ -1,13 +1,16 @@
-"""What one condition may say where it is compared by SQL: in lists, insights and cohorts.
+"""What a condition may say where it is compared by SQL: in lists, insights and cohorts; and the
+`properties` in the address of a list.
 
 source: capture.md section 8; cohorts.md section 5; insights.md section 2b; "Strictness"
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
+
+import msgspec
 
 from fanion.errors import Invalid
-from fanion.properties.filters import COHORT_TYPES
+from fanion.properties.filters import COHORT_TYPES, Property, parse_leaves
 from fanion.properties.operators import (
     ASKED,
     CONDITION_NAMES,
@@ -16,8 +19,12 @@ from fanion.properties.operators import (
     ValueKind,
     is_value_of,
 )
+from fanion.rest.body import is_deep
 from fanion.rest.unknown_fields import require_known, shortened, suggestion
 
+# Of one list; the statement's text grows with each.
+CONDITIONS_MAX: Final = 100
+_NAME: Final = "properties"
 _EXPECTED: Mapping[ValueKind, str] = {
     "any": "a text, a number, a boolean, or a list of at least one of these",
     "one": "a text, a number or a boolean",
@@ -28,6 +35,35 @@ _EXPECTED: Mapping[ValueKind, str] = {
     "date": "a date, or a relative one such as -7d",
     "cohort": "the id of a cohort",
 }
+
+
+def read_conditions(text: str | None, of: str) -> tuple[Property, ...]:
+    """A JSON list of conditions on events and persons; none for no text, an empty one, and null.
+
+    of:     whose properties can be asked for, in words
+    raises: Invalid
+    """
+    if not text:
+        return ()
+    try:
+        raw = msgspec.json.decode(text)
+    except (ValueError, RecursionError):
+        raise Invalid("Properties are unparsable!", attr=_NAME) from None
+    try:
+        if is_deep(raw):
+            raise ValueError("nested too deeply")
+        leaves = parse_leaves(raw)
+    except ValueError as error:
+        raise Invalid(f"Properties cannot be read: {error}.", attr=_NAME) from None
+    if len(leaves) > CONDITIONS_MAX:
+        raise Invalid(f"There are more than {CONDITIONS_MAX} properties.", attr=_NAME)
+    found = tuple(leaf for leaf in leaves if isinstance(leaf, Property) and leaf.type != "group")
+    if len(found) < len(leaves):
+        raise Invalid(f"Only properties of {of} can be asked for.", attr=_NAME)
+    for place, leaf in enumerate(raw or ()):
+        check_names(leaf, f"{_NAME}__{place}")
+        check_comparison(leaf, f"{_NAME}__{place}")
+    return found
 
 
 def check_names(leaf: Mapping[str, Any], at: str) -> None:

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 from dateutil.relativedelta import relativedelta
 
-from fanion.properties.dates import parse_date
+from fanion.properties.values import parse_date
 
 Unit = Literal["minute", "hour", "day", "week", "month", "year"]
 UNITS: tuple[Unit, ...] = get_args(Unit)

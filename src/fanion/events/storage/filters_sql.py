@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import Final
 
 from fanion.properties.cohort_sql import NEGATIVE, OPPOSITES, Bindings, property_condition
-from fanion.properties.dates import parse_relative
 from fanion.properties.filters import Property
+from fanion.properties.values import parse_relative
 
 NO_PERSON: Final = "toUUID('00000000-0000-0000-0000-000000000000')"
 

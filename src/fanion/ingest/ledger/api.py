@@ -25,7 +25,7 @@ from fanion.ingest.ledger.report import (
 )
 from fanion.ingest.ledger.store import Ledger
 from fanion.projects.request_api import ManagementRequest, scoped
-from fanion.properties.dates import Ago, parse_date_value
+from fanion.properties.values import Ago, parse_date_value
 from fanion.rest.endpoints import ObjectId
 from fanion.rest.pagination import Paged
 

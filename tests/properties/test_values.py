@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanion.properties.dates import Ago, parse_date, parse_date_value, parse_relative
+from fanion.properties.values import Ago, parse_date, parse_date_value, parse_relative
 
 NOW = datetime(2022, 3, 31, 12, tzinfo=UTC)
 
