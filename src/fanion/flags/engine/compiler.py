@@ -19,7 +19,6 @@ from fanion.flags.engine.hashing import (
     below,
     key_prefix,
     sha1,
-    utf8,
 )
 from fanion.flags.engine.model import (
     NO_GROUP_TYPE,
@@ -68,16 +67,9 @@ def compile_program(
     program = _after(steps, choose) if steps else choose
     if rules.group_type_index is not None:
         return _for_group(group_types.get(rules.group_type_index), program)
-    if flag.keeps_experience and hashes(rules):
-        return _with_kept_identity(flag.key, program)
+    if flag.keeps_experience and rules.uses_hash:
+        return _with_former_identity(flag.key, program)
     return program
-
-
-def hashes(rules: Rules) -> bool:
-    """Whether the identifier can change the answer at all."""
-    conditions = (*rules.conditions, rules.super_condition, rules.holdout)
-    partial = any(c is not None and _is_partial(c) for c in conditions)
-    return partial or bool(rules.variants)
 
 
 def _conditions_program(
@@ -184,12 +176,7 @@ def _compiled(
 
 def _limit(condition: Condition) -> bytes | None:
     share = condition.rollout_percentage
-    return None if share is None or not _is_partial(condition) else at_most(share / 100)
-
-
-def _is_partial(condition: Condition) -> bool:
-    """A hash never exceeds 1, so from 100 % on none is computed."""
-    return condition.rollout_percentage is not None and condition.rollout_percentage < 100
+    return None if share is None or not condition.is_partial else at_most(share / 100)
 
 
 def _shares(
@@ -288,13 +275,15 @@ def _for_group(type_name: str | None, program: Program) -> Program:
     return choose
 
 
-def _with_kept_identity(key: str, program: Program) -> Program:
+def _with_former_identity(key: str, program: Program) -> Program:
     """The distinct id of before the login is hashed; conditions still see the present one."""
 
     def choose(properties: Properties, identity: bytes, run: EvaluationRun) -> Decision:
         if run.hash_keys is None:
             raise CannotCompute(key)
         stored_id = run.hash_keys.get(key)
-        return program(properties, identity if stored_id is None else utf8(stored_id), run)
+        if stored_id is not None:
+            identity = stored_id.encode(errors="replace")
+        return program(properties, identity, run)
 
     return choose

@@ -70,6 +70,11 @@ class Condition:
     rollout_percentage: float | None = None
     variant: str | None = None
 
+    @property
+    def is_partial(self) -> bool:
+        """A hash never exceeds 1, so from 100 % on none is computed."""
+        return self.rollout_percentage is not None and self.rollout_percentage < 100
+
 
 @dataclass(frozen=True, slots=True)
 class Variant:
@@ -93,6 +98,12 @@ class Rules:
         for condition in (*self.conditions, self.super_condition):
             if condition is not None:
                 yield from condition.leaves
+
+    @property
+    def uses_hash(self) -> bool:
+        """Whether the identifier can change the answer at all."""
+        conditions = (*self.conditions, self.super_condition, self.holdout)
+        return bool(self.variants) or any(c is not None and c.is_partial for c in conditions)
 
     def flags_named(self) -> list[str]:
         """Ids in decimal, or keys, of the flags that this one depends on."""

@@ -6,6 +6,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from fanion.flags.engine.compiler import Program
+from fanion.flags.engine.conditions import Reads, union
 from fanion.flags.engine.flag_set import FlagSet
 from fanion.flags.engine.model import (
     DISABLED,
@@ -15,7 +16,6 @@ from fanion.flags.engine.model import (
     EvaluationRun,
     Subject,
 )
-from fanion.flags.engine.reads import Reads, union
 
 _NONE_FAILED: frozenset[str] = frozenset()
 

@@ -54,7 +54,8 @@ def bucket(key: str, identifier: str, salt: str = "") -> float:
 
     No separator stands between identifier and salt. Case counts, nothing is trimmed.
     """
-    return fraction(sha1(key_prefix(key) + utf8(identifier) + utf8(salt)).digest())
+    text = f"{identifier}{salt}".encode(errors="replace")
+    return fraction(sha1(key_prefix(key) + text).digest())
 
 
 def fraction(digest: bytes) -> float:
@@ -76,15 +77,7 @@ def below(share: float) -> bytes:
 
 def key_prefix(key: str) -> bytes:
     """What stands before the identifier in a flag's hashed text."""
-    return utf8(key) + b"."
-
-
-def utf8(text: str) -> bytes:
-    """Half a surrogate pair, which JSON can carry, is hashed as the question mark it prints as."""
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "replace")
+    return key.encode(errors="replace") + b"."
 
 
 def _fraction_of(number: int) -> float:

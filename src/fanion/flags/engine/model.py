@@ -8,7 +8,6 @@ from typing import Any
 
 from msgspec import Struct
 
-from fanion.flags.engine.hashing import utf8
 from fanion.properties.match import Properties
 
 
@@ -113,11 +112,13 @@ class EvaluationRun:
 
     def __init__(self, subject: Subject, now: datetime) -> None:
         self.now = now
-        self.identity = utf8(subject.distinct_id)
+        # Half a surrogate pair, which JSON can carry, is hashed as the question mark it prints as.
+        self.identity = subject.distinct_id.encode(errors="replace")
         self.properties = person_properties(subject)
         self.cohorts = subject.cohorts
         self.hash_keys = subject.hash_keys
-        self.device = utf8(subject.device_id) if subject.device_id else None
+        device_id = subject.device_id
+        self.device = device_id.encode(errors="replace") if device_id else None
         self.decisions: dict[str, Decision] = {}
         self._subject = subject
         self._groups: dict[str, tuple[Properties, bytes] | None] = {}
@@ -128,7 +129,9 @@ class EvaluationRun:
             return self._groups[type_name]
         except KeyError:
             key = self._subject.groups.get(type_name)
-            found = None if key is None else (self._properties_of(type_name, key), utf8(key))
+            found = None
+            if key is not None:
+                found = self._properties_of(type_name, key), key.encode(errors="replace")
             self._groups[type_name] = found
             return found
 

@@ -10,7 +10,7 @@ from fanion.db.schema.tables import feature_flags
 from fanion.errors import Invalid
 from fanion.flags.engine.conditions import compile_cohort
 from fanion.flags.engine.definition import FlagRow, Rules, compile_flag, parse_rules
-from fanion.flags.engine.dependencies import left_behind, problem_of, without_answer
+from fanion.flags.engine.flag_set import broken_dependents, problem_of, uncomputable_flags
 from fanion.flags.storage.rows import cohort_rows, live_flags, read_definitions
 from fanion.flags.validation.filters import not_computable
 from fanion.properties.filters import FlagIs, InCohort
@@ -41,7 +41,7 @@ def flags_without_answer(connection: Connection, project_id: int) -> Mapping[str
     flags = [compile_flag(FlagRow(*row)) for row in rows]
     if not flags:
         return {}
-    return without_answer(flags, map(compile_cohort, cohort_rows(connection, project_id)))
+    return uncomputable_flags(flags, map(compile_cohort, cohort_rows(connection, project_id)))
 
 
 def _is_decided_anew(changed: Mapping[str, Any]) -> bool:
@@ -75,7 +75,7 @@ def _require_others(connection: Connection, row: Mapping[str, Any], former_key: 
     )
     if connection.execute(naming.limit(1)).first() is None:
         return
-    others = left_behind(row["id"], former_key, read_definitions(connection, project_id))
+    others = broken_dependents(row["id"], former_key, read_definitions(connection, project_id))
     if others:
         what = "delete this feature flag" if row["deleted"] else "change the key of this flag"
         raise Invalid(f"Cannot {what} because other flags depend on it: {', '.join(others)}.")
