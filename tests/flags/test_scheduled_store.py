@@ -21,7 +21,7 @@ from fanion.flags.automation.scheduled_store import (
     DueChange,
     ScheduledChangeStore,
 )
-from fanion.flags.automation.scheduled_worker import ScheduledChangeWorker
+from fanion.flags.automation.worker import ScheduledChangeWorker
 from fanion.flags.storage.schedule_rows import ScheduledChange
 from fanion.flags.storage.store import FlagStore, StoredFlag
 from fanion.projects.model import Project

@@ -20,9 +20,8 @@ from fanion.config import Settings
 from fanion.events.definitions.property_cache import KnownProperties
 from fanion.events.storage.store import EventStore
 from fanion.flags.automation.rollback_store import RollbackStore
-from fanion.flags.automation.rollback_worker import RollbackWorker
 from fanion.flags.automation.scheduled_store import ScheduledChangeStore
-from fanion.flags.automation.scheduled_worker import ScheduledChangeWorker
+from fanion.flags.automation.worker import RollbackWorker, ScheduledChangeWorker
 from fanion.flags.management.enabled_persons_store import EnabledPersons
 from fanion.flags.management.role_access_store import active_flags_using, guard_audience
 from fanion.flags.storage.integrity import flags_without_answer

@@ -1,44 +1,51 @@
-"""Work on flags that falls due at a time; any of several servers may do it."""
+"""Scheduled changes and rollback checks of flags, executed by one server when they are due."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Generic, Never, TypeVar
+from datetime import datetime
+from typing import Any, ClassVar, Generic, Never, TypeVar
 
 import structlog
 
 from fanion.db.engine import RecordsUnavailable
+from fanion.errors import Invalid
+from fanion.events.event import EventStoreUnavailable
+from fanion.flags.automation.rollback import (
+    RollbackCondition,
+    averaged_span,
+    listed_conditions,
+    read_condition,
+)
+from fanion.flags.automation.rollback_store import DueCheck, MetCondition, RollbackStore
+from fanion.flags.automation.scheduled_store import DueChange, ScheduledChangeStore
+from fanion.flags.storage.rows import StoredFlag
+from fanion.insights.trends.store import Trends
+from fanion.projects.model import Project
 from fanion.runtime.background import run_loop
+from fanion.runtime.change_bus import ChangeBus, Topic
 
 T = TypeVar("T")
 
+# Between two reads of what is due, each through an index.
+CHANGES_POLL_S = 1.0
+CHECKS_POLL_S = 5.0
 
-class DueWork(Generic[T]):
-    """What is wrong with one thing does not stop the others: it waits until it is looked at again.
 
-    name:   of one such thing, for the log
-    due:    what is due now, the longest due first
-    do:     does one; whether there was something left to do
-    log_fields: that name a thing in the log
-    look_s: between two looks
+class _DueWorker(ABC, Generic[T]):
+    """An error with one thing does not stop the others: it is tried again at the next poll.
+
+    work_name: of one such thing, for the log
     """
 
-    def __init__(
-        self,
-        name: str,
-        due: Callable[[], Awaitable[Sequence[T]]],
-        do: Callable[[T], Awaitable[bool]],
-        log_fields: Callable[[T], Mapping[str, Any]],
-        look_s: float,
-    ) -> None:
-        self._name = name
-        self._due = due
-        self._do = do
-        self._log_fields = log_fields
-        self._look_s = look_s
-        self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+    work_name: ClassVar[str]
+    poll_s: ClassVar[float]
+    _log: structlog.typing.FilteringBoundLogger
 
     async def run(self) -> Never:
         """Do what is due, until cancelled. What came due while no server ran is done at once."""
-        await run_loop(self.work_once, self._look_s, f"{self._name}s_wait", (RecordsUnavailable,))
+        await run_loop(
+            self.work_once, self.poll_s, f"{self.work_name}s_wait", (RecordsUnavailable,)
+        )
 
     async def work_once(self) -> bool:
         """Everything that is due, each once; whether any was done.
@@ -48,13 +55,160 @@ class DueWork(Generic[T]):
         done = 0
         for one in await self._due():
             try:
-                done += await self._do(one)
+                done += await self._execute(one)
             except Exception as error:
                 known = isinstance(error, RecordsUnavailable)
                 self._log.warning(
-                    f"{self._name}_waits",
+                    f"{self.work_name}_waits",
                     reason=str(error),
                     exc_info=None if known else error,
                     **self._log_fields(one),
                 )
         return done > 0
+
+    @abstractmethod
+    async def _due(self) -> Sequence[T]:
+        """What is due now, the longest due first."""
+
+    @abstractmethod
+    async def _execute(self, due: T) -> bool:
+        """Whether there was something left to do."""
+
+    @abstractmethod
+    def _log_fields(self, due: T) -> Mapping[str, Any]:
+        """They name the thing in the log."""
+
+
+class ScheduledChangeWorker(_DueWorker[DueChange]):
+    """Executes scheduled changes of flags when their time has come.
+
+    Of several servers the first executes a change; the others find it done.
+
+    project_of: a project by its id
+    """
+
+    work_name, poll_s = "scheduled_change", CHANGES_POLL_S
+
+    def __init__(
+        self,
+        changes: ScheduledChangeStore,
+        project_of: Callable[[int], Awaitable[Project | None]],
+        bus: ChangeBus,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._changes = changes
+        self._project_of = project_of
+        self._bus = bus
+        self._now = now
+        self._log = structlog.get_logger()
+
+    async def _due(self) -> Sequence[DueChange]:
+        return await self._changes.due(self._now())
+
+    def _log_fields(self, due: DueChange) -> Mapping[str, Any]:
+        return {"change": due.id}
+
+    async def _execute(self, due: DueChange) -> bool:
+        project = await self._project_of(due.project_id)
+        if project is None:
+            return False
+        outcome = await self._changes.execute(due, project, self._now())
+        if outcome is None:
+            return False
+        self._bus.publish(Topic.FLAGS, due.project_id)
+        log_fields = {"project": due.project_id, "flag": due.flag_id, "change": due.id}
+        if outcome.failure_reason is None:
+            self._log.info("scheduled_change_executed", **log_fields)
+        else:
+            reason = outcome.failure_reason
+            self._log.error(
+                "scheduled_change_failed", reason=reason, exc_info=outcome.error, **log_fields
+            )
+        return True
+
+
+class _NotAnswered(Exception):
+    """The event store did not say whether a condition holds."""
+
+
+class RollbackWorker(_DueWorker[DueCheck]):
+    """Switches flags off whose rollback conditions hold; checks one flag after another.
+
+    project_of: a project by its id
+    source:     flags.md section 17
+    """
+
+    work_name, poll_s = "rollback_check", CHECKS_POLL_S
+
+    def __init__(
+        self,
+        checks: RollbackStore,
+        trends: Trends,
+        project_of: Callable[[int], Awaitable[Project | None]],
+        bus: ChangeBus,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._checks = checks
+        self._trends = trends
+        self._project_of = project_of
+        self._bus = bus
+        self._now = now
+        self._log = structlog.get_logger()
+
+    async def _due(self) -> Sequence[DueCheck]:
+        return await self._checks.due(self._now())
+
+    def _log_fields(self, due: DueCheck) -> Mapping[str, Any]:
+        return {"flag": due.flag_id}
+
+    async def _execute(self, due: DueCheck) -> bool:
+        project = await self._project_of(due.project_id)
+        flag = await self._checks.claim(due, self._now())
+        if project is None or flag is None:
+            return False
+        try:
+            met = await self._met(flag, project)
+        except _NotAnswered:
+            return True  # once the lease is over it is due again
+        if met is None:
+            await self._checks.passed(due, self._now())
+        elif await self._checks.roll_back(due, project, met, self._now()):
+            self._bus.publish(Topic.FLAGS, due.project_id)
+            self._log.warning(
+                "flag_rolled_back", project=project.id, flag=due.flag_id, average=met.average
+            )
+        return True
+
+    async def _met(self, flag: StoredFlag, project: Project) -> MetCondition | None:
+        """The first condition that holds. raises: _NotAnswered when none does and one may"""
+        unanswered = False
+        for raw in listed_conditions(flag.rollback_conditions):
+            try:
+                condition = read_condition(raw)
+                average = None if condition is None else await self._average(condition, project)
+            except RecordsUnavailable:
+                raise
+            except Exception as error:
+                unanswered = unanswered or isinstance(error, EventStoreUnavailable)
+                self._failed(flag, error)
+                continue
+            if condition is not None and average is not None and condition.holds(average):
+                return MetCondition(raw, average)
+        if unanswered:
+            raise _NotAnswered
+        return None
+
+    async def _average(self, condition: RollbackCondition, project: Project) -> float:
+        span = averaged_span(self._now())
+        return await self._trends.rolling_average(project, condition.metric, span)
+
+    def _failed(self, flag: StoredFlag, error: Exception) -> None:
+        """An expected error is logged in one line, an unexpected one with its traceback."""
+        expected = isinstance(error, EventStoreUnavailable | Invalid | ValueError)
+        self._log.warning(
+            "rollback_condition_failed",
+            project=flag.project_id,
+            flag=flag.definition.id,
+            reason=str(error),
+            exc_info=None if expected else error,
+        )
