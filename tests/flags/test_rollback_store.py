@@ -12,8 +12,10 @@ from fanion.activity.model import Author
 from fanion.activity.store import page
 from fanion.db.engine import Records, open_records
 from fanion.flags.automation.rollback_store import LEASE, DueCheck, MetCondition, RollbackStore
+from fanion.flags.management.api import Flags
 from fanion.flags.storage.store import FlagStore, StoredFlag
 from fanion.projects.model import Project
+from fanion.runtime.change_bus import ChangeBus
 
 pytestmark = pytest.mark.every_engine
 
@@ -50,14 +52,15 @@ async def create_flag(records: Records, **fields: Any) -> int:
         "has_enriched_analytics": False,
         **fields,
     }
-    return (await FlagStore(records).create(AUTHOR, values)).definition.id
+    return (await Flags(FlagStore(records), ChangeBus()).create(AUTHOR, values)).definition.id
 
 
 async def change(records: Records, flag_id: int, now: datetime = NOW, **values: Any) -> None:
     author = Author(
         project_id=PROJECT.id, organization_id=PROJECT.organization_id, user_id=None, now=now
     )
-    assert await FlagStore(records).change(author, flag_id, lambda _: values) is not None
+    async with Flags(FlagStore(records), ChangeBus()).locked(author, flag_id) as locked:
+        await locked.change(values)
 
 
 async def get_flag(records: Records, flag_id: int) -> StoredFlag:

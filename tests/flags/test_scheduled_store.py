@@ -16,13 +16,14 @@ from fanion.db.schema.flags import scheduled_changes
 from fanion.errors import Invalid
 from fanion.flags.automation.schedule import NewScheduledChange
 from fanion.flags.automation.scheduled_store import (
-    DONE_KEPT,
+    DONE_MAX,
     WAITING_MAX,
     DueChange,
+    ScheduledChange,
     ScheduledChangeStore,
 )
 from fanion.flags.automation.worker import ScheduledChangeWorker
-from fanion.flags.storage.schedule_rows import ScheduledChange
+from fanion.flags.management.api import Flags
 from fanion.flags.storage.store import FlagStore, StoredFlag
 from fanion.projects.model import Project
 from fanion.rest.validation import read_struct
@@ -62,7 +63,12 @@ async def create_flag(records: Records, key: str = "a", **filters: Any) -> int:
         "analytics_dashboards": [],
         "has_enriched_analytics": False,
     }
-    return (await FlagStore(records).create(AUTHOR, values)).definition.id
+    return (await Flags(FlagStore(records), ChangeBus()).create(AUTHOR, values)).definition.id
+
+
+async def change_flag(records: Records, flag_id: int, values: Json) -> None:
+    async with Flags(FlagStore(records), ChangeBus()).locked(AUTHOR, flag_id) as locked:
+        await locked.change(values)
 
 
 async def get_flag(records: Records, flag_id: int) -> StoredFlag:
@@ -151,7 +157,7 @@ async def test_a_failing_change_is_marked_and_delays_no_other(records: Records) 
     wrong = await schedule(records, failing, one_set)
     surprising = await schedule(records, broken)
     right = await schedule(records, good)
-    await FlagStore(records).change(AUTHOR, failing, lambda _: {"filters": {"groups": [{}, {}]}})
+    await change_flag(records, failing, {"filters": {"groups": [{}, {}]}})
     async with records.write() as connection:
         await connection.execute(
             update(scheduled_changes)
@@ -194,10 +200,9 @@ async def test_a_change_that_the_database_refuses_leaves_the_flag_as_it_was(
 async def test_a_deleted_flag_cancels_its_changes_for_good(records: Records) -> None:
     flag_id = await create_flag(records)
     change = await schedule(records, flag_id)
-    flags = FlagStore(records)
 
-    await flags.change(AUTHOR, flag_id, lambda _: {"deleted": True})
-    await flags.change(AUTHOR, flag_id, lambda _: {"deleted": False})
+    await change_flag(records, flag_id, {"deleted": True})
+    await change_flag(records, flag_id, {"deleted": False})
 
     assert not await scheduler(records).work_once()
     found = await ScheduledChangeStore(records).get(1, flag_id, change.id)
@@ -207,7 +212,7 @@ async def test_a_deleted_flag_cancels_its_changes_for_good(records: Records) -> 
 async def test_a_flag_that_is_replaced_takes_its_changes_along(records: Records) -> None:
     flag_id = await create_flag(records)
     await schedule(records, flag_id)
-    await FlagStore(records).change(AUTHOR, flag_id, lambda _: {"deleted": True})
+    await change_flag(records, flag_id, {"deleted": True})
 
     again = await create_flag(records)
 
@@ -224,7 +229,7 @@ async def test_deleting_and_executing_at_once_end_one_way_or_the_other(
 
     outcome, _ = await asyncio.gather(
         ScheduledChangeStore(others).execute(due(change), PROJECT, SOON),
-        FlagStore(records).change(AUTHOR, flag_id, lambda _: {"deleted": True}),
+        change_flag(records, flag_id, {"deleted": True}),
     )
 
     found = await ScheduledChangeStore(records).get(1, flag_id, change.id)
@@ -245,4 +250,4 @@ async def test_there_are_only_so_many_changes_of_a_flag(records: Records) -> Non
     last = await schedule(records, flag_id, at=LATER)
     found, total = await ScheduledChangeStore(records).page(1, flag_id, 1, 0)
 
-    assert ([one.id for one in found], total) == ([last.id], DONE_KEPT)
+    assert ([one.id for one in found], total) == ([last.id], DONE_MAX)

@@ -15,8 +15,10 @@ from fanion.db.engine import Records, open_records
 from fanion.db.schema.tables import event_definitions, organizations, projects
 from fanion.db.schema.webhooks import event_announcements, webhook_deliveries
 from fanion.errors import Invalid, NotFound
+from fanion.flags.management.api import Flags
 from fanion.flags.storage.store import FlagStore
 from fanion.projects.model import Project
+from fanion.runtime.change_bus import ChangeBus
 from fanion.webhooks.event_alerts_store import ANNOUNCE_EVERY, announce_due, count_captured
 from fanion.webhooks.model import ATTEMPTS_MAX, DeliveryOutcome, Webhook
 from fanion.webhooks.outbox_store import PENDING_MAX, enqueue
@@ -82,7 +84,7 @@ async def create_flag(records: Records, key: str) -> None:
         "analytics_dashboards": [],
         "has_enriched_analytics": False,
     }
-    await FlagStore(records).create(AUTHOR, values)
+    await Flags(FlagStore(records), ChangeBus()).create(AUTHOR, values)
 
 
 async def claim(records: Records, now: datetime = NOW, limit: int = 100) -> Sequence[Claim]:

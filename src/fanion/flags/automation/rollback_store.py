@@ -17,7 +17,7 @@ from fanion.db.engine import Records
 from fanion.db.lease import Lease
 from fanion.db.schema.flags import flag_rollback_checks
 from fanion.flags.storage.changes import change_flag
-from fanion.flags.storage.rows import StoredFlag, get_flag, lock_flag
+from fanion.flags.storage.store import StoredFlag, get_flag, lock_flag
 from fanion.projects.model import Project
 
 # A check takes seconds. One that the event store did not answer is repeated after this.
@@ -98,9 +98,9 @@ class RollbackStore:
 def _roll_back(
     connection: Connection, due: DueCheck, project: Project, met: MetCondition, now: datetime
 ) -> bool:
-    lock_flag(connection, due.project_id, due.flag_id)
+    flag = lock_flag(connection, due.project_id, due.flag_id)
     stands = select(_check.flag_id).where(_is_same(due)).with_for_update()
-    if connection.execute(stands).first() is None:
+    if flag is None or connection.execute(stands).first() is None:
         return False
     payload = {"condition": met.condition, "average": met.average}
     trigger = Trigger(job_type="auto_rollback", job_id=str(due.flag_id), payload=payload)
@@ -112,7 +112,8 @@ def _roll_back(
         trigger=trigger,
     )
     off = {"active": False, "performed_rollback": True}
-    return change_flag(connection, author, due.flag_id, lambda _: off) is not None
+    change_flag(connection, author, flag, off)
+    return True
 
 
 def _is_same(due: DueCheck) -> ColumnElement[bool]:

@@ -9,9 +9,8 @@ from litestar.params import FromPath, RequestBody
 from msgspec import Meta, Struct
 
 from fanion.flags.automation.schedule import NewScheduledChange, Step
-from fanion.flags.automation.scheduled_store import ScheduledChangeStore
+from fanion.flags.automation.scheduled_store import ScheduledChange, ScheduledChangeStore
 from fanion.flags.management.api import Flags
-from fanion.flags.storage.schedule_rows import ScheduledChange
 from fanion.projects.model import UserSummary
 from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.rest.endpoints import ObjectId

@@ -1,7 +1,8 @@
-"""Scheduled changes in the records store: made, taken back, and executed by one server each.
+"""Scheduled changes of flags in the records store: created, cancelled, and executed by one server
+each.
 
-An execution locks the flag, then the change, and writes both in one transaction: of
-several servers the second finds it done. Every transaction locks in this order.
+An execution locks the flag, then the change, and writes both in one transaction: of several
+servers the second finds it done. Every transaction locks in this order.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,12 +12,13 @@ from typing import Any
 
 import msgspec
 from msgspec.structs import replace
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, insert, select, update
 
 from fanion.activity.model import Author, Trigger
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.db.schema.flags import scheduled_changes
-from fanion.errors import AppError, Invalid, NotFound, PermissionDenied
+from fanion.db.schema.tables import users
+from fanion.errors import AppError, Invalid, NotFound
 from fanion.flags.automation.schedule import (
     NewScheduledChange,
     Step,
@@ -25,27 +27,45 @@ from fanion.flags.automation.schedule import (
     read_plan,
 )
 from fanion.flags.management.role_access_store import access_now
-from fanion.flags.storage.activity import record_updated, scheduled_change
-from fanion.flags.storage.changes import change_flag
-from fanion.flags.storage.rows import StoredFlag, lock_flag
-from fanion.flags.storage.schedule_rows import (
-    ScheduledChange,
-    get_change,
-    of_flag,
-    page_of_changes,
-)
-from fanion.projects.model import Project
+from fanion.flags.storage.changes import change_flag, record_updated, related_change
+from fanion.flags.storage.store import StoredFlag, lock_flag
+from fanion.projects.model import Project, UserSummary, user_summary
+from fanion.projects.organizations_store import USER_SUMMARY
 
 # Of one flag.
 WAITING_MAX = 100
-DONE_KEPT = 100
-# Of one look; the next one follows at once when there were so many.
+DONE_MAX = 100
+# Of one poll; the next one follows at once when there were so many.
 DUE_MAX = 100
 _LEFT = "The user who scheduled the change is no longer a member of the organization."
 _NO_RIGHT = "The user who scheduled the change may no longer edit this feature flag."
 _INTERNAL = "The change failed on the server's side."
 
 _change = scheduled_changes.c
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduledChange:
+    """due_at: of the next step, None when nothing is left to be done"""
+
+    id: int
+    project_id: int
+    flag_id: int
+    payload: Mapping[str, Any]
+    steps: Sequence[Step]
+    due_at: datetime | None
+    executed_at: datetime | None
+    failure_reason: str | None
+    created_at: datetime
+    created_by: UserSummary | None
+
+    @property
+    def scheduled_at(self) -> datetime:
+        """Of the step that comes next, or came last."""
+        return self.due_at or next(
+            (one.scheduled_at for one in self.steps if one.executed_at is None),
+            self.steps[-1].scheduled_at,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +98,17 @@ class ScheduledChangeStore:
         self, project_id: int, flag_id: int, limit: int, offset: int
     ) -> tuple[Sequence[ScheduledChange], int]:
         """The newest first, with the number of all of them."""
+        theirs = _of_flag(project_id, flag_id)
+        count = select(func.count()).select_from(scheduled_changes).where(theirs)
+        rows = _rows().where(theirs).order_by(_change.id.desc()).limit(limit).offset(offset)
         async with self.records.read() as connection:
-            return await connection.run_sync(page_of_changes, project_id, flag_id, limit, offset)
+            total = await connection.scalar(count)
+            return [_read(row) for row in await connection.execute(rows)], total or 0
 
     async def get(self, project_id: int, flag_id: int, change_id: int) -> ScheduledChange:
         """raises: NotFound"""
         async with self.records.read() as connection:
-            found = await connection.run_sync(get_change, project_id, flag_id, change_id)
+            found = await connection.run_sync(_get, project_id, flag_id, change_id)
         if found is None:
             raise NotFound
         return found
@@ -139,21 +163,21 @@ def _create(
         created_at=author.now,
     )
     change_id = connection.execute(statement.returning(_change.id)).scalar_one()
-    made = get_change(connection, project_id, flag_id, change_id)
+    made = _get(connection, project_id, flag_id, change_id)
     assert made is not None
     record_updated(
         connection,
         author,
         flag_id,
         flag.definition.key,
-        [scheduled_change(None, _logged_fields(made))],
+        [related_change("scheduled_change", None, _recorded(made))],
     )
     return made
 
 
 def _make_room(connection: Connection, project_id: int, flag_id: int) -> None:
     """The oldest that are done go. raises: Invalid when too many wait"""
-    theirs = of_flag(project_id, flag_id)
+    theirs = _of_flag(project_id, flag_id)
     waiting = connection.scalar(
         select(func.count())
         .select_from(scheduled_changes)
@@ -162,7 +186,7 @@ def _make_room(connection: Connection, project_id: int, flag_id: int) -> None:
     if (waiting or 0) >= WAITING_MAX:
         raise Invalid(f"There are {WAITING_MAX} scheduled changes of this feature flag already.")
     done = select(_change.id).where(theirs, _change.due_at.is_(None))
-    oldest = done.order_by(_change.id.desc()).offset(DONE_KEPT - 1)
+    oldest = done.order_by(_change.id.desc()).offset(DONE_MAX - 1)
     connection.execute(
         delete(scheduled_changes).where(_change.id.in_(list(connection.scalars(oldest))))
     )
@@ -171,7 +195,7 @@ def _make_room(connection: Connection, project_id: int, flag_id: int) -> None:
 def _remove(connection: Connection, author: Author, flag_id: int, change_id: int) -> None:
     project_id = author.project_id
     flag = lock_flag(connection, project_id, flag_id)
-    found = get_change(connection, project_id, flag_id, change_id, for_update=True)
+    found = _get(connection, project_id, flag_id, change_id, for_update=True)
     if flag is None or found is None:
         raise NotFound
     if found.due_at is None:
@@ -184,19 +208,19 @@ def _remove(connection: Connection, author: Author, flag_id: int, change_id: int
         author,
         flag_id,
         flag.definition.key,
-        [scheduled_change(_logged_fields(found), None)],
+        [related_change("scheduled_change", _recorded(found), None)],
     )
 
 
 def _execute(
     connection: Connection, due: DueChange, project: Project, now: datetime
 ) -> StepOutcome | None:
-    lock_flag(connection, due.project_id, due.flag_id)
-    change = get_change(connection, due.project_id, due.flag_id, due.id, for_update=True)
-    if change is None or change.due_at is None or change.due_at > now:
+    flag = lock_flag(connection, due.project_id, due.flag_id)
+    change = _get(connection, due.project_id, due.flag_id, due.id, for_update=True)
+    if flag is None or change is None or change.due_at is None or change.due_at > now:
         return None
     place = next(n for n, step in enumerate(change.steps) if step.executed_at is None)
-    outcome = _tried(connection, change, change.steps[place], project, now)
+    outcome = _try_step(connection, flag, change, change.steps[place], project, now)
     values: dict[str, Any]
     if outcome.failure_reason is not None:
         values = {"due_at": None, "failure_reason": outcome.failure_reason}
@@ -213,26 +237,26 @@ def _execute(
     return outcome
 
 
-def _tried(
-    connection: Connection, change: ScheduledChange, step: Step, project: Project, now: datetime
+def _try_step(
+    connection: Connection,
+    flag: StoredFlag,
+    change: ScheduledChange,
+    step: Step,
+    project: Project,
+    now: datetime,
 ) -> StepOutcome:
-    """A failure undoes what was done to the flag, and nothing else."""
+    """A failure undoes what was done to the flag, and nothing else.
+
+    flag: locked
+    """
     payload = payload_of_step(change.payload, step)
     user_id = None if change.created_by is None else change.created_by.id
-    access = (
-        None
-        if user_id is None
-        else access_now(connection, user_id, project.organization_id, project.id)
-    )
-    if user_id is not None and access is None:
-        return StepOutcome(_LEFT)
-
-    def decide(flag: StoredFlag) -> Mapping[str, Any]:
-        """The user who scheduled the change must still have the right."""
-        if access is not None and not access.can_edit(change.flag_id, flag.creator_id):
-            raise PermissionDenied(_NO_RIGHT)
-        return planned_values(payload, flag.definition)
-
+    if user_id is not None:  # the user who scheduled the change must still have the right
+        access = access_now(connection, user_id, project.organization_id, project.id)
+        if access is None:
+            return StepOutcome(_LEFT)
+        if not access.can_edit(change.flag_id, flag.creator_id):
+            return StepOutcome(_NO_RIGHT)
     author = Author(
         project_id=project.id,
         organization_id=project.organization_id,
@@ -242,7 +266,7 @@ def _tried(
     )
     try:
         with connection.begin_nested():
-            change_flag(connection, author, change.flag_id, decide)
+            change_flag(connection, author, flag, planned_values(payload, flag.definition))
     except RecordsUnavailable:
         raise
     except AppError as error:
@@ -252,9 +276,58 @@ def _tried(
     return StepOutcome()
 
 
-def _logged_fields(change: ScheduledChange) -> dict[str, Any]:
+def _recorded(change: ScheduledChange) -> dict[str, Any]:
     return {
         "id": change.id,
         "scheduled_at": change.scheduled_at,
         "payload": change.payload,
     }
+
+
+def _of_flag(project_id: int, flag_id: int) -> ColumnElement[bool]:
+    return (_change.project_id == project_id) & (_change.flag_id == flag_id)
+
+
+def _get(
+    connection: Connection,
+    project_id: int,
+    flag_id: int,
+    change_id: int,
+    *,
+    for_update: bool = False,
+) -> ScheduledChange | None:
+    statement = _rows().where(_of_flag(project_id, flag_id), _change.id == change_id)
+    if for_update:
+        statement = statement.with_for_update(of=scheduled_changes)
+    row = connection.execute(statement).first()
+    return None if row is None else _read(row)
+
+
+def _rows() -> Select[Any]:
+    return select(
+        _change.id,
+        _change.project_id,
+        _change.flag_id,
+        _change.payload,
+        _change.steps,
+        _change.due_at,
+        _change.executed_at,
+        _change.failure_reason,
+        _change.created_at,
+        *USER_SUMMARY,
+    ).select_from(scheduled_changes.outerjoin(users, users.c.id == _change.created_by_id))
+
+
+def _read(row: Row[Any]) -> ScheduledChange:
+    return ScheduledChange(
+        row.id,
+        row.project_id,
+        row.flag_id,
+        row.payload,
+        msgspec.convert(row.steps, list[Step]),
+        row.due_at,
+        row.executed_at,
+        row.failure_reason,
+        row.created_at,
+        user_summary(row),
+    )

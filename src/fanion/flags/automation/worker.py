@@ -18,7 +18,7 @@ from fanion.flags.automation.rollback import (
 )
 from fanion.flags.automation.rollback_store import DueCheck, MetCondition, RollbackStore
 from fanion.flags.automation.scheduled_store import DueChange, ScheduledChangeStore
-from fanion.flags.storage.rows import StoredFlag
+from fanion.flags.storage.store import StoredFlag
 from fanion.insights.trends.store import Trends
 from fanion.projects.model import Project
 from fanion.runtime.background import run_loop

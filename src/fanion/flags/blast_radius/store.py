@@ -21,7 +21,7 @@ from fanion.events.storage.store import EventStore
 from fanion.flags.blast_radius.model import Reach
 from fanion.flags.blast_radius.sql import count_statement, stored_cohorts
 from fanion.flags.engine.conditions import ProjectCohorts, compile_cohort
-from fanion.flags.storage.rows import cohort_rows
+from fanion.flags.storage.store import cohort_rows
 from fanion.projects.model import Project
 from fanion.properties.filters import InCohort
 from fanion.properties.match import PropertyTest

@@ -3,7 +3,8 @@
 source: api.md, "Feature flags"; flags.md sections 11 to 13
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
@@ -14,6 +15,7 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, FromQuery, QueryParameter, RequestBody
 from litestar.response.base import ASGIResponse
 from msgspec import UNSET, Meta, structs
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fanion.activity.model import Author
 from fanion.errors import Invalid, NotFound
@@ -39,9 +41,8 @@ from fanion.flags.management.write_schemas import (
     changed_columns,
     created_columns,
 )
-from fanion.flags.storage.activity import SCOPE
-from fanion.flags.storage.changes import Decide
-from fanion.flags.storage.store import FlagStore, StoredFlag
+from fanion.flags.storage.changes import SCOPE, change_flag, create_flag, unique_key
+from fanion.flags.storage.store import FlagStore, StoredFlag, lock_flag
 from fanion.projects.activity_api import ActivityPage, activity_page
 from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.rest.endpoints import ObjectId, refused
@@ -73,6 +74,17 @@ async def never_evaluated(project_id: int, now: datetime) -> Mapping[str, dateti
 
 
 @dataclass(frozen=True, slots=True)
+class LockedFlag:
+    connection: AsyncConnection
+    author: Author
+    flag: StoredFlag
+
+    async def change(self, values: Mapping[str, Any]) -> StoredFlag:
+        """values: by column. raises: Invalid"""
+        return await self.connection.run_sync(change_flag, self.author, self.flag, values)
+
+
+@dataclass(frozen=True, slots=True)
 class Flags:
     """The stored flags; each change is published."""
 
@@ -97,17 +109,23 @@ class Flags:
         return flag
 
     async def create(self, author: Author, values: dict[str, Any]) -> StoredFlag:
-        flag = await self.store.create(author, values)
+        """raises: Invalid"""
+        with unique_key():
+            async with self.store.records.write() as connection:
+                flag = await connection.run_sync(create_flag, author, values)
         self.bus.publish(Topic.FLAGS, author.project_id)
         return flag
 
-    async def change(self, author: Author, flag_id: int, decide: Decide) -> StoredFlag:
-        """raises: NotFound, and what `decide` does"""
-        flag = await self.store.change(author, flag_id, decide)
+    @asynccontextmanager
+    async def locked(self, author: Author, flag_id: int) -> AsyncGenerator[LockedFlag]:
+        """A flag that no other transaction changes before the end of the block. raises: NotFound"""
+        with unique_key():
+            async with self.store.records.write() as connection:
+                flag = await connection.run_sync(lock_flag, author.project_id, flag_id)
+                if flag is None:
+                    raise NotFound
+                yield LockedFlag(connection, author, flag)
         self.bus.publish(Topic.FLAGS, author.project_id)
-        if flag is None:
-            raise NotFound
-        return flag
 
 
 class FlagsApi(Controller):
@@ -203,14 +221,13 @@ class FlagsApi(Controller):
         has that version; otherwise the answer is 409, with the flag as `current`.
         """
         access = await flags.access(request)
-
-        def decide(flag: StoredFlag) -> dict[str, Any]:
+        async with flags.locked(request.author, flag_id) as locked:
+            flag = locked.flag
             access.require_edit(flag_id, flag.creator_id)
             if data.version not in {UNSET, None, flag.definition.version}:
                 raise StaleFlag(flag_body(flag, access), flag.definition.version)
-            return changed_columns(data, flag)
-
-        return _answer(await flags.change(request.author, flag_id, decide), access)
+            changed = await locked.change(changed_columns(data, flag))
+        return _answer(changed, access)
 
     @get("/activity", summary="Who changed the flags of a project", scope="activity_log:read")
     async def all_activity(
@@ -260,7 +277,7 @@ async def stale_page(
     found: list[FlagBody] = []
     for flag in flags:
         asked = last.get(flag.definition.key)
-        reason = stale_reason(flag, asked, now, days)
+        reason = stale_reason(flag.definition, flag.created_at, asked, now, days)
         if reason is not None:
             found.append(_with_reason(flag_body(flag, access), reason, asked))
     return page.of(found[page.offset : page.offset + page.limit], len(found))

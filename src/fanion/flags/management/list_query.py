@@ -12,17 +12,25 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from fanion.errors import Invalid
-from fanion.flags.engine.definition import ANYWHERE, EvaluationRuntime, grouped_filters
-from fanion.flags.storage.rows import StoredFlag
+from fanion.flags.engine.definition import ANYWHERE, EvaluationRuntime, FlagRow, grouped_filters
 from fanion.rest.validation import INTEGER_CHARS_MAX
 
 Kind = Literal["boolean", "multivariant", "experiment"]
 
 STALE = "STALE"
 STALE_AFTER = timedelta(days=30)
+STALE_DAYS = 30
+STALE_DAYS_MAX = 90  # evaluations are remembered no longer
 _ACTIVE = ("true", "false", STALE)
 _KINDS: tuple[Kind, ...] = ("boolean", "multivariant", "experiment")
 _ORDERS = ("id", "key", "name", "active", "created_at")
+
+
+class StaleReason(StrEnum):
+    """FULLY_ROLLED_OUT: the same answer for every subject; it decides nothing"""
+
+    FULLY_ROLLED_OUT = "fully_rolled_out"
+    NOT_EVALUATED = "not_evaluated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,26 +188,14 @@ def _names(text: str | None, parameter: str) -> list[str]:
         raise Invalid("Must be a JSON list of texts.", attr=parameter) from None
 
 
-STALE_DAYS = 30
-STALE_DAYS_MAX = 90  # evaluations are remembered no longer
-
-
-class StaleReason(StrEnum):
-    """FULLY_ROLLED_OUT: the same answer for every subject; it decides nothing"""
-
-    FULLY_ROLLED_OUT = "fully_rolled_out"
-    NOT_EVALUATED = "not_evaluated"
-
-
 def stale_reason(
-    flag: StoredFlag, last_evaluated: datetime | None, now: datetime, days: int
+    flag: FlagRow, created_at: datetime, last_evaluated: datetime | None, now: datetime, days: int
 ) -> StaleReason | None:
     """None for a flag that is needed, switched off, or younger than `days`."""
     before = now - timedelta(days=days)
-    row = flag.definition
-    if not row.active or row.deleted or flag.created_at > before:
+    if not flag.active or flag.deleted or created_at > before:
         return None
-    if answers_one_thing(grouped_filters(row)):
+    if answers_one_thing(grouped_filters(flag)):
         return StaleReason.FULLY_ROLLED_OUT
     if last_evaluated is None or last_evaluated < before:
         return StaleReason.NOT_EVALUATED

@@ -18,8 +18,8 @@ from fanion.db.schema.tables import feature_flags, memberships, users
 from fanion.errors import Invalid, NotFound, PermissionDenied
 from fanion.flags.engine.definition import Flag, FlagRow, compile_flag
 from fanion.flags.management.permissions import FlagAccess, edits_all
-from fanion.flags.storage.activity import record_updated, role_change
-from fanion.flags.storage.rows import live_flags
+from fanion.flags.storage.changes import record_updated, related_change
+from fanion.flags.storage.store import live_flags
 from fanion.projects.model import AccessLevel, Level, Principal, Project, Role
 from fanion.projects.organizations_store import setting_of
 from fanion.projects.roles_store import RoleRemoval, load_roles
@@ -212,7 +212,13 @@ def give_flag(connection: Connection, author: Author, flag_id: int, role_id: UUI
     )
     access_id = connection.execute(statement.returning(_access.id)).scalar_one()
     made = _get(connection, author.project_id, flag_id, access_id)
-    record_updated(connection, author, flag_id, key, [role_change(None, _told(made.role))])
+    record_updated(
+        connection,
+        author,
+        flag_id,
+        key,
+        [related_change("role_access", None, _recorded(made.role))],
+    )
     return made
 
 
@@ -220,7 +226,13 @@ def _remove(connection: Connection, author: Author, flag_id: int, access_id: int
     key = _lock_flag(connection, author.project_id, flag_id)
     gone = _get(connection, author.project_id, flag_id, access_id)
     connection.execute(delete(flag_role_access).where(_access.id == access_id))
-    record_updated(connection, author, flag_id, key, [role_change(_told(gone.role), None)])
+    record_updated(
+        connection,
+        author,
+        flag_id,
+        key,
+        [related_change("role_access", _recorded(gone.role), None)],
+    )
 
 
 def revoke_flags_of_role(connection: Connection, removal: RoleRemoval) -> None:
@@ -252,5 +264,5 @@ def _lock_flag(connection: Connection, project_id: int, flag_id: int) -> str:
     return key
 
 
-def _told(role: Role) -> Mapping[str, Any]:
+def _recorded(role: Role) -> Mapping[str, Any]:
     return {"id": str(role.id), "name": role.name}

@@ -1,32 +1,202 @@
-"""Creating and changing a flag, each in one transaction with its activity, its rollback checks and
-the flag version of its project."""
+"""Creating and changing a flag, each in one transaction with its activity, what webhooks are sent,
+its rollback checks and the flag version of its project.
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+source: flags.md section 14
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import fields
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy.exc import IntegrityError
 
-from fanion.activity.model import Author
+from fanion.activity.model import Action, ActivityRecord, Author, Change, changes
 from fanion.db.bulk import upsert
 from fanion.db.schema.cohorts import cohorts
-from fanion.db.schema.flags import flag_rollback_checks
+from fanion.db.schema.flags import flag_rollback_checks, scheduled_changes
 from fanion.db.schema.tables import feature_flags
 from fanion.errors import Invalid
 from fanion.flags.automation.rollback import is_watched
-from fanion.flags.storage.activity import record_changed, record_created
+from fanion.flags.engine.definition import FlagRow
 from fanion.flags.storage.integrity import require_computable
-from fanion.flags.storage.rows import StoredFlag, get_flag, lock_row, stored_flag
-from fanion.flags.storage.schedule_rows import cancel_changes
+from fanion.flags.storage.store import StoredFlag, get_flag
 from fanion.flags.validation.filters import cohort_ids, require_cohorts
 from fanion.insights.dashboards_store import Creator, add_dashboard
 from fanion.insights.flag_usage_template import usage_dashboard
 from fanion.insights.store import known_dashboards
 from fanion.projects.flag_version_store import move_flag_version
+from fanion.webhooks import outbox_store
+
+SCOPE: Literal["FeatureFlag"] = "FeatureFlag"
+FLAG_DELETED = "The feature flag was deleted."
+
+# The stored fields whose changes are recorded, in this order. Left out is what no user sets by
+# hand, and who made the flag when.
+RECORDED_FIELDS = (
+    "key",
+    "name",
+    "filters",
+    "deleted",
+    "active",
+    "rollback_conditions",
+    "performed_rollback",
+    "ensure_experience_continuity",
+    "tags",
+    "analytics_dashboards",
+    "has_enriched_analytics",
+    "bucketing_identifier",
+    "evaluation_runtime",
+    "evaluation_contexts",
+)
+
+# Columns besides those of FlagRow.
+_FURTHER_COLUMNS = tuple(
+    field.name for field in fields(StoredFlag) if field.name not in ("definition", "created_by")
+)
+
+_flag = feature_flags.c
+_encode = msgspec.json.Encoder().encode
 
 
-def watch_conditions(
+@contextmanager
+def unique_key() -> Iterator[None]:
+    """The database decides whether a key is free. To be put around a whole transaction.
+
+    raises: Invalid with code `unique` for the key of another flag that is not deleted
+    """
+    try:
+        yield
+    except IntegrityError:
+        raise Invalid(
+            "There is already a feature flag with this key.", code="unique", attr="key"
+        ) from None
+
+
+def create_flag(connection: Connection, author: Author, values: Mapping[str, Any]) -> StoredFlag:
+    """A deleted flag with the same key is removed for good first. The flag is given a dashboard
+    that shows how it is used.
+
+    values: by column, without project, creator and version
+    raises: Invalid
+    """
+    project_id = author.project_id
+    _require_cohorts(connection, project_id, cohort_ids(values["filters"]))
+    _require_dashboards(connection, project_id, values.get("analytics_dashboards") or ())
+    _free_key(connection, project_id, values["key"])
+    maker = Creator(project_id, author.user_id, author.now)
+    draft = usage_dashboard(values["key"], enriched=values.get("has_enriched_analytics", False))
+    statement = insert(feature_flags).values(
+        project_id=project_id,
+        created_by_id=author.user_id,
+        version=1,
+        usage_dashboard=add_dashboard(connection, maker, draft),
+        **values,
+    )
+    flag_id = connection.execute(statement.returning(_flag.id)).scalar_one()
+    row = {**values, "id": flag_id, "project_id": project_id}
+    _watch_conditions(connection, row, None, author.now)
+    _record(connection, author, "created", flag_id, values["key"], None)
+    move_flag_version(connection, project_id)
+    require_computable(connection, row, values, values["key"])
+    return _get(connection, project_id, flag_id)
+
+
+def change_flag(
+    connection: Connection,
+    author: Author,
+    flag: StoredFlag,
+    wanted: Mapping[str, Any],
+    *,
+    alone: bool = True,
+) -> StoredFlag:
+    """A change of nothing leaves the version where it is.
+
+    flag:   locked, so that concurrent changes decide on each other's outcome
+    wanted: by column
+    alone:  whether flags must be computable after it; of several changes in one transaction that
+            need each other the caller has to know
+    raises: Invalid
+    """
+    project_id, flag_id, row = author.project_id, flag.definition.id, _columns(flag)
+    values = {name: value for name, value in wanted.items() if _differ(row[name], value)}
+    if not values:
+        return flag
+    if "filters" in values:
+        named = cohort_ids(values["filters"]) - cohort_ids(row["filters"])
+        _require_cohorts(connection, project_id, named)
+    added = set(values.get("analytics_dashboards") or ()) - set(flag.analytics_dashboards)
+    _require_dashboards(connection, project_id, sorted(added))
+    if "key" in values:
+        _free_key(connection, project_id, values["key"])
+    one = (_flag.project_id == project_id) & (_flag.id == flag_id)
+    connection.execute(update(feature_flags).where(one).values(version=_flag.version + 1, **values))
+    if values.get("deleted"):
+        _cancel_scheduled_changes(connection, flag_id)
+    changed = {**row, **values}
+    _watch_conditions(connection, changed, row, author.now)
+    record_updated(
+        connection, author, flag_id, changed["key"], changes(SCOPE, row, changed, RECORDED_FIELDS)
+    )
+    move_flag_version(connection, project_id)
+    if alone:
+        require_computable(connection, changed, values, row["key"])
+    return _get(connection, project_id, flag_id)
+
+
+def record_updated(
+    connection: Connection, author: Author, flag_id: int, key: str, changed: Sequence[Change]
+) -> None:
+    """Activity of a flag. Nothing is written without changes."""
+    _record(connection, author, "updated", flag_id, key, changed)
+
+
+def related_change(
+    field: Literal["role_access", "scheduled_change"],
+    before: Mapping[str, Any] | None,
+    after: Mapping[str, Any] | None,
+) -> Change:
+    """Of something that belongs to a flag and is no field of it: a role that may edit it, a change
+    that is scheduled. before, after: None where there is none"""
+    action: Action = "created" if before is None else "deleted"
+    return Change(type=SCOPE, action=action, field=field, before=before, after=after)
+
+
+def _record(
+    connection: Connection,
+    author: Author,
+    activity: Literal["created", "updated"],
+    flag_id: int,
+    key: str,
+    changed: Sequence[Change] | None,
+) -> None:
+    record = ActivityRecord(
+        author=author,
+        scope=SCOPE,
+        item_id=str(flag_id),
+        activity=activity,
+        name=key,
+        changes=changed,
+    )
+    outbox_store.record_and_enqueue(connection, record)
+
+
+def _columns(flag: StoredFlag) -> dict[str, Any]:
+    """What is stored of a flag and can be changed."""
+    row = {field.name: getattr(flag.definition, field.name) for field in fields(FlagRow)}
+    return row | {name: getattr(flag, name) for name in _FURTHER_COLUMNS}
+
+
+def _get(connection: Connection, project_id: int, flag_id: int) -> StoredFlag:
+    flag = get_flag(connection, project_id, flag_id)
+    assert flag is not None
+    return flag
+
+
+def _watch_conditions(
     connection: Connection,
     flag: Mapping[str, Any],
     former: Mapping[str, Any] | None,
@@ -38,6 +208,8 @@ def watch_conditions(
     flag:   its stored values by column, as they are now
     former: as they were, None for a new flag
     """
+    if not (flag.get("rollback_conditions") or (former and former["rollback_conditions"])):
+        return  # as most flags
     was = former is not None and is_watched(former)
     if not is_watched(flag):
         if was:
@@ -54,81 +226,14 @@ def watch_conditions(
     connection.execute(statement.on_conflict_do_update(index_elements=["flag_id"], set_=fresh))
 
 
-# From the flag as it is to the columns to set; it may refuse by raising.
-Decide = Callable[[StoredFlag], Mapping[str, Any]]
-
-_flag = feature_flags.c
-_encode = msgspec.json.Encoder().encode
-
-
-def create_flag(connection: Connection, author: Author, values: Mapping[str, Any]) -> StoredFlag:
-    """values: by column, without project and creator. raises: Invalid"""
-    project_id = author.project_id
-    _require_cohorts(connection, project_id, cohort_ids(values["filters"]))
-    _require_dashboards(connection, project_id, values.get("analytics_dashboards") or ())
-    _free_key(connection, project_id, values["key"])
-    maker = Creator(project_id, author.user_id, author.now)
-    draft = usage_dashboard(values["key"], enriched=values.get("has_enriched_analytics", False))
-    statement = insert(feature_flags).values(
-        project_id=project_id,
-        created_by_id=author.user_id,
-        version=1,
-        usage_dashboard=add_dashboard(connection, maker, draft),
-        **values,
+def _cancel_scheduled_changes(connection: Connection, flag_id: int) -> None:
+    """Those that are not executed yet will not be."""
+    due = scheduled_changes.c.due_at
+    connection.execute(
+        update(scheduled_changes)
+        .where(scheduled_changes.c.flag_id == flag_id, due.is_not(None))
+        .values(due_at=None, failure_reason=FLAG_DELETED)
     )
-    flag_id = connection.execute(statement.returning(_flag.id)).scalar_one()
-    row = {**values, "id": flag_id, "project_id": project_id}
-    watch_conditions(connection, row, None, author.now)
-    record_created(connection, author, flag_id, values["key"])
-    move_flag_version(connection, project_id)
-    require_computable(connection, row, values, values["key"])
-    flag = get_flag(connection, project_id, flag_id)
-    assert flag is not None
-    return flag
-
-
-def change_flag(
-    connection: Connection,
-    author: Author,
-    flag_id: int,
-    decide: Decide,
-    *,
-    alone: bool = True,
-) -> StoredFlag | None:
-    """None when there is no such flag. A change of nothing leaves its version where it is.
-
-    alone:  whether flags must be computable after it; of several changes in one transaction that
-            need each other the caller has to know
-    raises: what `decide` does, Invalid
-    """
-    project_id = author.project_id
-    one = (_flag.project_id == project_id) & (_flag.id == flag_id)
-    # Concurrent changes of the same flag wait here: each decides on the outcome of the former.
-    found = lock_row(connection, project_id, flag_id)
-    if found is None:
-        return None
-    row, flag = dict(found._mapping), stored_flag(found)
-    wanted = decide(flag)
-    values = {name: value for name, value in wanted.items() if _differ(row[name], value)}
-    if not values:
-        return flag
-    if "filters" in values:
-        named = cohort_ids(values["filters"]) - cohort_ids(row["filters"])
-        _require_cohorts(connection, project_id, named)
-    added = set(values.get("analytics_dashboards") or ()) - set(flag.analytics_dashboards)
-    _require_dashboards(connection, project_id, sorted(added))
-    if "key" in values:
-        _free_key(connection, project_id, values["key"])
-    connection.execute(update(feature_flags).where(one).values(version=_flag.version + 1, **values))
-    if values.get("deleted"):
-        cancel_changes(connection, flag_id)
-    changed = {**row, **values}
-    watch_conditions(connection, changed, row, author.now)
-    record_changed(connection, author, row, changed)
-    move_flag_version(connection, project_id)
-    if alone:
-        require_computable(connection, changed, values, row["key"])
-    return get_flag(connection, project_id, flag_id)
 
 
 def _require_cohorts(connection: Connection, project_id: int, ids: Collection[int]) -> None:

@@ -11,7 +11,7 @@ from fanion.errors import Invalid
 from fanion.flags.engine.conditions import compile_cohort
 from fanion.flags.engine.definition import FlagRow, Rules, compile_flag, parse_rules
 from fanion.flags.engine.flag_set import broken_dependents, problem_of, uncomputable_flags
-from fanion.flags.storage.rows import cohort_rows, live_flags, read_definitions
+from fanion.flags.storage.store import cohort_rows, live_flags, read_definitions
 from fanion.flags.validation.filters import not_computable
 from fanion.properties.filters import FlagIs, InCohort
 

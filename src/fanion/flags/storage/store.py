@@ -1,4 +1,5 @@
-"""Feature flags in the records store."""
+"""Feature flags in the records store: one with everything that the management API shows, and the
+definitions of a project, from which its flags are compiled. What changes them is in `changes`."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -6,32 +7,36 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, select
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import Connection, Row, Select, func, select
 
-from fanion.activity.model import Author
+from fanion.cohorts.store import live_criteria
 from fanion.db.engine import Records
-from fanion.db.schema.tables import feature_flags, flag_versions
-from fanion.errors import Invalid
-from fanion.flags.engine.definition import FlagDefinitions, FlagRow, grouped_filters
+from fanion.db.schema.tables import feature_flags, flag_versions, group_types, users
+from fanion.flags.engine.definition import CohortRow, FlagDefinitions, FlagRow, grouped_filters
 from fanion.flags.management.list_query import EVERYTHING, Candidate, FlagQuery
-from fanion.flags.storage.changes import Decide, change_flag, create_flag
-from fanion.flags.storage.rows import (
-    READ_ROWS,
-    StoredFlag,
-    flag_rows,
-    flag_version,
-    get_flag,
-    live_flags,
-    made_of,
-    stored_flag,
-)
-
-__all__ = ["FlagStore", "StoredFlag"]
-
-READ_IDS_MAX = 1_000  # in one statement: both engines limit its parameters
+from fanion.projects.model import UserSummary, user_summary
+from fanion.projects.organizations_store import USER_SUMMARY
 
 _flag = feature_flags.c
+
+# Rows that are read in one turn of the event loop.
+READ_ROWS = 500
+READ_IDS_MAX = 1_000  # in one statement: both engines limit its parameters
+# In the order of FlagRow.
+DEFINITION = (
+    _flag.id,
+    _flag.key,
+    _flag.filters,
+    _flag.rollout_percentage,
+    _flag.active,
+    _flag.deleted,
+    _flag.ensure_experience_continuity,
+    _flag.version,
+    _flag.name,
+    _flag.bucketing_identifier,
+    _flag.evaluation_runtime,
+    _flag.evaluation_contexts,
+)
 # What a query looks at. Filters are long: they are read when it asks for them.
 _CANDIDATE = (
     _flag.id,
@@ -46,8 +51,117 @@ _CANDIDATE = (
 
 
 @dataclass(frozen=True, slots=True)
+class StoredFlag:
+    """A flag with what its definition does not say, by the names of its columns."""
+
+    definition: FlagRow
+    project_id: int
+    created_at: datetime
+    created_by: UserSummary | None
+    rollback_conditions: Any
+    performed_rollback: bool | None
+    tags: list[str]
+    usage_dashboard: int | None
+    analytics_dashboards: list[int]
+    has_enriched_analytics: bool
+
+    @property
+    def creator_id(self) -> int | None:
+        return None if self.created_by is None else self.created_by.id
+
+
+def flag_rows() -> Select[Any]:
+    return select(
+        *DEFINITION,
+        _flag.project_id,
+        _flag.created_at,
+        _flag.rollback_conditions,
+        _flag.performed_rollback,
+        _flag.tags,
+        _flag.usage_dashboard,
+        _flag.analytics_dashboards,
+        _flag.has_enriched_analytics,
+        *USER_SUMMARY,
+    ).select_from(feature_flags.outerjoin(users, users.c.id == _flag.created_by_id))
+
+
+def get_flag(connection: Connection, project_id: int, flag_id: int) -> StoredFlag | None:
+    """Deleted ones too."""
+    statement = flag_rows().where(_flag.project_id == project_id, _flag.id == flag_id)
+    row = connection.execute(statement).first()
+    return None if row is None else stored_flag(row)
+
+
+def lock_flag(connection: Connection, project_id: int, flag_id: int) -> StoredFlag | None:
+    """The flag, which no other transaction can change before this one ends. Every change of what
+    belongs to a flag locks the flag first, so that transactions wait in one order."""
+    statement = flag_rows().where(_flag.project_id == project_id, _flag.id == flag_id)
+    row = connection.execute(statement.with_for_update(of=feature_flags)).first()
+    return None if row is None else stored_flag(row)
+
+
+def stored_flag(row: Row[Any]) -> StoredFlag:
+    return StoredFlag(
+        FlagRow(*row[: len(DEFINITION)]),
+        row.project_id,
+        row.created_at,
+        user_summary(row),
+        row.rollback_conditions,
+        row.performed_rollback,
+        row.tags,
+        row.usage_dashboard,
+        row.analytics_dashboards,
+        row.has_enriched_analytics,
+    )
+
+
+def read_definitions(connection: Connection, project_id: int) -> FlagDefinitions:
+    """All from one snapshot of the store."""
+    version = flag_version(connection, project_id)
+    flags = [FlagRow(*row) for row in connection.execute(live_flags(project_id))]
+    return with_references(connection, project_id, flags, version)
+
+
+def flag_version(connection: Connection, project_id: int) -> int:
+    statement = select(flag_versions.c.version).where(flag_versions.c.project_id == project_id)
+    return connection.scalar(statement) or 0
+
+
+def live_flags(project_id: int) -> Select[Any]:
+    """As `FlagRow`s, the oldest first."""
+    return (
+        select(*DEFINITION)
+        .where(_flag.project_id == project_id, _flag.deleted.is_(False))
+        .order_by(_flag.id)
+    )
+
+
+def with_references(
+    connection: Connection, project_id: int, flags: Sequence[FlagRow], version: int
+) -> FlagDefinitions:
+    """The flags together with what else their conditions name."""
+    types = select(group_types.c.group_type_index, group_types.c.group_type).where(
+        group_types.c.project_id == project_id
+    )
+    names = {row[0]: row[1] for row in connection.execute(types)}
+    return FlagDefinitions(flags, names, cohort_rows(connection, project_id), version)
+
+
+def cohort_rows(connection: Connection, project_id: int) -> Sequence[CohortRow]:
+    """That are not deleted."""
+    return [
+        CohortRow(
+            one.id,
+            None if one.is_static else one.effective_filters.get("properties"),
+            one.is_static,
+        )
+        for one in live_criteria(connection, project_id)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
 class FlagStore:
-    """Every change of a project's flags moves its flag version, in the same transaction."""
+    """Flags as they are read."""
 
     records: Records
 
@@ -88,25 +202,6 @@ class FlagStore:
         async with self.records.read() as connection:
             return await connection.run_sync(get_flag, project_id, flag_id)
 
-    async def create(self, author: Author, values: Mapping[str, Any]) -> StoredFlag:
-        """A deleted flag with the same key is removed for good first. The flag is given a
-        dashboard that shows how it is used.
-
-        values: by column, without project, creator and version
-        raises: Invalid with code `unique` for the key of a flag that is not deleted
-        """
-        async with _unique_key(), self.records.write() as connection:
-            return await connection.run_sync(create_flag, author, values)
-
-    async def change(self, author: Author, flag_id: int, decide: Decide) -> StoredFlag | None:
-        """None when there is no such flag
-
-        raises: what `decide` does, and changes nothing; Invalid with code `unique` for the key
-                of another flag that is not deleted
-        """
-        async with _unique_key(), self.records.write() as connection:
-            return await connection.run_sync(change_flag, author, flag_id, decide)
-
     async def definitions(self, project_id: int) -> FlagDefinitions:
         """What evaluation needs, all from one snapshot of the store."""
         async with self.records.read() as connection:
@@ -115,7 +210,7 @@ class FlagStore:
             for part in (await connection.execute(live_flags(project_id))).partitions(READ_ROWS):
                 flags += [FlagRow(*row) for row in part]
                 await asyncio.sleep(0)
-            return await connection.run_sync(made_of, project_id, flags, version)
+            return await connection.run_sync(with_references, project_id, flags, version)
 
     async def newest_first(self, project_id: int) -> Sequence[str]:
         """The keys of all flags that are not deleted."""
@@ -132,19 +227,6 @@ class FlagStore:
             flag_versions.c.project_id.in_(project_ids)
         )
         return {row.project_id: row.version for row in await self.records.fetch(statement)}
-
-
-class _unique_key:  # noqa: N801  # reads as the statement that it is used in
-    """The database decides whether a key is free; its refusal becomes the API's error."""
-
-    async def __aenter__(self) -> None:
-        return None
-
-    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, IntegrityError):
-            raise Invalid(
-                "There is already a feature flag with this key.", code="unique", attr="key"
-            ) from None
 
 
 def _in_order(connection: Connection, ids: Sequence[int]) -> Sequence[StoredFlag]:

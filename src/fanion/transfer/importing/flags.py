@@ -11,7 +11,7 @@ from sqlalchemy import update
 from fanion.db.schema.tables import feature_flags
 from fanion.flags.management.role_access_store import give_flag
 from fanion.flags.storage.changes import change_flag, create_flag
-from fanion.flags.storage.rows import StoredFlag
+from fanion.flags.storage.store import lock_flag
 from fanion.projects.model import folded
 from fanion.transfer.document import FlagEntry
 from fanion.transfer.importing.context import ImportTarget
@@ -90,13 +90,12 @@ def _update(target: ImportTarget, flag_id: int, before: FlagEntry, entry: FlagEn
     if added:
         fields["analytics_dashboards"] = added
 
-    def decide(flag: StoredFlag) -> dict[str, Any]:
-        if not added:
-            return columns
-        return {**columns, "analytics_dashboards": [*flag.analytics_dashboards, *added]}
-
     if fields:
-        change_flag(target.connection, target.author, flag_id, decide, alone=False)
+        flag = lock_flag(target.connection, target.author.project_id, flag_id)
+        if flag is not None:
+            if added:
+                columns["analytics_dashboards"] = [*flag.analytics_dashboards, *added]
+            change_flag(target.connection, target.author, flag, columns, alone=False)
     return list(fields)
 
 
