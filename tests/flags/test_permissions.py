@@ -3,7 +3,7 @@
 import pytest
 
 from fanion.errors import PermissionDenied
-from fanion.flags.management.permissions import FlagAccess, edits_all
+from fanion.flags.management.role_access_store import FlagAccess, edits_all
 from fanion.projects.model import AccessLevel
 
 VIEW, EDIT = AccessLevel.VIEW, AccessLevel.EDIT

@@ -16,10 +16,14 @@ from fanion.flags.automation.scheduled_api import ScheduledChangesApi
 from fanion.flags.blast_radius.api import BlastRadiusApi
 from fanion.flags.blast_radius.store import BlastRadius
 from fanion.flags.management.api import Flags, FlagsApi
-from fanion.flags.management.evaluation_api import FlagEvaluation, FlagEvaluationApi
+from fanion.flags.management.evaluation_api import (
+    FlagCohorts,
+    FlagCohortsApi,
+    FlagEvaluation,
+    FlagEvaluationApi,
+)
 from fanion.flags.management.role_access_api import RoleAccessApi
 from fanion.flags.management.role_access_store import revoke_flags_of_role
-from fanion.flags.management.static_cohort_api import FlagCohorts, FlagCohortsApi
 from fanion.flags.usage.api import FlagDashboardsApi, FlagUsage, FlagUsageApi
 from fanion.flags.usage.store import UsageStore
 from fanion.groups.api import GroupsApi, GroupTypesApi

@@ -11,9 +11,9 @@ from litestar.openapi.spec import OpenAPIType, Schema
 from msgspec import Meta, Struct
 
 from fanion.errors import Invalid
-from fanion.flags.blast_radius.model import read_reach
+from fanion.flags.blast_radius.query import read_reach
 from fanion.flags.blast_radius.store import BlastRadius
-from fanion.flags.management.write_schemas import FlagChanges
+from fanion.flags.management.schemas import FlagChanges
 from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.properties.operators import GROUP_TYPE_INDEX_MAX
 from fanion.rest.endpoints import takes

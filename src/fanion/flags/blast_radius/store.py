@@ -18,8 +18,7 @@ from fanion.errors import Invalid
 from fanion.events.event import EventRejected
 from fanion.events.storage.cohort_query import INPUTS_MAX
 from fanion.events.storage.store import EventStore
-from fanion.flags.blast_radius.model import Reach
-from fanion.flags.blast_radius.sql import count_statement, stored_cohorts
+from fanion.flags.blast_radius.query import Reach, count_statement, stored_cohorts
 from fanion.flags.engine.conditions import ProjectCohorts, compile_cohort
 from fanion.flags.storage.store import cohort_rows
 from fanion.projects.model import Project

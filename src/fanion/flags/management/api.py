@@ -27,19 +27,16 @@ from fanion.flags.management.list_query import (
     read_flag_query,
     stale_reason,
 )
-from fanion.flags.management.permissions import FlagAccess
-from fanion.flags.management.role_access_store import access_of
+from fanion.flags.management.role_access_store import FlagAccess, access_of
 from fanion.flags.management.schemas import (
     VERSION_HEADER,
     FlagBody,
-    StaleFlag,
-    flag_body,
-)
-from fanion.flags.management.write_schemas import (
     FlagChanges,
     NewFlag,
+    StaleFlag,
     changed_columns,
     created_columns,
+    flag_body,
 )
 from fanion.flags.storage.changes import SCOPE, change_flag, create_flag, unique_key
 from fanion.flags.storage.store import FlagStore, StoredFlag, lock_flag

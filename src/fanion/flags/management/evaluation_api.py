@@ -1,26 +1,36 @@
-"""Evaluates flags for the users who manage them.
+"""Evaluates flags for the users who manage them: for one person, or for all as a static cohort.
 
-source: flags.md section 15
+source: flags.md sections 15 and 19, cohorts.md section 10
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Annotated, Any
 
-from litestar import Controller, get
+from litestar import Controller, get, post
 from litestar.di import NamedDependency
-from litestar.params import FromQuery
+from litestar.params import FromPath, FromQuery
 from msgspec import Meta, Struct
 
+from fanion.cohorts.api import CohortService
+from fanion.cohorts.criteria.definition import NAME_CHARS_MAX
+from fanion.cohorts.model import ImportQuery, MembersImport
+from fanion.cohorts.schemas import CohortBody, cohort_body
+from fanion.cohorts.validation import created_values
 from fanion.errors import Invalid, InvalidPayload
 from fanion.flags.engine.definition import grouped_filters
 from fanion.flags.engine.model import DISABLED, Decision, Subject
 from fanion.flags.evaluation.request import FlagRequest, text
 from fanion.flags.evaluation.service import Evaluator
+from fanion.flags.management.api import Flags
 from fanion.flags.sdk.local_evaluation import flag_summary
 from fanion.flags.storage.store import FlagStore
 from fanion.projects.request_api import ManagementRequest, scoped
+from fanion.rest.endpoints import ObjectId
 from fanion.wire.decoding import loads
+
+_COHORT_NAME = "Users with feature flag {key} enabled at {now:%Y-%m-%d %H:%M:%S}"
 
 GroupsText = Annotated[str, Meta(description="Group type → group key, a JSON object as text.")]
 
@@ -122,3 +132,43 @@ def read_groups(raw: str) -> Mapping[str, str]:
 def _evaluated(decision: Decision) -> EvaluatedFlag:
     reason = EvaluationBody(reason=decision.reason.value, condition_index=decision.condition_index)
     return EvaluatedFlag(value=decision.value, evaluation=reason)
+
+
+@dataclass(frozen=True, slots=True)
+class FlagCohorts:
+    flags: Flags
+    cohorts: CohortService
+
+
+class MadeCohort(Struct, kw_only=True):
+    cohort: CohortBody
+
+
+class FlagCohortsApi(Controller):
+    path = "/api/projects/{project_id:str}/feature_flags/{flag_id:str}"
+    tags = ("Feature flags",)
+    opt = scoped("feature_flag")
+
+    @post("/create_static_cohort_for_flag", summary="Keep whom a flag is on for as a cohort")
+    async def keep(
+        self,
+        request: ManagementRequest,
+        flag_id: FromPath[ObjectId],
+        flag_cohorts: NamedDependency[FlagCohorts],
+    ) -> MadeCohort:
+        """Makes a static cohort; its members are found in the background, by the flag as it is
+        then. A flag that is switched off or deleted, or goes by group, gives an empty one."""
+        flag = await flag_cohorts.flags.editable(request, flag_id)
+        author, cohorts = request.author, flag_cohorts.cohorts
+        sent = {"name": _cohort_name(flag.definition.key, author.now), "is_static": True}
+        values = created_values(sent, author.now, imports=True)
+        members = MembersImport(query=ImportQuery("flag", str(flag_id)))
+        created = await cohorts.store.create(author, values, members)
+        cohorts.notify(request.project.id)
+        return MadeCohort(cohort=cohort_body(created))
+
+
+def _cohort_name(key: str, now: datetime) -> str:
+    """No longer than a name may be."""
+    room = NAME_CHARS_MAX - len(_COHORT_NAME.format(key="", now=now))
+    return _COHORT_NAME.format(key=key[:room], now=now)

@@ -1,6 +1,10 @@
-"""The flags that roles were given, and what follows from it for one user."""
+"""The flags that roles may edit, and what follows from it for one user: which flags the user may
+edit, and which may be given to a role.
 
-from collections.abc import Mapping, Sequence
+source: flags.md section 16
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -17,7 +21,6 @@ from fanion.db.schema.organizations import flag_role_access, role_memberships, r
 from fanion.db.schema.tables import feature_flags, memberships, users
 from fanion.errors import Invalid, NotFound, PermissionDenied
 from fanion.flags.engine.definition import Flag, FlagRow, compile_flag
-from fanion.flags.management.permissions import FlagAccess, edits_all
 from fanion.flags.storage.changes import record_updated, related_change
 from fanion.flags.storage.store import live_flags
 from fanion.projects.model import AccessLevel, Level, Principal, Project, Role
@@ -26,9 +29,65 @@ from fanion.projects.roles_store import RoleRemoval, load_roles
 from fanion.projects.store import load_projects
 from fanion.properties.filters import InCohort
 
+NAMED_MAX = 10  # flags in one refusal
+
+
+@dataclass(frozen=True, slots=True)
+class FlagAccess:
+    """What one user may do with the flags of one project; every member may read.
+
+    edits_all: whatever the flag
+    given:     ids of the flags that a role of the user was given
+    """
+
+    user_id: int
+    edits_all: bool = True
+    given: Collection[int] = ()
+
+    def can_edit(self, flag_id: int, creator_id: int | None) -> bool:
+        return self.can_share(creator_id) or flag_id in self.given
+
+    def can_share(self, creator_id: int | None) -> bool:
+        """Whether the flag's roles may be changed. A creator who is gone gives no right."""
+        return self.edits_all or creator_id == self.user_id
+
+    def require_edit(self, flag_id: int, creator_id: int | None) -> None:
+        """raises: PermissionDenied"""
+        if not self.can_edit(flag_id, creator_id):
+            raise PermissionDenied("You don't have edit permissions for this feature flag.")
+
+    def require_audience(self, flags: Iterable[tuple[int, str, int | None]]) -> None:
+        """Of a cohort that flags use: who may not edit them may not change whom it holds.
+
+        flags:  id, key and creator of each
+        raises: PermissionDenied, which names those that may not be edited
+        """
+        keys = [key for flag_id, key, creator_id in flags if not self.can_edit(flag_id, creator_id)]
+        if keys:
+            more = len(keys) - NAMED_MAX
+            named = ", ".join(keys[:NAMED_MAX]) + (f" and {more} more" if more > 0 else "")
+            raise PermissionDenied(
+                f"You don't have edit permissions for feature flags that use this cohort: {named}."
+            )
+
+    def require_share(self, creator_id: int | None) -> None:
+        """raises: PermissionDenied"""
+        if not self.can_share(creator_id):
+            raise PermissionDenied("You can't edit roles for this feature flag.")
+
+
+def edits_all(*, is_admin: bool, setting: AccessLevel | None, role_levels: Sequence[int]) -> bool:
+    """setting:     what the organization allows every member; None when it has not been set
+    role_levels: of the user's roles; the highest counts
+    """
+    if is_admin or setting is None or setting is AccessLevel.EDIT:
+        return True
+    return max(role_levels, default=setting) >= AccessLevel.EDIT
+
+
 _access = flag_role_access.c
 _flag = feature_flags.c
-_SHOWN = (_access.id, _access.role_id, _access.added_at, _access.updated_at)
+_COLUMNS = (_access.id, _access.role_id, _access.added_at, _access.updated_at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +111,7 @@ class RoleAccessStore:
     ) -> tuple[Sequence[RoleAccess], int]:
         """The oldest first, with the number of all of them."""
         theirs = _of_flag(project_id, flag_id)
-        rows = select(*_SHOWN).where(theirs).order_by(_access.id).limit(limit).offset(offset)
+        rows = select(*_COLUMNS).where(theirs).order_by(_access.id).limit(limit).offset(offset)
         async with self.records.read() as connection:
             count = select(func.count()).select_from(flag_role_access).where(theirs)
             total = (await connection.execute(count)).scalar_one()
@@ -182,7 +241,7 @@ def _with_roles(connection: Connection, rows: Sequence[Any]) -> list[RoleAccess]
 
 
 def _get(connection: Connection, project_id: int, flag_id: int, access_id: int) -> RoleAccess:
-    statement = select(*_SHOWN).where(_of_flag(project_id, flag_id), _access.id == access_id)
+    statement = select(*_COLUMNS).where(_of_flag(project_id, flag_id), _access.id == access_id)
     rows = connection.execute(statement).all()
     if not rows:
         raise NotFound

@@ -1,21 +1,30 @@
-"""A flag as the management API shows it.
+"""A flag as the management API returns it; what a client may write of it, and the columns it sets.
 
-source: api.md, "Feature flag"; flags.md section 11
+source: api.md, "Feature flag"; flags.md sections 11 to 13
 """
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import msgspec
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
-from fanion.errors import AppError
+from fanion.errors import AppError, Invalid
+from fanion.flags.automation.rollback import check_conditions
 from fanion.flags.engine.definition import BucketingIdentifier, EvaluationRuntime, grouped_filters
-from fanion.flags.management.permissions import FlagAccess
+from fanion.flags.management.role_access_store import FlagAccess
 from fanion.flags.storage.store import StoredFlag
-from fanion.flags.validation.filters import is_simple
+from fanion.flags.validation.filters import (
+    KEY_CHARS_MAX,
+    check_filters,
+    check_key,
+    check_names,
+    with_enrollment_of,
+)
+from fanion.flags.validation.posthog_fields import OF_FLAG
 from fanion.projects.model import UserSummary
+from fanion.rest.validation import normal_tags
 
 # The shape of the object is fixed, so the version is sent in a header.
 VERSION_HEADER = "X-Flag-Version"
@@ -36,6 +45,17 @@ Contexts = Annotated[
     list[str],
     Meta(description="A client that names other contexts only is not told the flag."),
 ]
+FlagKey = Annotated[str, Meta(min_length=1, max_length=KEY_CHARS_MAX)]
+Version = Annotated[
+    int,
+    Meta(description="Of the flag that the change was made for; when it has moved on: 409."),
+]
+# Names of `_Sent` that are not derived from filters.
+_UNSUPPORTED = {
+    "archived": "Set active to false.",
+    "has_encrypted_payloads": "Payloads are stored as they are.",
+    "evaluation_tags": "Use evaluation_contexts.",
+}
 
 
 class FlagBody(Struct, kw_only=True):
@@ -88,6 +108,70 @@ class StaleFlag(AppError):
         return ((VERSION_HEADER.lower(), str(self.version)),)
 
 
+class _Sent(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Fields of PostHog that are never written: derived ones must agree with what they are
+    derived from, and the others must ask for nothing."""
+
+    also_known: ClassVar[frozenset[str]] = OF_FLAG
+
+    rollout_percentage: Annotated[
+        float | UnsetType | None, Meta(description="Of the only condition set; see `filters`.")
+    ] = UNSET
+    is_simple_flag: Annotated[
+        bool | UnsetType | None, Meta(description="Follows from `filters`.")
+    ] = UNSET
+    archived: Annotated[
+        bool | UnsetType | None, Meta(description="Not supported: false or absent.")
+    ] = UNSET
+    has_encrypted_payloads: Annotated[
+        bool | UnsetType | None, Meta(description="Not supported: false or absent.")
+    ] = UNSET
+    evaluation_tags: Annotated[
+        list[str] | UnsetType | None,
+        Meta(description="Not supported: empty or absent. Use `evaluation_contexts`."),
+    ] = UNSET
+
+
+class NewFlag(_Sent, kw_only=True, forbid_unknown_fields=True):
+    key: FlagKey
+    name: str = ""
+    filters: Filters | None = None
+    deleted: bool = False
+    active: bool | UnsetType = UNSET
+    created_at: datetime | UnsetType = UNSET
+    ensure_experience_continuity: bool | None = False
+    rollback_conditions: Any = None
+    performed_rollback: bool | None = None
+    tags: list[str] | None = None
+    analytics_dashboards: list[int] | None = None
+    has_enriched_analytics: bool = False
+    bucketing_identifier: Bucketing | None = None
+    evaluation_runtime: Runtime | None = None
+    evaluation_contexts: Contexts | None = None
+
+
+class FlagChanges(_Sent, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    key: FlagKey | UnsetType = UNSET
+    name: str | UnsetType = UNSET
+    filters: Filters | UnsetType | None = UNSET
+    deleted: bool | UnsetType = UNSET
+    active: bool | UnsetType = UNSET
+    created_at: datetime | UnsetType = UNSET
+    ensure_experience_continuity: bool | UnsetType | None = UNSET
+    rollback_conditions: Any = UNSET
+    performed_rollback: bool | UnsetType | None = UNSET
+    tags: list[str] | UnsetType | None = UNSET
+    analytics_dashboards: list[int] | UnsetType | None = UNSET
+    has_enriched_analytics: bool | UnsetType = UNSET
+    bucketing_identifier: Bucketing | UnsetType | None = UNSET
+    evaluation_runtime: Runtime | UnsetType | None = UNSET
+    evaluation_contexts: Contexts | UnsetType | None = UNSET
+    version: Version | UnsetType | None = UNSET
+
+
+_NEVER_WRITTEN = {"version", *_Sent.__struct_fields__}
+
+
 def flag_body(flag: StoredFlag, access: FlagAccess) -> FlagBody:
     """access: of the caller"""
     row = flag.definition
@@ -120,8 +204,116 @@ def flag_body(flag: StoredFlag, access: FlagAccess) -> FlagBody:
 
 
 def derived_of(filters: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a flag that follow from its filters; without any it is on for everyone."""
+    """The fields of a flag that follow from its filters; without any it is on for everyone.
+
+    A flag is simple with one group without properties, by person. source: flags.md section 11
+    """
     groups = filters.get("groups", [{}])
-    simple = is_simple(groups, filters)
+    by_person = filters.get("aggregation_group_type_index") is None
+    simple = by_person and len(groups) == 1 and not groups[0].get("properties")
     rollout = groups[0].get("rollout_percentage") if simple else None
     return {"is_simple_flag": simple, "rollout_percentage": rollout}
+
+
+def created_columns(data: NewFlag, now: datetime) -> dict[str, Any]:
+    """Columns of a new flag. raises: Invalid"""
+    check_key(data.key)
+    filters = data.filters or {}
+    if filters:
+        _check(filters, creating=True, stored=None)
+    check_conditions(data.rollback_conditions, None)
+    _require_agreement(data, filters, None)
+    return {
+        "key": data.key,
+        "name": data.name,
+        "filters": filters,
+        "deleted": data.deleted,
+        "active": data.active is not False,
+        "created_at": now if data.created_at is UNSET else data.created_at,
+        "ensure_experience_continuity": data.ensure_experience_continuity,
+        "rollback_conditions": data.rollback_conditions,
+        "performed_rollback": False if data.active is True else data.performed_rollback,
+        "tags": normal_tags(data.tags or []),
+        "analytics_dashboards": _dashboards(data.analytics_dashboards or [], []),
+        "has_enriched_analytics": data.has_enriched_analytics,
+        "bucketing_identifier": data.bucketing_identifier,
+        "evaluation_runtime": data.evaluation_runtime,
+        "evaluation_contexts": normal_tags(data.evaluation_contexts or []) or None,
+    }
+
+
+def changed_columns(data: FlagChanges, flag: StoredFlag) -> dict[str, Any]:
+    """Columns to set. raises: Invalid"""
+    values = {
+        name: value
+        for name, value in structs.asdict(data).items()
+        if value is not UNSET and name not in _NEVER_WRITTEN
+    }
+    filters = values.pop("filters", None)
+    stored = grouped_filters(flag.definition)
+    if filters is not None and "groups" in filters:
+        _check(filters, creating=False, stored=stored)
+        values["filters"] = filters
+    elif filters is not None:
+        check_names(filters, stored)
+    if "rollback_conditions" in values:
+        check_conditions(values["rollback_conditions"], flag.rollback_conditions)
+    _require_agreement(data, values.get("filters", stored), stored)
+    key = values.get("key", flag.definition.key)
+    if key != flag.definition.key:
+        check_key(key)
+        values |= _renamed(flag.definition.key, key, values.get("filters", flag.definition.filters))
+    tags, dashboards = values.pop("tags", None), values.pop("analytics_dashboards", None)
+    if tags is not None:
+        values["tags"] = normal_tags(tags)
+    if dashboards is not None:
+        values["analytics_dashboards"] = _dashboards(dashboards, flag.analytics_dashboards)
+    if "evaluation_contexts" in values:
+        values["evaluation_contexts"] = normal_tags(values["evaluation_contexts"] or []) or None
+    if values.get("active") is True:
+        values["performed_rollback"] = False
+    return values
+
+
+def _renamed(former: str, key: str, filters: Mapping[str, Any]) -> dict[str, Any]:
+    """Further columns to set: early enrollment is looked up under the new key."""
+    renamed = with_enrollment_of(former, key, filters)
+    return {} if renamed == filters else {"filters": renamed}
+
+
+def _check(filters: dict[str, Any], *, creating: bool, stored: Mapping[str, Any] | None) -> None:
+    if "groups" not in filters:
+        check_names(filters)
+        raise Invalid("Filters are not valid (groups are missing)", attr="filters")
+    check_filters(filters, creating=creating, stored=stored)
+
+
+def _require_agreement(
+    data: _Sent, filters: Mapping[str, Any], stored: Mapping[str, Any] | None
+) -> None:
+    """What was read from the flag as it was may be sent back with other filters.
+
+    filters: of the flag after the change; stored: before it
+    """
+    derived = derived_of(filters)
+    former = derived if stored is None else derived_of(stored)
+    for name, after in derived.items():
+        sent, before = getattr(data, name), former[name]
+        if sent is not UNSET and sent not in (after, before):
+            raise Invalid(
+                f"{name} follows from filters, where it is {_json(after)}, not {_json(sent)}. Set "
+                "it in filters.",
+                attr=name,
+            )
+    for name, instead in _UNSUPPORTED.items():
+        if getattr(data, name) not in (UNSET, None, False, []):
+            raise Invalid(f'"{name}" is not supported. {instead}', attr=name)
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _dashboards(wanted: list[int], known: list[int]) -> list[int]:
+    """Dashboards are added, never removed, each once."""
+    return list(dict.fromkeys([*known, *wanted]))

@@ -18,8 +18,7 @@ from msgspec import Meta, Struct, structs
 
 from fanion.errors import AppError, Invalid, NotFound
 from fanion.flags.management.api import Flags
-from fanion.flags.management.schemas import FlagBody, flag_body
-from fanion.flags.management.write_schemas import FlagChanges
+from fanion.flags.management.schemas import FlagBody, FlagChanges, flag_body
 from fanion.flags.storage.store import FlagStore
 from fanion.flags.usage.store import Evaluated, UsageStore, enrich_dashboard, ensure_dashboard
 from fanion.flags.validation.posthog_fields import OF_FLAG

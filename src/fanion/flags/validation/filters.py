@@ -183,15 +183,6 @@ def with_enrollment_of(former: str, key: str, filters: Mapping[str, Any]) -> dic
     return {**filters, "super_groups": written}
 
 
-def is_group_flag(filters: Mapping[str, Any]) -> bool:
-    return filters.get("aggregation_group_type_index") is not None
-
-
-def is_simple(groups: Sequence[Mapping[str, Any]], filters: Mapping[str, Any]) -> bool:
-    """One group without properties, by person. source: flags.md section 11"""
-    return len(groups) == 1 and not groups[0].get("properties") and not is_group_flag(filters)
-
-
 def cohort_ids(filters: Mapping[str, Any]) -> set[int]:
     """The cohorts that conditions name directly; what is no id names none."""
     found = set()
