@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from fanion.flags.engine.model import Decision, DecisionReason
-from fanion.flags.evaluation.counters_store import EXACT_MAX, SAMPLE_EVERY, EvaluationCounters
+from fanion.flags.evaluation.service import EXACT_MAX, SAMPLE_EVERY, EvaluationCounters
 
 ON = Decision(True, DecisionReason.CONDITION_MATCH, 0)
 OFF = Decision(False, DecisionReason.NO_CONDITION_MATCH)

@@ -21,11 +21,10 @@ from fanion.db.engine import Records, open_records
 from fanion.db.migrate import migrate
 from fanion.flags.evaluation.cache import FlagSets, UnavailableFlagSource
 from fanion.flags.evaluation.continuity_store import ContinuityStore, stored_identities
-from fanion.flags.evaluation.counters_store import EvaluationCounters, EvaluationCountStore
-from fanion.flags.evaluation.endpoints import DecideEndpoints, no_location
+from fanion.flags.evaluation.counters_store import EvaluationCountStore
+from fanion.flags.evaluation.endpoints import DecideEndpoints, EvaluationLimit, no_location
 from fanion.flags.evaluation.offline_store import OfflineFlagStore
-from fanion.flags.evaluation.rate_limit import EvaluationLimit
-from fanion.flags.evaluation.service import Evaluator
+from fanion.flags.evaluation.service import EvaluationCounters, Evaluator
 from fanion.flags.evaluation.subject_store import SubjectStore
 from fanion.flags.sdk.browser_config_endpoints import BrowserConfig
 from fanion.flags.sdk.endpoints import DefinitionEndpoints, DefinitionReaders
@@ -191,7 +190,7 @@ def build_flag_services(
     if not records_answer:
         reads.breaker.failed(reads.breaker.answers)
     counts = EvaluationCounters(random)
-    evaluator = Evaluator(flag_sets, reads, now, metrics.hot.evaluation_seconds, counts.add)
+    evaluator = Evaluator(flag_sets, reads, now, metrics.hot.evaluation_seconds, counts)
     # The other connections are left for ordinary requests.
     broadcaster = Broadcaster(flag_sets, listeners_max=allow_connections() // 2)
     metrics.flag_listeners.set_function(lambda: broadcaster.listeners)

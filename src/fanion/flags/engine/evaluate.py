@@ -47,7 +47,7 @@ def evaluate(
     if with_inactive:
         off = flag_set.inactive if keys is None else wanted.keys() & set(flag_set.inactive)
         decisions.update(dict.fromkeys(off, DISABLED))
-    return Evaluation(decisions, failed)
+    return Evaluation(decisions, failed, now)
 
 
 def _decide(run: EvaluationRun, programs: Iterable[tuple[str, Program]]) -> frozenset[str]:

@@ -53,10 +53,11 @@ class CannotCompute(Exception):
 
 
 class Evaluation(Struct, frozen=True, gc=False):
-    """Answers by flag key, and the keys of the flags that could not be computed."""
+    """Answers by flag key, the keys of the flags that could not be computed, and the time of it."""
 
     decisions: Mapping[str, Decision]
     failed: frozenset[str]
+    evaluated_at: datetime
 
 
 Stored = Mapping[str, Any]

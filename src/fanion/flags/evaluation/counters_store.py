@@ -1,8 +1,4 @@
-"""How often each flag was evaluated to which value: counted in memory, stored by day.
-
-Counting takes about 100 ns a flag. So between two writes a number of evaluations is counted
-exactly, and of further requests one in SAMPLE_EVERY, which then counts for all.
-"""
+"""How often each flag was evaluated to which value, by day: what `EvaluationCounters` counted."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -16,7 +12,7 @@ from sqlalchemy import Connection, case, delete
 from fanion.db.bulk import upsert
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.db.schema.insights import flag_evaluations
-from fanion.flags.engine.model import Decision
+from fanion.flags.evaluation.service import ByAnswer, EvaluationCounters
 from fanion.projects.model import Project
 from fanion.runtime.background import run_loop
 
@@ -25,55 +21,8 @@ FLUSH_AT_END_S = 2.0
 UNWRITTEN = "flag_evaluations_unwritten"  # in the log
 KEPT_DAYS = 90
 VALUE_CHARS_MAX = 400
-# Answers, one for each flag of a request: exact where a server is not busy.
-EXACT_MAX = 60_000
-SAMPLE_EVERY = 16
 
 _row = flag_evaluations.c
-# (flag key, value) → evaluations
-ByAnswer = dict[tuple[str, bool | str], int]
-
-
-class EvaluationCounters:
-    """chance: a number in [0, 1), every time another. Bounded by the flags that there are."""
-
-    def __init__(self, chance: Callable[[], float]) -> None:
-        self._chance = chance
-        self._exact_left = EXACT_MAX
-        self._by_project: dict[int, ByAnswer] = {}
-
-    def add(self, project_id: int, decisions: Mapping[str, Decision]) -> None:
-        """Of one request."""
-        times = 1
-        if self._exact_left > 0:
-            self._exact_left -= len(decisions)
-        elif self._chance() * SAMPLE_EVERY >= 1:
-            return
-        else:
-            times = SAMPLE_EVERY
-        counts = self._by_project.get(project_id)
-        if counts is None:
-            counts = self._by_project[project_id] = {}
-        for key, decision in decisions.items():
-            answer = key, decision.value
-            counts[answer] = counts.get(answer, 0) + times
-
-    def take(self) -> Mapping[int, ByAnswer]:
-        """By project what was counted since the last taking; counting begins anew."""
-        taken, self._by_project = self._by_project, {}
-        self._exact_left = EXACT_MAX
-        return taken
-
-    def put_back(self, taken: Mapping[int, ByAnswer]) -> None:
-        """Counts that could not be stored are added to the next ones."""
-        for project_id, counts in taken.items():
-            now = self._by_project.setdefault(project_id, {})
-            for answer, times in counts.items():
-                now[answer] = now.get(answer, 0) + times
-
-
-def uncounted(project_id: int, decisions: Mapping[str, Decision]) -> None:
-    """For evaluations that are not counted."""
 
 
 class EvaluationCountStore:

@@ -18,7 +18,6 @@ from msgspec.structs import replace
 from fanion.errors import AppError, InvalidPayload, NoData
 from fanion.flags.engine.model import Evaluation
 from fanion.flags.evaluation.cache import ANSWERED_ON_LOOP_MAX, CompiledFlags
-from fanion.flags.evaluation.rate_limit import EvaluationLimit
 from fanion.flags.evaluation.request import (
     KEYS_OF_PROJECT,
     FlagRequest,
@@ -40,6 +39,7 @@ from fanion.projects.auth.keys import KEY_CHARS_MAX
 from fanion.projects.auth.project_key import EVALUATION_SCOPE, project_of_key
 from fanion.projects.cache import Projects
 from fanion.projects.model import Project
+from fanion.runtime.token_bucket import TokenBuckets
 from fanion.server.endpoint import Response
 from fanion.server.forwarded import TrustedProxies
 from fanion.server.request import Request
@@ -48,7 +48,38 @@ from fanion.wire.incremental_json import load
 from fanion.wire.json_outline import Outline, outline_of
 from fanion.wire.offload import Decoding
 
+# Whose rates are remembered, unknown keys included.
+KEYS_MAX = 10_000
 _EMPTY = "Malformed request data: the body is empty."
+
+
+class TooManyEvaluations(AppError):
+    status, type, default_code = 429, "validation_error", "rate_limit_exceeded"
+    default_detail = "Rate limit exceeded "
+
+    def headers(self) -> tuple[tuple[str, str], ...]:
+        return (("retry-after", "1"),)
+
+
+@dataclass(slots=True)
+class EvaluationLimit:
+    """A token bucket for each key.
+
+    per_s:  requests of one key in the long run; 0 for no limit
+    burst:  requests at once, after a quiet time
+    source: flags.md sections 10 and 18
+    """
+
+    per_s: float = 0.0
+    burst: float = 1.0
+    buckets: TokenBuckets[str] = field(default_factory=partial(TokenBuckets, KEYS_MAX))
+
+    def take(self, key: str, now: float) -> None:
+        """key: "" without one; now: seconds of a steady clock. raises: TooManyEvaluations"""
+        bucket = self.buckets.of(key)
+        if bucket.wait_s(self.per_s, self.burst, now):
+            raise TooManyEvaluations
+        bucket.level -= 1
 
 
 async def _response(flags: int, body: Callable[[], bytes]) -> Response:
@@ -113,7 +144,7 @@ class DecideEndpoints:
             else:
                 answer = records(built.flag_set, evaluation, with_value=version >= 4)
             answer["requestId"] = str(uuid4())
-            answer["evaluatedAt"] = int(self.evaluator.now().timestamp() * 1000)
+            answer["evaluatedAt"] = int(evaluation.evaluated_at.timestamp() * 1000)
             return written(answer)
 
         return await _response(len(evaluation.decisions), body)

@@ -207,7 +207,9 @@ def _invalid(detail: str, code: str | None = None) -> Invalid:
 def _check_unsupported(filters: Mapping[str, Any], before: StoredParts) -> None:
     """What asks for something that would silently not happen."""
     for name, instead in posthog_fields.UNSUPPORTED_OF_FILTERS.items():
-        value = filters.get(name)
+        if name not in filters:
+            continue
+        value = filters[name]
         if not is_idle(value) and not before.has_entry(name, value):
             raise Invalid(f'"{name}" is not supported. {instead}', attr=f"filters__{name}")
     if filters.get("properties") and not before.has_entry("properties", filters["properties"]):
