@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from fanion.webhooks.payloads import is_signed
+from fanion.webhooks.model import is_signed
 
 RECEIVED_S = 20
 

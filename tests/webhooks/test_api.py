@@ -11,7 +11,7 @@ import pytest
 from fanion.observability.metrics import Metrics
 from fanion.projects.model import FORMER_KEYS_MAX, FORMER_VALID_S
 from fanion.webhooks.client import Resolver, Sender
-from fanion.webhooks.payloads import EVENT_TYPES
+from fanion.webhooks.model import EVENT_TYPES
 from fanion.webhooks.worker import Deliverer
 from tests.support.application import Home
 from tests.support.management import NOW, error, invalid

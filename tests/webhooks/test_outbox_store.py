@@ -19,10 +19,14 @@ from fanion.flags.management.api import Flags
 from fanion.flags.storage.store import FlagStore
 from fanion.projects.model import Project
 from fanion.runtime.change_bus import ChangeBus
-from fanion.webhooks.event_alerts_store import ANNOUNCE_EVERY, announce_due, count_captured
-from fanion.webhooks.model import ATTEMPTS_MAX, DeliveryOutcome, Webhook
-from fanion.webhooks.outbox_store import PENDING_MAX, enqueue
-from fanion.webhooks.payloads import EVENT_TYPES
+from fanion.webhooks.model import ATTEMPTS_MAX, EVENT_TYPES, DeliveryOutcome, Webhook
+from fanion.webhooks.outbox_store import (
+    ANNOUNCE_EVERY,
+    PENDING_MAX,
+    announce_due,
+    count_captured,
+    enqueue,
+)
 from fanion.webhooks.queue_store import (
     FINISHED_MAX,
     LEASE,

@@ -22,8 +22,7 @@ from fanion.rest.posthog_fields import (
 )
 from fanion.rest.validation import given_fields
 from fanion.webhooks.destination import URL_CHARS_MAX, read_target, refusal
-from fanion.webhooks.model import Delivery, Status, Webhook
-from fanion.webhooks.payloads import EVENT_TYPES, EventType
+from fanion.webhooks.model import EVENT_TYPES, Delivery, EventType, Status, Webhook
 from fanion.webhooks.store import WebhookStore
 
 Url = Annotated[

@@ -1,25 +1,43 @@
-"""Webhooks and their deliveries as they are stored."""
+"""Webhooks, their events and deliveries: stored records, bodies and signatures.
 
+The body has the shape that Standard Webhooks recommends: `type`, `timestamp` and `data`.
+"""
+
+import hmac
+from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Any, Literal, get_args
 from uuid import UUID
 
-from fanion.projects.model import UserSummary
-from fanion.webhooks.payloads import EventType
+import msgspec
 
+from fanion.activity.model import ActivityRecord
+from fanion.projects.model import UserSummary
+
+EventType = Literal[
+    "feature_flag.created",
+    "feature_flag.updated",
+    "feature_flag.deleted",
+    "feature_flag.rolled_back",
+    "cohort.created",
+    "cohort.updated",
+    "cohort.deleted",
+    "event.captured",
+]
+EVENT_TYPES: tuple[EventType, ...] = get_args(EventType)
 Status = Literal["pending", "delivered", "failed"]
 
-# After the first failure, the second, and so on; then a delivery is given up, a day after the
-# change that it reports.
+# Delays after the first failure, the second, and so on. After the last one a delivery fails for
+# good, a day after the change that it reports.
 WAITS_S = (10, 60, 300, 1_800, 7_200, 21_600, 54_000)
 ATTEMPTS_MAX = len(WAITS_S) + 1
 
 
 @dataclass(frozen=True, slots=True)
 class FormerSecret:
-    """A replaced secret, which signs in addition to the present one until `valid_until`."""
+    """A replaced secret, which signs in addition to the current one until `valid_until`."""
 
     secret: str
     valid_until: datetime
@@ -27,7 +45,7 @@ class FormerSecret:
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """former_until: until when each of its former secrets signs, ended ones too"""
+    """former_until: expiry times of the former secrets, expired ones included"""
 
     id: int
     project_id: int
@@ -57,10 +75,10 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryOutcome:
-    """What came of an attempt. response_code: None without an answer
+    """Outcome of an attempt. response_code: None when there was no response
 
     error: None on success; a readable reason otherwise
-    is_final: another attempt would end the same way
+    is_final: another attempt cannot succeed
     """
 
     response_code: int | None = None
@@ -69,19 +87,120 @@ class DeliveryOutcome:
 
 
 def read_former(stored: Sequence[Mapping[str, str]] | None) -> list[FormerSecret]:
-    """stored: as `written_former` writes it; None for nothing"""
+    """stored: as `write_former` encodes it; None without former secrets"""
     return [
         FormerSecret(one["secret"], datetime.fromisoformat(one["valid_until"]))
         for one in stored or ()
     ]
 
 
-def written_former(former: Sequence[FormerSecret]) -> list[dict[str, str]]:
+def write_former(former: Sequence[FormerSecret]) -> list[dict[str, str]]:
     return [{"secret": one.secret, "valid_until": one.valid_until.isoformat()} for one in former]
 
 
 def wait_after(attempts: int, outcome: DeliveryOutcome) -> timedelta | None:
-    """How long to wait for the next attempt; None to give up. attempts: how many there were"""
+    """Delay before the next attempt; None when there is none. attempts: made so far"""
     if outcome.is_final or attempts > len(WAITS_S):
         return None
     return timedelta(seconds=WAITS_S[attempts - 1])
+
+
+# A larger body leaves out what was changed: the receiver can ask for it.
+BODY_BYTES_MAX = 64 * 1024
+
+_OBJECTS = {"FeatureFlag": "feature_flag", "Cohort": "cohort"}
+_encode = msgspec.json.Encoder().encode
+
+
+def type_of(entry: ActivityRecord) -> EventType | None:
+    """None for a change that is no event of webhooks."""
+    name_of_scope = _OBJECTS.get(entry.scope)
+    if name_of_scope is None:
+        return None
+    for name in EVENT_TYPES:
+        if name == f"{name_of_scope}.{_verb(entry)}":
+            return name
+    return None
+
+
+def _verb(entry: ActivityRecord) -> str:
+    trigger = entry.author.trigger
+    if trigger is not None and trigger.job_type == "auto_rollback":
+        return "rolled_back"
+    is_deleted = any(one.field == "deleted" and one.after is True for one in entry.changes or ())
+    return "deleted" if is_deleted else entry.activity
+
+
+def change_body(kind: EventType, entry: ActivityRecord, user: Mapping[str, str] | None) -> bytes:
+    """user: first name and e-mail of the author, None for what the server does on its own"""
+    author = entry.author
+    data: dict[str, Any] = {
+        "project_id": author.project_id,
+        "item_id": entry.item_id,
+        "name": entry.name,
+        "user": user,
+        "changes": entry.changes,
+        "trigger": author.trigger,
+        "truncated": False,
+    }
+    body = _body(kind, author.now, data)
+    if len(body) <= BODY_BYTES_MAX:
+        return body
+    return _body(kind, author.now, data | {"changes": None, "trigger": None, "truncated": True})
+
+
+def captured_body(
+    project_id: int, definition_id: UUID, name: str, count: int, span: tuple[datetime, datetime]
+) -> bytes:
+    """count: how many events of the definition were stored; span: when, first and last"""
+    since, until = span
+    data = {
+        "project_id": project_id,
+        "event_definition": {"id": definition_id, "name": name},
+        "count": count,
+        "since": since,
+        "until": until,
+    }
+    return _body("event.captured", until, data)
+
+
+def _body(kind: EventType, timestamp: datetime, data: Mapping[str, Any]) -> bytes:
+    return _encode({"type": kind, "timestamp": timestamp, "data": data})
+
+
+SECRET_PREFIX = "whsec_"
+SECRET_BYTES = 32
+
+
+def secret_text(chance: bytes) -> str:
+    """chance: SECRET_BYTES random bytes"""
+    return SECRET_PREFIX + b64encode(chance).decode()
+
+
+def signed_headers(
+    secrets: Sequence[str], message_id: str, now: datetime, body: bytes
+) -> dict[str, str]:
+    """The same message keeps its id over all attempts; the time is that of the attempt.
+
+    secrets: that are valid, the present one first
+    """
+    timestamp = str(int(now.timestamp()))
+    signatures = [_signature(secret, message_id, timestamp, body) for secret in secrets]
+    return {
+        "webhook-id": message_id,
+        "webhook-timestamp": timestamp,
+        "webhook-signature": " ".join(signatures),
+    }
+
+
+def is_signed(secret: str, headers: Mapping[str, str], body: bytes) -> bool:
+    """As a receiver verifies it, which also checks that the time is recent."""
+    expected = _signature(secret, headers["webhook-id"], headers["webhook-timestamp"], body)
+    given = headers["webhook-signature"].split(" ")
+    return any(hmac.compare_digest(expected, one) for one in given)
+
+
+def _signature(secret: str, message_id: str, timestamp: str, body: bytes) -> str:
+    key = b64decode(secret.removeprefix(SECRET_PREFIX))
+    signed = b".".join((message_id.encode(), timestamp.encode(), body))
+    return "v1," + b64encode(hmac.digest(key, signed, "sha256")).decode()

@@ -29,8 +29,15 @@ from fanion.projects.auth.keys import mask
 from fanion.projects.model import FORMER_KEYS_MAX, user_summary
 from fanion.projects.organizations_store import USER_SUMMARY
 from fanion.projects.store import too_many_former
-from fanion.webhooks.model import Delivery, FormerSecret, Webhook, read_former, written_former
-from fanion.webhooks.payloads import SECRET_BYTES, secret_text
+from fanion.webhooks.model import (
+    SECRET_BYTES,
+    Delivery,
+    FormerSecret,
+    Webhook,
+    read_former,
+    secret_text,
+    write_former,
+)
 
 WEBHOOKS_MAX = 20  # of a project
 _SWITCHED_OFF = "Not sent: the webhook was switched off."
@@ -177,7 +184,7 @@ def _rotate(
         if len(former) >= FORMER_KEYS_MAX:
             raise too_many_former()
         former.append(FormerSecret(present, author.now + timedelta(seconds=former_valid_s)))
-    values = {"secret": secret, "former_secrets": written_former(former) or None}
+    values = {"secret": secret, "former_secrets": write_former(former) or None}
     connection.execute(update(webhooks).where(one).values(**values, updated_at=author.now))
     after = _get(connection, author.project_id, webhook_id)
     differing = changes("Webhook", {"secret": mask(present)}, {"secret": mask(secret)}, ["secret"])

@@ -16,9 +16,8 @@ from fanion.db.engine import Records, RecordsUnavailable
 from fanion.observability.metrics import Metrics
 from fanion.runtime.background import run_loop
 from fanion.webhooks.client import Sender
-from fanion.webhooks.event_alerts_store import announce_due
-from fanion.webhooks.model import DeliveryOutcome
-from fanion.webhooks.payloads import signed_headers
+from fanion.webhooks.model import DeliveryOutcome, signed_headers
+from fanion.webhooks.outbox_store import announce_due
 from fanion.webhooks.queue_store import Claim, DeliveriesInFlight, WorkStore
 
 LOOK_S = 1.0  # two reads through indexes

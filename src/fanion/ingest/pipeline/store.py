@@ -46,7 +46,7 @@ from fanion.persons.store import (
 )
 from fanion.projects.flag_version_store import move_flag_version
 from fanion.properties.size import Allowance
-from fanion.webhooks.event_alerts_store import count_captured
+from fanion.webhooks.outbox_store import count_captured
 
 # Of the properties of persons and groups that a batch reads. Small events can name large persons:
 # 2,000 of half a MB in one request would be read, changed and written at once.

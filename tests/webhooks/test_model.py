@@ -10,17 +10,19 @@ import pytest
 from fanion.activity.model import ActivityRecord, Author, Change, Trigger
 from fanion.projects.model import Project
 from fanion.webhooks.destination import URL_CHARS_MAX, read_target, refusal
-from fanion.webhooks.model import ATTEMPTS_MAX, DeliveryOutcome, wait_after
-from fanion.webhooks.payloads import (
+from fanion.webhooks.model import (
+    ATTEMPTS_MAX,
     BODY_BYTES_MAX,
     EVENT_TYPES,
     SECRET_BYTES,
+    DeliveryOutcome,
     captured_body,
     change_body,
     is_signed,
     secret_text,
     signed_headers,
     type_of,
+    wait_after,
 )
 
 NOW = datetime(2024, 3, 1, 12, 0, 0, 500_000, tzinfo=UTC)
