@@ -12,8 +12,7 @@ from msgspec import Meta, Struct
 from fanion.activity.model import Author
 from fanion.errors import BodyTooLarge, ParseError
 from fanion.projects.model import FORMER_VALID_S_MAX, Principal, Project, User
-from fanion.rest.body import Body, read_body, read_texts
-from fanion.rest.multipart_reader import MULTIPART, read_form
+from fanion.rest.body_reader import MULTIPART, Body, read_body, read_form, read_texts
 from fanion.rest.pagination import Page, read_page
 from fanion.rest.validation import read_struct
 from fanion.server.forwarded import BaseUrl
@@ -85,7 +84,7 @@ class ManagementRequest(Request[User, Principal, State]):
 
     async def values(self) -> Body:
         """The decoded body; while it is not known who asks, of a large one what may say so. Raises
-        what `rest.body.read_body` and `rest.multipart_reader.read_form` do."""
+        what `rest.body_reader.read_body` and `rest.body_reader.read_form` do."""
         known: Body | None = self.scope["state"].get("body")
         if known is None:
             kind = self.headers.get("content-type", "")

@@ -19,7 +19,7 @@ from fanion.properties.operators import (
     ValueKind,
     is_value_of,
 )
-from fanion.rest.body import is_deep
+from fanion.rest.body_reader import is_deep
 from fanion.rest.unknown_fields import require_known, shortened, suggestion
 
 # Of one list; the statement's text grows with each.

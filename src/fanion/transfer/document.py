@@ -16,7 +16,7 @@ from fanion.events.definitions.property_cache import PropertyType
 from fanion.flags.engine.definition import BucketingIdentifier, EvaluationRuntime
 from fanion.groups.model import GROUP_TEXT_MAX, GROUP_TYPES_MAX
 from fanion.projects.model import AccessLevel
-from fanion.rest.body import is_deep
+from fanion.rest.body_reader import is_deep
 
 FORMAT = "fanion-project"
 VERSION = 1

@@ -11,7 +11,7 @@ import msgspec
 from fanion.errors import AppError, MethodNotAllowed, NotFound
 from fanion.observability.logging import Telemetry
 from fanion.projects.model import Principal
-from fanion.rest.multipart_reader import MULTIPART
+from fanion.rest.body_reader import MULTIPART
 from fanion.server import asgi_bridge
 from fanion.server.connection import Connection
 from fanion.server.endpoint import FastEndpoint, Response

@@ -18,7 +18,7 @@ from fanion.projects.auth.authentication_service import Authentication
 from fanion.projects.auth.keys_api import PersonalKeysApi
 from fanion.projects.cache import Projects
 from fanion.projects.request_api import ManagementRequest
-from fanion.rest.body import Body
+from fanion.rest.body_reader import Body
 from fanion.server.asgi_bridge import AsgiApp
 from fanion.server.endpoint import is_known_version
 from fanion.server.forwarded import BaseUrl, TrustedProxies

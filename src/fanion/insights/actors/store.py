@@ -35,7 +35,7 @@ from fanion.insights.trends.store import Trends
 from fanion.insights.validation import check_insight_filters
 from fanion.projects.cache import Projects
 from fanion.projects.model import Project
-from fanion.rest.body import is_deep
+from fanion.rest.body_reader import is_deep
 from fanion.rest.unknown_fields import QUERY_NAMES
 
 

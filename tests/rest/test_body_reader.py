@@ -1,13 +1,12 @@
-"""Multipart forms, read while they come in."""
+"""Multipart forms, read while they arrive."""
 
 from collections.abc import AsyncGenerator, Iterable
 
 import pytest
 
 from fanion.errors import AppError, BodyTooLarge, ParseError
-from fanion.rest import multipart_reader
-from fanion.rest.body import NOTHING, Body
-from fanion.rest.multipart_reader import read_form
+from fanion.rest import body_reader
+from fanion.rest.body_reader import EMPTY_BODY, Body, read_form
 
 KIND = "multipart/form-data; boundary=xx"
 FILE = b'"quoted\r\n--x",\xc3\xa9\r\n' * 2_000
@@ -40,7 +39,7 @@ def fields(pairs: Iterable[tuple[str, bytes]]) -> bytes:
 
 @pytest.mark.parametrize("size", [7, 64, 1000, len(FORM)])
 async def test_a_form_is_the_same_in_any_pieces(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    monkeypatch.setattr(multipart_reader, "PIECE_BYTES", size)
+    monkeypatch.setattr(body_reader, "PIECE_BYTES", size)
 
     body = await read(FORM, size)
 
@@ -51,7 +50,7 @@ async def test_a_form_is_the_same_in_any_pieces(monkeypatch: pytest.MonkeyPatch,
 
 
 async def test_a_long_field_is_a_file_and_no_text() -> None:
-    long = b"x" * (multipart_reader.TEXT_BYTES_MAX + 1)
+    long = b"x" * (body_reader.TEXT_BYTES_MAX + 1)
 
     body = await read(fields([("a", long), ("b", b"1")]), 65536, 2_000_000)
 
@@ -61,7 +60,7 @@ async def test_a_long_field_is_a_file_and_no_text() -> None:
 
 
 async def test_nothing_at_all_is_an_empty_object() -> None:
-    assert await read(b"") == NOTHING
+    assert await read(b"") == EMPTY_BODY
 
 
 @pytest.mark.parametrize("end", [50, 200, 5_000, len(FORM) - 6])
@@ -81,7 +80,7 @@ async def test_a_form_without_a_boundary_is_refused(kind: str) -> None:
     [
         (FORM, len(FORM) - 1, BodyTooLarge),
         (
-            fields((f"{n}", b"") for n in range(multipart_reader.FIELDS_MAX + 1)),
+            fields((f"{n}", b"") for n in range(body_reader.FORM_FIELDS_MAX + 1)),
             1_000_000,
             ParseError,
         ),

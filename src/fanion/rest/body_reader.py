@@ -1,0 +1,249 @@
+"""Reads the body of a management request into plain values: JSON, or a form.
+
+A multipart form is read while it arrives. Large fields are held in temporary files without a name:
+they are deleted with the request, and with the process.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Set
+from dataclasses import dataclass, field
+from tempfile import SpooledTemporaryFile
+from typing import IO, Any
+
+import msgspec
+import multipart  # type: ignore[import-untyped]  # ships no types
+
+from fanion.errors import MALFORMED, BodyTooLarge, InvalidPayload, ParseError, UnsupportedMediaType
+from fanion.wire.decoding import READ_ON_LOOP_BYTES_MAX, split_urlencoded
+from fanion.wire.incremental_json import load
+from fanion.wire.json_outline import outline_of
+
+# Filters of flags and cohorts nest about ten levels deep; JSON encoders run out of stack far beyond
+# this limit.
+NESTING_MAX = 100
+FORM_FIELDS_MAX = 1000
+MULTIPART = "multipart/form-data"
+TEXT_BYTES_MAX = 1_048_576  # of one field; a larger one counts as a file and is held on disk
+TEXTS_BYTES_MAX = 20 * 1_048_576  # of all text fields together, which are held in memory
+PIECE_BYTES = 256 * 1024  # collected from the network before they are parsed, in a thread
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """values: decoded JSON of any kind; for a form a list of texts by field name
+    files:  for a multipart form every field, positioned at its start; closed with the body
+    """
+
+    values: Any
+    form: bool = False
+    files: Mapping[str, IO[bytes]] = field(default_factory=dict)
+
+    def text(self, name: str) -> str | None:
+        """The text under `name`, when there is one."""
+        value = self.values.get(name) if isinstance(self.values, dict) else None
+        if self.form and value:
+            value = value[-1]
+        return value if isinstance(value, str) else None
+
+    def close(self) -> None:
+        for file in self.files.values():
+            file.close()
+
+
+EMPTY_BODY = Body({})
+
+
+def read_body(content_type: str, raw: bytes) -> Body:
+    """An empty body counts as an empty object; without a content type a body is JSON. A multipart
+    form is read by `read_form`.
+
+    raises: ParseError, UnsupportedMediaType
+    """
+    if not raw:
+        return EMPTY_BODY
+    if _media(content_type) == "application/x-www-form-urlencoded":
+        return Body(_urlencoded(raw), form=True)
+    _require_json(content_type)
+    return Body(_json(raw))
+
+
+def read_texts(content_type: str, raw: bytes, names: Set[str]) -> Body:
+    """As `read_body`, but only these fields of a large object or form; they must be small.
+
+    raises: ParseError, UnsupportedMediaType
+    """
+    if _media(content_type) == "application/x-www-form-urlencoded":
+        fields = _urlencoded(raw)
+        return Body({name: fields[name] for name in names & fields.keys()}, form=True)
+    _require_json(content_type)
+    try:
+        value = outline_of(raw, names, strict=True).value
+    except InvalidPayload as error:
+        raise _not_json(error) from None
+    return Body(value)
+
+
+def _media(content_type: str) -> str:
+    return content_type.partition(";")[0].strip().lower()
+
+
+def _require_json(content_type: str) -> None:
+    media = _media(content_type)
+    if media not in {"", "application/json"} and not media.endswith("+json"):
+        raise UnsupportedMediaType(content_type)
+
+
+def _urlencoded(raw: bytes) -> dict[str, list[str]]:
+    fields: dict[str, list[str]] = {}
+    try:
+        for name, value in split_urlencoded(raw, FORM_FIELDS_MAX):
+            fields.setdefault(name.decode(), []).append(value.decode())
+    except InvalidPayload as error:
+        raise ParseError(f"Malformed form - {_reason(error)}") from None
+    except ValueError as error:
+        raise ParseError(f"Malformed form - {error}") from None
+    return fields
+
+
+def _json(raw: bytes) -> Any:
+    values = _decode(raw) if len(raw) <= READ_ON_LOOP_BYTES_MAX else _decode_large(raw)
+    if raw.count(b"[") + raw.count(b"{") > NESTING_MAX and is_deep(values):
+        raise ParseError("JSON parse error - nested too deeply")
+    return values
+
+
+def _decode_large(raw: bytes) -> Any:
+    try:
+        return load(raw, strict=True)
+    except InvalidPayload as error:
+        raise _not_json(error) from None
+
+
+def _not_json(error: InvalidPayload) -> ParseError:
+    return ParseError(f"JSON parse error - {_reason(error)}")
+
+
+def _reason(error: InvalidPayload) -> str:
+    return error.detail.removeprefix(MALFORMED).removesuffix(".")
+
+
+def _decode(raw: bytes) -> Any:
+    try:
+        return msgspec.json.decode(raw)
+    except RecursionError:
+        raise ParseError("JSON parse error - nested too deeply") from None
+    except ValueError as error:
+        raise ParseError(f"JSON parse error - {error}") from None
+
+
+async def read_form(pieces: AsyncIterator[bytes], content_type: str, bytes_max: int) -> Body:
+    """A multipart form; an empty body counts as an empty object. The caller closes the result.
+
+    raises: ParseError, BodyTooLarge for more than bytes_max
+    """
+    form = _MultipartForm(content_type)
+    size, waiting = 0, bytearray()
+    try:
+        async for piece in pieces:
+            size += len(piece)
+            if size > bytes_max:
+                raise BodyTooLarge(bytes_max)
+            waiting += piece
+            if len(waiting) >= PIECE_BYTES:
+                await asyncio.to_thread(form.take, bytes(waiting))
+                waiting.clear()
+        if not size:
+            return EMPTY_BODY
+        await asyncio.to_thread(form.take, bytes(waiting))
+        form.end()
+    except BaseException:
+        form.close()
+        raise
+    return form.body()
+
+
+class _Field:
+    def __init__(self) -> None:
+        self.file: SpooledTemporaryFile[bytes] = SpooledTemporaryFile(TEXT_BYTES_MAX)  # noqa: SIM115  closed with the body
+        self.size = 0
+
+    @property
+    def is_text(self) -> bool:
+        return self.size <= TEXT_BYTES_MAX
+
+
+class _MultipartForm:
+    """Parser of a multipart form: the last value of each field."""
+
+    def __init__(self, content_type: str) -> None:
+        boundary = multipart.parse_options_header(content_type)[1].get("boundary", "")
+        self._fields: dict[str, _Field] = {}
+        self._current: _Field | None = None
+        try:
+            self._parser = multipart.PushMultipartParser(
+                boundary, max_segment_count=FORM_FIELDS_MAX
+            )
+        except multipart.MultipartError as error:
+            raise _malformed(error) from None
+
+    def take(self, piece: bytes) -> None:
+        """raises: ParseError, BodyTooLarge"""
+        if not piece:
+            return
+        try:
+            for event in self._parser.parse(piece):
+                if isinstance(event, multipart.MultipartSegment):
+                    self._begin(event.name)
+                elif event and self._current is not None:
+                    self._current.file.write(event)
+                    self._current.size += len(event)
+        except multipart.MultipartError as error:
+            raise _malformed(error) from None
+        if sum(one.size for one in self._fields.values() if one.is_text) > TEXTS_BYTES_MAX:
+            raise BodyTooLarge(TEXTS_BYTES_MAX)
+
+    def end(self) -> None:
+        """raises: ParseError for an incomplete form"""
+        try:
+            self._parser.close()
+        except multipart.MultipartError as error:
+            raise _malformed(error) from None
+
+    def body(self) -> Body:
+        texts = {}
+        for name, one in self._fields.items():
+            one.file.seek(0)
+            if one.is_text:
+                texts[name] = [one.file.read().decode("utf-8", "replace")]
+                one.file.seek(0)
+        return Body(texts, form=True, files={n: one.file for n, one in self._fields.items()})
+
+    def close(self) -> None:
+        for one in self._fields.values():
+            one.file.close()
+
+    def _begin(self, name: str) -> None:
+        before = self._fields.get(name)
+        if before is not None:
+            before.file.close()
+        self._current = self._fields[name] = _Field()
+
+
+def _malformed(error: Exception) -> ParseError:
+    return ParseError(f"Multipart form parse error - {error}")
+
+
+def is_deep(values: Any, levels_max: int = NESTING_MAX) -> bool:
+    """Whether decoded JSON is nested more than `levels_max` levels deep."""
+    level = [values]
+    for _ in range(levels_max):
+        inner: list[Any] = []
+        for value in level:
+            if isinstance(value, dict):
+                inner.extend(value.values())
+            elif isinstance(value, list):
+                inner.extend(value)
+        if not inner:
+            return False
+        level = inner
+    return True
