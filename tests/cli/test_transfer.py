@@ -133,7 +133,7 @@ REFUSALS: list[tuple[list[str], bytes, str]] = [
     (
         ["1"],
         json.encode({**HEAD, "version": 3}),
-        "version 3 of the document cannot be read, only 1",
+        "`version` of the document is 3; only 1 is supported",
     ),
     (
         ["1"],

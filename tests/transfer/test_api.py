@@ -16,7 +16,7 @@ from fanion.projects.store import ProjectStore
 from fanion.transfer.document import Document, DocumentError, read_document, write_document
 from fanion.transfer.export_store import export_project
 from fanion.transfer.importing.importer import import_document
-from fanion.transfer.result import ObjectOutcome, Report
+from fanion.transfer.report import ObjectOutcome, Report
 from tests.support.application import BASE_URL, Home, Json, open_home
 from tests.support.events_engine import next_project
 from tests.support.management import NOW

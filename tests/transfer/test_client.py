@@ -17,7 +17,7 @@ from fanion.transfer.posthog.client import (
     open_source,
 )
 from fanion.transfer.posthog.reader import read_source
-from fanion.transfer.result import ObjectOutcome, Report
+from fanion.transfer.report import ObjectOutcome, Report
 from tests.support.scripted_source import Answer, Asked, Script, ScriptedSource, scripted
 
 KEY = "phx_secret"

@@ -15,7 +15,7 @@ from msgspec import json
 from fanion.db.engine import Records
 from fanion.transfer.posthog.client import Source, SourceError, open_source
 from fanion.transfer.posthog.copy_events import Copied, EventCopy
-from fanion.transfer.posthog.progress_store import ProgressStore
+from fanion.transfer.posthog.sink_client import ProgressStore
 from fanion.transfer.posthog.windows import LATE, OLDEST, CopyProgress, start_of
 from tests.support.scripted_source import Answer, Asked, scripted
 

@@ -13,7 +13,7 @@ from fanion.transfer.document import (
     read_document,
     write_document,
 )
-from fanion.transfer.importing.validation import StoredDefinitions, faults, normalised
+from fanion.transfer.importing.validation import StoredDefinitions, find_faults, normalised
 
 Json = dict[str, Any]
 
@@ -52,7 +52,7 @@ def read(**sections: Any) -> Document:
 
 
 def first_fault(**sections: Any) -> str:
-    found = list(faults(normalised(read(**sections))))
+    found = list(find_faults(normalised(read(**sections))))
     return found[0].text if found else ""
 
 
@@ -72,12 +72,15 @@ UNREADABLE: list[tuple[bytes, str]] = [
     (b"{", "the document is not JSON: Input data was truncated"),
     (b"[]", "the document must be a JSON object"),
     (b"null", "the document must be a JSON object"),
-    (b"{}", "this is no export of a project: `format` must be 'fanion-project'"),
-    (b'{"format": "x"}', "this is no export of a project: `format` must be 'fanion-project'"),
-    (b'{"format": "fanion-project"}', "version None of the document cannot be read, only 1"),
-    (json.encode({**HEAD, "version": 2}), "version 2 of the document cannot be read, only 1"),
-    (json.encode({**HEAD, "version": True}), "version True of the document cannot be read, only 1"),
-    (json.encode({**HEAD, "surveys": []}), "the document cannot have `surveys`"),
+    (b"{}", "this is not an exported project: `format` must be 'fanion-project'"),
+    (b'{"format": "x"}', "this is not an exported project: `format` must be 'fanion-project'"),
+    (b'{"format": "fanion-project"}', "`version` of the document is None; only 1 is supported"),
+    (json.encode({**HEAD, "version": 2}), "`version` of the document is 2; only 1 is supported"),
+    (
+        json.encode({**HEAD, "version": True}),
+        "`version` of the document is True; only 1 is supported",
+    ),
+    (json.encode({**HEAD, "surveys": []}), "`surveys` is not a field of the document"),
     (json.encode({**HEAD, "flags": {}}), "`flags` must be a list"),
     (json.encode({**HEAD, "flags": None}), "`flags` must be a list"),
     (b"[" * 100_000, "the document is nested too deeply"),
@@ -112,7 +115,7 @@ WRONG_ENTRIES: list[tuple[Json, str]] = [
     ),
     (
         flag(created_at="0001-01-01T00:00:00+14:00"),
-        "flag beta: created_at: the time lies outside of the calendar",
+        "flag beta: created_at: the time is out of range",
     ),
     (
         {"roles": [{"name": "r", "feature_flags_access_level": 1}]},
@@ -140,11 +143,11 @@ def test_a_wrong_entry_is_named_with_its_field(sections: Json, said: str) -> Non
 FAULTS: list[tuple[Json, str]] = [
     (flag(), ""),
     (flag(filters={}), ""),
-    ({"flags": [{"key": "a"}, {"key": " a "}]}, "flag a: key: it is in the document twice"),
-    ({"roles": [{"name": "Ä"}, {"name": "ä "}]}, "role ä: name: it is in the document twice"),
+    ({"flags": [{"key": "a"}, {"key": " a "}]}, "flag a: key: must be unique in the document"),
+    ({"roles": [{"name": "Ä"}, {"name": "ä "}]}, "role ä: name: must be unique in the document"),
     (
         {"cohorts": [{"key": "a"}, {"key": "a"}]},
-        "cohort a: key: it is in the document twice",
+        "cohort a: key: must be unique in the document",
     ),
     (
         {
@@ -153,12 +156,12 @@ FAULTS: list[tuple[Json, str]] = [
                 {"group_type": "club", "group_type_index": 1},
             ]
         },
-        "group type club: group_type_index: another type has it",
+        "group type club: group_type_index: must be unique in the document",
     ),
-    (flag(key="  "), "flag : key: it may not be blank"),
+    (flag(key="  "), "flag : key: must not be blank"),
     (
         flag(filters=groups(in_cohort(12))),
-        'flag beta: filters: cohort 12 must be named: {"cohort": its key}',
+        'flag beta: filters: cohort 12 must be given by key, as {"cohort": "…"}',
     ),
     (
         flag(filters=groups(in_cohort({"cohort": "vip"}))),
@@ -232,10 +235,13 @@ FAULTS: list[tuple[Json, str]] = [
         {"cohorts": [{"key": "vip", "filters": {}}]},
         "cohort vip: filters: Filters must be a dictionary with a 'properties' key.",
     ),
-    ({"cohorts": [{"key": "vip", "groups": [1]}]}, "cohort vip: groups: a group must be an object"),
+    (
+        {"cohorts": [{"key": "vip", "groups": [1]}]},
+        "cohort vip: groups: each group must be an object",
+    ),
     (
         {"cohorts": [{"key": "vip", "members": [["a"]]}]},
-        "cohort vip: members: only a static cohort has some of its own",
+        "cohort vip: members: only a static cohort can have members",
     ),
     (
         {
@@ -259,11 +265,11 @@ FAULTS: list[tuple[Json, str]] = [
             "insights": [{"short_id": "x"}],
             "dashboards": [{"key": "d", "tiles": [{"insight": "x"}, {"insight": "x"}]}],
         },
-        "dashboard d: tiles: insight 'x' is shown twice",
+        "dashboard d: tiles: insight 'x' can only be placed once",
     ),
     (
         {"dashboards": [{"key": "d", "restriction_level": 1}]},
-        "dashboard d: restriction_level: must be one of (21, 37)",
+        "dashboard d: restriction_level: must be one of 21, 37",
     ),
     (
         {"dashboards": [{"key": "d", "filters": {"date_from": "never"}}]},
@@ -271,7 +277,7 @@ FAULTS: list[tuple[Json, str]] = [
     ),
     (
         {"event_definitions": [{"name": "e", "hidden": True, "verified": True}]},
-        "event definition e: hidden: an event cannot be both hidden and verified",
+        "event definition e: hidden: an event definition cannot be both hidden and verified",
     ),
 ]
 
@@ -303,5 +309,5 @@ def test_what_the_project_has_is_not_checked_again() -> None:
     document = normalised(read(cohorts=[odd]))
     stored = StoredDefinitions({}, {"vip": document.cohorts[0]}, {}, {})
 
-    assert list(faults(document, stored)) == []
-    assert len(list(faults(document))) == 1
+    assert list(find_faults(document, stored)) == []
+    assert len(list(find_faults(document))) == 1

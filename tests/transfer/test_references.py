@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from fanion.transfer.references import Ids, Names, named, named_flag, numbered, numbered_flag
-from fanion.transfer.result import Report, some
+from fanion.transfer.report import Report, listed_names
 from fanion.transfer.snapshot import unique_keys
 
 Json = dict[str, Any]
@@ -123,7 +123,7 @@ def test_a_cohort_that_does_not_exist_gets_a_key_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("part", "said"),
     [
-        (leaf("cohort", value=3), 'cohort 3 must be named: {"cohort": its key}'),
+        (leaf("cohort", value=3), 'cohort 3 must be given by key, as {"cohort": "…"}'),
         (leaf("cohort", value={"cohort": "x"}), "cohort 'x' is not in the document"),
         (leaf("cohort", value={"cohort": None}), "cohort None is not in the document"),
         (leaf("flag", key="7"), "flag '7' is not in the document"),
@@ -167,4 +167,4 @@ def test_a_report_counts_by_kind() -> None:
         "flag": {"created": 1, "updated": 1, "unchanged": 1, "skipped": 0},
         "cohort member": {"created": 0, "updated": 0, "unchanged": 0, "skipped": 3},
     }
-    assert some(list("abcdefg")) == "a, b, c, d, e and 2 more"
+    assert listed_names(list("abcdefg")) == "a, b, c, d, e and 2 more"

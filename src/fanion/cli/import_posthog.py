@@ -35,10 +35,16 @@ from fanion.runtime.data_dir import DataDirLocked, lock_data_dir, require_data_d
 from fanion.transfer.document import Document
 from fanion.transfer.posthog.client import Source, SourceError, open_source
 from fanion.transfer.posthog.copy_events import Copied, EventCopy
-from fanion.transfer.posthog.progress_store import ProgressStore, ingested_upto
 from fanion.transfer.posthog.reader import read_source
-from fanion.transfer.posthog.sink_client import HttpSink, LogSink, Sink, SinkError
-from fanion.transfer.result import Report
+from fanion.transfer.posthog.sink_client import (
+    HttpSink,
+    LogSink,
+    ProgressStore,
+    Sink,
+    SinkError,
+    ingested_upto,
+)
+from fanion.transfer.report import Report
 
 SEND_S = 60.0
 

@@ -37,7 +37,7 @@ from fanion.transfer.document import (
 )
 from fanion.transfer.export_store import export_project as read_export
 from fanion.transfer.importing.importer import import_document
-from fanion.transfer.result import RESULTS, ObjectOutcome, Report
+from fanion.transfer.report import RESULTS, ObjectOutcome, Report
 
 # Three million distinct ids of cohort members; decoded it takes up to eight times as much.
 DOCUMENT_BYTES_MAX = 128 * 1024**2

@@ -1,8 +1,8 @@
 """One project as one JSON document: what `fanion export` writes and `fanion import` reads.
 
-Objects are identified by key or name, never by ids of one installation; inside
-filters `{"cohort": key}`, `{"flag": key}` and `{"group_type": name}` stand where an
-installation has its number. docs/transfer.md describes it.
+Objects are identified by key or name, never by ids of an installation. Filters contain
+`{"cohort": key}`, `{"flag": key}` and `{"group_type": name}` in place of ids. Described in
+docs/transfer.md.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,8 +20,7 @@ from fanion.rest.body_reader import is_deep
 
 FORMAT = "fanion-project"
 VERSION = 1
-# What the API takes, and the lists around it.
-NESTING_MAX = 120
+NESTING_MAX = 120  # that of the API, and the lists around its objects
 
 Time = Annotated[datetime, Meta(tz=True)]
 Name = Annotated[str, Meta(min_length=1, max_length=400)]
@@ -29,7 +28,7 @@ Title = Annotated[str, Meta(max_length=400)]
 
 
 class DocumentError(Exception):
-    """The document cannot be imported; the text says what and where, in a line each."""
+    """The document cannot be imported. The text has one line for each fault."""
 
 
 class DocumentEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -42,7 +41,7 @@ class GroupTypeEntry(DocumentEntry, frozen=True, kw_only=True):
 
 
 class EventDefinitionEntry(DocumentEntry, frozen=True, kw_only=True):
-    """hidden, verified: None when the source has no value; times: for a new one"""
+    """hidden, verified: None when the source has no value; times: only set for a new definition"""
 
     name: Annotated[str, Meta(min_length=1)]
     tags: list[str] = []
@@ -54,7 +53,7 @@ class EventDefinitionEntry(DocumentEntry, frozen=True, kw_only=True):
 
 
 class PropertyDefinitionEntry(DocumentEntry, frozen=True, kw_only=True):
-    """event_names: events that carry it"""
+    """event_names: events that have the property"""
 
     name: Name
     property_type: PropertyType | None = None
@@ -62,8 +61,8 @@ class PropertyDefinitionEntry(DocumentEntry, frozen=True, kw_only=True):
 
 
 class CohortEntry(DocumentEntry, frozen=True, kw_only=True):
-    """key:     unique in the document, by which flags and other cohorts name it
-    members: of a static cohort; of each member the distinct ids
+    """key:     unique in the document; flags and other cohorts refer to it
+    members: of a static cohort, as a list of distinct ids for each member
     """
 
     key: Annotated[str, Meta(min_length=1)]
@@ -88,7 +87,7 @@ class InsightEntry(DocumentEntry, frozen=True, kw_only=True):
 
 
 class TileEntry(DocumentEntry, frozen=True, kw_only=True):
-    """insight: its short id"""
+    """insight: short id"""
 
     insight: str
     color: Title | None = None
@@ -117,7 +116,7 @@ class RoleEntry(DocumentEntry, frozen=True, kw_only=True):
 
 
 class FlagEntry(DocumentEntry, frozen=True, kw_only=True):
-    """analytics_dashboards: keys of dashboards; roles: names of those that may edit the flag"""
+    """analytics_dashboards: keys of dashboards; roles: names of roles that may edit the flag"""
 
     key: Name
     name: str = ""
@@ -137,7 +136,7 @@ class FlagEntry(DocumentEntry, frozen=True, kw_only=True):
 
 
 class Document(Struct, frozen=True, kw_only=True):
-    """Every list in the order in which an import goes through it."""
+    """Every list in the order in which its entries are imported."""
 
     group_types: list[GroupTypeEntry] = []
     event_definitions: list[EventDefinitionEntry] = []
@@ -149,7 +148,7 @@ class Document(Struct, frozen=True, kw_only=True):
     flags: list[FlagEntry] = []
 
 
-# The document's lists: type of an entry, its readable kind, and the field that names it.
+# Lists of a document: type of an entry, its kind for messages, and the field that identifies it.
 SECTIONS: Mapping[str, tuple[type[DocumentEntry], str, str]] = {
     "group_types": (GroupTypeEntry, "group type", "group_type"),
     "event_definitions": (EventDefinitionEntry, "event definition", "name"),
@@ -163,7 +162,7 @@ SECTIONS: Mapping[str, tuple[type[DocumentEntry], str, str]] = {
 
 
 def write_document(document: Document) -> bytes:
-    """The same text for the same project: without the time and place of the export."""
+    """The same text for the same project: time and place of the export are not part of it."""
     head = {"format": FORMAT, "version": VERSION}
     body = {name: getattr(document, name) for name in SECTIONS}
     return msgspec.json.format(msgspec.json.encode({**head, **body}), indent=2) + b"\n"
@@ -173,17 +172,19 @@ def read_document(raw: bytes) -> Document:
     """raises: DocumentError"""
     found = _decoded(raw)
     if found.pop("format", None) != FORMAT:
-        raise DocumentError(f"this is no export of a project: `format` must be {FORMAT!r}")
+        raise DocumentError(f"this is not an exported project: `format` must be {FORMAT!r}")
     version = found.pop("version", None)
     if version != VERSION or isinstance(version, bool):
-        raise DocumentError(f"version {version!r} of the document cannot be read, only {VERSION}")
+        raise DocumentError(
+            f"`version` of the document is {version!r}; only {VERSION} is supported"
+        )
     for name in found:
         if name not in SECTIONS:
-            raise DocumentError(f"the document cannot have `{name}`")
+            raise DocumentError(f"`{name}` is not a field of the document")
     return Document(**{name: _entries(name, entries) for name, entries in found.items()})
 
 
-def name_of(section: str, entry: DocumentEntry) -> str:
+def label_of(section: str, entry: DocumentEntry) -> str:
     _, word, field = SECTIONS[section]
     return f"{word} {getattr(entry, field)}"
 
@@ -211,18 +212,18 @@ def _entries(section: str, raw: object) -> list[Any]:
 def _entry(section: str, place: int, raw: object) -> DocumentEntry:
     kind, word, field = SECTIONS[section]
     given = raw.get(field) if isinstance(raw, dict) else None
-    called = f"{word} {given}" if isinstance(given, str) and given else f"{section}[{place}]"
+    label = f"{word} {given}" if isinstance(given, str) and given else f"{section}[{place}]"
     try:
         entry = msgspec.convert(raw, kind)
     except msgspec.ValidationError as error:
-        raise DocumentError(f"{called}: {_told(str(error))}") from None
+        raise DocumentError(f"{label}: {_error_text(str(error))}") from None
     for name, fault in _faults(entry):
-        raise DocumentError(f"{called}: {name}: {fault}")
+        raise DocumentError(f"{label}: {name}: {fault}")
     return entry
 
 
-def shape_fault(section: str, place: int, entry: DocumentEntry) -> str | None:
-    """What would refuse an entry that was not read from a document."""
+def schema_fault(section: str, place: int, entry: DocumentEntry) -> str | None:
+    """Schema error of an entry that was not read from a document; None when it is valid."""
     try:
         _entry(section, place, msgspec.to_builtins(entry))
     except DocumentError as error:
@@ -230,8 +231,8 @@ def shape_fault(section: str, place: int, entry: DocumentEntry) -> str | None:
     return None
 
 
-def _told(error: str) -> str:
-    """`Expected `str`, got `int` - at `$.name`` → name: expected str, got int"""
+def _error_text(error: str) -> str:
+    """Of msgspec: `Expected `str`, got `int` - at `$.name`` → `name: expected str, got int`"""
     reason, _, place = error.partition(" - at `$")
     reason = (reason[:1].lower() + reason[1:]).replace("`", "")
     field = place.strip("`.")
@@ -239,19 +240,19 @@ def _told(error: str) -> str:
 
 
 def _faults(entry: DocumentEntry) -> Iterator[tuple[str, str]]:
-    """What no column takes: JSON may hold any character, a text may not."""
+    """Values that JSON allows and the records store does not."""
     for name in entry.__struct_fields__:
         value = getattr(entry, name)
         if isinstance(value, datetime) and not _has_utc(value):
-            yield name, "the time lies outside of the calendar"
-        texts = [text for one in value for text in _listed(one)] if name == "members" else value
+            yield name, "the time is out of range"
+        texts = [text for one in value for text in _texts(one)] if name == "members" else value
         for one in texts if isinstance(texts, list) else (texts,):
             if isinstance(one, str) and "\0" in one:
                 yield name, "null characters are not allowed"
 
 
-def _listed(value: object) -> list[Any]:
-    """A member's distinct ids, or the e-mail address of a role's member."""
+def _texts(value: object) -> list[Any]:
+    """Of a member: distinct ids, or an e-mail address."""
     return value if isinstance(value, list) else [value]
 
 

@@ -1,14 +1,16 @@
-"""What filters refer to by number, in one installation, written by name, and back.
+"""References inside filters: converted from ids of an installation to names, and back.
 
-Flags and cohorts name cohorts, flags and group types inside trees of conditions; insights do so
-anywhere in their filters. Payloads and variants of flags are the users' own and stay untouched.
+Flags and cohorts refer to cohorts, flags and group types in trees of conditions, insights anywhere
+in their filters. Payloads and variants of flags are user data and stay unchanged.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from fanion.flags.engine.definition import parse_rules
 from fanion.properties.filters import COHORT_TYPES
+from fanion.transfer.document import CohortEntry, FlagEntry
 
 GROUP_TYPE_FIELDS = (
     "group_type_index",
@@ -23,11 +25,11 @@ Change = Callable[[dict[str, Any]], dict[str, Any]]
 
 @dataclass
 class Names:
-    """Of one installation, from its numbers.
+    """Names by id, of one installation.
 
-    flags:   by id in decimal and by key, since a condition may say either
-    named:   the ids of cohorts that were met
-    missing: of cohorts that were met and are not among `cohorts`, the keys made for them
+    flags:   keys by id in decimal and by key, since a condition may contain either
+    named:   ids of cohorts that were referred to so far
+    missing: generated keys of cohorts that were referred to and are not in `cohorts`
     """
 
     cohorts: Mapping[int, str] = field(default_factory=dict)
@@ -71,18 +73,20 @@ class Names:
 
 @dataclass(frozen=True)
 class Ids:
-    """Of one installation, from names in a document. flags: in decimal"""
+    """Ids by name, of one installation. flags: ids in decimal"""
 
     cohorts: Mapping[str, int] = field(default_factory=dict)
     flags: Mapping[str, str] = field(default_factory=dict)
     group_types: Mapping[str, int] = field(default_factory=dict)
 
     def numbered_part(self, part: dict[str, Any]) -> dict[str, Any]:
-        """raises: ValueError for what the document does not hold"""
+        """raises: ValueError for a reference to something that is not in the document"""
         kind = part.get("type")
         if isinstance(kind, str) and kind in COHORT_TYPES:
             if _number(part.get("value")) is not None:
-                raise ValueError(f'cohort {part["value"]} must be named: {{"cohort": its key}}')
+                raise ValueError(
+                    f'cohort {part["value"]} must be given by key, as {{"cohort": "…"}}'
+                )
             if "value" in part:
                 part["value"] = _found(part["value"], "cohort", self.cohorts)
         elif kind == "flag" and "key" in part:
@@ -97,8 +101,8 @@ class Ids:
         return part
 
     def _flag(self, key: Any) -> Any:
-        """A condition may hold the key alone, as SDKs get it."""
-        if key == {"flag": None}:  # one that does not exist: not found under any id or key
+        """A condition may also contain the plain key, as SDKs receive it."""
+        if key == {"flag": None}:  # a flag that does not exist
             return ""
         if isinstance(key, str | int):
             key = {"flag": str(key)}
@@ -111,7 +115,7 @@ def named(filters: Any, names: Names) -> Any:
 
 
 def numbered(filters: Any, ids: Ids) -> Any:
-    """The way back. raises: ValueError for what the document does not hold"""
+    """The reverse of `named`. raises: ValueError, as `Ids.numbered_part`"""
     return _rewritten(filters, ids.numbered_part)
 
 
@@ -120,7 +124,7 @@ def named_flag(filters: Mapping[str, Any], names: Names) -> dict[str, Any]:
 
 
 def numbered_flag(filters: Mapping[str, Any], ids: Ids) -> dict[str, Any]:
-    """raises: ValueError for what the document does not hold"""
+    """raises: ValueError for a reference to something that is not in the document"""
     return _flag_rewritten(filters, ids.numbered_part)
 
 
@@ -130,12 +134,12 @@ def _flag_rewritten(filters: Mapping[str, Any], change: Change) -> dict[str, Any
     conditions = {
         name: _rewritten(filters[name], change) for name in _CONDITIONS_OF_FLAG if name in filters
     }
-    # Keys stay in the order in which they were sent.
+    # The keys keep their order.
     return {**filters, **top, **conditions}
 
 
 def _rewritten(value: Any, change: Change) -> Any:
-    """A copy; every object in it is changed after what it holds."""
+    """A copy, in which every object is changed after those inside it."""
     if isinstance(value, dict):
         return change({name: _rewritten(one, change) for name, one in value.items()})
     if isinstance(value, list):
@@ -148,7 +152,7 @@ def _each(value: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def _number(value: object, otherwise: Any = None) -> Any:
-    """An id or index as clients write it."""
+    """An id or index, as clients send it."""
     if isinstance(value, bool) or not isinstance(value, int | str):
         return otherwise
     try:
@@ -158,10 +162,59 @@ def _number(value: object, otherwise: Any = None) -> Any:
 
 
 def _found(value: Any, kind: str, known: Mapping[str, Any]) -> Any:
-    """What is no reference stays, and is for the rules of flags and cohorts to judge."""
+    """Other values stay; the validation of flags and cohorts decides about them."""
     if not isinstance(value, dict) or value.keys() != {kind}:
         return value
     name = value[kind]
     if not isinstance(name, str) or name not in known:
         raise ValueError(f"{kind.replace('_', ' ')} {name!r} is not in the document")
     return known[name]
+
+
+def looping_cohorts(cohorts: Sequence[CohortEntry]) -> set[str]:
+    """Keys of cohorts that refer to themselves, directly or through others."""
+    inside = {one.key: {*cohorts_named(one.filters), *cohorts_named(one.groups)} for one in cohorts}
+    return {key for key in inside if _reaches(key, inside)}
+
+
+def looping_flags(flags: Sequence[FlagEntry], ids: Ids) -> set[str]:
+    """Keys of flags that depend on themselves. An inactive flag depends on nothing."""
+    keys = {ids.flags[one.key]: one.key for one in flags}
+    inside = {one.key: {keys.get(name, name) for name in _flags_named(one, ids)} for one in flags}
+    return {key for key in inside if _reaches(key, inside)}
+
+
+def _flags_named(flag: FlagEntry, ids: Ids) -> Sequence[str]:
+    if not flag.active:
+        return ()
+    try:
+        return parse_rules(numbered_flag(flag.filters, ids)).flags_named()
+    except ValueError:  # reported separately
+        return ()
+
+
+def _reaches(key: str, inside: Mapping[str, set[str]]) -> bool:
+    seen: set[str] = set()
+    waiting = list(inside[key])
+    while waiting:
+        one = waiting.pop()
+        if one == key:
+            return True
+        if one not in seen:
+            seen.add(one)
+            waiting += inside.get(one, ())
+    return False
+
+
+def cohorts_named(value: Any) -> Iterator[str]:
+    """Keys of cohorts that the criteria of a cohort refer to."""
+    if isinstance(value, dict):
+        found = value.get("value")
+        kind = value.get("type")
+        if isinstance(kind, str) and kind in COHORT_TYPES and isinstance(found, dict):
+            yield str(found.get("cohort"))
+        for inner in value.values():
+            yield from cohorts_named(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from cohorts_named(inner)

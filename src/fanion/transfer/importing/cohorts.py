@@ -1,7 +1,7 @@
-"""Cohorts of a document, written into a project.
+"""Imports the cohorts of a document into a project.
 
-Those that are new are made first, without criteria, in the order of the document: a second
-import finds them by it. Then all criteria are written, which may name any of them.
+New cohorts are created first, without criteria, in the order of the document, by which a second
+import matches them. Then all criteria are written, which may refer to any cohort.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from uuid import UUID
 from msgspec import structs
 from sqlalchemy import select, update
 
-from fanion.cohorts.criteria.definition import Criteria
+from fanion.cohorts.criteria.definition import Criteria, normal_groups
 from fanion.cohorts.csv_import import person_ids
 from fanion.cohorts.import_store import pending_ids, store_uploaded_ids
 from fanion.cohorts.members_store import is_seen
@@ -21,83 +21,26 @@ from fanion.cohorts.validation import begun_work, created_values
 from fanion.db.bulk import IDS_MAX
 from fanion.db.schema.cohorts import cohort_people, cohorts
 from fanion.db.schema.tables import person_distinct_ids, persons
+from fanion.errors import Invalid
 from fanion.transfer.document import CohortEntry
-from fanion.transfer.importing.context import ImportTarget
-from fanion.transfer.importing.matching import differing, normal_criteria
+from fanion.transfer.importing.target import ImportTarget, differing
 from fanion.transfer.references import numbered
-from fanion.transfer.result import some
+from fanion.transfer.report import listed_names
 from fanion.transfer.snapshot import cohort_entry
 
-_MEMBER_KIND = "cohort member"
 _link, _person = person_distinct_ids.c, persons.c
-
-
-def import_members(target: ImportTarget, entry: CohortEntry) -> None:
-    """Members are added, never removed; unknown distinct ids are skipped."""
-    cohort_id = target.cohorts[entry.key]
-    owners = _owners(target, [one for member in entry.members for one in member])
-    unknown = [member[0] for member in entry.members if member and not owners.keys() & set(member)]
-    person_uuids = set(owners.values())
-    added = person_uuids - _members(target, cohort_id) - _waiting(target, cohort_id)
-    if added:
-        _hand_in(target, cohort_id, sorted(added))
-    target.report.created(_MEMBER_KIND, entry.key, len(added))
-    target.report.unchanged(_MEMBER_KIND, entry.key, len(person_uuids) - len(added))
-    why = f"no person of this project has the distinct ids: {some(unknown)}"
-    target.report.skipped(_MEMBER_KIND, entry.key, why, len(unknown))
-
-
-def _owners(target: ImportTarget, distinct_ids: Sequence[str]) -> Mapping[str, UUID]:
-    """Distinct id → person, where there is one."""
-    found: dict[str, UUID] = {}
-    for start in range(0, len(distinct_ids), IDS_MAX):
-        rows = target.connection.execute(
-            select(_link.distinct_id, _person.uuid)
-            .join(persons, _person.id == _link.person_id)
-            .where(_link.project_id == target.project_id)
-            .where(_link.distinct_id.in_(distinct_ids[start : start + IDS_MAX]))
-        )
-        found.update((row.distinct_id, row.uuid) for row in rows)
-    return found
-
-
-def _members(target: ImportTarget, cohort_id: int) -> set[UUID]:
-    rows = target.connection.scalars(
-        select(_person.uuid)
-        .join(cohort_people, cohort_people.c.person_id == _person.id)
-        .join(cohorts, cohorts.c.id == cohort_people.c.cohort_id)
-        .where(cohorts.c.id == cohort_id, is_seen(cohorts.c.version))
-    )
-    return set(rows)
-
-
-def _waiting(target: ImportTarget, cohort_id: int) -> set[UUID]:
-    """Handed in by an import before this one, and not added yet."""
-    found = pending_ids(target.connection, cohort_id, "person_id")
-    return set(person_ids(found).values())
-
-
-def _hand_in(target: ImportTarget, cohort_id: int, person_uuids: Sequence[UUID]) -> None:
-    ids = [str(person) for person in person_uuids]
-    members = store_uploaded_ids(
-        target.connection, target.project_id, "person_id", ids, target.author.now
-    )
-
-    def decide(standing: CohortState, _: Mapping[int, Criteria]) -> dict[str, Any]:
-        return begun_work({}, standing, target.author.now, imports=True)
-
-    change_cohort(target.connection, target.author, cohort_id, decide, members)
 
 
 _FIELDS = ("name", "description", "filters", "groups", "is_static")
 _KIND = "cohort"
+_MEMBER_KIND = "cohort member"
 
 
 def import_cohorts(target: ImportTarget) -> None:
     known = {key: cohort_id for cohort_id, key in target.keys.cohorts.items()}
     stored = {one.id: one for one in target.stored.cohorts}
     for entry in target.document.cohorts:
-        target.cohorts[entry.key] = known.get(entry.key) or _make(target, entry)
+        target.cohorts[entry.key] = known.get(entry.key) or _create(target, entry)
     for entry in target.document.cohorts:
         if entry.key not in known:
             _write_criteria(target, entry)
@@ -107,10 +50,10 @@ def import_cohorts(target: ImportTarget) -> None:
             target.report.compared(_KIND, entry.key, _update(target, before, entry))
     for entry in target.document.cohorts:
         if entry.members and not entry.deleted:
-            import_members(target, entry)
+            _import_members(target, entry)
 
 
-def _make(target: ImportTarget, entry: CohortEntry) -> int:
+def _create(target: ImportTarget, entry: CohortEntry) -> int:
     sent = {
         "name": entry.name,
         "description": entry.description,
@@ -147,9 +90,70 @@ def _update(target: ImportTarget, before: CohortEntry, entry: CohortEntry) -> li
 
 
 def _normal(entry: CohortEntry) -> CohortEntry:
-    return structs.replace(entry, groups=normal_criteria(entry.groups))
+    """With criteria in the form in which the API stores them; invalid ones are unchanged."""
+    try:
+        return structs.replace(entry, groups=normal_groups(list(entry.groups)))
+    except Invalid:
+        return entry
 
 
 def _columns(target: ImportTarget, fields: dict[str, Any]) -> dict[str, Any]:
     trees = [name for name in fields if name in ("filters", "groups")]
     return {**fields, **{name: numbered(fields[name], target.ids) for name in trees}}
+
+
+def _import_members(target: ImportTarget, entry: CohortEntry) -> None:
+    """Members are added, never removed; unknown distinct ids are skipped."""
+    cohort_id = target.cohorts[entry.key]
+    owners = _owners(target, [one for member in entry.members for one in member])
+    unknown = [member[0] for member in entry.members if member and not owners.keys() & set(member)]
+    person_uuids = set(owners.values())
+    added = person_uuids - _members(target, cohort_id) - _pending_members(target, cohort_id)
+    if added:
+        _upload(target, cohort_id, sorted(added))
+    target.report.created(_MEMBER_KIND, entry.key, len(added))
+    target.report.unchanged(_MEMBER_KIND, entry.key, len(person_uuids) - len(added))
+    why = f"no person of this project has the distinct ids: {listed_names(unknown)}"
+    target.report.skipped(_MEMBER_KIND, entry.key, why, len(unknown))
+
+
+def _owners(target: ImportTarget, distinct_ids: Sequence[str]) -> Mapping[str, UUID]:
+    """Person of each distinct id that has one."""
+    found: dict[str, UUID] = {}
+    for start in range(0, len(distinct_ids), IDS_MAX):
+        rows = target.connection.execute(
+            select(_link.distinct_id, _person.uuid)
+            .join(persons, _person.id == _link.person_id)
+            .where(_link.project_id == target.project_id)
+            .where(_link.distinct_id.in_(distinct_ids[start : start + IDS_MAX]))
+        )
+        found.update((row.distinct_id, row.uuid) for row in rows)
+    return found
+
+
+def _members(target: ImportTarget, cohort_id: int) -> set[UUID]:
+    rows = target.connection.scalars(
+        select(_person.uuid)
+        .join(cohort_people, cohort_people.c.person_id == _person.id)
+        .join(cohorts, cohorts.c.id == cohort_people.c.cohort_id)
+        .where(cohorts.c.id == cohort_id, is_seen(cohorts.c.version))
+    )
+    return set(rows)
+
+
+def _pending_members(target: ImportTarget, cohort_id: int) -> set[UUID]:
+    """Uploaded by an earlier import, and not added yet."""
+    found = pending_ids(target.connection, cohort_id, "person_id")
+    return set(person_ids(found).values())
+
+
+def _upload(target: ImportTarget, cohort_id: int, person_uuids: Sequence[UUID]) -> None:
+    ids = [str(person) for person in person_uuids]
+    members = store_uploaded_ids(
+        target.connection, target.project_id, "person_id", ids, target.author.now
+    )
+
+    def decide(standing: CohortState, _: Mapping[int, Criteria]) -> dict[str, Any]:
+        return begun_work({}, standing, target.author.now, imports=True)
+
+    change_cohort(target.connection, target.author, cohort_id, decide, members)

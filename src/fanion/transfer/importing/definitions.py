@@ -15,8 +15,7 @@ from fanion.transfer.document import (
     EventDefinitionEntry,
     PropertyDefinitionEntry,
 )
-from fanion.transfer.importing.context import ImportTarget
-from fanion.transfer.importing.matching import differing
+from fanion.transfer.importing.target import ImportTarget, differing
 
 _definition = event_definitions.c
 _EVENT, _PROPERTY = "event definition", "property definition"

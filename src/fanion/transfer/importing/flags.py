@@ -1,24 +1,28 @@
-"""Flags of a document, written into a project, with the roles that may edit them.
+"""Imports the flags of a document into a project, and the roles that may edit them.
 
-Those that are new are made first, without conditions; then all conditions are written, which
-may name any of them.
+New flags are created first, without conditions. Then all conditions are written, which may refer
+to any flag.
 """
 
 from typing import Any
+from uuid import UUID, uuid4
 
-from sqlalchemy import update
+from sqlalchemy import select, update
 
-from fanion.db.schema.tables import feature_flags
+from fanion.db.schema.organizations import roles
+from fanion.db.schema.tables import feature_flags, memberships, users
 from fanion.flags.management.role_access_store import give_flag
 from fanion.flags.storage.changes import change_flag, create_flag
 from fanion.flags.storage.store import lock_flag
-from fanion.projects.model import folded
-from fanion.transfer.document import FlagEntry
-from fanion.transfer.importing.context import ImportTarget
-from fanion.transfer.importing.matching import differing, role_keys
-from fanion.transfer.importing.roles import role_ids
+from fanion.projects.model import Role, folded
+from fanion.projects.roles_store import add_role_member, create_role, load_roles, record_role
+from fanion.transfer.document import FlagEntry, RoleEntry
+from fanion.transfer.importing.target import ImportTarget, differing
 from fanion.transfer.references import numbered, numbered_flag
 from fanion.transfer.snapshot import flag_entry
+
+_role = roles.c
+
 
 _PLAIN = (
     "name",
@@ -38,29 +42,29 @@ def import_flags(target: ImportTarget) -> None:
     stored = {one.key: one for one in target.stored.flags}
     for entry in target.document.flags:
         known = stored.get(entry.key)
-        flag_id = _make(target, entry) if known is None else known.id
+        flag_id = _create_flag(target, entry) if known is None else known.id
         target.flags[entry.key] = str(flag_id)
-    ids = role_ids(target)
+    ids = _role_ids(target)
     for entry in target.document.flags:
         known, flag_id = stored.get(entry.key), int(target.flags[entry.key])
-        given: list[str] = []
+        given: set[str] = set()
         if known is None:
             _write_conditions(target, flag_id, entry)
             target.report.created("flag", entry.key)
         else:
             before = flag_entry(known, target.names, target.keys)
-            given = before.roles
+            given = {folded(name) for name in before.roles}
             target.report.compared("flag", entry.key, _update(target, flag_id, before, entry))
         for name in entry.roles:
             name_in_report = f"{entry.key} for {name}"
-            if folded(name) in role_keys(given):
+            if folded(name) in given:
                 target.report.unchanged("role access", name_in_report)
             else:
                 give_flag(target.connection, target.author, flag_id, ids[folded(name)])
                 target.report.created("role access", name_in_report)
 
 
-def _make(target: ImportTarget, entry: FlagEntry) -> int:
+def _create_flag(target: ImportTarget, entry: FlagEntry) -> int:
     values = {
         "key": entry.key,
         "filters": {"groups": []},
@@ -106,3 +110,89 @@ def _columns(target: ImportTarget, fields: dict[str, Any]) -> dict[str, Any]:
     if "rollback_conditions" in fields:
         found["rollback_conditions"] = numbered(fields["rollback_conditions"], target.ids)
     return found
+
+
+def import_roles(target: ImportTarget) -> None:
+    """Members in the document are added; none is removed."""
+    stored = {folded(one.name): one for one in target.stored.roles}
+    ids = _role_ids(target)
+    users_by_email = _users_by_email(target) if target.document.roles else {}
+    for entry in target.document.roles:
+        known = stored.get(folded(entry.name))
+        before = None
+        if known is None:
+            role_id = _create_role(target, entry)
+            target.report.created("role", entry.name)
+        else:
+            role_id = ids[folded(entry.name)]
+            before = load_roles(target.connection, [role_id])[role_id]
+            level = entry.feature_flags_access_level
+            fields = (
+                {}
+                if level == known.feature_flags_access_level
+                else {"feature_flags_access_level": int(level)}
+            )
+            if fields:
+                target.connection.execute(update(roles).where(_role.id == role_id).values(**fields))
+            target.report.compared("role", entry.name, list(fields))
+        _add_members(target, role_id, entry, set(known.members) if known else set(), users_by_email)
+        _record_role(target, role_id, before)
+
+
+def _record_role(target: ImportTarget, role_id: UUID, before: Role | None) -> None:
+    author = target.author
+    after = load_roles(target.connection, [role_id])[role_id]
+    organization_id = author.organization_id
+    record_role(target.connection, organization_id, before, after, author.user_id, author.now)
+
+
+def _role_ids(target: ImportTarget) -> dict[str, UUID]:
+    """By folded name."""
+    mine = target.author.organization_id
+    rows = target.connection.execute(
+        select(_role.folded_name, _role.id).where(_role.organization_id == mine)
+    )
+    return {row.folded_name: row.id for row in rows}
+
+
+def _create_role(target: ImportTarget, entry: RoleEntry) -> UUID:
+    values = {
+        "id": uuid4(),
+        "organization_id": target.author.organization_id,
+        "name": entry.name,
+        "folded_name": folded(entry.name),
+        "created_by_id": target.author.user_id,
+        "created_at": target.author.now,
+    }
+    return create_role(target.connection, values, entry.feature_flags_access_level).id
+
+
+def _add_members(
+    target: ImportTarget,
+    role_id: UUID,
+    entry: RoleEntry,
+    members: set[str],
+    users_by_email: dict[str, UUID],
+) -> None:
+    organization_id, now = target.author.organization_id, target.author.now
+    for email in entry.members:
+        name = f"{email} in {entry.name}"
+        if email in members:
+            target.report.unchanged("role member", name)
+        elif email not in users_by_email:
+            why = "no member of this organization has the e-mail address"
+            target.report.skipped("role member", name, why)
+        else:
+            add_role_member(target.connection, organization_id, role_id, users_by_email[email], now)
+            target.report.created("role member", name)
+
+
+def _users_by_email(target: ImportTarget) -> dict[str, UUID]:
+    """Users of the organization, by e-mail address."""
+    mine = target.author.organization_id
+    rows = target.connection.execute(
+        select(users.c.email, users.c.uuid)
+        .join(memberships, memberships.c.user_id == users.c.id)
+        .where(memberships.c.organization_id == mine)
+    )
+    return {row.email: row.uuid for row in rows}

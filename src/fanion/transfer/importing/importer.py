@@ -19,17 +19,15 @@ from fanion.projects.flag_version_store import move_flag_version
 from fanion.transfer.document import Document, DocumentError
 from fanion.transfer.export_store import read_project
 from fanion.transfer.importing.cohorts import import_cohorts
-from fanion.transfer.importing.context import ImportTarget
 from fanion.transfer.importing.definitions import (
     import_event_definitions,
     import_property_definitions,
 )
-from fanion.transfer.importing.flags import import_flags
+from fanion.transfer.importing.flags import import_flags, import_roles
 from fanion.transfer.importing.insights import import_dashboards, import_insights
-from fanion.transfer.importing.matching import matched_keys
-from fanion.transfer.importing.roles import import_roles
-from fanion.transfer.importing.validation import StoredDefinitions, faults, normalised
-from fanion.transfer.result import ObjectOutcome, Report, ignored
+from fanion.transfer.importing.target import ImportTarget, matched_keys
+from fanion.transfer.importing.validation import StoredDefinitions, find_faults, normalised
+from fanion.transfer.report import ObjectOutcome, Report, ignored
 from fanion.transfer.snapshot import cohort_entry, flag_entry, insight_entry, names_of
 
 # A document of another installation may hold one fault a thousand times.
@@ -77,7 +75,9 @@ def require_sound(document: Document, stored_definitions: StoredDefinitions) -> 
 
     raises: DocumentError with a line for each thing that has a fault, FAULTS_LISTED_MAX at most
     """
-    found = {(one.section, one.place): one.text for one in faults(document, stored_definitions)}
+    found = {
+        (one.section, one.place): one.text for one in find_faults(document, stored_definitions)
+    }
     lines = list(found.values())
     if len(lines) > FAULTS_LISTED_MAX:
         lines[FAULTS_LISTED_MAX:] = [f"and {len(lines) - FAULTS_LISTED_MAX} more"]

@@ -20,8 +20,7 @@ from fanion.insights.store import (
     record_insight_change,
 )
 from fanion.transfer.document import DashboardEntry, InsightEntry
-from fanion.transfer.importing.context import ImportTarget
-from fanion.transfer.importing.matching import differing
+from fanion.transfer.importing.target import ImportTarget, differing
 from fanion.transfer.references import numbered
 from fanion.transfer.snapshot import dashboard_entry, insight_entry
 

@@ -1,7 +1,7 @@
-"""Whether a document can be imported, found out before anything is written."""
+"""Validates a document before an import writes anything."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -12,13 +12,12 @@ from fanion.cohorts.criteria.definition import check_filters as check_cohort_fil
 from fanion.cohorts.criteria.validation import check_criteria, check_groups
 from fanion.errors import Invalid
 from fanion.flags.automation.rollback import check_conditions
-from fanion.flags.engine.definition import FlagRow, grouped_filters, parse_rules
+from fanion.flags.engine.definition import FlagRow, grouped_filters
 from fanion.flags.validation.filters import check_filters, check_key, same
 from fanion.insights.model import RESTRICTION_LEVELS
 from fanion.insights.store import TILES_MAX
 from fanion.insights.validation import check_dashboard_filters, check_insight_filters
 from fanion.projects.model import folded
-from fanion.properties.filters import COHORT_TYPES
 from fanion.rest.validation import normal_tags
 from fanion.transfer.document import (
     SECTIONS,
@@ -28,65 +27,16 @@ from fanion.transfer.document import (
     EventDefinitionEntry,
     FlagEntry,
     InsightEntry,
-    name_of,
-    shape_fault,
+    label_of,
+    schema_fault,
 )
-from fanion.transfer.references import Ids, numbered, numbered_flag
-from fanion.transfer.result import Report
-
-
-def looping_cohorts(cohorts: Sequence[CohortEntry]) -> set[str]:
-    """Keys of cohorts that reach themselves."""
-    inside = {one.key: {*cohorts_named(one.filters), *cohorts_named(one.groups)} for one in cohorts}
-    return {key for key in inside if _reaches(key, inside)}
-
-
-def looping_flags(flags: Sequence[FlagEntry], ids: Ids) -> set[str]:
-    """Keys of flags that reach themselves. One that is switched off depends on nothing."""
-    keys = {ids.flags[one.key]: one.key for one in flags}
-    inside = {one.key: {keys.get(name, name) for name in _flags_named(one, ids)} for one in flags}
-    return {key for key in inside if _reaches(key, inside)}
-
-
-def _flags_named(flag: FlagEntry, ids: Ids) -> Sequence[str]:
-    if not flag.active:
-        return ()
-    try:
-        return parse_rules(numbered_flag(flag.filters, ids)).flags_named()
-    except ValueError:  # reported separately
-        return ()
-
-
-def _reaches(key: str, inside: Mapping[str, set[str]]) -> bool:
-    seen: set[str] = set()
-    waiting = list(inside[key])
-    while waiting:
-        one = waiting.pop()
-        if one == key:
-            return True
-        if one not in seen:
-            seen.add(one)
-            waiting += inside.get(one, ())
-    return False
-
-
-def cohorts_named(value: Any) -> Iterator[str]:
-    """Keys of cohorts inside the criteria of another."""
-    if isinstance(value, dict):
-        found = value.get("value")
-        kind = value.get("type")
-        if isinstance(kind, str) and kind in COHORT_TYPES and isinstance(found, dict):
-            yield str(found.get("cohort"))
-        for inner in value.values():
-            yield from cohorts_named(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from cohorts_named(inner)
+from fanion.transfer.references import Ids, looping_cohorts, looping_flags, numbered, numbered_flag
+from fanion.transfer.report import Report
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """section and place: of the entry; text: names it, its field, and what is wrong"""
+    """section, place: of the entry; text: its name, the field, and the reason"""
 
     section: str
     place: int
@@ -95,11 +45,11 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class StoredDefinitions:
-    """Stored definitions: parts of a document that are equal to them are not checked again.
+    """Stored definitions. Parts of a document that are equal to them are not validated again.
 
     flags, cohorts: by key
-    insights:       their filters, by short id
-    dashboards:     their filters, by key
+    insights:       filters by short id
+    dashboards:     filters by key
     """
 
     flags: Mapping[str, FlagEntry]
@@ -112,7 +62,7 @@ NOTHING_STORED = StoredDefinitions({}, {}, {}, {})
 
 
 def normalised(document: Document) -> Document:
-    """As the API would store it, so that what is the same compares as the same."""
+    """With values in the form in which the API stores them, so that equal ones compare equal."""
     return structs.replace(
         document,
         event_definitions=[
@@ -134,11 +84,11 @@ def normalised(document: Document) -> Document:
     )
 
 
-def faults(
+def find_faults(
     document: Document, stored_definitions: StoredDefinitions = NOTHING_STORED
 ) -> Iterator[Fault]:
     """document: normalised"""
-    yield from _repetitions(document)
+    yield from _duplicates(document)
     ids = ids_within(document)
     loops = looping_cohorts(document.cohorts)
     roles = {folded(one.name) for one in document.roles}
@@ -161,7 +111,7 @@ def faults(
         check = partial(_check_dashboard, insights=insights, stored_definitions=stored_definitions)
         yield from _fault("dashboards", place, dashboard, check)
     known = {one.key for one in document.dashboards}
-    rounds = looping_flags(document.flags, ids)
+    flag_loops = looping_flags(document.flags, ids)
     for place, flag in enumerate(document.flags):
         yield from _fault(
             "flags",
@@ -175,20 +125,20 @@ def faults(
                 stored_definitions=stored_definitions.flags,
             ),
         )
-        if flag.key in rounds:
+        if flag.key in flag_loops:
             text = "filters: flags cannot depend on each other in a loop"
-            yield Fault("flags", place, f"{name_of('flags', flag)}: {text}")
+            yield Fault("flags", place, f"{label_of('flags', flag)}: {text}")
 
 
 def without_faults(document: Document, report: Report) -> Document:
-    """The valid part of a document that cannot be corrected: invalid entries are left out, then
-    those that need them; each is in the report as skipped.
+    """The valid part of a document: invalid entries are left out, then those that refer to them.
+    Each is reported as skipped.
 
     document: normalised
     """
     while found := {(one.section, one.place): one for one in _all_faults(document)}:
         for (section, place), fault in found.items():
-            name, why = _split(name_of(section, getattr(document, section)[place]), fault.text)
+            name, why = _split(label_of(section, getattr(document, section)[place]), fault.text)
             report.skipped(SECTIONS[section][1], name, why)
         document = _reduced(document, set(found))
     return document
@@ -197,19 +147,19 @@ def without_faults(document: Document, report: Report) -> Document:
 def _all_faults(document: Document) -> Iterator[Fault]:
     for section in SECTIONS:
         for place, entry in enumerate(getattr(document, section)):
-            text = shape_fault(section, place, entry)
+            text = schema_fault(section, place, entry)
             if text is not None:
                 yield Fault(section, place, text)
-    yield from faults(document)
+    yield from find_faults(document)
 
 
-def _split(called: str, text: str) -> tuple[str, str]:
-    """The name alone, and what is wrong, of `flag beta: filters: …`."""
-    return called.partition(" ")[2], text.removeprefix(f"{called}: ")
+def _split(label: str, text: str) -> tuple[str, str]:
+    """`flag beta`, `flag beta: filters: …` → `beta`, `filters: …`"""
+    return label.partition(" ")[2], text.removeprefix(f"{label}: ")
 
 
 def _reduced(document: Document, left_out: set[tuple[str, int]]) -> Document:
-    """Without these entries, and without tiles, roles and dashboards that name one of them."""
+    """Without these entries, and without tiles, roles and dashboards that refer to them."""
     remaining = {
         section: [
             entry
@@ -240,7 +190,7 @@ def _reduced(document: Document, left_out: set[tuple[str, int]]) -> Document:
 
 
 def ids_within(document: Document) -> Ids:
-    """Made up, to see whether everything that is named is there."""
+    """Generated ids, to check that everything referred to is in the document."""
     return Ids(
         cohorts={one.key: place for place, one in enumerate(document.cohorts, 1)},
         flags={one.key: str(place) for place, one in enumerate(document.flags, 1)},
@@ -249,29 +199,29 @@ def ids_within(document: Document) -> Ids:
 
 
 def _fault(section: str, place: int, entry: Any, check: Callable[[Any], None]) -> Iterator[Fault]:
-    """check: raises ValueError or Invalid; the field stands before a colon, or as `attr`"""
+    """check: raises ValueError, whose text begins with the field and a colon, or Invalid"""
     try:
         check(entry)
     except ValueError as error:
-        yield Fault(section, place, f"{name_of(section, entry)}: {error}")
+        yield Fault(section, place, f"{label_of(section, entry)}: {error}")
     except Invalid as error:
         field = f"{error.attr}: " if error.attr else ""
-        yield Fault(section, place, f"{name_of(section, entry)}: {field}{error.detail}")
+        yield Fault(section, place, f"{label_of(section, entry)}: {field}{error.detail}")
 
 
-def _repetitions(document: Document) -> Iterator[Fault]:
+def _duplicates(document: Document) -> Iterator[Fault]:
     for section, (_, _, field) in SECTIONS.items():
         seen: Counter[str] = Counter()
         for place, entry in enumerate(getattr(document, section)):
             name = getattr(entry, field)
             seen[folded(name) if section == "roles" else name] += 1
             if seen[folded(name) if section == "roles" else name] > 1:
-                text = f"{name_of(section, entry)}: {field}: it is in the document twice"
+                text = f"{label_of(section, entry)}: {field}: must be unique in the document"
                 yield Fault(section, place, text)
     indexes = [one.group_type_index for one in document.group_types]
     for place, one in enumerate(document.group_types):
         if one.group_type_index in indexes[:place]:
-            text = f"group type {one.group_type}: group_type_index: another type has it"
+            text = f"group type {one.group_type}: group_type_index: must be unique in the document"
             yield Fault("group_types", place, text)
 
 
@@ -287,7 +237,7 @@ def _normal_flag(flag: FlagEntry) -> FlagEntry:
 
 def _check_definition(definition: EventDefinitionEntry) -> None:
     if definition.hidden and definition.verified:
-        raise ValueError("hidden: an event cannot be both hidden and verified")
+        raise ValueError("hidden: an event definition cannot be both hidden and verified")
 
 
 def _check_cohort(
@@ -296,16 +246,16 @@ def _check_cohort(
     if cohort.filters is not None:
         check_cohort_filters(cohort.filters)
     if not all(isinstance(group, dict) for group in cohort.groups):
-        raise ValueError("groups: a group must be an object")
+        raise ValueError("groups: each group must be an object")
     filters = with_field("filters", lambda: numbered(cohort.filters, ids))
     groups = with_field("groups", lambda: numbered(cohort.groups, ids))
     if loops:
         raise ValueError("filters: cohorts cannot reference other cohorts in a loop")
     if cohort.members and not cohort.is_static:
-        raise ValueError("members: only a static cohort has some of its own")
+        raise ValueError("members: only a static cohort can have members")
     if cohort.is_static:
         return
-    # Older versions have written conditions without their operator.
+    # Older versions stored conditions without their operator.
     if filters is not None and (stored is None or not same(stored.filters, cohort.filters)):
         check_criteria(filters, complete=False)
     if stored is None or not same(stored.groups, cohort.groups):
@@ -313,7 +263,7 @@ def _check_cohort(
 
 
 def _check_insight(insight: InsightEntry, ids: Ids, stored_definitions: StoredDefinitions) -> None:
-    """As the API does: trends that cannot be calculated are refused, other kinds are stored."""
+    """As the API does: trends that cannot be calculated are invalid, other kinds are stored."""
     filters = with_field("filters", lambda: numbered(insight.filters, ids))
     if not same(stored_definitions.insights.get(insight.short_id), insight.filters):
         check_insight_filters(filters)
@@ -323,17 +273,19 @@ def _check_dashboard(
     dashboard: DashboardEntry, insights: set[str], stored_definitions: StoredDefinitions
 ) -> None:
     if dashboard.restriction_level not in RESTRICTION_LEVELS:
-        raise ValueError(f"restriction_level: must be one of {RESTRICTION_LEVELS}")
+        raise ValueError(
+            f"restriction_level: must be one of {', '.join(map(str, RESTRICTION_LEVELS))}"
+        )
     if not same(stored_definitions.dashboards.get(dashboard.key), dashboard.filters):
         check_dashboard_filters(dashboard.filters)
     short_ids = [tile.insight for tile in dashboard.tiles]
     if len(short_ids) > TILES_MAX:
-        raise ValueError(f"tiles: a dashboard has {TILES_MAX} at most")
+        raise ValueError(f"tiles: a dashboard can have at most {TILES_MAX} tiles")
     for short_id in short_ids:
         if short_id not in insights:
             raise ValueError(f"tiles: insight {short_id!r} is not in the document")
         if short_ids.count(short_id) > 1:
-            raise ValueError(f"tiles: insight {short_id!r} is shown twice")
+            raise ValueError(f"tiles: insight {short_id!r} can only be placed once")
 
 
 def _check_flag(
@@ -344,13 +296,13 @@ def _check_flag(
     stored_definitions: Mapping[str, FlagEntry],
 ) -> None:
     if not flag.key:
-        raise ValueError("key: it may not be blank")
+        raise ValueError("key: must not be blank")
     filters = with_field("filters", lambda: numbered_flag(flag.filters, ids))
     stored = stored_definitions.get(flag.key)
     if stored is None:
         check_key(flag.key)
     if stored is None or not same(stored.filters, flag.filters):
-        # Without a condition set a flag is off for everyone; a change can make it so.
+        # A flag without conditions is valid here: a change of a flag can remove them all.
         check_filters(filters, creating=False)
     conditions = with_field("rollback_conditions", lambda: numbered(flag.rollback_conditions, ids))
     if stored is None or not same(stored.rollback_conditions, flag.rollback_conditions):

@@ -16,8 +16,7 @@ from msgspec import Struct
 from fanion.db.engine import RecordsUnavailable
 from fanion.groups.model import GROUP_TYPES_MAX
 from fanion.transfer.posthog.client import AnswerTooLarge, Query, Source, SourceError
-from fanion.transfer.posthog.progress_store import ProgressStore
-from fanion.transfer.posthog.sink_client import Sink
+from fanion.transfer.posthog.sink_client import ProgressStore, Sink
 from fanion.transfer.posthog.windows import (
     INSTANT,
     OLDEST,

@@ -29,7 +29,7 @@ from fanion.transfer.posthog.schemas import (
     stored_insight,
     stored_tiles,
 )
-from fanion.transfer.result import Report
+from fanion.transfer.report import Report
 from fanion.transfer.snapshot import (
     SnapshotCohort,
     SnapshotFlag,

@@ -16,7 +16,7 @@ from fanion.groups.model import GROUP_TYPES_MAX
 from fanion.projects.model import AccessLevel
 from fanion.rest.validation import normal_tags
 from fanion.transfer.document import EventDefinitionEntry, PropertyDefinitionEntry, RoleEntry
-from fanion.transfer.result import Report
+from fanion.transfer.report import Report
 from fanion.transfer.snapshot import (
     SnapshotCohort,
     SnapshotDashboard,

@@ -1,7 +1,8 @@
-"""Where copied events go: into the historical lane of the accept log.
+"""Destination of copied events: the historical lane of the accept log; and the progress of the copy
+in the records store.
 
-A SQLite log belongs to the one process that has it open. While a server runs, that is the
-server, and events go to it as an import over HTTP; otherwise they are written into the log.
+A SQLite log belongs to the process that has it open. While a server runs, events are sent to it
+over HTTP as a historical migration; otherwise they are appended to the log.
 """
 
 import asyncio
@@ -12,39 +13,47 @@ from typing import Protocol
 
 import httpx
 import msgspec
+from sqlalchemy import select
 
 from fanion.accept_log.port import AcceptLog, Envelope, LogFull
+from fanion.db.bulk import upsert
+from fanion.db.engine import Records
+from fanion.db.schema.activity import SOURCE_CHARS_MAX, event_copies
+from fanion.db.schema.tables import log_positions
 from fanion.projects.model import Project
+from fanion.transfer.posthog.windows import CopyProgress
 
 BATCH_ITEMS_MAX = 500
 BATCH_BYTES_MAX = 4 * 1024**2
 ENVELOPE_BYTES = 1024  # of a request without its items
-# Waiting in all for one batch; a log that is full is worked off meanwhile.
-WAIT_S_MAX = 900.0
+WAIT_S_MAX = 900.0  # in total for one batch; a server consumes a full log meanwhile
 FIRST_WAIT_S = 1.0
 RETRY_S_MAX = 60.0
-# For what was handed in to be ingested.
-LOOK_S = 0.5
-LOOKS_MAX = 240
+# Polls until all events are ingested: two minutes.
+POLL_S = 0.5
+POLLS_MAX = 240
 
 Sleep = Callable[[float], Awaitable[None]]
 
 
 class SinkError(Exception):
-    """Events cannot be handed in; the text is one line."""
+    """Events cannot be written; the text is one line."""
 
 
 class Sink(Protocol):
     async def take(self, items: Sequence[bytes]) -> int:
-        """items: each the JSON of one event. Once it returns they are durable, but for so many
-        as it returns, which are too large. raises: SinkError"""
+        """Write events durably; returns how many were left out because they are too large.
+
+        items:  each the JSON of one event
+        raises: SinkError
+        """
 
     async def ingested(self) -> bool:
-        """Wait until all of it can be read. False on a timeout, or when no server ingests it."""
+        """Wait until all events are ingested. False on a timeout, or when no server runs."""
 
 
 def batches(items: Sequence[bytes], bytes_max: int) -> Iterator[list[bytes]]:
-    """In order; an item that is larger alone stands alone."""
+    """In order; an item above the limit is a batch of its own."""
     batch: list[bytes] = []
     size = 0
     for item in items:
@@ -59,9 +68,9 @@ def batches(items: Sequence[bytes], bytes_max: int) -> Iterator[list[bytes]]:
 
 @dataclass(slots=True)
 class LogSink:
-    """The accept log itself.
+    """Appends to the accept log.
 
-    ingested_upto: to which place it is worked off; None where no server does so meanwhile
+    ingested_upto: reads the position up to which it is consumed; None when no server runs
     """
 
     log: AcceptLog
@@ -79,23 +88,23 @@ class LogSink:
                 too_large += 1
                 continue
             body = b"[" + b",".join(batch) + b"]"
-            # Without a client address: events must not get that of this machine.
+            # Without a client address, so that events do not get the address of this machine.
             await self._append(
                 Envelope(self.project.id, self.now(), "", "", None, body, historical=True)
             )
         return too_large
 
     async def ingested(self) -> bool:
-        for _ in range(LOOKS_MAX):
+        for _ in range(POLLS_MAX):
             if self.ingested_upto is None:
                 return self._last == 0
             if await self.ingested_upto() >= self._last:
                 return True
-            await self.sleep(LOOK_S)
+            await self.sleep(POLL_S)
         return False
 
     async def _append(self, envelope: Envelope) -> None:
-        waits = Waits()
+        backoff = Backoff()
         while True:
             try:
                 self._last = await self.log.append(envelope)
@@ -103,17 +112,17 @@ class LogSink:
             except LogFull as error:
                 if self.ingested_upto is None:
                     raise SinkError(
-                        "the accept log is full: start `fanion serve`, which works it off, and "
-                        "run this again; it goes on where it was"
+                        "the accept log is full: start `fanion serve`, which consumes it, and "
+                        "run this command again; the copy resumes"
                     ) from None
-                await self.sleep(waits.next(str(error)))
+                await self.sleep(backoff.next_s(str(error)))
             except OSError as error:
-                await self.sleep(waits.next(str(error)))
+                await self.sleep(backoff.next_s(str(error)))
 
 
 @dataclass(frozen=True, slots=True)
 class HttpSink:
-    """A server on this machine, as an import from outside."""
+    """Sends to a server on this machine, as a historical migration."""
 
     client: httpx.AsyncClient
     project: Project
@@ -128,26 +137,26 @@ class HttpSink:
         return too_large
 
     async def ingested(self) -> bool:
-        for _ in range(LOOKS_MAX):
+        for _ in range(POLLS_MAX):
             try:
                 metrics = (await self.client.get("/metrics")).text
             except httpx.HTTPError:
                 return False
             if "\nfanion_log_lag_envelopes 0.0\n" in metrics:
                 return True
-            await self.sleep(LOOK_S)
+            await self.sleep(POLL_S)
         return False
 
     async def _send(self, batch: Sequence[bytes]) -> int:
         head = {"api_key": self.project.api_token, "historical_migration": True}
         body = msgspec.json.encode(head)[:-1] + b',"batch":[' + b",".join(batch) + b"]}"
-        waits = Waits()
+        backoff = Backoff()
         while True:
             try:
                 answer = await self.client.post("/batch/", content=body)
             except httpx.HTTPError as error:
                 reason = str(error) or type(error).__name__
-                await self.sleep(waits.next(f"the server here cannot be reached: {reason}"))
+                await self.sleep(backoff.next_s(f"the local server cannot be reached: {reason}"))
                 continue
             if answer.status_code == 200:
                 return 0
@@ -156,25 +165,72 @@ class HttpSink:
                     return 1
                 half = len(batch) // 2
                 return await self._send(batch[:half]) + await self._send(batch[half:])
-            problem = f"the server here answers with {answer.status_code}: {answer.text[:200]}"
+            problem = f"the local server responds with {answer.status_code}: {answer.text[:200]}"
             if answer.status_code != 429 and answer.status_code < 500:
                 raise SinkError(problem)
-            await self.sleep(waits.next(problem, answer.headers.get("retry-after", "")))
+            await self.sleep(backoff.next_s(problem, answer.headers.get("retry-after", "")))
 
 
-class Waits:
-    """Delays between attempts, with a limit."""
+class Backoff:
+    """Delays between the attempts of one batch, WAIT_S_MAX in total."""
 
     def __init__(self) -> None:
         self._next_s = FIRST_WAIT_S
         self._waited_s = 0.0
 
-    def next(self, problem: str, asked: str = "") -> float:
-        """asked: seconds that the other side wants. raises: SinkError with the problem"""
+    def next_s(self, problem: str, asked: str = "") -> float:
+        """asked: value of Retry-After. raises: SinkError with the problem"""
         if self._waited_s >= WAIT_S_MAX:
-            raise SinkError(f"{problem}; given up after {WAIT_S_MAX:g} s")
+            raise SinkError(f"{problem}; no success within {WAIT_S_MAX:g} s")
         wait_s = float(asked) if asked.isascii() and asked.isdigit() else self._next_s
         wait_s = min(max(wait_s, FIRST_WAIT_S), RETRY_S_MAX)
         self._next_s = min(self._next_s * 2, RETRY_S_MAX)
         self._waited_s += wait_s
         return wait_s
+
+
+_copy = event_copies.c
+
+
+async def ingested_upto(records: Records) -> int:
+    """Position in the accept log up to which historical events are ingested."""
+    rows = await records.fetch(
+        select(log_positions.c.position).where(log_positions.c.consumer == "historical")
+    )
+    return rows[0].position if rows else 0
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressStore:
+    """Progress of the copy of one source into one project."""
+
+    records: Records
+    project_id: int
+    source: str
+
+    async def get(self) -> CopyProgress | None:
+        rows = await self.records.fetch(
+            select(_copy.since, _copy.copied_upto, _copy.is_finished).where(
+                _copy.project_id == self.project_id, _copy.source == self.source[:SOURCE_CHARS_MAX]
+            )
+        )
+        if not rows:
+            return None
+        return CopyProgress(rows[0].since, rows[0].copied_upto, rows[0].is_finished)
+
+    async def put(self, progress: CopyProgress, now: datetime) -> None:
+        values = {
+            "since": progress.since,
+            "copied_upto": progress.copied_upto,
+            "is_finished": progress.is_finished,
+            "updated_at": now,
+        }
+        async with self.records.write() as connection:
+            statement = upsert(connection.dialect, event_copies).values(
+                project_id=self.project_id, source=self.source[:SOURCE_CHARS_MAX], **values
+            )
+            await connection.execute(
+                statement.on_conflict_do_update(
+                    index_elements=["project_id", "source"], set_=values
+                )
+            )

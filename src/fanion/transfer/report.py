@@ -7,14 +7,14 @@ from typing import Literal
 
 Result = Literal["created", "updated", "unchanged", "skipped"]
 RESULTS: tuple[Result, ...] = ("created", "updated", "unchanged", "skipped")
-NAMES_SHOWN = 5
+NAMES_LISTED_MAX = 5
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectOutcome:
-    """kind:  of the object, readable
-    why:   of an updated object the fields that differ, of a skipped one the reason
-    count: of objects with one outcome in common
+    """kind:  of the object, for messages
+    why:   for an updated object the fields that differ, for a skipped one the reason
+    count: of objects that share this outcome
     """
 
     kind: str
@@ -30,7 +30,7 @@ def ignored(_: ObjectOutcome) -> None:
 
 @dataclass
 class Report:
-    """on_outcome: called at once with each outcome, to show progress"""
+    """on_outcome: called with each outcome when it is added, to show progress"""
 
     outcomes: list[ObjectOutcome] = field(default_factory=list)
     on_outcome: Callable[[ObjectOutcome], None] = ignored
@@ -39,7 +39,7 @@ class Report:
         self._add(ObjectOutcome(kind, name, "created", count=count))
 
     def compared(self, kind: str, name: str, fields: Sequence[str]) -> None:
-        """fields: that differed and were set"""
+        """fields: those that differed and were set; none for an unchanged object"""
         result: Result = "updated" if fields else "unchanged"
         self._add(ObjectOutcome(kind, name, result, ", ".join(fields)))
 
@@ -50,7 +50,7 @@ class Report:
         self._add(ObjectOutcome(kind, name, "skipped", why, count))
 
     def counts(self) -> Mapping[str, Mapping[Result, int]]:
-        """By kind, in the order in which the kinds came."""
+        """By kind, in the order of the first outcome of each."""
         found: dict[str, Counter[Result]] = {}
         for one in self.outcomes:
             found.setdefault(one.kind, Counter())[one.result] += one.count
@@ -62,8 +62,8 @@ class Report:
             self.on_outcome(outcome)
 
 
-def some(names: Sequence[str]) -> str:
-    """The first NAMES_SHOWN of them, readable."""
-    listed = ", ".join(names[:NAMES_SHOWN])
-    more = len(names) - NAMES_SHOWN
+def listed_names(names: Sequence[str]) -> str:
+    """The first NAMES_LISTED_MAX names, separated by commas, and the number of the others."""
+    listed = ", ".join(names[:NAMES_LISTED_MAX])
+    more = len(names) - NAMES_LISTED_MAX
     return f"{listed} and {more} more" if more > 0 else listed

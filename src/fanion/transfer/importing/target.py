@@ -1,0 +1,103 @@
+"""State of an import, which object of the document is which stored one, and how fields differ."""
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection
+
+from fanion.activity.model import Author
+from fanion.transfer.document import Document, DocumentEntry
+from fanion.transfer.references import Ids, Names
+from fanion.transfer.report import Report
+from fanion.transfer.snapshot import Keys, Stored, unique_keys
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+@dataclass
+class ImportTarget:
+    """State of an import.
+
+    connection: of the transaction
+    stored:     the project before the import; `keys` and `names` are the document's for it
+    cohorts, flags, group_types, dashboards, insights: ids by the document's keys, filled as the
+                import proceeds; flags in decimal
+    """
+
+    connection: Connection
+    author: Author
+    document: Document
+    stored: Stored
+    keys: Keys
+    names: Names
+    report: Report
+    cohorts: dict[str, int] = field(default_factory=dict)
+    flags: dict[str, str] = field(default_factory=dict)
+    group_types: dict[str, int] = field(default_factory=dict)
+    dashboards: dict[str, int] = field(default_factory=dict)
+    insights: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def project_id(self) -> int:
+        return self.author.project_id
+
+    @property
+    def ids(self) -> Ids:
+        return Ids(self.cohorts, self.flags, self.group_types)
+
+
+def matched_keys(document: Document, stored: Stored) -> Keys:
+    """Keys for stored objects: those of the document where it has the object, generated ones
+    elsewhere.
+
+    Of several cohorts with one name the first in the document matches the oldest stored one.
+    """
+    cohorts = _matched(
+        [(one.key, (one.name or None, one.deleted)) for one in document.cohorts],
+        [(one.id, (one.name or None, one.deleted)) for one in stored.cohorts],
+    )
+    dashboards = _matched(
+        [(one.key, one.name) for one in document.dashboards],
+        [(one.id, one.name) for one in stored.own_dashboards],
+    )
+    return Keys(cohorts, dashboards)
+
+
+def differing(
+    stored: DocumentEntry, wanted: DocumentEntry, fields: Iterable[str]
+) -> dict[str, Any]:
+    """Wanted values of the fields that differ as JSON; the order of object keys is ignored."""
+    return {
+        name: value
+        for name in fields
+        if _encode(value := getattr(wanted, name)) != _encode(getattr(stored, name))
+    }
+
+
+def _matched(
+    wanted: Sequence[tuple[str, Hashable]], stored: Sequence[tuple[int, Hashable]]
+) -> Mapping[int, str]:
+    """wanted: keys with what must be equal; stored: ids with the same, the oldest first"""
+    waiting: dict[Hashable, list[str]] = defaultdict(list)
+    for key, same in wanted:
+        waiting[same].append(key)
+    found: dict[int, str] = {}
+    for object_id, same in stored:
+        if waiting[same]:
+            found[object_id] = waiting[same].pop(0)
+    taken = {key for key, _ in wanted}
+    others = unique_keys((object_id, f"#{object_id}") for object_id, _ in stored)
+    return {
+        object_id: found.get(object_id) or _distinct_key(key, taken)
+        for object_id, key in others.items()
+    }
+
+
+def _distinct_key(key: str, taken: set[str]) -> str:
+    """`key`, extended until it differs from all keys of the document."""
+    while key in taken:
+        key += "#"
+    return key
