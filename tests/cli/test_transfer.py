@@ -16,7 +16,8 @@ from fanion.cli.transfer import DOCUMENT_BYTES_MAX
 from fanion.db.engine import open_records
 from fanion.db.schema.activity import activity_log
 from fanion.db.schema.tables import feature_flags, flag_versions
-from fanion.projects.store import Installation, ProjectStore
+from fanion.projects import admin_store
+from fanion.projects.admin_store import Installation
 from fanion.runtime.clock import utc_now
 from tests.support.management import quick_hash
 
@@ -49,7 +50,7 @@ async def set_up(records_url: str) -> None:
     wanted = Installation(email="admin@fanion.local", first_name="Admin", password="p")
     records = await open_records(records_url)
     try:
-        await ProjectStore(records, hash_password=quick_hash).setup(wanted, utc_now())
+        await admin_store.set_up(records, wanted, utc_now(), quick_hash)
     finally:
         await records.close()
 

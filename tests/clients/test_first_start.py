@@ -33,11 +33,11 @@ from fanion.cli.serve import app as serve_app
 from fanion.config import Settings
 from fanion.db.engine import open_records
 from fanion.db.schema.tables import users
-from fanion.projects.auth.password_service import password_matches
+from fanion.projects.admin_store import SetUp
 from fanion.projects.model import Project, User
-from fanion.projects.store import SetUp
 from tests.support import plain_http
 from tests.support.awaited import until
+from tests.support.management import password_matches
 from tests.support.preloaded import run_fanion
 from tests.support.server import RealServer, free_port
 
@@ -312,7 +312,7 @@ async def test_an_owner_without_a_password_has_none(installed: tuple[Path, Any])
     await records.close()
 
     assert row.password_hash == ""
-    assert not await password_matches(row.password_hash, "")
+    assert not password_matches(row.password_hash, "")
 
 
 GIVEN = [
@@ -346,7 +346,7 @@ async def test_a_password_is_read_from_hidden_sources(
 
     assert (done.code, done.err) == (0, reported)
     assert "password" not in json.loads(done.out)
-    assert await password_matches(row.password_hash, "p w é")
+    assert password_matches(row.password_hash, "p w é")
 
 
 NO_PASSWORD: dict[str, tuple[tuple[str, ...], bytes, str]] = {

@@ -8,7 +8,7 @@ from sqlalchemy import insert, select, update
 from fanion.db.schema.cohorts import cohort_people, cohorts
 from fanion.db.schema.flags import flag_continuity
 from fanion.db.schema.tables import person_distinct_ids
-from fanion.projects.flag_version_store import move_flag_version
+from fanion.projects.store import move_flag_version
 from tests.support.application import Home
 from tests.support.management import NOW
 

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import insert
 
 from fanion.db.schema.tables import group_types
-from fanion.projects.flag_version_store import move_flag_version
+from fanion.projects.store import move_flag_version
 from tests.support.application import Home
 from tests.support.management import add_key, error
 

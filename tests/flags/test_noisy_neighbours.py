@@ -10,7 +10,7 @@ from sqlalchemy import insert
 from fanion.db.schema.tables import feature_flags
 from fanion.flags.engine.definition import FlagDefinitions, FlagRow
 from fanion.flags.evaluation.cache import FlagSets
-from fanion.projects.flag_version_store import move_flag_version
+from fanion.projects.store import move_flag_version
 from tests.support.application import Home, open_home
 from tests.support.events_engine import next_project
 

@@ -8,8 +8,8 @@ from uuid import UUID
 import pytest
 
 from fanion.db.engine import Records
+from fanion.projects.admin_store import FIRST_ORGANIZATION
 from fanion.projects.model import Level
-from fanion.projects.store import FIRST_ORGANIZATION
 from fanion.server.forwarded import ALL_NETWORKS, BaseUrl, TrustedProxies, read_networks
 from tests.support.management import (
     BASE_URL,

@@ -9,10 +9,11 @@ from fanion.db.engine import Records
 from fanion.db.schema.flags import former_secret_keys
 from fanion.db.schema.tables import former_project_tokens
 from fanion.errors import ExpiredPersonalApiKey, Invalid, InvalidApiKey, InvalidPersonalApiKey
+from fanion.projects.admin_store import Installation, set_up
 from fanion.projects.auth.secret_keys_store import SecretKeys, SecretKeyStore
 from fanion.projects.cache import Projects
 from fanion.projects.model import FORMER_KEYS_MAX, FormerToken, Project
-from fanion.projects.store import Installation, ProjectStore
+from fanion.projects.store import ProjectStore
 from tests.support.management import NOW, Clock, quick_hash
 
 pytestmark = pytest.mark.every_engine
@@ -27,13 +28,13 @@ def clock() -> Clock:
 
 @pytest.fixture
 def store(records: Records) -> ProjectStore:
-    return ProjectStore(records, hash_password=quick_hash)
+    return ProjectStore(records)
 
 
 @pytest.fixture
-async def project(store: ProjectStore) -> Project:
+async def project(records: Records) -> Project:
     wanted = Installation(email="a@example.com", first_name="A", password="p")
-    return (await store.setup(wanted, NOW)).project
+    return (await set_up(records, wanted, NOW, quick_hash)).project
 
 
 def directory(store: ProjectStore, clock: Clock) -> Projects:

@@ -14,16 +14,14 @@ from fanion.db.engine import Records
 from fanion.db.schema.tables import memberships, organizations, personal_api_keys, projects, users
 from fanion.errors import Invalid, NotFound
 from fanion.flags.management.role_access_store import revoke_flags_of_role
-from fanion.projects.admin_store import user_id_of
+from fanion.projects.admin_store import FIRST_ORGANIZATION, user_id_of
 from fanion.projects.auth.keys import hash_key
-from fanion.projects.auth.password_service import password_matches
 from fanion.projects.auth.personal_keys_store import PersonalKeyStore
 from fanion.projects.members_store import MemberStore, NewMember, first_organization
 from fanion.projects.model import Level
 from fanion.projects.roles_store import RoleStore
-from fanion.projects.store import FIRST_ORGANIZATION
 from tests.projects.test_store import set_up
-from tests.support.management import NOW, add_member
+from tests.support.management import NOW, add_member, password_matches
 
 pytestmark = pytest.mark.every_engine
 
@@ -92,7 +90,7 @@ async def test_a_member_has_a_key_and_no_password(records: Records) -> None:
         stored = await connection.scalar(
             select(users.c.password_hash).where(users.c.id == made.user_id)
         )
-    assert not await password_matches(stored or "", "")
+    assert not password_matches(stored or "", "")
 
 
 async def test_an_address_belongs_to_one_user(records: Records) -> None:

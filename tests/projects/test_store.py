@@ -10,13 +10,21 @@ from sqlalchemy import func, select, update
 from fanion.db.engine import Records
 from fanion.db.schema.tables import organizations, personal_api_keys, users
 from fanion.errors import Invalid
+from fanion.projects import admin_store
+from fanion.projects.admin_store import NO_PASSWORD, AlreadySetUp, Installation, SetUp
 from fanion.projects.auth import personal_keys_store
 from fanion.projects.auth.keys import hash_key
-from fanion.projects.auth.password_service import NO_PASSWORD, password_matches
 from fanion.projects.auth.personal_keys_store import PersonalKeyStore
 from fanion.projects.model import Level
-from fanion.projects.store import AlreadySetUp, Installation, ProjectStore, SetUp
-from tests.support.management import NOW, add_key, add_member, add_neighbour, quick_hash
+from fanion.projects.store import ProjectStore
+from tests.support.management import (
+    NOW,
+    add_key,
+    add_member,
+    add_neighbour,
+    password_matches,
+    quick_hash,
+)
 
 pytestmark = pytest.mark.every_engine
 
@@ -25,7 +33,7 @@ WANTED = Installation(email="owner@example.com", first_name="Olga", password=PAS
 
 
 async def set_up(records: Records) -> SetUp:
-    return await ProjectStore(records, hash_password=quick_hash).setup(WANTED, NOW)
+    return await admin_store.set_up(records, WANTED, NOW, quick_hash)
 
 
 async def test_setup_makes_an_organization_with_its_owner_project_and_key(
@@ -57,7 +65,7 @@ async def test_setup_takes_the_keys_that_it_is_given(records: Records) -> None:
         personal_key="phx_mine",
     )
 
-    made = await ProjectStore(records).setup(wanted, NOW)
+    made = await admin_store.set_up(records, wanted, NOW)
 
     assert (made.project.api_token, made.personal_key) == ("phc_mine", "phx_mine")
     assert made.user.email == "a@example.com"
@@ -90,20 +98,20 @@ async def test_a_setup_that_fails_halfway_leaves_nothing(records: Records) -> No
     unwritable = Installation(email="a@example.com", first_name="\ud800", password="p")
 
     with pytest.raises(Exception, match="surrogates not allowed"):
-        await ProjectStore(records).setup(unwritable, NOW)
+        await admin_store.set_up(records, unwritable, NOW)
 
     [(count,)] = await records.fetch(select(func.count()).select_from(organizations))
     assert count == 0
 
 
 async def test_a_password_is_stored_as_a_hash_that_only_it_matches(records: Records) -> None:
-    await ProjectStore(records).setup(WANTED, NOW)
+    await admin_store.set_up(records, WANTED, NOW)
 
     [(stored,)] = await records.fetch(select(users.c.password_hash))
     assert stored.startswith("$argon2id$")
-    assert await password_matches(stored, PASSWORD)
-    assert not await password_matches(stored, "another")
-    assert not await password_matches(NO_PASSWORD, PASSWORD)
+    assert password_matches(stored, PASSWORD)
+    assert not password_matches(stored, "another")
+    assert not password_matches(NO_PASSWORD, PASSWORD)
 
 
 async def test_projects_are_listed_by_organization_oldest_first(records: Records) -> None:

@@ -35,8 +35,8 @@ from fanion.events.storage.store import EventStore
 from fanion.observability.logging import LineWriter
 from fanion.observability.metrics import Metrics
 from fanion.projects.auth.keys import hash_key, mask
-from fanion.projects.flag_version_store import move_flag_version
 from fanion.projects.model import Level
+from fanion.projects.store import move_flag_version
 from fanion.web.application import Application
 from tests.support.exchange import MemoryTransport
 from tests.support.management import NOW, Clock

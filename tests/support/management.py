@@ -9,17 +9,19 @@ from uuid import UUID, uuid4
 
 import httpx
 from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError
 from litestar import Controller
 from sqlalchemy import insert, update
 
 from fanion.db.engine import Records
 from fanion.db.schema.tables import memberships, organizations, personal_api_keys, projects, users
+from fanion.projects.admin_store import FIRST_ORGANIZATION, Installation, SetUp, set_up
 from fanion.projects.auth.authentication_service import Authentication
 from fanion.projects.auth.keys import hash_key, mask
 from fanion.projects.auth.personal_keys_store import PersonalKeyStore
 from fanion.projects.cache import Projects
 from fanion.projects.model import Level
-from fanion.projects.store import FIRST_ORGANIZATION, Installation, ProjectStore, SetUp
+from fanion.projects.store import ProjectStore
 from fanion.server.asgi_bridge import AsgiApp
 from fanion.web.management import Management, management_app
 
@@ -36,6 +38,13 @@ NO_WISHES: dict[str, Any] = {
     "bytes_per_second": None,
     "burst_seconds": 10.0,
 }
+
+
+def password_matches(password_hash: str, password: str) -> bool:
+    try:
+        return PasswordHasher().verify(password_hash, password)
+    except (InvalidHashError, VerificationError):
+        return False
 
 
 async def quick_hash(password: str) -> str:
@@ -86,9 +95,10 @@ async def open_workspace(
 ) -> AsyncGenerator[Workspace]:
     """settings: further fields of `Management`"""
     clock = Clock()
-    projects = Projects(ProjectStore(records, hash_password=quick_hash), clock.seconds)
+    projects = Projects(ProjectStore(records), clock.seconds)
     authentication = Authentication(PersonalKeyStore(records), clock.now, clock.seconds)
-    made = await projects.setup(
+    made = await set_up(
+        records,
         Installation(
             email="owner@example.com",
             first_name="Olga",
@@ -97,7 +107,9 @@ async def open_workspace(
             personal_key=OWNER_KEY,
         ),
         NOW,
+        quick_hash,
     )
+    projects.remember(made.project)
     app = management_app(
         Management(
             authentication=authentication,

@@ -7,9 +7,8 @@ import structlog
 
 from fanion.config import Settings
 from fanion.db.engine import Records
-from fanion.projects.admin_store import is_set_up
+from fanion.projects.admin_store import AlreadySetUp, Installation, SetUp, is_set_up, set_up
 from fanion.projects.cache import Projects
-from fanion.projects.store import AlreadySetUp, Installation, SetUp
 from fanion.runtime.clock import utc_now
 from fanion.runtime.data_dir import FIRST_START_FILE
 
@@ -21,9 +20,11 @@ async def set_up_first_run(records: Records, projects: Projects) -> SetUp | None
         return None
     wanted = Installation(email="admin@fanion.local", first_name="Admin")
     try:
-        return await projects.setup(wanted, utc_now())
+        made = await set_up(records, wanted, utc_now())
     except AlreadySetUp:  # by another server, at the same moment
         return None
+    projects.remember(made.project)
+    return made
 
 
 def announcement(settings: Settings, made: SetUp | None, *, to_terminal: bool) -> str:

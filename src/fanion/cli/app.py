@@ -34,17 +34,19 @@ from fanion.db.engine import Records
 from fanion.db.migrate import migrate as migrate_records
 from fanion.observability.logging import open_command_logs
 from fanion.projects.admin_store import (
+    AlreadySetUp,
+    Installation,
     all_keys,
     all_projects,
     organization_of,
+    set_up,
     user_id_of,
 )
 from fanion.projects.auth.keys import KEY_LABEL_CHARS_MAX, read_expiry
 from fanion.projects.auth.personal_keys_store import PersonalKeyStore
 from fanion.projects.auth.secret_keys_store import SecretKeys, SecretKeyStore
-from fanion.projects.cache import Projects
 from fanion.projects.model import FORMER_VALID_S, FORMER_VALID_S_MAX, is_scope
-from fanion.projects.store import AlreadySetUp, Installation, ProjectStore
+from fanion.projects.store import ProjectStore
 from fanion.runtime.clock import utc_now
 from fanion.runtime.data_dir import create_data_dir, require_records
 
@@ -115,7 +117,7 @@ def setup(
     wanted = Installation(email=email, first_name="Admin", password=given, project=project)
 
     async def work(records: Records) -> dict[str, Any]:
-        made = await Projects(ProjectStore(records)).setup(wanted, utc_now())
+        made = await set_up(records, wanted, utc_now())
         return {
             "organization_id": str(made.project.organization_id),
             "project_id": made.project.id,

@@ -41,7 +41,7 @@ from fanion.persons.list_store import (
     read_keys,
     read_page,
 )
-from fanion.projects.flag_version_store import move_flag_version
+from fanion.projects.store import move_flag_version
 
 # Of each member: ten are part of its body, and one of all may serve as its name.
 DISTINCT_IDS_READ_MAX = 100

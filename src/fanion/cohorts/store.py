@@ -30,9 +30,9 @@ from fanion.db.schema.cohorts import (
 )
 from fanion.db.schema.tables import users
 from fanion.errors import Invalid
-from fanion.projects.flag_version_store import move_flag_version
 from fanion.projects.model import user_summary
 from fanion.projects.organizations_store import USER_SUMMARY
+from fanion.projects.store import move_flag_version
 from fanion.webhooks.outbox_store import record_and_enqueue
 
 # Fields whose changes are recorded in the activity; results of calculations are not.

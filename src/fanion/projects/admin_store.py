@@ -1,14 +1,60 @@
-"""Queries of the command line, across all organizations."""
+"""Set-up of an installation, and queries of the command line across all organizations."""
 
+import asyncio
+import secrets
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
-from uuid import UUID
+from typing import Any
+from uuid import NAMESPACE_URL, UUID, uuid4, uuid5
 
-from sqlalchemy import select
+from argon2 import PasswordHasher
+from sqlalchemy import insert, select
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fanion.db.engine import Records
 from fanion.db.schema.tables import memberships, organizations, personal_api_keys, projects, users
-from fanion.projects.model import Project
+from fanion.projects.auth.keys import KEY_BYTES, hash_key, mask, personal_key
+from fanion.projects.model import Level, Project, User
+from fanion.projects.store import add_project
+
+# One id for the first organization of every installation. Of two servers that set up the same
+# store at the same time, one fails on the primary key.
+FIRST_ORGANIZATION = uuid5(NAMESPACE_URL, "fanion:first-organization")
+NO_PASSWORD = ""  # in place of a hash; no password matches it
+
+
+_ANY_ORGANIZATION = select(organizations.c.id).limit(1)
+
+
+class AlreadySetUp(Exception):
+    """The store already has an organization."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installation:
+    """What to create. A token or key that is not given is generated; without a password the owner
+    has none."""
+
+    organization: str = "My organization"
+    project: str = "Default project"
+    timezone: str = "UTC"
+    email: str
+    first_name: str
+    password: str | None = None
+    project_token: str | None = None
+    personal_key: str | None = None
+    key_label: str = "Setup"
+
+
+@dataclass(frozen=True, slots=True)
+class SetUp:
+    """personal_key: cannot be read later; the store has its hash"""
+
+    project: Project
+    user: User
+    personal_key: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +68,90 @@ class ListedKey:
     expires_at: datetime | None
 
 
+async def hash_password(password: str) -> str:
+    """Argon2, in a thread: one hash takes tens of milliseconds."""
+    return await asyncio.to_thread(PasswordHasher().hash, password)
+
+
+async def set_up(
+    records: Records,
+    wanted: Installation,
+    now: datetime,
+    hash_password: Callable[[str], Awaitable[str]] = hash_password,
+) -> SetUp:
+    """Create the first organization with its owner, project and key, in one transaction. It is not
+    in the activity log.
+
+    raises: AlreadySetUp
+    """
+    given = wanted.password
+    password_hash = NO_PASSWORD if given is None else await hash_password(given)
+    try:
+        async with records.write() as connection:
+            if (await connection.execute(_ANY_ORGANIZATION)).first() is not None:
+                raise AlreadySetUp
+            return await _install(connection, wanted, password_hash, now)
+    except IntegrityError:
+        raise AlreadySetUp from None
+
+
 async def is_set_up(records: Records) -> bool:
-    return bool(await records.fetch(select(organizations.c.id).limit(1)))
+    return bool(await records.fetch(_ANY_ORGANIZATION))
+
+
+async def _install(
+    connection: AsyncConnection, wanted: Installation, password_hash: str, now: datetime
+) -> SetUp:
+    organization = FIRST_ORGANIZATION
+    await connection.execute(
+        insert(organizations).values(id=organization, name=wanted.organization, created_at=now)
+    )
+    project = await add_project(
+        connection, organization, wanted.project, wanted.timezone, now, wanted.project_token
+    )
+    user = await _add_user(connection, wanted, password_hash, project.id, now)
+    await connection.execute(
+        insert(memberships).values(
+            organization_id=organization, user_id=user.id, level=Level.OWNER, joined_at=now
+        )
+    )
+    key = wanted.personal_key or personal_key(secrets.token_bytes(KEY_BYTES))
+    await connection.execute(
+        insert(personal_api_keys).values(
+            id=uuid4(),
+            user_id=user.id,
+            label=wanted.key_label,
+            hash=hash_key(key),
+            mask_value=mask(key),
+            scopes=None,
+            created_at=now,
+            last_used_at=None,
+        )
+    )
+    return SetUp(project, user, key)
+
+
+async def _add_user(
+    connection: AsyncConnection,
+    wanted: Installation,
+    password_hash: str,
+    project_id: int,
+    now: datetime,
+) -> User:
+    values: dict[str, Any] = {
+        "uuid": uuid4(),
+        "distinct_id": secrets.token_urlsafe(KEY_BYTES),
+        "first_name": wanted.first_name,
+        "email": wanted.email.strip().lower(),
+        "is_email_verified": False,
+        "current_project_id": project_id,
+    }
+    added = await connection.execute(
+        insert(users)
+        .values(password_hash=password_hash, is_active=True, created_at=now, **values)
+        .returning(users.c.id)
+    )
+    return User(id=added.scalar_one(), **values)
 
 
 async def all_projects(records: Records) -> list[Project]:
@@ -71,7 +199,7 @@ async def all_keys(records: Records) -> list[ListedKey]:
 
 
 async def user_id_of(records: Records, email: str | None) -> int | None:
-    """Of a user who is active and in an organization. email: None means the first one"""
+    """An active user in an organization. email: None for the first one"""
     member = select(memberships.c.user_id).where(memberships.c.user_id == users.c.id).exists()
     statement = select(users.c.id).where(users.c.is_active, member).order_by(users.c.id).limit(1)
     if email is not None:

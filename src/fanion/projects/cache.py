@@ -16,7 +16,7 @@ from fanion.errors import InvalidApiKey, NotFound, Unavailable
 from fanion.projects.auth.failed_attempts_cache import FailedAttempts
 from fanion.projects.auth.keys import KEY_CHARS_MAX, hash_key
 from fanion.projects.model import Organization, Principal, Project
-from fanion.projects.store import Installation, ProjectStore, SetUp
+from fanion.projects.store import ProjectStore
 from fanion.runtime.background import run_loop
 from fanion.runtime.change_bus import ChangeBus, Topic
 from fanion.runtime.clock import utc_now
@@ -147,7 +147,7 @@ class Projects:
     ) -> Project:
         """As ProjectStore.create."""
         project = await self.store.create(organization_id, name, timezone, now, user_id)
-        self._remember(project)
+        self.remember(project)
         return project
 
     async def change(
@@ -161,7 +161,7 @@ class Projects:
         project = await self.store.change(project_id, changes, now, user_id)
         if project is None:
             raise NotFound
-        self._remember(project)
+        self.remember(project)
         return project
 
     async def reset_token(
@@ -171,14 +171,15 @@ class Projects:
         project = await self.store.reset_token(project_id, former_valid_s, now, user_id)
         if project is None:
             raise NotFound
-        self._remember(project)
+        self.remember(project)
         return project
 
-    async def setup(self, wanted: Installation, now: datetime) -> SetUp:
-        """raises: AlreadySetUp"""
-        made = await self.store.setup(wanted, now)
-        self._remember(made.project)
-        return made
+    def remember(self, project: Project) -> None:
+        """This process has written the project: it is newer than any read in progress."""
+        self._changes += 1
+        self._absent.pop(project.api_token, None)
+        self._replace(project.id, project)
+        self._bus.publish(Topic.PROJECT, project.id)
 
     async def run(self) -> Never:
         """Load other servers' changes, and expire former tokens, until cancelled."""
@@ -249,13 +250,6 @@ class Projects:
             found = await reads.get(key)
             if forgotten == self._forgotten:
                 return found
-
-    def _remember(self, project: Project) -> None:
-        """What was written here is newer than any read under way."""
-        self._changes += 1
-        self._absent.pop(project.api_token, None)
-        self._replace(project.id, project)
-        self._bus.publish(Topic.PROJECT, project.id)
 
     def _keep(self, read: Project) -> Project:
         """What was read, unless something newer is known."""

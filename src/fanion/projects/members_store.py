@@ -18,13 +18,12 @@ from fanion.activity.store import record_in_organization
 from fanion.db.engine import Records
 from fanion.db.schema.tables import memberships, organizations, personal_api_keys, users
 from fanion.errors import Invalid, NotFound
+from fanion.projects.admin_store import NO_PASSWORD
 from fanion.projects.auth.keys import KEY_BYTES
 from fanion.projects.auth.personal_keys_store import NewPersonalKey, create_key, revoke_keys_of
 from fanion.projects.model import Level, PersonalKey
 from fanion.projects.roles_store import leave_roles
 
-# Matches no password, as no hash is empty.
-_NO_PASSWORD = ""
 _user, _member = users.c, memberships.c
 
 
@@ -210,7 +209,7 @@ def _insert_user(connection: Connection, new: NewMember, now: datetime) -> int:
         distinct_id=secrets.token_urlsafe(KEY_BYTES),
         email=new.email,
         first_name=new.first_name,
-        password_hash=_NO_PASSWORD,
+        password_hash=NO_PASSWORD,
         is_active=True,
         is_email_verified=False,
         current_project_id=None,

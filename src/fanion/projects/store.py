@@ -1,16 +1,18 @@
-"""Organizations, projects and users in the records store."""
+"""Projects in the records store, and the version of their flags."""
 
 import secrets
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any
-from uuid import NAMESPACE_URL, UUID, uuid4, uuid5
+from uuid import UUID, uuid4
 
 from msgspec import convert, to_builtins
 from sqlalchemy import (
     BindParameter,
     Connection,
+    Dialect,
+    Executable,
     bindparam,
     delete,
     func,
@@ -19,37 +21,28 @@ from sqlalchemy import (
     union_all,
     update,
 )
-from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fanion.activity.model import ActivityRecord, Author, changes
 from fanion.activity.store import record
+from fanion.db.bulk import upsert
 from fanion.db.engine import Records
 from fanion.db.schema.tables import (
+    flag_versions,
     former_project_tokens,
-    memberships,
     organizations,
-    personal_api_keys,
     projects,
-    users,
 )
 from fanion.errors import Invalid
-from fanion.projects.auth.keys import KEY_BYTES, hash_key, mask, personal_key, project_token
-from fanion.projects.auth.password_service import NO_PASSWORD, hash_password
+from fanion.projects.auth.keys import KEY_BYTES, mask, project_token
 from fanion.projects.model import (
     DEFAULT_INGESTION,
     FORMER_KEYS_MAX,
     FormerToken,
     IngestionSettings,
-    Level,
     Organization,
     Project,
-    User,
 )
-
-# One id for the first organization of every installation: of two servers that set the same
-# store up at the same time, its primary key lets one win.
-FIRST_ORGANIZATION = uuid5(NAMESPACE_URL, "fanion:first-organization")
 
 _LOGGED = ("name", "timezone", "api_token", "ingestion")
 _former = former_project_tokens.c
@@ -86,48 +79,13 @@ _COUNT = select(func.count()).select_from(projects).where(_OF_ORGANIZATIONS)
 _ORGANIZATION = select(organizations.c.id, organizations.c.name).where(
     organizations.c.id == bindparam("organization")
 )
-_ANY_ORGANIZATION = select(organizations.c.id).limit(1)
-
-
-class AlreadySetUp(Exception):
-    """The store has an organization already."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Installation:
-    """What setup makes. A token or key that is not given is made up; without a password the owner
-    has none."""
-
-    organization: str = "My organization"
-    project: str = "Default project"
-    timezone: str = "UTC"
-    email: str
-    first_name: str
-    password: str | None = None
-    project_token: str | None = None
-    personal_key: str | None = None
-    key_label: str = "Setup"
-
-
-@dataclass(frozen=True, slots=True)
-class SetUp:
-    """personal_key: cannot be read later; the store has its hash"""
-
-    project: Project
-    user: User
-    personal_key: str
 
 
 class ProjectStore:
-    """Each change is in the activity log of the project; setup is not."""
+    """Each change is in the activity log of the project."""
 
-    def __init__(
-        self,
-        records: Records,
-        hash_password: Callable[[str], Awaitable[str]] = hash_password,
-    ) -> None:
+    def __init__(self, records: Records) -> None:
         self._records = records
-        self._hash_password = hash_password
 
     async def by_tokens(self, tokens: Sequence[str]) -> Mapping[str, Project]:
         """By present and former tokens, those that have ended too."""
@@ -166,7 +124,7 @@ class ProjectStore:
     ) -> Project:
         """user_id: by whom; None for the operator"""
         async with self._records.write() as connection:
-            made = await _add_project(connection, organization_id, name, timezone, now, None)
+            made = await add_project(connection, organization_id, name, timezone, now, None)
             await connection.run_sync(_record, None, made, user_id, now)
             return made
 
@@ -218,21 +176,6 @@ class ProjectStore:
             after = (await connection.run_sync(load_projects, [project_id]))[project_id]
             await connection.run_sync(_record, before, after, user_id, now)
             return after
-
-    async def setup(self, wanted: Installation, now: datetime) -> SetUp:
-        """The first organization with its owner, project and key, all or nothing.
-
-        raises: AlreadySetUp
-        """
-        given = wanted.password
-        password_hash = NO_PASSWORD if given is None else await self._hash_password(given)
-        try:
-            async with self._records.write() as connection:
-                if (await connection.execute(_ANY_ORGANIZATION)).first() is not None:
-                    raise AlreadySetUp
-                return await _install(connection, wanted, password_hash, now)
-        except IntegrityError:
-            raise AlreadySetUp from None
 
 
 def load_projects(connection: Connection, ids: Sequence[int]) -> Mapping[int, Project]:
@@ -317,39 +260,7 @@ def _ingestion(known: IngestionSettings, wanted: Mapping[str, Any]) -> dict[str,
     return differing
 
 
-async def _install(
-    connection: AsyncConnection, wanted: Installation, password_hash: str, now: datetime
-) -> SetUp:
-    organization = FIRST_ORGANIZATION
-    await connection.execute(
-        insert(organizations).values(id=organization, name=wanted.organization, created_at=now)
-    )
-    project = await _add_project(
-        connection, organization, wanted.project, wanted.timezone, now, wanted.project_token
-    )
-    user = await _add_user(connection, wanted, password_hash, project.id, now)
-    await connection.execute(
-        insert(memberships).values(
-            organization_id=organization, user_id=user.id, level=Level.OWNER, joined_at=now
-        )
-    )
-    key = wanted.personal_key or personal_key(secrets.token_bytes(KEY_BYTES))
-    await connection.execute(
-        insert(personal_api_keys).values(
-            id=uuid4(),
-            user_id=user.id,
-            label=wanted.key_label,
-            hash=hash_key(key),
-            mask_value=mask(key),
-            scopes=None,
-            created_at=now,
-            last_used_at=None,
-        )
-    )
-    return SetUp(project, user, key)
-
-
-async def _add_project(
+async def add_project(
     connection: AsyncConnection,
     organization_id: UUID,
     name: str,
@@ -367,29 +278,6 @@ async def _add_project(
     }
     added = await connection.execute(insert(projects).values(**values).returning(projects.c.id))
     return Project(id=added.scalar_one(), **values)
-
-
-async def _add_user(
-    connection: AsyncConnection,
-    wanted: Installation,
-    password_hash: str,
-    project_id: int,
-    now: datetime,
-) -> User:
-    values: dict[str, Any] = {
-        "uuid": uuid4(),
-        "distinct_id": secrets.token_urlsafe(KEY_BYTES),
-        "first_name": wanted.first_name,
-        "email": wanted.email.strip().lower(),
-        "is_email_verified": False,
-        "current_project_id": project_id,
-    }
-    added = await connection.execute(
-        insert(users)
-        .values(password_hash=password_hash, is_active=True, created_at=now, **values)
-        .returning(users.c.id)
-    )
-    return User(id=added.scalar_one(), **values)
 
 
 def _read(rows: Iterable[Any]) -> dict[int, Project]:
@@ -415,3 +303,16 @@ def _read(rows: Iterable[Any]) -> dict[int, Project]:
 def read_ingestion(stored: Any) -> IngestionSettings:
     """stored: what differs from the defaults, as JSON; None for nothing"""
     return DEFAULT_INGESTION if not stored else convert(stored, IngestionSettings)
+
+
+def move_flag_version(connection: Connection, project_id: int) -> None:
+    """Increment the version of a project's flags, in the transaction of a change of flags, cohorts
+    or group types. Every server polls it, and so sees changes made by others."""
+    connection.execute(_moved(connection.dialect), {"project_id": project_id, "version": 1})
+
+
+@lru_cache(maxsize=2)
+def _moved(dialect: Dialect) -> Executable:
+    return upsert(dialect, flag_versions).on_conflict_do_update(
+        index_elements=["project_id"], set_={"version": flag_versions.c.version + 1}
+    )

@@ -44,7 +44,7 @@ from fanion.persons.store import (
     require_current,
     write_changes,
 )
-from fanion.projects.flag_version_store import move_flag_version
+from fanion.projects.store import move_flag_version
 from fanion.properties.size import Allowance
 from fanion.webhooks.outbox_store import count_captured
 

@@ -15,7 +15,7 @@ from fanion.db.schema.tables import projects
 from fanion.flags.storage.integrity import flags_without_answer
 from fanion.groups.model import GROUP_TYPES_MAX, new_types
 from fanion.groups.store import write_groups
-from fanion.projects.flag_version_store import move_flag_version
+from fanion.projects.store import move_flag_version
 from fanion.transfer.document import Document, DocumentError
 from fanion.transfer.export_store import read_project
 from fanion.transfer.importing.cohorts import import_cohorts
