@@ -4,7 +4,6 @@ there once, every person is right, and nothing is left running."""
 import asyncio
 import random
 from collections import Counter
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import httpx
 import msgspec
 import pytest
 
+from fanion.ingest.pipeline.throttle import BATCH_BYTES_MAX
 from tests.support import plain_http
 from tests.support.awaited import until
 from tests.support.outcome import caught_up, client, events
@@ -20,9 +20,10 @@ from tests.support.preloaded import PreloadedServer
 from tests.support.server import Keys, RealServer
 
 ROUNDS = 3
-REQUESTS, EVENTS = 14, 30
-TRIES = 5
-TEXT = "x" * 30_000  # full runs of few events: of 8 MB at least
+# One request is a full batch, however fast or slow this machine is: the body has half of the bytes
+# that a batch may have.
+TEXT = "x" * 60_000
+EVENTS = BATCH_BYTES_MAX // 2 // len(TEXT) + 1
 PERSONS = 40
 
 Json = dict[str, Any]
@@ -44,12 +45,13 @@ def item(number: int) -> Json:
     return made
 
 
-async def send(http: httpx.AsyncClient, keys: Keys, first: int) -> None:
-    for start in range(first, first + REQUESTS * EVENTS, EVENTS):
-        batch = [item(number) for number in range(start, start + EVENTS)]
-        body = msgspec.json.encode({"api_key": keys.project_api_key, "batch": batch})
-        answer = await http.post("/batch/", content=body)
-        assert answer.status_code == 200, answer.text
+async def send(http: httpx.AsyncClient, keys: Keys, first: int) -> int:
+    """returns: the number after the last that was sent"""
+    batch = [item(number) for number in range(first, first + EVENTS)]
+    body = msgspec.json.encode({"api_key": keys.project_api_key, "batch": batch})
+    answer = await http.post("/batch/", content=body)
+    assert answer.status_code == 200, answer.text
+    return first + EVENTS
 
 
 def helpers(server: RealServer) -> list[int]:
@@ -59,22 +61,6 @@ def helpers(server: RealServer) -> list[int]:
     tasks = Path(f"/proc/{pid}/task").glob("*/children")
     children = [int(child) for task in tasks for child in task.read_text().split()]
     return [child for child in children if "preparer_main" in command(child)]
-
-
-async def send_until_prepared(
-    server: RealServer, http: httpx.AsyncClient, keys: Keys, first: int
-) -> int:
-    """Send until a batch is full, which takes longer where ingestion keeps up with the client.
-
-    returns: the number after the last that was sent
-    """
-    for _ in range(TRIES):
-        await send(http, keys, first)
-        first += REQUESTS * EVENTS
-        with suppress(AssertionError):
-            await asyncio.to_thread(until, lambda: helpers(server), "", 3.0)
-            return first
-    raise AssertionError("no preparer was started")
 
 
 def have_ended(pids: list[int]) -> bool:
@@ -99,7 +85,9 @@ async def test_nothing_is_lost_or_there_twice_or_left_over(tmp_path: Path) -> No
         for _ in range(ROUNDS):
             server.start()
             async with plain_http.AsyncClient(base_url=server.url, timeout=30) as http:
-                sent = await send_until_prepared(server, http, keys, sent)
+                sent = await send(http, keys, sent)
+                await asyncio.to_thread(until, partial(helpers, server), "no preparer was started")
+                sent = await send(http, keys, sent)  # for the preparer, if it is ready by then
             await asyncio.sleep(chance.random())
             left = helpers(server)
             server.kill()
