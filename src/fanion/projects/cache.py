@@ -43,10 +43,12 @@ class Projects:
         failures: FailedAttempts | None = None,
         now: Callable[[], datetime] = utc_now,
         bus: ChangeBus | None = None,
+        store_wait_s: float = STORE_WAIT_S,
     ) -> None:
         """remembered: a project by its token, asked when the store does not answer
         now:        the time of day, which ends former tokens
         """
+        self._store_wait_s = store_wait_s
         self._now = now
         self._failures = failures or FailedAttempts(clock=clock)
         self.store = store
@@ -225,7 +227,7 @@ class Projects:
             raise InvalidApiKey
         self._failures.require_room(token, caller)
         try:
-            project = await asyncio.wait_for(self._read(self._tokens, token), STORE_WAIT_S)
+            project = await asyncio.wait_for(self._read(self._tokens, token), self._store_wait_s)
         except (RecordsUnavailable, TimeoutError):
             project = await self._remembered(token)
             if project is None:
