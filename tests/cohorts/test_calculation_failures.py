@@ -14,8 +14,7 @@ from fanion.cohorts.import_store import ImportStore
 from fanion.cohorts.members_store import CohortTrashStore
 from fanion.cohorts.store import CohortStore
 from fanion.events.event import EventStoreUnavailable
-from fanion.events.storage.cohort_query import Found
-from fanion.events.storage.store import EventStore
+from fanion.events.storage.store import EventStore, Found
 from fanion.projects.cache import Projects
 from fanion.projects.store import ProjectStore
 from tests.cohorts.test_api import (

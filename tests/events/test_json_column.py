@@ -13,11 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fanion.events.event import Event, PersonRow
-from fanion.events.storage.encoder import Batch
+from fanion.events.storage.encoder import Batch, TextEncoder
 from fanion.events.storage.json_column import PATHS_MAX, JsonColumn
 from fanion.events.storage.native_encoder import PART_ROWS, NativeEncoder
 from fanion.events.storage.store import EventStore, encoder_for
-from fanion.events.storage.text_encoder import TextEncoder
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 NATIVE, TEXT = NativeEncoder(), TextEncoder()

@@ -10,9 +10,8 @@ import pytest
 from msgspec.structs import replace
 
 from fanion.events.event import Event, EventRejected, Override, PersonRow
-from fanion.events.storage.encoder import EventEncoder
+from fanion.events.storage.encoder import EventEncoder, TextEncoder
 from fanion.events.storage.native_encoder import NativeEncoder
-from fanion.events.storage.text_encoder import TextEncoder
 
 NOW, ONE, FITS_NOT = datetime(2026, 1, 2, tzinfo=UTC), UUID(int=1), 2**64
 

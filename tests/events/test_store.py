@@ -19,10 +19,10 @@ from fanion.events.event import (
     PersonRow,
 )
 from fanion.events.storage.client import READ_SECONDS_MAX
+from fanion.events.storage.encoder import TextEncoder
 from fanion.events.storage.native_encoder import NativeEncoder
 from fanion.events.storage.schema import COPY, MIGRATIONS
 from fanion.events.storage.store import EventStore, encoder_for, open_events
-from fanion.events.storage.text_encoder import TextEncoder
 from fanion.properties.filters import Property
 
 NOON = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)

@@ -10,8 +10,7 @@ from sqlalchemy import select
 from fanion.cohorts.members_store import stream_members
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohorts
-from fanion.events.storage.cohort_query import INPUTS_MAX
-from fanion.events.storage.store import EventStore
+from fanion.events.storage.store import INPUTS_MAX, EventStore
 
 _cohort = cohorts.c
 

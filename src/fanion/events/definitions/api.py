@@ -33,9 +33,8 @@ from fanion.events.definitions.store import (
     get_marks,
     remove_definition,
 )
-from fanion.events.event import EventStoreUnavailable
+from fanion.events.event import EventStoreUnavailable, last_days
 from fanion.events.storage.store import EventStore
-from fanion.events.times import last_days
 from fanion.projects.activity_api import ActivityPage, activity_page
 from fanion.projects.model import UserSummary
 from fanion.projects.request_api import ManagementRequest, scoped

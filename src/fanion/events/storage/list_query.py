@@ -11,7 +11,7 @@ from uuid import UUID
 from fanion.events.event import Event, EventQuery
 from fanion.events.storage.client import Lanes, Rows, read_rows
 from fanion.events.storage.filters_sql import event_condition
-from fanion.events.times import MICROS_MAX, MICROS_MIN, micros
+from fanion.events.storage.native_format import MICROS_MAX, MICROS_MIN, micros
 from fanion.properties.cohort_sql import Bindings
 from fanion.properties.filters import Property
 

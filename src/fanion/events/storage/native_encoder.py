@@ -14,12 +14,11 @@ from fanion.events.storage.encoder import (
     Block,
     EventEncoder,
     even_rows,
+    shallow,
 )
 from fanion.events.storage.json_column import JsonColumn
-from fanion.events.storage.json_depth import shallow
-from fanion.events.storage.native_format import Column
+from fanion.events.storage.native_format import Column, all_micros, micros
 from fanion.events.storage.schema import ATTRIBUTES_TYPE
-from fanion.events.times import all_micros, micros
 
 # Of which columns are made at a time.
 PART_ROWS = 500

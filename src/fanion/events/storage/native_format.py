@@ -1,20 +1,26 @@
-"""Columns as the engine reads them in its Native format: all values of one after another.
+"""Values and columns as the engine stores them, in its Native format.
 
-Numbers are little-endian, as those of every machine that the embedded engine runs on.
+A column is written value after value. Numbers are little-endian, as on every machine that the
+embedded engine runs on; times are microseconds since 1970, of the years 1900 to 2299.
 """
 
 from array import array
 from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
 from uuid import UUID
 
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+MICROS_MIN = (datetime(1900, 1, 1, tzinfo=UTC) - EPOCH) // _MICROSECOND
+MICROS_MAX = (datetime(2299, 12, 31, 23, 59, 59, tzinfo=UTC) - EPOCH) // _MICROSECOND
 _LENGTHS_KNOWN = 1 << 14
 
 
 class Column(NamedTuple):
-    """type: in the engine's words; data: of all rows, in parts"""
+    """type: the engine's name of it; data: of all rows, in parts"""
 
     name: str
     type: str
@@ -22,19 +28,19 @@ class Column(NamedTuple):
 
 
 class ColumnType(NamedTuple):
-    """name: in the engine's words; write: the values of all rows, may raise OverflowError"""
+    """name: the engine's; write: encodes the values of all rows, may raise OverflowError"""
 
     name: str
     write: Callable[[Any], bytes]
 
 
 def columns(*given: tuple[str, ColumnType, Sequence[Any]]) -> tuple[Column, ...]:
-    """given: name, type and values of each. raises: OverflowError"""
+    """given: name, type and values of each column. raises: OverflowError"""
     return tuple([Column(name, type_.name, (type_.write(rows),)) for name, type_, rows in given])
 
 
 def joined(parts: Sequence[Sequence[Column]]) -> list[Column]:
-    """The columns of the rows of all parts, which have the same columns."""
+    """Concatenate the rows of parts that have the same columns."""
     return [
         Column(first.name, first.type, [data for one in (first, *others) for data in one.data])
         for first, *others in zip(*parts, strict=True)
@@ -42,13 +48,13 @@ def joined(parts: Sequence[Sequence[Column]]) -> list[Column]:
 
 
 def block(columns: Sequence[Column], rows: int, more: int = 0) -> bytes:
-    """more: how many columns `with_columns` will append"""
+    """more: number of columns that `with_columns` appends later"""
     head = (length(len(columns) + more), length(rows))
     return b"".join((*head, *chain.from_iterable(map(_written, columns))))
 
 
 def with_columns(block: bytes, *given: tuple[str, ColumnType, Sequence[Any]]) -> bytes:
-    """block: made for as many more columns"""
+    """block: encoded with `more` set to the number of these columns"""
     return b"".join((block, *chain.from_iterable(map(_written, columns(*given)))))
 
 
@@ -70,19 +76,36 @@ def signed(numbers: Iterable[int]) -> bytes:
     return array("q", numbers).tobytes()
 
 
+def micros(time: datetime) -> int:
+    """Limited to the years that the engine can store."""
+    return _limited((time - EPOCH) // _MICROSECOND)
+
+
+def all_micros(times: Iterable[datetime]) -> list[int]:
+    """As `micros`, of many times in half of the time."""
+    exact = [(time - EPOCH) // _MICROSECOND for time in times]
+    if exact and (min(exact) < MICROS_MIN or max(exact) > MICROS_MAX):
+        return list(map(_limited, exact))
+    return exact
+
+
+def _limited(exact: int) -> int:
+    return max(MICROS_MIN, min(MICROS_MAX, exact))
+
+
 def floats(numbers: Iterable[float]) -> bytes:
     return array("d", numbers).tobytes()
 
 
 def uuids(values: Iterable[UUID]) -> bytes:
-    """Two halves each, every one of which begins with its last byte."""
+    """Each as two little-endian halves."""
     halves = array("Q", b"".join([value.int.to_bytes(16) for value in values]))
     halves.byteswap()
     return halves.tobytes()
 
 
 def texts(values: Sequence[str]) -> bytes:
-    """Of values that repeat each is written once."""
+    """Repeated values are encoded once."""
     if values and values.count(values[0]) == len(values):
         return text(values[0]) * len(values)
     different = list(set(values))

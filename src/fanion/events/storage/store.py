@@ -2,14 +2,16 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 import structlog
 from clickhouse_connect.driver.client import Client
 
 from fanion.events.event import (
+    Days,
     Erasure,
     Event,
     EventQuery,
@@ -25,14 +27,18 @@ from fanion.events.storage.client import (
     open_clients,
     read_rows,
 )
-from fanion.events.storage.cohort_query import SECONDS_MAX, Found, ask, put_inputs
-from fanion.events.storage.deletion import erase
-from fanion.events.storage.encoder import Batch, Block, EventEncoder
+from fanion.events.storage.encoder import Batch, Block, EventEncoder, TextEncoder
 from fanion.events.storage.list_query import Listing
+from fanion.events.storage.mutations import erase, squash
 from fanion.events.storage.native_encoder import NativeEncoder
-from fanion.events.storage.person_squash import squash
-from fanion.events.storage.text_encoder import TextEncoder
-from fanion.events.times import Days, micros
+from fanion.events.storage.native_format import micros
+
+# A calculation may read years of events; no request waits for it.
+SECONDS_MAX: Final = 300
+# Of one insert; 48 bytes each.
+INPUTS_MAX: Final = 100_000
+_INPUT_COLUMNS = ("run", "cohort_id", "person_id")
+
 
 # Of the engine, whose Native format is known byte by byte: the suite runs on it.
 NATIVE_VERSIONS = ("26.9.",)
@@ -78,6 +84,17 @@ DAILY = """
 GROUP BY day
 ORDER BY day
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """columns: of the answer
+
+    rows_read: those that the index could not rule out; 0 when they were not asked for
+    """
+
+    columns: Sequence[Sequence[Any]]
+    rows_read: int
 
 
 def encoder_for(version: str) -> EventEncoder:
@@ -227,14 +244,14 @@ class EventStore:
         raises: EventStoreUnavailable, of which StatementFailed is for what this statement alone
                 asks too much; EventRejected when a value cannot be compared
         """
-        return await self._reads.run(ask, statement, parameters, seconds_max, estimated)
+        return await self._reads.run(_query, statement, parameters, seconds_max, estimated)
 
     async def put_inputs(self, run: UUID, cohort_id: int, members: Sequence[str]) -> None:
         """Members of a static cohort for the statements of one calculation.
 
         members: UUIDs in hexadecimal digits, one at least
         """
-        await self._inserts.run(put_inputs, run, cohort_id, members)
+        await self._inserts.run(_insert_inputs, run, cohort_id, members)
 
     async def squash(self, overrides_min: int) -> int:
         """Write merged persons into their events, of projects with at least so many merges.
@@ -264,3 +281,29 @@ def _insert_batch(client: Client, batch: Batch, token: str) -> None:
 
 def _insert(client: Client, table: str, block: Block, settings: dict[str, Any]) -> None:
     client.raw_insert(table, block.columns, block.data, settings, fmt=block.format)
+
+
+def _query(
+    client: Client,
+    statement: str,
+    parameters: Mapping[str, Any],
+    seconds_max: int,
+    estimated: bool,
+) -> Found:
+    settings = {"max_execution_time": seconds_max}
+    answer = client.query(statement, dict(parameters), settings=settings)
+    if not estimated:
+        return Found(answer.result_columns, 0)
+    # The embedded engine's own figure is that of the answer's rows.
+    tables = client.query(f"EXPLAIN ESTIMATE {statement}", dict(parameters))
+    return Found(answer.result_columns, sum(int(row[3]) for row in tables.result_rows))
+
+
+def _insert_inputs(client: Client, run: UUID, cohort_id: int, members: Sequence[str]) -> None:
+    """Members of one static cohort, for the statements of one calculation; they expire after a day.
+
+    members: UUIDs in hexadecimal digits, with or without hyphens
+    """
+    before = f"{run}\t{cohort_id}\t"
+    lines = before + f"\n{before}".join(members) + "\n"
+    client.raw_insert("cohort_inputs", _INPUT_COLUMNS, lines.encode(), {}, fmt="TabSeparated")

@@ -16,8 +16,7 @@ from fanion.db.schema.cohorts import cohort_people, cohorts
 from fanion.db.schema.tables import groups, persons
 from fanion.errors import Invalid
 from fanion.events.event import EventRejected
-from fanion.events.storage.cohort_query import INPUTS_MAX
-from fanion.events.storage.store import EventStore
+from fanion.events.storage.store import INPUTS_MAX, EventStore
 from fanion.flags.blast_radius.query import Reach, count_statement, stored_cohorts
 from fanion.flags.engine.conditions import ProjectCohorts, compile_cohort
 from fanion.flags.storage.store import cohort_rows

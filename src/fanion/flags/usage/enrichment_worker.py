@@ -14,8 +14,8 @@ from sqlalchemy import Connection, select, update
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.db.schema.tables import feature_flags
 from fanion.events.event import EventStoreUnavailable
+from fanion.events.storage.native_format import micros
 from fanion.events.storage.store import EventStore
-from fanion.events.times import micros
 from fanion.flags.usage.store import enrich_dashboard
 from fanion.insights.dashboards_store import Creator
 from fanion.runtime.background import run_loop

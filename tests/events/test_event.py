@@ -4,7 +4,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from fanion.events.times import last_days
+from fanion.events.event import last_days
 
 CASES = {
     "UTC": ("2024-03-01T12:00", "UTC", "2024-02-01", "2024-02-01T00:00", "2024-03-02T00:00"),
