@@ -9,9 +9,10 @@ import msgspec
 from fanion.accept_log.port import Envelope, LogEntry
 from fanion.events.event import NO_PERSON, Event
 from fanion.ingest.pipeline.batch import PreparedBatch, prepare_batch, without_duplicates
+from fanion.ingest.pipeline.prepare import Drop
 from fanion.ingest.pipeline.resolve import Known, Resolution, Resolved, distinct_ids
-from fanion.ingest.pipeline.types import Drop, ProjectRules
 from fanion.persons.merge import person_uuid
+from fanion.projects.model import IngestionSettings
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 BEFORE = NOW - timedelta(minutes=5)
@@ -30,7 +31,7 @@ def event(name: str = "paid", uuid: UUID | None = None, **more: Any) -> dict[str
 
 
 def run_of(*entries: LogEntry) -> PreparedBatch:
-    rules = ProjectRules()
+    rules = IngestionSettings()
     return prepare_batch(entries, lambda _: rules)
 
 

@@ -8,17 +8,17 @@ import msgspec
 import pytest
 
 from fanion.accept_log.port import Envelope, LogEntry
-from fanion.ingest.pipeline.batch import prepare_batch
-from fanion.ingest.pipeline.batch_limits import (
+from fanion.ingest.pipeline.batch import (
     LOCATED_OBJECT_BYTES,
     Budget,
     ids_of,
     named_before,
     pieces,
+    prepare_batch,
     with_ids,
     within,
 )
-from fanion.ingest.pipeline.types import ProjectRules
+from fanion.projects.model import IngestionSettings
 from tests.support.management import NOW
 
 UUID_A = "018e0000-0000-7000-8000-00000000000a"
@@ -74,7 +74,7 @@ def test_events_of_pieces_have_the_ids_of_the_whole() -> None:
     whole = entry(msgspec.json.encode([*events(5), {**events(1)[0], "uuid": UUID_A}]))
 
     def ids(*entries: LogEntry) -> list[Any]:
-        runs = [prepare_batch([one], lambda _: ProjectRules()) for one in entries]
+        runs = [prepare_batch([one], lambda _: IngestionSettings()) for one in entries]
         return [one.prepared.uuid for run in runs for one in run.arrived[1]]
 
     parts = pieces(whole, 0, Budget(2 * ONE))
@@ -131,8 +131,8 @@ import json, os, sys, tracemalloc
 from datetime import UTC, datetime
 from fanion.events.storage.native_encoder import NativeEncoder
 from fanion.ingest.pipeline.batch_writer import _blocks
-from fanion.ingest.pipeline.batch_limits import Budget
-from fanion.ingest.pipeline.types import ProjectRules
+from fanion.ingest.pipeline.batch import Budget
+from fanion.projects.model import IngestionSettings
 from fanion.ingest.pipeline.resolve import Known, Resolution
 from fanion.ingest.pipeline.batch import prepare_batch
 from fanion.accept_log.port import LogEntry, Envelope
@@ -143,7 +143,7 @@ def measure(item, body_bytes, object_bytes):
     one = LogEntry(1, Envelope(1, now, "192.0.2.1", "x" * 1000, now, body))
     place = {f"$geoip_{n}": "value" for n in range(13)} if object_bytes else None
     tracemalloc.start()
-    run = prepare_batch([one], lambda _: ProjectRules(), place and (lambda _: place))
+    run = prepare_batch([one], lambda _: IngestionSettings(), place and (lambda _: place))
     resolution = Resolution(1, run.arrived.get(1, []), Known({}, {}, {}))
     for block in _blocks(NativeEncoder(), run, [resolution]):
         pass

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from fanion.ingest.capture.fast_path import READ_ON_LOOP_BYTES_MAX
+from fanion.ingest.capture.endpoints import READ_ON_LOOP_BYTES_MAX
 from fanion.server.server import HttpServer
 from fanion.web.application import error_response
 from tests.ingest.test_capture import ENCODINGS, REFUSALS, SHAPES

@@ -14,8 +14,7 @@ from msgspec import json
 from fanion.accept_log.port import Envelope, LogEntry
 from fanion.events.storage.store import EventStore
 from fanion.ingest.ledger.dead_letters_store import Chosen, DeadLetters, put_aside
-from fanion.ingest.ledger.report import totals_of
-from fanion.ingest.ledger.store import Ledger
+from fanion.ingest.ledger.store import Ledger, totals_of
 from fanion.properties.size import PROPERTIES_BYTES_MAX
 from tests.support.application import Home, Json, Site, open_home, open_site
 from tests.support.deadly import Deadly, Killed

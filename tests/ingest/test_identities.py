@@ -18,13 +18,13 @@ from sqlalchemy import select
 from fanion.accept_log.port import Envelope, LogEntry
 from fanion.db.engine import Records, open_records
 from fanion.db.schema.tables import person_overrides
-from fanion.events.definitions.property_cache import KnownProperties
+from fanion.events.definitions.model import KnownProperties
 from fanion.ingest.pipeline.batch import prepare_batch
 from fanion.ingest.pipeline.person_cache import PersonCache
 from fanion.ingest.pipeline.resolve import Resolution
 from fanion.ingest.pipeline.store import IngestStore, Written
-from fanion.ingest.pipeline.types import ProjectRules
 from fanion.persons.list_store import PersonQuery, find_persons
+from fanion.projects.model import IngestionSettings
 from tests.support.identities import OTHER_ID, Identities
 
 pytestmark = pytest.mark.every_engine
@@ -135,7 +135,7 @@ class Persons(RuleBasedStateMachine):
 
     async def _store(self) -> None:
         """As the consumer does, but for the event store."""
-        run = prepare_batch(self.waiting, lambda _: ProjectRules())
+        run = prepare_batch(self.waiting, lambda _: IngestionSettings())
         known = await self.store.known(run.arrived, NOW)
         [(project_id, arrived)] = run.arrived.items()
         resolution = Resolution(project_id, arrived, known[project_id])

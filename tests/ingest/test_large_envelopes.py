@@ -15,7 +15,7 @@ from fanion.events.event import EventRejected
 from fanion.events.storage.encoder import Batch
 from fanion.events.storage.store import EventStore
 from fanion.ingest.ledger.dead_letters_store import Chosen, DeadLetters
-from fanion.ingest.pipeline.batch_limits import Budget
+from fanion.ingest.pipeline.batch import Budget
 from fanion.ingest.pipeline.position_store import ingested_upto
 from tests.support.application import Home, Json, Site, open_home, open_site
 from tests.support.awaited import until_soon

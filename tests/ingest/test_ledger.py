@@ -23,14 +23,15 @@ from fanion.ingest.ledger.model import (
     tally_of,
     time_of,
 )
-from fanion.ingest.ledger.report import minutes_of, not_made_of, reasons_of, totals_of
+from fanion.ingest.ledger.store import minutes_of, not_made_of, reasons_of, totals_of
 from fanion.ingest.pipeline.batch import (
     PreparedBatch,
     count_items,
     prepare_batch,
     without_duplicates,
 )
-from fanion.ingest.pipeline.types import Drop, ProjectRules
+from fanion.ingest.pipeline.prepare import Drop
+from fanion.projects.model import IngestionSettings
 
 NOON = datetime(2024, 3, 1, 12, tzinfo=UTC)
 MINUTE = minute_of(NOON)
@@ -53,7 +54,7 @@ def run_of(*requests: tuple[int, float, list[Any]]) -> PreparedBatch:
         )
         for place, (project_id, after_s, items) in enumerate(requests, 1)
     ]
-    return prepare_batch(entries, lambda _: ProjectRules(dropped_user_agents=("bot",)))
+    return prepare_batch(entries, lambda _: IngestionSettings(dropped_user_agents=("bot",)))
 
 
 def stored_of(run: PreparedBatch) -> dict[int, list[datetime]]:

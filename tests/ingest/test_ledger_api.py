@@ -11,7 +11,7 @@ from sqlalchemy import select, update
 
 from fanion.accept_log.port import Envelope
 from fanion.db.schema.tables import dead_letters
-from fanion.ingest.pipeline.types import Context
+from fanion.ingest.pipeline.prepare import Context
 from tests.support.application import Home, Json, error
 from tests.support.management import NOW
 

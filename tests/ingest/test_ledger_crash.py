@@ -6,8 +6,7 @@ from typing import cast
 import pytest
 
 from fanion.events.storage.store import EventStore
-from fanion.ingest.ledger.report import totals_of
-from fanion.ingest.ledger.store import Ledger
+from fanion.ingest.ledger.store import Ledger, totals_of
 from tests.support.application import Json, Site, open_home, open_site
 from tests.support.deadly import Deadly, Killed
 from tests.support.management import NOW

@@ -8,9 +8,9 @@ from uuid import UUID
 import pytest
 
 from fanion.groups.model import GroupIdentify
-from fanion.ingest.pipeline.prepare import prepare
-from fanion.ingest.pipeline.types import Context, Drop, Prepared, ProjectRules
+from fanion.ingest.pipeline.prepare import Context, Drop, Prepared, prepare
 from fanion.persons.merge import Merge, MergeKind, PersonCommand
+from fanion.projects.model import IngestionSettings
 
 NOW = datetime(2024, 3, 1, 12, tzinfo=UTC)
 CONTEXT = Context(project_id=1, entry_id=77, received_at=NOW)
@@ -30,7 +30,7 @@ def event(name: Any = "paid", distinct_id: Any = "u1", **properties: Any) -> dic
 
 
 def with_rules(**rules: Any) -> Context:
-    return Context(1, 77, NOW, client_ip="192.0.2.1", rules=ProjectRules(**rules))
+    return Context(1, 77, NOW, client_ip="192.0.2.1", rules=IngestionSettings(**rules))
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def locate(address: str) -> Mapping[str, object]:
 
 @pytest.mark.parametrize("anonymize_ips", [False, True])
 def test_a_place_is_stored_on_event_and_person(anonymize_ips: bool) -> None:
-    rules = ProjectRules(anonymize_ips=anonymize_ips)
+    rules = IngestionSettings(anonymize_ips=anonymize_ips)
     context = Context(1, 77, NOW, client_ip="192.0.2.1", rules=rules, geoip=locate)
 
     prepared = stored(event(), context)
@@ -228,8 +228,8 @@ def test_a_client_can_forbid_to_look_up_its_place() -> None:
 
 
 def test_a_project_can_remove_properties_everywhere() -> None:
-    names = frozenset(["secret", "$ip", "$browser", "$geoip_city_name"])
-    rules = ProjectRules(removed_properties=names)
+    names = ("secret", "$ip", "$browser", "$geoip_city_name")
+    rules = IngestionSettings(removed_properties=names)
     context = Context(1, 77, NOW, client_ip="192.0.2.1", rules=rules, geoip=locate)
     item = event(secret=1, kept=2, **{"$browser": "F", "$set": {"secret": 1, "a": 2}})
 
@@ -254,7 +254,7 @@ def test_a_project_can_remove_properties_everywhere() -> None:
 def test_a_project_can_drop_user_agents(
     properties: dict[str, Any], request_agent: str, is_dropped: bool
 ) -> None:
-    rules = ProjectRules(dropped_user_agents=("", "Googlebot"))
+    rules = IngestionSettings(dropped_user_agents=("", "Googlebot"))
     context = Context(1, 77, NOW, user_agent=request_agent, rules=rules)
 
     assert (prepare(event(**properties), context) is Drop.USER_AGENT) is is_dropped

@@ -23,13 +23,15 @@ from fanion.ingest.capture.parsing import Capture, read_capture
 from fanion.ingest.capture.v1 import read_v1, v1_answer
 from fanion.ingest.pipeline.batch import PreparedBatch, prepare_batch
 from fanion.ingest.pipeline.resolve import Known, Resolution
-from fanion.ingest.pipeline.types import ProjectRules
+from fanion.projects.model import IngestionSettings
 from fanion.server.request import Request
 from tests.support.lz64 import compress_to_base64
 
 BYTES_MAX = 1_000_000
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
-RULES = ProjectRules(True, ("bot",), frozenset(["secret"]))
+RULES = IngestionSettings(
+    anonymize_ips=True, dropped_user_agents=("bot",), removed_properties=("secret",)
+)
 
 NAMES = st.sampled_from(
     [

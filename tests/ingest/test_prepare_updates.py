@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from fanion.ingest.pipeline.prepare import prepare
-from fanion.ingest.pipeline.types import Context, Prepared
+from fanion.ingest.pipeline.prepare import Context, Prepared, prepare
 from fanion.persons.merge import PersonUpdate
 
 CONTEXT = Context(project_id=1, entry_id=77, received_at=datetime(2024, 3, 1, tzinfo=UTC))

@@ -20,7 +20,7 @@ from fanion.events.storage.store import EventStore
 from fanion.ingest.pipeline import reader
 from fanion.ingest.pipeline.batch import PreparedBatch
 from fanion.ingest.pipeline.preparer_client import Preparer
-from fanion.ingest.pipeline.types import ProjectRules
+from fanion.projects.model import IngestionSettings
 from tests.support.application import Home, Site, open_home, open_site
 from tests.support.awaited import until_soon
 from tests.support.management import NOW
@@ -227,7 +227,7 @@ async def prepared(preparer: Preparer, entries: list[LogEntry]) -> PreparedBatch
     run: list[PreparedBatch] = []
 
     async def one() -> bool:
-        found = await preparer.prepare(entries, {1: ProjectRules()}, {})
+        found = await preparer.prepare(entries, {1: IngestionSettings()}, {})
         run.extend([] if found is None else [found])
         return bool(run)
 
@@ -255,7 +255,7 @@ async def test_a_process_that_cannot_open_its_database_prepares_nothing(tmp_path
     preparer = Preparer(str(tmp_path / "none.mmdb"))
     try:
         for _ in range(3):
-            assert await preparer.prepare([entry(1, b"{}")], {1: ProjectRules()}, {}) is None
+            assert await preparer.prepare([entry(1, b"{}")], {1: IngestionSettings()}, {}) is None
     finally:
         await preparer.close()
 
@@ -267,7 +267,9 @@ async def test_a_cancelled_request_ends_the_process() -> None:
         run = await prepared(preparer, [entry(1, b'{"event":"a","distinct_id":"ann"}')])
         assert run.events == 1
         many = b"[" + b",".join([b'{"event":"a","distinct_id":"ann"}'] * 200_000) + b"]"
-        asking = asyncio.create_task(preparer.prepare([entry(2, many)], {1: ProjectRules()}, {}))
+        asking = asyncio.create_task(
+            preparer.prepare([entry(2, many)], {1: IngestionSettings()}, {})
+        )
         await asyncio.sleep(0)
         assert preparer._turn.locked()
         asking.cancel()

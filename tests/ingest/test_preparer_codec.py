@@ -17,6 +17,7 @@ from fanion.events.storage.native_encoder import NativeEncoder
 from fanion.groups.model import GROUP_TYPES_MAX, GroupIdentify
 from fanion.ingest.pipeline import preparer_codec
 from fanion.ingest.pipeline.batch import PreparedBatch, prepare_batch
+from fanion.ingest.pipeline.prepare import Drop, Prepared
 from fanion.ingest.pipeline.preparer_codec import decode_response, encode_request, respond
 from fanion.ingest.pipeline.resolve import (
     Known,
@@ -25,11 +26,13 @@ from fanion.ingest.pipeline.resolve import (
     properties_by_name,
     stored_event,
 )
-from fanion.ingest.pipeline.types import Drop, Prepared, ProjectRules
 from fanion.persons.merge import PersonState, person_uuid
+from fanion.projects.model import IngestionSettings
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
-RULES = ProjectRules(True, ("bot",), frozenset(["secret"]))
+RULES = IngestionSettings(
+    anonymize_ips=True, dropped_user_agents=("bot",), removed_properties=("secret",)
+)
 TYPES = {"org": 0, "team": 1}
 
 Item = Mapping[str, Any]

@@ -7,8 +7,8 @@ from uuid import UUID
 import pytest
 
 from fanion.events.event import Erasure
+from fanion.ingest.pipeline.prepare import Arrived, Prepared
 from fanion.ingest.pipeline.resolve import without_erased
-from fanion.ingest.pipeline.types import Arrived, Prepared
 from fanion.persons.merge import Merge, MergeKind, PersonUpdate
 from tests.support.management import NOW
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from fanion.ingest.pipeline.prepare import prepare
-from fanion.ingest.pipeline.types import Context, Prepared
+from fanion.ingest.pipeline.prepare import Context, Prepared, prepare
 from fanion.ingest.timestamps import (
     IgnoredTime,
     event_time,

@@ -16,7 +16,7 @@ from sqlalchemy import delete, select, update
 from fanion.accept_log.port import Envelope, LogEntry
 from fanion.db.engine import Records
 from fanion.db.schema.tables import log_positions, person_distinct_ids, persons
-from fanion.events.definitions.property_cache import KnownProperties
+from fanion.events.definitions.model import KnownProperties
 from fanion.events.storage.encoder import Batch
 from fanion.events.storage.native_encoder import NativeEncoder
 from fanion.events.storage.store import EventStore
@@ -26,8 +26,8 @@ from fanion.ingest.pipeline.person_cache import PersonCache
 from fanion.ingest.pipeline.position_store import HELD, HISTORICAL, LIVE, NotOurs
 from fanion.ingest.pipeline.resolve import Known, Resolution
 from fanion.ingest.pipeline.store import IngestStore, Written
-from fanion.ingest.pipeline.types import ProjectRules
 from fanion.persons.store import PersonsChanged
+from fanion.projects.model import IngestionSettings
 from tests.support.application import Home, Json, open_home, open_site
 from tests.support.awaited import until_soon
 from tests.support.management import NOW
@@ -136,14 +136,14 @@ class Ingester:
 
     async def write(self, written: Written) -> None:
         await self.store.take(NOW)
-        run = prepare_batch([self._entry()], lambda _: ProjectRules())
+        run = prepare_batch([self._entry()], lambda _: IngestionSettings())
         done = self.position + 1
         async with self.store.writing([written], run.tally, self.position, done, NOW) as written_:
             await written_
         self.position = done
 
     def _arrived(self, *items: Json) -> Any:
-        return prepare_batch([self._entry(*items)], lambda _: ProjectRules()).arrived[PROJECT]
+        return prepare_batch([self._entry(*items)], lambda _: IngestionSettings()).arrived[PROJECT]
 
     def _entry(self, *items: Json) -> LogEntry:
         body = json.encode(list(items))

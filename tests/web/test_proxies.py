@@ -13,7 +13,7 @@ import pytest
 from fanion.accept_log.port import USER_AGENT_CHARS_MAX
 from fanion.cli.import_posthog import http_sink
 from fanion.events.storage.store import EventStore
-from fanion.ingest.capture.fast_path import READ_ON_LOOP_BYTES_MAX
+from fanion.ingest.capture.endpoints import READ_ON_LOOP_BYTES_MAX
 from fanion.server.server import HttpServer
 from fanion.web.application import error_response
 from fanion.web.proxy_warning import Ignored, ignored_headers

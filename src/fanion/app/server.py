@@ -17,7 +17,7 @@ from fanion.cohorts.member_management_store import MemberChangesStore
 from fanion.cohorts.members_store import CohortTrashStore
 from fanion.cohorts.store import CohortStore
 from fanion.config import Settings
-from fanion.events.definitions.property_cache import KnownProperties
+from fanion.events.definitions.model import KnownProperties
 from fanion.events.storage.store import EventStore
 from fanion.flags.automation.rollback_store import RollbackStore
 from fanion.flags.automation.scheduled_store import ScheduledChangeStore
@@ -27,7 +27,6 @@ from fanion.flags.management.role_access_store import active_flags_using, guard_
 from fanion.flags.storage.integrity import flags_without_answer
 from fanion.flags.storage.store import FlagStore
 from fanion.flags.usage.enrichment_worker import Enrichment
-from fanion.ingest import person_squash_worker
 from fanion.ingest.erasure_worker import Erasing
 from fanion.ingest.ledger.store import Ledger
 from fanion.ingest.pipeline.consumer import Consumer
@@ -103,7 +102,7 @@ def build_server(settings: Settings, public: Services, events: EventStore) -> Se
     deliverer = Deliverer(records, sender, metrics, now)
     background: tuple[BackgroundTask, ...] = (
         erasing.run,
-        partial(person_squash_worker.run, events),
+        events.run_squash,
         partial(run_sweep, records, now),
         Enrichment(records, events, now).run,
         ledger.run,

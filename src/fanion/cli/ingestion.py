@@ -10,8 +10,7 @@ import typer
 from fanion.cli.output import AsJson, Data, refuse, settings_of, show, time_text, with_records
 from fanion.db.engine import Records
 from fanion.ingest.ledger.dead_letters_store import Chosen, DeadLetter, DeadLetters
-from fanion.ingest.ledger.report import not_made_of, reasons_of, totals_of
-from fanion.ingest.ledger.store import Ledger
+from fanion.ingest.ledger.store import Ledger, not_made_of, reasons_of, totals_of
 from fanion.runtime.clock import utc_now
 
 ERROR_CHARS = 80

@@ -6,11 +6,13 @@ store and the dead letters are cleared.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from time import monotonic
 from typing import Any, Never
 
+import msgspec
 import structlog
 from msgspec import convert, to_builtins
 from sqlalchemy import Connection, Row, delete, select, update
@@ -21,10 +23,10 @@ from fanion.db.schema.events import ingestion_examples
 from fanion.db.schema.tables import dead_letters, log_positions
 from fanion.events.event import Erasure, EventStoreUnavailable
 from fanion.events.storage.store import EventStore
-from fanion.ingest.erasure_traces import Scrubbed, scrubbed, without_examples
+from fanion.ingest.items import read_items
 from fanion.ingest.ledger.model import Example, moved
 from fanion.ingest.ledger.store import write_tally
-from fanion.ingest.pipeline.types import Drop
+from fanion.ingest.pipeline.prepare import Drop, distinct_id_of
 from fanion.persons.erasure_store import (
     current_overrides,
     finish_erasure,
@@ -33,76 +35,8 @@ from fanion.persons.erasure_store import (
 )
 from fanion.runtime.background import Backoff, run_loop
 
+SHOWN_WHOLE = 100  # characters; the ledger's 400 bytes hold at least so many
 LETTERS_MAX = 20  # in memory at a time; each may be as large as a request
-
-_letter = dead_letters.c
-_example = ingestion_examples.c
-
-
-async def scrub(records: Records, erasure: Erasure) -> None:
-    """May be repeated. raises: RecordsUnavailable"""
-    after = 0
-    while letters := await _letters(records, erasure, after):
-        found = await asyncio.to_thread(_scrubbed, letters, erasure)
-        async with records.write() as connection:
-            for letter, left in found:
-                await connection.run_sync(_replace, letter, left)
-        after = letters[-1].id
-    async with records.write() as connection:
-        await connection.run_sync(_scrub_examples, erasure)
-
-
-async def _letters(records: Records, erasure: Erasure, after: int) -> Sequence[Row[Any]]:
-    return await records.fetch(
-        select(_letter.id, _letter.project_id, _letter.received_at, _letter.body)
-        .where(
-            _letter.project_id == erasure.project_id,
-            _letter.received_at <= erasure.requested_at,
-            _letter.id > after,
-        )
-        .order_by(_letter.id)
-        .limit(LETTERS_MAX)
-    )
-
-
-def _scrubbed(letters: Sequence[Row[Any]], erasure: Erasure) -> list[tuple[Row[Any], Scrubbed]]:
-    return [
-        (letter, left)
-        for letter in letters
-        if (left := scrubbed(bytes(letter.body), erasure.distinct_ids)) is not None
-    ]
-
-
-def _replace(connection: Connection, letter: Row[Any], left: Scrubbed) -> None:
-    """The ledger no longer counts these items as dead letters."""
-    of_letter = _letter.id == letter.id
-    counted = connection.scalar(select(_letter["items"]).where(of_letter).with_for_update())
-    if counted is None:
-        return  # settled or dropped meanwhile
-    if left.body is None:
-        connection.execute(delete(dead_letters).where(of_letter))
-    else:
-        values = {_letter.body: left.body, _letter["items"]: left.items}
-        connection.execute(update(dead_letters).where(of_letter).values(values))
-    gone = max(0, counted - left.items)
-    write_tally(connection, moved(letter.project_id, letter.received_at, gone, Drop.ERASED))
-
-
-def _scrub_examples(connection: Connection, erasure: Erasure) -> None:
-    of_project = _example.project_id == erasure.project_id
-    rows = connection.execute(
-        select(_example.outcome, _example.examples).where(of_project).with_for_update()
-    ).all()
-    for row in rows:
-        examples = convert(row.examples, list[Example])
-        remaining = without_examples(examples, erasure.distinct_ids, erasure.requested_at)
-        if len(remaining) < len(examples):
-            connection.execute(
-                update(ingestion_examples)
-                .where(of_project, _example.outcome == row.outcome)
-                .values(examples=to_builtins(remaining))
-            )
-
 
 LANES = {"live": False, "historical": True}
 ANSWER_S = 10.0  # how long a request waits for the end; then it is answered with 202
@@ -113,6 +47,19 @@ LOOK_EVERY_S = 10.0
 HEEDED = timedelta(minutes=1)
 
 _FAILURES = (EventStoreUnavailable, RecordsUnavailable, OSError)
+
+_encode = msgspec.json.Encoder().encode
+
+_letter = dead_letters.c
+_example = ingestion_examples.c
+
+
+@dataclass(frozen=True, slots=True)
+class Scrubbed:
+    """body: what may stay of it, None for nothing; items: how many"""
+
+    body: bytes | None
+    items: int
 
 
 class Erasing:
@@ -198,3 +145,109 @@ class Erasing:
 
     def _loop_time(self, moment: float) -> float:
         return asyncio.get_running_loop().time() + moment - monotonic()
+
+
+# ── Dead letters and examples ────────────────────────────────────────────────────────────
+
+
+async def scrub(records: Records, erasure: Erasure) -> None:
+    """May be repeated. raises: RecordsUnavailable"""
+    after = 0
+    while letters := await _letters(records, erasure, after):
+        found = await asyncio.to_thread(_scrubbed, letters, erasure)
+        async with records.write() as connection:
+            for letter, left in found:
+                await connection.run_sync(_replace, letter, left)
+        after = letters[-1].id
+    async with records.write() as connection:
+        await connection.run_sync(_scrub_examples, erasure)
+
+
+async def _letters(records: Records, erasure: Erasure, after: int) -> Sequence[Row[Any]]:
+    return await records.fetch(
+        select(_letter.id, _letter.project_id, _letter.received_at, _letter.body)
+        .where(
+            _letter.project_id == erasure.project_id,
+            _letter.received_at <= erasure.requested_at,
+            _letter.id > after,
+        )
+        .order_by(_letter.id)
+        .limit(LETTERS_MAX)
+    )
+
+
+def _scrubbed(letters: Sequence[Row[Any]], erasure: Erasure) -> list[tuple[Row[Any], Scrubbed]]:
+    return [
+        (letter, left)
+        for letter in letters
+        if (left := scrubbed(bytes(letter.body), erasure.distinct_ids)) is not None
+    ]
+
+
+def _replace(connection: Connection, letter: Row[Any], left: Scrubbed) -> None:
+    """The ledger no longer counts these items as dead letters."""
+    of_letter = _letter.id == letter.id
+    counted = connection.scalar(select(_letter["items"]).where(of_letter).with_for_update())
+    if counted is None:
+        return  # settled or dropped meanwhile
+    if left.body is None:
+        connection.execute(delete(dead_letters).where(of_letter))
+    else:
+        values = {_letter.body: left.body, _letter["items"]: left.items}
+        connection.execute(update(dead_letters).where(of_letter).values(values))
+    gone = max(0, counted - left.items)
+    write_tally(connection, moved(letter.project_id, letter.received_at, gone, Drop.ERASED))
+
+
+def _scrub_examples(connection: Connection, erasure: Erasure) -> None:
+    of_project = _example.project_id == erasure.project_id
+    rows = connection.execute(
+        select(_example.outcome, _example.examples).where(of_project).with_for_update()
+    ).all()
+    for row in rows:
+        examples = convert(row.examples, list[Example])
+        remaining = without_examples(examples, erasure.distinct_ids, erasure.requested_at)
+        if len(remaining) < len(examples):
+            connection.execute(
+                update(ingestion_examples)
+                .where(of_project, _example.outcome == row.outcome)
+                .values(examples=to_builtins(remaining))
+            )
+
+
+def scrubbed(body: bytes, distinct_ids: Collection[str]) -> Scrubbed | None:
+    """An accepted body without the items of these users. None when it has none of them.
+
+    One that cannot be read goes as a whole when it names one of them.
+    """
+    try:
+        items = read_items(body)
+        remaining = [item for item in items if distinct_id_of(item) not in distinct_ids]
+    except Exception:
+        # It was put aside because something in it fails: whatever that was may fail here too.
+        return Scrubbed(None, 0) if _names_one(body, distinct_ids) else None
+    if len(remaining) == len(items):
+        return None
+    return Scrubbed(_encode(remaining) if remaining else None, len(remaining))
+
+
+def without_examples(
+    examples: Sequence[Example], distinct_ids: Collection[str], upto: datetime
+) -> list[Example]:
+    """upto: later ones stay"""
+    return [
+        one
+        for one in examples
+        if one.received_at > upto or not _begins_one(one.distinct_id, distinct_ids)
+    ]
+
+
+def _begins_one(beginning: str | None, distinct_ids: Collection[str]) -> bool:
+    """Examples show only the beginning of long ids."""
+    if not beginning or len(beginning) < SHOWN_WHOLE:
+        return beginning in distinct_ids
+    return any(name.startswith(beginning) for name in distinct_ids)
+
+
+def _names_one(body: bytes, distinct_ids: Collection[str]) -> bool:
+    return any(_encode(name)[1:-1] in body for name in distinct_ids)

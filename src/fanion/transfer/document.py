@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from fanion.events.definitions.property_cache import PropertyType
+from fanion.events.definitions.model import PropertyType
 from fanion.flags.engine.definition import BucketingIdentifier, EvaluationRuntime
 from fanion.groups.model import GROUP_TEXT_MAX, GROUP_TYPES_MAX
 from fanion.projects.model import AccessLevel

@@ -14,7 +14,7 @@ from fanion.db.schema.events import event_marks, event_properties, property_defi
 from fanion.db.schema.insights import dashboard_tiles, dashboards, insights
 from fanion.db.schema.organizations import flag_role_access, role_memberships, roles
 from fanion.db.schema.tables import event_definitions, feature_flags, person_distinct_ids, users
-from fanion.events.definitions.property_cache import PropertyType
+from fanion.events.definitions.model import PropertyType
 from fanion.flags.engine.definition import FlagRow, grouped_filters
 from fanion.groups.store import load_types
 from fanion.projects.model import AccessLevel, Project

@@ -13,8 +13,7 @@ from msgspec import Meta, Struct
 
 from fanion.db.engine import Records
 from fanion.errors import NotFound
-from fanion.events.definitions.model import read_names, read_words
-from fanion.events.definitions.property_cache import PropertyType
+from fanion.events.definitions.model import PropertyType, read_names, read_words
 from fanion.events.definitions.property_store import (
     PropertyDefinition,
     PropertyQuery,

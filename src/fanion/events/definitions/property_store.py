@@ -1,5 +1,4 @@
-"""Property definitions in the records store: the names, their types, the events that carry
-them."""
+"""Property definitions in the records store: names, types, and the events that have them."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from fanion.db.bulk import upsert
 from fanion.db.engine import Records
 from fanion.db.schema.events import event_properties, property_definitions
-from fanion.events.definitions.property_cache import (
+from fanion.events.definitions.model import (
     KnownProperties,
     NewProperties,
     PropertyType,

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Any, Final
+from typing import Any, Final, Never
 from uuid import UUID
 
 import structlog
@@ -32,11 +32,15 @@ from fanion.events.storage.list_query import Listing
 from fanion.events.storage.mutations import erase, squash
 from fanion.events.storage.native_encoder import NativeEncoder
 from fanion.events.storage.native_format import micros
+from fanion.runtime.background import run_loop
 
 # A calculation may read years of events; no request waits for it.
 SECONDS_MAX: Final = 300
 # Of one insert; 48 bytes each.
 INPUTS_MAX: Final = 100_000
+SQUASH_EVERY_S: Final = 3600.0
+# With fewer overrides a query is no slower: looking them up takes 1 ms.
+OVERRIDES_MIN: Final = 1_000
 _INPUT_COLUMNS = ("run", "cohort_id", "person_id")
 
 
@@ -254,11 +258,26 @@ class EventStore:
         await self._inserts.run(_insert_inputs, run, cohort_id, members)
 
     async def squash(self, overrides_min: int) -> int:
-        """Write merged persons into their events, of projects with at least so many merges.
+        """Rewrite the events of merged persons, of projects with at least so many overrides.
 
-        returns: how many merges need no override any more
+        returns: how many overrides are not needed any more
         """
         return await squash(self._reads, overrides_min)
+
+    async def run_squash(self) -> Never:
+        """Squash regularly, until cancelled."""
+        failures = (EventStoreUnavailable,)
+        await run_loop(
+            self._squash,
+            SQUASH_EVERY_S,
+            "persons_not_squashed",
+            failures,
+            initial_delay_s=SQUASH_EVERY_S,
+        )
+
+    async def _squash(self) -> None:
+        if squashed := await self.squash(OVERRIDES_MIN):
+            structlog.get_logger().info("persons_squashed", persons=squashed)
 
     async def erase(self, erasure: Erasure) -> None:
         """Remove a deleted person, and its events when they are meant too; returns when no row

@@ -3,21 +3,15 @@
 source: api.md, "Public capture endpoint" and "Errors"; capture.md section 1
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from typing import Any
 
 from fanion.accept_log.port import USER_AGENT_CHARS_MAX, Appender, Envelope, LogFull
-from fanion.errors import AppError, InvalidPayload, MissingApiKey, Throttled
-from fanion.ingest.capture.fast_path import (
-    ACCEPTED,
-    READ_ON_LOOP_BYTES_MAX,
-    FastCapture,
-    not_stored,
-)
-from fanion.ingest.capture.parsing import Capture, read_large, read_small, write_anew
+from fanion.errors import AppError, InvalidPayload, MissingApiKey, Throttled, Unavailable
+from fanion.ingest.capture.parsing import Capture, read_large, read_small, skim, write_anew
 from fanion.ingest.capture.rate_limit import ProjectRateLimits, RateLimiter
 from fanion.ingest.capture.v1 import (
     bearer_token,
@@ -32,7 +26,7 @@ from fanion.projects.auth.authentication_service import Authentication
 from fanion.projects.auth.project_key import CAPTURE_SCOPE, project_of_key
 from fanion.projects.cache import Projects
 from fanion.projects.model import Project
-from fanion.server.endpoint import FastEndpoint, Response
+from fanion.server.endpoint import FastEndpoint, Reply, Response
 from fanion.server.forwarded import Headers, TrustedProxies
 from fanion.server.request import Request
 from fanion.wire.decoding import parse_query
@@ -45,6 +39,22 @@ ADDRESS_HEADER = "fanion-client-address"
 NO_ADDRESS = "none"
 # Of a header that is quoted in an error.
 SHOWN_CHARS_MAX = 40
+# Reading a larger body takes more than a few milliseconds, which the event loop has not.
+READ_ON_LOOP_BYTES_MAX = 128 * 1024
+RETRY_AFTER_S = 5
+
+ACCEPTED = Response(200, b'{"status":1}')
+
+
+def not_stored(error: Exception) -> Unavailable:
+    """error: LogFull or OSError of an append"""
+    if isinstance(error, LogFull):
+        return Unavailable(
+            "Too many events wait for ingestion. Please retry.",
+            code="log_full",
+            retry_after_s=RETRY_AFTER_S,
+        )
+    return Unavailable("Events cannot be stored now. Please retry.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,3 +206,77 @@ def user_agent_of(headers: Headers) -> str:
 
 def _no_address(_: str) -> str:
     return ""
+
+
+# ── Ordinary captures, answered without a task ───────────────────────────────────────────
+
+
+class _Completion:
+    """Answers a capture once it is durable; an `accept_log.port.Completion`."""
+
+    __slots__ = ("_accepted", "_items", "_reply")
+
+    def __init__(self, reply: Reply, accepted: HotCounter, items: int) -> None:
+        self._reply = reply
+        self._accepted = accepted
+        self._items = items
+
+    def done(self) -> bool:
+        return False  # the body is stored even if the client has disconnected
+
+    def set_result(self, _: int, /) -> None:
+        self._accepted.count += self._items
+        self._reply(ACCEPTED)
+
+    def set_exception(self, exception: Exception, /) -> None:
+        is_refusal = isinstance(exception, (LogFull, OSError))
+        self._reply(not_stored(exception) if is_refusal else exception)
+
+
+@dataclass(frozen=True, slots=True)
+class FastCapture:
+    """A `FastEndpoint` for all captures with the same head; waits for nothing but the accept log.
+
+    query:      its fields
+    address_of: from the peer to the client's address
+    """
+
+    projects: Projects
+    log: Appender
+    now: Callable[[], datetime]
+    accepted: HotCounter
+    body_bytes_max: int
+    query: Mapping[str, str]
+    user_agent: str
+    address_of: Callable[[str], str]
+
+    def __call__(self, body: bytes, peer: str, reply: Reply) -> bool:
+        if len(body) > self.body_bytes_max:
+            return False
+        try:
+            capture = skim(body, self.query)
+        except InvalidPayload:
+            return False
+        if capture is None:
+            return False
+        project = self.projects.known(capture.token)
+        if project is None or project.ingestion.is_limited:
+            return False
+        envelope = Envelope(
+            project.id,
+            self.now(),
+            self.address_of(peer),
+            self.user_agent,
+            capture.sent_at,
+            body,
+            capture.historical,
+        )
+        try:
+            self.log.append_for(_Completion(reply, self.accepted, capture.items), envelope)
+        except (LogFull, OSError):
+            return False
+        return True
+
+
+# Of a header that is quoted in an error.
+SHOWN_CHARS_MAX = 40

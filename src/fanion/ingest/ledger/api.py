@@ -14,7 +14,8 @@ from fanion.accept_log.port import Backlog
 from fanion.errors import Invalid, NotFound
 from fanion.ingest.ledger.dead_letters_store import Chosen, DeadLetter, DeadLetters
 from fanion.ingest.ledger.model import Example
-from fanion.ingest.ledger.report import (
+from fanion.ingest.ledger.store import (
+    Ledger,
     Minute,
     Reason,
     Totals,
@@ -23,7 +24,6 @@ from fanion.ingest.ledger.report import (
     reasons_of,
     totals_of,
 )
-from fanion.ingest.ledger.store import Ledger
 from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.properties.values import Ago, parse_date_value
 from fanion.rest.endpoints import ObjectId

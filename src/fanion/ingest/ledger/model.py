@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from fanion.groups.model import GROUP_TYPES_MAX
-from fanion.ingest.pipeline.types import Arrived, Drop
+from fanion.ingest.pipeline.prepare import Arrived, Drop
 from fanion.ingest.timestamps import FUTURE_MAX
 from fanion.properties.size import PROPERTIES_BYTES_MAX
 

@@ -16,11 +16,11 @@ from fanion.ingest.ledger.dead_letters_store import MarkedLetter
 from fanion.ingest.ledger.model import Tally
 from fanion.ingest.pipeline.batch import PreparedBatch
 from fanion.ingest.pipeline.position_store import Begun
+from fanion.ingest.pipeline.prepare import Drop
 from fanion.ingest.pipeline.reader import BatchReader
 from fanion.ingest.pipeline.resolve import Known, Resolution, person_rows
 from fanion.ingest.pipeline.retry import StoreRetry
 from fanion.ingest.pipeline.store import IngestStore, Written
-from fanion.ingest.pipeline.types import Drop
 from fanion.observability.metrics import Metrics
 from fanion.persons.store import PersonsChanged
 from fanion.runtime.change_bus import ChangeBus, Topic

@@ -1,39 +1,46 @@
-"""From the accept log to the stores: each envelope once, in order, whatever fails in between."""
+"""From the accept log to the stores: each envelope once and in order, across crashes and failures.
+
+Dead letters that an operator marked are ingested between the batches.
+"""
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import aclosing
 from datetime import UTC, datetime
 from itertools import zip_longest
 from time import monotonic
 from uuid import UUID
 
 import structlog
+from prometheus_client import Counter
 
 from fanion.accept_log.port import AcceptLog, LogEntry
+from fanion.db.engine import RecordsUnavailable
+from fanion.events.event import EventStoreUnavailable
 from fanion.events.storage.store import EventStore
-from fanion.ingest.pipeline.batch import PreparedBatch, count_items, without_duplicates
-from fanion.ingest.pipeline.batch_limits import named_before, pieces, with_ids
-from fanion.ingest.pipeline.batch_writer import BatchWriter
-from fanion.ingest.pipeline.dead_letter_worker import (
-    LOOK_EVERY_S,
-    DeadLetterRetries,
-    error_text,
-    first_error,
+from fanion.ingest.ledger.dead_letters_store import DeadLetters, LetterGone, MarkedLetter
+from fanion.ingest.pipeline.batch import (
+    PreparedBatch,
+    count_items,
+    named_before,
+    pieces,
+    with_ids,
+    without_duplicates,
 )
+from fanion.ingest.pipeline.batch_writer import BatchWriter
 from fanion.ingest.pipeline.deduplication_store import Deduplicator
 from fanion.ingest.pipeline.position_store import RENEW_EVERY, Begun, NotOurs, Position
+from fanion.ingest.pipeline.prepare import GeoIp
 from fanion.ingest.pipeline.preparer_client import Preparer
-from fanion.ingest.pipeline.reader import BatchReader
+from fanion.ingest.pipeline.reader import BatchReader, Throttle
 from fanion.ingest.pipeline.retry import StoreRetry
 from fanion.ingest.pipeline.store import IngestStore
-from fanion.ingest.pipeline.throttle import Throttle
-from fanion.ingest.pipeline.types import GeoIp
 from fanion.observability.metrics import Metrics
 from fanion.projects.cache import Projects
 from fanion.runtime.change_bus import ChangeBus
 
-# How often a server that does not ingest looks whether it should.
-STAND_BY_S = 1.0
+STAND_BY_S = 1.0  # between attempts of a standby server to take over
+DEAD_LETTERS_EVERY_S = 1.0  # one read through an index
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)  # when nothing was accepted
 
 
@@ -112,13 +119,15 @@ class Consumer:
             while True:
                 coming = self.reader.next
                 await asyncio.wait(
-                    {coming, stopping}, timeout=LOOK_EVERY_S, return_when=asyncio.FIRST_COMPLETED
+                    {coming, stopping},
+                    timeout=DEAD_LETTERS_EVERY_S,
+                    return_when=asyncio.FIRST_COMPLETED,
                 )
                 if stopping.done():
                     return
                 if not self.historical:
                     await self._renew()
-                    await self._letters.look(self.position)
+                    await self._letters.run_due(self.position)
                 if not coming.done():
                     continue
                 entries, prepared = self.reader.take()
@@ -261,3 +270,100 @@ class Consumer:
 
     async def _take(self) -> Position:
         return await self._store.take(self._now())
+
+
+# ── Dead letters that are to be tried again ──────────────────────────────────────────────
+
+
+class DeadLetterRetries:
+    """reader, writer, deduplicator: of the consumer between whose batches it is done
+    failures:                     of stores
+    """
+
+    def __init__(
+        self,
+        letters: DeadLetters,
+        reader: BatchReader,
+        writer: BatchWriter,
+        deduplicator: Deduplicator,
+        events: EventStore,
+        now: Callable[[], datetime],
+        failures: Counter,
+    ) -> None:
+        self._letters = letters
+        self._reader = reader
+        self._writer = writer
+        self._deduplicator = deduplicator
+        self._events = events
+        self._now = now
+        self._failures = failures
+        self._look_at = 0.0
+        self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+    async def run_due(self, position: int) -> None:
+        """Ingest what is marked, if it is time to look. What a store prevents stays marked.
+
+        position: of the lane, which stays
+        raises:   NotOurs
+        """
+        if monotonic() < self._look_at:
+            return
+        try:
+            async with aclosing(self._letters.marked()) as marked:
+                async for letter in marked:
+                    await self._retry(letter, position)
+        except (RecordsUnavailable, EventStoreUnavailable, OSError) as error:
+            self._failures.inc()
+            self._log.warning("retries_wait", reason=str(error))
+        finally:
+            self._look_at = monotonic() + DEAD_LETTERS_EVERY_S
+
+    async def _retry(self, letter: MarkedLetter, position: int) -> None:
+        try:
+            if await self._split(letter):
+                return
+            batch = await self._ingest(letter, position)
+        except (NotOurs, RecordsUnavailable, EventStoreUnavailable, OSError):
+            raise
+        except LetterGone:
+            return
+        except Exception as error:
+            await self._failed(letter, error)
+        else:
+            self._log.info("dead_letter_ingested", log_id=letter.entry.id, events=batch.events)
+
+    async def _ingest(self, letter: MarkedLetter, position: int) -> PreparedBatch:
+        """It may be old, and its client may have sent it again: of all ids the store is asked."""
+        batch = await self._reader.prepare([letter.entry])
+        named = batch.named.items()
+        stored = {key: await self._events.existing(key, uuids) for key, uuids in named if uuids}
+        fresh = without_duplicates(batch, stored)
+        await self._writer.write_letter(letter, fresh, position)
+        await self._deduplicator.remember(fresh)
+        return batch
+
+    async def _split(self, letter: MarkedLetter) -> bool:
+        """One that would take too much memory becomes several, which the next look finds."""
+        found = await self._reader.pieces_of_letter(letter.entry)
+        if len(found) < 2:
+            return False
+        await self._letters.split(letter, found)
+        return True
+
+    async def _failed(self, letter: MarkedLetter, error: Exception) -> None:
+        error = first_error(error)
+        if isinstance(error, RecordsUnavailable | EventStoreUnavailable | OSError):
+            raise error
+        self._log.error("dead_letter_failed", exc_info=error, log_id=letter.entry.id)
+        await self._letters.fail(letter, error_text(error), self._now())
+
+
+def first_error(error: Exception) -> Exception:
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def error_text(error: Exception) -> str:
+    """As it is stored with a dead letter."""
+    return f"{type(error).__name__}: {error}"

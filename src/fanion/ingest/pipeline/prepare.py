@@ -3,56 +3,123 @@
 `prepare` is the whole story, in order. What few items need is not called for the others.
 """
 
-from collections.abc import Mapping
-from functools import lru_cache
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import Any
+from uuid import UUID
 
 import msgspec
 
-from fanion.groups.model import read_group_identify, read_groups
-from fanion.ingest.items import parse_uuid
-from fanion.ingest.pipeline.types import Context, Drop, Prepared
-from fanion.ingest.timestamps import event_time, ignored_time
+from fanion.groups.model import GroupIdentify, read_group_identify, read_groups
+from fanion.ingest.items import elements_chain, parse_uuid
+from fanion.ingest.timestamps import IgnoredTime, event_time, ignored_time
 from fanion.persons.merge import Merge, MergeKind, PersonUpdate
+from fanion.projects.model import DEFAULT_INGESTION, IngestionSettings
+from fanion.runtime.uuids import uuid_of
 
-TEXT_MAX = 400
-HREF_MAX = 2048
+GeoIp = Callable[[str], Mapping[str, object]]
 
-
-def elements_chain(elements: list[Any]) -> str:
-    """`a.small:href="/x"nth-child="1"nth-of-type="2"text="Go";div:…`, innermost first."""
-    return ";".join(_element(element) for element in elements if isinstance(element, dict))
-
-
-def _element(element: Mapping[str, Any]) -> str:
-    attributes = {
-        name: _text(value) for name, value in element.items() if name.startswith("attr__")
-    }
-    if text := _text(element.get("$el_text"))[:TEXT_MAX]:
-        attributes["text"] = text
-    if href := attributes.get("attr__href"):
-        attributes["href"] = href[:HREF_MAX]
-    if identifier := attributes.get("attr__id"):
-        attributes["attr_id"] = identifier
-    for name, key in (("nth-child", "nth_child"), ("nth-of-type", "nth_of_type")):
-        attributes[name] = _text(element.get(key)) or "0"
-    quoted = (f'{_escape(name)}="{_escape(attributes[name])}"' for name in sorted(attributes))
-    return f"{_text(element.get('tag_name'))}{_classes(element)}:{''.join(quoted)}"
+_ENTRY_BITS, _INDEX_BITS = 50, 24
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def _classes(element: Mapping[str, Any]) -> str:
-    given = element.get("attr__class")
-    names = given if isinstance(given, list) else _text(given).split()
-    return "".join(f".{name}" for name in sorted(_text(name).replace('"', "") for name in names))
+@dataclass(frozen=True)
+class Context:
+    """What the items of one envelope share. Times are aware, in UTC.
+
+    entry_id: the envelope's place in the accept log
+    geoip:    `$geoip_…` properties of an address; {} when it is unknown
+    """
+
+    project_id: int
+    entry_id: int
+    received_at: datetime
+    sent_at: datetime | None = None
+    client_ip: str = ""
+    user_agent: str = ""
+    rules: IngestionSettings = DEFAULT_INGESTION
+    geoip: GeoIp | None = None
+
+    @cached_property
+    def sent_at_text(self) -> str | None:
+        return None if self.sent_at is None else self.sent_at.isoformat()
+
+    @cached_property
+    def dropped_user_agents(self) -> tuple[str, ...]:
+        return tuple(part.lower() for part in self.rules.dropped_user_agents if part)
+
+    @cached_property
+    def removed_properties(self) -> frozenset[str]:
+        return frozenset(self.rules.removed_properties)
+
+    @cached_property
+    def _first_uuid(self) -> int:
+        since = self.received_at - _EPOCH
+        milliseconds = since.days * 86_400_000 + since.seconds * 1000 + since.microseconds // 1000
+        place = (self.entry_id % (1 << _ENTRY_BITS)) << _INDEX_BITS
+        high, low = place >> 62, place & ((1 << 62) - 1)
+        return milliseconds << 80 | 7 << 76 | high << 64 | 2 << 62 | low
+
+    def make_uuid(self, index: int) -> UUID:
+        """The id of the item at `index` when it brings none: UUID version 7 in form, ordered by
+        arrival, and the same again when the envelope is ingested again."""
+        return uuid_of(self._first_uuid | index % (1 << _INDEX_BITS))
 
 
-def _text(value: object) -> str:
-    return "" if value is None else str(value)
+class Drop(StrEnum):
+    """Why an item is not stored. source: capture.md 1.8"""
+
+    NO_NAME = "no_name"
+    NO_DISTINCT_ID = "no_distinct_id"
+    DIVERTED_EVENT = "diverted_event"
+    PERSON_PROFILE_NEEDED = "person_profile_needed"
+    USER_AGENT = "user_agent"
+    ERASED = "erased"  # its person was deleted, with its events, after it was accepted
+    DUPLICATE = "duplicate"
 
 
-def _escape(text: str) -> str:
-    return text.replace('"', '\\"')
+class Prepared(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """An event that is to be stored, with all that it means for persons (a
+    `persons.merge.PersonCommand`) and groups.
+
+    timestamp:      aware, UTC
+    properties:     to be stored; `$group_<index>` is added once the types are known
+    update:         None when the event says nothing of its person
+    merge:          None when it joins no persons
+    groups:         type to key
+    group_identify: None when it describes no group
+    makes_person:   False for events without a person profile
+    ignored_time:   what the client said of the time, when `timestamp` is that of arrival instead
+
+    It is sent to another process as an array, whose last fields are left out when they say nothing.
+    """
+
+    name: str
+    uuid: UUID
+    distinct_id: str
+    timestamp: datetime
+    properties: dict[str, Any] = {}
+    makes_person: bool = True
+    update: PersonUpdate | None = None
+    merge: Merge | None = None
+    groups: Mapping[str, str] = {}
+    group_identify: GroupIdentify | None = None
+    ignored_time: IgnoredTime | None = None
+
+
+class Arrived(msgspec.Struct, frozen=True, gc=False):
+    """A prepared event with the time at which its envelope was accepted.
+
+    is_named: the client gave the event its id, so that a repetition can be recognised
+    """
+
+    prepared: Prepared
+    received_at: datetime
+    is_named: bool = False
 
 
 _CAMPAIGN = (
@@ -199,9 +266,10 @@ def _locate(properties: dict[str, Any], context: Context) -> Mapping[str, Any]:
     address = properties.get("$ip") or context.client_ip
     place = _NOTHING
     if context.geoip and address and properties.get("$geoip_disable") is not True:
-        removed = context.rules.removed_properties
         found = context.geoip(str(address))
-        place = {name: value for name, value in found.items() if name not in removed}
+        place = {
+            name: value for name, value in found.items() if name not in context.removed_properties
+        }
         properties.update(place)
     if context.rules.anonymize_ips:
         properties.pop("$ip", None)

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from fanion.accept_log.port import LogEntry
 from fanion.ingest.pipeline.batch import PreparedBatch
 from fanion.ingest.pipeline.preparer_codec import decode_response, encode_request
-from fanion.ingest.pipeline.types import ProjectRules
 from fanion.processes.channel import BlockingChannel
 from fanion.processes.child import Child
+from fanion.projects.model import IngestionSettings
 
 
 class Preparer:
@@ -30,7 +30,7 @@ class Preparer:
     async def prepare(
         self,
         entries: Sequence[LogEntry],
-        rules: Mapping[int, ProjectRules],
+        rules: Mapping[int, IngestionSettings],
         types: Mapping[int, Mapping[str, int]],
     ) -> PreparedBatch | None:
         """None when the caller has to prepare the run: the process has not started yet or has
@@ -88,7 +88,7 @@ class Preparer:
 def _ask(
     channel: BlockingChannel,
     entries: Sequence[LogEntry],
-    rules: Mapping[int, ProjectRules],
+    rules: Mapping[int, IngestionSettings],
     types: Mapping[int, Mapping[str, int]],
 ) -> PreparedBatch | None:
     """raises: OSError"""

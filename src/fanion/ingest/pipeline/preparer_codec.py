@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from fanion.accept_log.port import LogEntry
-from fanion.events.definitions.property_cache import OCCURRENCES_MAX, ONE_IN, detect_type
+from fanion.events.definitions.model import OCCURRENCES_MAX, ONE_IN, detect_type
 from fanion.events.event import NO_PERSON, Event
 from fanion.events.storage.encoder import BLOCK_ROWS_MAX
 from fanion.events.storage.native_encoder import (
@@ -32,8 +32,9 @@ from fanion.ingest.pipeline.batch import (
     ProjectSamples,
     named_ids,
 )
+from fanion.ingest.pipeline.prepare import Arrived, Drop, GeoIp, Prepared
 from fanion.ingest.pipeline.resolve import named_types, properties_by_name, stored_event
-from fanion.ingest.pipeline.types import Arrived, Drop, GeoIp, Prepared, ProjectRules
+from fanion.projects.model import IngestionSettings
 
 _NO_PROPERTIES: Mapping[str, Any] = {}
 _DEFAULTS: tuple[object, ...] = (True, None, None, {}, None, None)
@@ -43,7 +44,7 @@ class _Request(msgspec.Struct, array_like=True):
     """rules and types (group type → index): by project"""
 
     entries: list[LogEntry]
-    rules: dict[int, ProjectRules]
+    rules: dict[int, IngestionSettings]
     types: dict[int, dict[str, int]]
 
 
@@ -72,7 +73,7 @@ _decode_response = msgspec.msgpack.Decoder(_Response).decode
 
 def encode_request(
     entries: Sequence[LogEntry],
-    rules: Mapping[int, ProjectRules],
+    rules: Mapping[int, IngestionSettings],
     types: Mapping[int, Mapping[str, int]],
 ) -> bytes:
     return _encode((entries, rules, types))

@@ -9,8 +9,8 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+from fanion.ingest.pipeline.prepare import GeoIp
 from fanion.ingest.pipeline.preparer_codec import respond
-from fanion.ingest.pipeline.types import GeoIp
 from fanion.processes.channel import BlockingChannel, socket_to_parent
 from fanion.runtime.geoip import open_geoip
 from fanion.runtime.interpreter import enable_garbage_collection

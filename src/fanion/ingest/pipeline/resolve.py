@@ -10,7 +10,7 @@ from uuid import UUID
 import msgspec
 from msgspec import structs
 
-from fanion.events.definitions.property_cache import NewProperties, StoredProperties
+from fanion.events.definitions.model import NewProperties, StoredProperties
 from fanion.events.event import Erasure, Event, PersonRow
 from fanion.groups.model import (
     GROUP_TYPES_MAX,
@@ -24,7 +24,7 @@ from fanion.groups.model import (
 )
 from fanion.ingest.ledger.model import NotMade, Tally, Undone, tally_of
 from fanion.ingest.pipeline.batch import ProjectSamples
-from fanion.ingest.pipeline.types import Arrived
+from fanion.ingest.pipeline.prepare import Arrived
 from fanion.persons.merge import NAMES_LISTED_MAX, Changes, PersonState, Population
 
 

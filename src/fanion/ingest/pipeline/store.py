@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fanion.accept_log.port import LogEntry
 from fanion.db.engine import Records
-from fanion.events.definitions.property_cache import KnownProperties
+from fanion.events.definitions.model import KnownProperties
 from fanion.events.definitions.property_store import load_properties, record_properties
 from fanion.events.definitions.store import record_seen
 from fanion.groups.store import load_groups, load_types, write_groups
@@ -33,8 +33,8 @@ from fanion.ingest.pipeline.position_store import (
     step,
     take,
 )
+from fanion.ingest.pipeline.prepare import Arrived
 from fanion.ingest.pipeline.resolve import Known, Resolved, distinct_ids, identified_groups
-from fanion.ingest.pipeline.types import Arrived
 from fanion.persons.erasure_store import load_erasures, load_floors
 from fanion.persons.pending_identities_store import adopt_waiting
 from fanion.persons.store import (

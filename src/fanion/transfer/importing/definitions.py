@@ -7,7 +7,7 @@ from sqlalchemy import insert, select
 
 from fanion.db.schema.events import event_marks
 from fanion.db.schema.tables import event_definitions
-from fanion.events.definitions.property_cache import NewProperties, PropertyType
+from fanion.events.definitions.model import NewProperties, PropertyType
 from fanion.events.definitions.property_store import record_properties
 from fanion.events.definitions.store import update_definition, update_marks
 from fanion.transfer.document import (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fanion.ingest.pipeline.throttle import (
+from fanion.ingest.pipeline.reader import (
     BATCH_BYTES_MAX,
     BUSY_BATCH_BYTES_MAX,
     LAG_MAX_S,
