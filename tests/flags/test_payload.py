@@ -8,7 +8,7 @@ import pytest
 from fanion.flags.engine.definition import CohortRow, FlagDefinitions, FlagRow
 from fanion.flags.evaluation.compiled import build
 from fanion.flags.sdk.local_evaluation import definitions_document
-from fanion.server.endpoint import is_known_version
+from fanion.server.response import is_known_version
 
 Json = dict[str, Any]
 

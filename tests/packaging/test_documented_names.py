@@ -145,7 +145,9 @@ def test_foreign_identifiers_are_named_by_a_page() -> None:
 
 def test_what_is_missing_is_found(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    page.write_text("`wire/json` `fanion.wire.json` `JsonOfWire` [gone](other.md) `wire/offload.py`\n")
+    page.write_text(
+        "`wire/json` `fanion.wire.json` `JsonOfWire` [gone](other.md) `wire/offload.py`\n"
+    )
 
     assert [is_file(name) for name in sorted(paths(page))] == [False, True]
     assert not is_module("fanion.wire.json") and is_module("fanion.wire.offload")

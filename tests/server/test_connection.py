@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from fanion.server.buffers import STALLED_S_MAX, BufferBudget
 from fanion.server.connection import (
     HEAD_S_MAX,
     IDLE_S_MAX,
@@ -26,6 +25,7 @@ from fanion.server.errors import (
     RequestTimeout,
     TargetTooLong,
 )
+from fanion.server.flow_control import STALLED_S_MAX, BufferBudget
 from fanion.server.head import HEAD_BYTES_MAX
 from fanion.server.parser import HeadCache
 from fanion.server.request import Request
@@ -95,7 +95,7 @@ class House:
 
     def look(self, later_s: float) -> None:
         for connection in list(self.open):
-            connection.look(self.time + later_s)
+            connection.check_timeouts(self.time + later_s)
 
 
 @dataclass
@@ -516,7 +516,7 @@ async def test_clients_that_stop_doing_their_part_are_given_up() -> None:
 async def test_a_head_that_drips_in_is_given_up_however_often_a_byte_comes() -> None:
     async with serving() as (house, client):
         client.writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n")
-        await until(lambda: house.open[0].is_reading)
+        await until(lambda: house.open[0].parser.is_in_message)
         house.time += HEAD_S_MAX - 1
         client.writer.write(b"X-A: b\r\n")
         await client.writer.drain()
@@ -530,7 +530,7 @@ async def test_a_head_that_drips_in_is_given_up_however_often_a_byte_comes() -> 
 async def test_a_body_that_does_not_go_on_is_given_up() -> None:
     async with serving() as (house, client):
         client.writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf")
-        await until(lambda: house.open[0].is_reading)
+        await until(lambda: house.open[0].parser.is_in_message)
         await _turns()
         house.look(STALLED_S_MAX - 1)
         still_open = len(house.open)
@@ -548,7 +548,7 @@ async def test_a_client_that_does_not_take_its_answer_is_given_up(fields: bytes)
     async with serving(answer) as (house, client):
         client.writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n" + fields + b"\r\n")
         await client.head()
-        await until(lambda: not house.open[0].is_answering)
+        await until(lambda: house.open[0].answering is None)
         house.look(STALLED_S_MAX - 1)
         still_open = len(house.open)
         house.look(STALLED_S_MAX + 1)
@@ -566,7 +566,7 @@ async def test_an_answer_that_takes_its_time_is_waited_for() -> None:
 
     async with serving(answer) as (house, client):
         client.writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-        await until(lambda: house.open[0].is_answering)
+        await until(lambda: house.open[0].answering is not None)
         house.look(STALLED_S_MAX * 10)
         may_answer.set()
 
@@ -597,7 +597,7 @@ async def test_ending_waits_for_what_is_being_answered_only() -> None:
     async with serving(answer) as (house, busy):
         idle = await house.client()
         busy.writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbo")
-        await until(lambda: any(each.is_answering for each in house.open))
+        await until(lambda: any(each.answering is not None for each in house.open))
         await until(lambda: len(house.open) == 2)
         house.is_ending = True
         for connection in list(house.open):

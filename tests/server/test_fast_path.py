@@ -14,9 +14,9 @@ from fanion.errors import Unavailable
 from fanion.observability.logging import LineWriter, Telemetry, open_logs
 from fanion.observability.metrics import Metrics
 from fanion.server.asgi_bridge import AsgiApp
-from fanion.server.endpoint import Reply, Response
 from fanion.server.head import RequestHead
-from fanion.server.request import Request
+from fanion.server.request import Reply, Request
+from fanion.server.response import Response
 from fanion.web.application import Application, FastRoute
 from fanion.web.routes import Route, Routes
 from tests.server.test_connection import Client, House, serving, until

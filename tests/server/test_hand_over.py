@@ -48,7 +48,7 @@ class House:
     def pass_on(self, connection: Connection, path: str, first: bytes) -> bool:
         if path.startswith(f"/{self.name}"):
             return False
-        client = connection.leave()
+        client = connection.detach()
         if client is None or self.other is None:
             return False
         adopting = self.other.http.adopt(socket.socket(fileno=client), first)

@@ -6,8 +6,8 @@ from functools import partial
 
 import pytest
 
-from fanion.server.buffers import BYTES_PER_S_MIN, STALLED_S_MAX, BufferBudget, Pace
 from fanion.server.errors import ContentTooLarge, RequestTimeout
+from fanion.server.flow_control import BYTES_PER_S_MIN, STALLED_S_MAX, BufferBudget, Pace
 from fanion.server.request import UNCOUNTED_BYTES_MAX, Request
 from fanion.server.server import CONNECTIONS_PER_ADDRESS_MAX, ConnectionCount
 from tests.server.test_connection import JSON, Client, House, serving, shape, until
@@ -46,7 +46,7 @@ async def test_a_body_is_released_with_its_answer(way: str) -> None:
         for framed in (POST % 500_000 + b"x" * 500_000, CHUNKED + _chunks(b"x" * 500_000)):
             client.writer.write(framed)
             told = await client.answer()
-            await until(lambda: not house.open[0].is_reading)
+            await until(lambda: not house.open[0].parser.is_in_message)
 
             expected = {"refused": b"0", "too large": b"-1"}.get(way, b"500000")
             assert (told[2], house.buffers.held) == (expected, 0)
@@ -123,7 +123,7 @@ async def test_what_drips_in_is_given_up(begin: tuple[bytes, bytes]) -> None:
     head, rest = begin
     async with serving() as (house, client):
         client.writer.write(head)
-        await until(lambda: house.open[0].is_reading)
+        await until(lambda: house.open[0].parser.is_in_message)
         await _drip(house, client, rest, every_s=20)
         status, headers, body = await client.answer()
 
@@ -135,7 +135,7 @@ async def test_a_body_at_the_least_rate_is_waited_for() -> None:
     size = BYTES_PER_S_MIN * 200
     async with serving() as (house, client):
         client.writer.write(POST % size)
-        await until(lambda: house.open[0].is_reading)
+        await until(lambda: house.open[0].parser.is_in_message)
         for second in range(1, 200):
             client.writer.write(b"x" * BYTES_PER_S_MIN)
             await until(partial(_holds, house, BYTES_PER_S_MIN * second))
@@ -216,7 +216,7 @@ def test_connections_of_one_client_are_limited_and_those_of_a_proxy_are_not() ->
 async def test_a_body_in_many_small_segments_is_put_together() -> None:
     async with serving() as (house, client):
         client.writer.write(POST % 30_000)
-        await until(lambda: house.open[0].is_reading)
+        await until(lambda: house.open[0].parser.is_in_message)
         for number in range(3_000):
             client.writer.write(b"%010d" % number)
             await asyncio.sleep(0)
@@ -233,7 +233,7 @@ async def test_tiny_chunks_are_read_with_pauses_for_others() -> None:
         client.writer.write(CHUNKED + body)
         await until(lambda: house.buffers.held > 0)
         asked = await other.asked(b"GET /between HTTP/1.1\r\nHost: x\r\n\r\n")
-        was_reading = house.open[0].is_reading
+        was_reading = house.open[0].parser.is_in_message
         whole = await client.answer()
 
     assert asked["path"] == "/between"

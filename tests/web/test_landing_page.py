@@ -15,10 +15,10 @@ from fanion import __version__
 from fanion.app.application import landing_page
 from fanion.config import read_settings
 from fanion.observability.metrics import Metrics
-from fanion.server.endpoint import Response
 from fanion.server.forwarded import BaseUrl, TrustedProxies, read_networks
 from fanion.server.head import HeaderFields
 from fanion.server.request import Request
+from fanion.server.response import Response
 from fanion.web.landing_page import LandingPage, prefers_html
 from fanion.web.probes import OK, Check, Checked, Probes, State
 from tests.support.application import BASE_URL, Home, error

@@ -16,9 +16,9 @@ from fanion.ingest.capture.rate_limit import RateLimiter
 from fanion.observability.logging import LineWriter, Telemetry
 from fanion.observability.metrics import Metrics
 from fanion.server.asgi_bridge import AsgiApp
-from fanion.server.endpoint import Response
 from fanion.server.forwarded import BaseUrl, TrustedProxies
 from fanion.server.request import Request
+from fanion.server.response import Response
 from fanion.web.application import Application
 from fanion.web.landing_page import LandingPage
 from fanion.web.probes import OK, Check, Checked, Probes, State

@@ -41,9 +41,8 @@ from fanion.runtime.background import background_tasks, run_loop
 from fanion.runtime.clock import utc_now
 from fanion.runtime.interpreter import enable_garbage_collection, shorten_switch_interval
 from fanion.server.connection import Connection
-from fanion.server.endpoint import FastEndpoint, Reply
 from fanion.server.head import RequestHead
-from fanion.server.request import Request
+from fanion.server.request import FastEndpoint, Reply, Request
 from fanion.server.server import HttpServer
 from fanion.web.application import FastRoute, error_response
 from fanion.web.routes import AnsweredBy
@@ -167,7 +166,7 @@ class WebWorker:
             route.answered_by is AnsweredBy.WORKER or not connection.is_costly
         ):
             return False
-        client = connection.leave()
+        client = connection.detach()
         if client is None:
             return False
         self._channel.send(HandOver(first), client)

@@ -163,7 +163,7 @@ class WebWorkers:
             if not is_own and not is_busy and worker.connections >= own:
                 self._own.add(connection)
                 return False
-        client = connection.leave()
+        client = connection.detach()
         if client is None:
             return False
         worker.hand_over(client, first)

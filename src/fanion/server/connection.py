@@ -3,59 +3,48 @@
 import asyncio
 import os
 from collections.abc import Callable, Coroutine
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
-from fanion.server.buffers import STALLED_S_MAX, BufferBudget, Pace, Sending
-from fanion.server.endpoint import Response
-from fanion.server.errors import ClientDisconnected, HttpError, Overloaded, RequestTimeout
+from fanion.server.errors import ClientDisconnected, HttpError, RequestTimeout
+from fanion.server.flow_control import STALLED_S_MAX, BufferBudget, FlowControl, Pace
 from fanion.server.head import RequestHead, path_of
-from fanion.server.parser import CachedHead, HeadCache, Part, RequestParser
+from fanion.server.parser import CachedHead, HeadCache, RequestParser
 from fanion.server.request import FastRequest, Request
-from fanion.server.response import end_of_head, response_head
+from fanion.server.response import CLOSE, KEEP_ALIVE, Response, response_head
 
-IDLE_S_MAX = 75.0  # between two requests; browsers and SDKs keep theirs for a minute at most
+IDLE_S_MAX = 75.0  # between two requests; browsers and SDKs keep connections for a minute at most
 HEAD_S_MAX = 30.0
-LINE_BYTES_MAX = 8 * 1024  # of a request's first line, while it is waited for
-FLUSH_S = 0.01  # how often a connection that goes to another process is looked at for its answers
+LINE_BYTES_MAX = 8 * 1024  # of an incomplete request line
+FLUSH_S = 0.01  # how often a connection that is to be handed over is checked for unsent bytes
 
-# Says whether the answer held this process up.
+# True when the answer held the GIL for tens of milliseconds.
 Answer = Callable[[Request], Coroutine[Any, Any, bool | None]]
 
-
-# Makes a response of what the server refuses by itself.
+# Makes the response to a request that the server refuses by itself.
 RenderError = Callable[[HttpError], Response]
 
-# Is told a connection, the path that is asked for on it and how the request begins; whether
-# another process has all that now.
+# Called with a connection, the path of its next request and the bytes read of that. True when
+# another process has the connection now.
 PassOn = Callable[["Connection", str, bytes], bool]
 
 
-class Connections(Protocol):
-    """What a connection needs of its server."""
+class Server(Protocol):
+    """What a connection needs of its server.
 
-    @property
-    def answer(self) -> Answer: ...
+    now:     seconds of a monotonic clock
+    pass_on: None when all connections stay in this process
+    """
 
-    @property
-    def render_error(self) -> RenderError: ...
+    is_ending: bool
+    pass_on: PassOn | None
+    head_cache: HeadCache
+    buffers: BufferBudget
 
-    @property
-    def is_ending(self) -> bool: ...
-
-    @property
-    def pass_on(self) -> "PassOn | None":
-        """None when all connections stay."""
-
-    @property
-    def head_cache(self) -> HeadCache: ...
-
-    @property
-    def buffers(self) -> BufferBudget: ...
-
-    def now(self) -> float:
-        """Seconds of a clock that only goes forward."""
-
-    def date(self) -> str: ...
+    def answer(self, request: Request, /) -> Coroutine[Any, Any, bool | None]: ...
+    def render_error(self, error: HttpError, /) -> Response: ...
+    def now(self) -> float: ...
+    def date(self) -> str:
+        """The header line."""
 
     def opened(self, connection: "Connection") -> HttpError | None:
         """Why it cannot be served."""
@@ -63,419 +52,321 @@ class Connections(Protocol):
     def closed(self, connection: "Connection") -> None: ...
 
 
-class Connection(asyncio.Protocol):
-    """One request is read and answered at a time: what follows it waits as it came, up to one
-    read, so that it can go to another process.
+class Connection(FlowControl):
+    """One request is read and answered at a time. The bytes after it are not parsed, at most one
+    read of the socket, so that they can go to another process.
 
-    address:   of the client, without its port
-    is_costly: whether an answer to it has held this process up
+    answering: None between two requests
+    is_costly: whether an answer on it has held the GIL for tens of milliseconds
     """
 
-    def __init__(self, connections: Connections, first: bytes = b"") -> None:
-        """first: what another process has read of a request"""
-        self._connections = connections
-        self._loop = asyncio.get_running_loop()
-        self._parser = RequestParser(connections.head_cache)
-        self._transport: asyncio.Transport | None = None
-        self._client = self._server = self.address = ""
-        self._coming: Request | None = None  # its body is not whole
-        self._answering: Request | FastRequest | None = None
+    def __init__(self, server: Server, first: bytes = b"") -> None:
+        """first: bytes of a request that another process has read"""
+        super().__init__(server.now, server.buffers)
+        self._server = server
+        self.parser = RequestParser(server.head_cache)
+        self._receiving: Request | None = None  # its body is incomplete
+        self.answering: Request | FastRequest | None = None
         self._task: asyncio.Task[None] | None = None
-        self._rest = first  # has come, and is not read
-        self._is_rest_due = False  # and will be without more of it
-        self._writable: asyncio.Future[None] | None = None
-        self._sending = Sending(connections.buffers)
-        self._receiving = Pace(0.0)
-        self._paused_at: float | None = None
-        self._takes_no_more = False
-        self._has_ended = False  # the client has: it sends nothing more
+        self._unparsed = first
+        self._is_parsing_scheduled = False
+        self._is_input_ignored = False
+        self._is_at_eof = False  # the client sends nothing more
         self._refusal: HttpError | None = None
         self._idle_since = 0.0
         self.is_costly = False
 
-    @property
-    def buffers(self) -> BufferBudget:
-        return self._connections.buffers
-
-    @property
-    def is_reading(self) -> bool:
-        """A request has begun that is not whole."""
-        return self._parser.is_in_message
-
-    @property
-    def is_answering(self) -> bool:
-        return self._answering is not None
-
-    # The transport's calls.
+    # Called by the transport.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)
-        peer = transport.get_extra_info("peername")
-        self._client, self.address = _address(peer), _host(peer)
-        self._server = _address(transport.get_extra_info("sockname"))
-        self._idle_since = self._connections.now()
-        refusal = self._connections.opened(self)
+        super().connection_made(transport)
+        self._idle_since = self.now()
+        refusal = self._server.opened(self)
         if refusal is not None:
             self._refuse(refusal)
-        elif self._rest:
-            self._read_rest_soon()
+        elif self._unparsed:
+            self._schedule_parsing()
 
     def connection_lost(self, error: Exception | None) -> None:
-        for request in (self._coming, self._answering):
+        for request in (self._receiving, self.answering):
             if request is not None:
                 request.lose()
-        self._coming = None
-        self._rest = b""
+        self._receiving = None
+        self._unparsed = b""
         self._transport = None
         self.resume_writing()
-        self._connections.closed(self)
+        self._server.closed(self)
 
     def data_received(self, data: bytes) -> None:
-        if self._takes_no_more:
+        if self._is_input_ignored:
             return
-        if not self._rest and (self._answering is None or self._coming is not None):
+        if not self._unparsed and (self.answering is None or self._receiving is not None):
             self._read(data)
         else:
-            self._rest += data
-        if self._rest:
-            if self._answering is not None or self._is_rest_due:
-                self.read_no_more()
+            self._unparsed += data
+        if self._unparsed:
+            if self.answering is not None or self._is_parsing_scheduled:
+                self.pause_reading()
             else:
-                self._read_rest()
+                self._parse_unparsed()
 
     def eof_received(self) -> bool:
-        """A client that has said all may still read its answers."""
-        self._has_ended = True
-        return self._is_rest_due or self._owes_answer()
-
-    def pause_writing(self) -> None:
-        self._writable = self._loop.create_future()
-        if not self._sending.begin(self._unsent(), self._connections.now()):
-            self.abort()
+        """A client that has sent everything may still read its responses."""
+        self._is_at_eof = True
+        return self._is_parsing_scheduled or self._owes_response()
 
     def resume_writing(self) -> None:
-        if self._writable is not None and not self._writable.done():
-            self._writable.set_result(None)
-        self._writable = None
-        self._sending.end()
-        self._idle_since = self._connections.now()
-        if self._answering is None:
-            self._go_on()
+        super().resume_writing()
+        self._idle_since = self.now()
+        if self.answering is None:
+            self._read_next()
 
     # Reading.
 
-    def _read_rest_soon(self, later_s: float = 0.0) -> None:
-        self._is_rest_due = True
-        if later_s:
-            self._loop.call_later(later_s, self._read_rest)
+    def _schedule_parsing(self, delay_s: float = 0.0) -> None:
+        self._is_parsing_scheduled = True
+        if delay_s:
+            self._loop.call_later(delay_s, self._parse_unparsed)
         else:
-            self._loop.call_soon(self._read_rest)
+            self._loop.call_soon(self._parse_unparsed)
 
-    def _read_rest(self) -> None:
-        """What has come, until a request has to be answered before the next one is read."""
-        self._is_rest_due = False
-        while self._rest and not self._is_rest_due and self._may_read():
-            data, self._rest = self._rest, b""
+    def _parse_unparsed(self) -> None:
+        """Until a request has to be answered before the next one is read."""
+        self._is_parsing_scheduled = False
+        while self._unparsed and not self._is_parsing_scheduled:
+            if self._is_input_ignored or self._transport is None:
+                break
+            if self.answering is not None and not self.parser.is_in_message:
+                break
+            data, self._unparsed = self._unparsed, b""
             if not self._read(data):
                 return
-        if self._is_rest_due:
+        if self._is_parsing_scheduled:
             return
-        if self._has_ended:
-            if not self._owes_answer():
+        if self._is_at_eof:
+            if not self._owes_response():
                 self.close()
-        elif self._writable is None and (self._coming is None or not self._coming.is_full):
-            self.read_on()
+        elif self._writable is None and (self._receiving is None or not self._receiving.is_full):
+            self.read_more()
 
-    def _owes_answer(self) -> bool:
-        """To a client that sends nothing more: half a request is lost."""
-        if self._coming is not None:
-            self._coming.lose()
-        answering = self._answering  # with the answer out, it waited for what was left of a body
+    def _owes_response(self) -> bool:
+        """To a client that sends nothing more: an incomplete request is lost."""
+        if self._receiving is not None:
+            self._receiving.lose()
+        answering = self.answering  # an answered one was waiting for the rest of its body
         return answering is not None and not answering.is_answered
 
-    def _may_read(self) -> bool:
-        if self._takes_no_more or self._transport is None:
-            return False
-        return self._answering is None or self._parser.is_in_message
-
     def _read(self, data: bytes) -> bool:
-        """False when that has to wait, or is another process's."""
+        """False when the data has to wait, or is another process's."""
         cached = None
-        if self._connections.pass_on is not None and not self._parser.is_in_message:
+        if self._server.pass_on is not None and not self.parser.is_in_message:
             if b"\n" not in data and len(data) <= LINE_BYTES_MAX:
-                self._rest = data  # which process it goes to is not known yet
-                if self._has_ended:
+                self._unparsed = data  # without a path the process is not known yet
+                if self._is_at_eof:
                     self.close()
                 else:
-                    self._resume_reading()
+                    self.resume_reading()
                 return False
-            if self._unsent():
-                self._rest = data
-                self._read_rest_soon(FLUSH_S)
+            if self._unsent_bytes():
+                self._unparsed = data
+                self._schedule_parsing(FLUSH_S)
                 return False
-            cached = self._connections.head_cache.find(data)
+            cached = self._server.head_cache.find(data)
             path = path_of(data) if cached is None else cached.head.path
-            if self._connections.pass_on(self, path, data):
+            if self._server.pass_on(self, path, data):
                 return False
-        self._feed(data, cached)
+        self._parse(data, cached)
         return True
 
-    def _feed(self, data: bytes, cached: CachedHead | None = None) -> None:
-        if not self._parser.is_in_message:
-            self._idle_since = self._connections.now()
+    def _parse(self, data: bytes, cached: CachedHead | None) -> None:
+        if not self.parser.is_in_message:
+            self._idle_since = self.now()
         try:
-            self._rest = self._take(self._parser.feed(data, cached))
+            begun, body, is_last, unparsed = self.parser.feed(data, cached)
+            if isinstance(begun, CachedHead):
+                self._begin_complete(begun, body)
+            else:
+                if begun is not None:
+                    self._begin_receiving(begun)
+                    _, body, is_last, unparsed = self.parser.feed(unparsed)
+                self._receive(body, is_last=is_last)
         except HttpError as error:
             self._refuse(error)
             return
-        if self._rest and self._parser.is_in_message:  # others have their turn before it goes on
-            self.read_no_more()
-            self._read_rest_soon()
+        self._unparsed = unparsed
+        if unparsed and self.parser.is_in_message:  # other connections have their turn first
+            self.pause_reading()
+            self._schedule_parsing()
 
-    def _take(self, part: Part) -> bytes:
-        """What is not read yet. raises: HttpError"""
-        begun, body, is_last, rest = part
-        if isinstance(begun, CachedHead):
-            self._begin_whole(begun, body)
-            return rest
-        if begun is not None:
-            self._begin_reading(begun)
-            return self._take(self._parser.feed(rest))
-        if body:
-            self._add_body(body)
-        if is_last:
-            self._end_body()
-        return rest
-
-    def _begin_whole(self, cached: CachedHead, body: bytes) -> None:
+    def _begin_complete(self, cached: CachedHead, body: bytes) -> None:
+        """raises: HttpError"""
         if cached.fast_path is not None:
-            goes_on = not self._connections.is_ending
-            fast = cached.fast_path(self, self._client, goes_on)
-            self._answering = fast
+            keep_alive = not self._server.is_ending
+            self.answering = fast = cached.fast_path(self, self.peer, keep_alive)
             if fast.begin(body):
                 return
-            self._answering = None
-        request = Request.begin(self, self._client, self._server, cached.head)
-        if not request.take_whole(body):
-            self._refuse(_full())
-            return
-        self._begin(request)
+            self.answering = None
+        self._begin(Request.begin(self, self.peer, self.local, cached.head, body))
 
-    def _begin_reading(self, head: RequestHead) -> None:
-        self._receiving = Pace(self._connections.now())
-        self._coming = Request.begin(self, self._client, self._server, head)
-        self._begin(self._coming)
+    def _begin_receiving(self, head: RequestHead) -> None:
+        self._receive_pace = Pace(self.now())
+        self._receiving = Request.begin(self, self.peer, self.local, head)
+        self._begin(self._receiving)
 
-    def _add_body(self, data: bytes) -> None:
-        if self._coming is None:
-            return  # it was refused
-        self._receiving.moved(len(data), self._connections.now())
-        if not self._coming.feed(data):
-            self._refuse(_full())
-
-    def _end_body(self) -> None:
-        request, self._coming = self._coming, None
+    def _receive(self, body: bytes, *, is_last: bool) -> None:
+        """raises: HttpError"""
+        request = self._receiving
         if request is None:
-            return
-        request.complete()
-        if request is self._answering and request.is_answered:
-            self._finish(request)
+            return  # it was refused
+        if body:
+            self._receive_pace.moved(len(body), self.now())
+            request.feed(body)
+        if is_last:
+            self._receiving = None
+            request.complete()
+            if request is self.answering and request.is_answered:
+                self._finish(request)
 
     # Called by a request.
 
-    def write(self, data: bytes) -> None:
-        if self._transport is not None:
-            self._transport.write(data)
-
-    async def writable(self) -> None:
-        if self._writable is not None:
-            await asyncio.shield(self._writable)
-        if self._transport is None:
-            raise ClientDisconnected
-
-    def read_on(self) -> None:
-        if not self._rest:
-            self._resume_reading()
-
-    def _resume_reading(self) -> None:
-        if self._paused_at is not None and (transport := self._open_transport()):
-            self._receiving.postpone(self._connections.now() - self._paused_at)
-            self._paused_at = None
-            transport.resume_reading()
-
-    def read_no_more(self) -> None:
-        if self._paused_at is None and (transport := self._open_transport()):
-            self._paused_at = self._connections.now()
-            transport.pause_reading()
-
-    def date(self) -> str:
-        return self._connections.date()
+    def read_more(self) -> None:
+        if not self._unparsed and self._paused_at is not None:
+            self.resume_reading()
 
     def respond(self, head: str, body: bytes) -> None:
-        """The whole answer. head: without what depends on the time and the connection"""
-        answering = self._answering
-        if answering is None:
-            return
-        end = end_of_head(self._connections.date(), keep_alive=answering.keep_alive)
-        self.write((head + end).encode("latin-1") + body)
-        answering.is_answered = True
-        self.answered()
+        """Send a whole response. head: as of `response_head`"""
+        answering = self.answering
+        if answering is not None:
+            self.write_head(head, answering.keep_alive, body)
+            answering.is_answered = True
+            self.answered()
+
+    def write_head(self, head: str, keep_alive: bool, body: bytes = b"") -> None:
+        end = KEEP_ALIVE if keep_alive else CLOSE
+        self.write(f"{head}{self._server.date()}{end}".encode("latin-1") + body)
 
     def answered(self) -> None:
-        request = self._answering
+        request = self.answering
         if request is None:
             return
         if request.is_complete or request.is_lost:
             self._finish(request)
         elif not request.keep_alive and (transport := self._open_transport()):
-            transport.write_eof()  # what is left of the body is thrown away until the client ends
+            transport.write_eof()  # the rest of the body is discarded until the client closes
 
     # Called by the server.
 
     def end(self) -> None:
-        """Close at once, or after what is being answered."""
-        if self._answering is None and not self._parser.is_in_message:
+        """Close at once, or after the present response."""
+        if self.answering is None and not self.parser.is_in_message:
             self.close()
-        elif self._answering is not None and not self._parser.is_in_head:
-            self._answering.keep_alive = False  # a head that is coming in will say so itself
+        elif self.answering is not None and not self.parser.is_in_head:
+            self.answering.keep_alive = False  # an incomplete head sets it when it is complete
 
-    def close(self) -> None:
-        if self._transport is not None:
-            self._transport.close()
-
-    def leave(self) -> int | None:
-        """Give up the connection, between two requests, without its client's noticing. Its socket,
-        which the caller closes; None when it is closing."""
+    def detach(self) -> int | None:
+        """Give up the connection between two requests without closing it: a file descriptor of its
+        socket, which the caller closes. None when it is closing."""
         transport = self._open_transport()
-        if transport is None or self._unsent():
+        if transport is None or self._unsent_bytes():
             return None
-        socket = os.dup(transport.get_extra_info("socket").fileno())
-        self._takes_no_more = True
+        descriptor = os.dup(transport.get_extra_info("socket").fileno())
+        self._is_input_ignored = True
         transport.close()
-        return socket
+        return descriptor
 
     def abort(self) -> None:
         if self._task is not None:
             self._task.cancel()
-        if self._transport is not None:
-            self._transport.abort()
+        super().abort()
 
-    def look(self, now: float) -> None:
-        """Give up a client that has stopped doing its part."""
+    def check_timeouts(self, now: float) -> None:
         if self._writable is not None:
-            if self._sending.is_late(self._unsent(), now):
+            if self._is_send_late(now):
                 self.abort()
-        elif self._open_transport() is None:  # the last of its answers is not taken
+        elif self._open_transport() is None:  # the client does not read its last response
             if now - self._idle_since > STALLED_S_MAX:
                 self.abort()
-        elif self._parser.is_in_message and not self._parser.is_in_head:
-            if self._paused_at is None and self._receiving.is_late(now):
-                self._give_up_body()
-        elif self._answering is None:
-            if self._parser.is_in_head and now - self._idle_since > HEAD_S_MAX:
+        elif self.parser.is_in_message and not self.parser.is_in_head:
+            if self._is_receive_late(now):
+                self._time_out_body()
+        elif self.answering is None:
+            if self.parser.is_in_head and now - self._idle_since > HEAD_S_MAX:
                 self._refuse(RequestTimeout())
             elif now - self._idle_since > IDLE_S_MAX:
                 self.close()
 
-    def _unsent(self) -> int:
-        return 0 if self._transport is None else self._transport.get_write_buffer_size()
-
-    def _give_up_body(self) -> None:
-        answering = self._answering
-        if isinstance(answering, Request) and not answering.is_head_sent:
+    def _time_out_body(self) -> None:
+        if isinstance(self.answering, Request) and not self.answering.is_head_sent:
             self._refuse(RequestTimeout())
         else:
             self.abort()
 
-    def _open_transport(self) -> asyncio.Transport | None:
-        transport = self._transport
-        return None if transport is None or transport.is_closing() else transport
-
     # Answering.
 
     def _begin(self, request: Request) -> None:
-        if self._connections.is_ending:
+        if self._server.is_ending:
             request.keep_alive = False
-        self._answering = request
+        self.answering = request
         self._task = self._loop.create_task(self._answer(request))
 
     async def _answer(self, request: Request) -> None:
         try:
-            if await self._connections.answer(request):
+            if await self._server.answer(request):
                 self.is_costly = True
             if request.is_head_sent and not request.is_answered:
                 request.end()
         except ClientDisconnected:
-            pass  # there is no client to answer
+            pass
         finally:
             self._task = None
             if not request.is_answered:
-                # Half an answer must not pass for a whole one.
+                # The client must not take a part of a response for all of it.
                 request.lose()
                 if self._refusal is not None and not request.is_head_sent:
-                    self._tell(self._refusal)
-                elif self._transport is not None:
-                    self._transport.abort()
+                    self._send_error(self._refusal)
+                else:
+                    super().abort()
 
     def _finish(self, request: Request | FastRequest) -> None:
-        """After the last byte of a request and of its answer."""
-        self._answering = None
+        """After the last byte of a request and of its response."""
+        self.answering = None
         if isinstance(request, Request):
-            self._idle_since = self._connections.now()
+            self._idle_since = self.now()
         if request.keep_alive:
-            self._go_on()
+            self._read_next()
         else:
-            self._takes_no_more = True
+            self._is_input_ignored = True
             self.close()
 
-    def _go_on(self) -> None:
-        if self._transport is None or self._is_rest_due:
+    def _read_next(self) -> None:
+        if self._transport is None or self._is_parsing_scheduled:
             return
         if self._writable is not None:
-            self.read_no_more()  # until the client has taken its answers
-        elif self._takes_no_more:
+            self.pause_reading()  # until the client has read its responses
+        elif self._is_input_ignored:
             self.close()
-        elif self._rest:
-            self._read_rest_soon()
-        elif self._has_ended:
+        elif self._unparsed:
+            self._schedule_parsing()
+        elif self._is_at_eof:
             self.close()
         else:
-            self.read_on()
+            self.read_more()
 
     def _refuse(self, error: HttpError) -> None:
-        """Nothing that follows can be read."""
-        self._takes_no_more = True
+        """The rest of the input cannot be parsed."""
+        self._is_input_ignored = True
         self._refusal = error
-        coming, self._coming = self._coming, None
-        if coming is not None:
-            coming.lose()
-        if self._answering is None:
-            self._tell(error)
-        elif self._answering.is_answered:
+        receiving, self._receiving = self._receiving, None
+        if receiving is not None:
+            receiving.lose()
+        if self.answering is None:
+            self._send_error(error)
+        elif self.answering.is_answered:
             self.abort()
 
-    def _tell(self, error: HttpError) -> None:
-        response = self._connections.render_error(error)
-        headers, size = (
-            [("content-type", response.content_type), *response.headers],
-            len(response.body),
-        )
-        head = response_head(response.status, headers, self.date(), size, keep_alive=False)
-        self.write(head + response.body)
+    def _send_error(self, error: HttpError) -> None:
+        response = self._server.render_error(error)
+        headers = [("content-type", response.content_type), *response.headers]
+        head = response_head(response.status, headers, len(response.body))
+        self.write_head(head, False, response.body)
         self.close()
-
-
-def _full() -> HttpError:
-    return Overloaded("Too much is being received. Please retry.", "buffers_full")
-
-
-def _address(name: object) -> str:
-    """host:port; IPv6 in brackets"""
-    if not isinstance(name, tuple):
-        return ""
-    host, port = str(name[0]), name[1]
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-def _host(name: object) -> str:
-    return str(name[0]) if isinstance(name, tuple) else ""

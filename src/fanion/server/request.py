@@ -1,30 +1,31 @@
-"""A request, from the end of its head to its answer: read whole, in pieces, or not at all."""
+"""A request, from the end of its head to its response, and the endpoints that answer it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
 
-from fanion.server.errors import ClientDisconnected, ContentTooLarge, HttpError
+from fanion.server.errors import ClientDisconnected, ContentTooLarge, HttpError, Overloaded
+from fanion.server.forwarded import Headers
 from fanion.server.head import RequestHead
 from fanion.server.response import (
+    BODILESS,
     CONTINUE,
     LAST_CHUNK,
+    Response,
     chunk,
-    has_body,
     response_head,
-    start_of_head,
 )
 
 if TYPE_CHECKING:
     from fanion.server.connection import Connection
 
-# More of a body that nothing has asked for yet waits at the client.
+# Of a body that no endpoint has asked for: the socket is not read beyond it.
 BUFFERED_BYTES_MAX = 256 * 1024
-# Of each body, which the budget of the process does not count: small requests are answered also
+# Of each body, which the budget of the process does not count: small requests are answered even
 # while it is used up.
 UNCOUNTED_BYTES_MAX = 16 * 1024
-# What is left of a body after its answer is thrown away up to here, so that the client gets its
-# answer on a connection that it can use again; past it the connection is closed.
+# The rest of a body after its response is discarded up to here, so that the client can use the
+# connection again; beyond it the connection is closed.
 DISCARDED_BYTES_MAX = 256 * 1024 * 1024
 # Smaller pieces of a body are joined while they come in: a bytes object has 33 bytes more than
 # its content, which two million pieces of ten bytes would multiply.
@@ -32,7 +33,7 @@ PIECE_BYTES_MIN, JOINED_BYTES_MAX = 1024, 64 * 1024
 
 
 class FastRequest:
-    """A whole request that is answered without a task; the application's own is derived from it."""
+    """A complete request that is answered without a task. Base class for the application's."""
 
     __slots__ = ("_connection", "is_answered", "is_lost", "keep_alive")
 
@@ -44,38 +45,66 @@ class FastRequest:
         self.is_answered = self.is_lost = False
 
     def lose(self) -> None:
-        """The connection is no more."""
+        """The connection is closed."""
         self.is_lost = True
         self.keep_alive = False
 
     def begin(self, body: bytes) -> bool:
-        """Take the request, to answer it now or later. False for one that needs a task after all;
-        then nothing has happened. Never raises."""
+        """Accept the request, to answer it later. False, and nothing has happened, for one that
+        needs a task. Never raises."""
         raise NotImplementedError
 
 
-# How all requests with one head are answered without a task, on a connection with a peer;
-# the last argument is `keep_alive`.
+# Makes the requests with one head, from the connection, its peer and `keep_alive`.
 FastPath = Callable[["Connection", str, bool], FastRequest]
+# Takes the response, or the error in place of one, once, in the event loop. Never raises.
+Reply = Callable[[Response | Exception], None]
+# Answers a request without a task: body, peer and reply, which is called later and never before
+# this returns. False, and nothing has happened, for a request that needs a task.
+FastEndpoint = Callable[[bytes, str, Reply], bool]
+# The endpoint of all requests with this query and these headers; None when they need a task.
+FindFastEndpoint = Callable[[str, Headers], FastEndpoint | None]
 
 
 class Request:
-    """One request, from the end of its head to its answer. It is complete when its body has been
-    received whole, answered when its answer is out, and lost when its connection is no more or
-    unreadable; what is not read of a body is thrown away when the answer is out.
+    """One request, from the end of its head to its response. It is complete when its body was
+    received, answered when its response was sent, and lost when its connection is closed or
+    unreadable. The unread rest of a body is discarded after the response.
 
     path:            as sent, percent-encoded, without the query
     query:           raw, as sent
     peer, server:    addresses and ports of the two ends of the connection
-    body:            once it was received whole
+    body:            once the request is complete
     key_id, user_id: of a personal or a secret key, once it was found, for the log
     """
 
     __slots__ = (
-        "_body_bytes", "_connection", "_discarded", "_discarding", "_error", "_held",
-        "_is_asked_on", "_is_chunked", "_parts", "_waiter", "_whole_bytes_max", "body", "headers",
-        "http_version", "is_answered", "is_complete", "is_head_sent", "is_lost", "keep_alive",
-        "key_id", "method", "path", "peer", "query", "server", "user_id",
+        "_body_bytes",
+        "_connection",
+        "_discarded",
+        "_discarding",
+        "_error",
+        "_held",
+        "_is_chunked",
+        "_may_send_body",
+        "_parts",
+        "_waiter",
+        "_whole_bytes_max",
+        "body",
+        "headers",
+        "http_version",
+        "is_answered",
+        "is_complete",
+        "is_head_sent",
+        "is_lost",
+        "keep_alive",
+        "key_id",
+        "method",
+        "path",
+        "peer",
+        "query",
+        "server",
+        "user_id",
     )  # fmt: skip
 
     _connection: "Connection"
@@ -84,7 +113,7 @@ class Request:
         self, method: str, path: str, query: str, headers: Mapping[str, str], peer: str,
         body: bytes | None = b"",
     ) -> None:  # fmt: skip
-        """A request for an endpoint alone, without a connection to be answered on.
+        """A request for an endpoint alone, without a connection.
 
         headers: names in lower case
         body:    None when it is still to be received
@@ -99,60 +128,63 @@ class Request:
         self.user_id: int | None = None
         self.server = ""
         self.http_version = "1.1"
-        self.keep_alive = self._is_asked_on = True
+        self.keep_alive = self._may_send_body = True
         self.is_complete = body is not None
         self.is_head_sent = self.is_answered = self.is_lost = False
         self._parts: list[bytes | bytearray] = [] if body is None else [body]
         self._body_bytes: int | None = None
         self._held = 0  # bytes in the parts
         self._discarded = 0
-        self._whole_bytes_max = 0  # of a body that is wanted in one piece
+        self._whole_bytes_max = 0  # of a body that is read in one piece
         self._discarding = self._is_chunked = False
         self._error: HttpError | None = None
         self._waiter: asyncio.Future[None] | None = None
 
     @classmethod
     def begin(
-        cls, connection: "Connection", peer: str, server: str, head: RequestHead
+        cls,
+        connection: "Connection",
+        peer: str,
+        server: str,
+        head: RequestHead,
+        body: bytes | None = None,
     ) -> "Request":
-        """The request that begins with this head on a connection; its body is still to come."""
+        """The request with this head on a connection. raises: Overloaded
+
+        body: None when it is still to be received
+        """
         request = cls(head.method, head.path, head.query, head.headers, peer, None)
         request._connection = connection
+        if body is not None:
+            if len(body) > UNCOUNTED_BYTES_MAX:
+                request._hold(len(body))
+            request._held = len(body)
+            request._parts = [body]
+            request.is_complete = True
         request.server = server
         request.http_version = head.http_version
         request.keep_alive = head.keep_alive
         request._body_bytes = head.body_bytes
-        request._is_asked_on = not head.expects_continue
+        request._may_send_body = not head.expects_continue
         return request
 
     # Called by the connection.
 
-    def feed(self, data: bytes) -> bool:
-        """False when there is no room for it."""
+    def feed(self, data: bytes) -> None:
+        """raises: Overloaded"""
         if self._discarding:
             self._discard(len(data))
-            return True
+            return
         if self.is_lost or self._error is not None:
-            return True
-        if not self._hold(self._held + len(data)):
-            return False
+            return
+        self._hold(self._held + len(data))
         self._append(data)
         if self._whole_bytes_max:
             self._refuse_too_large()
         elif self.is_full:
-            self._connection.read_no_more()
+            self._connection.pause_reading()
         if self._waiter is not None:
             self._wake()
-        return True
-
-    def take_whole(self, body: bytes) -> bool:
-        """In place of `feed` and `complete`. False when there is no room for it."""
-        if len(body) > UNCOUNTED_BYTES_MAX and not self._hold(len(body)):
-            return False
-        self._held = len(body)
-        self._parts = [body]
-        self.is_complete = True
-        return True
 
     def complete(self) -> None:
         self.is_complete = True
@@ -160,7 +192,7 @@ class Request:
             self._wake()
 
     def lose(self) -> None:
-        """The connection is no more, or what follows cannot be read: releases what has come."""
+        """The connection is closed or unreadable: releases the body."""
         self.is_lost = True
         self.keep_alive = False
         self._release()
@@ -168,13 +200,13 @@ class Request:
 
     @property
     def is_full(self) -> bool:
-        """What comes next is to wait at the client."""
+        """The socket is not to be read until an endpoint asks for the body."""
         return self._held > BUFFERED_BYTES_MAX and not self._whole_bytes_max
 
     # Called by the application.
 
     def received(self) -> bytes | None:
-        """The whole body, if it has been received; it is `body` from now on."""
+        """The body, if it is complete; it is `body` from now on."""
         if not self.is_complete or self.is_lost:
             return None
         if len(self._parts) != 1 or isinstance(self._parts[0], bytearray):
@@ -197,7 +229,7 @@ class Request:
         return received
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """The body while it is received. raises: ClientDisconnected"""
+        """The body, in pieces as they are received. raises: ClientDisconnected"""
         while True:
             while self._parts:
                 piece = bytes(self._parts.pop(0))
@@ -208,35 +240,32 @@ class Request:
             await self._more()
 
     async def client_disconnect(self) -> None:
-        """Until the client has disconnected, or has its answer."""
+        """Wait until the client has disconnected, or the response was sent."""
         while not self.is_lost and not self.is_answered:
             await self._wait()
 
     def response_bytes(self, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
         self._begin_head()
-        head = start_of_head(status, headers, len(body))
+        head = response_head(status, headers, len(body))
         self.is_head_sent = True
         self._end_reading()
-        self._connection.respond(head, body if has_body(self.method, status) else b"")
+        self._connection.respond(head, body if self._has_body(status) else b"")
 
     def response_stream(self, status: int, headers: list[tuple[str, str]]) -> None:
-        """Send the head of an answer whose body follows by `send_bytes`."""
+        """Send the head of a response whose body follows by `send_bytes`."""
         has_length = any(name == "content-length" for name, _ in headers)
-        if not has_length and has_body(self.method, status):
+        if not has_length and self._has_body(status):
             if self.http_version == "1.0":
                 self.keep_alive = False  # the end of the connection is the end of the body
             else:
                 self._is_chunked = True
                 headers = [*headers, ("transfer-encoding", "chunked")]
         self._begin_head()
-        date = self._connection.date()
-        self._connection.write(
-            response_head(status, headers, date, None, keep_alive=self.keep_alive)
-        )
+        self._connection.write_head(response_head(status, headers, None), self.keep_alive)
         self.is_head_sent = True
 
     async def send_bytes(self, data: bytes) -> None:
-        """Returns when the client may have more. raises: ClientDisconnected"""
+        """Returns when the transport accepts more. raises: ClientDisconnected"""
         if self.is_lost:
             raise ClientDisconnected
         if data and self.method != "HEAD":
@@ -244,7 +273,7 @@ class Request:
             await self._connection.writable()
 
     def end(self) -> None:
-        """The answer is out. What is left of the body is thrown away."""
+        """End the response. The rest of the request's body is discarded."""
         if self._is_chunked and self.method != "HEAD":
             self._connection.write(LAST_CHUNK)
         self.is_answered = True
@@ -255,15 +284,18 @@ class Request:
         self._release()
         if not self.is_complete:
             self._discarding = True
-            self._connection.read_on()
+            self._connection.read_more()
         if self._waiter is not None:
             self._wake()
+
+    def _has_body(self, status: int) -> bool:
+        return self.method != "HEAD" and status not in BODILESS
 
     def _begin_head(self) -> None:
         if self.is_head_sent:
             raise RuntimeError("the request has been answered")
-        if not self._is_asked_on and not self.is_complete:
-            # Whether the body follows, for which the client was not given leave, is not known.
+        if not self._may_send_body and not self.is_complete:
+            # Without 100 Continue the client may send the body or not.
             self.keep_alive = False
 
     def _append(self, data: bytes) -> None:
@@ -292,24 +324,23 @@ class Request:
             self._hold(0)
         self._held = 0
 
-    def _hold(self, size: int) -> bool:
-        """False when there is no room for that much."""
+    def _hold(self, size: int) -> None:
+        """Charge so many bytes to the budget. raises: Overloaded"""
         more = max(0, size - UNCOUNTED_BYTES_MAX) - max(0, self._held - UNCOUNTED_BYTES_MAX)
         if more > 0 and not self._connection.buffers.take(more):
-            return False
+            raise Overloaded("Too much is being received. Please retry.", "buffers_full")
         if more < 0:
             self._connection.buffers.give(-more)
         self._held = size
-        return True
 
     async def _more(self) -> None:
-        """Until there is more of the body. raises: ClientDisconnected"""
+        """Wait for more of the body. raises: ClientDisconnected"""
         if self.is_lost:
             raise ClientDisconnected
-        if not self._is_asked_on and not self.is_head_sent:
+        if not self._may_send_body and not self.is_head_sent:
             self._connection.write(CONTINUE)
-        self._is_asked_on = True
-        self._connection.read_on()
+        self._may_send_body = True
+        self._connection.read_more()
         await self._wait()
         if self.is_lost:
             raise ClientDisconnected
@@ -322,3 +353,6 @@ class Request:
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
+
+
+Endpoint = Callable[[Request], Awaitable[Response]]

@@ -8,14 +8,13 @@ from collections.abc import Callable, Coroutine
 from email.utils import formatdate
 from typing import Any, Protocol
 
-from fanion.server.buffers import BufferBudget
 from fanion.server.connection import Answer, Connection, PassOn, RenderError
 from fanion.server.errors import HttpError, Overloaded
+from fanion.server.flow_control import BufferBudget
 from fanion.server.forwarded import network_of, read_address
 from fanion.server.head import RequestHead
 from fanion.server.parser import HeadCache
 from fanion.server.request import FastPath, Request
-from fanion.server.response import date_line
 
 # Each takes a file descriptor and a few kilobytes, idle ones between two requests included.
 CONNECTIONS_MAX = 16_384
@@ -184,7 +183,7 @@ class HttpServer:
         """Written once a second."""
         second = int(self.now())
         if second != self._dated[0]:
-            self._dated = (second, date_line(formatdate(usegmt=True)))
+            self._dated = (second, f"date: {formatdate(usegmt=True)}\r\n")
         return self._dated[1]
 
     async def _serve(self, server: asyncio.Server | None) -> None:
@@ -203,7 +202,7 @@ class HttpServer:
             await asyncio.sleep(LOOK_EVERY_S)
             now = self.now()
             for connection in list(self._open):
-                connection.look(now)
+                connection.check_timeouts(now)
 
     async def _drain(self) -> None:
         """Answer what has been asked, and close."""

@@ -14,12 +14,11 @@ from fanion.projects.model import Principal
 from fanion.rest.body_reader import MULTIPART
 from fanion.server import asgi_bridge
 from fanion.server.connection import Connection
-from fanion.server.endpoint import FastEndpoint, Response
 from fanion.server.errors import ClientDisconnected, HttpError
 from fanion.server.forwarded import Headers
 from fanion.server.head import RequestHead
-from fanion.server.request import FastRequest, Request
-from fanion.server.response import start_of_head
+from fanion.server.request import FastEndpoint, FastRequest, Request
+from fanion.server.response import Response, response_head
 from fanion.server.server import HttpServer
 from fanion.web.routes import Route, Routes, cors_headers, preflight
 
@@ -235,7 +234,7 @@ class FastRoute:
             lines = [("content-type", response.content_type), *response.headers]
             if self.route.cors and (origin := self.head.headers.get("origin")):
                 lines += cors_headers(origin, credentials=self.route.credentials)
-            self._start = start_of_head(response.status, lines, len(response.body))
+            self._start = response_head(response.status, lines, len(response.body))
             self._started = response
         return self._start
 
@@ -264,7 +263,7 @@ class RoutedFastRequest(FastRequest):
             return True
 
     def __call__(self, response: Response | Exception) -> None:
-        """Send the response, as `server.endpoint.Reply`."""
+        """Send the response, as `server.request.Reply`."""
         route = self._route
         head, telemetry = route.head, route.telemetry
         request_id = telemetry.request_id(head.headers)

@@ -13,9 +13,9 @@ from html import escape
 import msgspec
 
 from fanion import __version__
-from fanion.server.endpoint import Response
 from fanion.server.forwarded import BaseUrl
 from fanion.server.request import Request
+from fanion.server.response import Response
 from fanion.web.pages import content_security_policy, html_document
 from fanion.web.probes import Checked, Probes, State
 

@@ -20,8 +20,8 @@ from fanion.projects.cache import Projects
 from fanion.projects.request_api import ManagementRequest
 from fanion.rest.body_reader import Body
 from fanion.server.asgi_bridge import AsgiApp
-from fanion.server.endpoint import is_known_version
 from fanion.server.forwarded import BaseUrl, TrustedProxies
+from fanion.server.response import is_known_version
 from fanion.web.guard import access_guard
 from fanion.web.management_responses import encode_response, exception_handler, send_with_allow
 from fanion.web.openapi.capture_operations import CAPTURE_OPERATIONS

@@ -13,8 +13,8 @@ import structlog
 
 from fanion import __version__
 from fanion.observability.metrics import Metrics
-from fanion.server.endpoint import Response, json_response
 from fanion.server.request import Request
+from fanion.server.response import Response, json_response
 
 
 class State(StrEnum):

@@ -13,8 +13,9 @@ from fanion.flags.sdk.endpoints import DefinitionEndpoints
 from fanion.flags.sdk.ofrep_endpoints import PREFIX as OFREP
 from fanion.flags.sdk.ofrep_endpoints import OfrepEndpoints
 from fanion.ingest.capture.endpoints import CaptureEndpoints
-from fanion.server.endpoint import Endpoint, FindFastEndpoint, Response
 from fanion.server.forwarded import Headers
+from fanion.server.request import Endpoint, FindFastEndpoint
+from fanion.server.response import Response
 from fanion.web.landing_page import LandingPage
 
 CAPTURE_PATHS = ("/capture", "/batch", "/e", "/i/v0/e", "/track", "/i/v0/ai/batch")

@@ -40,9 +40,9 @@ from fanion.projects.auth.project_key import EVALUATION_SCOPE, project_of_key
 from fanion.projects.cache import Projects
 from fanion.projects.model import Project
 from fanion.runtime.token_bucket import TokenBuckets
-from fanion.server.endpoint import Response
 from fanion.server.forwarded import TrustedProxies
 from fanion.server.request import Request
+from fanion.server.response import Response
 from fanion.wire.decoding import DecodedForm, decode_body, decode_small, loads, parse_query
 from fanion.wire.incremental_json import load
 from fanion.wire.json_outline import Outline, outline_of

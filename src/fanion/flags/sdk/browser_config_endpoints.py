@@ -16,8 +16,8 @@ from fanion.errors import InvalidApiKey, NotFound
 from fanion.flags.evaluation.request import NoApiKey
 from fanion.flags.evaluation.responses import CONFIGURATION
 from fanion.projects.cache import Projects
-from fanion.server.endpoint import Response, json_response
 from fanion.server.request import Request
+from fanion.server.response import Response, json_response
 from fanion.wire.decoding import parse_query
 
 EMPTY_LISTS: Mapping[str, str] = {

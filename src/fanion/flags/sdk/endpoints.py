@@ -18,8 +18,8 @@ from fanion.projects.auth.keys import bearer_key, hash_key, mask
 from fanion.projects.auth.secret_keys_store import SecretKeys
 from fanion.projects.cache import Projects
 from fanion.projects.model import Project
-from fanion.server.endpoint import Response, is_known_version, json_response
 from fanion.server.request import Request
+from fanion.server.response import Response, is_known_version, json_response
 from fanion.wire.decoding import parse_query
 
 CURRENT = "@current"

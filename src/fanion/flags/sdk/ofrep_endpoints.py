@@ -22,8 +22,8 @@ from fanion.flags.sdk.ofrep import ErrorCode, OfrepError, bulk_answer, read_cont
 from fanion.projects.auth.keys import bearer_key
 from fanion.projects.cache import Projects
 from fanion.projects.model import Project
-from fanion.server.endpoint import Response, is_known_version, json_response
 from fanion.server.request import Request
+from fanion.server.response import Response, is_known_version, json_response
 from fanion.wire.decoding import decode_body, decode_small, loads
 from fanion.wire.incremental_json import DECODED_BYTES_MAX, load
 from fanion.wire.offload import Decoding

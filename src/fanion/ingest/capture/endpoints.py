@@ -26,9 +26,9 @@ from fanion.projects.auth.authentication_service import Authentication
 from fanion.projects.auth.project_key import CAPTURE_SCOPE, project_of_key
 from fanion.projects.cache import Projects
 from fanion.projects.model import Project
-from fanion.server.endpoint import FastEndpoint, Reply, Response
 from fanion.server.forwarded import Headers, TrustedProxies
-from fanion.server.request import Request
+from fanion.server.request import FastEndpoint, Reply, Request
+from fanion.server.response import Response
 from fanion.wire.decoding import parse_query
 from fanion.wire.offload import Decoding
 
