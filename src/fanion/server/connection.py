@@ -202,10 +202,9 @@ class Connection(FlowControl):
         """raises: HttpError"""
         if cached.fast_path is not None:
             keep_alive = not self._server.is_ending
-            self.answering = fast = cached.fast_path(self, self.peer, keep_alive)
-            if fast.begin(body):
+            self.answering = cached.fast_path(self, self.peer, keep_alive, body)
+            if self.answering is not None:
                 return
-            self.answering = None
         self._begin(Request.begin(self, self.peer, self.local, cached.head, body))
 
     def _begin_receiving(self, head: RequestHead) -> None:
@@ -243,7 +242,8 @@ class Connection(FlowControl):
 
     def write_head(self, head: str, keep_alive: bool, body: bytes = b"") -> None:
         end = KEEP_ALIVE if keep_alive else CLOSE
-        self.write(f"{head}{self._server.date()}{end}".encode("latin-1") + body)
+        if self._transport is not None:
+            self._transport.write(f"{head}{self._server.date()}{end}".encode("latin-1") + body)
 
     def answered(self) -> None:
         request = self.answering

@@ -49,14 +49,10 @@ class FastRequest:
         self.is_lost = True
         self.keep_alive = False
 
-    def begin(self, body: bytes) -> bool:
-        """Accept the request, to answer it later. False, and nothing has happened, for one that
-        needs a task. Never raises."""
-        raise NotImplementedError
 
-
-# Makes the requests with one head, from the connection, its peer and `keep_alive`.
-FastPath = Callable[["Connection", str, bool], FastRequest]
+# Accepts requests with one head, to be answered later: connection, its peer, `keep_alive` and body.
+# None, and nothing has happened, for a request that needs a task. Never raises.
+FastPath = Callable[["Connection", str, bool, bytes], FastRequest | None]
 # Takes the response, or the error in place of one, once, in the event loop. Never raises.
 Reply = Callable[[Response | Exception], None]
 # Answers a request without a task: body, peer and reply, which is called later and never before

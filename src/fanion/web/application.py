@@ -1,5 +1,6 @@
 """The application: public routes are answered here, management requests by the web framework."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
 from time import perf_counter
@@ -215,10 +216,16 @@ class FastRoute:
         self._client = ""
 
     def __call__(
-        self, connection: Connection, peer: str, keep_alive: bool, /
-    ) -> "RoutedFastRequest":
+        self, connection: Connection, peer: str, keep_alive: bool, body: bytes, /
+    ) -> "RoutedFastRequest | None":
         """As `FastPath`."""
-        return RoutedFastRequest(self, connection, peer, keep_alive)
+        request = RoutedFastRequest(self, connection, peer, keep_alive)
+        try:
+            is_accepted = self.endpoint(body, peer, request)
+        except Exception as error:
+            asyncio.get_running_loop().call_soon(request, error)
+            return request
+        return request if is_accepted else None
 
     def client(self, peer: str) -> str:
         """The client's address, for the log; most heads are sent by one peer."""
@@ -254,13 +261,6 @@ class RoutedFastRequest(FastRequest):
         self._since = perf_counter()
         self.keep_alive = keep_alive
         self.is_answered = self.is_lost = False
-
-    def begin(self, body: bytes) -> bool:
-        try:
-            return self._route.endpoint(body, self._peer, self)
-        except Exception as error:
-            self(error)
-            return True
 
     def __call__(self, response: Response | Exception) -> None:
         """Send the response, as `server.request.Reply`."""
