@@ -161,7 +161,7 @@ class CohortsApi(Controller):
         cohort_id: FromPath[ObjectId],
         cohorts: NamedDependency[CohortService],
     ) -> CohortBody:
-        """Deleted ones too."""
+        """Including deleted ones."""
         return cohort_body(await cohorts.get(request.project.id, cohort_id))
 
     @patch(
@@ -198,7 +198,7 @@ class CohortsApi(Controller):
         """The same as PATCH: omitted fields stay."""
         return await _change(request, cohort_id, data, cohorts)
 
-    @delete("/{cohort_id:str}", status_code=405, summary="Refused: set `deleted` instead")
+    @delete("/{cohort_id:str}", status_code=405, summary="Not supported: set `deleted` instead")
     async def remove(self, cohort_id: FromPath[str]) -> ASGIResponse:
         return refused("GET, PATCH, PUT")
 
@@ -212,7 +212,7 @@ class CohortsApi(Controller):
         cohort = await cohorts.get(request.project.id, cohort_id)
         return await activity_page(request, cohorts.store.records, "Cohort", str(cohort.id))
 
-    @get("/{cohort_id:str}/duplicate_as_static_cohort", summary="Keep the members as they are now")
+    @get("/{cohort_id:str}/duplicate_as_static_cohort", summary="Copy as a static cohort")
     async def duplicate(
         self,
         request: ManagementRequest,

@@ -47,14 +47,14 @@ class CohortExplanationsApi(Controller):
     tags = ("Cohorts",)
     opt = scoped("cohort")
 
-    @get("/{cohort_id:str}/explain", summary="How a cohort is calculated")
+    @get("/{cohort_id:str}/explain", summary="Explain how a cohort is calculated")
     async def explain(
         self,
         request: ManagementRequest,
         cohort_id: FromPath[ObjectId],
         cohorts: NamedDependency[CohortService],
     ) -> Explanation:
-        """The criteria in English and as SQL, and what the last calculation took."""
+        """The criteria in English and as SQL, and the cost of the last calculation."""
         cohort = await cohorts.get(request.project.id, cohort_id)
         succeeded = last_successful_run(await cohorts.store.runs(request.project.id, cohort_id))
         run = (
@@ -98,14 +98,14 @@ class CohortExplanationsApi(Controller):
         some = runs[page.offset : page.offset + page.limit]
         return page.of([calculation_body(run) for run in some], len(runs))
 
-    @post("/preview", status_code=200, summary="Try criteria without storing them")
+    @post("/preview", status_code=200, summary="Preview criteria")
     async def preview(
         self,
         request: ManagementRequest,
         data: RequestBody[Previewed],
         cohorts: NamedDependency[CohortService],
     ) -> Preview:
-        """How many persons the criteria find now, and some of them."""
+        """The number of persons who match now, and some of them."""
         check = partial(check_criteria, data.filters, complete=False)
         await asyncio.to_thread(check)
         criteria = Criteria(UNSAVED, None, False, data.filters, ())

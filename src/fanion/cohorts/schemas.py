@@ -38,7 +38,7 @@ Query = Annotated[
 PersonIds = Annotated[
     Any, Meta(description="Not supported: empty or absent. Use `add_persons_to_static_cohort`.")
 ]
-ReturnedFilters = Annotated[dict[str, Any], Meta(description="As sent, or what `groups` mean.")]
+ReturnedFilters = Annotated[dict[str, Any], Meta(description="As sent, or made from `groups`.")]
 Groups = Annotated[Any, Meta(description="The older form of the criteria, a list.")]
 
 
@@ -53,7 +53,7 @@ class CohortFields(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fiel
     deleted: bool | UnsetType = UNSET
     filters: Criteria = UNSET
     is_static: bool | UnsetType = UNSET
-    query: Annotated[Any, Meta(description="Only taken when a cohort is created.")] = UNSET
+    query: Annotated[Any, Meta(description="Only accepted when a cohort is created.")] = UNSET
     static_person_ids: PersonIds = field(name="_create_static_person_ids", default=UNSET)
 
 
@@ -84,19 +84,19 @@ _ACTORS = {
     "insight": "`TRENDS`, `STICKINESS`, `LIFECYCLE` or `FUNNELS`.",
     "events": "The insight's events, as JSON.",
     "properties": "Conditions on all events, as JSON.",
-    "entity_id": "The event that is meant; the first of `events` unless given.",
+    "entity_id": "The event to use; by default the first of `events`.",
     "entity_type": "`events`.",
     "date_from": "As `-7d`, a date or a time.",
     "date_to": "As `-1d`, a date or a time.",
     "interval": "`hour`, `day`, `week` or `month`.",
-    "breakdown": "Of trends: a property.",
+    "breakdown": "For trends: a property.",
     "breakdown_type": "`event` or `person`.",
-    "breakdown_value": "The value that the property has.",
-    "stickiness_days": "Of stickiness: in how many intervals exactly.",
-    "target_date": "Of a life cycle: a date within the interval that is meant.",
+    "breakdown_value": "Value of the property.",
+    "stickiness_days": "For stickiness: the exact number of intervals.",
+    "target_date": "For a life cycle: a date within the interval to use.",
     "lifecycle_type": "`new`, `returning`, `resurrecting` or `dormant`.",
-    "funnel_step": "Who reached this step, from 1; negative: who left just before it.",
-    "funnel_window_days": "From the first step to the last; 14 unless given.",
+    "funnel_step": "Persons who reached this step, from 1; negative: who left just before it.",
+    "funnel_window_days": "From the first step to the last; 14 by default.",
 }
 CREATED_FROM_ACTORS = asks(_ACTORS, _with_file(NewCohort))
 # Known parameters; those that the query cannot use are refused when it is read.
@@ -142,8 +142,8 @@ class UploadedRows(Struct, kw_only=True):
     unmatched: Annotated[
         list[str],
         Meta(
-            description=f"What the others hold, each once, at most {UNMATCHED_MAX:,} of it; "
-            "of the newest import alone."
+            description=f"Distinct values of the other rows, at most {UNMATCHED_MAX:,}; "
+            "of the newest import only."
         ),
     ]
 

@@ -275,7 +275,7 @@ class InsightsApi(Controller):
     async def all_activity(
         self, request: ManagementRequest, insights: NamedDependency[InsightService]
     ) -> ActivityPage:
-        """Newest first, `page` from 1, `limit` 10 unless given."""
+        """Newest first; `page` starts at 1, `limit` is 10 by default."""
         return await activity_page(request, insights.store.records, "Insight")
 
     @get(
@@ -289,12 +289,13 @@ class InsightsApi(Controller):
         insight_id: FromPath[ObjectId],
         insights: NamedDependency[InsightService],
     ) -> ActivityPage:
-        """Newest first, `page` from 1, `limit` 10 unless given. Also of a deleted insight."""
+        """Newest first; `page` starts at 1, `limit` is 10 by default. Also for a
+        deleted insight."""
         if not await insights.store.exists(request.project.id, insight_id):
             raise NotFound
         return await activity_page(request, insights.store.records, "Insight", str(insight_id))
 
-    @delete("/{insight_id:str}", status_code=405, summary="Refused: set `deleted` instead")
+    @delete("/{insight_id:str}", status_code=405, summary="Not supported: set `deleted` instead")
     async def remove(self, insight_id: FromPath[str]) -> ASGIResponse:
         return refused("GET, PATCH")
 

@@ -200,7 +200,7 @@ class DashboardsApi(Controller):
     async def all_activity(
         self, request: ManagementRequest, dashboards: NamedDependency[DashboardService]
     ) -> ActivityPage:
-        """Newest first, `page` from 1, `limit` 10 unless given."""
+        """Newest first; `page` starts at 1, `limit` is 10 by default."""
         return await activity_page(request, dashboards.store.records, "Dashboard")
 
     @get(
@@ -214,13 +214,14 @@ class DashboardsApi(Controller):
         dashboard_id: FromPath[ObjectId],
         dashboards: NamedDependency[DashboardService],
     ) -> ActivityPage:
-        """Newest first, `page` from 1, `limit` 10 unless given. Also of a deleted dashboard."""
+        """Newest first; `page` starts at 1, `limit` is 10 by default. Also for a
+        deleted dashboard."""
         if not await dashboards.store.exists(request.project.id, dashboard_id):
             raise NotFound
         records = dashboards.store.records
         return await activity_page(request, records, "Dashboard", str(dashboard_id))
 
-    @delete("/{dashboard_id:str}", status_code=405, summary="Refused: set `deleted` instead")
+    @delete("/{dashboard_id:str}", status_code=405, summary="Not supported: set `deleted` instead")
     async def remove(self, dashboard_id: FromPath[str]) -> ASGIResponse:
         return refused("GET, PATCH")
 

@@ -71,7 +71,7 @@ def insight_schemas() -> dict[str, JsonSchema]:
         },
         SERIES: {
             **object_of(_series_fields(), posthog_insight_fields.OF_ENTITY),
-            "description": "One line of the chart.",
+            "description": "One series of the chart.",
         },
         CONDITION: {
             "description": "On a property of the event or its person, or on a cohort.",
@@ -100,15 +100,15 @@ def _trend_fields() -> dict[str, JsonSchema]:
         "insight": {"enum": ["TRENDS", "trends", None], "default": "TRENDS"},
         "events": {
             **listed(reference(SERIES), maxItems=SERIES_MAX),
-            "description": "What is counted.",
+            "description": "Events to count.",
         },
-        "properties": _filter("Of all events."),
+        "properties": _filter("Conditions on all events."),
         "date_from": {
             **bound,
             "default": FROM_DEFAULT,
             "description": "A date, a time, `-30d`, `-1mStart`, `dStart`, or `all`.",
         },
-        "date_to": {**bound, "description": "In the same forms; now when it is left out."},
+        "date_to": {**bound, "description": "In the same formats; now by default."},
         "explicit_date": {**switch, "description": "The range is not rounded."},
         "interval": {"enum": [*INTERVALS, None], "default": "day"},
         "display": {
@@ -122,10 +122,10 @@ def _trend_fields() -> dict[str, JsonSchema]:
         },
         "breakdown": {
             "type": ["string", "null"],
-            "description": "A property: one line for each of its values.",
+            "description": "A property: one series for each of its values.",
         },
         "breakdown_type": {"enum": ["event", "person", None], "default": "event"},
-        "compare": {**switch, "description": "With the range before."},
+        "compare": {**switch, "description": "Compares with the previous range."},
         **{
             name: _off(nothing)
             for name, nothing in {"actions": ([],), **UNSUPPORTED_OPTIONS}.items()
@@ -141,7 +141,7 @@ def _off(nothing: tuple[object, ...]) -> JsonSchema:
 def _series_fields() -> dict[str, JsonSchema]:
     text = {"type": ["string", "null"]}
     return {
-        "id": {**text, "description": "Name of the event; null is any."},
+        "id": {**text, "description": "Name of the event; null for any."},
         "type": {"enum": ["events", None]},
         "math": {
             "enum": [*get_args(Math), None],
@@ -149,8 +149,8 @@ def _series_fields() -> dict[str, JsonSchema]:
             "description": "`total` counts events, `dau` persons.",
         },
         "name": text,
-        "custom_name": {**text, "description": "The label of the line."},
-        "properties": _filter("Of this event."),
+        "custom_name": {**text, "description": "Label of the series."},
+        "properties": _filter("Conditions on this event."),
     }
 
 

@@ -54,7 +54,7 @@ class PersonBody(Struct, kw_only=True):
 
 class PersonPage(Struct, kw_only=True):
     next: Annotated[str | None, Meta(description="Address of the next page.")]
-    previous: Annotated[str | None, Meta(description="Address of the page before.")]
+    previous: Annotated[str | None, Meta(description="Address of the previous page.")]
     results: list[PersonBody]
 
 
@@ -62,7 +62,7 @@ class PersonProperties(Struct, kw_only=True, forbid_unknown_fields=True):
     also_known: ClassVar[frozenset[str]] = MAINTAINED_OF_PERSON
 
     properties: Annotated[
-        dict[str, Any], Meta(description="These are set, null included; others stay as they are.")
+        dict[str, Any], Meta(description="Properties to set; others stay unchanged.")
     ]
 
 
@@ -136,7 +136,7 @@ class PersonsApi(Controller):
         person_id: FromPath[str],
         persons: NamedDependency[PersonChanges],
     ) -> PersonBody:
-        """By UUID or number. A person that was merged away is the one it became."""
+        """By UUID or numeric id. A merged person resolves to the one it was merged into."""
         return person_body(await _person(request, persons, person_id))
 
     @patch("/{person_id:str}", summary="Set properties of a person")
@@ -148,10 +148,10 @@ class PersonsApi(Controller):
         persons: NamedDependency[PersonChanges],
     ) -> PersonBody:
         """As a `$set` of an event. `delete_property` removes one. The properties of a person may
-        have 512 KB; a change that makes a larger one smaller is taken."""
+        have 512 KB; a change that makes a larger value smaller is accepted."""
         return await _set(request, persons, person_id, data.properties)
 
-    @put("/{person_id:str}", summary="Set properties of a person, as PATCH does")
+    @put("/{person_id:str}", summary="Set properties of a person, as PATCH")
     async def replace(
         self,
         request: ManagementRequest,
@@ -161,7 +161,7 @@ class PersonsApi(Controller):
     ) -> PersonBody:
         return await _set(request, persons, person_id, data.properties)
 
-    @post("/{person_id:str}/update_property", status_code=202, summary="Set one property")
+    @post("/{person_id:str}/update_property", status_code=202, summary="Set a property of a person")
     async def update_property(
         self,
         request: ManagementRequest,
@@ -175,7 +175,7 @@ class PersonsApi(Controller):
             raise PersonTooLarge(error.properties_bytes, "value") from None
         return empty(202)
 
-    @post("/{person_id:str}/delete_property", summary="Remove one property")
+    @post("/{person_id:str}/delete_property", summary="Delete a property of a person")
     async def delete_property(
         self,
         request: ManagementRequest,
@@ -213,14 +213,14 @@ class PersonsApi(Controller):
         done = await persons.erase(author, person, with_events=delete_events)
         return empty(204 if done else 202)
 
-    @get("/activity", summary="Who changed persons", scope="activity_log:read")
+    @get("/activity", summary="List the activity of all persons", scope="activity_log:read")
     async def all_activity(
         self, request: ManagementRequest, persons: NamedDependency[PersonChanges]
     ) -> ActivityPage:
-        """Deleted ones too. Which values were changed is not kept."""
+        """Including deleted persons. Changed values are not recorded."""
         return await activity_page(request, persons.records, "Person")
 
-    @get("/{person_id:str}/activity", summary="Who changed a person", scope="activity_log:read")
+    @get("/{person_id:str}/activity", summary="List a person's activity", scope="activity_log:read")
     async def activity(
         self,
         request: ManagementRequest,

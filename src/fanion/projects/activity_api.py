@@ -29,7 +29,7 @@ class ActivityUser(Struct, kw_only=True, omit_defaults=True):
     first_name: str
     email: str | None
     is_system: Annotated[
-        bool | UnsetType, Meta(description="True for what the server did on its own, else absent.")
+        bool | UnsetType, Meta(description="True for a change by the server itself, else absent.")
     ] = UNSET
 
 
@@ -38,7 +38,7 @@ class ActivityDetail(Struct, kw_only=True):
     changes: list[Change] | None
     short_id: Annotated[str | None, Meta(description="Of an insight, else null.")]
     trigger: Annotated[
-        Trigger | None, Meta(description="What made the change on its own; null for a person.")
+        Trigger | None, Meta(description="The automation that made the change; null for a user.")
     ]
     type: None = None
 
@@ -47,9 +47,7 @@ class ActivityEntry(Struct, kw_only=True):
     user: ActivityUser
     activity: Annotated[
         str,
-        Meta(
-            description="`created`, `updated`, `deleted`, or `imported`: a cohort was given a file."
-        ),
+        Meta(description="`created`, `updated`, `deleted`, or `imported`: a file for a cohort."),
     ]
     scope: Annotated[str, Meta(description="The kind of the item, such as `FeatureFlag`.")]
     item_id: str
@@ -60,7 +58,7 @@ class ActivityEntry(Struct, kw_only=True):
 class ActivityPage(Struct, kw_only=True):
     results: list[ActivityEntry]
     next: Annotated[str | None, Meta(description="Address of the next page.")]
-    previous: Annotated[str | None, Meta(description="Address of the page before.")]
+    previous: Annotated[str | None, Meta(description="Address of the previous page.")]
     total_count: int
 
 
@@ -97,7 +95,8 @@ class ActivityApi(Controller):
         kind: Annotated[str | None, QueryParameter(name="scope")] = None,
         item_id: FromQuery[str | None] = None,
     ) -> ActivityPage:
-        """Newest first, `page` from 1, `limit` 10 unless given. `scope` and `item_id` choose."""
+        """Newest first; `page` starts at 1, `limit` is 10 by default. `scope` and `item_id`
+        filter."""
         if kind and kind not in ACTIVITY_SCOPES:
             raise no_choice(kind, ACTIVITY_SCOPES, "scope")
         return await activity_page(request, records, kind, item_id)

@@ -36,7 +36,7 @@ ProjectName = Annotated[str, Meta(min_length=1, max_length=200)]
 Timezone = Annotated[str, Meta(description="IANA name, for example `Europe/Berlin`.")]
 
 
-Rate = Annotated[float, Meta(ge=0.1, le=1e12, description="A server; null is without limit.")]
+Rate = Annotated[float, Meta(ge=0.1, le=1e12, description="For each server; null for no limit.")]
 WORDS_MAX = 100  # every event is compared with each of them
 Words = Annotated[
     list[Annotated[str, Meta(min_length=1, max_length=200)]], Meta(max_length=WORDS_MAX)
@@ -46,17 +46,17 @@ Words = Annotated[
 class IngestionBody(Struct, kw_only=True):
     """What happens to captured events before they are stored."""
 
-    anonymize_ips: Annotated[bool, Meta(description="Addresses of callers are not stored.")]
+    anonymize_ips: Annotated[bool, Meta(description="Whether to discard client addresses.")]
     dropped_user_agents: Annotated[
         list[str], Meta(description="Events whose user agent contains one of these are dropped.")
     ]
     removed_properties: Annotated[
-        list[str], Meta(description="Taken out of events and person updates.")
+        list[str], Meta(description="Removed from events and person updates.")
     ]
     items_per_second: float | None
     bytes_per_second: float | None
     burst_seconds: Annotated[
-        float, Meta(description="How many seconds' worth may come at once after a pause.")
+        float, Meta(description="Seconds of the rate that may arrive at once after a pause.")
     ]
 
 
@@ -102,13 +102,13 @@ class ProjectBody(Struct, kw_only=True):
     id: int
     uuid: UUID
     name: str
-    api_token: Annotated[str, Meta(description="Public; goes with every captured event.")]
+    api_token: Annotated[str, Meta(description="Public; sent with every captured event.")]
     created_at: datetime
     timezone: str
     organization: UUID
     ingestion: IngestionBody
     former_api_tokens: Annotated[
-        list[FormerTokenBody], Meta(description="Keys that were replaced and are still taken.")
+        list[FormerTokenBody], Meta(description="Replaced keys that are still valid.")
     ]
 
 
@@ -121,7 +121,7 @@ class ProjectsApi(Controller):
     async def projects(
         self, request: ManagementRequest, projects: NamedDependency[Projects]
     ) -> Paged[ProjectBody]:
-        """Those of the organizations that the key's owner is in, the oldest first."""
+        """Of all organizations of the key's owner, oldest first."""
         page = request.page
         found, count = await projects.page(request.principal, page.limit, page.offset)
         now = request.app.state.now()
@@ -144,7 +144,7 @@ class ProjectsApi(Controller):
 
     @get("/{project_id:str}", summary="Retrieve a project")
     async def project(self, request: ManagementRequest) -> ProjectBody:
-        """`@current` stands for the project that the key's owner works in."""
+        """`@current` is the current project of the key's owner."""
         return _project(request.project, request.app.state.now())
 
     @patch("/{project_id:str}", summary="Update a project")
@@ -154,7 +154,7 @@ class ProjectsApi(Controller):
         data: RequestBody[ProjectChanges],
         projects: NamedDependency[Projects],
     ) -> ProjectBody:
-        """What is left out stays, within `ingestion` too."""
+        """Omitted fields stay unchanged, within `ingestion` too."""
         request.principal.require_level(request.project.organization_id, Level.ADMIN)
         changes = given_fields(data)
         if isinstance(data.ingestion, IngestionChanges):
@@ -164,15 +164,15 @@ class ProjectsApi(Controller):
         now, user = request.app.state.now(), request.principal.user
         return _project(await projects.change(request.project.id, changes, now, user.id), now)
 
-    @patch("/{project_id:str}/reset_token", summary="Give a project another key")
+    @patch("/{project_id:str}/reset_token", summary="Rotate the project API key")
     async def reset_token(
         self,
         request: ManagementRequest,
         data: RequestBody[TokenReset],
         projects: NamedDependency[Projects],
     ) -> ProjectBody:
-        """The present key is taken for another day unless `former_valid_s` says otherwise.
-        Needs an administrator of the organization."""
+        """The former key stays valid for a day, or for `former_valid_s`.
+        Requires an administrator of the organization."""
         request.principal.require_level(request.project.organization_id, Level.ADMIN)
         now, user = request.app.state.now(), request.principal.user
         changed = await projects.reset_token(request.project.id, data.former_valid_s, now, user.id)
@@ -203,7 +203,7 @@ class UsersApi(Controller):
 
     @get("/@me", summary="Retrieve the caller's own user")
     async def me(self, request: ManagementRequest, projects: NamedDependency[Projects]) -> MeBody:
-        """With the organization and the project that `@current` stands for."""
+        """With the current organization and project, which `@current` refers to."""
         principal = request.principal
         project = await projects.current(principal)
         organization = await projects.organization(principal) if principal.levels else None

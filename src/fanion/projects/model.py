@@ -291,14 +291,12 @@ class Role(Struct, frozen=True, kw_only=True):
     id: UUID
     name: str
     feature_flags_access_level: Annotated[
-        int, Meta(description="21: only view unless a flag is given to the role; 37: edit all.")
+        int, Meta(description="21: view only, and edit flags that the role may edit; 37: edit all.")
     ]
     created_at: datetime
     created_by: UserSummary | None
     members: list[RoleMember]
-    associated_flags: Annotated[
-        list[RoleFlag], Meta(description="The flags that were given to the role.")
-    ]
+    associated_flags: Annotated[list[RoleFlag], Meta(description="Flags that the role may edit.")]
 
 
 class ResourceAccess(Struct, frozen=True, kw_only=True):

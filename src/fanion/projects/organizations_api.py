@@ -107,35 +107,35 @@ class OrganizationsApi(Controller):
         level = request.principal.levels[found.id]
         return OrganizationSummary(id=found.id, name=found.name, membership_level=level)
 
-    @get("/members", summary="List the people of an organization")
+    @get("/members", summary="List the members of an organization")
     async def members(
         self,
         request: ManagementRequest,
         organization: FromPath[OrganizationName],
         organizations: NamedDependency[Organizations],
     ) -> Paged[OrganizationMember]:
-        """In the order of joining."""
+        """Ordered by date of joining."""
         page = request.page
         found = await organizations.of(request.principal, organization)
         records = organizations.records
         rows, count = await members_page(records, found.id, page.limit, page.offset)
         return page.of(list(rows), count)
 
-    @get("/resource_access", summary="List what an organization allows everybody")
+    @get("/resource_access", summary="List the default access levels of an organization")
     async def settings(
         self,
         request: ManagementRequest,
         organization: FromPath[OrganizationName],
         organizations: NamedDependency[Organizations],
     ) -> Paged[ResourceAccess]:
-        """One entry a resource. Without an entry all members may edit."""
+        """One entry for each resource. Without an entry, all members may edit."""
         page = request.page
         found = await organizations.of(request.principal, organization)
         settings = await organizations.access.all(found.id)
         part = settings[page.offset : page.offset + page.limit]
         return page.of(list(part), len(settings))
 
-    @post("/resource_access", summary="Set what an organization allows everybody")
+    @post("/resource_access", summary="Set a default access level")
     async def add_setting(
         self,
         request: ManagementRequest,
@@ -143,13 +143,13 @@ class OrganizationsApi(Controller):
         data: RequestBody[NewResourceAccess],
         organizations: NamedDependency[Organizations],
     ) -> ResourceAccess:
-        """Needs an administrator. With 21 members edit their own flags, and others only through
-        a role."""
+        """Requires an administrator. With 21, members may edit their own flags, and
+        others only through a role."""
         found = await organizations.administered(request.principal, organization)
         now, user = request.app.state.now(), request.principal.user
         return await organizations.access.create(found.id, user.id, data.access_level, now)
 
-    @get("/resource_access/{setting_id:str}", summary="Retrieve one such setting")
+    @get("/resource_access/{setting_id:str}", summary="Retrieve a default access level")
     async def setting(
         self,
         request: ManagementRequest,
@@ -160,7 +160,7 @@ class OrganizationsApi(Controller):
         found = await organizations.of(request.principal, organization)
         return await organizations.access.get(found.id, setting_id)
 
-    @patch("/resource_access/{setting_id:str}", summary="Change one such setting")
+    @patch("/resource_access/{setting_id:str}", summary="Update a default access level")
     async def change_setting(
         self,
         request: ManagementRequest,
@@ -169,13 +169,13 @@ class OrganizationsApi(Controller):
         data: RequestBody[ResourceAccessChange],
         organizations: NamedDependency[Organizations],
     ) -> ResourceAccess:
-        """Needs an administrator."""
+        """Requires an administrator."""
         found = await organizations.administered(request.principal, organization)
         now, user = request.app.state.now(), request.principal.user
         level = data.access_level
         return await organizations.access.change(found.id, setting_id, level, user.id, now)
 
-    @delete("/resource_access/{setting_id:str}", summary="Allow everybody everything again")
+    @delete("/resource_access/{setting_id:str}", summary="Remove a default access level")
     async def remove_setting(
         self,
         request: ManagementRequest,
@@ -183,7 +183,7 @@ class OrganizationsApi(Controller):
         setting_id: FromPath[ObjectId],
         organizations: NamedDependency[Organizations],
     ) -> None:
-        """Needs an administrator."""
+        """Requires an administrator."""
         found = await organizations.administered(request.principal, organization)
         now, user = request.app.state.now(), request.principal.user
         await organizations.access.remove(found.id, setting_id, user.id, now)

@@ -81,7 +81,7 @@ class RolesApi(Controller):
         data: RequestBody[NewRole],
         organizations: NamedDependency[Organizations],
     ) -> Role:
-        """Without an access level it gets that of the organization's setting."""
+        """Without an access level, the role has the organization's default."""
         found = await organizations.administered(request.principal, organization)
         level = data.feature_flags_access_level
         return await organizations.roles.create(
@@ -124,7 +124,7 @@ class RolesApi(Controller):
         role_id: FromPath[UUID],
         organizations: NamedDependency[Organizations],
     ) -> None:
-        """With its memberships and the flags that it was given."""
+        """With its memberships and its permissions to edit flags."""
         found = await organizations.administered(request.principal, organization)
         now, user = request.app.state.now(), request.principal.user
         await organizations.roles.remove(found.id, role_id, user.id, now)
@@ -143,13 +143,13 @@ class RoleMembershipsApi(Controller):
         role_id: FromPath[UUID],
         organizations: NamedDependency[Organizations],
     ) -> Paged[RoleMember]:
-        """In the order of joining."""
+        """Ordered by date of joining."""
         page = request.page
         found = await organizations.of(request.principal, organization)
         members = (await organizations.roles.get(found.id, role_id)).members
         return page.of(members[page.offset : page.offset + page.limit], len(members))
 
-    @post("/", summary="Put somebody into a role")
+    @post("/", summary="Add a member to a role")
     async def add(
         self,
         request: ManagementRequest,
@@ -178,7 +178,7 @@ class RoleMembershipsApi(Controller):
                 return member
         raise NotFound
 
-    @delete("/{member_id:str}", summary="Take somebody out of a role")
+    @delete("/{member_id:str}", summary="Remove a member from a role")
     async def remove(
         self,
         request: ManagementRequest,

@@ -19,7 +19,7 @@ DEFAULT_OPERATOR = "exact"
 
 VALUE_SCHEMAS: Mapping[ValueKind, JsonSchema] = {
     "any": {
-        "description": "One value, or a list of which one is enough.",
+        "description": "One value, or a list of alternatives.",
         "anyOf": [
             _SCALAR,
             {"type": "array", "items": _SCALAR, "minItems": 1, "maxItems": VALUES_MAX},
@@ -28,7 +28,7 @@ VALUE_SCHEMAS: Mapping[ValueKind, JsonSchema] = {
     "one": _SCALAR,
     "text": {"type": "string"},
     "texts": {
-        "description": "Texts of which one is enough.",
+        "description": "Alternative texts.",
         "type": "array",
         "items": {"type": "string"},
         "maxItems": VALUES_MAX,
@@ -44,7 +44,7 @@ VALUE_SCHEMAS: Mapping[ValueKind, JsonSchema] = {
         "pattern": f"^ *{NUMBER} *$",
     },
     "range": {
-        "description": "Two numbers, the lesser first; both belong to the range.",
+        "description": "Lower and upper bound, both included.",
         "type": "array",
         "items": {"type": ["number", "string"], "pattern": f"^{NUMBER}$"},
         "minItems": 2,
@@ -55,7 +55,7 @@ VALUE_SCHEMAS: Mapping[ValueKind, JsonSchema] = {
         "type": "string",
     },
     "day": {"description": "A date, or a date with a time.", "type": "string"},
-    "none": {"description": "Not looked at; leave it out.", "maxItems": VALUES_MAX},
+    "none": {"description": "Ignored; leave it out.", "maxItems": VALUES_MAX},
     "cohort": {
         "description": "The id of a cohort of the project.",
         "type": ["integer", "string"],

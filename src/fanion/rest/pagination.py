@@ -19,9 +19,9 @@ NUMBER_CHARS_MAX = 30
 
 
 class Paged(Struct, Generic[T]):
-    count: Annotated[int, Meta(description="How many there are in all, before paging.")]
+    count: Annotated[int, Meta(description="Total number, without paging.")]
     next: Annotated[str | None, Meta(description="Address of the next page.")]
-    previous: Annotated[str | None, Meta(description="Address of the page before.")]
+    previous: Annotated[str | None, Meta(description="Address of the previous page.")]
     results: list[T]
 
 

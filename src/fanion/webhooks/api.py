@@ -28,7 +28,7 @@ from fanion.webhooks.store import WebhookStore
 Url = Annotated[
     str, Meta(min_length=1, max_length=URL_CHARS_MAX, description="`https://` or `http://`.")
 ]
-Events = Annotated[list[EventType], Meta(description="What it is sent; one type at least.")]
+Events = Annotated[list[EventType], Meta(description="Types of events to send; at least one.")]
 
 
 class NewWebhook(Struct, kw_only=True, forbid_unknown_fields=True):
@@ -59,7 +59,7 @@ class WebhookBody(Struct, kw_only=True):
         Meta(description="Signs the deliveries; only in the response to its creation: `whsec_…`."),
     ]
     former_secret_valid_until: Annotated[
-        datetime | None, Meta(description="Until then what is sent is signed with it too.")
+        datetime | None, Meta(description="Until then, deliveries are signed with it too.")
     ]
     created_by: UserSummary | None
     created_at: datetime
@@ -137,7 +137,7 @@ class WebhooksApi(Controller):
         data: RequestBody[NewWebhook],
         webhooks: NamedDependency[Webhooks],
     ) -> WebhookBody:
-        """Every type of event is sent unless `events` says which. `secret` is not shown again.
+        """All event types are sent unless `events` selects some. `secret` is not shown again.
 
         Requests are signed as Standard Webhooks says: `webhook-signature` is `v1,` and the
         base64 of the HMAC-SHA256 over `{webhook-id}.{webhook-timestamp}.{body}`, whose key is
@@ -168,7 +168,7 @@ class WebhooksApi(Controller):
         data: RequestBody[WebhookChanges],
         webhooks: NamedDependency[Webhooks],
     ) -> WebhookBody:
-        """With `active: false` whatever waits is given up."""
+        """With `active: false`, pending deliveries are dropped."""
         _require_administrator(request)
         values, author = webhooks.values(data), request.author
         changed = await webhooks.store.change(author, webhook_id, values)
@@ -177,7 +177,7 @@ class WebhooksApi(Controller):
     @post(
         "/{webhook_id:str}/rotate_secret",
         status_code=200,
-        summary="Give a webhook another secret",
+        summary="Rotate the secret of a webhook",
     )
     async def rotate_secret(
         self,
@@ -186,8 +186,8 @@ class WebhooksApi(Controller):
         data: RequestBody[SecretRotation],
         webhooks: NamedDependency[Webhooks],
     ) -> WebhookBody:
-        """`secret` is not shown again. For another day, unless `former_valid_s` says otherwise,
-        `webhook-signature` holds a signature for each secret, with a space between them."""
+        """`secret` is not shown again. For a day, or for `former_valid_s`, `webhook-signature`
+        has a signature for each secret, separated by a space."""
         _require_administrator(request)
         author, valid_s = request.author, data.former_valid_s
         changed, secret = await webhooks.store.rotate_secret(author, webhook_id, valid_s)
@@ -200,18 +200,18 @@ class WebhooksApi(Controller):
         webhook_id: FromPath[ObjectId],
         webhooks: NamedDependency[Webhooks],
     ) -> None:
-        """With the list of its deliveries. What waits is not sent."""
+        """With its deliveries; pending ones are not sent."""
         _require_administrator(request)
         await webhooks.store.remove(request.author, webhook_id)
 
-    @get("/{webhook_id:str}/deliveries", summary="List what a webhook was sent")
+    @get("/{webhook_id:str}/deliveries", summary="List the deliveries of a webhook")
     async def deliveries(
         self,
         request: ManagementRequest,
         webhook_id: FromPath[ObjectId],
         webhooks: NamedDependency[Webhooks],
     ) -> Paged[DeliveryBody]:
-        """The newest first; of those that are over the last 200."""
+        """Newest first; of completed deliveries the last 200."""
         _require_administrator(request)
         page, project_id = request.page, request.project.id
         found, count = await webhooks.store.deliveries(

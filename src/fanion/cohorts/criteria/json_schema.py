@@ -98,7 +98,7 @@ _FILTERED = {
     "event_filters": {
         "type": ["array", "null"],
         "items": reference(EVENT_FILTER),
-        "description": "Conditions on the event, which must all hold.",
+        "description": "Conditions on the event, combined by AND.",
     }
 }
 # What each kind of condition on events reads besides its window.
@@ -145,7 +145,7 @@ def cohort_schemas() -> dict[str, JsonSchema]:
                 {
                     "type": {
                         "enum": ["AND", "OR"],
-                        "description": "AND: all must hold; OR: one is enough.",
+                        "description": "AND: all must match; OR: one must match.",
                     },
                     "values": {
                         "anyOf": [groups, conditions],
@@ -234,13 +234,13 @@ def _older_groups() -> JsonSchema:
             "description": "Property → value, or conditions on the person.",
         },
         "event_id": {**named, "description": "The event that was done."},
-        "days": {**number, "description": "Within so many days; 365 when it is left out."},
+        "days": {**number, "description": "Number of days to look back; 365 by default."},
         "count": {**number, "description": "So often."},
         "count_operator": {"enum": [*COMPARISONS, None]},
         "label": named,
     }
     return {
-        "description": "The older form of criteria: one entry is enough.",
+        "description": "The older form of criteria; entries are combined by OR.",
         "type": ["array", "null"],
         "items": object_of(fields, GROUP_KEYS),
         "examples": EXAMPLES[OLDER_GROUPS],
@@ -254,6 +254,6 @@ def _query() -> JsonSchema:
     }
     return {
         **object_of(fields, posthog_fields.OF_QUERY, ["kind", "properties"]),
-        "description": "Who matches now becomes a member of a static cohort.",
+        "description": "Persons who match now become members of a static cohort.",
         "examples": EXAMPLES[QUERY],
     }

@@ -94,8 +94,8 @@ class MarkChanges(Struct, kw_only=True, omit_defaults=True, forbid_unknown_field
 
 
 class MarksBody(Struct, kw_only=True):
-    hidden: Annotated[bool, Meta(description="Not worth offering in lists.")]
-    verified: Annotated[bool, Meta(description="Known to be sent rightly. Never both.")]
+    hidden: Annotated[bool, Meta(description="Hidden from lists of suggestions.")]
+    verified: Annotated[bool, Meta(description="Known to be correct. Excludes `hidden`.")]
 
 
 class DayVolume(Struct, kw_only=True):
@@ -104,7 +104,7 @@ class DayVolume(Struct, kw_only=True):
 
 
 class VolumeBody(Struct, kw_only=True):
-    timezone: Annotated[str, Meta(description="The project's; days begin at its midnight.")]
+    timezone: Annotated[str, Meta(description="That of the project, for the days.")]
     total: int
     days: Annotated[list[DayVolume], Meta(description="The last 30, the oldest first.")]
 
@@ -188,10 +188,10 @@ class EventDefinitionsApi(Controller):
         data: RequestBody[DefinitionChanges],
         definitions: NamedDependency[Definitions],
     ) -> EventDefinitionBody:
-        """`tags` replace those it had. A new name is not given to the events already stored."""
+        """`tags` replace those it had. Stored events keep the former name."""
         return await _changed(request, definition_id, data, definitions)
 
-    @put("/{definition_id:str}", summary="Update an event definition, its name given")
+    @put("/{definition_id:str}", summary="Update an event definition, with its name")
     async def replace(
         self,
         request: ManagementRequest,
@@ -199,7 +199,7 @@ class EventDefinitionsApi(Controller):
         data: RequestBody[DefinitionReplacement],
         definitions: NamedDependency[Definitions],
     ) -> EventDefinitionBody:
-        """As PATCH, but `name` is required. What is left out stays as it is."""
+        """As PATCH, but `name` is required. Omitted fields stay unchanged."""
         return await _changed(request, definition_id, data, definitions)
 
     @delete("/{definition_id:str}", summary="Delete an event definition")
@@ -209,7 +209,7 @@ class EventDefinitionsApi(Controller):
         definition_id: FromPath[UUID],
         definitions: NamedDependency[Definitions],
     ) -> None:
-        """Its events stay. The next event of its name makes a new definition."""
+        """Its events stay. The next event with its name creates a new definition."""
         if not await remove_definition(definitions.records, request.author, definition_id):
             raise NotFound
 
@@ -231,25 +231,25 @@ class EventDefinitionsApi(Controller):
         data: RequestBody[MarkChanges],
         definitions: NamedDependency[Definitions],
     ) -> MarksBody:
-        """What is left out stays as it is."""
+        """Omitted fields stay unchanged."""
         given = _given(data)
         author = request.author
         return _marks(await change_marks(definitions.records, author, definition_id, given))
 
-    @get("/{definition_id:str}/volume", summary="How often the event happened lately")
+    @get("/{definition_id:str}/volume", summary="Count an event by day")
     async def volume(
         self,
         request: ManagementRequest,
         definition_id: FromPath[UUID],
         definitions: NamedDependency[Definitions],
     ) -> VolumeBody:
-        """Day by day for the last 30, today included, in the project's time zone."""
+        """For the last 30 days, including today, in the project's time zone."""
         found = await definitions.get(request.project.id, definition_id)
         return await definitions.volume(found, request.project.timezone, request.app.state.now())
 
     @get(
         "/{definition_id:str}/activity",
-        summary="Who changed an event definition",
+        summary="List an event definition's activity",
         scope="activity_log:read",
     )
     async def activity(

@@ -30,7 +30,7 @@ class PropertyDefinitionBody(Struct, kw_only=True):
     name: str
     is_numerical: bool
     property_type: Annotated[
-        PropertyType | None, Meta(description="Of the first value that has a type.")
+        PropertyType | None, Meta(description="Type of the first value with a known type.")
     ]
     event_names: Annotated[list[str], Meta(description="Events that carry it, the first 100.")]
 

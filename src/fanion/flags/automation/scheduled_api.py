@@ -26,9 +26,9 @@ class ScheduledChangeBody(Struct, kw_only=True):
     ]
     scheduled_at: Annotated[datetime, Meta(description="Of the next step, or of the last one.")]
     steps: Annotated[list[Step], Meta(description="In the order of their times; one at least.")]
-    executed_at: Annotated[datetime | None, Meta(description="When the last step was made.")]
+    executed_at: Annotated[datetime | None, Meta(description="When the last step was executed.")]
     failure_reason: Annotated[
-        str | None, Meta(description="Why the change was given up; further steps are not made.")
+        str | None, Meta(description="Why the change failed; further steps are not executed.")
     ]
     created_by: UserSummary | None
     created_at: datetime
@@ -80,7 +80,7 @@ class ScheduledChangesApi(Controller):
     ) -> ScheduledChangeBody:
         return _body(await _store(flags).get(request.project.id, flag_id, change_id))
 
-    @delete("/{change_id:str}", summary="Take back a scheduled change")
+    @delete("/{change_id:str}", summary="Cancel a scheduled change")
     async def remove(
         self,
         request: ManagementRequest,
@@ -88,7 +88,7 @@ class ScheduledChangesApi(Controller):
         change_id: FromPath[ObjectId],
         flags: NamedDependency[Flags],
     ) -> None:
-        """What is left of it is not made. One that is over cannot be taken back."""
+        """Remaining steps are not executed. A change that has ended cannot be cancelled."""
         await flags.editable(request, flag_id)
         await _store(flags).remove(request.author, flag_id, change_id)
 

@@ -57,7 +57,7 @@ class BlastRadiusApi(Controller):
     @post(
         "/user_blast_radius",
         status_code=200,
-        summary="Count whom a release condition would reach",
+        summary="Estimate the blast radius of a release condition",
         scope="feature_flag:read",
         reads_body=True,
         operation_class=takes("application/json", _CONDITION),
@@ -66,7 +66,7 @@ class BlastRadiusApi(Controller):
         self, request: ManagementRequest, blast_radius: NamedDependency[BlastRadius]
     ) -> BlastRadiusBody:
         """The body holds the `condition`, whose `properties` count and whose rollout does not,
-        and for groups their `group_type_index`. `condition: null` is everybody. Or it holds the
+        and for groups their `group_type_index`. `condition: null` matches all. Or it holds the
         writable fields of a flag: then all `groups` of its `filters` count, and their
         `aggregation_group_type_index`."""
         body = await request.values()

@@ -148,7 +148,7 @@ class FlagsApi(Controller):
     ) -> Paged[FlagBody]:
         """The newest first; deleted ones are neither listed nor counted.
 
-        What is asked for must all hold. `search` is part of the key or the name. `active` is
+        Parameters are combined by AND. `search` is part of the key or the name. `active` is
         `true`, `false` or `STALE`: switched on, made more than 30 days ago, and the same for
         everybody. `type` is `boolean`, `multivariant` or `experiment`. `tags` is a JSON list, of
         which one is enough; `excluded_properties` a JSON list of keys to leave out.
@@ -187,7 +187,7 @@ class FlagsApi(Controller):
         data: RequestBody[NewFlag],
         flags: NamedDependency[Flags],
     ) -> Response[FlagBody]:
-        """The next evaluation sees it."""
+        """In effect from the next evaluation."""
         author = request.author
         flag = await flags.create(author, created_columns(data, author.now))
         # The creator of a flag may edit it.
@@ -200,7 +200,7 @@ class FlagsApi(Controller):
         flag_id: FromPath[ObjectId],
         flags: NamedDependency[Flags],
     ) -> Response[FlagBody]:
-        """Deleted ones too."""
+        """Including deleted ones."""
         flag = await flags.get(request.project.id, flag_id)
         return _answer(flag, await flags.access(request))
 
@@ -215,7 +215,7 @@ class FlagsApi(Controller):
         """`filters` are replaced as a whole. `deleted: true` deletes, `false` restores.
 
         With `version`, as in the header `X-Flag-Version`, the change is made only if the flag still
-        has that version; otherwise the answer is 409, with the flag as `current`.
+        has that version; otherwise the response is 409, with the flag as `current`.
         """
         access = await flags.access(request)
         async with flags.locked(request.author, flag_id) as locked:
@@ -226,25 +226,29 @@ class FlagsApi(Controller):
             changed = await locked.change(changed_columns(data, flag))
         return _answer(changed, access)
 
-    @get("/activity", summary="Who changed the flags of a project", scope="activity_log:read")
+    @get("/activity", summary="List the activity of all feature flags", scope="activity_log:read")
     async def all_activity(
         self, request: ManagementRequest, flags: NamedDependency[Flags]
     ) -> ActivityPage:
-        """Newest first, `page` from 1, `limit` 10 unless given."""
+        """Newest first; `page` starts at 1, `limit` is 10 by default."""
         return await activity_page(request, flags.store.records, SCOPE)
 
-    @get("/{flag_id:str}/activity", summary="Who changed a feature flag", scope="activity_log:read")
+    @get(
+        "/{flag_id:str}/activity",
+        summary="List a feature flag's activity",
+        scope="activity_log:read",
+    )
     async def activity(
         self,
         request: ManagementRequest,
         flag_id: FromPath[ObjectId],
         flags: NamedDependency[Flags],
     ) -> ActivityPage:
-        """Newest first, `page` from 1, `limit` 10 unless given."""
+        """Newest first; `page` starts at 1, `limit` is 10 by default."""
         await flags.get(request.project.id, flag_id)
         return await activity_page(request, flags.store.records, SCOPE, str(flag_id))
 
-    @delete("/{flag_id:str}", status_code=405, summary="Refused: set `deleted` instead")
+    @delete("/{flag_id:str}", status_code=405, summary="Not supported: set `deleted` instead")
     async def remove(self, flag_id: FromPath[ObjectId]) -> ASGIResponse:
         return refused("GET, PATCH")
 

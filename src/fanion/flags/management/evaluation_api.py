@@ -72,7 +72,7 @@ class FlagEvaluationApi(Controller):
     tags = ("Feature flags",)
     opt = scoped("feature_flag")
 
-    @get("/evaluation_reasons", summary="Say what each flag answers for a distinct id, and why")
+    @get("/evaluation_reasons", summary="Evaluate all flags for a distinct id, with reasons")
     async def reasons(
         self,
         request: ManagementRequest,
@@ -80,8 +80,8 @@ class FlagEvaluationApi(Controller):
         distinct_id: FromQuery[str | None] = None,
         groups: FromQuery[GroupsText] = "{}",
     ) -> dict[str, EvaluatedFlag]:
-        """By flag key, flags that are switched off included. What cannot be computed now is
-        left out. Without a `distinct_id` it is the caller's own."""
+        """By flag key, including disabled flags. Flags that cannot be computed now are
+        omitted. `distinct_id` is the caller's own by default."""
         if distinct_id is None:
             distinct_id = request.principal.user.distinct_id
         if not distinct_id:
@@ -92,14 +92,14 @@ class FlagEvaluationApi(Controller):
         )
         return {key: _evaluated(decision) for key, decision in found.decisions.items()}
 
-    @get("/my_flags", summary="List the flags with what they answer for the caller")
+    @get("/my_flags", summary="List flags with their values for the caller")
     async def mine(
         self,
         request: ManagementRequest,
         evaluation: NamedDependency[FlagEvaluation],
         groups: FromQuery[GroupsText] = "{}",
     ) -> list[MyFlag]:
-        """The newest first. The caller counts as the person with the user's own distinct id."""
+        """Newest first. The caller is the person with the user's distinct id."""
         project_id = request.project.id
         subject = Subject(request.principal.user.distinct_id, groups=read_groups(groups))
         built, found = await evaluation.evaluator.evaluate(
@@ -149,7 +149,7 @@ class FlagCohortsApi(Controller):
     tags = ("Feature flags",)
     opt = scoped("feature_flag")
 
-    @post("/create_static_cohort_for_flag", summary="Keep whom a flag is on for as a cohort")
+    @post("/create_static_cohort_for_flag", summary="Create a static cohort from a flag")
     async def keep(
         self,
         request: ManagementRequest,

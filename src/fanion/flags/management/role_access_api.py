@@ -58,7 +58,7 @@ class RoleAccessApi(Controller):
         found, count = await _store(flags).page(project_id, flag_id, page.limit, page.offset)
         return page.of([_body(one, flag) for one in found], count)
 
-    @post("/", summary="Let a role edit a flag")
+    @post("/", summary="Permit a role to edit a flag")
     async def create(
         self,
         request: ManagementRequest,
@@ -72,7 +72,7 @@ class RoleAccessApi(Controller):
         made = await _store(flags).create(request.author, flag_id, data.role_id)
         return _body(made, flag_body(flag, access))
 
-    @get("/{access_id:str}", summary="Retrieve one such permission")
+    @get("/{access_id:str}", summary="Retrieve a role's permission")
     async def record(
         self,
         request: ManagementRequest,
@@ -84,7 +84,7 @@ class RoleAccessApi(Controller):
         flag = flag_body(await flags.get(project_id, flag_id), await flags.access(request))
         return _body(await _store(flags).get(project_id, flag_id, access_id), flag)
 
-    @delete("/{access_id:str}", summary="No longer let a role edit a flag")
+    @delete("/{access_id:str}", summary="Revoke a role's permission to edit a flag")
     async def remove(
         self,
         request: ManagementRequest,

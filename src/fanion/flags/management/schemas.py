@@ -30,25 +30,27 @@ from fanion.rest.validation import normal_tags
 VERSION_HEADER = "X-Flag-Version"
 
 Filters = Annotated[
-    dict[str, Any], Meta(description="Release conditions, variants and payloads, kept as sent.")
+    dict[str, Any], Meta(description="Release conditions, variants and payloads, stored as sent.")
 ]
 
 Bucketing = Annotated[
     BucketingIdentifier,
-    Meta(description="Whose id decides percentages; `distinct_id` when it is not there."),
+    Meta(description="The id that percentages are computed from; `distinct_id` by default."),
 ]
 Runtime = Annotated[
     EvaluationRuntime,
-    Meta(description="Clients of the other kind are not told the flag; `all` when not there."),
+    Meta(description="The flag is hidden from SDKs of the other kind; `all` by default."),
 ]
 Contexts = Annotated[
     list[str],
-    Meta(description="A client that names other contexts only is not told the flag."),
+    Meta(description="The flag is hidden from clients that name other contexts only."),
 ]
 FlagKey = Annotated[str, Meta(min_length=1, max_length=KEY_CHARS_MAX)]
 Version = Annotated[
     int,
-    Meta(description="Of the flag that the change was made for; when it has moved on: 409."),
+    Meta(
+        description="The flag's version that the change is based on; 409 if there is a newer one."
+    ),
 ]
 # Names of `_Sent` that are not derived from filters.
 _UNSUPPORTED = {

@@ -49,7 +49,7 @@ class UsageBody(Struct, kw_only=True):
     days: Annotated[list[str], Meta(description="Of the project's time zone.")]
     evaluations: Annotated[
         list[ByValue],
-        Meta(description="Answers of servers; an estimate where a server is busy. 90 days."),
+        Meta(description="Evaluations by servers, estimated on a busy server. 90 days."),
     ]
     calls: Annotated[list[ByValue], Meta(description="`$feature_flag_called` events.")]
 
@@ -84,7 +84,7 @@ class FlagUsageApi(Controller):
     tags = ("Feature flags",)
     opt = scoped("feature_flag")
 
-    @get("/{flag_id:str}/usage", summary="How often a flag was evaluated, by day and value")
+    @get("/{flag_id:str}/usage", summary="Count evaluations of a flag by day and value")
     async def usage(
         self,
         request: ManagementRequest,
@@ -93,7 +93,7 @@ class FlagUsageApi(Controller):
         date_from: FromQuery[Since] = RANGE,
         date_to: FromQuery[str | None] = None,
     ) -> UsageBody:
-        """Under the key that the flag has now. Each list names the most frequent value first."""
+        """Counted under the flag's current key; values by frequency."""
         now = request.app.state.now()
         return await flag_usage.of(request.project, flag_id, (date_from, date_to), now)
 
@@ -172,7 +172,7 @@ class FlagDashboardsApi(Controller):
     @post(
         "/dashboard",
         status_code=200,
-        summary="Make the usage dashboard of a flag",
+        summary="Create the usage dashboard of a flag",
         body_names=_OF_BODY,
     )
     async def ensure(
@@ -193,7 +193,7 @@ class FlagDashboardsApi(Controller):
     @post(
         "/enrich_usage_dashboard",
         status_code=200,
-        summary="Show on the usage dashboard how the feature is seen and used",
+        summary="Add feature usage to the usage dashboard",
         body_names=_OF_BODY,
         responses={
             400: ResponseSpec(

@@ -37,7 +37,7 @@ _NAME: JsonSchema = {"type": "string", "minLength": 1, "description": "Name of t
 _OWN_FIELDS: Mapping[str, Mapping[str, JsonSchema]] = {
     "person": {"key": _NAME, "group_type_index": {"type": ["integer", "null"]}},
     "group": {"key": _NAME, "group_type_index": _INDEX},
-    "cohort": {"key": {"description": "`id`, or left out."}},
+    "cohort": {"key": {"description": "`id`, or absent."}},
     "flag": {"key": {"type": ["string", "integer"], "description": "The other flag's id or key."}},
 }
 _REQUIRED = {"person": ["key"], "group": ["key", "group_type_index"], "cohort": [], "flag": ["key"]}
@@ -132,7 +132,7 @@ def flag_schemas() -> dict[str, JsonSchema]:
         "PersonFlagFilters": _filters("Person", {"type": "null"}),
         "GroupFlagFilters": _filters(
             "Group",
-            {**_INDEX, "description": "The type of group that the flag goes by."},
+            {**_INDEX, "description": "The group type that the flag is evaluated for."},
             "aggregation_group_type_index",
         ),
         "PersonConditionSet": _condition_set("Person", {"type": "null"}),
@@ -157,7 +157,7 @@ def flag_schemas() -> dict[str, JsonSchema]:
         },
         "RollbackCondition": _rollback_condition(),
         ROLLBACK: {
-            "description": "When one of them holds, the flag is switched off.",
+            "description": "The flag is disabled when one of them holds.",
             "anyOf": [
                 {
                     "type": "array",
@@ -212,7 +212,7 @@ def _filters(of: str, index: JsonSchema, *required: str) -> JsonSchema:
     multivariate: dict[str, JsonSchema] = {
         "variants": {
             **listed(reference(VARIANT)),
-            "description": "Their shares sum to 100; each key is there once.",
+            "description": "Percentages sum to 100; keys are unique.",
         },
         "override_property_values": {
             **_NOTHING,
@@ -221,7 +221,7 @@ def _filters(of: str, index: JsonSchema, *required: str) -> JsonSchema:
     }
     fields: dict[str, JsonSchema] = {
         "groups": {
-            "description": "Condition sets, of which one is enough; a new flag needs one.",
+            "description": "Condition sets, combined by OR; a new flag needs at least one.",
             "type": "array",
             "items": reference(f"{of}ConditionSet"),
         },
@@ -232,7 +232,7 @@ def _filters(of: str, index: JsonSchema, *required: str) -> JsonSchema:
         "payloads": {"anyOf": [reference(PAYLOADS), {"type": "null"}]},
         "aggregation_group_type_index": index,
         "super_groups": {**sets, "description": "Early access: the first one decides."},
-        "holdout_groups": {**sets, "description": "Held out of the flag: the share of the first."},
+        "holdout_groups": {**sets, "description": "The first excludes its share from the flag."},
         "properties": {**_NOTHING, "description": "The older form; use groups."},
         **{
             name: {**_NOTHING, "description": f"Not supported. {instead}"}
@@ -246,16 +246,16 @@ def _condition_set(of: str, index: JsonSchema) -> JsonSchema:
     fields: dict[str, JsonSchema] = {
         "properties": {
             **listed(reference(f"{of}Condition")),
-            "description": "Conditions that must all hold; without any everybody is meant.",
+            "description": "Conditions, combined by AND; without any, all match.",
         },
         "rollout_percentage": {
             **_SHARE,
             "type": ["number", "null"],
-            "description": "Whom of those it takes in; null is 100.",
+            "description": "Percentage of the matches that get the flag; null is 100.",
         },
         "variant": {
             "type": ["string", "null"],
-            "description": "Who is taken in gets this variant.",
+            "description": "Variant for all matches.",
         },
         "aggregation_group_type_index": index,
     }
@@ -266,7 +266,7 @@ def _conditions(kind: str) -> list[JsonSchema]:
     """kind: the type of the condition"""
     fields: dict[str, JsonSchema] = {
         "type": {"const": kind},
-        "negation": {"type": ["boolean", "null"], "description": "Turns the condition round."},
+        "negation": {"type": ["boolean", "null"], "description": "Negates the condition."},
         **_OWN_FIELDS[kind],
     }
     required = ["type", *_REQUIRED[kind]]
@@ -276,7 +276,7 @@ def _conditions(kind: str) -> list[JsonSchema]:
 
 def _variant() -> JsonSchema:
     fields: dict[str, JsonSchema] = {
-        "key": {"type": "string", "pattern": r"\S", "description": "The value that clients get."},
+        "key": {"type": "string", "pattern": r"\S", "description": "The value that SDKs return."},
         "name": {"type": ["string", "null"], "description": "For people."},
         "rollout_percentage": _SHARE,
     }
@@ -297,7 +297,7 @@ def _rollback_condition() -> JsonSchema:
                 reference(TRENDS),
                 {"required": ["events"], "properties": {"events": {"minItems": 1}}},
             ],
-            "description": "Its first event is averaged over the last seven days.",
+            "description": "The count of its first event is averaged over the last seven days.",
         },
     }
     known = posthog_fields.OF_ROLLBACK_CONDITION

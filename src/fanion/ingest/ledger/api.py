@@ -65,8 +65,8 @@ class Waiting(Struct, kw_only=True):
 
 
 class IngestionReport(Struct, kw_only=True):
-    start: Annotated[datetime, Meta(description="`from`, at its whole minute.")]
-    end: Annotated[datetime, Meta(description="`to`; its minute counts whole.")]
+    start: Annotated[datetime, Meta(description="`from`, rounded down to the minute.")]
+    end: Annotated[datetime, Meta(description="`to`; its minute is included.")]
     totals: Totals
     reasons: list[ReasonBody]
     changes_not_made: Annotated[
@@ -80,7 +80,7 @@ class IngestionReport(Struct, kw_only=True):
         list[Minute],
         Meta(description="By acceptance, without empty ones; whole hours when older than a day."),
     ]
-    waiting: Annotated[Waiting | None, Meta(description="Null when the log cannot be asked.")]
+    waiting: Annotated[Waiting | None, Meta(description="Null when the accept log cannot be read.")]
 
 
 class DeadLetterBody(Struct, kw_only=True):
@@ -95,7 +95,7 @@ class DeadLetterBody(Struct, kw_only=True):
 
 
 class Affected(Struct, kw_only=True):
-    dead_letters: Annotated[int, Meta(description="How many it was done to.")]
+    dead_letters: Annotated[int, Meta(description="Number of dead letters affected.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class IngestionApi(Controller):
     tags = ("Ingestion",)
     opt = scoped("event")
 
-    @get("/", summary="Retrieve what became of captured events")
+    @get("/", summary="Report the outcomes of captured events")
     async def report(
         self,
         request: ManagementRequest,
@@ -160,11 +160,11 @@ class IngestionApi(Controller):
         found, count = await ingestion.letters.page(chosen, page.limit, page.offset)
         return page.of([_letter(one) for one in found], count)
 
-    @post("/dead_letters/retry", summary="Try all dead letters again", status_code=202)
+    @post("/dead_letters/retry", summary="Retry all dead letters", status_code=202)
     async def retry_all(
         self, request: ManagementRequest, ingestion: NamedDependency[IngestionReports]
     ) -> Affected:
-        """Within seconds; those that fail again stay, with their new error."""
+        """Within seconds. Those that fail again stay, with the new error."""
         chosen = Chosen(request.project.id)
         return Affected(dead_letters=await ingestion.letters.mark(chosen, request.app.state.now()))
 
@@ -180,21 +180,21 @@ class IngestionApi(Controller):
             raise NotFound
         return _letter(found[0])
 
-    @post("/dead_letters/{letter_id:str}/retry", summary="Try a dead letter again", status_code=202)
+    @post("/dead_letters/{letter_id:str}/retry", summary="Retry a dead letter", status_code=202)
     async def retry(
         self,
         request: ManagementRequest,
         letter_id: ObjectId,
         ingestion: NamedDependency[IngestionReports],
     ) -> Affected:
-        """Within seconds; its events get the ids that they would have had."""
+        """Within seconds. Its events get the ids of the first attempt."""
         now = request.app.state.now()
         marked = await ingestion.letters.mark(_one(request, letter_id), now)
         if not marked:
             raise NotFound
         return Affected(dead_letters=marked)
 
-    @delete("/dead_letters/{letter_id:str}", summary="Drop a dead letter")
+    @delete("/dead_letters/{letter_id:str}", summary="Discard a dead letter")
     async def drop(
         self,
         request: ManagementRequest,

@@ -34,7 +34,7 @@ class NewKey(Struct, kw_only=True, forbid_unknown_fields=True):
     ] = None
     expires_at: Annotated[
         datetime | None,
-        Meta(description="From then on the key is refused; null: until it is revoked."),
+        Meta(description="The key is rejected from then on; null: valid until revoked."),
     ] = None
 
 
@@ -62,7 +62,7 @@ class PersonalKeysApi(Controller):
     async def keys(
         self, request: ManagementRequest, authentication: NamedDependency[Authentication]
     ) -> Paged[KeyBody]:
-        """The caller's own, the newest first."""
+        """Keys of the caller, newest first."""
         page, user = request.page, request.principal.user
         found, count = await authentication.page(user.id, page.limit, page.offset)
         return page.of([_key(key) for key in found], count)
@@ -74,8 +74,8 @@ class PersonalKeysApi(Controller):
         data: RequestBody[NewKey],
         authentication: NamedDependency[Authentication],
     ) -> KeyBody:
-        """`value` is the key; it is not shown again. A key that expires makes only keys that
-        expire no later."""
+        """`value` is the key; it is not shown again. A key that expires can only create
+        keys that expire no later."""
         for scope in data.scopes or ():
             if not is_scope(scope):
                 raise Invalid(f"Invalid scope: {scope}", attr="scopes")
@@ -147,7 +147,7 @@ class SecretKeysApi(Controller):
     tags = ("Projects",)
     opt = scoped("project")
 
-    @post("/", summary="Make or replace the project's secret key")
+    @post("/", summary="Create or rotate the project's secret key")
     async def rotate(
         self,
         request: ManagementRequest,
@@ -155,8 +155,8 @@ class SecretKeysApi(Controller):
         secret_keys: NamedDependency[SecretKeys],
     ) -> SecretKeyBody:
         """It reads flag definitions for local evaluation, and nothing else. The present key and
-        all former ones end at once, unless `former_valid_s` lets the present one go on.
-        Needs an administrator of the organization."""
+        all former ones are revoked at once, unless `former_valid_s` keeps the present one valid.
+        Requires an administrator of the organization."""
         request.principal.require_level(request.project.organization_id, Level.ADMIN)
         user = request.principal.user
         key = await secret_keys.rotate(request.project.id, user.id, data.former_valid_s)
@@ -166,7 +166,7 @@ class SecretKeysApi(Controller):
     async def revoke(
         self, request: ManagementRequest, secret_keys: NamedDependency[SecretKeys]
     ) -> None:
-        """All former keys end with it."""
+        """All former keys are revoked with it."""
         request.principal.require_level(request.project.organization_id, Level.ADMIN)
         if not await secret_keys.revoke(request.project.id, request.principal.user.id):
             raise NotFound
