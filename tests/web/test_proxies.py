@@ -16,7 +16,7 @@ from fanion.events.storage.store import EventStore
 from fanion.ingest.capture.endpoints import READ_ON_LOOP_BYTES_MAX
 from fanion.server.server import HttpServer
 from fanion.web.application import error_response
-from fanion.web.proxy_warning import Ignored, ignored_headers
+from fanion.web.proxy_warning import IgnoredForwarding, ignored_headers
 from tests.support import plain_http
 from tests.support.application import BASE_URL, Home, Json, Site, error, open_home, open_site
 from tests.support.awaited import until
@@ -196,7 +196,7 @@ async def test_the_first_header_that_is_ignored_is_told_once(
         await home.site.ingested()
 
     found = ignored_headers(tmp_path)
-    assert isinstance(found, Ignored)
+    assert isinstance(found, IgnoredForwarding)
     assert found.peer == "203.0.113.9"
 
 

@@ -195,9 +195,8 @@ def _is_read_in_pieces(headers: Headers, bytes_max: int) -> bool:
 
 
 class FastRoute:
-    """Answers requests that share one head without a task each; what depends on the head alone is
-    computed once. By this a capture takes 15 µs of the event loop, without the sockets, in place
-    of 25."""
+    """Answers requests that share one head, without a task. Everything that depends on the head
+    only is computed once: a capture takes 15 µs of the event loop without the sockets, not 25."""
 
     __slots__ = (
         "_client", "_peer", "_start", "_started", "endpoint", "head", "route", "telemetry",

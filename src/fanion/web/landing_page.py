@@ -1,6 +1,6 @@
-"""What a browser is shown at `/`: what this is, whether it is healthy, and how to talk to it.
+"""The landing page at `/`: the product, its health, and how to send requests.
 
-Strangers see it too: it names addresses and states, and never a key.
+It is public: it contains addresses and states, and no key.
 """
 
 import asyncio
@@ -19,9 +19,9 @@ from fanion.server.response import Response
 from fanion.web.pages import content_security_policy, html_document
 from fanion.web.probes import Checked, Probes, State
 
-# A store that hangs must not hold up the page that tells of it.
+# A store that does not answer must not delay the page that reports it.
 CHECKS_S_MAX = 2.0
-ACCEPT_RANGES_MAX = 32  # entries of Accept that are looked at; browsers send eight
+ACCEPT_RANGES_MAX = 32  # media ranges of Accept that are read; browsers send eight
 
 _STYLE = """
 :root { color-scheme: light dark; --back: #fff; --text: #1c2024; --soft: #f2f3f5; --line: #d5d8dd;
@@ -44,14 +44,14 @@ pre { background: var(--soft); border: 1px solid var(--line); border-radius: .5r
 .status strong { color: var(--good); } .status.bad strong { color: var(--bad); }
 ul { padding-left: 1.2rem; }
 """
-_NOT_KEPT = (("cache-control", "no-store"), ("vary", "Accept"))
+_NOT_CACHED = (("cache-control", "no-store"), ("vary", "Accept"))
 _HEADERS = (
-    *_NOT_KEPT,
+    *_NOT_CACHED,
     ("content-security-policy", content_security_policy(_STYLE, "img-src data:")),
     ("x-content-type-options", "nosniff"),
     ("referrer-policy", "no-referrer"),
 )
-# Browsers ask for an icon by themselves; an empty one spares the request.
+# An empty icon: browsers would request one otherwise.
 _NO_ICON = '<link rel="icon" href="data:,">'
 _STORES = {"records": "records store", "events": "event store", "accept_log": "accept log"}
 _STATES: Mapping[State, str] = {
@@ -67,9 +67,9 @@ States = Mapping[str, Checked]
 
 @dataclass(frozen=True, slots=True)
 class LandingPage:
-    """base_url:    what links to the API begin with
-    capture_url: where SDKs reach the server, if elsewhere
-    wait_s:      for the stores to tell their states
+    """base_url:    prefix of links to the API
+    capture_url: where SDKs reach the server, if that is another address
+    wait_s:      timeout of the checks of stores
     """
 
     probes: Probes
@@ -78,17 +78,17 @@ class LandingPage:
     wait_s: float = CHECKS_S_MAX
 
     async def get(self, request: Request) -> Response:
-        """JSON for a client that does not ask for a page."""
+        """HTML for browsers, JSON for other clients."""
         base_url = self.base_url.of(request.peer, request.headers)
         states = await self._states()
         if not prefers_html(request.headers.get("accept") or ""):
             summary = msgspec.json.encode(_summary(states, base_url))
-            return Response(200, summary, _NOT_KEPT)
+            return Response(200, summary, _NOT_CACHED)
         page = landing_page(states, base_url, self.capture_url or base_url)
         return Response(200, page.encode(), _HEADERS, "text/html; charset=utf-8")
 
     async def _states(self) -> States | None:
-        """None when the stores take too long to answer."""
+        """None on a timeout."""
         try:
             return await asyncio.wait_for(self.probes.check(), self.wait_s)
         except TimeoutError:
@@ -96,7 +96,7 @@ class LandingPage:
 
 
 def prefers_html(accept: str) -> bool:
-    """Whether a page is asked for by name, and no less than JSON.
+    """Whether the client names HTML, with a quality not below that of JSON.
 
     source: RFC 9110 section 12.5.1
     """
@@ -114,7 +114,7 @@ def _quality(parameters: list[str]) -> float:
 
 
 def _is_ready(states: States | None) -> bool:
-    """As `/_ready` says it."""
+    """As `/_ready`."""
     return states is not None and not any(
         one.is_needed and one.state != State.OK for one in states.values()
     )
@@ -132,7 +132,7 @@ def _summary(states: States | None, base_url: str) -> dict[str, object]:
 
 
 def landing_page(states: States | None, base_url: str, capture_url: str) -> str:
-    """HTML, complete. base_url, capture_url: as of `LandingPage`, without a slash at their end"""
+    """A whole HTML document. base_url, capture_url: as of `LandingPage`, without trailing slash"""
     snippets = "".join(
         f"<h3>{title}</h3><pre><code>{escape(code)}</code></pre>"
         for title, code in _snippets(capture_url).items()
@@ -145,10 +145,10 @@ def landing_page(states: States | None, base_url: str, capture_url: str) -> str:
 unchanged.</p></header>
 <main>{_status(states)}
 <section><h2>Send events, ask for flags</h2>
-<p>Put your project API key in place of <code>phc_…</code>: the first start told it, and
+<p>Put your project API key in place of <code>phc_…</code>: the first start issued it, and
 <code>fanion projects list</code> shows it.</p>
 {snippets}</section>
-<section><h2>Read on</h2><ul>{_links(base_url)}</ul></section>
+<section><h2>Read more</h2><ul>{_links(base_url)}</ul></section>
 </main><footer><p>Fanion {escape(__version__)}</p></footer>""",
         _NO_ICON,
     )
@@ -163,29 +163,29 @@ def _links(base_url: str) -> str:
         f"{link('/api/schema/', 'OpenAPI document')}, for programs",
         f"Probes for load balancers: {link('/_ready', 'ready')}, {link('/_health', 'health')}",
         "Guides: <code>README.md</code> and the folder <code>docs</code> of the sources",
-        "<code>fanion doctor</code> checks an installation and says what to do",
+        "<code>fanion doctor</code> checks an installation and says how to correct it",
     )
     return "".join(f"<li>{entry}</li>" for entry in entries)
 
 
 def _status(states: States | None) -> str:
     if states is None:
-        told = "<strong>Not ready.</strong> Its stores do not answer in time."
-        return f'<p class="status bad" role="status">{told}</p>'
+        text = "<strong>Not ready.</strong> Its stores do not answer in time."
+        return f'<p class="status bad" role="status">{text}</p>'
     named = ", ".join(
         f"{_STORES.get(name, name)} {_STATES.get(one.state, one.state)}"
         for name, one in states.items()
     )
     if all(one.state == State.OK for one in states.values()):
-        told = f"<strong>Ready.</strong> This server is healthy: {named}."
-        return f'<p class="status" role="status">{told}</p>'
+        text = f"<strong>Ready.</strong> This server is healthy: {named}."
+        return f'<p class="status" role="status">{text}</p>'
     ready = "Ready for captures and flags" if _is_ready(states) else "Not ready"
-    told = f"<strong>{ready}:</strong> {named}. The server's log tells why."
-    return f'<p class="status bad" role="status">{told}</p>'
+    text = f"<strong>{ready}:</strong> {named}. See the server's log for the reason."
+    return f'<p class="status bad" role="status">{text}</p>'
 
 
 def _snippets(url: str) -> Mapping[str, str]:
-    """By title. A URL is quoted as each language wants it: a path may hold signs of a shell."""
+    """By title. URLs are quoted for each language: a path may contain characters of a shell."""
     text = msgspec.json.encode(url).decode()
     event = '{"api_key": "phc_…", "event": "signed up", "distinct_id": "user-1"}'
     asked = '{"api_key": "phc_…", "distinct_id": "user-1"}'

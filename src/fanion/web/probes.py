@@ -1,7 +1,7 @@
-"""What operators and load balancers ask: is it alive, is it ready, how is it doing.
+"""Liveness, readiness and metrics, for operators and load balancers.
 
-No key is asked for, so answers say no more than a stranger may know: names and states, and the
-version, as the landing page does. Addresses, settings and texts of errors go to the log.
+These endpoints need no key, so responses are limited to what is public: names, states and the
+version. Addresses, settings and texts of errors go to the log.
 """
 
 import asyncio
@@ -26,8 +26,10 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """reason: for the operator alone
-    is_needed: whether the server is not ready for requests unless the state is OK
+    """Result of a check.
+
+    reason:    for the log only
+    is_needed: whether the server is only ready for requests while the state is OK
     """
 
     state: State
@@ -44,15 +46,15 @@ class Probes:
     checks: Mapping[str, Check]
     metrics: Metrics
     refresh: Callable[[], Awaitable[None]]
-    _told: dict[str, Checked] = field(default_factory=dict)
+    _reported: dict[str, Checked] = field(default_factory=dict)
     _checking: "asyncio.Future[dict[str, Checked]] | None" = None
 
     async def health(self, _: Request) -> Response:
-        """The process lives and its event loop turns."""
+        """Liveness: 200 while the event loop runs."""
         return json_response({"status": "ok", "version": __version__})
 
     async def ready(self, _: Request) -> Response:
-        """The states; 503 while a store is out of reach that is needed, or the log is full."""
+        """Readiness: 503 while a needed store cannot be reached, or the accept log is full."""
         found = await self.check()
         failing = any(one.state != State.OK and one.is_needed for one in found.values())
         checks = {name: checked.state for name, checked in found.items()}
@@ -60,8 +62,8 @@ class Probes:
         return json_response({"status": status, "checks": checks}, 503 if failing else 200)
 
     async def check(self) -> Mapping[str, Checked]:
-        """Requests that come while the stores are asked share the answer: many strangers ask them
-        no more often than one."""
+        """Concurrent requests share one run of the checks, so that load on the probes is no load on
+        the stores."""
         if self._checking is None:
             self._checking = asyncio.ensure_future(self._check())
         return await asyncio.shield(self._checking)
@@ -77,13 +79,13 @@ class Probes:
         finally:
             self._checking = None
         for name, checked in found.items():
-            if checked != self._told.get(name, OK):
-                self._tell(name, checked)
+            if checked != self._reported.get(name, OK):
+                self._report(name, checked)
         return found
 
-    def _tell(self, name: str, checked: Checked) -> None:
-        """Once for each change, however often it is asked."""
-        self._told[name] = checked
+    def _report(self, name: str, checked: Checked) -> None:
+        """Log a change of state."""
+        self._reported[name] = checked
         log = structlog.get_logger()
         if checked.state == State.OK:
             log.info("store_ready", store=name)

@@ -34,9 +34,9 @@ _CORS_MAX_AGE_S = "86400"
 class AnsweredBy(Enum):
     """Which process of a server with web workers answers a request."""
 
-    SERVER = "server"  # the server alone
-    WORKER = "worker"  # web workers, and the server while none of them is ready
-    HERE = "here"  # the process that has the connection, unless its answers on it are costly
+    SERVER = "server"  # the main process only
+    WORKER = "worker"  # web workers, and the main process while none of them is ready
+    HERE = "here"  # the process that has the connection, unless responses on it are costly
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
-"""The filter language in the OpenAPI document: its components, the bodies that take them, and
-what bodies refuse.
+"""Components of the filter language in the OpenAPI document, the bodies that contain them, and
+the names that bodies reject.
 
-Answers show what is stored, which an older version may have stored: they are not described by it.
+Responses are not described by it: they show stored filters, which may be of an older version.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ from fanion.insights.json_schema import INSIGHT_FILTERS, TRENDS, insight_schemas
 from fanion.properties.json_schema import JsonSchema, object_of, reference
 from fanion.rest.unknown_fields import CREDENTIAL_NAMES
 
-# In the order in which the page for people shows them.
+# In the order of the HTML page.
 LANGUAGE = (
     *(FILTERS, "PersonFlagFilters", "GroupFlagFilters"),
     *("PersonConditionSet", "GroupConditionSet", "PersonCondition", "GroupCondition"),
@@ -34,7 +34,7 @@ def _or_null(name: str) -> JsonSchema:
     return {"anyOf": [reference(name), {"type": "null"}]}
 
 
-# By the component of a body and its field.
+# By component of a body, and field.
 _FIELDS: Mapping[tuple[str, str], JsonSchema] = {
     ("NewFlag", "filters"): _or_null(FILTERS),
     ("FlagChanges", "filters"): _or_null(FILTERS),
@@ -49,7 +49,7 @@ _FIELDS: Mapping[tuple[str, str], JsonSchema] = {
     ("NewInsight", "filters"): _or_null(INSIGHT_FILTERS),
     ("InsightChanges", "filters"): reference(INSIGHT_FILTERS),
 }
-# Of components: the first is that of the page for people.
+# By component; the HTML page shows the first.
 _EXAMPLES: Mapping[str, Sequence[Any]] = {
     "NewFlag": [
         {"key": f"new-checkout-{number}", "name": "The new checkout", "filters": filters}
@@ -73,7 +73,7 @@ _EXAMPLES: Mapping[str, Sequence[Any]] = {
 
 
 def add_filter_language(document: dict[str, Any], app: Litestar) -> None:
-    """document: OpenAPI, as the framework has written it of the application"""
+    """document: as the framework generates it from the application"""
     schemas: dict[str, JsonSchema] = document["components"]["schemas"]
     schemas |= {**flag_schemas(), **cohort_schemas(), **insight_schemas()}
     for (name, field), described in _FIELDS.items():
@@ -90,13 +90,13 @@ def add_filter_language(document: dict[str, Any], app: Litestar) -> None:
         if name in schemas:
             schemas[name]["examples"] = list(examples)
     for kind in _bodies(app):
-        _refuse_unknown(schemas, kind, CREDENTIAL_NAMES)
+        _reject_unknown(schemas, kind, CREDENTIAL_NAMES)
         for nested in _nested(inspect.type_info(kind)):
-            _refuse_unknown(schemas, nested, frozenset())
+            _reject_unknown(schemas, nested, frozenset())
 
 
 def _bodies(app: Litestar) -> Iterator[type[Struct]]:
-    """The structs that handlers take."""
+    """The structs of request bodies."""
     for route in app.routes:
         for handler in getattr(route, "route_handlers", ()):
             field = handler.parsed_data_field
@@ -106,12 +106,10 @@ def _bodies(app: Litestar) -> Iterator[type[Struct]]:
 
 
 def _nested(info: inspect.Type) -> Iterator[type[Struct]]:
-    match info:
-        case inspect.StructType(fields=fields):
-            for one in fields:
-                yield from _structs(one.type)
-        case _:
-            pass
+    """The structs in the fields of a struct."""
+    if isinstance(info, inspect.StructType):
+        for field in info.fields:
+            yield from _structs(field.type)
 
 
 def _structs(info: inspect.Type) -> Iterator[type[Struct]]:
@@ -126,15 +124,15 @@ def _structs(info: inspect.Type) -> Iterator[type[Struct]]:
             yield from _nested(info)
 
 
-def _refuse_unknown(
-    schemas: dict[str, JsonSchema], kind: type[Struct], passed_over: frozenset[str]
+def _reject_unknown(
+    schemas: dict[str, JsonSchema], kind: type[Struct], ignored: frozenset[str]
 ) -> None:
-    """As `rest.validation` reads the struct."""
+    """As `rest.validation` validates the struct."""
     body = schemas.get(kind.__name__)
     if body is None or not kind.__struct_config__.forbid_unknown_fields:
         return
     known: frozenset[str] = getattr(kind, "also_known", frozenset())
     unsupported: Mapping[str, str] = getattr(kind, "unsupported", {})
-    others = known | passed_over | unsupported.keys()
+    others = known | ignored | unsupported.keys()
     strict = object_of(body["properties"], others)
     schemas[kind.__name__] = {**strict, **body, "additionalProperties": False}
