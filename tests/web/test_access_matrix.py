@@ -1,7 +1,7 @@
 """Every kind of caller at every endpoint of the management API.
 
-The endpoints are those of the API's own description, so that a new one is checked from its
-first day; what it needs has to be said here.
+The endpoints are those of the OpenAPI document, so that a new one fails here until its access is
+declared.
 """
 
 import re
@@ -19,7 +19,7 @@ from fanion.projects.model import Level
 from tests.support.application import Home, Json, error, open_home
 from tests.support.management import add_key, add_member
 
-# Of projects far from each other: one that is created in between takes the next number.
+# Ids far from each other: a project that is created meanwhile takes the next one.
 _elsewhere = count(1)
 
 READS = frozenset({"GET"})
@@ -43,9 +43,9 @@ OBJECTS = {
     "secret_key": "project",
     "webhooks": "webhook",
 }
-# Reading by POST, because what is asked for is long.
+# Reads by POST, because of long parameters.
 POST_READS = {"/feature_flags/user_blast_radius/": "feature_flag:read"}
-# With a body that would be accepted.
+# With a valid body.
 ADMINISTRATORS_ONLY: dict[str, Json] = {
     "POST /api/projects/": {"name": "Second"},
     "PATCH /api/projects/{project_id}/": {},
@@ -103,7 +103,7 @@ Refusal = tuple[int, Json] | None
 
 @dataclass(frozen=True)
 class Endpoint:
-    """path: as the description writes it; address: with its parameters filled in"""
+    """path: as in the document; address: with its parameters filled in"""
 
     method: str
     path: str
@@ -115,7 +115,7 @@ class Endpoint:
 
     @property
     def scope(self) -> str | None:
-        """source: flags.md section 16; None where no restricted key may go"""
+        """source: flags.md section 16; None where no restricted key is admitted"""
         if self.path.startswith("/api/personal_api_keys/"):
             return None
         rest = self.path.removeprefix("/api/projects/").removeprefix("{project_id}")
@@ -168,7 +168,7 @@ def with_key_for_users(endpoint: Endpoint) -> Refusal:
 
 
 EXPECTED = {
-    "nobody": without_key,
+    "no key": without_key,
     "a wrong key": with_wrong_key,
     "a stranger": as_stranger,
     "a member": as_member,
@@ -193,7 +193,7 @@ async def callers(home: Home) -> AsyncIterator[Mapping[str, httpx.AsyncClient]]:
             open_home(home.site, home.project_id + 10**9 * next(_elsewhere))
         )
         keys = {
-            "nobody": None,
+            "no key": None,
             "a wrong key": "phx_wrong",
             "a stranger": elsewhere.key,
             "a member": member.key,
@@ -223,7 +223,7 @@ async def endpoints(home: Home) -> list[Endpoint]:
 
 
 def _address(home: Home, path: str, operation: Mapping[str, Any]) -> str:
-    """Of things that are not there, in the organization and the project of the test."""
+    """Of objects that do not exist, in the organization and the project of the test."""
     values = {"project_id": str(home.project_id), "organization": str(home.organization_id)}
     for parameter in operation.get("parameters", ()):
         if parameter["in"] == "path" and parameter["name"] not in values:
@@ -233,7 +233,7 @@ def _address(home: Home, path: str, operation: Mapping[str, Any]) -> str:
 
 
 async def _asked(client: httpx.AsyncClient, endpoint: Endpoint) -> httpx.Response:
-    """The answer; of one that never ends, its beginning."""
+    """The response; of a stream, its beginning."""
     request = client.build_request(
         endpoint.method, endpoint.address, json=ADMINISTRATORS_ONLY.get(endpoint.name, {})
     )
@@ -258,12 +258,12 @@ def _problems(
             yield caller, endpoint.name, answer.status_code, answer.text
 
 
-async def test_everybody_is_let_in_where_they_may_go_and_nowhere_else(
+async def test_each_caller_is_admitted_by_key_project_and_scope_only(
     home: Home, callers: Mapping[str, httpx.AsyncClient]
 ) -> None:
     known = await endpoints(home)
 
-    # The owner comes last, who alone changes something.
+    # The owner comes last, since only the owner changes something.
     found = [
         (
             caller,
@@ -279,7 +279,7 @@ async def test_everybody_is_let_in_where_they_may_go_and_nowhere_else(
 
 
 HOOK = {"url": "https://hooks.example/x", "events": ["feature_flag.updated"]}
-# A body that is accepted, where an empty one is not.
+# A valid body, where an empty one is not valid.
 BODIES: dict[str, Json] = {
     "POST /api/projects/{project_id}/feature_flags/": {"key": "KEY"},
     "POST /api/projects/{project_id}/feature_flags/user_blast_radius/": {"condition": None},
@@ -287,14 +287,14 @@ BODIES: dict[str, Json] = {
     "POST /api/projects/{project_id}/insights/trend/": {"events": [{"id": "a"}]},
     "POST /api/projects/{project_id}/webhooks/": HOOK,
 }
-# Its answer to anybody at all.
+# Status for every caller.
 NEVER = {405, 404, 400}
-# Not asked here: what makes projects and keys, which are counted and named across tests.
+# Left out: endpoints that create projects and keys, which other tests count.
 LEFT_OUT = {"POST /api/projects/", "POST /api/personal_api_keys/"}
 
 
 async def _things(home: Home, unique: str) -> dict[str, str]:
-    """One of each kind, by the name that paths give to its id."""
+    """One object of each kind, by the name of its id in paths."""
     person = f"u-{unique}"
     await home.capture({"event": f"seen-{unique}", "distinct_id": person, "properties": {"a": 1}})
     async with home.site.client(home.key) as client:
@@ -332,8 +332,8 @@ async def _things(home: Home, unique: str) -> dict[str, str]:
         }
 
 
-@pytest.mark.parametrize("caller", ["nobody", "a stranger", "a member", "an administrator"])
-async def test_everybody_does_with_what_is_there_as_they_may(
+@pytest.mark.parametrize("caller", ["no key", "a stranger", "a member", "an administrator"])
+async def test_each_caller_may_use_existing_objects_as_permitted(
     home: Home, callers: Mapping[str, httpx.AsyncClient], caller: str
 ) -> None:
     things = await _things(home, f"x{uuid4().hex[:8]}")
@@ -370,7 +370,7 @@ async def test_everybody_does_with_what_is_there_as_they_may(
 
     assert wrong == []
     assert len(known) > 80
-    if caller in {"nobody", "a stranger"}:
+    if caller in {"no key", "a stranger"}:
         for name, path in (
             ("flag_id", "feature_flags"),
             ("cohort_id", "cohorts"),

@@ -24,7 +24,7 @@ _NAME = re.compile(r"\{([a-z ]+)\}")
 
 
 class Bench:
-    """What the requests of the table name in braces, made when it is first named."""
+    """Objects that the table names in braces, created when first named."""
 
     def __init__(self, home: Home, clients: dict[str, httpx.AsyncClient]) -> None:
         self.home = home
@@ -37,7 +37,7 @@ class Bench:
         return self._made[name]
 
     async def filled(self, node: Any) -> Any:
-        """The same with every name in braces replaced."""
+        """Replaces every name in braces."""
         if isinstance(node, dict):
             return {name: await self.filled(value) for name, value in node.items()}
         if isinstance(node, list):
@@ -176,7 +176,7 @@ async def test_the_table_names_no_operation_twice() -> None:
     assert len(set(names)) == len(names) == 33
 
 
-async def test_the_table_tells_a_wrong_answer_from_a_right_one() -> None:
+async def test_the_table_distinguishes_a_wrong_response_from_a_right_one() -> None:
     right = {"first_name": "Olga", "email": "olga@example.com"}
     page = {"count": 1, "next": None, "previous": None, "results": [right]}
 
@@ -245,7 +245,7 @@ async def test_deletion_is_a_change_that_keeps_the_record(bench: Bench, path: st
     assert (await bench.home.get(collection))["count"] == 0
 
 
-async def test_a_list_is_walked_by_its_links(bench: Bench) -> None:
+async def test_a_list_is_paged_by_its_links(bench: Bench) -> None:
     ids = [await bench.value(name) for name in ("flag", "second flag", "third flag")]
 
     seen, address = [], "/feature_flags/?limit=1"
@@ -285,7 +285,7 @@ async def test_an_event_that_is_not_ingested_is_answered_all_the_same(
     assert await home.events() == []
 
 
-async def test_flags_are_evaluated_with_what_the_request_tells(bench: Bench) -> None:
+async def test_flags_are_evaluated_with_properties_of_the_request(bench: Bench) -> None:
     await bench.value("people")
     await bench.value("variant flag")
 
@@ -303,7 +303,7 @@ async def test_flags_are_evaluated_with_what_the_request_tells(bench: Bench) -> 
 
 
 @pytest.mark.parametrize("case", CASES["errors"], ids=lambda case: case["about"])
-async def test_an_error_is_told_as_documented(bench: Bench, case: Json) -> None:
+async def test_an_error_has_the_documented_format(bench: Bench, case: Json) -> None:
     answer = await bench.send(case)
 
     told = answer.json()

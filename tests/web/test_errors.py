@@ -1,4 +1,4 @@
-"""Every failure of the management API has one shape, whatever goes wrong."""
+"""Every error of the management API has one format."""
 
 import io
 import shutil
@@ -37,7 +37,7 @@ class Thing(Struct, kw_only=True):
 
 
 class ThingsApi(Controller):
-    """One handler for each way in which something goes wrong."""
+    """One handler for each kind of error."""
 
     path = "/api/projects/{project_id:str}/things"
 
@@ -80,7 +80,7 @@ async def workspace(
 @pytest.mark.parametrize(
     "path", ["/api/nothing/", "/api/", "/api", "/api/projects/1/nothing/", "/api/schema/x"]
 )
-async def test_an_unknown_path_is_no_endpoint(workspace: Workspace, path: str, method: str) -> None:
+async def test_an_unknown_path_is_not_found(workspace: Workspace, path: str, method: str) -> None:
     response = await workspace.client.request(method, path)
 
     assert (response.status_code, response.json()) == (
@@ -91,7 +91,9 @@ async def test_an_unknown_path_is_no_endpoint(workspace: Workspace, path: str, m
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE"])
-async def test_a_wrong_method_is_told_the_right_ones(workspace: Workspace, method: str) -> None:
+async def test_a_wrong_method_is_rejected_with_the_allowed_ones(
+    workspace: Workspace, method: str
+) -> None:
     response = await workspace.client.request(method, THINGS)
 
     assert (response.status_code, response.json()) == (
@@ -156,7 +158,7 @@ NOT_UTF8 = "'utf-8' codec can't decode byte 0xff in position 0: invalid start by
         ),
     ],
 )
-async def test_a_body_that_makes_no_sense_is_refused(
+async def test_an_unreadable_body_is_rejected(
     workspace: Workspace, content: bytes, body: dict[str, Any]
 ) -> None:
     response = await workspace.client.post(
@@ -166,7 +168,7 @@ async def test_a_body_that_makes_no_sense_is_refused(
     assert (response.status_code, response.json()) == (400, body)
 
 
-async def test_nesting_that_makes_sense_is_taken(workspace: Workspace) -> None:
+async def test_moderate_nesting_is_accepted(workspace: Workspace) -> None:
     value: list[Any] = []
     for _ in range(90):
         value = [value]
@@ -177,7 +179,7 @@ async def test_nesting_that_makes_sense_is_taken(workspace: Workspace) -> None:
     assert response.json()["filters"] == {"deep": value}
 
 
-async def test_only_the_first_problem_in_field_order_is_told(workspace: Workspace) -> None:
+async def test_only_the_first_problem_in_field_order_is_reported(workspace: Workspace) -> None:
     response = await workspace.client.post(THINGS, json={"share": 200, "tags": 1, "name": "x"})
 
     assert response.json() == invalid(
@@ -186,7 +188,7 @@ async def test_only_the_first_problem_in_field_order_is_told(workspace: Workspac
 
 
 @pytest.mark.parametrize("media", ["text/plain", "application/xml; charset=utf-8"])
-async def test_another_content_type_is_refused(workspace: Workspace, media: str) -> None:
+async def test_an_unsupported_content_type_is_rejected(workspace: Workspace, media: str) -> None:
     response = await workspace.client.post(THINGS, content="x", headers={"content-type": media})
 
     assert (response.status_code, response.json()) == (
@@ -202,7 +204,7 @@ async def test_another_content_type_is_refused(workspace: Workspace, media: str)
 @pytest.mark.parametrize(
     "media", ["", "application/json; charset=utf-8", "APPLICATION/JSON", "application/x+json"]
 )
-async def test_json_is_read_under_each_of_its_names(workspace: Workspace, media: str) -> None:
+async def test_every_media_type_of_json_is_accepted(workspace: Workspace, media: str) -> None:
     response = await workspace.client.post(
         THINGS, content='{"name": "x"}', headers={"content-type": media}
     )
@@ -238,7 +240,7 @@ async def test_a_form_is_read_by_the_kinds_of_the_fields(workspace: Workspace) -
 
 
 @pytest.mark.parametrize("content", [b"name=%ff", b"name=\xff", b"&".join([b"a=1"] * 1001)])
-async def test_a_broken_form_is_refused(workspace: Workspace, content: bytes) -> None:
+async def test_a_malformed_form_is_rejected(workspace: Workspace, content: bytes) -> None:
     response = await workspace.client.post(
         THINGS,
         content=content,
@@ -250,7 +252,7 @@ async def test_a_broken_form_is_refused(workspace: Workspace, content: bytes) ->
 
 
 @pytest.mark.parametrize("has_length", [True, False])
-async def test_a_body_over_the_limit_is_refused(workspace: Workspace, has_length: bool) -> None:
+async def test_a_body_over_the_limit_is_rejected(workspace: Workspace, has_length: bool) -> None:
     whole = b'{"name": "x", "filters": "' + b"x" * BODY_BYTES_MAX + b'"}'
 
     async def pieces() -> AsyncIterator[bytes]:
@@ -269,7 +271,7 @@ async def test_a_body_over_the_limit_is_refused(workspace: Workspace, has_length
     )
 
 
-async def test_an_unexpected_failure_tells_the_log_everything_and_the_client_nothing(
+async def test_an_unexpected_failure_is_logged_and_not_revealed_to_the_client(
     workspace: Workspace,
 ) -> None:
     stream = io.BytesIO()
@@ -288,7 +290,7 @@ async def test_an_unexpected_failure_tells_the_log_everything_and_the_client_not
     assert "KeyError: 'secret 5'" in line["exception"]
 
 
-async def test_while_the_store_is_down_clients_are_told_to_come_back(
+async def test_while_the_store_is_down_clients_are_asked_to_retry(
     workspace: Workspace,
 ) -> None:
     response = await workspace.client.get(f"{THINGS}5/down/")
@@ -304,7 +306,7 @@ async def test_while_the_store_is_down_clients_are_told_to_come_back(
     assert response.headers["retry-after"] == "5"
 
 
-async def test_a_host_that_is_none_is_the_clients_mistake(workspace: Workspace) -> None:
+async def test_an_invalid_host_is_a_client_error(workspace: Workspace) -> None:
     response = await workspace.client.get(THINGS, headers={"host": "a b"})
 
     assert response.status_code == 400

@@ -1,4 +1,4 @@
-"""What is shown at `/`: a page to browsers, a few facts to programs, never a key."""
+"""The landing page: HTML for browsers, JSON for programs, and no key."""
 
 import asyncio
 import re
@@ -48,11 +48,11 @@ def asked(**headers: str) -> Request:
 
 
 def texts(answer: Response) -> str:
-    """What is to be read, without tags."""
+    """The text without tags."""
     return unescape(re.sub(r"<style>.*?</style>|<[^>]*>", "", answer.body.decode(), flags=re.S))
 
 
-async def test_a_browser_is_shown_a_page_with_the_address_that_it_used(home: Home) -> None:
+async def test_a_browser_gets_a_page_with_the_address_that_it_used(home: Home) -> None:
     answer = await home.public.get("/", headers=BROWSER)
 
     assert (answer.status_code, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")
@@ -67,7 +67,7 @@ async def test_a_browser_is_shown_a_page_with_the_address_that_it_used(home: Hom
     assert f"Fanion {__version__}" in page
 
 
-async def test_every_link_of_the_page_leads_somewhere(home: Home) -> None:
+async def test_every_link_of_the_page_works(home: Home) -> None:
     page = (await home.public.get("/", headers=BROWSER)).text
     links = re.findall(r'<a href="([^"]+)"', page)
 
@@ -76,16 +76,16 @@ async def test_every_link_of_the_page_leads_somewhere(home: Home) -> None:
         assert (await home.public.get(unescape(link))).status_code == 200
 
 
-async def test_the_page_tells_no_key(home: Home) -> None:
+async def test_the_page_contains_no_key(home: Home) -> None:
     page = (await home.public.get("/", headers=BROWSER)).text
-    told = (await home.public.get("/")).text
+    found = (await home.public.get("/")).text
 
     assert re.findall(r"ph[cxs]_\w*", page) == ["phc_"] * page.count("phc_…")
-    assert "phc_" not in told
+    assert "phc_" not in found
     assert home.token not in page
 
 
-async def test_the_page_may_do_nothing_but_be_read(home: Home) -> None:
+async def test_the_page_has_a_policy_that_allows_its_style_only(home: Home) -> None:
     answer = await home.public.get("/", headers=BROWSER)
 
     [style] = re.findall(r"<style>(.*?)</style>", answer.text, re.DOTALL)
@@ -104,7 +104,7 @@ async def test_the_page_may_do_nothing_but_be_read(home: Home) -> None:
     assert set(re.findall(r'(?:src|href)="([^/"]*)', answer.text)) == {"data:,", "http:"}
 
 
-async def test_a_program_is_told_the_same_as_json(home: Home) -> None:
+async def test_a_program_gets_the_same_as_json(home: Home) -> None:
     answer = await home.public.get("/")
 
     assert (answer.status_code, answer.json()) == (
@@ -121,7 +121,7 @@ async def test_a_program_is_told_the_same_as_json(home: Home) -> None:
     assert answer.headers["vary"] == "Accept"
 
 
-async def test_nothing_can_be_sent_to_it(home: Home) -> None:
+async def test_the_page_rejects_post(home: Home) -> None:
     answer = await home.public.post("/", json={})
 
     assert answer.status_code == 405
@@ -141,7 +141,7 @@ ACCEPTED: Mapping[str, bool] = {
     "application/json, text/html;q=0.9": False,
     "application/json;q=0.5, text/html;q=0.9": True,
     "text/html;q=0": False,
-    "text/html;q=nan": True,  # no quality that can be read is none
+    "text/html;q=nan": True,  # an unreadable quality is ignored
     ",,;;,text/html": True,
     "x," * 40 + "text/html": False,
     ";" * 60_000 + "text/html": False,
@@ -149,25 +149,25 @@ ACCEPTED: Mapping[str, bool] = {
 
 
 @pytest.mark.parametrize("accept", ACCEPTED, ids=lambda accept: accept[:40])
-def test_a_page_is_for_those_who_ask_for_one(accept: str) -> None:
+def test_html_is_only_sent_to_clients_that_prefer_it(accept: str) -> None:
     assert prefers_html(accept) == ACCEPTED[accept]
 
 
 @pytest.mark.parametrize(
-    ("state", "told"),
+    ("state", "found"),
     [
         (State.OPENING, "Not ready: records store works, event store is being opened."),
         (State.UNREACHABLE, "Not ready: records store works, event store cannot be reached."),
         (State.FULL, "Not ready: records store works, event store is full."),
     ],
 )
-async def test_the_page_says_what_is_not_well(state: State, told: str) -> None:
+async def test_the_page_names_a_store_that_is_not_ready(state: State, found: str) -> None:
     page = LandingPage(probes(records=State.OK, events=state), BaseUrl(TrustedProxies()))
 
     answer = await page.get(asked())
 
     assert answer.status == 200
-    assert told in texts(answer)
+    assert found in texts(answer)
     assert "healthy" not in texts(answer)
 
 
@@ -178,13 +178,13 @@ async def test_the_page_is_as_ready_as_the_probe_without_the_event_store() -> No
     page = LandingPage(Probes({"events": away}, Metrics(), refresh), BaseUrl(TrustedProxies()))
 
     answer = await page.get(asked())
-    told = await page.get(asked(accept="application/json"))
+    found = await page.get(asked(accept="application/json"))
 
     assert "Ready for captures and flags: event store cannot be reached." in texts(answer)
-    assert b'"status":"ready","checks":{"events":"unreachable"}' in told.body
+    assert b'"status":"ready","checks":{"events":"unreachable"}' in found.body
 
 
-async def test_a_store_that_hangs_does_not_hold_up_the_page() -> None:
+async def test_a_store_that_hangs_does_not_delay_the_page() -> None:
     hanging = asyncio.Event()
 
     async def hang() -> Checked:
@@ -195,13 +195,13 @@ async def test_a_store_that_hangs_does_not_hold_up_the_page() -> None:
     page = LandingPage(stuck, BaseUrl(TrustedProxies()), wait_s=0.01)
 
     answer = await page.get(asked())
-    told = await page.get(asked(accept="application/json"))
+    found = await page.get(asked(accept="application/json"))
     hanging.set()
     after = await stuck.check()
 
     assert "Not ready. Its stores do not answer in time." in texts(answer)
-    assert b'"status":"not ready","checks":null' in told.body
-    assert after == {"records": OK}  # to give up on it has cancelled it for no other
+    assert b'"status":"not ready","checks":null' in found.body
+    assert after == {"records": OK}  # the timeout has not cancelled the shared check
 
 
 ODD = "/a&b'c;d$(e)"
@@ -231,7 +231,9 @@ async def test_a_host_is_never_markup() -> None:
 @pytest.mark.parametrize(
     ("trusted", "base"), [("10.0.0.0/8", "https://example.com/fanion"), ("", "http://fanion.test")]
 )
-async def test_the_address_is_what_a_trusted_proxy_tells(trusted: str, base: str) -> None:
+async def test_the_address_is_the_one_that_a_trusted_proxy_forwards(
+    trusted: str, base: str
+) -> None:
     proxies = TrustedProxies(read_networks(trusted))
     page = LandingPage(probes(), BaseUrl(proxies))
 
@@ -271,7 +273,7 @@ async def test_with_an_address_of_its_own_management_names_the_public_one_in_sni
     assert f'host="{capture}"' in texts(answer)
 
 
-async def test_a_request_without_a_host_is_told_where_the_server_listens() -> None:
+async def test_a_request_without_a_host_gets_the_address_of_the_listener() -> None:
     page = landing_page(read_settings({}), probes(), TrustedProxies())
 
     answer = await page.get(Request("GET", "/", "", HeaderFields(BROWSER), PROXY))

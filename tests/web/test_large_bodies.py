@@ -1,4 +1,4 @@
-"""Few bytes that unfold to many: on every public route, with and without a key."""
+"""Small bodies that decode to large ones, on every public route, with and without a key."""
 
 import gzip
 import json
@@ -23,14 +23,14 @@ CAPTURE_PATHS = ("/batch/", "/capture/", "/engage/")
 
 
 async def send(home: Home, path: str, body: bytes, key: str) -> httpx.Response:
-    """In gzip; the key where it belongs."""
+    """Compressed by gzip, with the key in its place."""
     content = gzip.compress(body.replace(b"KEY", key.encode()), 1)
     assert len(content) < len(body) // 50
     headers = {"authorization": f"Bearer {key}", "content-encoding": "gzip"}
     return await home.public.post(path, content=content, headers=headers)
 
 
-def told(answer: httpx.Response) -> tuple[int, Any]:
+def outcome(answer: httpx.Response) -> tuple[int, Any]:
     body = answer.json()
     return answer.status_code, body.get("code", body.get("error", body.get("errorCode")))
 
@@ -53,18 +53,18 @@ def told(answer: httpx.Response) -> tuple[int, Any]:
     ],
     ids=["objects", "key last", "array", "deep", "text", "broken", "one item"],
 )
-async def test_captures_are_answered_as_small_ones(
+async def test_a_large_capture_gets_the_response_of_a_small_one(
     home: Home, path: str, body: bytes, wrong: int, right: tuple[int, Any]
 ) -> None:
     assert (await send(home, path, body, WRONG)).status_code == wrong
-    assert told(await send(home, path, body, home.token)) == right
+    assert outcome(await send(home, path, body, home.token)) == right
 
 
-async def test_a_batch_of_a_million_items_is_stored_as_it_came(home: Home) -> None:
-    """Without a name they are dropped; what counts is that no number of them is refused."""
+async def test_a_batch_of_a_million_items_is_stored_unchanged(home: Home) -> None:
+    """Items without a name are dropped; their number is not limited."""
     body = b'{"batch":[' + b'{"a":1},' * 1_000_000 + EVENT + b'],"api_key":"KEY"}'
 
-    assert told(await send(home, "/batch/", body, home.token)) == (200, None)
+    assert outcome(await send(home, "/batch/", body, home.token)) == (200, None)
     await home.site.ingested()
 
     assert len(await home.events(event="many")) == 1
@@ -75,7 +75,7 @@ async def test_a_large_unclean_batch_is_stored_clean(home: Home) -> None:
     odd = b'{"event":"odd","distinct_id":"u","properties":{"a":NaN,"b":"\\ud83d"}},'
     body = b'{"batch":[' + odd * 2_000 + EVENT + b'],"api_key":"KEY"}'
 
-    assert told(await send(home, "/batch/", body, home.token)) == (200, None)
+    assert outcome(await send(home, "/batch/", body, home.token)) == (200, None)
     await home.site.ingested()
 
     found = await home.events(event="odd", limit=10_000)
@@ -87,7 +87,7 @@ async def test_an_engage_of_a_large_object_is_an_identify(home: Home) -> None:
     known = json.dumps({"a": "x" * 2_000_000}).encode()
     body = b'{"$token":"KEY","$distinct_id":"large","$set":' + known + b',"properties":{}}'
 
-    assert told(await send(home, "/engage/", body, home.token)) == (200, None)
+    assert outcome(await send(home, "/engage/", body, home.token)) == (200, None)
     await home.site.ingested()
 
     [event] = await home.events(distinct_id="large")
@@ -109,7 +109,7 @@ async def test_capture_v1_answers_for_each_of_many_events(home: Home) -> None:
     )
     await home.site.ingested()
 
-    assert told(wrong) == (401, "invalid_api_key")
+    assert outcome(wrong) == (401, "invalid_api_key")
     results = right.json()["results"]
     assert results.pop("x")["result"] == "drop"
     assert results == {uuid: {"result": "ok"} for uuid in uuids}
@@ -123,7 +123,7 @@ async def test_capture_v1_answers_for_each_of_many_events(home: Home) -> None:
     [(OBJECTS, 413), (DEEP, 400), (TEXT, 200)],
     ids=["objects", "deep", "text"],
 )
-async def test_flags_look_at_the_key_first(home: Home, members: bytes, status: int) -> None:
+async def test_flags_check_the_key_first(home: Home, members: bytes, status: int) -> None:
     await home.create_flag(key="on", filters={"groups": [{}]})
     sent = b'{"a":[' + members + b"]}"
     asked = b'{"person_properties":' + sent + b',"distinct_id":"u","api_key":"KEY"}'
@@ -179,7 +179,7 @@ async def test_a_management_request_without_a_key_is_only_searched_for_one(
     )
 
     assert answers == [401, 401, 400]
-    assert known.status_code in (400, 413)  # of the values, once it is known who asks
+    assert known.status_code in (400, 413)  # for its values, after authentication
 
 
 def test_the_budget_has_room_for_several_of_the_largest_bodies() -> None:

@@ -1,4 +1,4 @@
-"""Two addresses: the public one answers what SDKs ask, the other one what managers do."""
+"""Two listeners: the public one serves SDKs, the other one management."""
 
 import pytest
 
@@ -7,23 +7,23 @@ from tests.support import plain_http
 from tests.support.application import BASE_URL, Home, error
 from tests.support.exchange import MemoryTransport
 
-NOWHERE = error("invalid_request", "not_found", "Not found.")
+NOT_FOUND = error("invalid_request", "not_found", "Not found.")
 # Paths of the API that SDKs read with a personal or a secret key.
 OF_SDKS = ("/local_evaluation", "/stream", "/remote_config")
 
 
 async def status(application: Application, method: str, path: str) -> int:
-    """Without any key: 404 where nothing is, something else where something is."""
+    """Without a key: 404 where there is no route, another status where there is one."""
     client = plain_http.AsyncClient(transport=MemoryTransport(application), base_url=BASE_URL)
     async with client:
         answer = await client.request(method, path)
     if answer.status_code == 404:
-        assert answer.json() == NOWHERE
+        assert answer.json() == NOT_FOUND
         assert answer.headers.get_list("x-content-type-options") == ["nosniff"]
     return answer.status_code
 
 
-async def test_the_public_finds_nothing_of_management(home: Home) -> None:
+async def test_the_public_listener_does_not_serve_management(home: Home) -> None:
     whole = home.site.application
     public, managers = for_public_listener(whole), for_management_listener(whole)
     documented = (await home.public.get("/api/schema/")).json()["paths"]
@@ -65,7 +65,7 @@ async def test_the_public_finds_nothing_of_management(home: Home) -> None:
         ("GET", "/", 404, 200),
     ],
 )
-async def test_each_path_is_answered_where_it_belongs(
+async def test_each_path_is_served_by_its_listener(
     home: Home, method: str, path: str, public: int, managers: int
 ) -> None:
     whole = home.site.application

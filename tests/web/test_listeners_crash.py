@@ -1,4 +1,4 @@
-"""A real server with a front and an address for management alone."""
+"""A real server with a web worker and a separate management listener."""
 
 import json
 import socket
@@ -17,7 +17,7 @@ from tests.support.server import Keys, free_port
 def server(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[tuple[PreloadedServer, Keys, str]]:
-    """With its keys, and where management is."""
+    """With its keys and the address of management."""
     port = free_port()
     settings = {"FANION_PROCESSES": "2", "FANION_MANAGEMENT_LISTEN": f"127.0.0.1:{port}"}
     server = PreloadedServer(Path(tmp_path_factory.mktemp("listeners")) / "data", settings)
@@ -31,7 +31,7 @@ def bearer(keys: Keys) -> dict[str, str]:
     return {"authorization": f"Bearer {keys.personal_api_key}"}
 
 
-def test_management_is_at_its_own_address_alone(
+def test_management_is_served_at_its_own_address_only(
     server: tuple[PreloadedServer, Keys, str],
 ) -> None:
     process, keys, management = server
@@ -50,7 +50,7 @@ def test_management_is_at_its_own_address_alone(
     until(arrived, "the event is missing")
 
 
-def test_links_lead_to_the_address_that_was_asked(
+def test_links_have_the_requested_address(
     server: tuple[PreloadedServer, Keys, str],
 ) -> None:
     _, keys, management = server
@@ -61,10 +61,10 @@ def test_links_lead_to_the_address_that_was_asked(
     assert page["next"].startswith(f"{management}/api/projects/")
 
 
-def test_a_connection_that_was_passed_on_does_not_lead_to_management(
+def test_a_handed_over_connection_does_not_reach_management(
     server: tuple[PreloadedServer, Keys, str],
 ) -> None:
-    """Captures go to a front, which passes back what it does not answer itself."""
+    """Captures are handed over to a web worker, which hands back requests for other paths."""
     process, keys, _ = server
     path = f"/api/projects/{keys.project_id}/persons/"
     body = {"api_key": keys.project_api_key, "event": "seen", "distinct_id": "ann"}
@@ -100,7 +100,7 @@ def test_a_request_behind_a_capture_does_not_reach_management(
     assert keys.project_api_key.encode() not in answered
 
 
-def test_a_port_that_is_taken_is_told_before_anything_is_opened(tmp_path: Path) -> None:
+def test_a_taken_port_is_reported_before_anything_is_opened(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         server = PreloadedServer(tmp_path / "data", {"FANION_MANAGEMENT_LISTEN": address})

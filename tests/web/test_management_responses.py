@@ -1,4 +1,4 @@
-"""Answers of management as JSON: the same text, whether it is made at once or in pieces."""
+"""JSON of management responses: the same bytes, encoded at once or in pieces."""
 
 from collections.abc import AsyncGenerator
 from datetime import UTC, datetime
@@ -67,7 +67,7 @@ async def body_of(content: Any) -> tuple[bytes, list[bytes]]:
         ROW,
     ],
 )
-async def test_small_answers_are_one_text(content: Any) -> None:
+async def test_a_small_response_is_encoded_at_once(content: Any) -> None:
     body, pieces = await body_of(content)
 
     assert body == msgspec.json.encode(content)
@@ -85,7 +85,7 @@ async def test_small_answers_are_one_text(content: Any) -> None:
         rows(3, PIECE_BYTES),
     ],
 )
-async def test_large_answers_come_in_pieces(content: Any) -> None:
+async def test_a_large_response_is_streamed_in_pieces(content: Any) -> None:
     body, pieces = await body_of(content)
 
     assert body == msgspec.json.encode(content)
@@ -101,21 +101,21 @@ def _lists(content: Any) -> list[Any]:
     return [row for value in builtins.values() if isinstance(value, list) for row in value]
 
 
-async def test_a_bare_response_passes_through() -> None:
+async def test_an_asgi_response_is_not_encoded() -> None:
     response = empty(204)
 
     assert await encode_response(response) is response
 
 
 @pytest.mark.parametrize("content", [b"bytes", "text", None])
-async def test_what_is_no_json_stays_as_it_is(content: Any) -> None:
+async def test_text_and_bytes_are_not_encoded(content: Any) -> None:
     response = Response(content)
 
     assert await encode_response(response) is response
     assert response.content is content
 
 
-async def test_an_answer_in_pieces_keeps_its_status_and_headers() -> None:
+async def test_a_streamed_response_keeps_its_status_and_headers() -> None:
     response = Response(rows(5_000), status_code=201, headers={"x-a": "b"})
 
     answer = await encode_response(response)

@@ -1,5 +1,5 @@
-"""Typical mistakes in what the management API manages, beside flags and cohorts: refused by name
-with the nearest name or what to do instead, and nothing is changed."""
+"""Typical mistakes in requests to the management API, apart from flags and cohorts: rejected with
+the name of the field and a suggestion, without any change."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ def condition(**more: Any) -> Json:
     return trend(properties=[{"key": "plan", "value": "pro", **more}])
 
 
-# By the operation: what is sent, `attr`, and a part of what is told.
+# By operation: body, `attr`, and a part of `detail`.
 CREATED: dict[str, list[tuple[Json, str, str]]] = {
     "/insights/": [
         ({"filtres": {}}, "filtres", 'Did you mean "filters"?'),
@@ -106,15 +106,15 @@ async def asked(home: Home, method: str, path: str, **request: Any) -> Any:
     return await home.public.request(method, place_of(home, path), headers=headers, **request)
 
 
-@pytest.mark.parametrize(("path", "sent", "attr", "told"), CASES)
-async def test_a_mistake_makes_nothing(
-    home: Home, path: str, sent: Json, attr: str, told: str
+@pytest.mark.parametrize(("path", "sent", "attr", "detail"), CASES)
+async def test_an_invalid_body_creates_nothing(
+    home: Home, path: str, sent: Json, attr: str, detail: str
 ) -> None:
     answer = await asked(home, "POST", path, json=sent)
 
     assert (answer.status_code, answer.json().get("attr")) == (400, attr), answer.text
     assert answer.json()["type"] == "validation_error"
-    assert told in answer.json()["detail"]
+    assert detail in answer.json()["detail"]
     listed = await asked(home, "GET", path)
     if listed.status_code == 200 and path not in ("/api/projects/", "/api/personal_api_keys/"):
         assert listed.json()["count"] == 0
@@ -132,9 +132,9 @@ SETTINGS: list[tuple[Json, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("sent", "attr", "told"), SETTINGS)
-async def test_a_setting_that_would_not_be_kept_is_refused(
-    home: Home, sent: Json, attr: str, told: str
+@pytest.mark.parametrize(("sent", "attr", "detail"), SETTINGS)
+async def test_a_setting_that_would_not_be_stored_is_rejected(
+    home: Home, sent: Json, attr: str, detail: str
 ) -> None:
     place = f"/api/projects/{home.project_id}/"
     before = (await asked(home, "GET", place)).json()
@@ -142,11 +142,11 @@ async def test_a_setting_that_would_not_be_kept_is_refused(
     answer = await asked(home, "PATCH", place, json=sent)
 
     assert (answer.status_code, answer.json()["attr"]) == (400, attr), answer.text
-    assert told in answer.json()["detail"]
+    assert detail in answer.json()["detail"]
     assert (await asked(home, "GET", place)).json() == before
 
 
-async def test_settings_that_ask_for_nothing_are_passed_over(home: Home) -> None:
+async def test_unsupported_settings_with_empty_values_are_ignored(home: Home) -> None:
     idle: Json = {
         "anonymize_ips": False,
         "session_recording_opt_in": False,
@@ -170,7 +170,7 @@ async def test_settings_that_ask_for_nothing_are_passed_over(home: Home) -> None
 
 
 async def made(home: Home) -> dict[str, Json]:
-    """One of each thing that can be changed, by its address, as it is read."""
+    """One object of each kind that can be changed, by address, as read."""
     await home.capture({"event": "seen", "distinct_id": "ann", "$set": {"plan": "pro"}})
     await home.capture({"event": "seen", "distinct_id": "ann", "properties": {"a": 1}})
     dashboard = (await home.api.post("/dashboards/", json={"name": "d"})).json()
@@ -198,17 +198,17 @@ async def made(home: Home) -> dict[str, Json]:
     return {place: (await asked(home, "GET", place)).json() for place in places}
 
 
-async def test_everything_can_be_sent_back_as_it_was_read(home: Home) -> None:
+async def test_a_response_can_be_sent_back_unchanged(home: Home) -> None:
     for place, shown in (await made(home)).items():
         answer = await asked(home, "PATCH", place, json=shown)
 
         assert answer.status_code == 200, (place, answer.text)
         moving = {"last_updated_at", "updated_at", "last_modified_at", "last_modified_by", "tiles"}
-        kept = {name: value for name, value in shown.items() if name not in moving}
-        assert kept.items() <= answer.json().items(), place
+        stored = {name: value for name, value in shown.items() if name not in moving}
+        assert stored.items() <= answer.json().items(), place
 
 
-async def test_a_mistake_changes_nothing(home: Home) -> None:
+async def test_an_invalid_change_changes_nothing(home: Home) -> None:
     for place, shown in (await made(home)).items():
         answer = await asked(home, "PATCH", place, json={**shown, "nmae": "x"})
 
@@ -225,7 +225,7 @@ DEFINITION: list[tuple[Json, str]] = [
 ]
 
 
-async def test_what_definitions_do_not_keep_is_refused(home: Home) -> None:
+async def test_fields_that_definitions_do_not_store_are_rejected(home: Home) -> None:
     await home.capture({"event": "seen", "distinct_id": "ann"})
     [definition] = (await home.get("/event_definitions/"))["results"]
     place = f"/event_definitions/{definition['id']}/"
@@ -237,7 +237,7 @@ async def test_what_definitions_do_not_keep_is_refused(home: Home) -> None:
     assert (await home.api.patch(place, json=nothing)).status_code == 200
 
 
-async def test_mistakes_in_tiles_are_refused(home: Home) -> None:
+async def test_invalid_tiles_are_rejected(home: Home) -> None:
     dashboard = (await home.api.post("/dashboards/", json={"name": "d"})).json()
     insight = {**trend(), "dashboards": [dashboard["id"]]}
     assert (await home.api.post("/insights/", json=insight)).status_code == 201
@@ -257,7 +257,7 @@ async def test_mistakes_in_tiles_are_refused(home: Home) -> None:
 
 
 async def store(home: Home, table: Table, row_id: int, **columns: Any) -> None:
-    """Write past every rule, as an older version has stored it."""
+    """Bypasses validation, as a value of an older version does."""
     async with home.site.records.write() as connection:
         await connection.execute(update(table).where(table.c.id == row_id).values(**columns))
 
@@ -310,15 +310,15 @@ QUERIES: list[tuple[str, str, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("path", "attr", "told"), QUERIES)
-async def test_a_mistake_in_a_query_is_refused(home: Home, path: str, attr: str, told: str) -> None:
+@pytest.mark.parametrize(("path", "attr", "detail"), QUERIES)
+async def test_an_invalid_query_is_rejected(home: Home, path: str, attr: str, detail: str) -> None:
     answer = await home.api.get(path)
 
     assert (answer.status_code, answer.json()["attr"]) == (400, attr), answer.text
-    assert told in answer.json()["detail"]
+    assert detail in answer.json()["detail"]
 
 
-async def test_a_trend_takes_what_clients_of_any_age_send(home: Home) -> None:
+async def test_a_trend_accepts_parameters_of_old_clients(home: Home) -> None:
     sent = {
         **TREND,
         "interval": "day",
@@ -347,14 +347,14 @@ async def test_a_trend_takes_what_clients_of_any_age_send(home: Home) -> None:
     )
 
 
-async def test_a_counter_against_caches_is_no_part_of_a_question(home: Home) -> None:
+async def test_a_cache_buster_is_not_part_of_the_query(home: Home) -> None:
     first = await home.api.get('/insights/trend/?events=[{"id":"seen"}]&_=1')
     second = await home.api.get('/insights/trend/?events=[{"id":"seen"}]&_=2')
 
     assert (first.json()["is_cached"], second.json()["is_cached"]) == (False, True)
 
 
-async def test_no_option_of_an_insight_is_passed_over_for_a_cohort(home: Home) -> None:
+async def test_no_option_of_an_insight_is_ignored_for_a_cohort(home: Home) -> None:
     place = '/cohorts/?insight=TRENDS&events=[{"id":"seen"}]&entity_id=seen'
     sent = {"name": "c", "is_static": True}
     wrong = {

@@ -1,7 +1,6 @@
-"""Every operation of the management API refuses names that mean nothing, in bodies and queries.
+"""Every operation of the management API rejects unknown names in bodies and queries.
 
-The operations are those of the API's own description, so that a new one is checked from its first
-day.
+The operations are those of the OpenAPI document, so that a new one is included.
 """
 
 import re
@@ -14,7 +13,7 @@ import pytest
 from tests.support.application import Home, Json
 
 UNKNOWN = "zzz_no_such_name"
-# Where a person or a program manages something; all else is for SDKs, and stays tolerant.
+# Management; all other paths are for SDKs, and ignore unknown names.
 MANAGED = ("/api/projects/", "/api/organizations/", "/api/personal_api_keys/", "/api/users/")
 _OF_SDKS = "SDKs of any age ask for it, and may send more than it takes."
 TOLERANT: Mapping[str, str] = {
@@ -28,7 +27,7 @@ _METHODS = ("GET", "POST", "PATCH", "PUT", "DELETE")
 
 @dataclass(frozen=True)
 class Operation:
-    """address: below the host, with something for each parameter; parameters: of the query"""
+    """address: below the host, with values for its parameters; parameters: of the query"""
 
     name: str
     method: str
@@ -66,47 +65,47 @@ async def sent(home: Home, operation: Operation, **request: Any) -> Any:
     return await home.public.request(method, place, headers=headers, **request)
 
 
-async def test_what_is_tolerant_is_an_operation(home: Home) -> None:
+async def test_every_exception_is_an_operation(home: Home) -> None:
     schema = (await home.public.get("/api/schema/")).json()
     known = {f"{m.upper()} {path}" for path, item in schema["paths"].items() for m in item}
 
     assert TOLERANT.keys() <= known
 
 
-async def test_every_operation_refuses_an_unknown_query_parameter(
+async def test_every_operation_rejects_an_unknown_query_parameter(
     home: Home, managed: list[Operation]
 ) -> None:
-    passed_over = []
+    ignored = []
     for operation in managed:
         answer = await sent(home, operation, params={UNKNOWN: "1"})
         refused = answer.json() if answer.status_code == 400 else {}
-        told = (refused.get("type"), refused.get("attr"))
-        if told != ("validation_error", UNKNOWN) or UNKNOWN not in refused["detail"]:
-            passed_over.append((operation.name, answer.status_code, answer.text[:200]))
+        reported = (refused.get("type"), refused.get("attr"))
+        if reported != ("validation_error", UNKNOWN) or UNKNOWN not in refused["detail"]:
+            ignored.append((operation.name, answer.status_code, answer.text[:200]))
 
-    assert passed_over == [], "\n".join(map(str, passed_over))
+    assert ignored == [], "\n".join(map(str, ignored))
 
 
-async def test_every_operation_refuses_an_unknown_name_in_its_body(
+async def test_every_operation_rejects_an_unknown_name_in_its_body(
     home: Home, managed: list[Operation]
 ) -> None:
-    passed_over = []
+    ignored = []
     for operation in managed:
         if operation.method == "GET":
             continue
         answer = await sent(home, operation, json={UNKNOWN: 1})
         refused = answer.json() if answer.status_code == 400 else {}
-        told = (refused.get("type"), refused.get("attr"))
-        if told != ("validation_error", UNKNOWN) or UNKNOWN not in refused["detail"]:
-            passed_over.append((operation.name, answer.status_code, answer.text[:200]))
+        reported = (refused.get("type"), refused.get("attr"))
+        if reported != ("validation_error", UNKNOWN) or UNKNOWN not in refused["detail"]:
+            ignored.append((operation.name, answer.status_code, answer.text[:200]))
 
-    assert passed_over == [], "\n".join(map(str, passed_over))
+    assert ignored == [], "\n".join(map(str, ignored))
 
 
-async def test_every_operation_takes_the_query_parameters_of_clients_and_its_own(
+async def test_every_operation_accepts_its_own_query_parameters_and_those_of_clients(
     home: Home, managed: list[Operation]
 ) -> None:
-    """What the description tells is what is taken."""
+    """The documented parameters are the accepted ones."""
     everywhere = {"token": home.token, "api_key": home.token, "format": "json", "_": "17"}
     refused = []
     for operation in managed:
@@ -121,7 +120,7 @@ async def test_every_operation_takes_the_query_parameters_of_clients_and_its_own
     assert refused == []
 
 
-async def test_another_format_than_json_is_refused_where_there_is_none(home: Home) -> None:
+async def test_an_unsupported_format_is_rejected(home: Home) -> None:
     answer = await home.api.get("/insights/?format=csv")
 
     assert (answer.status_code, answer.json()["attr"]) == (400, "format")
@@ -138,8 +137,8 @@ PAGING = {
 
 
 @pytest.mark.parametrize("path", PAGING)
-async def test_a_place_in_a_list_is_only_taken_where_it_counts(home: Home, path: str) -> None:
-    """Or the same page would be answered again and again."""
+async def test_paging_parameters_of_another_list_are_rejected(home: Home, path: str) -> None:
+    """Otherwise a client would read the same page again and again."""
     client = home.public if path.startswith("/api/") else home.api
     key = home.api.headers["authorization"]
 
@@ -148,7 +147,7 @@ async def test_a_place_in_a_list_is_only_taken_where_it_counts(home: Home, path:
     assert (answer.status_code, answer.json()["attr"]) == (400, PAGING[path]), answer.text
 
 
-async def test_an_operation_without_a_body_takes_an_empty_one_and_a_key(home: Home) -> None:
+async def test_an_operation_without_a_body_accepts_an_empty_one_and_a_key(home: Home) -> None:
     key = str(home.api.headers["authorization"]).removeprefix("Bearer ")
     place = f"/api/projects/{home.project_id}/ingestion/dead_letters/retry/"
 

@@ -1,4 +1,4 @@
-"""What a path says of its methods, and answers without a body."""
+"""Methods of a path, and responses without a body."""
 
 import pytest
 
@@ -16,7 +16,7 @@ KEPT = ["/feature_flags/1/", "/cohorts/1/", "/dashboards/1/", "/insights/1/"]
 
 
 @pytest.mark.parametrize("path", ALLOWED)
-async def test_options_tells_every_method_that_does_something(home: Home, path: str) -> None:
+async def test_options_names_every_supported_method(home: Home, path: str) -> None:
     answer = await home.api.options(path)
 
     assert (answer.status_code, answer.content) == (204, b"")
@@ -24,7 +24,7 @@ async def test_options_tells_every_method_that_does_something(home: Home, path: 
 
 
 @pytest.mark.parametrize("path", KEPT)
-async def test_a_refused_deletion_has_no_body_and_so_no_type(home: Home, path: str) -> None:
+async def test_a_rejected_deletion_has_no_body_and_no_content_type(home: Home, path: str) -> None:
     answer = await home.api.delete(path)
 
     assert (answer.status_code, answer.content) == (405, b"")
@@ -32,7 +32,7 @@ async def test_a_refused_deletion_has_no_body_and_so_no_type(home: Home, path: s
     assert "DELETE" not in answer.headers["allow"]
 
 
-async def test_a_method_that_a_path_has_not_is_refused_with_those_it_has(home: Home) -> None:
+async def test_an_unsupported_method_is_rejected_with_the_supported_ones(home: Home) -> None:
     answer = await home.api.put("/feature_flags/")
 
     assert answer.status_code == 405

@@ -1,6 +1,6 @@
-"""Odd values at each place of what may be sent: refused in the error's shape, or taken and done.
+"""Odd values in every field of a request: rejected in the error format, or accepted and applied.
 
-Each place gets some of the odd values; `tests/flags/test_odd_filters.py` tries all of them.
+Each field gets some of the odd values; `tests/flags/test_odd_filters.py` tries all of them.
 """
 
 from typing import Any
@@ -127,8 +127,8 @@ async def sent(home: Home, target: str, body: Any) -> httpx.Response:
     answer = await home.api.request(method, path, json=body)
     assert answer.status_code < 500, (target, body, answer.text)
     if answer.status_code >= 400:
-        told = answer.json()
-        assert set(told) >= {"type", "code", "detail", "attr"}, (target, body, told)
+        failure = answer.json()
+        assert set(failure) >= {"type", "code", "detail", "attr"}, (target, body, failure)
     return answer
 
 
@@ -137,7 +137,7 @@ async def base_flag(home: Home) -> str:
 
 
 @pytest.mark.parametrize("target", BODIES)
-async def test_no_body_is_a_failure_of_the_server(home: Home, target: str) -> None:
+async def test_no_body_causes_a_server_error(home: Home, target: str) -> None:
     place = target.replace("FLAG", await base_flag(home))
 
     statuses = {

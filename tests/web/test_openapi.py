@@ -1,4 +1,4 @@
-"""The API's own description, for programs and for people."""
+"""The OpenAPI document and its HTML page."""
 
 import asyncio
 import re
@@ -191,7 +191,7 @@ FORWARDED = {
 @pytest.mark.parametrize(
     ("trusted", "base"), [("127.0.0.1", "https://example.com/a&b"), ("10.0.0.1", BASE_URL)]
 )
-async def test_the_document_and_the_page_name_the_address_that_was_asked(
+async def test_the_document_and_the_page_contain_the_requested_address(
     sqlite_url: str, trusted: str, base: str
 ) -> None:
     base_url = BaseUrl(TrustedProxies(read_networks(trusted)))
@@ -212,7 +212,7 @@ async def test_the_document_and_the_page_name_the_address_that_was_asked(
 
 
 @pytest.mark.parametrize("path", ["/api/docs/", "/api/schema/"])
-async def test_what_a_client_has_is_not_sent_again(workspace: Workspace, path: str) -> None:
+async def test_a_known_version_is_not_sent_again(workspace: Workspace, path: str) -> None:
     async with workspace.client_with(None) as client:
         first = await client.get(path)
         etag = first.headers["etag"]
@@ -231,7 +231,7 @@ EMPTY: dict[str, Any] = {
 }
 
 
-async def test_the_document_is_made_once_and_beside_the_event_loop() -> None:
+async def test_the_document_is_built_once_in_a_thread() -> None:
     threads: list[int] = []
 
     def describe() -> dict[str, Any]:
@@ -249,7 +249,7 @@ async def test_the_document_is_made_once_and_beside_the_event_loop() -> None:
     assert all(one is found[0] for one in (*found, await documents.pages()))
 
 
-async def test_a_document_that_could_not_be_made_is_made_by_the_next_who_asks() -> None:
+async def test_a_failed_build_of_the_document_is_retried_by_the_next_request() -> None:
     failures = [RuntimeError("no room")]
 
     def describe() -> dict[str, Any]:

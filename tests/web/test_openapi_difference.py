@@ -68,7 +68,7 @@ TREE = "paths/~1trees~1{id}~1/get/responses/200/content/application~1json/schema
 
 
 def changed(change: Callable[[dict[str, Any]], object]) -> list[str]:
-    """What is reported of a change to a copy."""
+    """The differences after a change to a copy."""
     after = deepcopy(DOCUMENT)
     change(after)
     return differences(DOCUMENT, after)
@@ -229,7 +229,7 @@ def test_a_reference_to_nothing_is_an_error() -> None:
         ("{", 2, ""),
     ],
 )
-def test_the_exit_code_tells_whether_they_differ(
+def test_the_exit_code_is_1_for_differences(
     after: str,
     code: int,
     said: str,

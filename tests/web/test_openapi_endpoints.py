@@ -1,4 +1,4 @@
-"""What the API's own description says of endpoints that are not like the others."""
+"""The OpenAPI document of endpoints with special requests or responses."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ async def paths(home: Home) -> Json:
 
 
 def query(operation: Json) -> dict[str, Any]:
-    """Schemas of the query's parameters."""
+    """Schemas of the query parameters."""
     return {one["name"]: one["schema"] for one in operation["parameters"] if one["in"] == "query"}
 
 
@@ -45,7 +45,7 @@ async def test_a_parameter_is_never_null(paths: Json) -> None:
     assert insight["from_dashboard"] == {"type": "integer", "minimum": 1, "maximum": 2**63 - 1}
 
 
-async def test_lists_say_how_they_are_paged(paths: Json) -> None:
+async def test_lists_document_their_paging_parameters(paths: Json) -> None:
     listed = query(paths[FLAGS]["get"])
     members = query(paths[COHORTS + "{cohort_id}/persons/"]["get"])
     activity = query(paths[FLAGS + "{flag_id}/activity/"]["get"])
@@ -61,21 +61,21 @@ async def test_lists_say_how_they_are_paged(paths: Json) -> None:
 
 
 @pytest.mark.parametrize("kind", KEPT)
-async def test_a_refused_deletion_has_no_body(paths: Json, kind: str) -> None:
+async def test_a_rejected_deletion_has_no_body(paths: Json, kind: str) -> None:
     responses = paths[f"/api/projects/{{project_id}}/{kind}/"]["delete"]["responses"]
 
     assert responses.keys() == {"405", "default"}
     assert "content" not in responses["405"]
 
 
-async def test_a_deleted_person_is_gone_now_or_soon(paths: Json) -> None:
+async def test_deletion_of_a_person_is_documented_as_immediate_or_pending(paths: Json) -> None:
     responses = paths["/api/projects/{project_id}/persons/{person_id}/"]["delete"]["responses"]
 
     assert responses.keys() == {"202", "204", "default"}
     assert not [one for one in responses.values() if "content" in one]
 
 
-async def test_a_refusal_of_a_shape_of_its_own_is_told_beside_the_common_one(paths: Json) -> None:
+async def test_an_error_with_its_own_format_is_documented_with_the_common_one(paths: Json) -> None:
     responses = paths[FLAGS + "{flag_id}/enrich_usage_dashboard/"]["post"]["responses"]
 
     assert responses["200"]["content"]["application/json"]["schema"] == {
@@ -86,7 +86,7 @@ async def test_a_refusal_of_a_shape_of_its_own_is_told_beside_the_common_one(pat
     }
 
 
-async def test_members_come_as_json_or_as_a_table(paths: Json) -> None:
+async def test_members_are_documented_as_json_and_csv(paths: Json) -> None:
     content = paths[COHORTS + "{cohort_id}/persons/"]["get"]["responses"]["200"]["content"]
 
     assert content == {
@@ -105,7 +105,7 @@ async def test_a_cohort_is_sent_as_json_or_with_a_file(paths: Json) -> None:
         assert fields["csv"] == {"type": "string", "format": "binary"}
 
 
-async def test_a_blast_radius_is_asked_for_with_a_condition_or_filters(paths: Json) -> None:
+async def test_a_blast_radius_is_requested_with_a_condition_or_filters(paths: Json) -> None:
     body = paths[FLAGS + "user_blast_radius/"]["post"]["requestBody"]
 
     schema = body["content"]["application/json"]["schema"]

@@ -1,4 +1,4 @@
-"""The examples of /api/schema/ and /api/docs/: each is sent, and answered as it is shown."""
+"""The examples of /api/schema/ and /api/docs/: each returns the documented response."""
 
 import re
 import shlex
@@ -20,10 +20,10 @@ from tests.support.documented import holds
 
 OPERATIONS = {**CAPTURE_OPERATIONS, **FLAG_OPERATIONS}
 POSTED_PATHS = [path for path, item in OPERATIONS.items() if "post" in item]
-# Some time before what the examples plan.
+# Before the times of scheduled changes in examples.
 NOW = datetime(2029, 1, 1, 12, tzinfo=UTC)
 _COMMAND = re.compile(r'<pre class="request">(.*?)</pre>', re.DOTALL)
-# What differs from one answer to the next.
+# Fields that differ between responses.
 _MOVING = {"id", "requestId", "evaluatedAt"}
 
 
@@ -39,7 +39,7 @@ async def page(home: Home) -> str:
 
 
 async def objects(home: Home) -> dict[str, str]:
-    """What paths name, made for the purpose."""
+    """Objects for the parameters of paths, by name."""
     home.site.clock.time = NOW
     flag = await home.create_flag(**EXAMPLE_FLAG)
     cohort = (await home.api.post("/cohorts/", json={"name": "Any", "is_static": True})).json()
@@ -80,7 +80,7 @@ def keys_of(home: Home, text: str) -> str:
 
 
 async def run(home: Home, command: str, places: dict[str, str]) -> httpx.Response:
-    """A command of the page. raises: AssertionError for anything that is not understood"""
+    """A command of the page. raises: AssertionError for an unknown option"""
     words = iter(shlex.split(keys_of(home, command).replace("\\\n", " ")))
     assert next(words) == "curl"
     method, headers, body, address = "GET", {}, "", ""
@@ -101,7 +101,7 @@ async def run(home: Home, command: str, places: dict[str, str]) -> httpx.Respons
     return await home.public.request(method, url, headers=headers, content=body.encode())
 
 
-async def test_the_page_shows_a_command_for_every_public_endpoint(page: str) -> None:
+async def test_the_page_has_a_command_for_every_public_endpoint(page: str) -> None:
     commands = [unescape(one) for one in _COMMAND.findall(page)]
 
     shown = {one.rpartition(BASE_URL)[2].partition("?")[0].rstrip("'") for one in commands}
@@ -139,7 +139,7 @@ async def test_every_example_of_a_request_is_accepted(home: Home, document: Json
 
 
 @pytest.mark.parametrize("path", POSTED_PATHS)
-async def test_a_public_endpoint_answers_as_it_is_shown(
+async def test_a_public_endpoint_returns_the_documented_example(
     home: Home, document: Json, page: str, path: str
 ) -> None:
     places = await objects(home)
@@ -152,15 +152,15 @@ async def test_a_public_endpoint_answers_as_it_is_shown(
 
     answer = await run(home, command, places)
 
-    told = operation["responses"]["200"]
+    documented = operation["responses"]["200"]
     assert answer.status_code == 200, answer.text
-    schema = told["content"]["application/json"]["schema"]
+    schema = documented["content"]["application/json"]["schema"]
     validator(document, schema).validate(answer.json())
-    assert holds(steady(answer.json()), steady(example_of(told, {}))), answer.text
+    assert holds(steady(answer.json()), steady(example_of(documented, {}))), answer.text
 
 
 @pytest.mark.parametrize("path", POSTED_PATHS)
-async def test_a_public_endpoint_fails_in_the_common_shape(
+async def test_a_public_endpoint_fails_in_the_common_format(
     home: Home, document: Json, path: str
 ) -> None:
     operation = document["paths"][f"{path}/"]["post"]

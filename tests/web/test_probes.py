@@ -1,4 +1,4 @@
-"""What operators look at: probes, metrics, request ids and the log."""
+"""Probes, metrics, request ids and the request log."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ from fanion.web.probes import OK, Checked, Probes, State
 from tests.support.application import Home, Site, open_home, open_site
 
 
-async def test_a_living_process_is_healthy(site: Site) -> None:
+async def test_a_running_process_is_healthy(site: Site) -> None:
     async with site.client() as client:
         for path in ("/_health", "/_health/"):
             answer = await client.get(path)
@@ -26,7 +26,7 @@ async def test_a_living_process_is_healthy(site: Site) -> None:
 
 
 @pytest.mark.every_engine
-async def test_ready_says_so_of_each_store(site: Site) -> None:
+async def test_ready_reports_each_store(site: Site) -> None:
     async with site.client() as client:
         answer = await client.get("/_ready")
 
@@ -70,11 +70,11 @@ async def samples(site: Site) -> dict[str, float]:
 
 
 async def nothing() -> None:
-    """To refresh."""
+    """Of `refresh`."""
 
 
-async def test_a_stranger_learns_no_more_of_a_store_than_that_it_is_away() -> None:
-    """Error texts of stores carry addresses, users, even statements."""
+async def test_the_response_does_not_reveal_why_a_store_is_unreachable() -> None:
+    """Error texts of stores contain addresses, users and statements."""
     found = [
         Checked(State.UNREACHABLE, "postgresql://fanion:s3cret@10.1.2.3/db: refused"),
         Checked(State.UNREACHABLE, "postgresql://fanion:s3cret@10.1.2.3/db: refused"),
@@ -101,7 +101,7 @@ async def test_a_stranger_learns_no_more_of_a_store_than_that_it_is_away() -> No
     ]
 
 
-async def test_stores_are_asked_once_for_all_who_ask_at_once() -> None:
+async def test_concurrent_requests_share_one_check_of_the_stores() -> None:
     asked, may_answer = 0, asyncio.Event()
 
     async def records() -> Checked:
@@ -113,7 +113,7 @@ async def test_stores_are_asked_once_for_all_who_ask_at_once() -> None:
     probes = Probes({"records": records}, Metrics(), nothing)
     request = Request("GET", "/_ready", "", {}, "", b"")
     waiting = [asyncio.create_task(probes.ready(request)) for _ in range(50)]
-    waiting[0].cancel()  # a client that left cancels it for no other
+    waiting[0].cancel()  # a client that disconnects does not cancel the shared check
     await asyncio.sleep(0)
     may_answer.set()
     answers = await asyncio.gather(*waiting[1:])
@@ -146,7 +146,7 @@ async def test_metrics_count_what_happens(home: Home) -> None:
     }
 
 
-async def test_metrics_tell_how_far_ingestion_is_behind(home: Home) -> None:
+async def test_metrics_report_the_ingestion_lag(home: Home) -> None:
     site = home.site
     site.events.is_down = True
     try:
@@ -186,7 +186,7 @@ ROUTES = [
 
 
 @pytest.mark.parametrize(("method", "path"), ROUTES)
-async def test_a_request_id_is_echoed_or_made(home: Home, method: str, path: str) -> None:
+async def test_a_request_id_is_echoed_or_generated(home: Home, method: str, path: str) -> None:
     async def echoed(**headers: str) -> str:
         answer = await home.public.request(method, path, headers=headers)
         return str(answer.headers["x-request-id"])
@@ -212,9 +212,9 @@ async def test_each_request_is_one_line_of_the_log(
         await home.public.post("/decide", json=theirs)
         secret = (await home.api.post("/secret_key/")).json()["secret_api_key"]
         await home.public.get("/flags/definitions", headers={"authorization": f"Bearer {secret}"})
-        told = {"x-forwarded-for": "10.0.0.1, 198.51.100.7"}
+        forwarded = {"x-forwarded-for": "10.0.0.1, 198.51.100.7"}
         await home.public.post(
-            "/decide", json={"api_key": home.token, "distinct_id": "u"}, headers=told
+            "/decide", json={"api_key": home.token, "distinct_id": "u"}, headers=forwarded
         )
         key_id = str(
             (

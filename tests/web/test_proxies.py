@@ -1,4 +1,4 @@
-"""Who a client is, and where it reached the server: what trusted proxies say, and no other peer."""
+"""Addresses of clients and of the server: taken from trusted proxies, from no other peer."""
 
 import asyncio
 import json
@@ -78,7 +78,7 @@ async def stored_addresses(home: Home) -> dict[str, object]:
     return {one["distinct_id"]: one["properties"].get("$ip") for one in await home.events()}
 
 
-async def test_on_every_path_only_a_trusted_proxy_tells_the_address(proxied: Home) -> None:
+async def test_on_every_path_only_a_trusted_proxy_sets_the_client_address(proxied: Home) -> None:
     for path in PATHS:
         assert await send(proxied, path, f"stranger {path}", STRANGER, FORWARDED) == 200
         assert await send(proxied, path, f"proxy {path}", PROXY, FORWARDED) == 200
@@ -93,18 +93,18 @@ async def test_on_every_path_only_a_trusted_proxy_tells_the_address(proxied: Hom
     }
 
 
-async def test_by_default_nothing_that_is_forwarded_changes_anything(home: Home) -> None:
+async def test_by_default_forwarded_headers_are_ignored(home: Home) -> None:
     await send(home, "/capture/", "a", PROXY, FORWARDED)
     async with client_at(home, PROXY) as client:
         path = f"/api/projects/{home.project_id}/events/?limit=1"
         await send(home, "/capture/", "b", PROXY, FORWARDED)
         found = await stored_addresses(home)
         plain = (await client.get(path)).json()
-        told = (await client.get(path, headers=FORWARDED)).json()
+        forwarded = (await client.get(path, headers=FORWARDED)).json()
 
     assert found == {"a": "127.0.0.1", "b": "127.0.0.1"}
-    assert told["next"].startswith(f"{BASE_URL}/api/projects/")
-    assert told == plain
+    assert forwarded["next"].startswith(f"{BASE_URL}/api/projects/")
+    assert forwarded == plain
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -126,8 +126,8 @@ async def test_only_one_thing_can_be_said_of_the_address(home: Home) -> None:
 
 
 @asynccontextmanager
-async def door(home: Home) -> AsyncIterator[str]:
-    """The address of the application behind a socket."""
+async def listening(home: Home) -> AsyncIterator[str]:
+    """The address of the application on a socket."""
     stop, port = asyncio.Event(), free_port()
     server = HttpServer(("127.0.0.1", port), stop, render_error=error_response)
     await server.show(home.site.application)
@@ -152,7 +152,7 @@ async def test_captures_without_a_task_follow_the_same_rule(
 ) -> None:
     """The first request with a head is answered by a task, the others are not."""
     before = proxied.site.log.without_task
-    async with door(proxied) as url, plain_http.AsyncClient(base_url=url) as client:
+    async with listening(proxied) as url, plain_http.AsyncClient(base_url=url) as client:
         for name in ("first", "second", "third"):
             event = {"event": "a", "distinct_id": name, "properties": {"of": name}}
             body = json.dumps({"api_key": proxied.token, **event})
@@ -165,7 +165,7 @@ async def test_captures_without_a_task_follow_the_same_rule(
 
 @pytest.mark.parametrize("size", [100, 2 * READ_ON_LOOP_BYTES_MAX])
 async def test_a_header_of_any_size_costs_an_event_nothing(proxied: Home, size: int) -> None:
-    """Each of many events would carry it."""
+    """Each of many events would store it."""
     huge = "x" * 60_000
     events = [{"event": "a", "distinct_id": "u", "properties": {"n": "y" * size}}]
     body = json.dumps({"api_key": proxied.token, "batch": events * 2})
@@ -174,13 +174,13 @@ async def test_a_header_of_any_size_costs_an_event_nothing(proxied: Home, size: 
         assert (await client.post("/batch/", content=body, headers=headers)).status_code == 200
     await proxied.site.ingested()
 
-    kept = proxied.site.log.last
-    assert kept is not None
-    assert (kept.client_ip, kept.user_agent) == ("", "x" * USER_AGENT_CHARS_MAX)
+    envelope = proxied.site.log.last
+    assert envelope is not None
+    assert (envelope.client_ip, envelope.user_agent) == ("", "x" * USER_AGENT_CHARS_MAX)
     assert [one["properties"] for one in await proxied.events()] == [{"n": "y" * size}] * 2
 
 
-async def test_the_first_header_that_is_ignored_is_told_once(
+async def test_the_first_ignored_header_is_reported_once(
     sqlite_url: str, events: EventStore, project_id: int, tmp_path: Path
 ) -> None:
     async with (
@@ -201,11 +201,11 @@ async def test_the_first_header_that_is_ignored_is_told_once(
 
 
 async def test_events_that_a_command_copies_are_not_given_its_address(home: Home) -> None:
-    """Without any trust in this machine."""
+    """Without a trusted proxy on this machine."""
     project = await home.site.running.public.flags.projects.by_token(home.token)
     without = {"event": "a", "distinct_id": "without", "properties": {}}
     with_one = {"event": "a", "distinct_id": "with", "properties": {"$ip": "192.0.2.44"}}
-    async with door(home) as url, AsyncExitStack() as stack:
+    async with listening(home) as url, AsyncExitStack() as stack:
         sink = await http_sink(stack, url, project, 10**6)
         assert await sink.take([json.dumps(one).encode() for one in (without, with_one)]) == 0
 

@@ -1,4 +1,4 @@
-"""An operator whose proxy is not trusted learns of it: from the log, and from `fanion doctor`."""
+"""The warning about a proxy that is not trusted, in the log and in `fanion doctor`."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,7 +24,7 @@ FORWARDED = {"x-forwarded-for": "192.0.2.44"}
 
 
 def settings_in(folder: Path, **given: str) -> Settings:
-    gone = "clickhouse://127.0.0.1:9/none"  # the event store has nothing to do with it
+    gone = "clickhouse://127.0.0.1:9/none"  # no event store is needed
     return read_settings({}, {"data": folder, "events_url": gone, **given})
 
 
@@ -32,7 +32,9 @@ async def found(settings: Settings) -> Finding:
     return next(one for one in await examine(settings, NOW) if one.what == "proxies")
 
 
-def test_the_first_one_in_a_process_is_a_line_and_a_file(tmp_path: Path) -> None:
+def test_the_first_ignored_header_of_a_process_is_logged_and_written_to_a_file(
+    tmp_path: Path,
+) -> None:
     ignored = IgnoredHeaders(tmp_path)
 
     with capture_logs() as lines:
@@ -53,20 +55,20 @@ def test_the_first_one_in_a_process_is_a_line_and_a_file(tmp_path: Path) -> None
     assert ignored_headers(tmp_path) is None
 
 
-def test_a_folder_that_cannot_be_written_costs_no_request(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_fails_no_request(tmp_path: Path) -> None:
     proxies = trusted_proxies(settings_in(tmp_path / "gone"))
 
     assert proxies.client_address("203.0.113.9:1", FORWARDED) == "203.0.113.9"
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b'{"peer": 1}', b"\xff"])
-async def test_a_file_that_is_none_says_nothing(tmp_path: Path, content: bytes) -> None:
+async def test_an_unreadable_file_is_ignored(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "ignored-forwarding.json").write_bytes(content)
 
     assert await found(settings_in(tmp_path)) == Finding("proxies", True, "trusted: none")
 
 
-async def test_doctor_tells_who_was_not_believed(tmp_path: Path) -> None:
+async def test_doctor_names_the_peer_whose_headers_were_ignored(tmp_path: Path) -> None:
     IgnoredHeaders(tmp_path)("203.0.113.9")
     until(lambda: ignored_headers(tmp_path) is not None, "nothing is noted")
 
@@ -76,7 +78,7 @@ async def test_doctor_tells_who_was_not_believed(tmp_path: Path) -> None:
 
     assert none.found.startswith("trusted: none; forwarded headers from 203.0.113.9 were ignored")
     assert none.advice == "If 203.0.113.9 is your proxy, add it to FANION_TRUSTED_PROXIES."
-    assert none.ok  # anybody can send such headers straight to the server
+    assert none.ok  # any client can send such headers directly
     assert other.found.startswith("trusted: 10.0.0.0/8, ::1; forwarded headers from 203.0.113.9")
     assert mended == Finding("proxies", True, "trusted: 203.0.113.0/24")
 
@@ -92,8 +94,10 @@ async def test_doctor_names_the_successor_of_the_old_setting(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("processes", ["1", "2"])
-def test_a_server_tells_of_its_settings_and_of_its_proxy(tmp_path: Path, processes: str) -> None:
-    """Whichever of its processes has met the header."""
+def test_a_server_warns_of_a_replaced_setting_and_of_its_proxy(
+    tmp_path: Path, processes: str
+) -> None:
+    """In whichever process the header arrives."""
     settings = {"FANION_PROCESSES": processes, "FANION_TRUST_FORWARDED_FOR": "false"}
     server = PreloadedServer(tmp_path / "data", settings)
     keys = server.setup()

@@ -1,4 +1,4 @@
-"""What browsers and mobile clients read beside flags, and cross-origin headers everywhere."""
+"""Routes of browsers and mobile clients, and cross-origin headers."""
 
 import json
 from types import SimpleNamespace
@@ -62,18 +62,18 @@ async def test_an_unknown_token_has_no_configuration(home: Home, path: str) -> N
 
 @pytest.mark.parametrize("slash", ["", "/"])
 @pytest.mark.parametrize(("path", "body"), LISTS.items())
-async def test_other_products_have_nothing_to_show(
+async def test_endpoints_of_other_products_return_empty_lists(
     home: Home, path: str, body: Any, slash: str
 ) -> None:
     answer = await home.public.get(
         path + slash, params={"token": home.token}, headers={"origin": ORIGIN}
     )
-    nobody = await home.public.get(path + slash)
+    missing = await home.public.get(path + slash)
     unknown = await home.public.get(path + slash, params={"token": "phc_none"})
 
     assert (answer.status_code, answer.json()) == (200, body)
     assert answer.headers["access-control-allow-origin"] == ORIGIN
-    assert (nobody.status_code, nobody.json()["code"]) == (401, "no_api_key")
+    assert (missing.status_code, missing.json()["code"]) == (401, "no_api_key")
     assert (unknown.status_code, unknown.json()["code"]) == (401, "invalid_api_key")
 
 
@@ -99,7 +99,7 @@ async def test_every_public_path_answers_a_preflight(home: Home, path: str, slas
 
 
 @pytest.mark.parametrize("path", POSTED)
-async def test_refusals_carry_cross_origin_headers_too(home: Home, path: str) -> None:
+async def test_errors_have_cross_origin_headers_too(home: Home, path: str) -> None:
     answer = await home.public.post(path, content=b"", headers={"origin": ORIGIN})
 
     assert answer.headers["access-control-allow-origin"] == ORIGIN
@@ -110,7 +110,7 @@ async def test_refusals_carry_cross_origin_headers_too(home: Home, path: str) ->
 @pytest.mark.parametrize("method", ["GET", "OPTIONS"])
 @pytest.mark.parametrize("bearer", [True, False])
 @pytest.mark.parametrize("path", READ_WITH_SECRETS)
-async def test_paths_of_personal_and_secret_keys_take_no_cookies_of_other_origins(
+async def test_paths_of_personal_and_secret_keys_allow_no_cookies_of_other_origins(
     home: Home, path: str, bearer: bool, method: str
 ) -> None:
     key = {"authorization": f"Bearer {home.key}"} if bearer else {}
@@ -124,13 +124,13 @@ async def test_paths_of_personal_and_secret_keys_take_no_cookies_of_other_origin
     assert "Origin" in answer.headers["vary"]
 
 
-async def test_a_caller_without_origin_gets_no_such_headers(home: Home) -> None:
+async def test_a_request_without_origin_gets_no_cross_origin_headers(home: Home) -> None:
     answer = await home.public.post("/decide", content=b"{}")
 
     assert not [name for name in answer.headers if name.startswith("access-control")]
 
 
-async def test_management_paths_of_hot_routes_stand_in_the_document(home: Home) -> None:
+async def test_management_paths_of_public_routes_are_in_the_document(home: Home) -> None:
     schema = (await home.public.get("/api/schema/")).json()
 
     base = "/api/projects/{project_id}/feature_flags"
