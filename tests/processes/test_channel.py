@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from fanion.processes import channel as channels
-from fanion.processes.channel import HEADER, BlockingChannel, Channel
+from fanion.processes.channel import HEADER, BlockingChannel, Channel, receive_first
 
 WAIT_S = 10
 
@@ -302,3 +302,31 @@ def test_waiting_has_a_timeout(pair: Pair) -> None:
 
     with pytest.raises(TimeoutError):
         ours.receive()
+
+
+@pytest.mark.parametrize("size", [0, 5, 3_000_000])
+def test_the_first_frame_is_received_alone(size: int) -> None:
+    one, other = socket.socketpair()
+    content = os.urandom(size)
+
+    def send() -> None:
+        ours.send(content)
+        ours.send(b"next")
+
+    with BlockingChannel(one) as ours, BlockingChannel(other) as theirs:
+        sending = threading.Thread(target=send)
+        sending.start()
+        first = receive_first(other)
+        sending.join()
+
+        assert first == content
+        assert theirs.receive() == (b"next", None)
+
+
+@pytest.mark.parametrize("sent", [b"", b"\x05", HEADER.pack(5, False) + b"half"])
+def test_there_is_no_first_frame_when_the_other_process_has_ended(sent: bytes) -> None:
+    one, other = socket.socketpair()
+    with other:
+        with one:
+            one.send(sent)
+        assert receive_first(other) is None

@@ -71,11 +71,11 @@ def test_a_handed_over_connection_does_not_reach_management(
     with plain_http.Client(base_url=process.url, timeout=20) as client:
         own = client.get("/_health").headers["x-request-id"].partition("-")[0]
 
-        def is_at_the_front() -> bool:
+        def is_at_the_worker() -> bool:
             answer = client.post("/capture/", json=body)
             return bool(answer.headers["x-request-id"].partition("-")[0] != own)
 
-        until(is_at_the_front, "no front")
+        until(is_at_the_worker, "no web worker")
         passed_back = client.get(path, headers=bearer(keys))
 
     assert passed_back.status_code == 404

@@ -1,6 +1,7 @@
-"""The web worker process: answers capture and flags on connections that the server hands over.
+"""The web worker process: answers capture and flags on connections that the server hands over, and
+its messages to and from the server.
 
-It ends when the server says so, or at once when the server has ended.
+It ends when the server sends `Stop`, or at once when the server has ended.
 """
 
 import asyncio
@@ -11,30 +12,17 @@ from collections.abc import Coroutine
 from functools import partial
 from typing import Any, assert_never
 
+import msgspec
 import uvloop
 
 from fanion.accept_log.postgres import PostgresLog, open_postgres_log
 from fanion.accept_log.sqlite import SqliteAppender
-from fanion.app.application import WebWorkerServices, build_web_worker_services
-from fanion.app.web_worker_messages import (
-    Changed,
-    HandOver,
-    LogChannel,
-    MetricsReport,
-    NeedLogChannel,
-    RateLimitAnswer,
-    RateLimitRequest,
-    Ready,
-    Stop,
-    ToServer,
-    ToWorker,
-    WorkerStart,
-)
+from fanion.app.application import build_web_worker_services
 from fanion.config import Settings, read_settings
 from fanion.db.engine import Records, unopened_records
-from fanion.observability.logging import open_logs
-from fanion.observability.metrics import Metrics
-from fanion.processes.channel import Channel, socket_to_parent
+from fanion.observability.logging import LineWriter, open_logs
+from fanion.observability.metrics import Measured, Metrics
+from fanion.processes.channel import Channel, receive_first, socket_to_parent
 from fanion.processes.shared_counters import SharedCounters
 from fanion.projects.model import Project
 from fanion.runtime.background import background_tasks, run_loop
@@ -49,75 +37,149 @@ from fanion.web.routes import AnsweredBy
 
 # To PostgreSQL: batched reads of flags, two at a time of each kind; both lanes of the log.
 RECORDS_CONNECTIONS, LOG_CONNECTIONS = 4, 2
-COUNT_S = 1.0  # how old this process's metrics in the server may be
+REPORT_S = 1.0  # how old this process's metrics in the server may be
+
+
+class WorkerStart(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """The first message to a web worker.
+
+    settings: as `config.Settings`
+    changes:  how many `Changed` messages were sent before
+    """
+
+    settings: dict[str, Any]
+    changes: int
+
+
+class LogChannel(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """Carries a channel to the writer process of the accept log."""
+
+
+class Changed(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """what: "flags" or "project", with the project's id; "keys" """
+
+    what: str
+    id: int
+
+
+class RateLimitAnswer(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """seconds: until the project may send that much; 0 when it may now, and it is counted"""
+
+    request_id: int
+    seconds: int
+
+
+class Stop(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """Answer the requests under way, and end."""
+
+
+class Ready(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """The web worker answers connections."""
+
+
+class NeedLogChannel(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """The web worker has no channel to the writer process of the accept log, or has lost it."""
+
+
+class RateLimitRequest(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """May a project send that much now? size: bytes; now: seconds"""
+
+    request_id: int
+    project_id: int
+    items: int
+    size: int
+    now: float
+
+
+class MetricsReport(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """measured: since the web worker was started"""
+
+    measured: Measured
+
+
+class HandOver(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """Carries a client's connection. first: what has been read of a request on it"""
+
+    first: bytes
+
+
+ToWorker = LogChannel | Changed | RateLimitAnswer | Stop | HandOver
+ToServer = Ready | NeedLogChannel | RateLimitRequest | MetricsReport | HandOver
 
 
 class WebWorker:
-    """line: to the server; file: of the shared counters; number: which of the workers this is"""
+    """line:     to the server
+    start:    its first message
+    counters: shared with the server
+    number:   which of the workers this is
+    log:      None where the server hands in a channel to the process that writes the log
+    """
 
-    def __init__(self, line: socket.socket, file: int, number: int) -> None:
+    def __init__(
+        self,
+        line: socket.socket,
+        start: WorkerStart,
+        counters: SharedCounters,
+        number: int,
+        settings: Settings,
+        records: Records,
+        log: PostgresLog | None,
+        lines: LineWriter,
+    ) -> None:
         self._loop = asyncio.get_running_loop()
-        self._counters = SharedCounters(file, number + 1)
-        self._answered = self._counters.answered(number)
-        self._closed = self._counters.closed(number)
-        self._stop = asyncio.Event()
-        self._http = HttpServer(
-            None, self._stop, render_error=error_response, is_proxy=self._is_proxy
-        )
-        self._started: asyncio.Future[WorkerStart] = self._loop.create_future()
-        self._changes = 0  # that have been received
+        self._counters = counters
+        self._answered = counters.answered(number)
+        self._closed = counters.closed(number)
+        self._changes = start.changes  # that have been received
         self._caught_up = asyncio.Event()
         self._rate_limit_answers: dict[int, asyncio.Future[int]] = {}
         self._rate_limit_requests = 0
-        self._metrics = Metrics()
-        self._log: SqliteAppender | PostgresLog | None = None
-        self._parts: WebWorkerServices | None = None
+        self._stop = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._metrics = Metrics()
         self._channel: Channel[ToWorker] = Channel(line, ToWorker, self._receive, _exit)
+        self._log = log or SqliteAppender(partial(self._send, NeedLogChannel()))
+        services = build_web_worker_services(
+            settings, records, self._log, self, self._metrics, lines, utc_now
+        )
+        self._application, self._flags = services.application, services.flags
+        self._http = HttpServer(
+            None, self._stop, render_error=error_response, is_proxy=self._flags.proxies.is_trusted
+        )
+        self._http.pass_on = self._pass_back
+        self._http.on_closed = self._count_closed
 
     async def run(self) -> None:
-        start = await self._started
-        settings = read_settings({}, start.settings)
-        lines = open_logs(settings.log_level)
-        records = unopened_records(settings.records_url, RECORDS_CONNECTIONS)
-        records.count_writes(self._counters.writes, here=False)
         try:
-            log = self._log = await self._open_log(settings, records)
-            parts = self._parts = build_web_worker_services(
-                settings, records, log, self, self._metrics, lines, utc_now
-            )
-            async with background_tasks(*parts.flags.background, self._count):
-                await self._serve()
-            await log.close()
+            if isinstance(self._log, SqliteAppender):
+                self._send(NeedLogChannel())
+            reports = partial(run_loop, self._report_metrics, REPORT_S, "metrics_not_reported", ())
+            async with background_tasks(*self._flags.background, reports):
+                await self._http.show(self)
+                enable_garbage_collection()
+                self._send(Ready())
+                await self._http.ended()
+            await self._log.close()
         finally:
-            self._send(MetricsReport(self._metrics.measured()))
-            await records.close()
-            lines.close()
+            await self._report_metrics()
 
     async def answer(self, request: Request) -> bool:
-        """Every change that was made before the request is seen."""
+        """After every change that was made before the request has been received."""
         if self._changes < self._counters.changes:
             await self._catch_up(self._counters.changes)
-        assert self._parts is not None
-        costly = await self._parts.application.answer(request)
+        costly = await self._application.answer(request)
         self._answered[0] += 1
         return costly
 
     def fast_path(self, head: RequestHead) -> FastRoute | None:
         """As `answer`."""
-        assert self._parts is not None
-        fast = self._parts.application.fast_path(head)
+        fast = self._application.fast_path(head)
         if fast is not None:
             fast.endpoint = partial(self._answer_fast, fast.endpoint)
         return fast
 
-    def _is_proxy(self, address: str) -> bool:
-        """There are parts before there is a connection."""
-        assert self._parts is not None
-        return self._parts.flags.proxies.is_trusted(address)
-
     async def take(self, project: Project, items: int, size: int, now: float) -> int:
-        """As `RateLimiter` of captures: the server knows what all processes have taken."""
+        """As `RateLimiter` of captures: the server counts what all its processes take."""
         self._rate_limit_requests += 1
         request_id = self._rate_limit_requests
         answer = self._rate_limit_answers[request_id] = self._loop.create_future()
@@ -130,38 +192,17 @@ class WebWorker:
         self._answered[0] += 1
         return True
 
-    async def _open_log(self, settings: Settings, records: Records) -> SqliteAppender | PostgresLog:
-        if records.dialect == "postgresql":
-            bytes_max = settings.accept_log_bytes_max
-            return await open_postgres_log(
-                settings.records_url, bytes_max=bytes_max, connections=LOG_CONNECTIONS
-            )
-        self._send(NeedLogChannel())
-        return SqliteAppender(partial(self._send, NeedLogChannel()))
-
-    async def _serve(self) -> None:
-        self._http.pass_on = self._pass_back
-        self._http.on_closed = self._count_closed
-        await self._http.show(self)
-        enable_garbage_collection()
-        self._send(Ready())
-        await self._http.ended()
-
-    async def _count(self) -> None:
-        await run_loop(self._report_metrics, COUNT_S, "metrics_not_reported", ())
-
-    async def _report_metrics(self) -> None:
-        self._send(MetricsReport(self._metrics.measured()))
-
     async def _catch_up(self, changes: int) -> None:
         while self._changes < changes:
             self._caught_up.clear()
             await self._caught_up.wait()
 
+    async def _report_metrics(self) -> None:
+        self._send(MetricsReport(self._metrics.measured()))
+
     def _pass_back(self, connection: Connection, path: str, first: bytes) -> bool:
-        """To the server, what it alone answers."""
-        assert self._parts is not None
-        route = self._parts.routes.find(path)
+        """Hand the connection to the server if a worker does not answer this path."""
+        route = self._application.routes.find(path)
         if route is not None and (
             route.answered_by is AnsweredBy.WORKER or not connection.is_costly
         ):
@@ -191,25 +232,19 @@ class WebWorker:
             case LogChannel():
                 assert descriptor is not None
                 self._spawn(self._connect_log(socket.socket(fileno=descriptor)))
-            case WorkerStart():
-                self._changes = message.changes
-                self._started.set_result(message)
             case Stop():
                 self._stop.set()
             case _:
                 assert_never(message)
 
     def _apply(self, what: str, changed: int) -> None:
-        if self._parts is None:
-            return  # nothing is cached yet
-        flags = self._parts.flags
         match what:
             case "flags":
-                flags.flag_sets.invalidate(changed)
+                self._flags.flag_sets.invalidate(changed)
             case "project":
-                flags.projects.forget(changed)
+                self._flags.projects.forget(changed)
             case _:
-                flags.authentication.forget()
+                self._flags.authentication.forget()
 
     async def _adopt(self, client: socket.socket, first: bytes) -> None:
         try:
@@ -235,11 +270,36 @@ def _exit() -> None:
     os._exit(1)
 
 
-async def _run(line: socket.socket, file: int, number: int) -> None:
-    await WebWorker(line, file, number).run()
+async def run_worker(line: socket.socket, start: WorkerStart, file: int, number: int) -> None:
+    """file: of the shared counters"""
+    settings = read_settings({}, start.settings)
+    counters = SharedCounters(file, number + 1)
+    lines = open_logs(settings.log_level)
+    records = unopened_records(settings.records_url, RECORDS_CONNECTIONS)
+    records.count_writes(counters.writes, here=False)
+    try:
+        log = await _open_postgres_log(settings) if records.dialect == "postgresql" else None
+        await WebWorker(line, start, counters, number, settings, records, log, lines).run()
+    finally:
+        await records.close()
+        lines.close()
+
+
+async def _open_postgres_log(settings: Settings) -> PostgresLog:
+    bytes_max = settings.accept_log_bytes_max
+    return await open_postgres_log(
+        settings.records_url, bytes_max=bytes_max, connections=LOG_CONNECTIONS
+    )
+
+
+def main() -> None:
+    line = socket_to_parent()
+    shorten_switch_interval()
+    first = receive_first(line)
+    if first is not None:
+        start = msgspec.msgpack.decode(first, type=WorkerStart)
+        uvloop.run(run_worker(line, start, *map(int, sys.argv[2:4])))
 
 
 if __name__ == "__main__":
-    parent = socket_to_parent()
-    shorten_switch_interval()
-    uvloop.run(_run(parent, *map(int, sys.argv[2:4])))
+    main()

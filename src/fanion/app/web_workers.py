@@ -17,7 +17,7 @@ import structlog
 from fanion.accept_log.sqlite import SqliteLog
 from fanion.app.application import web_worker_routes
 from fanion.app.services import Services
-from fanion.app.web_worker_messages import (
+from fanion.app.web_worker import (
     Changed,
     HandOver,
     LogChannel,
@@ -136,11 +136,11 @@ class WebWorkers:
             try:
                 code = await worker.run()
             except OSError as error:
-                self._log.error("front_not_started", reason=str(error))
+                self._log.error("web_worker_not_started", reason=str(error))
             else:
                 if self._is_ending:
                     return
-                self._log.error("front_ended", front=worker.number, code=code)
+                self._log.error("web_worker_ended", worker=worker.number, code=code)
             self._measured_before = added([self._measured_before, worker.measured])
             worker.measured = {}
 

@@ -252,6 +252,17 @@ class BlockingChannel(FrameReader):
         self._line.close()
 
 
+def receive_first(line: socket.socket) -> bytes | None:
+    """The content of the first frame, before a `Channel` receives the next ones; None when the
+    other process has ended. raises: OSError"""
+    header = line.recv(HEADER.size, socket.MSG_WAITALL)
+    if len(header) < HEADER.size:
+        return None
+    size, _ = HEADER.unpack(header)
+    content = line.recv(size, socket.MSG_WAITALL)
+    return content if len(content) == size else None
+
+
 def socket_to_parent() -> socket.socket:
     """In a process that `child.Child` started: its end ends this process.
 
