@@ -9,7 +9,7 @@ from uuid import UUID
 
 import httpx
 
-from fanion.app.services import open_offline_flags
+from fanion.app.services import AppContext, open_offline_flags
 from fanion.app.startup import degraded_application
 from fanion.config import read_settings
 from fanion.flags.engine.definition import FlagDefinitions, FlagRow
@@ -122,7 +122,8 @@ async def test_stored_flags_are_decided_by_place(tmp_path: Path) -> None:
     stored.put(PROJECT.id, FlagDefinitions([flag], version=1))
     await stored.write(project)
 
-    async with degraded_application(settings, Metrics(), writer, lambda: NOW) as application:
+    context = AppContext(settings, Metrics(), writer, lambda: NOW)
+    async with degraded_application(context) as application:
         transport = MemoryTransport(application)
         async with httpx.AsyncClient(transport=transport, base_url="http://home") as client:
             answers = [await decided(client, each) for each in ("81.2.69.142", "81.2.70.1")]

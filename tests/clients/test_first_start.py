@@ -449,7 +449,7 @@ def test_doctor_asks_a_running_server(fresh: RealServer) -> None:
     runs = f"runs on this folder: process {fresh.process.pid}, {fresh.url}; ready: records ok, "
     assert done.code == 0, done.out
     assert re.search(rf"^ok +server +{re.escape(runs)}", done.out, re.MULTILINE)
-    assert re.search(r"^ok +event store +ok, as the server says that uses it$", done.out, re.M)
+    assert re.search(r"^ok +event store +ok, according to the server that uses it$", done.out, re.M)
     assert done.err == ""
 
 

@@ -17,7 +17,7 @@ from sqlalchemy import insert, update
 from fanion.accept_log.port import AcceptLog, Backlog, Completion, Envelope, LogEntry
 from fanion.app.management import server_application
 from fanion.app.server import Server, build_server
-from fanion.app.services import Stores, build_services, open_log
+from fanion.app.services import AppContext, Stores, build_services, open_log
 from fanion.cohorts.calculation.worker import Calculator
 from fanion.config import Settings, read_settings
 from fanion.db.engine import Records, open_records
@@ -206,9 +206,10 @@ async def open_site(
         writer = LineWriter(stream)
         stack.callback(writer.close)
         breakable = Breakable(events)
-        public = build_services(chosen, Stores(records, log), Metrics(), clock.now)
-        running = build_server(chosen, public, cast(EventStore, breakable))
-        application = server_application(running, writer)
+        context = AppContext(chosen, Metrics(), writer, clock.now)
+        public = build_services(context, Stores(records, log))
+        running = build_server(public, cast(EventStore, breakable))
+        application = server_application(running)
         for consumer in running.consumers:
             consumer.reader.linger_s = 0.0  # a test waits for each of its runs
         ingesting = [asyncio.create_task(consumer.run()) for consumer in running.consumers]

@@ -60,7 +60,8 @@ def site(request: pytest.FixtureRequest, engine: str, events: EventStore) -> Sit
     name = "sqlite_site" if engine == SQLITE else "postgres_site"
     site: Site = request.getfixturevalue(name)
     # The sites share one event store, which reports its durations to one observer.
-    events.observe(site.running.public.metrics.store_seconds.labels("events").observe)
+    metrics = site.running.public.context.metrics
+    events.observe(metrics.store_seconds.labels("events").observe)
     return site
 
 

@@ -1,20 +1,15 @@
-"""Builds the `Application` that a process serves, by how much of the server is ready."""
+"""Builds the `Application` that a process serves, depending on how much of the server is ready."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
-from datetime import datetime
 from enum import Enum
 from typing import Any
 
-from fanion.accept_log.port import Appender
-from fanion.app.services import FlagServices, build_capture, build_flag_services
+from fanion.app.services import AppContext, FlagServices
 from fanion.config import Settings
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.errors import Unavailable
 from fanion.ingest.capture.endpoints import CaptureEndpoints
-from fanion.ingest.capture.rate_limit import RateLimiter
-from fanion.observability.logging import LineWriter, Telemetry
-from fanion.observability.metrics import Metrics
+from fanion.observability.logging import Telemetry
 from fanion.server.asgi_bridge import AsgiApp
 from fanion.server.forwarded import BaseUrl, TrustedProxies
 from fanion.server.request import Request
@@ -32,10 +27,10 @@ from fanion.web.routes import (
 
 
 class Readiness(Enum):
-    """What a process answers. Everything else is refused: with this text, to be retried after so
-    many seconds."""
+    """What a process answers. Everything else is refused with this text, and a number of seconds
+    after which to retry."""
 
-    # Flags, from the offline copy: the records store is away.
+    # Flags, from the offline copy: the records store cannot be reached.
     DEGRADED = "The records store cannot be reached. Please retry.", 5
     # Capture and flags. The event store opens in one to two seconds, while the management API is
     # loaded.
@@ -57,52 +52,36 @@ class Readiness(Enum):
 
 
 async def measure_nothing() -> None:
-    """Before events are ingested there is no lag to measure."""
+    """There is no lag to measure before events are ingested."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Builder:
-    """Of the applications that one process serves, one after another.
-
-    capture: None while the accept log is not open
+def build_application(
+    context: AppContext,
+    flags: FlagServices,
+    capture: CaptureEndpoints | None,
+    readiness: Readiness,
+    checks: Mapping[str, Check],
+    refresh: Callable[[], Awaitable[None]] = measure_nothing,
+    management: AsgiApp | None = None,
+) -> Application:
+    """capture: None while the accept log is not open
+    checks:     of the stores, by name
+    refresh:    updates the metrics that are measured on request
+    management: None before it is loaded
     """
-
-    settings: Settings
-    metrics: Metrics
-    lines: LineWriter
-    flags: FlagServices
-    capture: CaptureEndpoints | None = None
-
-    def build(
-        self,
-        readiness: Readiness,
-        checks: Mapping[str, Check],
-        refresh: Callable[[], Awaitable[None]] = measure_nothing,
-        management: AsgiApp | None = None,
-    ) -> Application:
-        """checks:     of the stores, by name
-        refresh:    updates the metrics that are measured on request
-        management: None before it is loaded
-        """
-        return Application(
-            self._routes(readiness, Probes(checks, self.metrics, refresh)),
-            management or readiness.refuse_management,
-            self._telemetry(),
-            self.settings.body_bytes_max,
-        )
-
-    def _routes(self, readiness: Readiness, probes: Probes) -> Routes:
-        endpoints = self.flags.endpoints
-        if self.capture is not None and readiness is Readiness.WEB_WORKER:
-            return web_worker_routes(self.settings, self.capture, self.flags)
-        page = landing_page(self.settings, probes, self.flags.proxies)
-        if self.capture is None:
-            return routes_without_stores(readiness.refuse, endpoints, page)
-        return public_routes(self.capture, endpoints, page)
-
-    def _telemetry(self) -> Telemetry:
-        is_verbose = self.settings.log_level in {"debug", "info"}
-        return Telemetry(self.metrics, self.lines, is_verbose, self.flags.proxies)
+    settings, metrics = context.settings, context.metrics
+    page = landing_page(settings, Probes(checks, metrics, refresh), flags.proxies)
+    if capture is None:
+        routes = routes_without_stores(readiness.refuse, flags.endpoints, page)
+    elif readiness is Readiness.WEB_WORKER:
+        routes = web_worker_routes(settings, capture, flags)
+    else:
+        routes = public_routes(capture, flags.endpoints, page)
+    is_verbose = settings.log_level in {"debug", "info"}
+    telemetry = Telemetry(metrics, context.lines, is_verbose, flags.proxies)
+    return Application(
+        routes, management or readiness.refuse_management, telemetry, settings.body_bytes_max
+    )
 
 
 def web_worker_routes(settings: Settings, capture: CaptureEndpoints, flags: FlagServices) -> Routes:
@@ -110,30 +89,6 @@ def web_worker_routes(settings: Settings, capture: CaptureEndpoints, flags: Flag
     one, the server alone evaluates flags."""
     evaluation = AnsweredBy.HERE if settings.decide_per_s == 0 else AnsweredBy.SERVER
     return shared_routes(capture, flags.endpoints, evaluation)
-
-
-@dataclass(frozen=True, slots=True)
-class WebWorkerServices:
-    application: Application
-    routes: Routes
-    flags: FlagServices
-
-
-def build_web_worker_services(
-    settings: Settings,
-    records: Records,
-    log: Appender,
-    limits: RateLimiter,
-    metrics: Metrics,
-    lines: LineWriter,
-    now: Callable[[], datetime],
-) -> WebWorkerServices:
-    """raises: GeoIpUnreadable"""
-    flags = build_flag_services(settings, records, metrics, now)
-    capture = build_capture(settings, flags, log, metrics, now, limits)
-    builder = Builder(settings=settings, metrics=metrics, lines=lines, flags=flags, capture=capture)
-    application = builder.build(Readiness.WEB_WORKER, {})
-    return WebWorkerServices(application, application.routes, flags)
 
 
 def landing_page(settings: Settings, probes: Probes, proxies: TrustedProxies) -> LandingPage:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import partial
 
-from fanion.app.application import Builder, Readiness, check_records, management_base_url
+from fanion.app.application import Readiness, build_application, check_records, management_base_url
 from fanion.app.server import Server
 from fanion.cohorts.api import CohortsApi
 from fanion.cohorts.explain_api import CohortExplanationsApi
@@ -31,7 +31,6 @@ from fanion.ingest.ledger.api import IngestionApi, IngestionReports
 from fanion.ingest.ledger.dead_letters_store import DeadLetters
 from fanion.insights.api import InsightsApi
 from fanion.insights.dashboards_api import DashboardsApi
-from fanion.observability.logging import LineWriter
 from fanion.persons.api import PersonsApi, persons_of_events
 from fanion.persons.edits_store import PersonChanges
 from fanion.projects.activity_api import ActivityApi
@@ -74,19 +73,17 @@ CONTROLLERS = (
 )
 
 
-def server_application(server: Server, lines: LineWriter) -> Application:
+def server_application(server: Server) -> Application:
     """Everything. The management framework takes 0.2 s for its routes."""
-    public, flags = server.public, server.public.flags
-    builder = Builder(
-        settings=server.settings,
-        metrics=public.metrics,
-        lines=lines,
-        flags=flags,
-        capture=public.capture,
-    )
-    management = management_app(_management(server))
-    return builder.build(
-        Readiness.SERVING, _checks(server), partial(_measure_lag, server), management
+    public = server.public
+    return build_application(
+        public.context,
+        public.flags,
+        public.capture,
+        Readiness.SERVING,
+        _checks(server),
+        partial(_measure_lag, server),
+        management_app(_management(server)),
     )
 
 
@@ -95,7 +92,7 @@ def _checks(server: Server) -> Mapping[str, Check]:
         try:
             await server.events.ping()
         except EventStoreUnavailable as error:
-            # Capture and flags go on without it, and it is away for every server alike.
+            # Capture and flags do not need it, and no other server can reach it either.
             return Checked(State.UNREACHABLE, str(error), is_needed=False)
         return OK
 
@@ -104,7 +101,8 @@ def _checks(server: Server) -> Mapping[str, Check]:
             waiting = sum(lane.bytes for lane in await server.backlogs())
         except OSError as error:
             return Checked(State.UNREACHABLE, str(error))
-        return Checked(State.FULL) if waiting >= server.settings.accept_log_bytes_max else OK
+        is_full = waiting >= server.public.context.settings.accept_log_bytes_max
+        return Checked(State.FULL) if is_full else OK
 
     records = partial(check_records, server.public.records)
     return {"records": records, "events": check_events, "accept_log": check_accept_log}
@@ -112,19 +110,21 @@ def _checks(server: Server) -> Mapping[str, Check]:
 
 async def _measure_lag(server: Server) -> None:
     """Measured when metrics are requested."""
-    metrics, lanes = server.public.metrics, await server.backlogs()
+    context, lanes = server.public.context, await server.backlogs()
+    metrics = context.metrics
     oldest = min((lane.oldest for lane in lanes if lane.oldest is not None), default=None)
     metrics.log_events.set(sum(lane.envelopes for lane in lanes))
     metrics.log_bytes.set(sum(lane.bytes for lane in lanes))
-    metrics.log_seconds.set((server.public.now() - oldest).total_seconds() if oldest else 0)
+    metrics.log_seconds.set((context.now() - oldest).total_seconds() if oldest else 0)
 
 
 def _management(server: Server) -> Management:
-    settings, public, flags = server.settings, server.public, server.public.flags
+    public, flags = server.public, server.public.flags
+    settings = public.context.settings
     return Management(
         authentication=flags.authentication,
         projects=flags.projects,
-        now=public.now,
+        now=public.context.now,
         controllers=CONTROLLERS,
         dependencies=_of_flags(server) | _of_data(server) | {"records": public.records},
         body_bytes_max=settings.body_bytes_max,

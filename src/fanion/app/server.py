@@ -16,7 +16,6 @@ from fanion.cohorts.import_store import ImportStore
 from fanion.cohorts.member_management_store import MemberChangesStore
 from fanion.cohorts.members_store import CohortTrashStore
 from fanion.cohorts.store import CohortStore
-from fanion.config import Settings
 from fanion.events.definitions.model import KnownProperties
 from fanion.events.storage.store import EventStore
 from fanion.flags.automation.rollback_store import RollbackStore
@@ -56,7 +55,6 @@ class Server:
     background: runs for as long as the server serves, with the tasks of `public`
     """
 
-    settings: Settings
     public: Services
     events: EventStore
     preparer: Preparer | None
@@ -83,15 +81,16 @@ class Server:
         ]
 
 
-def build_server(settings: Settings, public: Services, events: EventStore) -> Server:
-    records, metrics, now = public.records, public.metrics, public.now
+def build_server(public: Services, events: EventStore) -> Server:
+    records, settings, metrics = public.records, public.context.settings, public.context.metrics
+    now = public.context.now
     projects, bus = public.flags.projects, public.flags.bus
     events.observe(metrics.store_seconds.labels("events").observe)
     preparer = Preparer(settings.geoip_db) if settings.answering > 1 else None
     turn, recent = asyncio.Lock(), PersonCache()
     consumers = _build_consumers(public, events, preparer, turn, recent)
     ledger, erasing = Ledger(records, now), Erasing(records, events, public.log, now)
-    cohorts = _build_cohorts(settings, public, events)
+    cohorts = _build_cohorts(public, events)
     trends, dashboards = Trends(records, events), DashboardStore(records)
     results = ResultCache(trends, ResultStore(records))
     rollback_checks = RollbackStore(records, timedelta(seconds=settings.rollbacks_every_s))
@@ -112,7 +111,6 @@ def build_server(settings: Settings, public: Services, events: EventStore) -> Se
         deliverer.run,
     )
     return Server(
-        settings=settings,
         public=public,
         events=events,
         preparer=preparer,
@@ -150,8 +148,8 @@ def _build_consumers(
             public.log,
             IngestStore(records, HISTORICAL if historical else LIVE, holder, recent, properties),
             events,
-            public.now,
-            public.metrics,
+            public.context.now,
+            public.context.metrics,
             flags.projects,
             flags.bus,
             turn,
@@ -163,8 +161,9 @@ def _build_consumers(
     )
 
 
-def _build_cohorts(settings: Settings, public: Services, events: EventStore) -> CohortService:
-    records, now, projects = public.records, public.now, public.flags.projects
+def _build_cohorts(public: Services, events: EventStore) -> CohortService:
+    settings, now = public.context.settings, public.context.now
+    records, projects = public.records, public.flags.projects
     store = CohortStore(records, flags_without_answer, guard_audience, active_flags_using)
     uploads = ImportStore(records, now)
 

@@ -35,6 +35,7 @@ from fanion.groups.store import stored_group_properties
 from fanion.ingest.capture.endpoints import CaptureEndpoints
 from fanion.ingest.capture.rate_limit import ProjectRateLimits, RateLimiter
 from fanion.ingest.pipeline.position_store import ingested_upto
+from fanion.observability.logging import LineWriter
 from fanion.observability.metrics import Metrics
 from fanion.persons.store import stored_properties
 from fanion.projects.auth.authentication_service import Authentication
@@ -45,12 +46,23 @@ from fanion.projects.cache import Projects
 from fanion.projects.store import ProjectStore
 from fanion.runtime.background import BackgroundTask
 from fanion.runtime.change_bus import ChangeBus, Topic
+from fanion.runtime.clock import utc_now
 from fanion.runtime.geoip import GeoIp, open_geoip
 from fanion.server.forwarded import TrustedProxies
 from fanion.server.server import allow_connections
 from fanion.web.proxy_warning import trusted_proxies
 from fanion.web.routes import FlagEndpoints
 from fanion.wire.offload import Decoding
+
+
+@dataclass(frozen=True, slots=True)
+class AppContext:
+    """What all services of a process share. lines: where requests are logged"""
+
+    settings: Settings
+    metrics: Metrics
+    lines: LineWriter
+    now: Callable[[], datetime] = utc_now
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,10 +100,9 @@ class Stores:
 class Services:
     """What answers capture and flags in the server."""
 
+    context: AppContext
     records: Records
     log: AcceptLog
-    metrics: Metrics
-    now: Callable[[], datetime]
     flags: FlagServices
     capture: CaptureEndpoints
 
@@ -131,31 +142,24 @@ def open_offline_flags(settings: Settings) -> OfflineFlagStore:
     return OfflineFlagStore(settings.data.resolve() / "kept-flags.db")
 
 
-def build_services(
-    settings: Settings, stores: Stores, metrics: Metrics, now: Callable[[], datetime]
-) -> Services:
+def build_services(context: AppContext, stores: Stores) -> Services:
     """raises: GeoIpUnreadable"""
-    stores.records.observe(metrics.store_seconds.labels("records").observe)
-    flags = build_flag_services(settings, stores.records, metrics, now)
-    capture = build_capture(settings, flags, stores.log, metrics, now, ProjectRateLimits())
-    return Services(stores.records, stores.log, metrics, now, flags, capture)
+    stores.records.observe(context.metrics.store_seconds.labels("records").observe)
+    flags = build_flag_services(context, stores.records)
+    capture = build_capture(context, flags, stores.log, ProjectRateLimits())
+    return Services(context, stores.records, stores.log, flags, capture)
 
 
 def build_capture(
-    settings: Settings,
-    flags: FlagServices,
-    log: Appender,
-    metrics: Metrics,
-    now: Callable[[], datetime],
-    limits: RateLimiter,
+    context: AppContext, flags: FlagServices, log: Appender, limits: RateLimiter
 ) -> CaptureEndpoints:
     return CaptureEndpoints(
         flags.projects,
         flags.authentication,
         log,
-        now,
-        metrics.hot.accepted,
-        settings.body_bytes_max,
+        context.now,
+        context.metrics.hot.accepted,
+        context.settings.body_bytes_max,
         flags.proxies,
         limits,
         flags.decoding,
@@ -163,78 +167,97 @@ def build_capture(
 
 
 def build_flag_services(
-    settings: Settings,
-    records: Records,
-    metrics: Metrics,
-    now: Callable[[], datetime],
-    *,
-    records_answer: bool = True,
+    context: AppContext, records: Records, *, records_answer: bool = True
 ) -> FlagServices:
     """records_answer: False when it is known that they do not, so that no request waits for them
 
     raises: GeoIpUnreadable
     """
+    settings, metrics, now = context.settings, context.metrics, context.now
     bus, proxies, decoding = ChangeBus(), trusted_proxies(settings), Decoding()
     geoip = open_geoip(Path(settings.geoip_db)) if settings.geoip_db else None
     offline = open_offline_flags(settings)
-    clock, failures = time.monotonic, _key_failures(proxies, metrics)
-    project_store = ProjectStore(records)
-    projects = Projects(project_store, clock, offline.project, failures, now, bus)
-    keys = PersonalKeyStore(records)
-    authentication = Authentication(keys, now, clock, failures, bus)
-    secret_store = SecretKeyStore(records)
-    secret_keys = SecretKeys(secret_store, now, clock, failures, bus)
+    readers = _build_readers(context, records, bus, proxies, offline)
+    projects = readers.projects
     store = FlagStore(records)
     flag_sets = FlagSets(store if records_answer else UnavailableFlagSource(), offline, bus)
-    reads = _readings(settings, records, now)
+    subjects = _build_subject_store(context, records)
     if not records_answer:
-        reads.breaker.failed(reads.breaker.answers)
+        subjects.breaker.failed(subjects.breaker.answers)
     counts = EvaluationCounters(random)
-    evaluator = Evaluator(flag_sets, reads, now, metrics.hot.evaluation_seconds, counts)
+    evaluator = Evaluator(flag_sets, subjects, now, metrics.hot.evaluation_seconds, counts)
     # The other connections are left for ordinary requests.
     broadcaster = Broadcaster(flag_sets, listeners_max=allow_connections() // 2)
     metrics.flag_listeners.set_function(lambda: broadcaster.listeners)
-    readers = DefinitionReaders(projects, authentication, secret_keys)
-    bytes_max = settings.body_bytes_max
-    endpoints = FlagEndpoints(
-        DecideEndpoints(
-            projects,
-            authentication,
-            evaluator,
-            bytes_max,
-            proxies,
-            geoip or no_location,
-            EvaluationLimit(settings.decide_per_s, settings.decide_burst),
-            decoding=decoding,
-        ),
-        DefinitionEndpoints(readers, evaluator, broadcaster),
-        OfrepEndpoints(projects, evaluator, bytes_max, decoding),
-        BrowserConfig(projects),
-    )
     _subscribe(bus, flag_sets, broadcaster, offline)
-    background: tuple[BackgroundTask, ...] = (
-        projects.run,
-        authentication.run,
-        flag_sets.run,
-        broadcaster.run_heartbeat,
-        partial(broadcaster.run_grant_checks, readers.holds),
-        partial(offline.run, projects.by_id),
-        EvaluationCountStore(records, counts, projects.by_id, now).run,
-    )
     return FlagServices(
         proxies=proxies,
         bus=bus,
         geoip=geoip,
         projects=projects,
-        authentication=authentication,
-        secret_keys=secret_keys,
+        authentication=readers.authentication,
+        secret_keys=readers.secret_keys,
         store=store,
         flag_sets=flag_sets,
         evaluator=evaluator,
         broadcaster=broadcaster,
         decoding=decoding,
-        endpoints=endpoints,
-        background=background,
+        endpoints=FlagEndpoints(
+            _build_decide(settings, readers, evaluator, proxies, geoip, decoding),
+            DefinitionEndpoints(readers, evaluator, broadcaster),
+            OfrepEndpoints(projects, evaluator, settings.body_bytes_max, decoding),
+            BrowserConfig(projects),
+        ),
+        background=(
+            projects.run,
+            readers.authentication.run,
+            flag_sets.run,
+            broadcaster.run_heartbeat,
+            partial(broadcaster.run_grant_checks, readers.holds),
+            partial(offline.run, projects.by_id),
+            EvaluationCountStore(records, counts, projects.by_id, now).run,
+        ),
+    )
+
+
+def _build_readers(
+    context: AppContext,
+    records: Records,
+    bus: ChangeBus,
+    proxies: TrustedProxies,
+    offline: OfflineFlagStore,
+) -> DefinitionReaders:
+    """The caches of projects and keys."""
+    now, clock, metrics = context.now, time.monotonic, context.metrics
+
+    def count(kind: str, reason: str) -> None:
+        metrics.key_failures.labels(kind, reason).inc()
+
+    failures = FailedAttempts(proxies, count=count)
+    return DefinitionReaders(
+        Projects(ProjectStore(records), clock, offline.project, failures, now, bus),
+        Authentication(PersonalKeyStore(records), now, clock, failures, bus),
+        SecretKeys(SecretKeyStore(records), now, clock, failures, bus),
+    )
+
+
+def _build_decide(
+    settings: Settings,
+    readers: DefinitionReaders,
+    evaluator: Evaluator,
+    proxies: TrustedProxies,
+    geoip: GeoIp | None,
+    decoding: Decoding,
+) -> DecideEndpoints:
+    return DecideEndpoints(
+        readers.projects,
+        readers.authentication,
+        evaluator,
+        settings.body_bytes_max,
+        proxies,
+        geoip or no_location,
+        EvaluationLimit(settings.decide_per_s, settings.decide_burst),
+        decoding=decoding,
     )
 
 
@@ -249,22 +272,16 @@ def _subscribe(
     bus.subscribe(Topic.SECRET_KEYS, broadcaster.check_grants)
 
 
-def _key_failures(proxies: TrustedProxies, metrics: Metrics) -> FailedAttempts:
-    def count(kind: str, reason: str) -> None:
-        metrics.key_failures.labels(kind, reason).inc()
-
-    return FailedAttempts(proxies, count=count)
-
-
-def _readings(settings: Settings, records: Records, now: Callable[[], datetime]) -> SubjectStore:
-    limits = DataLoaderLimits(timeout_s=settings.decide_store_timeout_s)
-    one_write = DataLoaderLimits(timeout_s=settings.decide_store_timeout_s, reads_max=1)
+def _build_subject_store(context: AppContext, records: Records) -> SubjectStore:
+    timeout_s = context.settings.decide_store_timeout_s
+    limits = DataLoaderLimits(timeout_s=timeout_s)
+    one_write = DataLoaderLimits(timeout_s=timeout_s, reads_max=1)
     # In PostgreSQL other servers write the persons.
     writes = records.writes if records.dialect == "sqlite" else None
     return SubjectStore(
         DataLoader(partial(stored_properties, records), limits, writes),
         DataLoader(partial(stored_group_properties, records), limits, writes),
         DataLoader(partial(stored_identities, records), limits),
-        DataLoader(ContinuityStore(records, now).keep, one_write),
+        DataLoader(ContinuityStore(records, context.now).keep, one_write),
         DataLoader(partial(memberships, records), limits, writes),
     )

@@ -54,12 +54,15 @@ async def _serve(
 ) -> None:
     answering = asyncio.create_task(can_reach_records(settings.records_url))
     await import_in_thread("fanion.app.startup")
+    from fanion.app.services import AppContext
     from fanion.app.startup import ServerStart, run_stages
+    from fanion.observability.metrics import Metrics
 
     stop = _stop_signal()
     http = _listeners(settings, stop)
     try:
-        await run_stages(ServerStart(settings, announce, to_terminal, lines, stop, http), answering)
+        context = AppContext(settings, Metrics(), lines)
+        await run_stages(ServerStart(context, announce, to_terminal, stop, http), answering)
     finally:
         stop.set()
         await http.ended()

@@ -4,22 +4,22 @@ if the records store is away; capture and flags; everything."""
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
 
 from fanion.app.application import (
-    Builder,
     Readiness,
+    build_application,
     check_opening,
     check_records,
     check_unreachable,
 )
 from fanion.app.first_run import announcement, set_up_first_run
 from fanion.app.services import (
+    AppContext,
     Services,
     Stores,
     build_flag_services,
@@ -27,16 +27,13 @@ from fanion.app.services import (
     open_offline_flags,
     open_stores,
 )
-from fanion.config import Settings
 from fanion.db.engine import RecordsUnavailable, unopened_records, wait_for_records
 from fanion.events.event import EventStoreUnavailable
-from fanion.observability.logging import LineWriter
-from fanion.observability.metrics import Metrics
 from fanion.projects.cache import REFRESH_S
 from fanion.runtime.background import Backoff, background_tasks, run_loop
-from fanion.runtime.clock import utc_now
 from fanion.runtime.interpreter import enable_garbage_collection, import_in_thread
 from fanion.web.application import Application, Listeners
+from fanion.web.probes import Check
 
 if TYPE_CHECKING:  # loaded while capture and flags are served
     from fanion.app.server import Server
@@ -64,13 +61,11 @@ class ServerStart:
     stop:        ends the server
     """
 
-    settings: Settings
+    context: AppContext
     announce: Callable[[str], None]
     to_terminal: bool
-    lines: LineWriter
     stop: asyncio.Event
     http: Listeners
-    metrics: Metrics = field(default_factory=Metrics)
 
 
 async def run_stages(start: ServerStart, answering: "asyncio.Task[bool]") -> None:
@@ -81,12 +76,12 @@ async def run_stages(start: ServerStart, answering: "asyncio.Task[bool]") -> Non
             if stores is None:
                 return
         else:
-            stores = await opened.enter_async_context(open_stores(start.settings))
-        public = build_services(start.settings, stores, start.metrics, utc_now)
+            stores = await opened.enter_async_context(open_stores(start.context.settings))
+        public = build_services(start.context, stores)
         streams = partial(_end_streams, start.stop, public)
         async with background_tasks(*public.flags.background, streams, partial(_leave, degraded)):
             try:
-                await start.http.show(_opening_application(start, public))
+                await start.http.show(_opening_application(public))
                 async with _event_store(start) as events:
                     await _serve_everything(start, public, events)
             finally:
@@ -94,54 +89,48 @@ async def run_stages(start: ServerStart, answering: "asyncio.Task[bool]") -> Non
                 await start.http.ended()
 
 
-def _opening_application(start: ServerStart, public: Services) -> Application:
-    builder = Builder(
-        settings=start.settings,
-        metrics=start.metrics,
-        lines=start.lines,
-        flags=public.flags,
-        capture=public.capture,
-    )
+def _opening_application(public: Services) -> Application:
     records = partial(check_records, public.records)
-    return builder.build(Readiness.OPENING, {"records": records, "events": check_opening})
+    checks: dict[str, Check] = {"records": records, "events": check_opening}
+    return build_application(
+        public.context, public.flags, public.capture, Readiness.OPENING, checks
+    )
 
 
 async def _serve_degraded(
     start: ServerStart, degraded: AsyncExitStack, answering: "asyncio.Task[bool]"
 ) -> bool:
-    """Serve flags from the offline copy, if the records store is away; False when it answers, or
-    when the copy is empty."""
+    """Serve flags from the offline copy, if the records store cannot be reached; False when it
+    answers, or when the copy is empty."""
     await asyncio.wait([answering], timeout=ANSWER_S)
     is_there = answering.done() and answering.result()
     answering.cancel()
-    if is_there or not await open_offline_flags(start.settings).projects():
+    if is_there or not await open_offline_flags(start.context.settings).projects():
         return False
-    structlog.get_logger().error("records_unavailable_at_start", serving="kept flags")
-    application = degraded_application(start.settings, start.metrics, start.lines, utc_now)
+    structlog.get_logger().error("records_unavailable_at_start", serving="offline flags")
+    application = degraded_application(start.context)
     await start.http.show(await degraded.enter_async_context(application))
     enable_garbage_collection()
-    start.announce(f"Fanion serves flags on {start.settings.address}; nothing else yet")
+    start.announce(f"Fanion serves flags on {start.context.settings.address}; nothing else yet")
     return True
 
 
 @asynccontextmanager
-async def degraded_application(
-    settings: Settings, metrics: Metrics, lines: LineWriter, now: Callable[[], datetime]
-) -> AsyncGenerator[Application]:
+async def degraded_application(context: AppContext) -> AsyncGenerator[Application]:
     """Evaluates flags from the offline copy, with its background tasks."""
-    records = unopened_records(settings.records_url)
-    flags = build_flag_services(settings, records, metrics, now, records_answer=False)
-    for project in await open_offline_flags(settings).projects():
+    records = unopened_records(context.settings.records_url)
+    flags = build_flag_services(context, records, records_answer=False)
+    for project in await open_offline_flags(context.settings).projects():
         flags.projects.restore(project)
 
     async def expire_former_tokens() -> None:
         flags.projects.end_former_tokens()
 
     expiry = partial(run_loop, expire_former_tokens, REFRESH_S, "tokens_not_expired", ())
-    builder = Builder(settings=settings, metrics=metrics, lines=lines, flags=flags)
+    checks = {"records": check_unreachable}
     try:
         async with background_tasks(flags.broadcaster.run_heartbeat, expiry):
-            yield builder.build(Readiness.DEGRADED, {"records": check_unreachable})
+            yield build_application(context, flags, None, Readiness.DEGRADED, checks)
     finally:
         flags.broadcaster.close()
         await records.close()
@@ -150,11 +139,11 @@ async def degraded_application(
 async def _stores_at_last(start: ServerStart, opened: AsyncExitStack) -> Stores | None:
     """The stores, once the records store answers again; None when the server is stopped."""
     while True:
-        await wait_for_records(start.settings.records_url, start.stop)
+        await wait_for_records(start.context.settings.records_url, start.stop)
         if start.stop.is_set():
             return None
         try:
-            return await opened.enter_async_context(open_stores(start.settings))
+            return await opened.enter_async_context(open_stores(start.context.settings))
         except RecordsUnavailable as error:
             structlog.get_logger().error("records_unavailable", reason=str(error))
 
@@ -171,7 +160,7 @@ async def _event_store(start: ServerStart) -> "AsyncGenerator[EventStore]":
     await import_in_thread("fanion.events.storage.store")
     from fanion.events.storage.store import EventStore
 
-    events, tried = EventStore(start.settings.event_store_url), asyncio.Event()
+    events, tried = EventStore(start.context.settings.event_store_url), asyncio.Event()
     opening = asyncio.create_task(_open_at_last(events, tried))
 
     def ended(_: "asyncio.Task[None]") -> None:
@@ -217,40 +206,38 @@ async def _tried(tried: asyncio.Event, stop: asyncio.Event) -> None:
         one.cancel()
 
 
-def _build_server(
-    start: ServerStart, public: Services, events: "EventStore"
-) -> tuple["Server", Application]:
+def _build_server(public: Services, events: "EventStore") -> tuple["Server", Application]:
     """In a thread: the framework takes 0.2 s for its routes."""
     from fanion.app.management import server_application
     from fanion.app.server import build_server
 
-    server = build_server(start.settings, public, events)
-    return server, server_application(server, start.lines)
+    server = build_server(public, events)
+    return server, server_application(server)
 
 
 async def _serve_everything(start: ServerStart, public: Services, events: "EventStore") -> None:
-    server, application = await asyncio.to_thread(_build_server, start, public, events)
+    server, application = await asyncio.to_thread(_build_server, public, events)
     enable_garbage_collection()
+    settings = public.context.settings
     made = await set_up_first_run(public.records, public.flags.projects)
     ingesting = asyncio.create_task(_ingest(server, events))
     ingesting.add_done_callback(lambda _: start.stop.set())
     async with background_tasks(*server.background):
         try:
             await start.http.show(application)
-            to_terminal = start.to_terminal
-            start.announce(announcement(start.settings, made, to_terminal=to_terminal))
+            start.announce(announcement(settings, made, to_terminal=start.to_terminal))
             if not events.opened.is_set():
                 start.announce(WITHOUT_EVENTS)
             await import_in_thread("fanion.app.web_workers")
             from fanion.app.web_workers import web_workers
 
-            async with web_workers(start.settings, public, start.http.public, start.stop):
+            async with web_workers(public, start.http.public, start.stop):
                 await start.http.ended()
         finally:
             start.stop.set()
             if not events.opened.is_set():
                 ingesting.cancel()
-            await _finish(start.settings, server, ingesting)
+            await _finish(server, ingesting, settings.shutdown_s)
 
 
 async def _ingest(server: "Server", events: "EventStore") -> None:
@@ -270,14 +257,14 @@ async def _leave(degraded: AsyncExitStack) -> None:
     await degraded.aclose()
 
 
-async def _finish(settings: Settings, server: "Server", ingesting: "asyncio.Task[None]") -> None:
-    """Let the current runs end. What is not ingested stays in the log for the next start."""
+async def _finish(server: "Server", ingesting: "asyncio.Task[None]", shutdown_s: float) -> None:
+    """Let the current batches end. What is not ingested stays in the log for the next start."""
     for consumer in server.consumers:
         consumer.stop()
     try:
-        await asyncio.wait_for(ingesting, settings.shutdown_s)
+        await asyncio.wait_for(ingesting, shutdown_s)
     except TimeoutError:
-        structlog.get_logger().warning("ingestion_interrupted", after_s=settings.shutdown_s)
+        structlog.get_logger().warning("ingestion_interrupted", after_s=shutdown_s)
     except asyncio.CancelledError:
         if not ingesting.cancelled():  # this task was cancelled
             raise

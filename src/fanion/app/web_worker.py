@@ -17,16 +17,16 @@ import uvloop
 
 from fanion.accept_log.postgres import PostgresLog, open_postgres_log
 from fanion.accept_log.sqlite import SqliteAppender
-from fanion.app.application import build_web_worker_services
+from fanion.app.application import Readiness, build_application
+from fanion.app.services import AppContext, build_capture, build_flag_services
 from fanion.config import Settings, read_settings
 from fanion.db.engine import Records, unopened_records
-from fanion.observability.logging import LineWriter, open_logs
+from fanion.observability.logging import open_logs
 from fanion.observability.metrics import Measured, Metrics
 from fanion.processes.channel import Channel, receive_first, socket_to_parent
 from fanion.processes.shared_counters import SharedCounters
 from fanion.projects.model import Project
 from fanion.runtime.background import background_tasks, run_loop
-from fanion.runtime.clock import utc_now
 from fanion.runtime.interpreter import enable_garbage_collection, shorten_switch_interval
 from fanion.server.connection import Connection
 from fanion.server.head import RequestHead
@@ -121,10 +121,9 @@ class WebWorker:
         start: WorkerStart,
         counters: SharedCounters,
         number: int,
-        settings: Settings,
+        context: AppContext,
         records: Records,
         log: PostgresLog | None,
-        lines: LineWriter,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._counters = counters
@@ -136,13 +135,14 @@ class WebWorker:
         self._rate_limit_requests = 0
         self._stop = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._metrics = Metrics()
+        self._metrics = context.metrics
         self._channel: Channel[ToWorker] = Channel(line, ToWorker, self._receive, _exit)
         self._log = log or SqliteAppender(partial(self._send, NeedLogChannel()))
-        services = build_web_worker_services(
-            settings, records, self._log, self, self._metrics, lines, utc_now
+        self._flags = build_flag_services(context, records)
+        capture = build_capture(context, self._flags, self._log, self)
+        self._application = build_application(
+            context, self._flags, capture, Readiness.WEB_WORKER, {}
         )
-        self._application, self._flags = services.application, services.flags
         self._http = HttpServer(
             None, self._stop, render_error=error_response, is_proxy=self._flags.proxies.is_trusted
         )
@@ -274,15 +274,15 @@ async def run_worker(line: socket.socket, start: WorkerStart, file: int, number:
     """file: of the shared counters"""
     settings = read_settings({}, start.settings)
     counters = SharedCounters(file, number + 1)
-    lines = open_logs(settings.log_level)
+    context = AppContext(settings, Metrics(), open_logs(settings.log_level))
     records = unopened_records(settings.records_url, RECORDS_CONNECTIONS)
     records.count_writes(counters.writes, here=False)
     try:
         log = await _open_postgres_log(settings) if records.dialect == "postgresql" else None
-        await WebWorker(line, start, counters, number, settings, records, log, lines).run()
+        await WebWorker(line, start, counters, number, context, records, log).run()
     finally:
         await records.close()
-        lines.close()
+        context.lines.close()
 
 
 async def _open_postgres_log(settings: Settings) -> PostgresLog:

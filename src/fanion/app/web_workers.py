@@ -31,7 +31,6 @@ from fanion.app.web_worker import (
     ToWorker,
     WorkerStart,
 )
-from fanion.config import Settings
 from fanion.db.engine import RecordsUnavailable
 from fanion.observability.metrics import Measured, added
 from fanion.processes.channel import Channel
@@ -48,9 +47,10 @@ COSTLY_S = 10.0
 
 @asynccontextmanager
 async def web_workers(
-    settings: Settings, public: Services, http: HttpServer, stop: asyncio.Event
+    public: Services, http: HttpServer, stop: asyncio.Event
 ) -> AsyncGenerator[None]:
     """stop: when it is set the workers end too"""
+    settings = public.context.settings
     count = settings.answering - 1
     if count < 1:
         yield
@@ -109,14 +109,14 @@ class WebWorkers:
 
     def start(self) -> None:
         """Share counters and connections from now on."""
-        public, flags = self._public, self._public.flags
+        public, metrics, bus = self._public, self._public.context.metrics, self._public.flags.bus
         public.records.count_writes(self._counters.writes, here=True)
-        public.metrics.elsewhere = self._measured
-        public.metrics.hot.answered_elsewhere = self._answered
-        flags.bus.subscribe(Topic.FLAGS, partial(self._publish, "flags"))
-        flags.bus.subscribe(Topic.LARGE_FLAG_SET, self._be_busy)
-        flags.bus.subscribe(Topic.PROJECT, partial(self._publish, "project"))
-        flags.bus.subscribe(Topic.PERSONAL_KEYS, partial(self._publish, "keys"))
+        metrics.elsewhere = self._measured
+        metrics.hot.answered_elsewhere = self._answered
+        bus.subscribe(Topic.FLAGS, partial(self._publish, "flags"))
+        bus.subscribe(Topic.LARGE_FLAG_SET, self._be_busy)
+        bus.subscribe(Topic.PROJECT, partial(self._publish, "project"))
+        bus.subscribe(Topic.PERSONAL_KEYS, partial(self._publish, "keys"))
         self._http.pass_on = self._pass_on
         self._http.on_closed = self._own.discard
         for worker in self._workers:
