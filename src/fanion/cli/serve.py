@@ -1,17 +1,35 @@
-"""`fanion serve`, which loads no more than it takes to answer flags: the rest of the server, and
-of the command line, takes a second to load, and while a store is down flags do not wait for it."""
+"""`fanion serve`: locks the data directory, and checks whether the records store answers while the
+code that serves is loaded. No more is loaded here than that takes: the rest of the server, and of
+the command line, takes a second to load, and flags do not wait for it while a store is down."""
 
+import asyncio
+import signal
 import sys
-from typing import Annotated
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated
 
+import structlog
 import typer
 
-from fanion.app.serving import run_server
 from fanion.cli.output import Data, run, settings_of
+from fanion.config import Settings
+from fanion.db.engine import can_reach_records
+from fanion.observability.logging import LineWriter, open_logs
+from fanion.runtime.data_dir import lock_data_dir
+from fanion.runtime.interpreter import import_in_thread, shorten_switch_interval
+from fanion.server.forwarded import TrustedProxies
+from fanion.server.server import HttpServer, allow_connections, check_port
+from fanion.web.proxy_warning import forget_ignored_headers
+
+if TYPE_CHECKING:
+    from fanion.web.application import Listeners
+
+# Of a separate management listener, for the members and programs of an organization.
+MANAGEMENT_CONNECTIONS_MAX = 512
 
 HELP = "Fanion: product analytics and feature flags that PostHog SDKs talk to unchanged."
 
-# Commands below take it over.
+# Commands below inherit it.
 HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
 
 app = typer.Typer(
@@ -25,7 +43,7 @@ app = typer.Typer(
 
 @app.callback()
 def fanion() -> None:
-    """Named, so that `serve` is a word of the command line though it is the only command."""
+    """Has typer expect the name of a command, although there is only one here."""
 
 
 @app.command()
@@ -39,3 +57,74 @@ def serve(
     settings = settings_of(host=host, port=port, data=data)
     to_terminal = sys.stdout.isatty()
     run(run_server(settings, lambda text: print(text, flush=True), to_terminal=to_terminal))
+
+
+async def run_server(
+    settings: Settings, announce: Callable[[str], None], *, to_terminal: bool
+) -> None:
+    """Serve until SIGTERM or SIGINT, then answer the requests under way.
+
+    announce: prints the address, and on the first start the keys, or where they are
+    raises:   PortTaken, DataDirLocked, RecordsUnavailable, EventStoreUnavailable, OSError
+    """
+    for address in (settings.listen, settings.management_address):
+        if address is not None:
+            check_port(*address)
+    shorten_switch_interval()
+    lines = open_logs(settings.log_level)
+    try:
+        with lock_data_dir(settings, settings.local_address):
+            forget_ignored_headers(settings.data)
+            for setting, successor, advice in settings.replaced:
+                structlog.get_logger().warning(
+                    "setting_replaced", setting=setting, successor=successor, advice=advice
+                )
+            await _serve(settings, announce, to_terminal, lines)
+    finally:
+        lines.close()
+
+
+async def _serve(
+    settings: Settings, announce: Callable[[str], None], to_terminal: bool, lines: LineWriter
+) -> None:
+    answering = asyncio.create_task(can_reach_records(settings.records_url))
+    await import_in_thread("fanion.app.startup")
+    from fanion.app.services import AppContext
+    from fanion.app.startup import ServerStart, run_stages
+    from fanion.observability.metrics import Metrics
+
+    stop = _stop_signal()
+    http = _listeners(settings, stop)
+    try:
+        context = AppContext(settings, Metrics(), lines)
+        await run_stages(ServerStart(context, announce, to_terminal, stop, http), answering)
+    finally:
+        stop.set()
+        await http.ended()
+
+
+def _listeners(settings: Settings, stop: asyncio.Event) -> "Listeners":
+    from fanion.web.application import Listeners, error_response
+
+    is_proxy = TrustedProxies(settings.trusted_networks).is_trusted
+    if settings.management_address is None:
+        return Listeners(
+            HttpServer(settings.listen, stop, render_error=error_response, is_proxy=is_proxy)
+        )
+    allowed = allow_connections()
+    apart = min(MANAGEMENT_CONNECTIONS_MAX, allowed // 2)
+    public = HttpServer(
+        settings.listen, stop, allowed - apart, render_error=error_response, is_proxy=is_proxy
+    )
+    management = HttpServer(
+        settings.management_address, stop, apart, render_error=error_response, is_proxy=is_proxy
+    )
+    return Listeners(public, management)
+
+
+def _stop_signal() -> asyncio.Event:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    return stop
