@@ -8,6 +8,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from msgspec import Struct
+from msgspec.msgpack import Decoder
 
 from fanion.properties.filters import Property
 
@@ -142,3 +143,12 @@ def _next(day: date) -> date:
 
 def _midnight(day: date, zone: ZoneInfo) -> datetime:
     return datetime.combine(day, time(), zone).astimezone(UTC)
+
+
+_decode_uuid = Decoder(UUID).decode
+_16_BYTES = b"\xc4\x10"  # the prefix of 16 bytes in MessagePack
+
+
+def uuid_of(number: int) -> UUID:
+    """Of 128 bits; in less than half of the time that `UUID(int=…)` takes."""
+    return _decode_uuid(_16_BYTES + number.to_bytes(16))

@@ -20,7 +20,7 @@ from uuid import UUID
 
 import msgspec
 
-from fanion.events.event import NO_PERSON
+from fanion.events.event import NO_PERSON, uuid_of
 from fanion.properties.size import (
     PROPERTIES_BYTES_MAX,
     bytes_after,
@@ -29,7 +29,6 @@ from fanion.properties.size import (
     json_bytes,
     may_become,
 )
-from fanion.runtime.uuids import uuid_of
 
 _PERSON_NAMESPACE = UUID("932979b4-65c3-4424-8467-0b66ec27bc22").bytes
 # Version 5 and the variant. source: RFC 9562 section 5.5

@@ -14,12 +14,12 @@ from uuid import UUID
 
 import msgspec
 
+from fanion.events.event import uuid_of
 from fanion.groups.model import GroupIdentify, read_group_identify, read_groups
 from fanion.ingest.items import elements_chain, parse_uuid
 from fanion.ingest.timestamps import IgnoredTime, event_time, ignored_time
 from fanion.persons.merge import Merge, MergeKind, PersonUpdate
 from fanion.projects.model import DEFAULT_INGESTION, IngestionSettings
-from fanion.runtime.uuids import uuid_of
 
 GeoIp = Callable[[str], Mapping[str, object]]
 
