@@ -9,7 +9,7 @@ from fanion.cohorts.criteria.validation import check_criteria, check_groups
 from fanion.errors import Invalid
 from fanion.properties.cohort_sql import OPERATORS
 from fanion.properties.filters import GROUP_DEPTH_MAX
-from fanion.properties.operators import CALCULATED, VALUES_MAX
+from fanion.properties.operators import COHORT_COMPARISONS, VALUES_MAX
 
 Json = dict[str, Any]
 
@@ -292,7 +292,7 @@ def test_an_error_among_several_conditions_names_its_place() -> None:
 
 
 def test_every_operator_of_the_table_is_compared_by_the_calculation() -> None:
-    assert CALCULATED.keys() == OPERATORS
+    assert COHORT_COMPARISONS.keys() == OPERATORS
 
 
 OLD = person(operator="less", colour=1)

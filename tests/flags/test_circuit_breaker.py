@@ -15,9 +15,9 @@ def test_after_a_failure_one_caller_a_round_tries_again() -> None:
     breaker = CircuitBreaker(clock)
 
     breaker.failed(breaker.answers)
-    at_once = breaker.lets_through()
+    at_once = breaker.allows_read()
     clock.seconds += RETRY_S
-    later = [breaker.lets_through() for _ in range(3)]
+    later = [breaker.allows_read() for _ in range(3)]
 
     assert at_once is False
     assert later == [True, False, False]
@@ -29,7 +29,7 @@ def test_an_answer_closes_the_breaker_again() -> None:
 
     breaker.answered()
 
-    assert [breaker.lets_through() for _ in range(3)] == [True] * 3
+    assert [breaker.allows_read() for _ in range(3)] == [True] * 3
 
 
 def test_one_late_read_among_answered_ones_closes_nothing() -> None:
@@ -39,4 +39,4 @@ def test_one_late_read_among_answered_ones_closes_nothing() -> None:
     breaker.answered()
     breaker.failed(before)
 
-    assert breaker.lets_through()
+    assert breaker.allows_read()

@@ -254,15 +254,15 @@ async def test_what_cannot_be_written_decides_the_one_answer(home: Home, flags: 
 
     evaluator = home.site.running.public.flags.evaluator
     limits = DataLoaderLimits(timeout_s=5)
-    readings = replace(
-        evaluator.readings,
+    subjects = replace(
+        evaluator.subjects,
         identities=DataLoader(nothing_stored, limits),
-        keeping=DataLoader(fails, limits),
+        continuity_writes=DataLoader(fails, limits),
         breaker=CircuitBreaker(monotonic),  # the server's own must not learn of this failure
     )
     asked = FlagRequest(Subject("other_id"), anon_distinct_id="example_id")
 
-    _, found = await replace(evaluator, readings=readings).evaluate(home.project_id, asked)
+    _, found = await replace(evaluator, subjects=subjects).evaluate(home.project_id, asked)
 
     assert {key: one.value for key, one in found.decisions.items()} == ON
     assert found.failed == frozenset()

@@ -22,7 +22,7 @@ SOON_S = 30
 
 @pytest.fixture(autouse=True)
 async def _no_flags_of_other_tests(home: Home) -> None:
-    """Or each look would ask the event store about all of their projects."""
+    """Or each run would ask the event store about all of their projects."""
     others = feature_flags.c.project_id != home.project_id
     async with home.site.records.write() as connection:
         await connection.execute(update(feature_flags).where(others).values(deleted=True))
@@ -61,7 +61,7 @@ async def test_flags_that_are_seen_or_used_become_enriched(home: Home) -> None:
             reported("$feature_view", 7),
         )
 
-        marked = await enrichment(home).look()
+        marked = await enrichment(home).mark_seen_flags()
 
         assert (await elsewhere.get(f"/feature_flags/{other['id']}/")) == other
     returned = (await home.get("/feature_flags/"))["results"]
@@ -75,8 +75,8 @@ async def test_a_flag_that_becomes_enriched_is_otherwise_as_before(home: Home) -
     version = (await home.api.get(path)).headers["x-flag-version"]
     await home.capture(reported("$feature_view", "seen"))
 
-    await enrichment(home).look()
-    again = await enrichment(home).look()
+    await enrichment(home).mark_seen_flags()
+    again = await enrichment(home).mark_seen_flags()
 
     answer = await home.api.get(path)
     dashboard = await home.get(f"/dashboards/{flag['usage_dashboard']}/")
@@ -96,7 +96,7 @@ async def test_a_dashboard_that_was_deleted_stays_deleted(home: Home) -> None:
     await home.api.patch(dashboard, json={"deleted": True})
     await home.capture(reported("$feature_interaction", "seen"))
 
-    assert await enrichment(home).look() == 1
+    assert await enrichment(home).mark_seen_flags() == 1
 
     assert (await home.api.get(dashboard)).status_code == 404
     restored = await home.api.patch(dashboard, json={"deleted": False})
@@ -108,7 +108,7 @@ async def test_the_task_goes_on_after_a_store_was_away(home: Home) -> None:
     await home.capture(reported("$feature_view", "seen"))
     home.site.events.is_down = True
     with pytest.raises(EventStoreUnavailable):
-        await enrichment(home).look()
+        await enrichment(home).mark_seen_flags()
 
     with capture_logs() as lines:
         task = asyncio.create_task(enrichment(home).run(first_s=0, every_s=0))

@@ -8,7 +8,7 @@ from sqlalchemy import insert
 from fanion.db.engine import Records
 from fanion.db.schema.tables import groups
 from fanion.groups.store import PORTION_KEYS, GroupQuery, find_groups, load_groups
-from fanion.properties.size import Allowance, TooMuchAtOnce, json_bytes
+from fanion.properties.size import ByteBudget, ByteBudgetExceeded, json_bytes
 from tests.support.management import NOW
 
 pytestmark = pytest.mark.every_engine
@@ -55,9 +55,9 @@ async def test_ingestion_reads_all_groups_that_it_names_and_their_size(many: Rec
     size = json_bytes(PROPERTIES)
 
     async with many.read() as connection:
-        found = await connection.run_sync(load_groups, PROJECT, keys, Allowance(COUNT * size))
-        with pytest.raises(TooMuchAtOnce):
-            await connection.run_sync(load_groups, PROJECT, keys, Allowance(COUNT * size - 1))
+        found = await connection.run_sync(load_groups, PROJECT, keys, ByteBudget(COUNT * size))
+        with pytest.raises(ByteBudgetExceeded):
+            await connection.run_sync(load_groups, PROJECT, keys, ByteBudget(COUNT * size - 1))
 
     assert found.keys() == set(keys[:COUNT])
     assert {group.properties_bytes for group in found.values()} == {size}

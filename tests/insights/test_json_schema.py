@@ -7,7 +7,7 @@ import pytest
 from fanion.errors import Invalid
 from fanion.insights.json_schema import EXAMPLES
 from fanion.insights.validation import check_insight_filters
-from fanion.properties.operators import ASKED, MEMBERSHIP
+from fanion.properties.operators import MEMBERSHIP, QUERY_COMPARISONS
 from tests.flags.test_json_schema import (
     ABSENT,
     ACCEPTED_TRENDS,
@@ -18,7 +18,7 @@ from tests.flags.test_json_schema import (
     trend,
 )
 
-OPERATORS = sorted({*ASKED, *MEMBERSHIP})
+OPERATORS = sorted({*QUERY_COMPARISONS, *MEMBERSHIP})
 # Ids that no cohort has are refused where the cohorts are known.
 NO_IDS = (0, -1)
 

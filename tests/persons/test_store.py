@@ -24,7 +24,7 @@ from fanion.persons.store import (
     persons_of,
     stored_properties,
 )
-from fanion.properties.size import Allowance, TooMuchAtOnce, json_bytes
+from fanion.properties.size import ByteBudget, ByteBudgetExceeded, json_bytes
 from tests.support.management import NOW
 
 pytestmark = pytest.mark.every_engine
@@ -201,9 +201,9 @@ async def test_ingestion_learns_the_size_of_persons_and_reads_so_much_at_once(
     asked = [*ids, "b", "unknown"]
 
     async with records.read() as connection:
-        found = await connection.run_sync(load_states, HERE, asked, Allowance(sum(sizes)))
-        with pytest.raises(TooMuchAtOnce):
-            await connection.run_sync(load_states, HERE, asked, Allowance(sum(sizes) - 1))
+        found = await connection.run_sync(load_states, HERE, asked, ByteBudget(sum(sizes)))
+        with pytest.raises(ByteBudgetExceeded):
+            await connection.run_sync(load_states, HERE, asked, ByteBudget(sum(sizes) - 1))
 
     assert found.keys() == {*ids, "b"}
     assert len({id(person) for person in found.values()}) == 2

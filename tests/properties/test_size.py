@@ -11,8 +11,8 @@ from fanion.properties.size import (
     bytes_after,
     differing,
     fitting,
+    is_size_allowed,
     json_bytes,
-    may_become,
     text_bytes,
 )
 
@@ -72,7 +72,7 @@ def test_what_fits_fits_and_nothing_that_was_there_is_replaced(
 def test_a_change_leads_into_the_limit_or_to_no_more_than_before(
     after: int, before: int, allowed: bool
 ) -> None:
-    assert may_become(after, before, 100) is allowed
+    assert is_size_allowed(after, before, 100) is allowed
 
 
 def test_equal_is_what_is_equal_as_json() -> None:

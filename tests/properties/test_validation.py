@@ -6,7 +6,7 @@ import pytest
 
 from fanion.errors import Invalid
 from fanion.properties.cohort_sql import OPERATORS
-from fanion.properties.operators import ASKED
+from fanion.properties.operators import QUERY_COMPARISONS
 from fanion.properties.validation import check_comparison, check_index, check_names
 
 RIGHT: dict[str, list[Any]] = {
@@ -61,7 +61,7 @@ def test_an_operator_that_is_none_is_refused(operator: Any) -> None:
 
 
 def test_the_operators_are_those_that_are_calculated() -> None:
-    assert ASKED.keys() == OPERATORS
+    assert QUERY_COMPARISONS.keys() == OPERATORS
 
 
 def test_a_cohort_is_compared_by_membership() -> None:

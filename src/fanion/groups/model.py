@@ -12,8 +12,8 @@ from fanion.properties.size import (
     PROPERTIES_BYTES_MAX,
     bytes_after,
     differing,
+    is_size_allowed,
     json_bytes,
-    may_become,
 )
 
 GROUP_TYPES_MAX = 5
@@ -110,7 +110,7 @@ def merge_group(
     if not put:
         return GroupChange.NONE
     size = bytes_after(group.properties_bytes, group.properties, put)
-    if not may_become(size, group.properties_bytes, bytes_max):
+    if not is_size_allowed(size, group.properties_bytes, bytes_max):
         return GroupChange.TOO_LARGE
     group.properties.update(put)
     group.properties_bytes = size

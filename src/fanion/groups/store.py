@@ -26,7 +26,7 @@ from fanion.db.bulk import upsert
 from fanion.db.engine import Records
 from fanion.db.schema.tables import group_types, groups
 from fanion.groups.model import GroupState
-from fanion.properties.size import Allowance, text_bytes
+from fanion.properties.size import ByteBudget, text_bytes
 
 PORTION_KEYS = 128  # read at a time; of the largest groups these are 64 MB
 PAGE_BYTES_MAX = 64 * 2**20  # of properties that a page holds in memory as text
@@ -77,9 +77,9 @@ def load_groups(
     connection: Connection,
     project_id: int,
     keys: Iterable[tuple[int, str]],
-    allowance: Allowance,
+    allowance: ByteBudget,
 ) -> dict[tuple[int, str], GroupState]:
-    """(index, key) → the stored group, for those that exist. raises: TooMuchAtOnce"""
+    """(index, key) → the stored group, for those that exist. raises: ByteBudgetExceeded"""
     by_index: dict[int, list[str]] = {}
     for index, key in keys:
         by_index.setdefault(index, []).append(key)

@@ -18,7 +18,7 @@ from fanion.properties.json_schema import (
     reference,
     values_of,
 )
-from fanion.properties.operators import ASKED, CONDITION_NAMES, MEMBERSHIP
+from fanion.properties.operators import CONDITION_FIELDS, MEMBERSHIP, QUERY_COMPARISONS
 from fanion.rest import posthog_insight_fields
 
 TRENDS, SERIES = "TrendsFilters", "EventSeries"
@@ -165,13 +165,13 @@ def _filter(description: str) -> JsonSchema:
 
 def _property_forms() -> list[JsonSchema]:
     return condition_forms(
-        values_of(ASKED),
+        values_of(QUERY_COMPARISONS),
         {
             "type": {"enum": ["event", "person", None], "default": "event"},
             "key": {"type": "string", "description": "Name of the property."},
             "negation": {"type": ["boolean", "null"], "description": "Negates the condition."},
         },
-        CONDITION_NAMES,
+        CONDITION_FIELDS,
         ["key"],
     )
 
@@ -183,6 +183,6 @@ def _cohort_forms() -> list[JsonSchema]:
             "type": {"enum": sorted(COHORT_TYPES)},
             "negation": {"type": ["boolean", "null"], "description": "Negates the condition."},
         },
-        CONDITION_NAMES,
+        CONDITION_FIELDS,
         ["type"],
     )

@@ -26,8 +26,8 @@ from fanion.properties.size import (
     bytes_after,
     differing,
     fitting,
+    is_size_allowed,
     json_bytes,
-    may_become,
 )
 
 _PERSON_NAMESPACE = UUID("932979b4-65c3-4424-8467-0b66ec27bc22").bytes
@@ -365,7 +365,7 @@ class Edit(msgspec.Struct, frozen=True, gc=False):
     bytes_after: int
 
     def may_be_made(self, person: PersonState, bytes_max: int = PROPERTIES_BYTES_MAX) -> bool:
-        return may_become(self.bytes_after, person.properties_bytes, bytes_max)
+        return is_size_allowed(self.bytes_after, person.properties_bytes, bytes_max)
 
     def make(self, person: PersonState) -> None:
         if person.properties:

@@ -27,7 +27,7 @@ from fanion.db.engine import Records, RecordsUnavailable
 from fanion.db.schema.tables import person_distinct_ids, person_overrides, persons
 from fanion.persons.merge import Changes, Merged, PersonState
 from fanion.persons.merge_store import move_continuity_identities, move_memberships
-from fanion.properties.size import Allowance, text_bytes
+from fanion.properties.size import ByteBudget, text_bytes
 
 T = TypeVar("T")
 
@@ -141,13 +141,13 @@ _REMOVE = delete(persons).where(_person.id.in_(bindparam("gone", expanding=True)
 
 
 def load_states(
-    connection: Connection, project_id: int, distinct_ids: Sequence[str], allowance: Allowance
+    connection: Connection, project_id: int, distinct_ids: Sequence[str], allowance: ByteBudget
 ) -> dict[str, PersonState]:
     """The persons behind distinct ids; two ids of one person share its state.
 
     Read some at a time, as many as come to PORTION_CHARS, going by those before.
 
-    raises: TooMuchAtOnce
+    raises: ByteBudgetExceeded
     """
     known: dict[int, PersonState] = {}
     found: dict[str, PersonState] = {}

@@ -57,7 +57,7 @@ NEGATIVE = frozenset(
         "not_icontains_multi",
     }
 )
-# Positive operators that look at the text in lower case.
+# Positive operators that compare the text in lower case.
 TEXTS = ("starts_with", "ends_with", "icontains_multi")
 
 
@@ -69,7 +69,7 @@ class Bindings:
         self._names: dict[tuple[str, str], str] = {}
 
     def add(self, value: Any, kind: str) -> str:
-        """kind: a ClickHouse type, or `Identifier`; returns what stands for the value."""
+        """kind: a ClickHouse type, or `Identifier`; returns the placeholder."""
         known = (repr(value), kind)
         name = self._names.get(known)
         if name is None:
@@ -98,11 +98,11 @@ def property_condition(leaf: Property, bindings: Bindings, column: str = "") -> 
     operator = leaf.operator if leaf.operator in _CONDITIONS else "exact"
     if leaf.negation:
         operator = OPPOSITES.get(operator, operator)
-    held = _Held(leaf.key, bindings, column)
-    return _CONDITIONS[operator](held, leaf.value, operator)
+    prop = _RowProperty(leaf.key, bindings, column)
+    return _CONDITIONS[operator](prop, leaf.value, operator)
 
 
-class _Held:
+class _RowProperty:
     """The property of the row: whether it is there, and its text."""
 
     def __init__(self, key: str, bindings: Bindings, table: str) -> None:
@@ -110,7 +110,7 @@ class _Held:
         if COLUMN.fullmatch(key):
             name = bindings.add(key.replace(".", "%2E"), "Identifier")
             column = f"{table}attributes.{name}"
-            # The engine's own text of a list is no JSON. Only what looks like one is looked at.
+            # The engine's own text of a list is no JSON. Only what begins like one is converted.
             self.text = (
                 f"if(startsWith(toString({column}), '[') AND dynamicType({column}) != 'String', "
                 f"toJSONString({column}), toString({column}))"
@@ -131,41 +131,41 @@ class _Held:
             self.is_set = self.is_there
 
 
-_NO_PERSON = "0"
-_Condition = Callable[[_Held, Any, str], str]
+_NEVER = "0"
+_Condition = Callable[[_RowProperty, Any, str], str]
 
 
-def _exact(held: _Held, value: Any, operator: str) -> str:
-    wanted = held.bindings.texts(_wanted(value))
-    found = f"{held.is_there} AND {held.text} IN {wanted}"
+def _exact(prop: _RowProperty, value: Any, operator: str) -> str:
+    wanted = prop.bindings.texts(_wanted(value))
+    found = f"{prop.is_there} AND {prop.text} IN {wanted}"
     return f"NOT ({found})" if operator in NEGATIVE else f"({found})"
 
 
-def _contains(held: _Held, value: Any, operator: str) -> str:
-    part = held.bindings.text(_text(value).lower())
-    found = f"{held.is_there} AND position(lowerUTF8({held.text}), {part}) > 0"
+def _contains(prop: _RowProperty, value: Any, operator: str) -> str:
+    part = prop.bindings.text(_text(value).lower())
+    found = f"{prop.is_there} AND position(lowerUTF8({prop.text}), {part}) > 0"
     return f"NOT ({found})" if operator in NEGATIVE else f"({found})"
 
 
-def _matches(held: _Held, value: Any, operator: str) -> str:
+def _matches(prop: _RowProperty, value: Any, operator: str) -> str:
     pattern = _text(value)
     if search(pattern) is None:
-        return _NO_PERSON
-    bound = held.bindings.text(f"(?-s){pattern}")
-    found = f"{held.is_there} AND match({held.text}, {bound})"
+        return _NEVER
+    bound = prop.bindings.text(f"(?-s){pattern}")
+    found = f"{prop.is_there} AND match({prop.text}, {bound})"
     return f"NOT ({found})" if operator in NEGATIVE else f"({found})"
 
 
-def _looked_at(held: _Held, value: Any, operator: str) -> str:
+def _text_compared(prop: _RowProperty, value: Any, operator: str) -> str:
     several = operator.endswith("_multi") and isinstance(value, tuple | list)
     parts = [_text(part).lower() for part in (value if several else (value,))]
-    found = text_condition(operator, f"lowerUTF8({held.text})", parts, held.bindings)
-    found = f"{held.is_there} AND {found}"
+    found = text_condition(operator, f"lowerUTF8({prop.text})", parts, prop.bindings)
+    found = f"{prop.is_there} AND {found}"
     return f"NOT ({found})" if operator in NEGATIVE else f"({found})"
 
 
 def text_condition(operator: str, text: str, parts: Sequence[str], bindings: Bindings) -> str:
-    """What one of TEXTS, or its opposite, looks for. text, parts: in lower case"""
+    """The comparison of one of TEXTS, or of its opposite. text, parts: in lower case"""
     positive = operator.removeprefix("not_")
     if positive == "starts_with":
         return f"startsWith({text}, {bindings.text(parts[0])})"
@@ -175,15 +175,15 @@ def text_condition(operator: str, text: str, parts: Sequence[str], bindings: Bin
     return f"arrayExists(part -> {found}, {bindings.texts(parts)})"
 
 
-def _ranged(held: _Held, value: Any, operator: str) -> str:
-    return range_condition(operator, held.text, value, held.bindings)
+def _in_range(prop: _RowProperty, value: Any, operator: str) -> str:
+    return range_condition(operator, prop.text, value, prop.bindings)
 
 
 def range_condition(operator: str, text: str, value: Any, bindings: Bindings) -> str:
     """What is no number is neither inside a range nor outside of it."""
     ends = range_of(value)
     if ends is None:
-        return _NO_PERSON
+        return _NEVER
     low, high = (bindings.add(end, "Float64") for end in ends)
     inside = "BETWEEN" if operator == "between" else "NOT BETWEEN"
     test = f"ifNull(isFinite(number) AND number {inside} {low} AND {high}, 0)"
@@ -191,25 +191,25 @@ def range_condition(operator: str, text: str, value: Any, bindings: Bindings) ->
     return f"arrayExists(number -> {test}, [{number}])"
 
 
-def _is_set(held: _Held, value: Any, operator: str) -> str:
-    return f"NOT {held.is_set}" if operator in NEGATIVE else held.is_set
+def _is_set(prop: _RowProperty, value: Any, operator: str) -> str:
+    return f"NOT {prop.is_set}" if operator in NEGATIVE else prop.is_set
 
 
-def _ordered(held: _Held, value: Any, operator: str) -> str:
+def _ordered(prop: _RowProperty, value: Any, operator: str) -> str:
     number = spaceless_number(value)
     if number is None:
-        return _NO_PERSON
-    bound = held.bindings.add(number, "Float64")
-    own = f"toFloat64OrNull(replaceAll({held.text}, ' ', ''))"
+        return _NEVER
+    bound = prop.bindings.add(number, "Float64")
+    own = f"toFloat64OrNull(replaceAll({prop.text}, ' ', ''))"
     return f"ifNull({own} {ORDER[operator]} {bound}, 0)"
 
 
-def _dated(held: _Held, value: Any, operator: str) -> str:
+def _dated(prop: _RowProperty, value: Any, operator: str) -> str:
     bound = parse_date(value) if isinstance(value, str) else None
     if bound is None or not isinstance(value, str):
-        return _NO_PERSON
+        return _NEVER
     has_time = ":" in value
-    date, bind = date_of(held.text), held.bindings.time
+    date, bind = date_of(prop.text), prop.bindings.time
     if operator == "is_date_before":
         return f"ifNull({date} < {bind(bound)}, 0)"
     end = _later(bound, timedelta(seconds=1) if has_time else timedelta(days=1))
@@ -228,9 +228,9 @@ _CONDITIONS: dict[str, _Condition] = {
     **dict.fromkeys(("is_set", "is_not_set"), _is_set),
     **dict.fromkeys(ORDER, _ordered),
     **dict.fromkeys(("is_date_before", "is_date_after", "is_date_exact"), _dated),
-    **dict.fromkeys(TEXTS, _looked_at),
-    **dict.fromkeys((OPPOSITES[positive] for positive in TEXTS), _looked_at),
-    **dict.fromkeys(("between", "not_between"), _ranged),
+    **dict.fromkeys(TEXTS, _text_compared),
+    **dict.fromkeys((OPPOSITES[positive] for positive in TEXTS), _text_compared),
+    **dict.fromkeys(("between", "not_between"), _in_range),
 }
 
 OPERATORS = frozenset(_CONDITIONS)

@@ -38,11 +38,11 @@ def flag_condition(leaf: Property, bindings: Bindings, now: datetime) -> str:
     compare = _CONDITIONS.get(leaf.operator)
     if compare is None:
         return "1" if leaf.negation else _NEVER
-    condition = compare(_Held(leaf.key, bindings), leaf, now)
+    condition = compare(_RowProperty(leaf.key, bindings), leaf, now)
     return f"(NOT ({condition}))" if leaf.negation else f"({condition})"
 
 
-class _Held:
+class _RowProperty:
     """The property of the row. text: null when the row lacks it"""
 
     def __init__(self, key: str, bindings: Bindings) -> None:
@@ -128,64 +128,64 @@ class _Held:
         )
 
 
-_Condition = Callable[[_Held, Property, datetime], str]
+_Condition = Callable[[_RowProperty, Property, datetime], str]
 
 
-def _exact(held: _Held, leaf: Property, now: datetime) -> str:
-    wanted = held.bindings.texts(sorted(wanted_texts(leaf.value)))
-    return _signed(f"lowerUTF8({held.text}) IN {wanted}", leaf)
+def _exact(prop: _RowProperty, leaf: Property, now: datetime) -> str:
+    wanted = prop.bindings.texts(sorted(wanted_texts(leaf.value)))
+    return _signed(f"lowerUTF8({prop.text}) IN {wanted}", leaf)
 
 
-def _contains(held: _Held, leaf: Property, now: datetime) -> str:
-    part = held.bindings.text(text_of(leaf.value).lower())
-    return _signed(f"position(lowerUTF8({held.text}), {part}) > 0", leaf)
+def _contains(prop: _RowProperty, leaf: Property, now: datetime) -> str:
+    part = prop.bindings.text(text_of(leaf.value).lower())
+    return _signed(f"position(lowerUTF8({prop.text}), {part}) > 0", leaf)
 
 
-def _looked_at(held: _Held, leaf: Property, now: datetime) -> str:
+def _text_compared(prop: _RowProperty, leaf: Property, now: datetime) -> str:
     several = leaf.operator.endswith("_multi") and isinstance(leaf.value, tuple | list)
     parts = [text_of(part).lower() for part in (leaf.value if several else (leaf.value,))]
-    text = f"lowerUTF8({held.text})"
-    return _signed(text_condition(leaf.operator, text, parts, held.bindings), leaf)
+    text = f"lowerUTF8({prop.text})"
+    return _signed(text_condition(leaf.operator, text, parts, prop.bindings), leaf)
 
 
-def _ranged(held: _Held, leaf: Property, now: datetime) -> str:
-    return range_condition(leaf.operator, held.text, leaf.value, held.bindings)
+def _in_range(prop: _RowProperty, leaf: Property, now: datetime) -> str:
+    return range_condition(leaf.operator, prop.text, leaf.value, prop.bindings)
 
 
-def _matches(held: _Held, leaf: Property, now: datetime) -> str:
+def _matches(prop: _RowProperty, leaf: Property, now: datetime) -> str:
     pattern = text_of(leaf.value)
     if search(pattern) is None:
         return _NEVER
-    return _signed(f"match({held.text}, {held.bindings.text(f'(?-s){pattern}')})", leaf)
+    return _signed(f"match({prop.text}, {prop.bindings.text(f'(?-s){pattern}')})", leaf)
 
 
-def _is_set(held: _Held, leaf: Property, now: datetime) -> str:
-    return _signed(held.is_there, leaf)
+def _is_set(prop: _RowProperty, leaf: Property, now: datetime) -> str:
+    return _signed(prop.is_there, leaf)
 
 
-def _ordered(held: _Held, leaf: Property, now: datetime) -> str:
+def _ordered(prop: _RowProperty, leaf: Property, now: datetime) -> str:
     value, order = leaf.value, ORDER[leaf.operator]
     if isinstance(value, tuple | list):
         return _NEVER
-    number, text = number_of(value), held.bindings.text(text_of(value))
+    number, text = number_of(value), prop.bindings.text(text_of(value))
     if number is None:
-        return f"ifNull({held.text} {order} {text}, 0)"
+        return f"ifNull({prop.text} {order} {text}, 0)"
     # Nothing is less or more than what is no number, in Python as here.
-    bound = "nan" if isnan(number) else held.bindings.add(number, "Float64")
-    found = held.compared(order, bound, text, null=f"'None' {order} {text}")
+    bound = "nan" if isnan(number) else prop.bindings.add(number, "Float64")
+    found = prop.compared(order, bound, text, null=f"'None' {order} {text}")
     return f"ifNull({found}, 0)"
 
 
-def _dated(held: _Held, leaf: Property, now: datetime) -> str:
+def _dated(prop: _RowProperty, leaf: Property, now: datetime) -> str:
     bound = parse_date_value(leaf.value)
     if bound is None:
         return _NEVER
     date = bound.before(now) if isinstance(bound, Ago) else bound
-    string = f"ifNull({held.string}, '')"
+    string = f"ifNull({prop.string}, '')"
     own = date_of(string, month_first=True)
     # Other digits alone are a Unix time or an id, which flags do not take for a date.
     is_date = f"NOT (match({string}, '^[ ]*[0-9]+[ ]*$') AND length({string}) NOT IN (8, 14))"
-    return f"{is_date} AND ifNull({own} {_INSTANT[leaf.operator]} {held.bindings.time(date)}, 0)"
+    return f"{is_date} AND ifNull({own} {_INSTANT[leaf.operator]} {prop.bindings.time(date)}, 0)"
 
 
 _CONDITIONS: dict[str, _Condition] = {
@@ -195,9 +195,9 @@ _CONDITIONS: dict[str, _Condition] = {
     **dict.fromkeys(("is_set", "is_not_set"), _is_set),
     **dict.fromkeys(ORDER, _ordered),
     **dict.fromkeys(_INSTANT, _dated),
-    **dict.fromkeys(TEXTS, _looked_at),
-    **dict.fromkeys((OPPOSITES[positive] for positive in TEXTS), _looked_at),
-    **dict.fromkeys(("between", "not_between"), _ranged),
+    **dict.fromkeys(TEXTS, _text_compared),
+    **dict.fromkeys((OPPOSITES[positive] for positive in TEXTS), _text_compared),
+    **dict.fromkeys(("between", "not_between"), _in_range),
 }
 
 

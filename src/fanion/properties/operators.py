@@ -20,7 +20,7 @@ from fanion.properties.values import (
 # `number`:   a number, or a text that writes one
 # `date`:     a date, or a relative one such as `-7d`
 # `day`:      a date, which may have a time
-# `none`:     whatever is sent is not looked at
+# `none`:     any, ignored
 # `flag`:     true, false or a variant
 ValueKind = (
     Literal["any", "one", "text", "texts", "pattern", "number", "range"]
@@ -64,7 +64,7 @@ OPERATORS: Mapping[str, Mapping[str, ValueKind]] = {
     "flag": DEPENDENCY,
 }
 # Where the calculation of cohorts compares. It reads numbers as such, and dates from the calendar.
-CALCULATED: Mapping[str, ValueKind] = {
+COHORT_COMPARISONS: Mapping[str, ValueKind] = {
     **COMPARISONS,
     **dict.fromkeys(("icontains", "not_icontains", "starts_with", "not_starts_with"), "one"),
     **dict.fromkeys(("ends_with", "not_ends_with"), "one"),
@@ -73,21 +73,21 @@ CALCULATED: Mapping[str, ValueKind] = {
 }
 # The same for the criteria of cohorts; `event` is for the conditions in `event_filters`.
 CRITERIA_OPERATORS: Mapping[str, Mapping[str, ValueKind]] = {
-    "person": CALCULATED,
-    "event": CALCULATED,
+    "person": COHORT_COMPARISONS,
+    "event": COHORT_COMPARISONS,
     "cohort": MEMBERSHIP,
 }
 VALUES_MAX = 1000  # of one condition. source: flags.md section 12
 GROUP_TYPE_INDEX_MAX = 4
 # Where lists and insights compare: as the calculation of cohorts does, and dates may count back.
-ASKED: Mapping[str, ValueKind] = {
-    **CALCULATED,
+QUERY_COMPARISONS: Mapping[str, ValueKind] = {
+    **COHORT_COMPARISONS,
     **dict.fromkeys(("is_date_exact", "is_date_before", "is_date_after"), "date"),
 }
 
 # What PostHog's API, its clients and its interface write into a condition on a property, a cohort
 # or a flag.
-CONDITION_NAMES = frozenset(
+CONDITION_FIELDS = frozenset(
     {
         *("key", "value", "operator", "type", "group_type_index", "negation"),
         *("label", "cohort_name", "group_key_names", "dependency_chain"),

@@ -1,4 +1,4 @@
-"""How large the properties of a person or a group are as stored, and how large they may become."""
+"""The stored size of the properties of a person or a group, and its limit."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -18,21 +18,21 @@ _encode_sorted = msgspec.json.Encoder(order="deterministic").encode
 Properties = Mapping[str, Any]
 
 
-class TooMuchAtOnce(Exception):
-    """More properties are asked for than may be held in memory at a time."""
+class ByteBudgetExceeded(Exception):
+    """More properties are read than may be in memory at a time."""
 
 
-class Allowance:
-    """How much may be read for one purpose."""
+class ByteBudget:
+    """How many bytes may be read for one purpose."""
 
     def __init__(self, bytes_max: int) -> None:
         self._bytes_max = self._left = bytes_max
 
     def take(self, size: int) -> None:
-        """raises: TooMuchAtOnce"""
+        """raises: ByteBudgetExceeded"""
         self._left -= size
         if self._left < 0:
-            raise TooMuchAtOnce(
+            raise ByteBudgetExceeded(
                 "the persons and groups that are named have more than "
                 f"{self._bytes_max} bytes of properties"
             )
@@ -72,17 +72,18 @@ def bytes_after(
     return size
 
 
-def may_become(after: int, before: int, bytes_max: int = PROPERTIES_BYTES_MAX) -> bool:
-    """Whether a change of the size may be made: into the limit, or where there was more than that
-    already, to no more."""
+def is_size_allowed(after: int, before: int, bytes_max: int = PROPERTIES_BYTES_MAX) -> bool:
+    """Whether a size is within the limit, or no larger than before."""
     return after <= bytes_max or after <= before
 
 
 def fitting(
     size: int, properties: Properties, offered: Properties, bytes_max: int = PROPERTIES_BYTES_MAX
 ) -> tuple[dict[str, Any], int]:
-    """Of the properties offered those that are new and fit, each looked at in its order, and the
-    size with them. size: of `properties`"""
+    """Of the properties offered those that are new and fit, in their order, and the size with them.
+
+    size: of `properties`
+    """
     new = {name: value for name, value in offered.items() if name not in properties}
     whole = bytes_after(size, properties, new)
     if not new or whole <= bytes_max:

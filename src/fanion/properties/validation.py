@@ -12,10 +12,10 @@ import msgspec
 from fanion.errors import Invalid
 from fanion.properties.filters import COHORT_TYPES, Property, parse_leaves
 from fanion.properties.operators import (
-    ASKED,
-    CONDITION_NAMES,
+    CONDITION_FIELDS,
     GROUP_TYPE_INDEX_MAX,
     MEMBERSHIP,
+    QUERY_COMPARISONS,
     ValueKind,
     is_value_of,
 )
@@ -40,7 +40,7 @@ _EXPECTED: Mapping[ValueKind, str] = {
 def read_conditions(text: str | None, of: str) -> tuple[Property, ...]:
     """A JSON list of conditions on events and persons; none for no text, an empty one, and null.
 
-    of:     whose properties can be asked for, in words
+    of:     whose properties the conditions may name, for the error
     raises: Invalid
     """
     if not text:
@@ -67,8 +67,8 @@ def read_conditions(text: str | None, of: str) -> tuple[Property, ...]:
 
 
 def check_names(leaf: Mapping[str, Any], at: str) -> None:
-    """at: where the condition stands, in the form of `attr`. raises: Invalid"""
-    require_known(leaf, CONDITION_NAMES, at)
+    """at: the place of the condition, in the form of `attr`. raises: Invalid"""
+    require_known(leaf, CONDITION_FIELDS, at)
 
 
 def check_comparison(leaf: Mapping[str, Any], at: str) -> None:
@@ -77,7 +77,7 @@ def check_comparison(leaf: Mapping[str, Any], at: str) -> None:
     raises: Invalid
     """
     kind = str(leaf.get("type") or "event")
-    known = MEMBERSHIP if kind in COHORT_TYPES else ASKED
+    known = MEMBERSHIP if kind in COHORT_TYPES else QUERY_COMPARISONS
     operator = leaf.get("operator") or "exact"
     if not isinstance(operator, str) or operator not in known:
         problem = f'Unknown operator "{shortened(operator)}" for type "{shortened(kind)}".'

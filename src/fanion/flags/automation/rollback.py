@@ -1,4 +1,4 @@
-"""When a flag is switched off by itself: conditions on how often something happens.
+"""Rollback conditions: how often an event may happen before a flag is switched off automatically.
 
 source: flags.md section 17
 """
@@ -50,7 +50,7 @@ def is_watched(flag: Mapping[str, Any]) -> bool:
 
 
 def read_condition(raw: object) -> RollbackCondition | None:
-    """None for one of a kind that never holds. raises: ValueError, Invalid"""
+    """None for a threshold type that never holds. raises: ValueError, Invalid"""
     if not isinstance(raw, Mapping):
         raise ValueError("a condition must be an object")
     if raw.get("threshold_type") != "insight":
@@ -66,7 +66,7 @@ def read_condition(raw: object) -> RollbackCondition | None:
 
 
 def check_conditions(sent: object, stored: object) -> None:
-    """What passes is read by the check as it is meant. What equals a stored condition is accepted.
+    """What passes can be read by the worker. What equals a stored condition is accepted unchecked.
 
     sent: any JSON; raises: Invalid
     """

@@ -1,4 +1,4 @@
-"""Which flags' rollback conditions are to be checked, by which server, and what comes of it.
+"""Checks of the rollback conditions of flags: due, claimed by one server, and done.
 
 A flag is watched from the moment when it is switched on or given conditions. A check is claimed
 by a lease, so that of several servers one does it, and a dead server holds it no longer than the
@@ -22,7 +22,7 @@ from fanion.projects.model import Project
 
 # A check takes seconds. One that the event store did not answer is repeated after this.
 LEASE = timedelta(minutes=5)
-# Of one look; the next one follows at once when there were so many.
+# Of one poll; the next one follows at once when there were so many.
 DUE_MAX = 100
 
 _check = flag_rollback_checks.c
@@ -86,8 +86,8 @@ class RollbackStore:
     async def roll_back(
         self, due: DueCheck, project: Project, met: MetCondition, now: datetime
     ) -> bool:
-        """Switch the flag off; False when meanwhile it was switched, or given other conditions,
-        or another server has finished the check."""
+        """Switch the flag off; False when it was switched or given other conditions since the
+        claim, or another server has finished the check."""
         async with self.records.write() as connection:
             return await connection.run_sync(_roll_back, due, project, met, now)
 
@@ -99,8 +99,8 @@ def _roll_back(
     connection: Connection, due: DueCheck, project: Project, met: MetCondition, now: datetime
 ) -> bool:
     flag = lock_flag(connection, due.project_id, due.flag_id)
-    stands = select(_check.flag_id).where(_is_same(due)).with_for_update()
-    if flag is None or connection.execute(stands).first() is None:
+    unchanged = select(_check.flag_id).where(_is_same(due)).with_for_update()
+    if flag is None or connection.execute(unchanged).first() is None:
         return False
     payload = {"condition": met.condition, "average": met.average}
     trigger = Trigger(job_type="auto_rollback", job_id=str(due.flag_id), payload=payload)
@@ -117,5 +117,5 @@ def _roll_back(
 
 
 def _is_same(due: DueCheck) -> ColumnElement[bool]:
-    """A flag that was switched off and on again meanwhile is another matter."""
+    """Not of a flag that was switched off and on again since."""
     return (_check.flag_id == due.flag_id) & (_check.checked_at == due.checked_at)

@@ -1,4 +1,4 @@
-"""Changes of a flag that are to be made later: what they may ask for, and what they come to.
+"""Scheduled changes of a flag: their fields, their checks, and the columns that they set.
 
 A change has one operation and one or more steps, each a value at a time: a rollout that grows
 from 10 to 100 percent is one change with several steps.
@@ -17,7 +17,7 @@ from fanion.flags.validation.posthog_fields import OF_SCHEDULED_CHANGE
 from fanion.rest.unknown_fields import is_idle
 
 STEPS_MAX = 50
-AHEAD_MAX = timedelta(days=5 * 366)
+DELAY_MAX = timedelta(days=5 * 366)
 
 Operation = Literal["update_status", "update_rollout_percentage"]
 Value = bool | int | float
@@ -30,7 +30,7 @@ AnyValue = Annotated[
 ]
 
 
-Repetition = Annotated[Any, Meta(description="Not supported: null, false or absent.")]
+Recurrence = Annotated[Any, Meta(description="Not supported: null, false or absent.")]
 
 
 class StepBody(Struct, kw_only=True, forbid_unknown_fields=True):
@@ -52,10 +52,10 @@ class NewScheduledChange(Struct, kw_only=True, omit_defaults=True, forbid_unknow
 
     payload: ScheduledPayload
     scheduled_at: Time | UnsetType = UNSET
-    is_recurring: Repetition = UNSET
-    recurrence_interval: Repetition = UNSET
-    cron_expression: Repetition = UNSET
-    end_date: Repetition = UNSET
+    is_recurring: Recurrence = UNSET
+    recurrence_interval: Recurrence = UNSET
+    cron_expression: Recurrence = UNSET
+    end_date: Recurrence = UNSET
 
 
 class Step(Struct, frozen=True, kw_only=True):
@@ -77,11 +77,11 @@ class SchedulePlan:
 def read_plan(data: NewScheduledChange, flag: FlagRow, now: datetime) -> SchedulePlan:
     """raises: Invalid for what could not be done to the flag as it is now"""
     sent = data.payload
-    _refuse_repetition(data)
+    _refuse_recurrence(data)
     steps = _steps(data)
     before, attr = now, "payload__steps" if sent.steps else "scheduled_at"
     for step in steps:
-        if not before < step.scheduled_at <= now + AHEAD_MAX:
+        if not before < step.scheduled_at <= now + DELAY_MAX:
             raise Invalid(_time_problem(before, now), attr=attr)
         before = step.scheduled_at
     payload: dict[str, Any] = {"operation": sent.operation}
@@ -98,7 +98,7 @@ def read_plan(data: NewScheduledChange, flag: FlagRow, now: datetime) -> Schedul
     return SchedulePlan(payload, steps)
 
 
-def _refuse_repetition(data: NewScheduledChange) -> None:
+def _refuse_recurrence(data: NewScheduledChange) -> None:
     for name in ("is_recurring", "recurrence_interval", "cron_expression", "end_date"):
         value = getattr(data, name)
         if value is not UNSET and not is_idle(value):

@@ -1,4 +1,4 @@
-"""Changes of a flag that are made later, over HTTP."""
+"""API of the scheduled changes of a flag."""
 
 from datetime import datetime
 from typing import Annotated, Any

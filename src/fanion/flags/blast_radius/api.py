@@ -1,4 +1,4 @@
-"""How many a release condition would reach, over HTTP.
+"""API of the blast radius: how many persons or groups a release condition would reach.
 
 source: flags.md section 15
 """

@@ -1,5 +1,5 @@
-"""A release condition whose reach is asked for, and the ClickHouse statement that counts persons as
-evaluation decides them.
+"""A release condition, read from a request, and the ClickHouse statement that counts the persons
+for whom it holds in evaluation.
 
 A cohort on properties is compared live; of a static one, and of one on events, the members of the
 last calculation count, which lie in `cohort_inputs`.
@@ -139,7 +139,7 @@ def _reach(conditions: list[Any], raw_index: object, attr: str) -> Reach:
 
 
 def _require_known_names(condition: Mapping[str, Any], attr: str) -> None:
-    """A misspelt name would count everyone. raises: Invalid"""
+    """With a misspelt name every person would count. raises: Invalid"""
     require_known(condition, OF_GROUP, attr)
     for leaf, at in conditions(condition, attr):
         require_known(leaf, OF_PROPERTY, at)

@@ -28,10 +28,10 @@ SECONDS_MAX = 20  # a request waits
 # Groups read at a time: 20 ms of a thread.
 GROUPS_READ_MAX = 5_000
 
-# Members of a cohort are handed to the event store once for so long: 100,000 take 0.2 s. Merges of
-# persons show in the count after this; a new calculation or import of the cohort at once.
-HANDED_IN_S = 300
-HANDED_IN_MAX = 1_000  # cohorts
+# Members of a cohort are uploaded to the event store once in this time: 100,000 take 0.2 s. Merges
+# of persons show in the count after it; a new calculation or import of the cohort at once.
+UPLOAD_TTL_S = 300
+UPLOADS_MAX = 1_000  # cohorts
 
 _group = groups.c
 _cohort = cohorts.c
@@ -46,7 +46,7 @@ class Radius:
 
 
 @dataclass(frozen=True, slots=True)
-class _HandedIn:
+class _Upload:
     """version: of the members; run: under which they lie; until: of the monotonic clock"""
 
     version: int
@@ -60,7 +60,7 @@ class BlastRadius:
 
     records: Records
     events: EventStore
-    _handed_in: dict[int, _HandedIn] = field(default_factory=dict)
+    _uploads: dict[int, _Upload] = field(default_factory=dict)
 
     async def of(self, project: Project, reach: Reach, now: datetime) -> Radius:
         if reach.group_type_index is not None:
@@ -94,17 +94,17 @@ class BlastRadius:
         wanted = (_cohort.project_id == project_id, _cohort.id == cohort_id)
         found = await self.records.fetch(select(_cohort.version).where(*wanted))
         version = found[0].version if found else 0
-        known = self._handed_in.pop(cohort_id, None)
+        known = self._uploads.pop(cohort_id, None)
         if known is None or known.version != version or known.until <= monotonic():
             run = uuid4()
-            await self._hand_in(cohort_id, version, run)
-            known = _HandedIn(version, run, monotonic() + HANDED_IN_S)
-        self._handed_in[cohort_id] = known
-        if len(self._handed_in) > HANDED_IN_MAX:
-            del self._handed_in[next(iter(self._handed_in))]
+            await self._upload(cohort_id, version, run)
+            known = _Upload(version, run, monotonic() + UPLOAD_TTL_S)
+        self._uploads[cohort_id] = known
+        if len(self._uploads) > UPLOADS_MAX:
+            del self._uploads[next(iter(self._uploads))]
         return known.run
 
-    async def _hand_in(self, cohort_id: int, version: int, run: UUID) -> None:
+    async def _upload(self, cohort_id: int, version: int, run: UUID) -> None:
         """As one text: with a row for each of 100,000 members it took twice as long."""
         page = (
             select(cast(persons.c.uuid, Text).label("uuid"), _member.person_id)

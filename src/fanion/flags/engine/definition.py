@@ -48,7 +48,7 @@ class CohortRow:
 
 @dataclass(frozen=True, slots=True)
 class FlagDefinitions:
-    """Everything stored that a project's flags are made of, all of one moment.
+    """All that a project's flags are compiled from, of one snapshot of the store.
 
     flags:       that are not deleted, in the order in which answers list them
     group_types: index → name
@@ -64,7 +64,7 @@ class FlagDefinitions:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """All leaves must hold, then the rollout decides. rollout_percentage: None is everyone."""
+    """All leaves must hold, then the rollout decides. rollout_percentage: None is 100"""
 
     leaves: tuple[Leaf, ...] = ()
     rollout_percentage: float | None = None
@@ -94,7 +94,7 @@ class Rules:
     holdout: Condition | None = None
 
     def leaves(self) -> Iterator[Leaf]:
-        """Everything that is looked at; of a holdout only the percentage is."""
+        """All that evaluation tests; of a holdout only the percentage counts."""
         for condition in (*self.conditions, self.super_condition):
             if condition is not None:
                 yield from condition.leaves
@@ -222,7 +222,7 @@ def _variant(raw: object) -> Variant:
 
 
 def _first(raw: object, name: str) -> Condition | None:
-    """Of super groups and holdouts only the first entry is looked at."""
+    """Of super groups and holdouts only the first entry counts."""
     groups = _list(raw, name)
     return _condition(groups[0]) if groups else None
 

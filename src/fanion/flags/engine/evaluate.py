@@ -97,7 +97,7 @@ _NO_PROPERTIES: Mapping[str, object] = {}
 def needs(flag_set: FlagSet, subject: Subject, keys: Collection[str] | None = None) -> Needs:
     """Compare what the flags look at with what the request itself says.
 
-    subject: as the request describes it; stored values are not looked at
+    subject: as the request describes it; stored values do not count
     keys:    the flags asked for; None for all
     """
     reads = flag_set.reads if keys is None else _of(flag_set, keys)

@@ -239,7 +239,7 @@ def problem_of(flag_id: int, definitions: FlagDefinitions) -> str | None:
     if row is None:
         return None
     flag = compile_flag(replace(row, active=True))
-    flags = [flag, *_below(flag, rows)]
+    flags = [flag, *_dependencies_of(flag, rows)]
     cohorts = map(compile_cohort, definitions.cohorts)
     return build_flag_set(flags, definitions.group_types, cohorts).problems.get(flag.key)
 
@@ -253,7 +253,7 @@ def broken_dependents(flag_id: int, former_key: str, definitions: FlagDefinition
         row.key
         for row in definitions.flags
         if row.active and row.id != flag_id
-        for missing in [names & set(_named(compile_flag(row))) - rows.keys()]
+        for missing in [names & set(_flags_named(compile_flag(row))) - rows.keys()]
         if missing
     ]
 
@@ -286,17 +286,17 @@ def _by_name(flags: Sequence[FlagRow]) -> Mapping[str, FlagRow]:
     return {**{row.key: row for row in flags}, **{str(row.id): row for row in flags}}
 
 
-def _below(flag: Flag, rows: Mapping[str, FlagRow]) -> Sequence[Flag]:
+def _dependencies_of(flag: Flag, rows: Mapping[str, FlagRow]) -> Sequence[Flag]:
     """The flags that one depends on, and those that these do."""
     found: dict[str, Flag] = {}
-    waiting = _named(flag)
+    waiting = _flags_named(flag)
     while waiting:
         row = rows.get(waiting.pop())
         if row is not None and row.key != flag.key and row.key not in found:
             found[row.key] = compile_flag(row)
-            waiting += _named(found[row.key])
+            waiting += _flags_named(found[row.key])
     return list(found.values())
 
 
-def _named(flag: Flag) -> list[str]:
+def _flags_named(flag: Flag) -> list[str]:
     return [] if flag.rules is None else flag.rules.flags_named()

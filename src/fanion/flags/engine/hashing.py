@@ -27,7 +27,7 @@ _ABOVE_ALL = b"\xff" * 21
 
 # Nearly all flags use the same few percentages. A bound takes 14 µs to find, which was half of
 # what compiling a flag took, and 53 bytes; the bounds of a flag with two variants were 265.
-_BOUNDS_KEPT = 4_096
+_BOUNDS_CACHED = 4_096
 
 
 class _Hash(Protocol):
@@ -50,9 +50,9 @@ sha1 = _constructor()
 
 
 def bucket(key: str, identifier: str, salt: str = "") -> float:
-    """0 to 1: where an identifier stands in a flag; salt is `variant` for the variant's choice.
+    """0 to 1: the position of an identifier in a flag. salt: `variant` for the choice of a variant
 
-    No separator stands between identifier and salt. Case counts, nothing is trimmed.
+    There is no separator between identifier and salt. Case counts, nothing is trimmed.
     """
     text = f"{identifier}{salt}".encode(errors="replace")
     return fraction(sha1(key_prefix(key) + text).digest())
@@ -63,20 +63,20 @@ def fraction(digest: bytes) -> float:
     return _fraction_of(int.from_bytes(digest[:8], "big") >> 4)
 
 
-@lru_cache(_BOUNDS_KEPT)
+@lru_cache(_BOUNDS_CACHED)
 def at_most(share: float) -> bytes:
     """digest < at_most(share) exactly when fraction(digest) <= share"""
     return _first_digest(bisect_right(_NUMBERS, share, key=_fraction_of))
 
 
-@lru_cache(_BOUNDS_KEPT)
+@lru_cache(_BOUNDS_CACHED)
 def below(share: float) -> bytes:
     """digest < below(share) exactly when fraction(digest) < share"""
     return _first_digest(bisect_left(_NUMBERS, share, key=_fraction_of))
 
 
 def key_prefix(key: str) -> bytes:
-    """What stands before the identifier in a flag's hashed text."""
+    """What precedes the identifier in a flag's hashed text."""
     return key.encode(errors="replace") + b"."
 
 

@@ -31,9 +31,9 @@ PROJECTS_MAX = 20_000
 WATCH_S = 0.4
 # Projects in one statement.
 WATCH_PROJECTS_MAX = 1_000
-# How long a request waits for flags that must be read first. Past it the former ones answer.
+# How long a request waits for flags that must be read first; then the former flags answer.
 BUILD_WAIT_S = 0.5
-# Without former ones: 20,000 flags are read and compiled in three seconds.
+# Without former flags: 20,000 flags are read and compiled in three seconds.
 FIRST_BUILD_WAIT_S = 10.0
 
 
@@ -46,7 +46,7 @@ class FlagSource(Protocol):
 
 
 class UnavailableFlagSource:
-    """A store that is known not to answer, so that no request waits for it."""
+    """For a records store that cannot be opened: no request waits for it."""
 
     async def definitions(self, project_id: int) -> FlagDefinitions:
         raise RecordsUnavailable("the records store cannot be opened")
@@ -75,20 +75,20 @@ class FlagSets:
     """A change by this server is seen by the next request, another's within a second.
 
     While the records store is down the flags that were built last keep answering, and after a
-    restart those that the keeper has.
+    restart those of the offline store.
     """
 
     def __init__(
-        self, store: FlagSource, keeper: OfflineFlags | None = None, bus: ChangeBus | None = None
+        self, store: FlagSource, offline: OfflineFlags | None = None, bus: ChangeBus | None = None
     ) -> None:
         self._store = store
-        self._keeper = keeper or NoOfflineFlags()
+        self._offline = offline or NoOfflineFlags()
         self._built: OrderedDict[int, CompiledFlags] = OrderedDict()
         self._building: dict[int, asyncio.Task[CompiledFlags]] = {}
         self._changes: dict[int, int] = {}
-        # Changed here: requests wait for these. Out of date: they answer until read anew.
+        # Stale: changed here, so requests wait for a read. Outdated: the former flags answer.
         self._stale: set[int] = set()
-        self._behind: set[int] = set()
+        self._outdated: set[int] = set()
         self._bus = bus or ChangeBus()
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -105,7 +105,7 @@ class FlagSets:
         return built
 
     def invalidate(self, project_id: int) -> None:
-        """The next request sees what is stored now, not what is being read."""
+        """The next request reads the flags again, whatever is being read now."""
         self._changes[project_id] = self._changes.get(project_id, 0) + 1
         self._building.pop(project_id, None)
         if project_id in self._built:
@@ -135,7 +135,7 @@ class FlagSets:
                 if built is None:
                     continue
                 moved = built.definitions.version != versions.get(project_id, 0)
-                if moved or project_id in self._behind or project_id in self._stale:
+                if moved or project_id in self._outdated or project_id in self._stale:
                     await self._build_once(project_id)
 
     async def _read(self, project_id: int, former: CompiledFlags | None) -> CompiledFlags:
@@ -143,19 +143,19 @@ class FlagSets:
         try:
             return await asyncio.wait_for(asyncio.shield(building), BUILD_WAIT_S)
         except (RecordsUnavailable, TimeoutError) as error:
-            former = former or await self._kept(project_id)
+            former = former or await self._from_offline(project_id)
             if former is None:
-                return await _at_last(building, error)
+                return await _wait_for_first_build(building, error)
             self._stale.discard(project_id)
-            self._behind.add(project_id)
+            self._outdated.add(project_id)
             return former
 
-    async def _kept(self, project_id: int) -> CompiledFlags | None:
-        definitions = await self._keeper.get(project_id)
+    async def _from_offline(self, project_id: int) -> CompiledFlags | None:
+        definitions = await self._offline.get(project_id)
         if definitions is None:
             return None
         compiled = await _compiled(definitions)
-        # Meanwhile another request may have come this far, or the store may have answered.
+        # Another request may have read them at the same time, or the store may have answered.
         built = self._built.get(project_id)
         if built is None:
             built = compiled
@@ -185,9 +185,9 @@ class FlagSets:
                 self._building.pop(project_id, None)
         if changes == self._changes.get(project_id, 0):
             self._stale.discard(project_id)
-            self._behind.discard(project_id)
+            self._outdated.discard(project_id)
             self._put(project_id, built)
-            self._keeper.put(project_id, built.definitions)
+            self._offline.put(project_id, built.definitions)
         return built
 
     def _put(self, project_id: int, built: CompiledFlags) -> None:
@@ -196,12 +196,14 @@ class FlagSets:
         if len(self._built) > PROJECTS_MAX:
             gone, _ = self._built.popitem(last=False)
             self._stale.discard(gone)
-            self._behind.discard(gone)
+            self._outdated.discard(gone)
         self._bus.publish(Topic.FLAGS_LOADED, project_id)
 
 
-async def _at_last(building: "asyncio.Task[CompiledFlags]", error: Exception) -> CompiledFlags:
-    """With nothing to answer instead, there is more time. raises: RecordsUnavailable"""
+async def _wait_for_first_build(
+    building: "asyncio.Task[CompiledFlags]", error: Exception
+) -> CompiledFlags:
+    """Without former flags a request waits longer. raises: RecordsUnavailable"""
     if isinstance(error, TimeoutError):
         with suppress(TimeoutError):
             return await asyncio.wait_for(asyncio.shield(building), FIRST_BUILD_WAIT_S)
@@ -215,13 +217,13 @@ async def _compiled(
     flags = len(definitions.flags)
     large = flags > ANSWERED_ON_LOOP_MAX
     return await run_offloaded(
-        flags, COMPILED_ON_LOOP_MAX, partial(_uncollected, work) if large else work
+        flags, COMPILED_ON_LOOP_MAX, partial(_without_gc, work) if large else work
     )
 
 
-def _uncollected(work: Callable[[], CompiledFlags]) -> CompiledFlags:
-    """A large set is a million objects without cycles, through which the collector of garbage
-    would look for half a second, while all requests wait."""
+def _without_gc(work: Callable[[], CompiledFlags]) -> CompiledFlags:
+    """A large set is a million objects without cycles: the garbage collector would walk through
+    them for half a second, while all requests wait."""
     gc.disable()
     try:
         built = work()

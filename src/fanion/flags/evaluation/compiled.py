@@ -19,7 +19,7 @@ Packed = bytes | FlagRow
 
 
 class PackedRows(Sequence[FlagRow]):
-    """Read like a list, each row made when it is looked at.
+    """A list of rows, each decoded when it is read.
 
     A flag of two conditions takes 509 bytes, in place of 2,810 as objects (tracemalloc).
     """
@@ -46,9 +46,9 @@ class PackedRows(Sequence[FlagRow]):
 
 
 def written(rows: object) -> list[msgspec.Raw | FlagRow]:
-    """What a msgpack encoder writes for packed rows, which it does not know."""
+    """Hook of a msgpack encoder for packed rows, a type that it does not know."""
     if not isinstance(rows, PackedRows):
-        raise NotImplementedError(f"nothing is known of {type(rows).__name__}")
+        raise NotImplementedError(f"{type(rows).__name__} cannot be encoded")
     return [msgspec.Raw(one) if isinstance(one, bytes) else one for one in rows.packed]
 
 
@@ -65,7 +65,7 @@ def _unpack(one: Packed) -> FlagRow:
 
 @dataclass(frozen=True, slots=True)
 class CompiledFlags:
-    """All of one moment. compiled: by the flag's row, for the next time"""
+    """All of one version. compiled: in the order of `rows`, to be taken over at the next build"""
 
     definitions: FlagDefinitions
     flag_set: FlagSet

@@ -1,4 +1,4 @@
-"""Identities that flags keep over a login, in the records store.
+"""Identities that flags hash beyond a login, in the records store.
 
 source: flags.md section 9
 """
@@ -94,19 +94,19 @@ class ContinuityStore:
     now: Callable[[], datetime]
     project_bytes_max: int = PROJECT_BYTES_MAX
     trim_after_bytes: int = TRIM_AFTER_BYTES
-    # By project, since its size was last looked at.
+    # By project, since its size was last checked.
     _written_bytes: dict[int, int] = field(default_factory=dict)
 
     async def keep(self, keeps: Sequence[ContinuityWrite]) -> Mapping[ContinuityWrite, HashKeys]:
-        """In one transaction; says what counts now.
+        """In one transaction. Returns what is stored afterwards.
 
-        raises: RecordsUnavailable, also when a person vanished at the same moment
+        raises: RecordsUnavailable, also when a person was merged at the same time
         """
         try:
             async with self.records.write() as connection:
                 return await connection.run_sync(self._keep, keeps)
         except IntegrityError as error:
-            raise RecordsUnavailable("a person was merged away meanwhile") from error
+            raise RecordsUnavailable("a person was merged at the same time") from error
 
     def _keep(
         self, connection: Connection, keeps: Sequence[ContinuityWrite]
@@ -119,7 +119,7 @@ class ContinuityStore:
         return {keep: _of_both(connection, keep) for keep in keeps}
 
     def _trim(self, connection: Connection, project_id: int, size: int) -> None:
-        # A process that has just begun does not know what was written before.
+        # A new process does not know what was written before.
         written = self._written_bytes.get(project_id, self.trim_after_bytes) + size
         if written > self.trim_after_bytes:
             trim_waiting(connection, project_id, self.project_bytes_max)
@@ -138,7 +138,7 @@ def _put_records(connection: Connection, keeps: Sequence[ContinuityWrite]) -> No
         for keep in keeps
         for flag in keep.flags
     ]
-    # In one order for all servers, so that two of them wait for each other in line.
+    # In one order on all servers, so that two transactions cannot deadlock.
     rows.sort(key=lambda row: (row["in_project"], row["other"], row["one"], row["flag"]))
     connection.execute(_first_wins(connection.dialect), rows)
 

@@ -1,5 +1,5 @@
 """POST /decide and POST /flags: a person's or group's flags. Nothing is written but the
-identities that flags keep over a login.
+identities that flags hash beyond a login.
 
 The answer is always 200 once the key and the body are right: what cannot be computed is left
 out and marked.
@@ -90,7 +90,7 @@ async def _response(flags: int, body: Callable[[], bytes]) -> Response:
 
 
 def no_location(address: str) -> Mapping[str, Any]:
-    """Without a location database nothing is known of an address."""
+    """For a server without a location database."""
     return {}
 
 
@@ -158,7 +158,7 @@ class DecideEndpoints:
             if form is not None:
                 values = _object_of(loads(form.json))
                 token = project_token(values, form.fields)
-        except AppError:  # all that name no key count together
+        except AppError:  # requests without a key share one bucket
             self._limit("")
             raise
         if form is None:
@@ -172,7 +172,7 @@ class DecideEndpoints:
     async def _evaluated_large(
         self, request: Request, query: Mapping[str, str]
     ) -> tuple[CompiledFlags, Evaluation] | None:
-        """As `_evaluated`; the key is looked at before more than an outline is made."""
+        """As `_evaluated`. The key is checked on an outline of the body, before all is decoded."""
         async with self.decoding.room(len(request.body), self.body_bytes_max) as room:
             try:
                 form, outline = await room.run(partial(self._outline, request, query))
@@ -200,7 +200,7 @@ class DecideEndpoints:
     def _limit(self, token: str) -> None:
         """raises: TooManyEvaluations"""
         if self.limit.per_s:
-            # Cut: what is remembered of a key must not grow with the body that it came in.
+            # Cut: the memory of a key must not grow with the body that named it.
             self.limit.take(token[:KEY_CHARS_MAX], self.steady())
 
     def _decode_small(self, request: Request, query: Mapping[str, str]) -> DecodedForm | None:

@@ -1,5 +1,5 @@
-"""The last good flags of each project in a file of their own, so that a server that starts
-while the records store is down has something to answer with."""
+"""The last compiled flags of each project in a file of their own, with which a server answers that
+starts while the records store is down."""
 
 import asyncio
 import sqlite3
@@ -18,7 +18,7 @@ from fanion.projects.model import Project
 from fanion.runtime.background import run_loop
 
 # Changes wait this long for others to be written with them.
-KEEP_S = 2.0
+WRITE_S = 2.0
 BUSY_S = 1.0
 
 _SCHEMA = """
@@ -33,7 +33,7 @@ _INDEX = "CREATE INDEX IF NOT EXISTS kept_api_token ON kept (api_token)"
 _PUT = "INSERT OR REPLACE INTO kept VALUES (?, ?, ?, ?)"
 _CHANGE = "UPDATE kept SET api_token = ?, project = ? WHERE project_id = ?"
 _PROJECT = "SELECT project FROM kept WHERE api_token = ?"
-# What a project holds is written as it is, its former tokens too.
+# A project is stored with its former tokens, in which this searches.
 _HOLDING = "SELECT project FROM kept WHERE instr(project, CAST(? AS BLOB)) > 0"
 _DEFINITIONS = "SELECT definitions FROM kept WHERE project_id = ?"
 _PROJECTS = "SELECT project FROM kept ORDER BY project_id"
@@ -46,8 +46,8 @@ _Row = tuple[int, str, bytes, bytes]
 
 
 class OfflineFlagStore:
-    """One row a project, replaced in one transaction; a file that cannot be used counts as
-    empty, since nothing but the records store owns what it holds."""
+    """One row a project, replaced in one transaction. A file that cannot be read counts as empty:
+    all that it holds is in the records store."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -56,11 +56,11 @@ class OfflineFlagStore:
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
     def put(self, project_id: int, definitions: FlagDefinitions) -> None:
-        """To be written with the next round."""
+        """Written at the next interval."""
         self._changed[project_id] = definitions
 
     def project_changed(self, project_id: int) -> None:
-        """To be written with the next round, if the project's flags are stored."""
+        """Written at the next interval, if the project's flags are stored."""
         self._changed_projects.add(project_id)
 
     async def get(self, project_id: int) -> FlagDefinitions | None:
@@ -86,7 +86,7 @@ class OfflineFlagStore:
     async def run(self, project_of: Callable[[int], Awaitable[Project | None]]) -> Never:
         """Write changed flags and projects, until cancelled."""
         await run_loop(
-            partial(self.write, project_of), KEEP_S, "flags_not_kept", (), initial_delay_s=KEEP_S
+            partial(self.write, project_of), WRITE_S, "flags_not_kept", (), initial_delay_s=WRITE_S
         )
 
     async def write(self, project_of: Callable[[int], Awaitable[Project | None]]) -> None:

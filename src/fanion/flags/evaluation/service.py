@@ -59,7 +59,7 @@ class EvaluationCounters:
             counts[answer] = counts.get(answer, 0) + times
 
     def take(self) -> Mapping[int, ByAnswer]:
-        """By project what was counted since the last taking; counting begins anew."""
+        """What was counted since the last call, by project."""
         taken, self._by_project = self._by_project, {}
         self._exact_left = EXACT_MAX
         return taken
@@ -79,7 +79,7 @@ class Evaluator:
     """
 
     flag_sets: FlagSets
-    readings: SubjectStore
+    subjects: SubjectStore
     now: Callable[[], datetime]
     seconds: HotHistogram
     counters: EvaluationCounters
@@ -110,7 +110,7 @@ class Evaluator:
             keys, missing = _wanted(flag_set, asked)
         anon = asked.anon_distinct_id
         if missing is not NOTHING or (anon is not None and flag_set.continuity):
-            read = await self.readings.read(project_id, flag_set, subject, missing, anon)
+            read = await self.subjects.read(project_id, flag_set, subject, missing, anon)
             subject = replace(subject, **read)
         now, started = self.now(), perf_counter()
         flags = len(flag_set.programs if keys is None else keys)
@@ -126,5 +126,5 @@ class Evaluator:
 
 def _wanted(flag_set: FlagSet, asked: FlagRequest) -> tuple[tuple[str, ...] | None, Needs]:
     """The keys of the flags to evaluate, None for all, and what must be read before."""
-    keys = visible_keys(flag_set, asked)
+    keys = visible_keys(flag_set, asked) if flag_set.limited else asked.keys
     return keys, needs(flag_set, asked.subject, keys)

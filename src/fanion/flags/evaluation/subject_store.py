@@ -26,8 +26,8 @@ ID_CHARS_MAX = 500
 
 
 class CircuitBreaker:
-    """Once a read failed and none that was asked after it has come back, one caller in RETRY_S
-    tries again; the others fail at once, so that a silent store costs them no time.
+    """Opens when a read fails and no read has succeeded since it began. While it is open one caller
+    in RETRY_S reads; the others fail at once, so that they do not wait for the store.
 
     clock: seconds
     """
@@ -38,7 +38,7 @@ class CircuitBreaker:
         self._is_tripped = False
         self._retry_at = 0.0
 
-    def lets_through(self) -> bool:
+    def allows_read(self) -> bool:
         if not self._is_tripped:
             return True
         now = self._clock()
@@ -73,7 +73,7 @@ class SubjectStore:
     groups:      (project id, group type index, group key) → stored properties
     identities:  (project id, distinct id) → identities stored for its person, or for the id
                  itself as long as it has none
-    keeping:     what to store → what is stored after the write
+    continuity_writes:     what to store → what is stored after the write
     memberships: (project id, distinct id) → ids of the cohorts with stored members that count
                  the person among them
     """
@@ -81,7 +81,7 @@ class SubjectStore:
     persons: DataLoader[tuple[int, str], Stored]
     groups: DataLoader[tuple[int, int, str], Stored]
     identities: DataLoader[tuple[int, str], HashKeys]
-    keeping: DataLoader[ContinuityWrite, HashKeys]
+    continuity_writes: DataLoader[ContinuityWrite, HashKeys]
     memberships: DataLoader[tuple[int, str], frozenset[int]]
     breaker: CircuitBreaker = field(default_factory=_breaker)
 
@@ -95,7 +95,7 @@ class SubjectStore:
     ) -> dict[str, Any]:
         """Fields of the subject to replace; None stands for "could not be read".
 
-        anon_distinct_id: of before the login; flags with continuity go on with it
+        anon_distinct_id: of before the login; flags with continuity hash it
         """
         person = project_id, _storable(subject.distinct_id)
         known: dict[str, Any] = {}
@@ -137,7 +137,7 @@ class SubjectStore:
     async def _ask(self, lookup: DataLoader[K, V], key: K) -> V | None:
         """raises: RecordsUnavailable, at once while the circuit breaker is open"""
         breaker = self.breaker
-        if not breaker.lets_through():
+        if not breaker.allows_read():
             raise RecordsUnavailable("the store does not answer")
         answers = breaker.answers
         try:
@@ -192,7 +192,7 @@ class SubjectStore:
         unwritten = {**dict.fromkeys(new, anon), **known}
         try:
             keep = ContinuityWrite(project_id, distinct_id, anon, tuple(sorted(new)))
-            return await self._ask(self.keeping, keep) or unwritten
+            return await self._ask(self.continuity_writes, keep) or unwritten
         except RecordsUnavailable:
             return unwritten
 

@@ -1,4 +1,4 @@
-"""Feature flags over HTTP, for those who manage them.
+"""API of feature flags, for users who manage them.
 
 source: api.md, "Feature flags"; flags.md sections 11 to 13
 """
@@ -46,9 +46,9 @@ from fanion.rest.endpoints import ObjectId, refused
 from fanion.rest.pagination import Paged
 from fanion.runtime.change_bus import ChangeBus, Topic
 
-FLAGS_MAX = 10_000  # of one project, that are looked at
+FLAGS_MAX = 10_000  # of one project, in which stale ones are searched
 
-# From project id and now: flag key → when a flag was last asked for.
+# From project id and now: flag key → when a flag was last evaluated.
 LastEvaluated = Callable[[int, datetime], Awaitable[Mapping[str, datetime]]]
 _VERSION = ResponseHeader(
     name=VERSION_HEADER,
@@ -268,7 +268,7 @@ async def stale_page(
 ) -> Paged[FlagBody]:
     """Of the flags that the query asks for, in its order.
 
-    days: how long a flag must be there, and not asked for, to count as not evaluated
+    days: a flag counts as not evaluated when it is older, and was not evaluated in this time
     """
     if not 1 <= days <= STALE_DAYS_MAX:
         raise Invalid(f"Ensure this value is between 1 and {STALE_DAYS_MAX}.", attr="stale_days")

@@ -1,4 +1,4 @@
-"""Whom a flag is on for, of all persons that a project knows.
+"""The persons of a project for whom a flag is on.
 
 source: cohorts.md section 10, "Other ways"
 """

@@ -1,4 +1,4 @@
-"""What a list of flags may be asked for.
+"""Search, filters and order of a list of flags.
 
 source: flags.md section 13
 """
@@ -35,7 +35,7 @@ class StaleReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What is asked of a flag that may be listed. filters: with `groups`"""
+    """What a query compares of a flag. filters: with `groups`"""
 
     id: int
     key: str

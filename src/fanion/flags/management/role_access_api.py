@@ -1,4 +1,4 @@
-"""The roles that a flag was given to, over HTTP.
+"""API of the roles that may edit a flag.
 
 source: api.md, "Feature flag role access"; flags.md section 16
 """

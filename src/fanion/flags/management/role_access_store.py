@@ -57,7 +57,7 @@ class FlagAccess:
             raise PermissionDenied("You don't have edit permissions for this feature flag.")
 
     def require_audience(self, flags: Iterable[tuple[int, str, int | None]]) -> None:
-        """Of a cohort that flags use: who may not edit them may not change whom it holds.
+        """To change the members of a cohort that flags use, a user must be allowed to edit them.
 
         flags:  id, key and creator of each
         raises: PermissionDenied, which names those that may not be edited

@@ -1,4 +1,5 @@
-"""Who may read a project's flag definitions: its secret key, or a personal key of a member."""
+"""Flag definitions for SDKs that evaluate locally, read with the project's secret key or with a
+personal key of a member."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ SCOPE = "feature_flag:read"
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """That a key reads a project's definitions, as long as it does. hashed: the key"""
+    """Access of a key to a project's definitions, which may end. hashed: the key"""
 
     project_id: int
     hashed: str
@@ -57,7 +58,7 @@ class DefinitionReaders:
     async def granted(
         self, request: Request, query: Mapping[str, str], named: str
     ) -> tuple[Project, Grant]:
-        """As `project`, for those who read for longer than a request takes."""
+        """As `project`, for a stream, which outlives the check of its key."""
         key, place = _key(request, query)
         try:
             project = await self._project(request, query, named, key, place)
@@ -67,7 +68,7 @@ class DefinitionReaders:
         return project, Grant(project.id, hash_key(key), is_secret)
 
     async def holds(self, grant: Grant) -> bool:
-        """Whether the key would be let in now. raises: RecordsUnavailable"""
+        """Whether the key still has access. raises: RecordsUnavailable"""
         project = await self.projects.by_id(grant.project_id)
         if project is None:
             return False

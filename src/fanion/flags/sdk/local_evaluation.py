@@ -1,4 +1,4 @@
-"""What SDKs are sent so that they can evaluate flags themselves.
+"""The document of definitions with which SDKs evaluate flags locally.
 
 An SDK asks the service for every flag that it cannot decide. So whatever it would decide
 differently is not sent: cohorts that are answered from stored members, and cohorts without

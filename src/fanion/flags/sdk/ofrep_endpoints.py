@@ -43,7 +43,7 @@ class OfrepEndpoints:
     decoding: Decoding = field(default_factory=Decoding)
 
     async def single(self, request: Request) -> Response:
-        """What server providers ask at every read."""
+        """Sent by server providers at every read."""
         key = unquote(request.path.rstrip("/").removeprefix(PREFIX + "/"))
         try:
             built, evaluation = await self._evaluated(request, (key,))
@@ -51,16 +51,16 @@ class OfrepEndpoints:
         except OfrepError as error:
             return json_response(error.body(key), error.status)
         except AppError as error:
-            return _told(error, key)
+            return _error_response(error, key)
 
     async def bulk(self, request: Request) -> Response:
-        """What client providers ask at the start, when the context changes, and now and then."""
+        """Sent by client providers at the start, when the context changes, and at intervals."""
         try:
             built, evaluation = await self._evaluated(request, None)
         except OfrepError as error:
             return json_response(error.body(None), error.status)
         except AppError as error:
-            return _told(error, None)
+            return _error_response(error, None)
 
         def body() -> EtagDocument:
             return etagged(_encode(bulk_answer(built.flag_set, evaluation)))
@@ -84,9 +84,9 @@ class OfrepEndpoints:
     ) -> tuple[CompiledFlags, Evaluation]:
         """raises: OfrepError, errors of the key"""
         project = await self._project(request)
-        form = _told_apart(partial(self._decode, decode_small, request))
+        form = _or_parse_error(partial(self._decode, decode_small, request))
         if form is not None:
-            asked = read_context(_told_apart(partial(loads, form.json)), keys)
+            asked = read_context(_or_parse_error(partial(loads, form.json)), keys)
             return await self.evaluator.answer(project.id, asked, with_inactive=True)
         async with self.decoding.room(len(request.body), self.body_bytes_max) as room:
             await room.grow(DECODED_BYTES_MAX)
@@ -94,15 +94,15 @@ class OfrepEndpoints:
             return await self.evaluator.answer(project.id, asked, with_inactive=True)
 
     def _read_large(self, request: Request, keys: tuple[str, ...] | None) -> FlagRequest:
-        form = _told_apart(partial(self._decode, decode_body, request))
-        return replace(read_context(_told_apart(partial(load, form.json)), keys), is_large=True)
+        form = _or_parse_error(partial(self._decode, decode_body, request))
+        return replace(read_context(_or_parse_error(partial(load, form.json)), keys), is_large=True)
 
     def _decode(self, decode: Callable[..., T], request: Request) -> T:
         encoding = request.headers.get("content-encoding") or ""
         return decode(request.body, "application/json", encoding, None, self.body_bytes_max)
 
 
-def _told_apart(read: Callable[[], T]) -> T:
+def _or_parse_error(read: Callable[[], T]) -> T:
     """raises: OfrepError"""
     try:
         return read()
@@ -110,8 +110,8 @@ def _told_apart(read: Callable[[], T]) -> T:
         raise OfrepError(400, ErrorCode.PARSE_ERROR, error.detail) from None
 
 
-def _told(error: AppError, key: str | None) -> Response:
-    """Errors that the protocol leaves to the service, with the fields that providers read."""
+def _error_response(error: AppError, key: str | None) -> Response:
+    """Errors that the protocol does not define, with the fields that providers read."""
     named = {} if key is None else {"key": key}
     body = {
         **error.fields(),

@@ -1,4 +1,4 @@
-"""Telling many listeners that a project's flags have changed.
+"""Server-sent events: listeners are notified when a project's flags have changed.
 
 A listener is one coroutine that sleeps. It is sent the latest version and nothing before it,
 so that a slow one has nothing to catch up with and nothing queues.
@@ -27,23 +27,22 @@ HEARTBEAT_SLICES = 60
 WAKE_MAX = 200
 WAKE_PAUSE_S = 0.005
 
-# How often it is asked whether the keys of listeners still open what they listen to. What is
-# known of a key may be two seconds old itself.
+# How often the grants of listeners are checked. What is cached of a key may be two seconds old.
 GRANTS_S = 3.0
-# Asked about together, before others have their turn: 5 ms.
+# Checked together, before other tasks run: 5 ms.
 GRANTS_TOGETHER = 200
 
 HEARTBEAT = b":\n\n"
 
 
 class _Listener:
-    """is_beat: it is time for a sign of life, changed or not; is_over: it may listen no longer"""
+    """needs_heartbeat: even without a change; is_over: its grant has ended"""
 
-    __slots__ = ("is_beat", "is_over", "woken")
+    __slots__ = ("is_over", "needs_heartbeat", "woken")
 
     def __init__(self) -> None:
         self.woken = asyncio.Event()
-        self.is_beat = self.is_over = False
+        self.needs_heartbeat = self.is_over = False
 
     async def wait(self) -> None:
         await self.woken.wait()
@@ -64,7 +63,7 @@ class Broadcaster:
         self._grants_changed = asyncio.Event()
         self._count = 0
         self._is_closed = False
-        self._unbeaten: deque[list[_Listener]] = deque()  # slices of this round of heartbeats
+        self._heartbeats_due: deque[list[_Listener]] = deque()  # slices of this round of heartbeats
         self._waking: set[asyncio.Task[None]] = set()
 
     @property
@@ -75,7 +74,7 @@ class Broadcaster:
         """The present version at once, then one message for each change, and comments that
         keep the connection open.
 
-        grant:  what `run_grant_checks` asks about; None for a listener whose right does not end
+        grant:  what `run_grant_checks` checks; None for a listener whose grant does not end
         raises: Unavailable when there are too many listeners
         """
         if self._is_closed or self._count >= self._listeners_max:
@@ -85,17 +84,17 @@ class Broadcaster:
     async def run_heartbeat(self) -> Never:
         """Let every listener send one heartbeat each `heartbeat_s`, until cancelled."""
         await run_loop(
-            self._beat_some, self._heartbeat_s / HEARTBEAT_SLICES, "heartbeat_not_sent", ()
+            self._send_heartbeats, self._heartbeat_s / HEARTBEAT_SLICES, "heartbeat_not_sent", ()
         )
 
-    async def _beat_some(self) -> None:
-        """Of those that listened when the round began, the next slice."""
-        if not self._unbeaten:
+    async def _send_heartbeats(self) -> None:
+        """The next slice of those that listened when the round began."""
+        if not self._heartbeats_due:
             waiting = [*itertools.chain.from_iterable(self._listeners.values())]
             size = max(1, -(-len(waiting) // HEARTBEAT_SLICES))
             ends = range(0, HEARTBEAT_SLICES * size, size)
-            self._unbeaten = deque(waiting[start : start + size] for start in ends)
-        _wake(self._unbeaten.popleft(), is_beat=True)
+            self._heartbeats_due = deque(waiting[start : start + size] for start in ends)
+        _wake(self._heartbeats_due.popleft(), needs_heartbeat=True)
 
     async def run_grant_checks(self, holds: Callable[[Any], Awaitable[bool]]) -> Never:
         """End listeners whose grants no longer hold, until cancelled.
@@ -111,7 +110,7 @@ class Broadcaster:
         )
 
     def check_grants(self, _: int) -> None:
-        """Some may hold no longer: ask about them now."""
+        """Some may have ended: check them now."""
         self._grants_changed.set()
 
     async def _end_revoked(self, holds: Callable[[Any], Awaitable[bool]]) -> None:
@@ -148,9 +147,9 @@ class Broadcaster:
                 version = await self._version(project_id, sent)
                 if version != sent:
                     yield message(version)
-                elif listener.is_beat:
+                elif listener.needs_heartbeat:
                     yield HEARTBEAT
-                sent, listener.is_beat = version, False
+                sent, listener.needs_heartbeat = version, False
                 await listener.wait()
         finally:
             self._count -= 1
@@ -165,7 +164,7 @@ class Broadcaster:
             return known
 
     def notify(self, project_id: int) -> None:
-        """Its flags may have another version: let its listeners look."""
+        """Its flags may have another version: wake its listeners."""
         listeners = self._listeners.get(project_id)
         if listeners:
             task = asyncio.create_task(_wake_slowly(list(listeners)))
@@ -189,9 +188,9 @@ def message(version: int) -> bytes:
     return f"id: {version}\nevent: definitions\ndata: {data}\n\n".encode()
 
 
-def _wake(listeners: Iterable[_Listener], *, is_beat: bool = False) -> None:
+def _wake(listeners: Iterable[_Listener], *, needs_heartbeat: bool = False) -> None:
     for listener in listeners:
-        listener.is_beat = listener.is_beat or is_beat
+        listener.needs_heartbeat = listener.needs_heartbeat or needs_heartbeat
         listener.woken.set()
 
 

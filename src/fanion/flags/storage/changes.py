@@ -77,7 +77,7 @@ def unique_key() -> Iterator[None]:
 
 
 def create_flag(connection: Connection, author: Author, values: Mapping[str, Any]) -> StoredFlag:
-    """A deleted flag with the same key is removed for good first. The flag is given a dashboard
+    """A deleted flag with the same key is purged first. The flag is given a dashboard
     that shows how it is used.
 
     values: by column, without project, creator and version
@@ -87,13 +87,13 @@ def create_flag(connection: Connection, author: Author, values: Mapping[str, Any
     _require_cohorts(connection, project_id, cohort_ids(values["filters"]))
     _require_dashboards(connection, project_id, values.get("analytics_dashboards") or ())
     _free_key(connection, project_id, values["key"])
-    maker = Creator(project_id, author.user_id, author.now)
+    creator = Creator(project_id, author.user_id, author.now)
     draft = usage_dashboard(values["key"], enriched=values.get("has_enriched_analytics", False))
     statement = insert(feature_flags).values(
         project_id=project_id,
         created_by_id=author.user_id,
         version=1,
-        usage_dashboard=add_dashboard(connection, maker, draft),
+        usage_dashboard=add_dashboard(connection, creator, draft),
         **values,
     )
     flag_id = connection.execute(statement.returning(_flag.id)).scalar_one()
@@ -258,7 +258,7 @@ def _require_dashboards(connection: Connection, project_id: int, ids: Sequence[i
 
 
 def _free_key(connection: Connection, project_id: int, key: str) -> None:
-    """A deleted flag gives its key up, and is gone for good."""
+    """Purge a deleted flag with the key."""
     connection.execute(
         delete(feature_flags).where(
             _flag.project_id == project_id, _flag.key == key, _flag.deleted.is_(True)

@@ -1,5 +1,5 @@
-"""Refuses changes of flags after which they, or others, could not be computed; finds what changes
-of cohorts do to them."""
+"""Refuses changes of flags after which they, or others, could not be computed; finds flags that a
+change of a cohort breaks."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,21 +21,21 @@ _flag = feature_flags.c
 def require_computable(
     connection: Connection, row: Mapping[str, Any], changed: Mapping[str, Any], former_key: str
 ) -> None:
-    """Call it when the change is written and the project's flag version has moved: then no one
-    else changes the flags of this project at the same time.
+    """To be called when the change is written and the project's flag version has moved: until the
+    end of the transaction no other one changes the flags of this project.
 
     row:     the flag as it is now, by column
     changed: the columns that were set
     raises:  Invalid
     """
-    if not row["deleted"] and _is_decided_anew(changed):
+    if not row["deleted"] and _needs_check(changed):
         _require_own(connection, row)
     if changed.get("deleted") or row["key"] != former_key:
         _require_others(connection, row, former_key)
 
 
 def flags_without_answer(connection: Connection, project_id: int) -> Mapping[str, str]:
-    """Key → why, of the active flags that cannot be computed for the sake of a cohort."""
+    """Key → why, of the active flags that cannot be computed because of a cohort."""
     asking = (_flag.active, cast(_flag.filters, Text).like('%cohort"%'))
     rows = connection.execute(live_flags(project_id).where(*asking))
     flags = [compile_flag(FlagRow(*row)) for row in rows]
@@ -44,8 +44,8 @@ def flags_without_answer(connection: Connection, project_id: int) -> Mapping[str
     return uncomputable_flags(flags, map(compile_cohort, cohort_rows(connection, project_id)))
 
 
-def _is_decided_anew(changed: Mapping[str, Any]) -> bool:
-    """What cannot be computed any more may still be switched off and deleted."""
+def _needs_check(changed: Mapping[str, Any]) -> bool:
+    """A flag that cannot be computed may still be switched off and deleted."""
     return "filters" in changed or changed.get("active") is True or changed.get("deleted") is False
 
 
@@ -66,7 +66,7 @@ def _depends(rules: Rules) -> bool:
 
 def _require_others(connection: Connection, row: Mapping[str, Any], former_key: str) -> None:
     project_id = row["project_id"]
-    # Spares reading everything where no flag names another.
+    # Where no flag names another, the definitions need not be read.
     naming = select(_flag.id).where(
         _flag.project_id == project_id,
         _flag.id != row["id"],

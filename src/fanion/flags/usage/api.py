@@ -1,4 +1,4 @@
-"""How a flag is used, in numbers, and the dashboard that shows it.
+"""API of the usage of a flag: evaluations and calls by day, and its dashboard.
 
 source: flags.md section 15; cohorts.md section 20
 """
@@ -185,7 +185,7 @@ class FlagDashboardsApi(Controller):
         body may hold fields of a flag; they change nothing."""
         await flags.editable(request, flag_id)
         async with flags.store.records.write() as connection:
-            await connection.run_sync(ensure_dashboard, _maker(request), flag_id)
+            await connection.run_sync(ensure_dashboard, _creator(request), flag_id)
         flag = await flags.get(request.project.id, flag_id)
         body = flag_body(flag, await flags.access(request))
         return FlagWithDashboard(**structs.asdict(body))
@@ -211,11 +211,11 @@ class FlagDashboardsApi(Controller):
         enriched analytics."""
         await flags.editable(request, flag_id)
         async with flags.store.records.write() as connection:
-            problem = await connection.run_sync(enrich_dashboard, _maker(request), flag_id)
+            problem = await connection.run_sync(enrich_dashboard, _creator(request), flag_id)
         if problem is not None:
             raise NotEnriched(problem)
         return Done()
 
 
-def _maker(request: ManagementRequest) -> Creator:
+def _creator(request: ManagementRequest) -> Creator:
     return Creator(request.project.id, request.principal.user.id, request.app.state.now())

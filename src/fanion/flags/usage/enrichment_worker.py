@@ -20,12 +20,12 @@ from fanion.flags.usage.store import enrich_dashboard
 from fanion.insights.dashboards_store import Creator
 from fanion.runtime.background import run_loop
 
-LOOKED_BACK = timedelta(hours=12)
+LOOKBACK = timedelta(hours=12)
 KEYS_MAX = 1_000  # named in one statement
 SECONDS_MAX = 60  # of one; no request waits
 
-# Soon after a start, so that a server that is started often looks too; then often enough that
-# one look may fail and no event is missed.
+# Soon after a start, so that a server that is restarted often runs it too; then often enough that
+# one run may fail and no event is missed.
 FIRST_S = 60.0
 EVERY_S = 6 * 3600.0
 
@@ -52,14 +52,14 @@ class Enrichment:
         """Until cancelled."""
         failures = RecordsUnavailable, EventStoreUnavailable
         await run_loop(
-            self._look_and_log, every_s, "flags_not_enriched", failures, initial_delay_s=first_s
+            self._mark_and_log, every_s, "flags_not_enriched", failures, initial_delay_s=first_s
         )
 
-    async def _look_and_log(self) -> None:
-        if marked := await self.look():
+    async def _mark_and_log(self) -> None:
+        if marked := await self.mark_seen_flags():
             structlog.get_logger().info("flags_enriched", flags=marked)
 
-    async def look(self) -> int:
+    async def mark_seen_flags(self) -> int:
         """Mark flags whose key the events of the last hours name, and show on their usage
         dashboards what those record.
 
@@ -69,36 +69,36 @@ class Enrichment:
         marked = 0
         projects = select(_flag.project_id).where(_plain).distinct().order_by(_flag.project_id)
         for row in await self.records.fetch(projects):
-            marked += await self._look_at(row.project_id)
+            marked += await self._mark_in_project(row.project_id)
         return marked
 
-    async def _look_at(self, project_id: int) -> int:
+    async def _mark_in_project(self, project_id: int) -> int:
         plain = select(_flag.key).where(_flag.project_id == project_id, _plain)
         keys = [row.key for row in await self.records.fetch(plain.order_by(_flag.key))]
         marked = 0
         for start in range(0, len(keys), KEYS_MAX):
             for key in await self._seen(project_id, keys[start : start + KEYS_MAX]):
-                maker = Creator(project_id, None, self.now())
+                creator = Creator(project_id, None, self.now())
                 async with self.records.write() as connection:
-                    marked += await connection.run_sync(_mark, maker, key)
+                    marked += await connection.run_sync(_mark, creator, key)
         return marked
 
     async def _seen(self, project_id: int, keys: Sequence[str]) -> Sequence[str]:
-        since = micros(self.now() - LOOKED_BACK)
+        since = micros(self.now() - LOOKBACK)
         asked = {"project_id": project_id, "since": since, "keys": list(keys)}
         found = await self.events.ask(SEEN, asked, SECONDS_MAX, estimated=False)
         return found.columns[0] if found.columns else ()
 
 
-def _mark(connection: Connection, maker: Creator, key: str) -> int:
+def _mark(connection: Connection, creator: Creator, key: str) -> int:
     """Changes nothing that evaluation or an editor of the flag reads: the version stays, and no
     activity is recorded. A dashboard that is deleted, or has the tiles already, stays unchanged."""
     one = update(feature_flags).where(
-        _flag.project_id == maker.project_id, _flag.key == key, _plain
+        _flag.project_id == creator.project_id, _flag.key == key, _plain
     )
     marked = one.values(has_enriched_analytics=True).returning(_flag.id)
     flag_id = connection.execute(marked).scalar_one_or_none()
     if flag_id is None:
         return 0
-    enrich_dashboard(connection, maker, flag_id)
+    enrich_dashboard(connection, creator, flag_id)
     return 1

@@ -1,5 +1,4 @@
-"""How often flags were evaluated, by day, and when each was last evaluated; the dashboards
-that show it.
+"""Evaluations of flags by day, the time of the last one, and the usage dashboards.
 
 source: cohorts.md section 20
 """
@@ -120,44 +119,44 @@ class _Flag:
     has_enriched_analytics: bool
 
 
-def ensure_dashboard(connection: Connection, maker: Creator, flag_id: int) -> None:
+def ensure_dashboard(connection: Connection, creator: Creator, flag_id: int) -> None:
     """Make one, unless there is one that is not deleted. raises: NotFound"""
-    flag = _get(connection, maker, flag_id)
+    flag = _get(connection, creator, flag_id)
     known = flag.usage_dashboard
-    if known is not None and get_dashboard(connection, maker.project_id, known) is not None:
+    if known is not None and get_dashboard(connection, creator.project_id, known) is not None:
         return
     draft = usage_dashboard(flag.key, enriched=flag.has_enriched_analytics)
-    dashboard_id = add_dashboard(connection, maker, draft)
+    dashboard_id = add_dashboard(connection, creator, draft)
     connection.execute(
         update(feature_flags).where(_flag.id == flag_id).values(usage_dashboard=dashboard_id)
     )
 
 
-def enrich_dashboard(connection: Connection, maker: Creator, flag_id: int) -> str | None:
+def enrich_dashboard(connection: Connection, creator: Creator, flag_id: int) -> str | None:
     """Add the tiles of the events that applications send about a feature.
 
     returns: why that cannot be done, in the words of flags.md section 15; None when it was
     raises:  NotFound
     """
-    flag = _get(connection, maker, flag_id)
+    flag = _get(connection, creator, flag_id)
     dashboard = None
     if flag.usage_dashboard is not None:
-        dashboard = get_dashboard(connection, maker.project_id, flag.usage_dashboard)
+        dashboard = get_dashboard(connection, creator.project_id, flag.usage_dashboard)
     if dashboard is None:
         return "Usage dashboard not found"
     if is_enriched(dashboard):
         return "Usage dashboard already has enriched data"
     if not flag.has_enriched_analytics:
         return "No enriched analytics available for this feature flag"
-    add_tiles(connection, maker, dashboard.id, enriched_tiles(flag.key))
+    add_tiles(connection, creator, dashboard.id, enriched_tiles(flag.key))
     return None
 
 
-def _get(connection: Connection, maker: Creator, flag_id: int) -> _Flag:
+def _get(connection: Connection, creator: Creator, flag_id: int) -> _Flag:
     """Locked, so that two callers make one after the other."""
     statement = (
         select(_flag.key, _flag.usage_dashboard, _flag.has_enriched_analytics)
-        .where(_flag.project_id == maker.project_id, _flag.id == flag_id)
+        .where(_flag.project_id == creator.project_id, _flag.id == flag_id)
         .with_for_update()
     )
     row = connection.execute(statement).first()

@@ -21,7 +21,7 @@ from fanion.rest.unknown_fields import is_idle, require_known, shortened
 
 KEY_CHARS_MAX = 400
 _KEY = re.compile(r"[a-zA-Z0-9_-]+")
-# Where condition sets stand.
+# The fields that hold condition sets.
 SET_LISTS = ("groups", "super_groups", "holdout_groups")
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -35,7 +35,7 @@ class StoredParts:
         self._parts = {_encode(part) for part in _parts(filters)}
 
     def has(self, part: object) -> bool:
-        """A condition set, a condition or a variant, wherever it stood."""
+        """A condition set, a condition or a variant, at any place."""
         return bool(self._parts) and _encode(part) in self._parts
 
     def has_entry(self, name: str, value: object) -> bool:
@@ -134,7 +134,7 @@ def check_filters(
 
 
 def check_names(filters: Mapping[str, Any], stored: Mapping[str, Any] | None = None) -> None:
-    """raises: Invalid for a name that means nothing where it stands"""
+    """raises: Invalid for an unknown name"""
     _check_names(filters, StoredParts(stored or {}))
 
 
@@ -205,7 +205,7 @@ def _invalid(detail: str, code: str | None = None) -> Invalid:
 
 
 def _check_unsupported(filters: Mapping[str, Any], before: StoredParts) -> None:
-    """What asks for something that would silently not happen."""
+    """raises: Invalid for options that would have no effect"""
     for name, instead in posthog_fields.UNSUPPORTED_OF_FILTERS.items():
         if name not in filters:
             continue

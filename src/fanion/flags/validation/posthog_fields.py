@@ -1,13 +1,13 @@
 """Every name that PostHog's API, of any version, its clients and its interface write into a flag.
 
-Names of fields that Fanion stores stand in the structs of `flags.management.api`; here is the rest.
+The structs of `flags.management.schemas` have the fields that Fanion stores; here are the others.
 source: PostHog's published schema and clients, 2021 to 2026
 """
 
-from fanion.properties.operators import CONDITION_NAMES
+from fanion.properties.operators import CONDITION_FIELDS
 
 # Returned with a flag and sent back with it: ids, authors, times, counts and states.
-MAINTAINED = frozenset(
+READ_ONLY = frozenset(
     {
         *("id", "team_id", "created_by", "updated_at", "last_modified_by", "version"),
         *("can_edit", "user_access_level", "status", "last_called_at", "usage_dashboard"),
@@ -15,14 +15,14 @@ MAINTAINED = frozenset(
         "is_used_in_replay_settings",
     }
 )
-# What clients and the interface send about a change, and what no answer depends on.
-ACCOMPANYING = frozenset(
+# What clients and the interface send about a change, without effect on any answer.
+IGNORED = frozenset(
     {
         *("creation_context", "_create_in_folder", "_should_create_usage_dashboard"),
         *("description", "is_remote_configuration", "original_flag", "auto-rollback"),
     }
 )
-OF_FLAG = MAINTAINED | ACCOMPANYING
+OF_FLAG = READ_ONLY | IGNORED
 
 OF_FILTERS = frozenset(
     {
@@ -38,7 +38,7 @@ OF_GROUP = frozenset(
         *("sort_key", "description", "users_affected"),
     }
 )
-OF_PROPERTY = CONDITION_NAMES
+OF_PROPERTY = CONDITION_FIELDS
 OF_MULTIVARIATE = frozenset({"variants", "override_property_values"})
 OF_VARIANT = frozenset({"key", "name", "rollout_percentage"})
 OF_HOLDOUT = frozenset({"id", "exclusion_percentage"})
@@ -55,8 +55,7 @@ OF_SCHEDULED_CHANGE = frozenset(
 # Of the permission of a role to edit a flag, all of it maintained by the server.
 OF_ROLE_ACCESS = frozenset({"id", "feature_flag", "role", "added_at", "updated_at"})
 
-# Known, and without effect here: what they ask for would silently not happen. Each with what to
-# do instead.
+# Known, and refused because they would have no effect. Each with what to do instead.
 UNSUPPORTED_OF_FILTERS: dict[str, str] = {
     "early_exit": "Leave it out: the first condition set that matches decides.",
     "feature_enrollment": "Use super_groups.",

@@ -45,7 +45,7 @@ from fanion.persons.store import (
     write_changes,
 )
 from fanion.projects.store import move_flag_version
-from fanion.properties.size import Allowance
+from fanion.properties.size import ByteBudget
 from fanion.webhooks.outbox_store import count_captured
 
 # Of the properties of persons and groups that a batch reads. Small events can name large persons:
@@ -111,14 +111,14 @@ class IngestStore:
     ) -> dict[int, Known]:
         """What is stored about everything that the events of each project name.
 
-        raises: TooMuchAtOnce, when a batch must be taken in parts
+        raises: ByteBudgetExceeded, when a batch must be taken in parts
         """
         self.properties.refresh(now)
         names = {project_id: distinct_ids(events) for project_id, events in arrived.items()}
         async with self.records.read() as connection:
             if self.is_shared:
                 await connection.run_sync(_let_go_of_changed, self.recent, names)
-            allowance = Allowance(self.read_bytes_max)
+            allowance = ByteBudget(self.read_bytes_max)
             return await connection.run_sync(
                 _known, arrived, names, self.recent, self.properties, allowance
             )
@@ -253,7 +253,7 @@ def _known(
     names: Mapping[int, Sequence[str]],
     recent: PersonCache,
     properties: KnownProperties,
-    allowance: Allowance,
+    allowance: ByteBudget,
 ) -> dict[int, Known]:
     floors = load_floors(connection, list(arrived))
     recent.heed_deletions(floors)
