@@ -1,4 +1,4 @@
-"""Cohorts over HTTP: their life, their members, and what flags make of them."""
+"""Cohorts over HTTP: creation to deletion, members, and use in flags."""
 
 import csv
 import io
@@ -94,7 +94,7 @@ async def three_persons(home: Home) -> None:
 
 
 @pytest.mark.every_engine
-async def test_a_dynamic_cohort_from_birth_to_deletion(home: Home) -> None:
+async def test_a_dynamic_cohort_from_creation_to_deletion(home: Home) -> None:
     await three_persons(home)
     filters = all_of(person_is("plan", ["pro"]))
 
@@ -154,7 +154,7 @@ async def test_a_restored_cohort_is_calculated_again(home: Home) -> None:
 
 
 @pytest.mark.parametrize("cohort_id", ["1", "999999", "none"])
-async def test_hard_deletion_is_refused_without_looking(home: Home, cohort_id: str) -> None:
+async def test_hard_deletion_is_refused_for_any_id(home: Home, cohort_id: str) -> None:
     answer = await home.api.delete(f"/cohorts/{cohort_id}/")
 
     assert (answer.status_code, answer.content) == (405, b"")
@@ -187,7 +187,9 @@ async def test_the_list_shows_the_newest_first(home: Home) -> None:
         (all_of(did("seen", event_filters=[{"type": "event", "key": "n", "value": 5}])), ["ann"]),
     ],
 )
-async def test_criteria_find_their_members(home: Home, filters: Json, expected: list[str]) -> None:
+async def test_criteria_select_the_expected_members(
+    home: Home, filters: Json, expected: list[str]
+) -> None:
     await three_persons(home)
     await home.capture(event("ann", "seen", n=5), event("bob", "seen", n="55"))
 
@@ -219,7 +221,7 @@ async def test_criteria_that_cannot_be_calculated_count_as_an_error(home: Home) 
 
 
 @pytest.mark.every_engine
-async def test_an_error_keeps_the_members_of_before_until_the_criteria_are_mended(
+async def test_a_failed_calculation_keeps_the_members_until_the_criteria_are_fixed(
     home: Home,
 ) -> None:
     await three_persons(home)
@@ -254,7 +256,7 @@ async def test_a_cohort_is_calculated_again_after_a_while(home: Home) -> None:
 
 
 @pytest.mark.every_engine
-async def test_nested_cohorts_are_written_out_and_static_ones_looked_up(home: Home) -> None:
+async def test_nested_cohorts_are_expanded_and_static_ones_looked_up(home: Home) -> None:
     await three_persons(home)
     static = await upload(home, "ann\nbob\n")
     pro = await create(home, filters=all_of(person_is("plan", "pro")))
@@ -333,7 +335,7 @@ async def test_unknown_cohorts_are_not_found(home: Home) -> None:
 # ── The older form ───────────────────────────────────────────────────────────────────────
 
 
-async def test_groups_are_completed_and_mean_filters(home: Home) -> None:
+async def test_groups_are_completed_and_converted_to_filters(home: Home) -> None:
     entry = {"event_id": "opened", "days": 3, "count": 2, "count_operator": "gte"}
 
     cohort = await create(home, groups=[entry, {"properties": {"plan": "pro"}}])
@@ -424,7 +426,7 @@ async def test_a_file_of_distinct_ids_makes_a_static_cohort(home: Home) -> None:
     assert (await retrieve(home, cohort))["count"] == 2
 
 
-async def test_a_header_names_what_a_file_holds(home: Home) -> None:
+async def test_the_header_of_a_file_names_the_kind_of_its_ids(home: Home) -> None:
     await three_persons(home)
     bob = (await home.person("bob"))["uuid"]
 
@@ -439,7 +441,7 @@ async def test_a_header_names_what_a_file_holds(home: Home) -> None:
 
 
 @pytest.mark.every_engine
-async def test_deleted_members_come_back_within_a_week_and_not_after_it(home: Home) -> None:
+async def test_a_cohort_restored_within_a_week_keeps_its_members_but_not_later(home: Home) -> None:
     await three_persons(home)
     cohort = await upload(home, "ann\nbob\n")
     await home.site.calculated()
@@ -529,7 +531,7 @@ async def test_members_are_copied_to_a_static_cohort(home: Home) -> None:
     [("n" * 400, "n" * 386 + " (static copy)"), (None, "(static copy)")],
     ids=["the longest name", "no name"],
 )
-async def test_a_static_copy_has_a_name_that_fits(
+async def test_the_name_of_a_static_copy_is_cut_to_its_limit(
     home: Home, name: str | None, copied: str
 ) -> None:
     cohort = await create(home, name=name)
@@ -579,7 +581,7 @@ async def test_members_can_be_searched(home: Home) -> None:
 
 @pytest.mark.every_engine
 @pytest.mark.parametrize("conditions", [[], [person_is("n", 3, operator="gt")]])
-async def test_next_leads_through_all_members_once(home: Home, conditions: list[Json]) -> None:
+async def test_following_next_lists_every_member_once(home: Home, conditions: list[Json]) -> None:
     """Of some the first event has the same time."""
     person_names = [person(f"p{n}", days_ago=n // 3, n=n) for n in range(12)]
     await home.capture(*person_names)
@@ -625,7 +627,7 @@ async def test_a_page_after_a_deleted_person_is_found_by_its_offset(home: Home) 
         ([], ["ann", "bob", "cid"]),
     ],
 )
-async def test_members_are_chosen_as_the_calculation_compares(
+async def test_filters_of_members_compare_like_the_calculation(
     home: Home, properties: list[Json], expected: list[str]
 ) -> None:
     await three_persons(home)
@@ -649,7 +651,7 @@ async def test_conditions_that_cannot_be_read_are_refused(home: Home, properties
 
 
 @pytest.mark.every_engine
-async def test_members_as_a_table(home: Home) -> None:
+async def test_members_are_exported_as_csv(home: Home) -> None:
     await home.capture(person("ann", plan="pro", email="ann@corp.example", deep={"a": [1]}))
     cohort = await create(home, filters=all_of(person_is("plan", "pro")))
     empty = await create(home, filters=all_of(person_is("plan", "free")))
@@ -667,8 +669,8 @@ async def test_members_as_a_table(home: Home) -> None:
 
 
 @pytest.mark.every_engine
-async def test_a_long_table_has_every_member_once_and_the_columns_of_all(home: Home) -> None:
-    """It is read and sent some members at a time."""
+async def test_a_long_table_lists_every_member_once_with_the_columns_of_all(home: Home) -> None:
+    """Members are read and sent in batches."""
     count = PORTION_ROWS_MIN * 2 + 50
     own: list[Json] = [{"n": n, f"only{n % 7}": n} for n in range(count)]
     await home.capture(*(person(f"p{n}", days_ago=n, **own[n]) for n in range(count)))
@@ -691,7 +693,7 @@ async def test_a_long_table_has_every_member_once_and_the_columns_of_all(home: H
     ]
 
 
-async def test_a_table_has_so_many_columns_and_reports_the_others(home: Home) -> None:
+async def test_a_table_has_a_limit_of_columns_and_counts_the_others(home: Home) -> None:
     many: Json = {f"p{n:05}": n for n in range(COLUMNS_MAX)}
     await home.capture(person("ann", **many))
     await home.capture(person("bob", days_ago=2, p00000="=1+1"))
@@ -708,7 +710,7 @@ async def test_a_table_has_so_many_columns_and_reports_the_others(home: Home) ->
 
 
 @pytest.mark.every_engine
-async def test_members_follow_a_merge_at_once(home: Home) -> None:
+async def test_a_merge_of_persons_changes_members_at_once(home: Home) -> None:
     await three_persons(home)
     cohort = await upload(home, "ann\nbob\n")
     await home.site.calculated()
@@ -745,7 +747,7 @@ async def test_a_file_may_name_persons_that_were_merged_since(home: Home) -> Non
 # ── Explanations ─────────────────────────────────────────────────────────────────────────
 
 
-async def test_a_cohort_explains_itself(home: Home) -> None:
+async def test_a_cohort_is_explained_in_english_and_sql(home: Home) -> None:
     await three_persons(home)
     cohort = await create(
         home, filters=all_of(person_is("plan", "pro"), did("opened", time_value=60))
@@ -780,7 +782,7 @@ async def test_criteria_can_be_tried_without_storing_them(home: Home) -> None:
 
 
 async def test_a_preview_does_not_count_deleted_persons(home: Home) -> None:
-    """Their events are still there."""
+    """Deleted persons whose events are still stored."""
     await three_persons(home)
     gone = (await home.person("bob"))["id"]
     tree = all_of(did("opened", time_value=60))

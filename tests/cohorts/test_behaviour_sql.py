@@ -1,4 +1,4 @@
-"""The members that a statement finds are those that a plain reading of the events gives."""
+"""Statements for conditions on events find the same members as a reference implementation."""
 
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -45,7 +45,7 @@ class Done:
 
 
 @dataclass(frozen=True)
-class Someone:
+class SamplePerson:
     """merged: events that were another person's before a merge; picked: in the static cohort"""
 
     plan: str | None
@@ -54,10 +54,10 @@ class Someone:
     picked: bool = False
 
 
-# ── A plain reading ──────────────────────────────────────────────────────────────────────
+# ── Reference implementation ─────────────────────────────────────────────────────────────
 
 
-def is_member(tree: Json, person: Someone) -> bool:
+def is_member(tree: Json, person: SamplePerson) -> bool:
     if "values" in tree:
         found = [is_member(child, person) for child in tree["values"]]
         return all(found) if tree["type"] == "AND" else any(found)
@@ -171,11 +171,11 @@ def some_events(chance: Random, most: int) -> tuple[Done, ...]:
     )
 
 
-def random_persons(seed: int) -> list[Someone]:
+def random_persons(seed: int) -> list[SamplePerson]:
     """Many at once: a statement costs the same for one person."""
     chance = Random(seed)
     return [
-        Someone(
+        SamplePerson(
             chance.choice((None, "pro", "free")),
             some_events(chance, 6),
             some_events(chance, 3),
@@ -247,7 +247,7 @@ trees = flat | groups_of(st.lists(flat, min_size=1, max_size=3))
 
 
 async def populate(
-    events: EventStore, project: int, population: Sequence[Someone]
+    events: EventStore, project: int, population: Sequence[SamplePerson]
 ) -> dict[int, UUID]:
     """All persons with their events, some of which are stored twice."""
     ids = {place: uuid4() for place in range(len(population))}
@@ -327,8 +327,8 @@ async def test_statements_find_the_same_persons_as_a_reference_implementation(
         assert found == expected, tree
 
 
-def days(*ago: float) -> Someone:
-    return Someone(None, tuple(Done("a", 24 * one * HOUR) for one in ago))
+def days(*ago: float) -> SamplePerson:
+    return SamplePerson(None, tuple(Done("a", 24 * one * HOUR) for one in ago))
 
 
 def two(kind: str, outer: int, inner: int, unit: str = "day") -> Json:
@@ -353,7 +353,7 @@ SAME = {**two("performed_event_sequence", 7, 3), "seq_event": "a", "seq_event_ty
 AT_MOST_ONCE = behavioral("performed_event_multiple", operator="lte", operator_value=1)
 
 # source: cohorts.md section 6, "Worked examples"
-EXAMPLES: list[tuple[Json, Someone, bool]] = [
+EXAMPLES: list[tuple[Json, SamplePerson, bool]] = [
     (behavioral("performed_event_first_time"), days(4), True),
     (behavioral("performed_event_first_time"), days(20, 4), False),
     (two("stopped_performing_event", 14, 7), days(10), True),
@@ -381,8 +381,8 @@ EXAMPLES: list[tuple[Json, Someone, bool]] = [
 
 
 @pytest.mark.parametrize(("leaf", "person", "expected"), EXAMPLES)
-async def test_worked_examples(
-    events: EventStore, project_id: int, leaf: Json, person: Someone, expected: bool
+async def test_worked_examples_of_the_reference(
+    events: EventStore, project_id: int, leaf: Json, person: SamplePerson, expected: bool
 ) -> None:
     ids = await populate(events, project_id, [person])
 
@@ -400,7 +400,9 @@ async def test_periods_of_months_follow_the_calendar(events: EventStore, project
     assert found == {ids[0]}
 
 
-async def test_a_date_without_a_zone_is_the_projects(events: EventStore, project_id: int) -> None:
+async def test_a_date_without_a_zone_is_in_the_projects_zone(
+    events: EventStore, project_id: int
+) -> None:
     """Midnight of the first of March in Tokyo was 21 hours before this noon in UTC."""
     ids = await populate(events, project_id, [days(20 / 24), days(22 / 24)])
     leaf = behavioral("performed_event", explicit_datetime="dStart")
@@ -415,8 +417,8 @@ async def test_a_date_without_a_zone_is_the_projects(events: EventStore, project
 async def test_other_projects_and_removed_persons_do_not_count(
     events: EventStore, project_id: int
 ) -> None:
-    ids = await populate(events, project_id, [Someone("pro"), Someone("pro")])
-    await populate(events, project_id + (1 << 40), [Someone("pro", (Done("a", HOUR),))])
+    ids = await populate(events, project_id, [SamplePerson("pro"), SamplePerson("pro")])
+    await populate(events, project_id + (1 << 40), [SamplePerson("pro", (Done("a", HOUR),))])
     await events.mirror_persons([PersonRow(project_id, ids[1], b"{}", NOW, 2, is_deleted=True)])
     tree = {"type": "OR", "values": [{"type": "person", "key": "plan", "value": "pro"}]}
 
@@ -431,7 +433,7 @@ async def test_other_projects_and_removed_persons_do_not_count(
 
 async def test_names_of_events_are_values(events: EventStore, project_id: int) -> None:
     name = "a' OR 1 --\\ {v0:String} \n\0☃"
-    ids = await populate(events, project_id, [Someone(None, (Done(name, HOUR),)), days(1)])
+    ids = await populate(events, project_id, [SamplePerson(None, (Done(name, HOUR),)), days(1)])
 
     found = await members(
         events, project_id, {"type": "AND", "values": [behavioral("performed_event", key=name)]}

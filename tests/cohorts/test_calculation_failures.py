@@ -1,4 +1,4 @@
-"""What goes wrong with one cohort, or with a store, ends no calculation of the others."""
+"""An error of one cohort, or an outage of a store, does not stop the calculation of the others."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -76,7 +76,7 @@ async def test_a_deleted_cohort_is_not_tried_again(home: Home) -> None:
     assert (found["is_calculating"], found["errors_calculating"]) == (False, 1)
 
 
-async def test_a_store_that_is_away_is_no_failure_of_a_cohort(home: Home) -> None:
+async def test_an_outage_of_a_store_is_no_failure_of_a_cohort(home: Home) -> None:
     await home.site.calculated()
     await three_persons(home)
     cohorts = [await create(home, filters=all_of(person_is("plan", "free"))) for _ in range(2)]
@@ -98,7 +98,7 @@ async def test_a_store_that_is_away_is_no_failure_of_a_cohort(home: Home) -> Non
         assert await members(home, cohort) == ["bob"]
 
 
-async def test_a_cohort_deleted_while_a_store_is_away_is_not_tried_again(home: Home) -> None:
+async def test_a_cohort_deleted_during_an_outage_is_not_tried_again(home: Home) -> None:
     await home.site.calculated()
     cohort = await create(home, filters=all_of(person_is("plan", "free")))
     work = CohortLeaseStore(home.site.records, lease_s=60)
@@ -112,8 +112,8 @@ async def test_a_cohort_deleted_while_a_store_is_away_is_not_tried_again(home: H
     assert await retrieve(home, cohort) == deleted
 
 
-class Unable:
-    """The real engine, made to ask itself something else than what members are asked by."""
+class FailingEvents:
+    """The real engine, which runs the given statement in place of that for the members."""
 
     def __init__(self, events: Any, statement: str) -> None:
         self._events, self._statement = events, statement
@@ -136,21 +136,21 @@ class Unable:
         ),
     ],
 )
-async def test_what_the_engine_makes_of_a_statement_is_a_failure_of_its_cohort(
+async def test_a_statement_that_the_engine_refuses_is_a_failure_of_its_cohort(
     home: Home, statement: str, problem: str
 ) -> None:
     await home.site.calculated()
     cohort = await create(home, filters=all_of(person_is("plan", "free")))
-    unable = cast(EventStore, Unable(home.site.events, statement))
+    failing = cast(EventStore, FailingEvents(home.site.events, statement))
 
-    await calculator(home, home.site.clock.now, events=unable).work_once()
+    await calculator(home, home.site.clock.now, events=failing).work_once()
 
     found = await retrieve(home, cohort)
     assert (found["is_calculating"], found["errors_calculating"]) == (False, 1)
     assert problem in found["last_error_message"]
 
 
-class Observed:
+class ObservedEvents:
     """The real engine; `asked` is set when a statement reaches it."""
 
     def __init__(self, events: Any) -> None:
@@ -167,7 +167,7 @@ class Observed:
 
 async def test_an_unexpected_error_does_not_end_the_worker(home: Home) -> None:
     await create(home, filters=all_of(person_is("plan", "free")))
-    failed, observed = asyncio.Event(), Observed(home.site.events)
+    failed, observed = asyncio.Event(), ObservedEvents(home.site.events)
 
     def now() -> datetime:
         if not failed.is_set():

@@ -41,7 +41,9 @@ async def change(
     return changed
 
 
-async def test_a_calculation_writes_nothing_into_what_became_static(records: Records) -> None:
+async def test_a_calculation_writes_nothing_into_a_cohort_that_became_static(
+    records: Records,
+) -> None:
     made = await make_persons(records, "a", "b")
     work, one = CohortLeaseStore(records, LEASE_S), await cohort(records)
     first = await claimed(work)
@@ -63,7 +65,7 @@ async def test_a_calculation_writes_nothing_into_what_became_static(records: Rec
     assert await work.claim(NOW, "another") is None
 
 
-async def test_an_import_writes_nothing_into_what_became_dynamic(records: Records) -> None:
+async def test_an_import_writes_nothing_into_a_cohort_that_became_dynamic(records: Records) -> None:
     made = await make_persons(records, "a", "b")
     one = await cohort(records, await uploaded(records, "a"), is_static=True)
     work = CohortLeaseStore(records, LEASE_S)
@@ -93,7 +95,7 @@ async def test_members_for_a_dynamic_cohort_are_refused(records: Records) -> Non
     assert await work.claim(NOW, "me") is None
 
 
-async def test_a_restored_cohort_is_given_what_waits_for_it(records: Records) -> None:
+async def test_pending_imports_continue_when_a_cohort_is_restored(records: Records) -> None:
     await make_persons(records, "a")
     one = await cohort(records, await uploaded(records, "a"), is_static=True)
     work = CohortLeaseStore(records, LEASE_S)
@@ -111,7 +113,9 @@ async def test_a_restored_cohort_is_given_what_waits_for_it(records: Records) ->
     ] == ["distinct_id"]
 
 
-async def test_a_restored_cohort_without_anything_waiting_is_left_alone(records: Records) -> None:
+async def test_a_restored_cohort_without_pending_imports_is_not_calculated(
+    records: Records,
+) -> None:
     work, one = CohortLeaseStore(records, LEASE_S), await cohort(records, is_static=True)
 
     await change(records, one, deleted=True)

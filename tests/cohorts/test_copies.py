@@ -1,4 +1,4 @@
-"""A static copy has the members that the original had when it was asked for."""
+"""A static copy has the members that the original had when the copy was requested."""
 
 import pytest
 from sqlalchemy import func, select, update
@@ -81,7 +81,7 @@ async def rows_of(records: Records, one: StoredCohort) -> int:
         return await connection.scalar(mine) or 0
 
 
-async def test_a_calculation_that_runs_already_does_not_reach_the_copy(
+async def test_a_calculation_that_runs_already_does_not_change_the_copy(
     records: Records, work: CohortLeaseStore
 ) -> None:
     one = await original(records, work)
@@ -142,7 +142,7 @@ async def test_a_person_merged_into_one_already_copied_is_in_the_copy(
     assert await counted(records, copy) == 1
 
 
-async def test_a_person_merged_while_a_copy_died_is_in_the_next_one(
+async def test_a_person_merged_after_a_copy_crashed_is_in_the_next_one(
     records: Records, work: CohortLeaseStore
 ) -> None:
     one = await original(records, work)

@@ -1,4 +1,4 @@
-"""Criteria written out, the pairing of negations, and what they say in English."""
+"""Resolved criteria, the pairing of negations, and their description in English."""
 
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -89,7 +89,7 @@ def test_a_negation_needs_a_positive_condition_in_its_group(tree: Json, allowed:
             resolved(tree)
 
 
-def test_a_negated_cohort_is_inverted_by_de_morgan() -> None:
+def test_a_negated_cohort_is_inverted_by_de_morgans_laws() -> None:
     inner = criteria(any_of(A, NOT_B), 2)
 
     tree = resolved(all_of(C, cohort(2, negation=True)), inner)
@@ -109,7 +109,7 @@ def test_a_negated_cohort_is_inverted_by_de_morgan() -> None:
     )
 
 
-def test_not_in_is_a_negation_and_twice_negated_is_none() -> None:
+def test_not_in_is_a_negation_and_a_double_negation_cancels_out() -> None:
     once = resolved(all_of(A, cohort(2, operator="not_in")), criteria(all_of(B), 2))
     twice = resolved(
         all_of(cohort(2, operator="not_in")),
@@ -134,7 +134,7 @@ def test_empty_criteria_match_no_person(tree: Any) -> None:
     assert resolved(tree) == NoPerson()
 
 
-def test_a_loop_and_many_diamonds_end() -> None:
+def test_loops_and_many_diamonds_are_refused() -> None:
     with pytest.raises(CriteriaError, match="loop"):
         resolved(all_of(cohort(2)), criteria(all_of(cohort(2)), 2))
     doubling = [criteria(all_of(cohort(n + 1), cohort(n + 1)), n) for n in range(2, 30)]
@@ -174,17 +174,17 @@ def test_a_loop_and_many_diamonds_end() -> None:
         (cohort("x"), "must be a number"),  # type: ignore[arg-type]  # what a client may send
     ],
 )
-def test_criteria_that_make_no_sense_say_why(leaf: Json, problem: str) -> None:
+def test_invalid_criteria_are_refused_with_the_reason(leaf: Json, problem: str) -> None:
     with pytest.raises(CriteriaError, match=problem):
         resolved(all_of(leaf))
 
 
-def test_groups_and_leaves_are_not_mixed() -> None:
+def test_groups_and_conditions_cannot_be_mixed() -> None:
     with pytest.raises(CriteriaError, match="cannot contain both"):
         resolved(all_of(A, any_of(B)))
 
 
-def test_equal_windows_are_allowed_and_numbers_may_be_text() -> None:
+def test_equal_windows_are_allowed_and_numbers_may_be_strings() -> None:
     leaf = did(
         value="stopped_performing_event",
         time_value="7",
@@ -236,7 +236,7 @@ def test_lower_bounds_are_read_in_the_projects_zone(text: str, moment: str) -> N
 
 
 @pytest.mark.parametrize("text", ["", "soon", "d", "-7x", "-7dEnd", 7, None])
-def test_a_lower_bound_that_is_none_is_refused(text: object) -> None:
+def test_an_invalid_lower_bound_is_refused(text: object) -> None:
     with pytest.raises(ValueError, match="explicit_datetime"):
         parse_start_bound(text)
 
@@ -264,14 +264,14 @@ def test_a_lower_bound_that_is_none_is_refused(text: object) -> None:
         ),
     ],
 )
-def test_old_groups_become_leaves(entry: Json, leaf: Json) -> None:
+def test_old_groups_become_conditions(entry: Json, leaf: Json) -> None:
     filters = filters_of_groups([entry])
 
     common = {"key": "E", "type": "behavioral", "event_type": "events", "time_interval": "day"}
     assert filters["properties"]["values"][0]["values"] == [{**common, **leaf}]
 
 
-def test_an_old_property_without_a_type_is_a_persons() -> None:
+def test_an_old_property_without_a_type_is_a_person_property() -> None:
     group = {"properties": [{"key": "a", "value": 1}, {"key": "b", "value": 2, "type": "event"}]}
     tree = {"properties": {"type": "OR", "values": [{"key": "c", "value": 3}]}}
 
@@ -360,6 +360,6 @@ def test_malformed_groups_are_readable_and_only_their_calculation_fails(
 
 
 @given(leaf=st.dictionaries(st.sampled_from(["type", "value", "values"]), ANYTHING))
-def test_any_leaf_is_looked_through_for_cohorts(leaf: dict[str, Any]) -> None:
+def test_nested_cohorts_are_found_in_any_condition(leaf: dict[str, Any]) -> None:
     with suppress(Invalid):
         nested_ids({"properties": {"type": "AND", "values": [leaf]}})

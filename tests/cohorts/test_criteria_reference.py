@@ -1,6 +1,6 @@
-"""Whole criteria, nested and old ones too, against a plain reading of persons and events.
+"""Whole criteria, nested and old ones too, against a reference implementation.
 
-Unlike the conditions one by one in test_cohorts_sql, these are trees of any shape: with
+Unlike the conditions one by one in test_behaviour_sql, these are trees of any shape: with
 negations without a positive condition, empty groups, cohorts inside cohorts (dynamic,
 static, unknown), every operator on properties, explicit dates, and the `groups` form.
 """
@@ -182,7 +182,7 @@ def flips(leaf: Json, negated: bool) -> bool:
 
 
 def holds(tree: Json, person: Person, asked: Asked, negated: bool = False) -> bool:
-    """negated: by a cohort around it, which turns AND into OR and flips every leaf"""
+    """negated: by an outer cohort, which turns AND into OR and negates every condition"""
     if "values" in tree:
         found = [holds(child, person, asked, negated) for child in tree["values"]]
         return bool(found) and (all if (tree["type"] == "AND") is not negated else any)(found)
@@ -218,7 +218,7 @@ def did(leaf: Json, person: Person) -> bool:
 
 
 def unpaired(tree: Json, asked: Asked, negated: bool = False) -> tuple[bool, bool]:
-    """Whether a negation waits, and whether there is something positive. source: section 7"""
+    """Whether a negation is unpaired, and whether a condition is positive. source: section 7"""
     if "values" in tree:
         if not tree["values"]:
             return False, True
@@ -236,7 +236,7 @@ def unpaired(tree: Json, asked: Asked, negated: bool = False) -> tuple[bool, boo
     return flipped, not flipped
 
 
-# From when on, written out. Now is noon of the first of March.
+# The expected start of each window. Now is noon of the first of March.
 SINCE = {
     "-2d": datetime(2026, 2, 27, 12, tzinfo=UTC),
     "-36h": datetime(2026, 2, 28, tzinfo=UTC),
@@ -276,7 +276,7 @@ def entry_meaning(entry: Json) -> Json:
     return {"type": "AND", "values": [leaf]}
 
 
-# ── What is asked ────────────────────────────────────────────────────────────────────────
+# ── Criteria ─────────────────────────────────────────────────────────────────────────────
 
 VALUES = {
     "plan": st.sampled_from(["pro", "free", "r", "true", True, "", ["pro", "free"], []]),

@@ -1,4 +1,4 @@
-"""Files of members, tables of members, and what changes between two lists of them."""
+"""Uploaded files of members, CSV tables of members, and the difference of two lists of them."""
 
 import csv
 import io
@@ -18,7 +18,7 @@ UUIDS = st.sets(st.integers(0, 30).map(lambda n: n.to_bytes(16)), max_size=20)
 
 
 @given(UUIDS, UUIDS, st.integers(1, 7))
-def test_differences_lead_from_one_list_to_the_other(
+def test_applying_a_difference_gives_the_new_list(
     held: set[bytes], wanted: set[bytes], size: int
 ) -> None:
     numbered = [(member, number) for number, member in enumerate(sorted(held))]
@@ -50,7 +50,7 @@ def test_differences_lead_from_one_list_to_the_other(
         ("\ufeffdistinct-id\n\ufeffa\n", "distinct_id", ["\ufeffa"]),
     ],
 )
-def test_a_file_reports_what_it_holds(text: str, kind: str, ids: list[str]) -> None:
+def test_the_kind_of_ids_in_a_file_is_detected(text: str, kind: str, ids: list[str]) -> None:
     members = read_csv(io.BytesIO(text.encode()))
 
     assert (members.kind, list(members.ids)) == (kind, ids)
@@ -116,14 +116,14 @@ def test_a_file_that_cannot_be_read_is_refused(raw: bytes, detail: str) -> None:
     assert raised.value.detail.startswith(detail)
 
 
-def test_ids_are_taken_some_at_a_time() -> None:
+def test_ids_are_read_in_batches() -> None:
     members = read_csv(io.BytesIO(b"a\nb\na\nc\na\n"))
 
     assert [members.take(2) for _ in range(4)] == [["a", "b"], ["a", "c"], ["a"], []]
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
-def test_quotes_and_letters_may_lie_across_the_pieces_of_a_file(ending: str) -> None:
+def test_quotes_and_characters_may_span_chunks_of_a_file(ending: str) -> None:
     """Text is decoded 8 KiB at a time."""
     ids = [f'n{number} "é€𝄞",{ending}x' for number in range(3_000)]
     quoted = ["distinct_id,more", *('"' + one.replace('"', '""') + '",more' for one in ids)]
@@ -172,7 +172,7 @@ def read(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text, newline="")))
 
 
-def test_a_table_with_more_columns_than_it_may_have_reports_what_each_row_lacks() -> None:
+def test_a_table_over_its_limit_of_columns_counts_what_each_row_lacks() -> None:
     persons = [person(1, a=1, c=3, d=4, name="x"), person(2, b=2), person(3, d="y", e=[1, 2])]
 
     cut, whole = read(table(persons, columns_max=4)), read(table(persons, columns_max=9))
@@ -186,7 +186,7 @@ def test_a_table_with_more_columns_than_it_may_have_reports_what_each_row_lacks(
     assert "columns_left_out" not in whole[0]
 
 
-def test_which_columns_a_table_has_does_not_depend_on_the_order_of_its_rows() -> None:
+def test_the_columns_of_a_table_do_not_depend_on_the_order_of_rows() -> None:
     persons = [person(n, **{f"p{n * 37 % 100:02}": n}) for n in range(100)]
 
     forwards, backwards = (
@@ -203,7 +203,7 @@ def test_which_columns_a_table_has_does_not_depend_on_the_order_of_its_rows() ->
     )
 
 
-def test_what_a_stranger_named_does_not_push_out_what_every_member_has() -> None:
+def test_client_chosen_columns_do_not_displace_the_standard_ones() -> None:
     flood = {f"a{n}": n for n in range(5_000)}
     persons = [person(1, email=flood, **flood), person(2, email="bob@b")]
 
@@ -214,7 +214,7 @@ def test_what_a_stranger_named_does_not_push_out_what_every_member_has() -> None
 
 
 @pytest.mark.parametrize("kind", [lambda inner: {"n" * 50: inner}, lambda inner: [inner]])
-def test_what_is_nested_deeply_is_one_value_left_out(kind: Callable[[Any], Any]) -> None:
+def test_a_deeply_nested_value_is_left_out_as_one(kind: Callable[[Any], Any]) -> None:
     deep: Any = 1
     for _ in range(20_000):
         deep = kind(deep)
@@ -244,13 +244,13 @@ def test_what_is_nested_deeply_is_one_value_left_out(kind: Callable[[Any], Any])
         (None, ""),
     ],
 )
-def test_no_cell_is_a_formula(value: Any, cell: str) -> None:
+def test_no_cell_is_read_as_a_formula(value: Any, cell: str) -> None:
     [row] = read(table([person(1, x=value)]))
 
     assert row["properties.x"] == cell
 
 
-def test_texts_outside_the_properties_are_no_formulas_either() -> None:
+def test_texts_outside_the_properties_are_not_read_as_formulas_either() -> None:
     ann = person(1, email="=cmd|' /C calc'!A0") | {"name": "-2+3", "distinct_ids": ["@a", "+1"]}
 
     [row] = read(table([ann]))

@@ -1,4 +1,4 @@
-"""PUT, bodies that are forms, and when a cohort that failed is tried again."""
+"""PUT, form bodies, and the backoff of a cohort that fails."""
 
 import json
 
@@ -18,7 +18,7 @@ from tests.cohorts.test_api import (
 from tests.support.application import Home, Json, error
 
 
-async def test_put_leaves_what_is_not_sent(home: Home) -> None:
+async def test_put_leaves_omitted_fields_unchanged(home: Home) -> None:
     cohort = await create(home, name="a", description="b", filters=all_of(person_is("plan", "pro")))
     await home.site.calculated()
 
@@ -75,7 +75,7 @@ async def test_a_form_holds_criteria_as_json(home: Home, parts: bool) -> None:
 
 
 @pytest.mark.parametrize("text", ["true", "True", "1"])
-async def test_a_form_may_say_true_in_several_ways(home: Home, text: str) -> None:
+async def test_a_form_accepts_several_spellings_of_true(home: Home, text: str) -> None:
     answer = await home.api.post("/cohorts/", data={"is_static": text})
 
     assert (answer.status_code, answer.json()["is_static"]) == (201, True)
@@ -94,7 +94,7 @@ async def test_a_form_that_cannot_be_read_is_refused(
 
 
 async def test_a_cohort_that_fails_is_tried_less_and_less_often(home: Home) -> None:
-    """Not before 15 minutes, which the first waits of 1, 2, 4 and 8 minutes are below."""
+    """After at least 15 minutes, which is longer than the first backoffs of 1, 2, 4 and 8."""
     cohort = await create(home, filters=all_of(ALONE))
     await home.site.calculated()
     waits_min = [15, 15, 15, 15, 16, 32, 64, 128, 256, 512, 1024, *[1440] * 9]

@@ -1,4 +1,4 @@
-"""What the last calculations and imports of a cohort came to."""
+"""The history of calculations and imports of a cohort."""
 
 from typing import Any
 
@@ -63,7 +63,7 @@ async def test_calculations_are_listed_newest_first(home: Home) -> None:
     assert failed["id"] > succeeded["id"]
 
 
-async def test_the_last_success_explains_itself_after_failures(home: Home) -> None:
+async def test_the_last_success_is_explained_after_failures(home: Home) -> None:
     await three_persons(home)
     cohort = await create(home, filters=all_of(person_is("plan", "pro")))
     await home.site.calculated()
@@ -89,7 +89,7 @@ async def test_the_history_is_limited_and_listed_by_page(home: Home) -> None:
     assert "offset=3" in page["next"]
 
 
-async def test_what_an_older_version_has_stored_is_one_calculation(home: Home) -> None:
+async def test_a_run_stored_by_an_older_version_is_one_calculation(home: Home) -> None:
     cohort = await create(home, name="old")
     await home.site.calculated()
     run = {"started_at": "2024-02-01T00:00:00Z", "seconds": 1.5, "rows_read": 7, "members": 3}
@@ -104,7 +104,7 @@ async def test_what_an_older_version_has_stored_is_one_calculation(home: Home) -
 
 
 async def test_an_upload_reports_how_many_rows_matched_and_the_others(home: Home) -> None:
-    """Rows, not persons: two of them may name one."""
+    """Rows are counted, not persons: two rows may name one person."""
     await three_persons(home)
     await home.capture(
         {"event": "$create_alias", "distinct_id": "ann", "properties": {"alias": "anna"}}
@@ -122,7 +122,9 @@ async def test_an_upload_reports_how_many_rows_matched_and_the_others(home: Home
 
 
 @pytest.mark.parametrize("ids", [["ann", "bob", "cid"], ["ann"], ["ann", "ann", "ann"]])
-async def test_where_every_row_matches_there_are_no_others(home: Home, ids: list[str]) -> None:
+async def test_where_every_row_matches_none_are_listed_as_unmatched(
+    home: Home, ids: list[str]
+) -> None:
     await three_persons(home)
 
     cohort = await upload(home, "\n".join(ids))
@@ -137,7 +139,7 @@ async def test_where_every_row_matches_there_are_no_others(home: Home, ids: list
     }
 
 
-async def test_rows_with_addresses_match_the_persons_that_have_them(home: Home) -> None:
+async def test_rows_with_emails_match_the_persons_that_have_them(home: Home) -> None:
     await three_persons(home)
     await home.capture(person("eve", email="ann@corp.example"))
 
@@ -148,7 +150,7 @@ async def test_rows_with_addresses_match_the_persons_that_have_them(home: Home) 
     assert (found["rows"], found["matched"], found["unmatched"]) == (3, 2, ["x@y"])
 
 
-async def test_rows_with_persons_match_those_they_became(home: Home) -> None:
+async def test_rows_with_merged_persons_match_the_survivors(home: Home) -> None:
     await three_persons(home)
     ann, cid = [(await home.person(one))["uuid"] for one in ("ann", "cid")]
     merge = {"event": "$merge_dangerously", "distinct_id": "bob", "properties": {"alias": "ann"}}
@@ -166,7 +168,7 @@ async def test_rows_with_persons_match_those_they_became(home: Home) -> None:
     assert found["unmatched"] == ["no uuid", anonymous]
 
 
-async def test_some_of_many_others_are_listed_and_all_are_counted(home: Home) -> None:
+async def test_some_of_many_unmatched_rows_are_listed_and_all_are_counted(home: Home) -> None:
     await three_persons(home)
     strangers = [f"nobody-{n}" for n in range(UNMATCHED_MAX + 5)]
 
@@ -179,7 +181,7 @@ async def test_some_of_many_others_are_listed_and_all_are_counted(home: Home) ->
     assert found["unmatched"] == strangers[:UNMATCHED_MAX]
 
 
-async def test_only_the_newest_import_lists_what_did_not_match(home: Home) -> None:
+async def test_only_the_newest_import_lists_unmatched_rows(home: Home) -> None:
     await three_persons(home)
     cohort = await upload(home, "ann\nfirst\n")
     await home.site.calculated()

@@ -96,5 +96,5 @@ behaviours = st.fixed_dictionaries(
 
 @settings(max_examples=2000)
 @given(behaviours)
-def test_schema_and_validation_agree_on_what_was_done(leaf: Json) -> None:
+def test_schema_and_validation_agree_on_behavioral_conditions(leaf: Json) -> None:
     require_agreement(leaf)

@@ -1,6 +1,6 @@
-"""The real server, killed while it calculates or imports, leaves nothing half done or stuck.
+"""A real server killed during a calculation or import leaves no partial state and no stuck work.
 
-It is stopped as soon as the store shows that it is in the middle, looked at, and then killed.
+It is stopped as soon as the store shows work in progress, inspected, and then killed.
 """
 
 import asyncio
@@ -66,7 +66,7 @@ async def persons(server: RealServer, keys: Keys) -> None:
 
 
 @pytest.mark.usefixtures("persons")
-async def test_a_kill_while_members_are_calculated_shows_no_half(
+async def test_a_kill_during_a_calculation_shows_no_partial_result(
     server: RealServer, keys: Keys
 ) -> None:
     dynamic = await create(server, keys, json={"name": "Even", "filters": plan_is("even")})
@@ -136,8 +136,8 @@ async def test_a_kill_while_a_file_is_stored_leaves_no_cohort(
     assert asked(server, UPLOADS) <= 2  # the first one's parts, until they are cleared away
 
 
-async def test_a_kill_while_a_file_comes_in_leaves_nothing(server: RealServer, keys: Keys) -> None:
-    """More has been sent than sockets hold, so the server has begun to read."""
+async def test_a_kill_during_an_upload_leaves_nothing(server: RealServer, keys: Keys) -> None:
+    """More was sent than socket buffers hold, so the server has begun to read."""
     rest = asyncio.Event()
     sent = 0
 
@@ -164,7 +164,7 @@ async def test_a_kill_while_a_file_comes_in_leaves_nothing(server: RealServer, k
 
 
 @pytest.mark.usefixtures("persons")
-async def test_a_client_that_leaves_in_the_middle_leaves_nothing(
+async def test_a_client_that_disconnects_during_an_upload_leaves_nothing(
     server: RealServer, keys: Keys
 ) -> None:
     """Also of a file that is larger than other bodies may be."""
@@ -213,7 +213,7 @@ def asked(server: RealServer, statement: str, *values: int) -> int:
 
 
 async def stopped(server: RealServer, met: Callable[[], bool], wait_s: float) -> bool:
-    """Stop the server when the condition is met; whether it still is then."""
+    """Stop the server when the condition is met; returns whether it is still met then."""
     return await asyncio.to_thread(stop_when, server, met, wait_s)
 
 

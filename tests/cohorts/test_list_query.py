@@ -1,4 +1,4 @@
-"""Lists of cohorts, narrowed by what they are asked for."""
+"""Filters of the list of cohorts."""
 
 from typing import Any
 
@@ -44,7 +44,7 @@ async def some(home: Home) -> None:
         ),
     ],
 )
-async def test_a_list_is_narrowed(home: Home, query: Json, names: list[str]) -> None:
+async def test_the_list_is_filtered(home: Home, query: Json, names: list[str]) -> None:
     await some(home)
 
     assert await listed(home, **query) == names
@@ -87,13 +87,13 @@ async def test_basic_leaves_out_the_criteria(home: Home) -> None:
         ({"hide_behavioral_cohorts": "x"}, "hide_behavioral_cohorts"),
     ],
 )
-async def test_a_value_that_is_none_is_refused(home: Home, query: Json, attr: str) -> None:
+async def test_an_invalid_filter_of_the_list_is_refused(home: Home, query: Json, attr: str) -> None:
     answer = await home.api.get("/cohorts/", params=query)
 
     assert (answer.status_code, answer.json()["attr"]) == (400, attr), answer.text
 
 
-async def test_a_type_that_there_is_not_is_refused_with_those_that_there_are(home: Home) -> None:
+async def test_an_unknown_type_is_refused_with_the_known_ones(home: Home) -> None:
     answer = await home.api.get("/cohorts/", params={"type": "behavioral"})
 
     assert answer.status_code == 400

@@ -1,4 +1,4 @@
-"""Persons that are added to a static cohort, and removed from it, by name."""
+"""Adding single persons to a static cohort, and removing them."""
 
 from typing import Any
 from uuid import UUID, uuid4
@@ -85,7 +85,7 @@ async def test_a_removed_person_can_be_added_again(home: Home) -> None:
     assert (await retrieve(home, cohort))["count"] == 2
 
 
-async def test_an_import_that_waits_adds_to_what_was_changed_meanwhile(home: Home) -> None:
+async def test_a_pending_import_adds_to_members_changed_meanwhile(home: Home) -> None:
     await three_persons(home)
     ann, cid = [await uuid_of(home, one) for one in ("ann", "cid")]
     cohort = await upload(home, "ann\nbob\n")
@@ -117,7 +117,7 @@ async def test_unknown_persons_are_listed_and_the_others_added(home: Home) -> No
     assert await members(home, cohort) == ["ann"]
 
 
-async def test_persons_that_were_merged_since_are_those_they_became(home: Home) -> None:
+async def test_merged_persons_stand_for_the_survivors(home: Home) -> None:
     await three_persons(home)
     ann = await uuid_of(home, "ann")
     merge = {"event": "$merge_dangerously", "distinct_id": "bob", "properties": {"alias": "ann"}}
@@ -133,7 +133,7 @@ async def test_persons_that_were_merged_since_are_those_they_became(home: Home) 
     assert await members(home, cohort) == []
 
 
-async def test_flags_ask_for_the_members_as_they_are(home: Home) -> None:
+async def test_flags_use_the_current_members(home: Home) -> None:
     await three_persons(home)
     ann = await uuid_of(home, "ann")
     cohort = await create(home, is_static=True)
@@ -147,7 +147,7 @@ async def test_flags_ask_for_the_members_as_they_are(home: Home) -> None:
     assert (inside, outside) == (True, False)
 
 
-async def test_only_static_cohorts_are_given_persons(home: Home) -> None:
+async def test_persons_can_only_be_added_to_static_cohorts(home: Home) -> None:
     await three_persons(home)
     ann = await uuid_of(home, "ann")
     cohort = await create(home, filters=all_of(person_is("plan", "pro")))
@@ -163,7 +163,7 @@ async def test_only_static_cohorts_are_given_persons(home: Home) -> None:
         )
 
 
-async def test_while_an_import_is_running_members_stay_as_they_are(home: Home) -> None:
+async def test_changes_of_members_are_refused_during_an_import(home: Home) -> None:
     await home.site.calculated()
     await three_persons(home)
     ann = await uuid_of(home, "ann")
@@ -184,7 +184,7 @@ async def test_while_an_import_is_running_members_stay_as_they_are(home: Home) -
     assert await members(home, cohort) == ["ann", "bob"]
 
 
-async def test_what_a_broken_import_has_written_stays_unseen(home: Home) -> None:
+async def test_rows_of_a_failed_import_stay_invisible(home: Home) -> None:
     await home.site.calculated()
     await three_persons(home)
     ann, bob = [await uuid_of(home, one) for one in ("ann", "bob")]
@@ -221,7 +221,7 @@ async def test_what_a_broken_import_has_written_stays_unseen(home: Home) -> None
         ),
     ],
 )
-async def test_what_is_no_list_of_persons_is_refused(
+async def test_a_malformed_list_of_persons_is_refused(
     home: Home, sent: Json, code: str, detail: str, attr: str
 ) -> None:
     cohort = await create(home, is_static=True)
@@ -237,7 +237,7 @@ async def test_what_is_no_list_of_persons_is_refused(
 @pytest.mark.parametrize(
     ("sent", "attr"), [({}, "person_id"), ({"person_id": 5}, "person_id"), ({"id": "x"}, "id")]
 )
-async def test_what_is_no_person_is_refused(home: Home, sent: Any, attr: str) -> None:
+async def test_a_malformed_person_id_is_refused(home: Home, sent: Any, attr: str) -> None:
     cohort = await create(home, is_static=True)
 
     answer = await home.api.patch(

@@ -27,7 +27,7 @@ SERVERS = 2
 
 @dataclass(frozen=True)
 class Counted(CohortLeaseStore):
-    """The real one; it also keeps what it was given to do, and waits for the other server."""
+    """The real store; it also records claims, and waits for the other server after the first."""
 
     others: asyncio.Barrier
     claims: list[int] = field(default_factory=list)

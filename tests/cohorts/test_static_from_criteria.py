@@ -1,4 +1,4 @@
-"""Static cohorts that are made of criteria, once; nothing changes them afterwards."""
+"""Static cohorts that are created from criteria, which are evaluated once."""
 
 import json
 
@@ -94,7 +94,9 @@ async def test_criteria_of_a_static_cohort_are_validated(
         ({"groups": [{"event_id": "opened"}]}, "groups"),
     ],
 )
-async def test_criteria_of_a_static_cohort_stay(home: Home, sent: Json, attr: str) -> None:
+async def test_criteria_of_a_static_cohort_cannot_be_changed(
+    home: Home, sent: Json, attr: str
+) -> None:
     await three_persons(home)
     cohort = await create(home, is_static=True, filters=PRO)
     await home.site.calculated()

@@ -94,7 +94,7 @@ async def uuids(made: dict[str, tuple[UUID, int]], names: str) -> Sequence[UUID]
     return [made[name][0] for name in names]
 
 
-async def test_new_members_are_seen_in_one_step(records: Records) -> None:
+async def test_new_members_become_visible_in_one_step(records: Records) -> None:
     made = await make_persons(records, "a", "b", "c")
     work, one = CohortLeaseStore(records, LEASE_S), await cohort(records)
     first = await claimed(work)
@@ -117,7 +117,7 @@ async def test_new_members_are_seen_in_one_step(records: Records) -> None:
         assert await connection.scalar(select(func.count()).select_from(cohort_people)) == 2
 
 
-async def test_what_a_crash_left_behind_never_shows(records: Records) -> None:
+async def test_rows_of_a_crashed_calculation_never_become_visible(records: Records) -> None:
     made = await make_persons(records, "a", "b", "c")
     work, one = CohortLeaseStore(records, LEASE_S), await cohort(records)
     first = await claimed(work)
@@ -137,7 +137,7 @@ async def test_what_a_crash_left_behind_never_shows(records: Records) -> None:
     assert stored is not None and not stored.is_calculating
 
 
-async def test_work_is_done_by_one_and_a_lost_lease_writes_nothing(records: Records) -> None:
+async def test_a_cohort_has_one_worker_and_a_lost_lease_writes_nothing(records: Records) -> None:
     made = await make_persons(records, "a", "b")
     work, one = CohortLeaseStore(records, LEASE_S), await cohort(records)
     slow = await claimed(work)
@@ -160,7 +160,7 @@ async def test_work_is_done_by_one_and_a_lost_lease_writes_nothing(records: Reco
     assert stored is not None and stored.errors_calculating == 0
 
 
-async def test_a_change_during_a_calculation_keeps_the_next_one_due(records: Records) -> None:
+async def test_a_change_during_a_calculation_leaves_the_next_one_due(records: Records) -> None:
     work, one = CohortLeaseStore(records, LEASE_S), await cohort(records)
     claim = await claimed(work)
     async with records.write() as connection:
@@ -195,7 +195,7 @@ async def test_a_failure_keeps_the_members(records: Records) -> None:
     assert await names_in(records, one.id) == ["a"]
 
 
-async def test_what_a_text_column_cannot_hold_is_left_out_of_a_message(records: Records) -> None:
+async def test_characters_that_a_text_column_cannot_store_are_removed(records: Records) -> None:
     work, one = CohortLeaseStore(records, LEASE_S), await cohort(records)
 
     await work.fail(await claimed(work), "a\0b\ud800c", None, RUN)

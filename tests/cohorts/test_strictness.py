@@ -1,4 +1,4 @@
-"""Typical mistakes in cohorts over HTTP: refused by name, and nothing is stored."""
+"""Invalid cohorts over HTTP: the error names the field, and nothing is stored."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from tests.cohorts.test_api import (
 )
 from tests.support.application import Home, Json, error
 
-MISTAKES: dict[str, tuple[Json, str | None, str]] = {
+INVALID: dict[str, tuple[Json, str | None, str]] = {
     "filtres": ({"filtres": all_of()}, "filtres", 'Did you mean "filters"?'),
     "isStatic": ({"isStatic": True}, "isStatic", 'Did you mean "is_static"?'),
     "tags": ({"tags": ["a"]}, "tags", 'Unknown field "tags"'),
@@ -42,7 +42,7 @@ MISTAKES: dict[str, tuple[Json, str | None, str]] = {
         '"soon"',
     ),
     "a cohort": ({"filters": all_of(in_cohort(UNKNOWN))}, None, "Invalid Cohort ID in filter"),
-    "beside properties": ({"filters": {**all_of(), "name": 1}}, "filters", '"name"'),
+    "field next to properties": ({"filters": {**all_of(), "name": 1}}, "filters", '"name"'),
     "a field of a group": ({"groups": [{"event_id": "a", "dayz": 1}]}, "groups", '"days"'),
     "a cohort in a group": (
         {"groups": [{"properties": [in_cohort(UNKNOWN)]}]},
@@ -57,9 +57,9 @@ MISTAKES: dict[str, tuple[Json, str | None, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", MISTAKES)
-async def test_a_mistake_makes_no_cohort(home: Home, name: str) -> None:
-    sent, attr, reported = MISTAKES[name]
+@pytest.mark.parametrize("name", INVALID)
+async def test_an_invalid_request_creates_no_cohort(home: Home, name: str) -> None:
+    sent, attr, reported = INVALID[name]
 
     answer = await home.api.post("/cohorts/", json={"name": "c", **sent})
 
@@ -69,9 +69,9 @@ async def test_a_mistake_makes_no_cohort(home: Home, name: str) -> None:
     assert (await home.get("/cohorts/"))["count"] == 0
 
 
-@pytest.mark.parametrize("name", MISTAKES)
-async def test_a_mistake_changes_no_cohort(home: Home, name: str) -> None:
-    sent, attr, _ = MISTAKES[name]
+@pytest.mark.parametrize("name", INVALID)
+async def test_an_invalid_request_changes_no_cohort(home: Home, name: str) -> None:
+    sent, attr, _ = INVALID[name]
     cohort = await create(home, name="c", filters=all_of(person_is("plan", "pro")))
 
     for method in ("PATCH", "PUT"):
@@ -81,9 +81,9 @@ async def test_a_mistake_changes_no_cohort(home: Home, name: str) -> None:
     assert await retrieve(home, cohort) == cohort
 
 
-@pytest.mark.parametrize("name", ["an operator", "a date", "a cohort", "beside properties"])
-async def test_a_mistake_is_not_tried(home: Home, name: str) -> None:
-    sent, attr, reported = MISTAKES[name]
+@pytest.mark.parametrize("name", ["an operator", "a date", "a cohort", "field next to properties"])
+async def test_an_invalid_preview_is_refused(home: Home, name: str) -> None:
+    sent, attr, reported = INVALID[name]
 
     answer = await home.api.post("/cohorts/preview/", json=sent)
 
@@ -106,7 +106,7 @@ async def test_older_conditions_without_an_operator_can_be_tried(home: Home) -> 
     assert answer.json()["count"] == 2
 
 
-async def test_names_of_every_version_of_the_api_are_known(home: Home) -> None:
+async def test_field_names_of_every_api_version_are_accepted(home: Home) -> None:
     returned: Json = {
         "id": 7,
         "created_by": None,
@@ -155,7 +155,7 @@ async def test_an_unknown_query_parameter_is_refused(home: Home, path: str) -> N
     assert (await home.get("/cohorts/"))["count"] == 1
 
 
-async def test_known_query_parameters_are_taken_everywhere(home: Home) -> None:
+async def test_known_query_parameters_are_accepted_everywhere(home: Home) -> None:
     cohort = await create(home, name="c")
     common = f"token={home.token}&format=json&_=1700000000"
 
@@ -198,7 +198,7 @@ async def test_query_parameters_of_members_are_validated(
         ({"entity_id": "a"}, "insight"),
     ],
 )
-async def test_what_would_be_passed_over_of_an_insight_is_refused(
+async def test_insight_parameters_that_would_be_ignored_are_refused(
     home: Home, query: dict[str, str], attr: str
 ) -> None:
     events = '[{"id": "seen"}]'
@@ -226,7 +226,7 @@ async def test_unsupported_fields_of_a_query_are_refused(home: Home, more: Json,
     assert (answer.status_code, answer.json()["attr"]) == (400, attr), answer.text
 
 
-# ── What is stored already ───────────────────────────────────────────────────────────────
+# ── Cohorts stored before ────────────────────────────────────────────────────────────────
 
 OLD: Json = all_of(
     {"type": "person", "key": "plan", "value": "pro"},
@@ -236,7 +236,7 @@ OLD: Json = all_of(
 )
 
 
-async def test_a_cohort_that_was_stored_before_goes_on_working(home: Home) -> None:
+async def test_an_invalid_cohort_stored_before_still_works(home: Home) -> None:
     cohort = await create(home, name="c")
     await home.store_cohort(cohort, filters=OLD)
     returned = await retrieve(home, cohort)
@@ -257,7 +257,7 @@ async def test_a_cohort_that_was_stored_before_goes_on_working(home: Home) -> No
     assert [answer.status_code for answer in answers] == [200] * 6, [a.text for a in answers]
 
 
-async def test_a_new_mistake_in_an_old_cohort_is_refused(home: Home) -> None:
+async def test_a_new_error_in_an_old_cohort_is_refused(home: Home) -> None:
     cohort = await create(home, name="c")
     await home.store_cohort(cohort, filters=OLD)
     worse = all_of(in_cohort(UNKNOWN), in_cohort(UNKNOWN + 1))
@@ -271,7 +271,7 @@ async def test_a_new_mistake_in_an_old_cohort_is_refused(home: Home) -> None:
     assert (await retrieve(home, cohort))["filters"] == OLD
 
 
-async def test_what_groups_mean_may_be_sent_back(home: Home) -> None:
+async def test_filters_converted_from_groups_may_be_sent_back(home: Home) -> None:
     """It stays with the groups: they could not be changed any more otherwise."""
     cohort = await create(home, groups=[{"properties": {"plan": "pro"}}])
 
@@ -283,7 +283,7 @@ async def test_what_groups_mean_may_be_sent_back(home: Home) -> None:
     assert leaf["value"] == "free"
 
 
-async def test_criteria_of_a_static_cohort_are_looked_at_when_it_becomes_dynamic(
+async def test_criteria_of_a_static_cohort_are_validated_when_it_becomes_dynamic(
     home: Home,
 ) -> None:
     cohort = await create(home, name="c", is_static=True)

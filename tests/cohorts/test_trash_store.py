@@ -78,7 +78,7 @@ async def test_a_restored_cohort_keeps_its_members(records: Records) -> None:
     assert await names_in(records, one.id) == ["a"]
 
 
-async def test_what_is_restored_in_the_middle_shows_no_half(records: Records) -> None:
+async def test_a_cohort_restored_during_removal_shows_no_partial_members(records: Records) -> None:
     await make_persons(records, "a", "b")
     work = CohortLeaseStore(records, LEASE_S)
     deleted = CohortTrashStore(records, RETENTION, members_max=1)

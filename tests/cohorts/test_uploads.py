@@ -1,4 +1,4 @@
-"""Files of members, larger than any other body may be, and those that never arrive."""
+"""Uploaded files of members: their limits, and uploads that are aborted."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -24,7 +24,7 @@ TOO_LARGE = "The request body is larger than {} bytes."
 async def small(
     records_url: str, events: EventStore, tmp_path: Path, project_id: int
 ) -> AsyncIterator[Home]:
-    """A server whose limits are soon met."""
+    """A server with low limits."""
     limits: Json = {"body_bytes_max": BODY_MAX, "upload_bytes_max": UPLOAD_MAX}
     async with (
         open_site(records_url, events, tmp_path, **limits) as site,
@@ -107,8 +107,8 @@ async def test_other_large_bodies_are_refused_as_before(small: Home) -> None:
     assert answer.json()["detail"] == TOO_LARGE.format(BODY_MAX)
 
 
-async def test_a_form_that_breaks_off_stores_nothing(small: Home) -> None:
-    """As of a client that went away: the server ends such a body like any other."""
+async def test_a_truncated_form_stores_nothing(small: Home) -> None:
+    """Like that of a client that disconnected: the server ends such a body like any other."""
     request = small.api.build_request("POST", "/cohorts/", **form(b"ann\n" * BODY_MAX))
     whole = await request.aread()
     headers = {"content-type": request.headers["content-type"]}
@@ -128,7 +128,7 @@ async def test_a_form_that_breaks_off_stores_nothing(small: Home) -> None:
         (b"ann\n" * 9_000 + b'"', {"description": "x" * 1001}, "description"),
     ],
 )
-async def test_what_is_refused_leaves_nothing_behind(
+async def test_a_refused_request_leaves_no_upload(
     small: Home, csv: bytes, sent: Json, attr: str
 ) -> None:
     answer = await small.api.post("/cohorts/", **form(csv, **sent))
@@ -165,7 +165,7 @@ async def test_a_file_for_a_dynamic_or_an_unknown_cohort_is_refused(small: Home)
 
 @pytest.mark.parametrize("size", [1, 2_000_000], ids=["small", "large"])
 async def test_a_file_under_another_name_is_refused(home: Home, size: int) -> None:
-    """A large one would be in no field that the request has."""
+    """A large file would be in no field of the request."""
     files = {"file": ("a.csv", b"x" * size, "text/csv")}
 
     answer = await home.api.post("/cohorts/", data={"is_static": "1"}, files=files)
@@ -174,7 +174,7 @@ async def test_a_file_under_another_name_is_refused(home: Home, size: int) -> No
     assert answer.json()["detail"].startswith('Unknown field "file". ')
 
 
-async def test_a_file_is_no_text_of_a_body(home: Home) -> None:
+async def test_a_file_cannot_be_sent_as_text_in_json(home: Home) -> None:
     as_json = await home.api.post("/cohorts/", json={"is_static": True, "csv": "ann"})
     as_form = await home.api.post("/cohorts/", data={"is_static": "1", "csv": "ann"})
     nothing = await home.api.post("/cohorts/", json={"is_static": True, "csv": None})

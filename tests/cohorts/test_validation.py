@@ -1,4 +1,4 @@
-"""What the criteria of a cohort may say when they are written."""
+"""Validation of criteria when a cohort is created or changed."""
 
 from typing import Any
 
@@ -101,7 +101,7 @@ CARRIED: Json = {"sort_key": "a", "id": "1", "label": "x", "conditionHash": "c",
         in_cohort(type="precalculated-cohort"),
     ],
 )
-def test_what_can_be_calculated_is_accepted(leaf: Json) -> None:
+def test_criteria_that_can_be_calculated_are_accepted(leaf: Json) -> None:
     check_criteria(all_of(leaf))
     check_criteria({"properties": [leaf]})
     check_criteria(all_of({"type": "or", "values": [leaf], "sort_key": "b", "id": "c"}))
@@ -239,7 +239,7 @@ ALL_TYPES = "behavioral, cohort, person, precalculated-cohort, static-cohort"
         ),
     ],
 )
-def test_what_cannot_be_used_is_refused_with_what_is_allowed(leaf: Any, detail: str) -> None:
+def test_invalid_criteria_are_refused_with_the_allowed_values(leaf: Any, detail: str) -> None:
     assert refusal(all_of(leaf)).startswith(detail)
 
 
@@ -267,11 +267,11 @@ MIXED = "Property list cannot contain both PropertyGroup and Property objects"
         ),
     ],
 )
-def test_what_is_no_tree_of_conditions_is_refused(filters: Any, detail: str) -> None:
+def test_a_malformed_tree_of_conditions_is_refused(filters: Any, detail: str) -> None:
     assert refusal(filters).startswith(detail)
 
 
-def test_groups_are_not_nested_without_end() -> None:
+def test_the_nesting_of_groups_has_a_limit() -> None:
     tree: Any = {"type": "AND", "values": [person()]}
     for _ in range(GROUP_DEPTH_MAX - 1):
         tree = {"type": "OR", "values": [tree]}
@@ -308,7 +308,7 @@ OLD_GROUP = {"type": "AND", "values": [OLD, {"type": "walked"}], "odd": 1}
         {"properties": {"type": "OR", "values": [{"type": "AND", "values": [OLD]}]}},
     ],
 )
-def test_what_is_stored_is_accepted_wherever_it_stands(filters: Json) -> None:
+def test_stored_conditions_are_accepted_at_any_place(filters: Json) -> None:
     stored = {"properties": OLD_GROUP, "more": 1}
 
     check_criteria(filters, stored)
@@ -324,7 +324,7 @@ def test_a_new_error_next_to_a_stored_one_is_refused() -> None:
     )
 
 
-def test_older_conditions_may_leave_their_operator_out() -> None:
+def test_older_conditions_may_omit_their_operator() -> None:
     leaf = without(person(), "operator")
 
     check_criteria(all_of(leaf, without(in_cohort(), "key")), complete=False)

@@ -1,4 +1,4 @@
-"""Static cohorts of the persons behind a point of an insight, and of those whom a query names."""
+"""Static cohorts created from the actors of a point of an insight, or from a query."""
 
 import json
 from typing import Any
@@ -36,7 +36,7 @@ async def ask(home: Home, body: Json, **query: str) -> Any:
 
 
 async def stored(home: Home, **query: str) -> Json:
-    """The new cohort as it is answered, which the background has filled since."""
+    """The new cohort as the API returned it; its members have been imported since."""
     answer = await ask(home, {"name": "Behind", "is_static": True}, **query)
     assert answer.status_code == 201, answer.text
     await home.site.calculated()
@@ -45,7 +45,7 @@ async def stored(home: Home, **query: str) -> Json:
 
 
 async def behind(home: Home, **query: str) -> list[str]:
-    """First distinct ids of those who became members."""
+    """First distinct ids of the members."""
     cohort = await stored(home, **query)
     found = await retrieve(home, cohort)
     assert (found["errors_calculating"], found["last_error_message"]) == (0, None)
@@ -104,7 +104,7 @@ async def test_relative_dates_are_resolved_at_the_time_of_the_request(home: Home
     assert await members(home, answer.json()) == ["ann"]
 
 
-async def test_the_days_of_a_trend_are_those_of_the_project(home: Home) -> None:
+async def test_the_days_of_a_trend_are_in_the_projects_zone(home: Home) -> None:
     answer = await home.api.patch("/", json={"timezone": "Pacific/Auckland"})
     assert answer.status_code == 200, answer.text
     await home.capture(did("ann", "02-27T10:59"), did("bob", "02-27T11:01"))
@@ -534,7 +534,9 @@ async def test_an_invalid_query_creates_no_cohort(home: Home, body: Json, report
     assert await refused(home, body) == reported
 
 
-async def test_an_insight_makes_static_cohorts_only_and_alone(home: Home) -> None:
+async def test_an_insight_only_creates_static_cohorts_and_excludes_other_sources(
+    home: Home,
+) -> None:
     query = {"insight": "TRENDS", "events": SEEN}
 
     assert await refused(home, {"name": "x"}, **query) == NOT_STATIC

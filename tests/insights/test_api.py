@@ -61,7 +61,7 @@ async def test_a_trend_is_calculated_from_captured_events(home: Home) -> None:
     assert first["days"] == ["2024-02-28", "2024-02-29", "2024-03-01"]
 
 
-async def test_a_query_string_asks_as_a_body_does(home: Home) -> None:
+async def test_a_query_string_and_a_body_give_the_same_trend(home: Home) -> None:
     await two_days(home)
     query = {"date_from": "-2d", "events": '[{"id": "$feature_flag_called", "math": "dau"}]'}
 
@@ -85,7 +85,7 @@ async def test_a_result_is_cached_until_it_is_old(home: Home) -> None:
     assert later["last_refresh"] == "2024-03-01T12:16:00Z"
 
 
-async def test_a_new_day_is_calculated_at_once(home: Home) -> None:
+async def test_a_cached_result_expires_at_the_start_of_a_day(home: Home) -> None:
     home.site.clock.move(hours=11, minutes=59)
     await trend(home, CALLS)
 
@@ -95,7 +95,7 @@ async def test_a_new_day_is_calculated_at_once(home: Home) -> None:
     assert reported["is_cached"] is False
 
 
-async def test_the_project_says_when_a_day_begins(home: Home) -> None:
+async def test_a_day_begins_in_the_projects_zone(home: Home) -> None:
     answer = await home.api.patch("/", json={"timezone": "Pacific/Auckland"})
     assert answer.status_code == 200, answer.text
     await home.capture(called("a", "2024-02-29T10:59:00Z"), called("a", "2024-02-29T11:01:00Z"))
@@ -126,7 +126,7 @@ async def test_an_invalid_trend_is_refused(home: Home, name: str) -> None:
     assert await trend(home, filters, 400) == reported
 
 
-async def test_a_query_string_must_hold_json_where_json_is_meant(home: Home) -> None:
+async def test_structured_query_parameters_must_be_json(home: Home) -> None:
     answer = await home.api.get("/insights/trend/", params={"events": "{"})
 
     assert answer.status_code == 400
@@ -179,7 +179,7 @@ async def test_a_new_insight_has_every_field(home: Home) -> None:
     }
 
 
-async def test_an_insight_shows_its_result_once_it_was_calculated(home: Home) -> None:
+async def test_an_insight_has_its_result_once_it_was_calculated(home: Home) -> None:
     await two_days(home)
     insight = await created(home, filters=CALLS)
     path = f"/insights/{insight['id']}/"
@@ -196,7 +196,7 @@ async def test_an_insight_shows_its_result_once_it_was_calculated(home: Home) ->
 
 
 @pytest.mark.every_engine
-async def test_insights_are_listed_newest_first_and_can_be_chosen(home: Home) -> None:
+async def test_insights_are_listed_newest_first_and_can_be_filtered(home: Home) -> None:
     for number in range(3):
         home.site.clock.move(seconds=1)
         await created(home, name=f"Insight {number}", favorited=number == 1)
@@ -222,7 +222,7 @@ async def test_a_change_affects_only_the_given_fields_and_records_the_user(home:
     assert answer.json() == {**insight, "name": "b", **moved}
 
 
-async def test_an_insight_of_before_is_renamed_though_its_options_are_refused_now(
+async def test_an_insight_with_options_refused_now_can_still_be_renamed(
     home: Home,
 ) -> None:
     made = (await home.api.post("/insights/", json={"name": "a", "filters": CALLS})).json()
@@ -257,7 +257,7 @@ async def test_a_deleted_insight_is_not_found_until_it_is_restored(home: Home) -
     assert (await home.get(path))["name"] == "a"
 
 
-async def test_an_insight_is_never_deleted_for_good(home: Home) -> None:
+async def test_hard_deletion_of_an_insight_is_refused(home: Home) -> None:
     insight = await created(home, name="a")
 
     answer = await home.api.delete(f"/insights/{insight['id']}/")
@@ -276,7 +276,7 @@ async def test_an_insight_of_another_project_does_not_exist(home: Home) -> None:
 
 
 @pytest.mark.parametrize("dashboard", ["-1", "0", "x", str(2**63)])
-async def test_a_dashboard_that_none_can_be_is_refused(home: Home, dashboard: str) -> None:
+async def test_an_invalid_dashboard_id_is_refused(home: Home, dashboard: str) -> None:
     insight = await created(home, name="a")
 
     answer = await home.api.get(f"/insights/{insight['id']}/", params={"from_dashboard": dashboard})

@@ -1,4 +1,4 @@
-"""Dashboards over HTTP, and those that show how a flag is used."""
+"""Dashboards over HTTP, and usage dashboards of flags."""
 
 from typing import Any
 
@@ -88,7 +88,7 @@ async def test_a_deleted_dashboard_is_not_found_until_it_is_restored(home: Home)
     assert restored.json() == dashboard
 
 
-async def test_a_dashboard_is_never_deleted_for_good(home: Home) -> None:
+async def test_hard_deletion_of_a_dashboard_is_refused(home: Home) -> None:
     dashboard = await created(home, name="a")
 
     answer = await home.api.delete(f"/dashboards/{dashboard['id']}/")
@@ -130,7 +130,7 @@ async def test_an_insight_uses_the_date_range_of_its_dashboard(home: Home) -> No
 
 
 @pytest.mark.every_engine
-async def test_tiles_can_be_moved_and_taken_away(home: Home) -> None:
+async def test_tiles_can_be_moved_and_removed(home: Home) -> None:
     dashboard, other = await created(home, name="a"), await created(home, name="b")
     for name in ("first", "second"):
         body = {"name": name, "dashboards": [dashboard["id"], other["id"]]}
@@ -152,7 +152,7 @@ async def test_tiles_can_be_moved_and_taken_away(home: Home) -> None:
     assert len((await home.get(f"/dashboards/{other['id']}/"))["tiles"]) == 2
 
 
-async def test_a_tile_that_is_only_named_stays_as_it_is(home: Home) -> None:
+async def test_a_tile_sent_without_changes_stays_unchanged(home: Home) -> None:
     dashboard = await created(home, name="a")
     await home.api.post("/insights/", json={"name": "first", "dashboards": [dashboard["id"]]})
     path = f"/dashboards/{dashboard['id']}/"
@@ -251,7 +251,7 @@ async def test_the_longest_key_there_can_be_has_a_usage_dashboard(home: Home) ->
     assert dashboard["description"].endswith(f"with key ({'k' * 400})")
 
 
-async def test_a_flag_that_is_refused_leaves_no_dashboard(home: Home) -> None:
+async def test_a_refused_flag_leaves_no_dashboard(home: Home) -> None:
     await home.create_flag(key=KEY)
 
     await home.api.post("/feature_flags/", json={"key": KEY})
@@ -259,7 +259,7 @@ async def test_a_flag_that_is_refused_leaves_no_dashboard(home: Home) -> None:
     assert (await home.get("/dashboards/"))["count"] == 1
 
 
-async def test_a_flag_goes_on_with_the_usage_dashboard_that_it_has(home: Home) -> None:
+async def test_a_flag_keeps_its_existing_usage_dashboard(home: Home) -> None:
     flag = await home.create_flag(key=KEY)
     path = f"/feature_flags/{flag['id']}/"
 
@@ -269,7 +269,7 @@ async def test_a_flag_goes_on_with_the_usage_dashboard_that_it_has(home: Home) -
     assert (await home.get("/dashboards/"))["count"] == 1
 
 
-async def test_a_usage_dashboard_that_was_deleted_is_made_anew(home: Home) -> None:
+async def test_a_deleted_usage_dashboard_is_created_again(home: Home) -> None:
     flag = await home.create_flag(key=KEY)
     path = f"/feature_flags/{flag['id']}/"
     await home.api.patch(f"/dashboards/{flag['usage_dashboard']}/", json={"deleted": True})
@@ -283,7 +283,7 @@ async def test_a_usage_dashboard_that_was_deleted_is_made_anew(home: Home) -> No
     assert len((await home.get(f"/dashboards/{new}/"))["tiles"]) == 2
 
 
-async def test_enriching_is_refused_for_the_first_reason_there_is(home: Home) -> None:
+async def test_enriching_is_refused_with_the_first_reason(home: Home) -> None:
     flag = await home.create_flag(key=KEY)
     path = f"/feature_flags/{flag['id']}/"
     enrich = f"{path}enrich_usage_dashboard/"
@@ -345,7 +345,7 @@ async def test_dashboards_of_an_unknown_flag_do_not_exist(home: Home) -> None:
 
 
 @pytest.mark.every_engine
-async def test_a_flag_is_given_dashboards_that_exist_each_once(home: Home) -> None:
+async def test_dashboards_of_a_flag_must_exist_and_are_stored_once(home: Home) -> None:
     one, two = await created(home, name="a"), await created(home, name="b")
     flag = await home.create_flag(key=KEY, analytics_dashboards=[one["id"], one["id"]])
     path = f"/feature_flags/{flag['id']}/"

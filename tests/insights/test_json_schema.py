@@ -1,4 +1,4 @@
-"""The JSON Schema of an insight's questions and what validation refuses agree."""
+"""The JSON Schema of an insight's filters agrees with their validation."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ def refusal(filters: Json) -> str | None:
 
 
 @pytest.mark.parametrize("name", ACCEPTED_TRENDS)
-def test_questions_that_fit_the_schema_are_accepted(name: str) -> None:
+def test_filters_that_fit_the_schema_are_accepted(name: str) -> None:
     assert refusal(ACCEPTED_TRENDS[name]) is None
 
 
@@ -42,11 +42,11 @@ def test_an_example_is_accepted(filters: Json) -> None:
 
 
 @pytest.mark.parametrize("name", REFUSED_TRENDS)
-def test_mistakes_in_questions_are_refused(name: str) -> None:
+def test_invalid_filters_are_refused(name: str) -> None:
     assert refusal(REFUSED_TRENDS[name]) is not None
 
 
-# The last has more members than the schema allows; questions have no such limit.
+# The last has more members than the schema allows; filters have no such limit.
 @pytest.mark.parametrize("value", VALUES[:-1], ids=lambda value: repr(value)[:20])
 @pytest.mark.parametrize("kind", ["event", "person", "cohort", None, ABSENT])
 def test_schema_and_validation_agree_on_every_operator_and_value(kind: Any, value: Any) -> None:

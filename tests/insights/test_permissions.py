@@ -68,7 +68,7 @@ def reported(entry: Json) -> tuple[str, list[tuple[str, Any, Any]]]:
     return entry["activity"], [(one["field"], one["before"], one["after"]) for one in changes]
 
 
-async def test_a_restricted_dashboard_is_changed_by_its_maker_and_administrators(
+async def test_a_restricted_dashboard_is_changed_by_its_creator_and_administrators(
     home: Home, persons: Actors
 ) -> None:
     ada, bea, chief = [
@@ -97,7 +97,9 @@ async def test_a_restricted_dashboard_is_changed_by_its_maker_and_administrators
     assert [one["effective_privilege_level"] for one in listed] == [37]
 
 
-async def test_insights_are_as_free_as_their_dashboards(home: Home, persons: Actors) -> None:
+async def test_insights_have_the_restrictions_of_their_dashboards(
+    home: Home, persons: Actors
+) -> None:
     ada, bea = await persons.add("ada"), await persons.add("bea")
     closed = await post(ada, "/dashboards/", name="Closed", restriction_level=37)
     free = await post(ada, "/dashboards/", name="Free")

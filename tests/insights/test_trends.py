@@ -1,4 +1,4 @@
-"""What a trend's filters ask for, the intervals that it is cut into, and how answers look."""
+"""Parsing of a trend's filters, its intervals, and its result."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -83,7 +83,7 @@ EXACT: list[tuple[str | None, str | None, str, str]] = [
 
 
 @pytest.mark.parametrize(("since", "until", "start", "end"), EXACT)
-def test_an_explicit_range_stands_as_it_is(
+def test_an_explicit_range_is_not_rounded(
     since: str | None, until: str | None, start: str, end: str
 ) -> None:
     asked = {"date_from": since, "date_to": until, "explicit_date": "true", "interval": "week"}
@@ -93,7 +93,7 @@ def test_an_explicit_range_stands_as_it_is(
     assert (f"{span.start:%Y-%m-%d %H:%M}", f"{span.end:%Y-%m-%d %H:%M}") == (start, end)
 
 
-def test_by_hour_a_time_stands_as_it_is() -> None:
+def test_by_hour_a_time_is_not_rounded() -> None:
     span = span_of("2024-01-02T10:20:00", "2024-01-02T12:30:00", "hour")
 
     assert f"{span.start:%H:%M} {span.end:%H:%M:%S}" == "10:20 12:30:01"
@@ -136,7 +136,7 @@ COMPARED: list[tuple[str | None, str | None, Interval, str, str]] = [
 
 
 @pytest.mark.parametrize(("since", "until", "interval", "start", "end"), COMPARED)
-def test_a_distance_is_compared_with_the_same_weekdays_and_dates_with_their_length(
+def test_a_relative_range_is_compared_with_the_same_weekdays_and_dates_by_length(
     since: str | None, until: str | None, interval: Interval, start: str, end: str
 ) -> None:
     query = parse_trends({"date_from": since, "date_to": until, "interval": interval})
@@ -151,7 +151,7 @@ def test_a_distance_is_compared_with_the_same_weekdays_and_dates_with_their_leng
 
 
 @pytest.mark.parametrize("text", ["yesterday", "-d", "7", "-7x", "2024-13-01", "0001-01-01", 7, []])
-def test_what_is_no_date_is_refused(text: Any) -> None:
+def test_an_invalid_date_is_refused(text: Any) -> None:
     with pytest.raises(Invalid) as refused:
         parse_bound(text, "date_from")
 
@@ -165,7 +165,7 @@ def test_a_range_that_ends_before_it_begins_is_refused() -> None:
     assert refused.value.attr == "date_from"
 
 
-def test_thirty_days_back_are_thirty_one_days() -> None:
+def test_a_range_from_thirty_days_ago_has_thirty_one_days() -> None:
     buckets = cut(span_of("-30d", None), "day", UTC_ZONE)
 
     assert (len(buckets.days), buckets.days[0], buckets.days[-1]) == (
@@ -223,13 +223,13 @@ def test_hours_are_named_with_their_day() -> None:
         ("month", ("2024-04-01", "2024-05-01")),
     ],
 )
-def test_weeks_and_months_are_whole(interval: Interval, days: tuple[str, ...]) -> None:
+def test_weeks_and_months_are_complete(interval: Interval, days: tuple[str, ...]) -> None:
     assert cut(span_of("-30d", None), interval, UTC_ZONE).days == days
 
 
 @pytest.mark.parametrize("interval", ["hour", "day", "week", "month"])
 @pytest.mark.parametrize("since", ["-7d", "-1m", "2024-03-25", "2023-11-20"])
-def test_the_time_before_has_as_many_intervals(since: str, interval: Interval) -> None:
+def test_the_previous_range_has_as_many_intervals(since: str, interval: Interval) -> None:
     span = span_of(since, None, interval, BERLIN)
     buckets = cut(span, interval, BERLIN)
 
@@ -345,7 +345,7 @@ def test_unsupported_trends_are_refused(name: str) -> None:
     assert (refused.value.attr, refused.value.detail) == (attr, detail)
 
 
-def test_options_that_ask_for_nothing_pass() -> None:
+def test_options_with_off_values_are_accepted() -> None:
     off = {
         "smoothing_intervals": 1,
         "breakdown_limit": "25",
@@ -364,7 +364,7 @@ def test_options_that_ask_for_nothing_pass() -> None:
 
 
 @pytest.mark.parametrize("operator", sorted(OPERATORS))
-def test_every_operator_of_the_engine_passes(operator: str) -> None:
+def test_every_operator_of_the_engine_is_accepted(operator: str) -> None:
     leaf = {"key": "a", "value": "1", "operator": operator}
 
     assert parse_trends({"properties": [leaf]}).properties is not None
@@ -380,7 +380,7 @@ def test_every_operator_of_the_engine_passes(operator: str) -> None:
         {"type": "AND", "values": [{"type": "OR", "values": []}]},
     ],
 )
-def test_empty_filters_filter_nothing(properties: Any) -> None:
+def test_empty_filters_match_every_event(properties: Any) -> None:
     assert parse_trends({**PAGEVIEWS, "properties": properties}).properties is None
 
 
@@ -398,7 +398,7 @@ def test_an_empty_group_next_to_another_is_ignored() -> None:
     )
 
 
-def test_values_are_never_written_into_a_statement() -> None:
+def test_values_are_always_bound_in_statements() -> None:
     nasty = "x'; DROP TABLE events --"
     leaves = [{"key": nasty, "type": kind, "value": nasty} for kind in ("event", "person")]
     query = parse_trends(
@@ -462,7 +462,7 @@ def test_a_series_has_the_fields_that_clients_read() -> None:
     ]
 
 
-def test_the_largest_comes_first_and_ties_go_by_label() -> None:
+def test_the_largest_value_comes_first_and_ties_are_sorted_by_label() -> None:
     rows = [(0, "b", 2), (0, "a", 1), (1, "a", 1), (0, NONE, 1), (0, OTHER, 9)]
 
     result = result_of({**FLAG_CALLED, "breakdown": "x"}, rows)
@@ -475,7 +475,7 @@ def test_the_largest_comes_first_and_ties_go_by_label() -> None:
     ]
 
 
-def test_without_events_a_plain_series_is_zeros_and_a_breakdown_is_nothing() -> None:
+def test_without_events_a_plain_series_is_zeros_and_a_breakdown_is_empty() -> None:
     assert [one["data"] for one in result_of(FLAG_CALLED, [])] == [[0.0, 0.0, 0.0]]
     assert result_of({**FLAG_CALLED, "breakdown": "x"}, []) == []
 
@@ -490,7 +490,7 @@ def test_a_total_has_one_number_and_no_days(display: str) -> None:
     assert "persons_urls" not in entry
 
 
-def test_several_series_name_their_event_in_the_label() -> None:
+def test_labels_of_several_series_name_their_event() -> None:
     filters = {"events": [{"id": "a", "custom_name": "First"}, {"id": "b"}], "breakdown": "x"}
 
     labels = [one["label"] for one in result_of(filters, [(0, "v", 1)])]

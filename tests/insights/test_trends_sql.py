@@ -156,7 +156,7 @@ async def test_events_without_a_person_are_counted_by_distinct_id(site: Site) ->
 @pytest.mark.parametrize(
     ("day", "hours"), [("2024-03-31", 23), ("2024-10-27", 25), ("2024-05-01", 24)]
 )
-async def test_days_and_hours_are_those_of_the_project(site: Site, day: str, hours: int) -> None:
+async def test_days_and_hours_are_in_the_projects_zone(site: Site, day: str, hours: int) -> None:
     site.zone = "Europe/Berlin"
     await site.happened(f"{day}T00:00:00")
     await site.happened(f"{day}T23:59:59")
@@ -183,7 +183,7 @@ async def test_the_repeated_hour_is_counted_apart(site: Site) -> None:
 @pytest.mark.parametrize(
     ("interval", "numbers"), [("week", [2.0, 0.0, 0.0, 2.0, 1.0]), ("month", [2.0, 3.0])]
 )
-async def test_the_first_week_and_month_are_whole(
+async def test_the_first_week_and_month_are_complete(
     site: Site, interval: str, numbers: list[float]
 ) -> None:
     for day in ("04-14", "04-16", "05-05", "05-11", "05-12"):
@@ -194,7 +194,7 @@ async def test_the_first_week_and_month_are_whole(
     assert explicit == [1.0, *numbers[1:]]
 
 
-async def test_values_of_a_breakdown_are_distinguished(site: Site) -> None:
+async def test_each_value_of_a_breakdown_has_its_own_entry(site: Site) -> None:
     for value in ("control", True, False, 1.5, 7, "", None):
         await site.happened("2024-05-15T10:00:00", answer=value)
     await site.happened("2024-05-15T10:00:00")
@@ -221,7 +221,7 @@ async def test_any_property_can_break_down(site: Site, key: str) -> None:
     assert list(found) == ["yes"]
 
 
-async def test_values_beyond_the_largest_are_put_together(site: Site) -> None:
+async def test_values_beyond_the_largest_are_grouped_as_other(site: Site) -> None:
     for value in range(30):
         times = 2 if value < 25 else 1
         await site.happened("2024-05-15T10:00:00", UUID(int=1), times=times, answer=f"v{value:02}")
@@ -272,7 +272,7 @@ FILTERS: list[tuple[list[dict[str, Any]], set[int]]] = [
 
 
 @pytest.mark.parametrize("place", range(len(FILTERS)))
-async def test_filters_choose_events_and_persons(site: Site, place: int) -> None:
+async def test_filters_select_events_and_persons(site: Site, place: int) -> None:
     properties, wanted = FILTERS[place]
     await site.persons(
         p1={"plan": "pro", "born": "2024-01-01"}, p2={"plan": "free", "born": "2024-05-10"}, p3={}
@@ -301,7 +301,7 @@ async def test_filters_may_be_groups_and_belong_to_one_event(site: Site) -> None
     assert sum(await site.numbers(properties=either, events=own)) == 2
 
 
-async def test_two_series_and_the_time_before(site: Site) -> None:
+async def test_two_series_are_compared_with_the_previous_range(site: Site) -> None:
     await site.happened("2024-05-12T10:00:00", times=4)
     await site.happened("2024-05-15T10:00:00", times=2)
     await site.happened("2024-05-15T10:00:00", event="other")
@@ -342,7 +342,7 @@ async def test_all_time_begins_with_the_first_event(site: Site) -> None:
     assert len(await site.numbers(date_from="all", event="never")) == 1
 
 
-async def test_a_question_with_too_many_numbers_is_refused(site: Site) -> None:
+async def test_a_query_with_too_many_numbers_is_refused(site: Site) -> None:
     with pytest.raises(Invalid) as refused:
         await site.trend(date_from="-1y", interval="hour", breakdown="x")
 
@@ -412,7 +412,7 @@ async def _cohort(
     return cohort_id
 
 
-async def test_random_events_are_counted_as_by_hand(site: Site) -> None:
+async def test_random_events_are_counted_like_a_reference_implementation(site: Site) -> None:
     random, zone = Random(7), ZoneInfo("America/New_York")
     site.zone = zone.key
     start = datetime(2024, 11, 1, 4, tzinfo=UTC)  # the clocks go back on the third

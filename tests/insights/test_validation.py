@@ -1,4 +1,4 @@
-"""The names and words of an insight's question: those of every kind and age are known."""
+"""Validation of an insight's filters: field names and words of every kind and version are known."""
 
 from typing import Any
 
@@ -69,12 +69,12 @@ def test_an_unknown_name_is_refused_in_every_kind(kind: str) -> None:
     assert refused.value.attr == "filters__zzz"
 
 
-def test_the_calculated_intervals_are_words_of_the_question() -> None:
+def test_every_calculated_interval_is_a_known_word() -> None:
     assert set(INTERVALS) < posthog_insight_fields.INTERVALS
 
 
 @pytest.mark.parametrize("name", sorted(posthog_insight_fields.WORDS))
-def test_a_word_that_is_none_is_refused(name: str) -> None:
+def test_an_unknown_word_is_refused(name: str) -> None:
     words: list[Any] = ["zzz", 5, ["day"], {}]
     for word in words:
         with pytest.raises(Invalid) as refused:
@@ -84,7 +84,7 @@ def test_a_word_that_is_none_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize(("values", "is_taken"), [(VALUES_MAX, True), (VALUES_MAX + 1, False)])
-def test_a_condition_has_as_many_values_as_the_schema_says(values: int, is_taken: bool) -> None:
+def test_a_condition_has_the_limit_of_values_of_the_schema(values: int, is_taken: bool) -> None:
     condition = {"key": "a", "type": "event", "operator": "exact", "value": ["x"] * values}
     asked = {"insight": "TRENDS", "events": [{"id": "a"}], "properties": [condition]}
 
@@ -109,7 +109,7 @@ NESTED: dict[str, Any] = {
 
 @pytest.mark.parametrize("odd", ODD)
 def test_unusual_values_are_refused_or_accepted(odd: Any) -> None:
-    """Never anything but Invalid, wherever they stand."""
+    """They raise Invalid and nothing else, at any place."""
     names = sorted(posthog_insight_fields.OF_FILTERS)
     for filters in (
         *({**NESTED, name: odd} for name in names),
@@ -127,7 +127,7 @@ def test_unusual_values_are_refused_or_accepted(odd: Any) -> None:
             assert refused.detail
 
 
-def test_deep_groups_are_refused_and_not_followed() -> None:
+def test_deeply_nested_groups_are_refused_without_recursion() -> None:
     deep: Any = [{"key": "a", "value": "x"}]
     for _ in range(5_000):
         deep = [{"type": "AND", "values": deep}]
@@ -151,7 +151,7 @@ def test_cohorts_are_reported_with_their_place() -> None:
     }
 
 
-def test_a_dashboard_applies_its_range_alone() -> None:
+def test_a_dashboard_applies_only_its_date_range() -> None:
     check_dashboard_filters({"date_from": "-30d", "date_to": None, "properties": []})
 
     for name, value in {"properties": [{}], "interval": "week", "zzz": 1, "date_to": "x"}.items():

@@ -18,7 +18,7 @@ from fanion.cohorts.model import IdKind
 from fanion.errors import Invalid
 from fanion.rest.unknown_fields import shortened
 
-# The one that is named wins over those behind it.
+# Headers of the column of ids, the preferred kind first.
 _HEADERS: tuple[tuple[IdKind, frozenset[str]], ...] = (
     ("person_id", frozenset({"person_id", "person-id", "person .id"})),
     ("distinct_id", frozenset({"distinct_id", "distinct-id"})),
@@ -27,13 +27,13 @@ _HEADERS: tuple[tuple[IdKind, frozenset[str]], ...] = (
 # No id is longer: a longer cell is cut after so many and matches no person.
 CELL_CHARS_MAX = 1_000
 COLUMNS_NAMED_MAX = 20  # in the refusal of a file
-# One line is held in memory; a file that is all one line is no table.
+# One line is held in memory at a time; a longer one is refused.
 LINE_CHARS_MAX = 1_048_576
 
 
 @dataclass(frozen=True, slots=True)
 class CsvIds:
-    """kind: what `ids` are; ids: as they stand in the file, some of them several times"""
+    """kind: what `ids` are; ids: in the order of the file, with repetitions"""
 
     kind: IdKind
     ids: Iterator[str]
@@ -117,7 +117,7 @@ def _lines(file: IO[bytes]) -> Iterator[str]:
 
 
 def _cells(rows: Iterable[Sequence[str]], column: int) -> Iterator[str]:
-    """Trimmed, without empty ones. Capture stores no NUL either, but this in its place."""
+    """Trimmed, without empty ones. NUL is replaced, as capture replaces it."""
     for row in rows:
         cell = row[column].strip() if column < len(row) else ""
         if cell:

@@ -38,7 +38,7 @@ from fanion.rest.endpoints import ObjectId
 from fanion.rest.pagination import Paged
 
 SAMPLE_MAX = 10
-# A user waits for a preview; a calculation may take longer.
+# A user waits for a preview, so its limit is shorter than that of a calculation.
 PREVIEW_SECONDS_MAX = 20
 
 

@@ -43,7 +43,7 @@ from fanion.persons.list_store import (
 )
 from fanion.projects.store import move_flag_version
 
-# Of each member: ten are part of its body, and one of all may serve as its name.
+# Of each member: ten are part of its body, and any of them may serve as its name.
 DISTINCT_IDS_READ_MAX = 100
 # Persons that one request adds, in one transaction.
 PERSONS_MAX = 1_000
@@ -154,7 +154,7 @@ class MemberChangesStore:
         target, before = _next(cohort), _count(connection, cohort, person_ids)
         add_persons(connection, target, select(_person.id).where(_person.id.in_(person_ids)))
         change = Change(type="Cohort", action="created", field="members", after=_named(found))
-        self._show(connection, author, cohort, len(person_ids) - before, change)
+        self._publish(connection, author, cohort, len(person_ids) - before, change)
         return [one for one in uuids if one not in found]
 
     def _remove(self, connection: Connection, author: Author, cohort_id: int, person: UUID) -> None:
@@ -163,9 +163,9 @@ class MemberChangesStore:
         if not remove_persons(connection, _next(cohort), list(found.values())):
             raise NotFound("Person is not in this cohort.")
         change = Change(type="Cohort", action="deleted", field="members", before=_named(found))
-        self._show(connection, author, cohort, -1, change)
+        self._publish(connection, author, cohort, -1, change)
 
-    def _show(
+    def _publish(
         self,
         connection: Connection,
         author: Author,
@@ -173,7 +173,7 @@ class MemberChangesStore:
         difference: int,
         change: Change,
     ) -> None:
-        """Make the next version the one that is read. difference: in the number of members"""
+        """Make the next version the current one. difference: in the number of members"""
         version = _next(cohort).version
         connection.execute(
             update(cohorts)

@@ -1,5 +1,5 @@
 """The members of cohorts in the records store: the lookup for flags, writing of the next version,
-removal of the members of deleted cohorts.
+and removal of the members of deleted cohorts.
 
 Web workers import this file for the lookup: it must not import the event store.
 """
@@ -72,7 +72,7 @@ def is_seen(version: ColumnElement[int] | int) -> ColumnElement[bool]:
 async def memberships(
     records: Records, keys: Sequence[tuple[int, str]]
 ) -> Mapping[tuple[int, str], frozenset[int]]:
-    """(project id, distinct id) → cohorts whose last calculation counted the person in.
+    """(project id, distinct id) → cohorts that have the person since their last calculation.
 
     Persons in no cohort and distinct ids without a person are absent.
     """
@@ -154,8 +154,8 @@ def forget_unfinished(connection: Connection, target: NextVersion) -> None:
 
 
 def clear_members(connection: Connection, cohort_id: int) -> None:
-    """Static or dynamic: a cohort of the other kind begins without members. A running calculation
-    or import loses its lease and writes nothing more."""
+    """A cohort that becomes static or dynamic begins without members. A running calculation or
+    import loses its lease and writes nothing more."""
     connection.execute(
         update(cohorts).where(_cohort.id == cohort_id).values(lease=None, lease_until=None)
     )

@@ -162,7 +162,7 @@ class Calculation(Struct, kw_only=True):
 
 
 class Explanation(Struct, kw_only=True):
-    """problem: why there is neither sentence nor SQL, or what the last calculation met"""
+    """problem: why there is neither sentence nor SQL, or the error of the last calculation"""
 
     sentence: Annotated[str | None, Meta(description="The criteria in plain English.")]
     sql: Annotated[str | None, Meta(description="The statement that finds the members.")]

@@ -43,7 +43,7 @@ _READ_BY_FLAGS = frozenset({"filters", "groups", "is_static", "deleted"})
 _cohort = cohorts.c
 _member = cohort_people.c
 CRITERIA = (_cohort.id, _cohort.name, _cohort.is_static, _cohort.filters, _cohort.groups)
-_SHOWN = (
+_COLUMNS = (
     "project_id",
     "description",
     "deleted",
@@ -58,9 +58,9 @@ _SHOWN = (
 )
 
 
-# From what is stored, and all of its project by id, to the columns to set.
+# From the state of a cohort, and all cohorts of its project by id, to the columns to set.
 Decide = Callable[[CohortState, Mapping[int, Criteria]], Mapping[str, Any]]
-# Of a project: keys of flags that cannot be evaluated because of a cohort, each with the reason.
+# Of a project: keys of the flags that a cohort makes impossible to evaluate, each with the reason.
 BrokenFlags = Callable[[Connection, int], Mapping[str, str]]
 
 
@@ -73,16 +73,16 @@ FLAGS_NAMED_MAX = 20  # in the refusal of a deletion
 
 
 def any_author_may(_: Connection, author: Author, cohort_id: int) -> None:
-    """Where flags are not stored."""
+    """For a store without flags."""
 
 
 def no_broken_flags(_: Connection, project_id: int) -> Mapping[str, str]:
-    """Where flags are not stored."""
+    """For a store without flags."""
     return {}
 
 
 def no_flags_using(_: Connection, project_id: int, cohort_id: int) -> Sequence[str]:
-    """Where flags are not stored."""
+    """For a store without flags."""
     return ()
 
 
@@ -101,7 +101,7 @@ class CohortStore:
         """Matching cohorts that are not deleted, newest first, and their total."""
         matching = and_(*_conditions(project_id, query))
         if query.search or query.no_behavioral:
-            return await self._chosen(project_id, query, matching, limit, offset)
+            return await self._filtered(project_id, query, matching, limit, offset)
         rows = _newest_first(_cohorts().where(matching)).limit(limit).offset(offset)
         async with self.records.read() as connection:
             total = await connection.scalar(
@@ -109,7 +109,7 @@ class CohortStore:
             )
             return [_stored(row) for row in await connection.execute(rows)], total or 0
 
-    async def _chosen(
+    async def _filtered(
         self,
         project_id: int,
         query: CohortQuery,
@@ -117,7 +117,7 @@ class CohortStore:
         limit: int,
         offset: int,
     ) -> tuple[Sequence[StoredCohort], int]:
-        """With conditions that the engines do not compare alike, or cannot: in Python."""
+        """Applies in Python the conditions that the two engines do not compare alike, or cannot."""
         names = _newest_first(select(_cohort.id, _cohort.name).where(matching))
         async with self.records.read() as connection:
             left_out: Collection[int] = ()
@@ -141,7 +141,7 @@ class CohortStore:
             return await connection.run_sync(get_cohort, project_id, cohort_id)
 
     async def runs(self, project_id: int, cohort_id: int) -> StoredRuns:
-        """Of its calculations and imports, for `runs.runs_of` and `runs.last_success`."""
+        """Of its calculations and imports, for `read_runs` and `last_successful_run`."""
         mine = (_cohort.project_id == project_id, _cohort.id == cohort_id)
         async with self.records.read() as connection:
             stored: StoredRuns = await connection.scalar(select(_cohort.last_run).where(*mine))
@@ -189,18 +189,18 @@ class CohortStore:
         deletes = False
 
         def decide_and_check(
-            standing: CohortState, others: Mapping[int, Criteria]
+            state: CohortState, others: Mapping[int, Criteria]
         ) -> Mapping[str, Any]:
             nonlocal before, is_guarded, deletes
-            values = decide(standing, others)
-            deletes = bool(values.get("deleted")) and not standing.deleted
-            is_guarded = changes_audience(values, standing, imports=members is not None)
+            values = decide(state, others)
+            deletes = bool(values.get("deleted")) and not state.deleted
+            is_guarded = changes_audience(values, state, imports=members is not None)
             if values.keys() & _READ_BY_FLAGS:
                 before = self.broken_flags(connection, author.project_id)
             return values
 
         changed = change_cohort(connection, author, cohort_id, decide_and_check, members)
-        # The flag version has moved: no other one changes the flags before the end.
+        # The flag version has moved: no other transaction can change the flags until this one ends.
         if is_guarded:
             self.require_flag_edit(connection, author, cohort_id)
         if deletes:
@@ -299,8 +299,8 @@ def change_cohort(
     before = get_cohort(connection, project_id, cohort_id)
     if before is None:
         return None
-    standing = _standing(connection, before)
-    values = decide(standing, all_criteria(connection, project_id))
+    state = _state_of(connection, before)
+    values = decide(state, all_criteria(connection, project_id))
     if values:
         connection.execute(update(cohorts).where(_cohort.id == cohort_id).values(**values))
     if values.get("is_static", before.criteria.is_static) is not before.criteria.is_static:
@@ -315,7 +315,7 @@ def change_cohort(
     return after
 
 
-def _standing(connection: Connection, before: StoredCohort) -> CohortState:
+def _state_of(connection: Connection, before: StoredCohort) -> CohortState:
     waiting = select(cohort_imports.c.id).where(cohort_imports.c.cohort_id == before.id)
     waits = connection.scalar(select(waiting.exists())) or False
     return CohortState(before.criteria, before.deleted, before.requested, waits)
@@ -361,7 +361,7 @@ def record_activity(
 def _cohorts() -> Select[Any]:
     return select(
         *CRITERIA,
-        *(_cohort[name] for name in _SHOWN),
+        *(_cohort[name] for name in _COLUMNS),
         *USER_SUMMARY,
     ).select_from(cohorts.outerjoin(users, users.c.id == _cohort.created_by_id))
 
@@ -372,5 +372,5 @@ def _stored(row: Row[Any]) -> StoredCohort:
         id=row.id,
         criteria=Criteria(*own),
         created_by=user_summary(row),
-        **{name: values[name] for name in _SHOWN},
+        **{name: values[name] for name in _COLUMNS},
     )

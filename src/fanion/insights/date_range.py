@@ -276,7 +276,7 @@ def distance(
 
 
 def previous(span: DateRange, number: int, interval: Interval, zone: ZoneInfo) -> DateRange:
-    """The same range, `number` intervals earlier."""
+    """The same range, `number` intervals earlier, to compare with."""
     if interval == "hour":
         return DateRange(span.start - number * _HOUR, span.end - number * _HOUR)
     back = {

@@ -114,7 +114,7 @@ class DashboardBody(DashboardSummary, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """The user who reads. zone: time zone of the project"""
+    """The user that a body is built for. zone: time zone of the project"""
 
     zone: str
     access: DashboardAccess

@@ -1,4 +1,4 @@
-"""The parts of a question that every kind of insight has: events, conditions, a breakdown.
+"""The parts of a query that every kind of insight has: events, conditions, a breakdown.
 
 source: cohorts.md sections 20 to 23
 """

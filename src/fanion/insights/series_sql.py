@@ -23,7 +23,7 @@ from fanion.insights.trends.query import VALUES_MAX
 from fanion.properties.cohort_sql import Bindings, micros
 from fanion.properties.filters import ConditionGroup, InCohort, Node, Property
 
-# Stand for "no value" and for all values beyond the largest.
+# Placeholders in results for "no value" and for all values beyond the largest.
 NONE = "$$_posthog_breakdown_null_$$"
 OTHER = "$$_posthog_breakdown_other_$$"
 
@@ -146,7 +146,7 @@ class SeriesConditions:
             return f"({f' {node.type} '.join(parts)})"
         if isinstance(node, InCohort):
             return self._in_cohort(node)
-        assert isinstance(node, Property)  # parse_trends lets nothing else through
+        assert isinstance(node, Property)  # parse_trends refuses all others
         leaf = absolute(node, self.query.now)
         return event_condition(leaf, self.bindings, self.project)
 

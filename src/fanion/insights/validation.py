@@ -90,7 +90,7 @@ def _check_trends(filters: Mapping[str, Any], at: str) -> None:
 
 
 def check_dashboard_filters(filters: Mapping[str, Any]) -> None:
-    """Of a dashboard, of whose filters only the date range is applied. raises: Invalid"""
+    """Only the date range of a dashboard's filters is applied. raises: Invalid"""
     unsupported = names.UNSUPPORTED_OF_DASHBOARD_FILTERS
     known = names.OF_DASHBOARD_FILTERS.union(unsupported)
     require_known(filters, known, "filters")

@@ -41,8 +41,8 @@ class _BehaviourParts:
     """where:  selects the events
     gather: the aggregate per person_id
     passes: the condition on the merged aggregates of each surviving person
-    period: a further grouping key; then `passes` is about one period, and `periods_pass` about the
-            number of periods that `passed`
+    period: a further grouping key; then `passes` is the condition on one period, and
+            `periods_pass` the one on the number of periods that `passed`
     """
 
     where: tuple[str, ...]
@@ -228,9 +228,9 @@ _BUILDERS: dict[type, Callable[[Any, _BehaviourBuilder], _BehaviourParts]] = {
 
 
 def _counter(number: int) -> tuple[str, str]:
-    """Count different values, as far as the number asks: what gathers, and what merges that.
+    """Aggregate functions that count distinct values up to `number`: the state, and its merge.
 
-    A parameter of a function cannot be bound; it is a number that we read ourselves.
+    A parameter of an aggregate function cannot be bound; it is a number that was parsed before.
     """
     if number <= UNIQUE_MAX:
         return f"uniqUpToState({number:d})", f"uniqUpToMerge({number:d})"

@@ -62,7 +62,7 @@ class QueryPlan:
     """found: a SELECT of the members as `person`, each once; parameters: what it binds
 
     project: the condition that names the project
-    inputs: static cohorts whose members must lie in `cohort_inputs` when it runs
+    inputs: static cohorts whose members must be in `cohort_inputs` when it runs
     """
 
     found: str
@@ -72,12 +72,12 @@ class QueryPlan:
 
     @property
     def members(self) -> str:
-        """One row for each: sixteen bytes, ascending. Some may be of persons that no longer
-        exist, whom the records store knows."""
+        """One row for each: sixteen bytes, ascending. Some may be of deleted persons, which only
+        the records store can tell."""
         return _LIST.format(found=indent(self.found, "  "))
 
     def count(self, sample: int) -> str:
-        """One row: how many that exist, and some of them."""
+        """One row: the number of existing persons, and some of them."""
         existing = _EXISTING.format(project=self.project)
         return _COUNT.format(sample=sample, found=indent(self.found, "  "), existing=existing)
 

@@ -101,7 +101,7 @@ class Calculator:
         self._projects = projects
         self._now = now
         self._every_s = every_s
-        self._finders: dict[str, FindPersons] = {"query": self._matching}
+        self._finders: dict[str, FindPersons] = {"query": self._find_by_query}
         self._finders.update(finders.items())
         self._lease = uuid4().hex
         self._wake = asyncio.Event()
@@ -117,7 +117,7 @@ class Calculator:
         await run_loop(self.work_once, POLL_INTERVAL_S, "cohorts_wait", failures, wake=self._wake)
 
     async def work_once(self) -> bool:
-        """Calculate the cohort that is due longest, else delete some rows; False when idle.
+        """Calculate the cohort that has been due longest, else delete some rows; False when idle.
 
         raises: RecordsUnavailable, EventStoreUnavailable
         """
@@ -128,7 +128,7 @@ class Calculator:
         over = asyncio.Event()
         renewing = asyncio.create_task(self._renew(claim, over))
         try:
-            await self._do(claim, now)
+            await self._process(claim, now)
         except LeaseLost:
             self._log.warning("cohort_lease_lost", cohort=claim.cohort_id)
         except (RecordsUnavailable, EventStoreUnavailable):
@@ -142,8 +142,8 @@ class Calculator:
             await renewing
         return True
 
-    async def _do(self, claim: CohortClaim, started: datetime) -> None:
-        """A failure of the cohort's own is stored with it, and the next cohort is calculated.
+    async def _process(self, claim: CohortClaim, started: datetime) -> None:
+        """An error that the cohort causes is stored with it, and the next cohort is calculated.
 
         raises: LeaseLost, RecordsUnavailable, EventStoreUnavailable
         """
@@ -180,7 +180,7 @@ class Calculator:
             return
         succeeded = run(rows_read)
         done, now = [one.id for one in imports], self._now()
-        again = self._again(claim, now, failed=False)
+        again = self._next_due(claim, now, failed=False)
         count = await self._work.finish(claim, now, again, succeeded, done)
         for cohort_id in (claim.cohort_id, *(one.source_id for one in imports if one.source_id)):
             while await self._work.sweep(cohort_id):
@@ -197,15 +197,17 @@ class Calculator:
         )
 
     async def _fail(self, claim: CohortClaim, message: str, run: CalculationRun) -> None:
-        await self._work.fail(claim, message, self._again(claim, self._now(), failed=True), run)
+        await self._work.fail(claim, message, self._next_due(claim, self._now(), failed=True), run)
 
     async def _calculate(self, claim: CohortClaim, now: datetime) -> int:
         """raises: CriteriaError, LeaseLost, whatever the stores raise"""
-        members = await self._found(claim.criteria, claim.project_id, now)
+        members = await self._find_members(claim.criteria, claim.project_id, now)
         await self._replace(claim, members.found)
         return members.rows_read
 
-    async def _found(self, criteria: Criteria, project_id: int, now: datetime) -> FoundMembers:
+    async def _find_members(
+        self, criteria: Criteria, project_id: int, now: datetime
+    ) -> FoundMembers:
         """raises: CriteriaError, whatever the stores raise"""
         others = await self._cohorts.criteria(project_id) if criteria.nested_ids() else {}
         tree = resolve(criteria, others)
@@ -281,13 +283,13 @@ class Calculator:
             unmatched = await self._work.add(claim, wanted, self._now())
         return {row for row in rows if row not in ids or ids[row] in unmatched}
 
-    async def _matching(self, project_id: int, text: str) -> AsyncGenerator[Sequence[UUID]]:
+    async def _find_by_query(self, project_id: int, text: str) -> AsyncGenerator[Sequence[UUID]]:
         """The persons who match a query now. raises: CriteriaError"""
-        members = await self._found(query_criteria(text), project_id, self._now())
+        members = await self._find_members(query_criteria(text), project_id, self._now())
         for some in _chunks(members.found):
             yield [UUID(bytes=member) for member in some]
 
-    def _again(self, claim: CohortClaim, now: datetime, *, failed: bool) -> datetime | None:
+    def _next_due(self, claim: CohortClaim, now: datetime, *, failed: bool) -> datetime | None:
         """When the cohort is due next unless it is changed."""
         wait_s, is_static = self._every_s, claim.criteria.is_static
         if claim.deleted:

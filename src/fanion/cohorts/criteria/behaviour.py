@@ -11,7 +11,7 @@ from fanion.cohorts.criteria.time_window import UNITS, StartBound, TimeWindow, p
 from fanion.properties.filters import Property, parse_leaf
 from fanion.rest.unknown_fields import shortened
 
-# No history is longer; sums stay within the integers of the event store.
+# Larger than any real count or length; sums stay within the integers of the event store.
 NUMBER_MAX = 1_000_000_000
 PERIODS_MAX = 10_000
 COMPARISONS = {"gte": ">=", "lte": "<=", "gt": ">", "lt": "<", "eq": "=", "exact": "="}

@@ -36,9 +36,9 @@ GROUP BY person
 ORDER BY person
 """
 
-# Rows of `found`: an event and a step that it is. Times count from the start of the span, in ticks
-# of which there are more than steps in a microsecond: so that no two rows of an event have the
-# same one.
+# Rows of `found`: an event and a step that it matches. Times count from the start of the span in
+# ticks, of which a microsecond has more than there are steps, so that no two rows of an event have
+# the same time.
 FUNNEL_ACTORS = """
   SELECT person
     FROM (SELECT at, step, {survivor} AS person

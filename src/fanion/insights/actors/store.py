@@ -40,7 +40,7 @@ from fanion.rest.unknown_fields import QUERY_NAMES
 
 
 class _PendingQuery(msgspec.Struct):
-    """A query that waits. now: when it was sent; relative dates are resolved against it"""
+    """A stored query. now: when it was sent; relative dates are resolved against it"""
 
     asked: dict[str, Any]
     now: datetime
