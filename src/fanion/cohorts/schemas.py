@@ -10,8 +10,7 @@ from uuid import UUID
 from litestar.openapi.spec import OpenAPIType, Operation, Schema
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from fanion.cohorts.criteria.definition import NAME_CHARS_MAX
-from fanion.cohorts.criteria.posthog_fields import OF_COHORT
+from fanion.cohorts.criteria.definition import FIELDS_OF_COHORT, NAME_CHARS_MAX
 from fanion.cohorts.model import UNMATCHED_MAX, CalculationRun, ImportedRows, StoredCohort
 from fanion.persons.api import PersonBody, person_body
 from fanion.persons.store import Person
@@ -45,7 +44,7 @@ Groups = Annotated[Any, Meta(description="The older form of the criteria, a list
 class CohortFields(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """To create and to update; everything may be left out."""
 
-    also_known: ClassVar[frozenset[str]] = OF_COHORT | {FILE_FIELD}
+    also_known: ClassVar[frozenset[str]] = FIELDS_OF_COHORT | {FILE_FIELD}
 
     name: Name | UnsetType | None = UNSET
     description: Description | UnsetType = UNSET

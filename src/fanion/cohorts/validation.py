@@ -12,8 +12,10 @@ import msgspec
 
 from fanion.cohorts.criteria.behaviour import CriteriaError
 from fanion.cohorts.criteria.definition import (
+    FIELDS_OF_QUERY,
     NAME_CHARS_MAX,
     UNSAVED,
+    UNSUPPORTED_FIELDS_OF_QUERY,
     Criteria,
     check_filters,
     filters_of_groups,
@@ -22,7 +24,6 @@ from fanion.cohorts.criteria.definition import (
     normal_groups,
     reaches,
 )
-from fanion.cohorts.criteria.posthog_fields import OF_QUERY, UNSUPPORTED_OF_QUERY
 from fanion.cohorts.criteria.resolve import resolve
 from fanion.cohorts.criteria.validation import check_conditions, check_criteria, check_groups
 from fanion.cohorts.model import CohortState
@@ -200,8 +201,8 @@ def read_actors_query(query: object, others: Mapping[int, Criteria]) -> str:
     if kind != "ActorsQuery":
         detail = f'The kind of a query must be ActorsQuery, not "{shortened(kind)}".'
         raise Invalid(detail, attr="query")
-    require_known(query, OF_QUERY | UNSUPPORTED_OF_QUERY, "query")
-    for name in UNSUPPORTED_OF_QUERY:
+    require_known(query, FIELDS_OF_QUERY | UNSUPPORTED_FIELDS_OF_QUERY, "query")
+    for name in UNSUPPORTED_FIELDS_OF_QUERY:
         if query.get(name):
             raise Invalid(
                 "This field is not supported in the query of a cohort.", attr=f"query__{name}"

@@ -1,4 +1,4 @@
-"""The criteria of a cohort as clients write them: `filters`, and the older `groups`.
+"""The criteria of a cohort as clients write them: `filters`, the older `groups`, and their fields.
 
 source: cohorts.md sections 2, 3 and 9
 """
@@ -27,6 +27,47 @@ DAYS_DEFAULT = 365
 MIXED = "Property list cannot contain both PropertyGroup and Property objects"
 NAME_CHARS_MAX = 400
 UNSAVED = 0  # no stored cohort has this id
+
+# Field names that PostHog's API, clients and interface, of any version, write into a cohort, apart
+# from those that the structs of `cohorts.schemas` declare. source: its published schema and clients
+
+# Read-only fields that clients send back with a cohort.
+_MAINTAINED = frozenset(
+    {
+        *("id", "team_id", "created_by", "created_at", "version", "pending_version"),
+        *("is_calculating", "count", "last_calculation", "errors_calculating"),
+        *("last_error_message", "last_error_at", "last_backfill_person_properties_at"),
+        *("cohort_type", "experiment_set", "user_access_level"),
+    }
+)
+# Sent by the interface; no result depends on it.
+_ACCOMPANYING = frozenset({"_create_in_folder"})
+FIELDS_OF_COHORT = _MAINTAINED | _ACCOMPANYING
+
+FIELDS_OF_FILTERS = frozenset({"properties"})
+FIELDS_OF_GROUP = frozenset({"type", "values", "id", "sort_key"})
+
+# On every condition: fields of the interface, and what PostHog compiles.
+_FIELDS_OF_ANY = frozenset(
+    {
+        *("type", "key", "value", "negation", "id", "sort_key"),
+        *("label", "conditionHash", "bytecode", "bytecode_error"),
+    }
+)
+FIELDS_OF_PERSON = _FIELDS_OF_ANY | {"operator", "group_type_index", "group_key_names"}
+FIELDS_OF_EVENT_FILTER = FIELDS_OF_PERSON
+FIELDS_OF_NESTED = _FIELDS_OF_ANY | {"operator", "cohort_name"}
+FIELDS_OF_BEHAVIORAL = _FIELDS_OF_ANY | {
+    *("event_type", "operator", "operator_value", "event_filters", "explicit_datetime"),
+    *("time_value", "time_interval", "seq_event", "seq_event_type", "seq_time_value"),
+    *("seq_time_interval", "min_periods", "total_periods", "value_property", "group_type_index"),
+}
+
+# Of a query for a static cohort. The unsupported ones would change which persons are found.
+FIELDS_OF_QUERY = frozenset({"kind", "properties", "tags", "version", "response", "modifiers"})
+UNSUPPORTED_FIELDS_OF_QUERY = frozenset(
+    {"source", "select", "search", "fixedProperties", "orderBy", "limit", "offset"}
+)
 
 
 @dataclass(frozen=True, slots=True)

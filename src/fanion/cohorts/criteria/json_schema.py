@@ -10,9 +10,17 @@ source: cohorts.md sections 3 to 6 and 9
 from collections.abc import Mapping
 from typing import Any
 
-from fanion.cohorts.criteria import posthog_fields
 from fanion.cohorts.criteria.behaviour import BEHAVIOURS, COMPARISONS, NUMBER_MAX, PERIODS_MAX
-from fanion.cohorts.criteria.definition import GROUP_KEYS
+from fanion.cohorts.criteria.definition import (
+    FIELDS_OF_BEHAVIORAL,
+    FIELDS_OF_EVENT_FILTER,
+    FIELDS_OF_FILTERS,
+    FIELDS_OF_GROUP,
+    FIELDS_OF_NESTED,
+    FIELDS_OF_PERSON,
+    FIELDS_OF_QUERY,
+    GROUP_KEYS,
+)
 from fanion.cohorts.criteria.time_window import UNITS
 from fanion.properties.filters import COHORT_TYPES
 from fanion.properties.json_schema import (
@@ -134,7 +142,7 @@ def cohort_schemas() -> dict[str, JsonSchema]:
                         ]
                     }
                 },
-                posthog_fields.OF_FILTERS,
+                FIELDS_OF_FILTERS,
                 ["properties"],
             ),
             "description": "Who is a member: a tree of conditions.",
@@ -152,7 +160,7 @@ def cohort_schemas() -> dict[str, JsonSchema]:
                         "description": "Groups or conditions, never both.",
                     },
                 },
-                posthog_fields.OF_GROUP,
+                FIELDS_OF_GROUP,
                 ["type", "values"],
             ),
             "description": "An empty one matches no person.",
@@ -166,7 +174,7 @@ def cohort_schemas() -> dict[str, JsonSchema]:
             "anyOf": condition_forms(
                 values_of(CRITERIA_OPERATORS["event"]),
                 {"type": {"const": "event"}, "key": _name(), "negation": _NEGATION},
-                posthog_fields.OF_EVENT_FILTER - {"group_type_index"},
+                FIELDS_OF_EVENT_FILTER - {"group_type_index"},
                 ["key"],
             ),
         },
@@ -183,7 +191,7 @@ def _person_forms() -> list[JsonSchema]:
     return condition_forms(
         values_of(CRITERIA_OPERATORS["person"]),
         {"type": {"const": "person"}, "key": _name(), "negation": _NEGATION},
-        posthog_fields.OF_PERSON - {"group_type_index"},
+        FIELDS_OF_PERSON - {"group_type_index"},
         ["type", "key", "operator"],
     )
 
@@ -196,7 +204,7 @@ def _cohort_forms() -> list[JsonSchema]:
             "key": {"const": "id"},
             "negation": _NEGATION,
         },
-        posthog_fields.OF_NESTED,
+        FIELDS_OF_NESTED,
         ["type", "key"],
     )
 
@@ -222,7 +230,7 @@ def _event_form(kind: str, window: Mapping[str, JsonSchema]) -> JsonSchema:
         **own,
     }
     required = ["type", "key", "event_type", "value", *(own.keys() - _OPTIONAL)]
-    return object_of(fields, posthog_fields.OF_BEHAVIORAL, sorted(required))
+    return object_of(fields, FIELDS_OF_BEHAVIORAL, sorted(required))
 
 
 def _older_groups() -> JsonSchema:
@@ -253,7 +261,7 @@ def _query() -> JsonSchema:
         "properties": {"type": "array", "items": reference(CONDITION), "minItems": 1},
     }
     return {
-        **object_of(fields, posthog_fields.OF_QUERY, ["kind", "properties"]),
+        **object_of(fields, FIELDS_OF_QUERY, ["kind", "properties"]),
         "description": "Persons who match now become members of a static cohort.",
         "examples": EXAMPLES[QUERY],
     }

@@ -12,7 +12,6 @@ from typing import Any
 
 import msgspec
 
-from fanion.cohorts.criteria import posthog_fields
 from fanion.cohorts.criteria.behaviour import (
     BEHAVIOURS,
     COMPARISONS,
@@ -21,6 +20,11 @@ from fanion.cohorts.criteria.behaviour import (
     whole_number,
 )
 from fanion.cohorts.criteria.definition import (
+    FIELDS_OF_BEHAVIORAL,
+    FIELDS_OF_FILTERS,
+    FIELDS_OF_GROUP,
+    FIELDS_OF_NESTED,
+    FIELDS_OF_PERSON,
     MIXED,
     check_filters,
     filters_of_groups,
@@ -71,7 +75,7 @@ def check_criteria(
     if stored is not None and _encode(filters) == _encode(stored):
         return
     with _report_as("filters"):
-        require_known(filters, posthog_fields.OF_FILTERS)
+        require_known(filters, FIELDS_OF_FILTERS)
     known = _StoredNodes(None if stored is None else stored.get("properties"))
     rules = _Rules(known, complete)
     _check_tree(rules, filters["properties"], "filters", "properties")
@@ -199,7 +203,7 @@ class _Rules:
             self._check_condition(raw, at)
 
     def _check_group(self, raw: Mapping[str, Any], at: str, depth: int) -> None:
-        require_known(raw, posthog_fields.OF_GROUP, at)
+        require_known(raw, FIELDS_OF_GROUP, at)
         kind, values = raw.get("type"), raw.get("values")
         if not isinstance(kind, str) or kind.upper() not in ("AND", "OR"):
             detail = f'Invalid type "{shortened(kind)}" of a group. Allowed are: AND, OR.'
@@ -229,7 +233,7 @@ class _Rules:
             raise Invalid(f"{detail} {suggestion(str(kind), _TYPES)}", attr=at)
 
     def _check_property(self, raw: Mapping[str, Any], kind: str, at: str) -> None:
-        require_known(raw, posthog_fields.OF_PERSON, at)
+        require_known(raw, FIELDS_OF_PERSON, at)
         required = ["key"]
         if raw.get("operator") not in ("is_set", "is_not_set"):
             required.append("value")
@@ -239,7 +243,7 @@ class _Rules:
         _check_comparison(raw, kind, at)
 
     def _check_nested(self, raw: Mapping[str, Any], at: str) -> None:
-        require_known(raw, posthog_fields.OF_NESTED, at)
+        require_known(raw, FIELDS_OF_NESTED, at)
         _require(raw, "cohort", ("key", "value") if self._complete else ("value",), at)
         key = raw.get("key", "id")
         if key != "id":
@@ -248,7 +252,7 @@ class _Rules:
         _check_comparison(raw, "cohort", at)
 
     def _check_behavioral(self, raw: Mapping[str, Any], at: str) -> None:
-        require_known(raw, posthog_fields.OF_BEHAVIORAL, at)
+        require_known(raw, FIELDS_OF_BEHAVIORAL, at)
         _require(raw, "behavioral", ("key", "value", "event_type"), at)
         kind = raw["value"]
         if not isinstance(kind, str) or kind not in BEHAVIOURS:
