@@ -17,8 +17,8 @@ from fanion.cli.doctor_validation import (
 from fanion.config import read_settings
 from fanion.db.migrate import migrate as migrate_records
 from fanion.db.schema.insights import dashboards, insights
-from tests.cohorts.test_api import all_of, create, in_cohort
 from tests.support.application import Home, Json
+from tests.support.cohorts import all_of, create, in_cohort
 from tests.support.rich_project import NEVER_PAID
 
 NOW = datetime(2026, 5, 6, 7, 8, 9, tzinfo=UTC)

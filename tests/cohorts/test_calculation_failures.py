@@ -17,7 +17,8 @@ from fanion.events.event import EventStoreUnavailable
 from fanion.events.storage.store import EventStore, Found
 from fanion.projects.cache import Projects
 from fanion.projects.store import ProjectStore
-from tests.cohorts.test_api import (
+from tests.support.application import Home
+from tests.support.cohorts import (
     ALONE,
     all_of,
     change,
@@ -28,7 +29,6 @@ from tests.cohorts.test_api import (
     retrieve,
     three_persons,
 )
-from tests.support.application import Home
 
 DONE_S = 30
 

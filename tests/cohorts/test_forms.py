@@ -5,7 +5,8 @@ import json
 import pytest
 
 from fanion.cohorts.calculation.worker import ERRORS_MAX
-from tests.cohorts.test_api import (
+from tests.support.application import Home, Json, error
+from tests.support.cohorts import (
     ALONE,
     all_of,
     change,
@@ -15,7 +16,6 @@ from tests.cohorts.test_api import (
     retrieve,
     three_persons,
 )
-from tests.support.application import Home, Json, error
 
 
 async def test_put_leaves_omitted_fields_unchanged(home: Home) -> None:

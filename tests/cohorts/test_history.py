@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from fanion.cohorts.model import RUNS_MAX, UNMATCHED_MAX
-from tests.cohorts.test_api import (
+from tests.support.application import Home, Json, error
+from tests.support.cohorts import (
     ALONE,
     all_of,
     change,
@@ -15,7 +16,6 @@ from tests.cohorts.test_api import (
     three_persons,
     upload,
 )
-from tests.support.application import Home, Json, error
 
 pytestmark = pytest.mark.every_engine
 

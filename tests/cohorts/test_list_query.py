@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.cohorts.test_api import all_of, change, create, did, in_cohort, person_is
 from tests.support.application import Home, Json, error
+from tests.support.cohorts import all_of, change, create, did, in_cohort, person_is
 
 pytestmark = pytest.mark.every_engine
 

@@ -9,7 +9,8 @@ import pytest
 from fanion.cohorts.calculation.lease_store import CohortLeaseStore
 from fanion.cohorts.import_store import by_person_id
 from fanion.cohorts.member_management_store import NAMED_MAX, PERSONS_MAX
-from tests.cohorts.test_api import (
+from tests.support.application import Home, Json, error
+from tests.support.cohorts import (
     all_of,
     create,
     flag_on,
@@ -20,7 +21,6 @@ from tests.cohorts.test_api import (
     three_persons,
     upload,
 )
-from tests.support.application import Home, Json, error
 
 pytestmark = pytest.mark.every_engine
 

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from tests.cohorts.test_api import (
+from tests.support.application import Home, Json, error
+from tests.support.cohorts import (
     UNKNOWN,
     all_of,
     change,
@@ -17,7 +18,6 @@ from tests.cohorts.test_api import (
     retrieve,
     three_persons,
 )
-from tests.support.application import Home, Json, error
 
 PRO = all_of(person_is("plan", "pro"))
 FIXED = "The criteria of a static cohort cannot be changed."

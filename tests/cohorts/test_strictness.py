@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.cohorts.test_api import (
+from tests.support.application import Home, Json, error
+from tests.support.cohorts import (
     UNKNOWN,
     all_of,
     change,
@@ -15,7 +16,6 @@ from tests.cohorts.test_api import (
     retrieve,
     three_persons,
 )
-from tests.support.application import Home, Json, error
 
 INVALID: dict[str, tuple[Json, str | None, str]] = {
     "filtres": ({"filtres": all_of()}, "filtres", 'Did you mean "filters"?'),

@@ -11,8 +11,8 @@ from fanion.cohorts.import_store import IDS_MAX, UPLOAD_TIMEOUT, ImportStore, st
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohort_import_parts, cohort_imports
 from fanion.events.storage.store import EventStore
-from tests.cohorts.test_api import create, members, retrieve, three_persons, upload
 from tests.support.application import Home, Json, error, open_home, open_site
+from tests.support.cohorts import create, members, retrieve, three_persons, upload
 from tests.support.management import NOW, Clock
 
 BODY_MAX = 20_000

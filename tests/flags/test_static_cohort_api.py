@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.cohorts.test_api import members, person, person_is, retrieve
 from tests.support.application import Home, Json, error
+from tests.support.cohorts import members, person, person_is, retrieve
 
 PLACE = "/feature_flags/{}/create_static_cohort_for_flag/"
 

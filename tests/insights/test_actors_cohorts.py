@@ -6,8 +6,8 @@ from uuid import uuid4
 
 import pytest
 
-from tests.cohorts.test_api import create, in_cohort, members, person, person_is, retrieve
 from tests.support.application import Home, Json, error
+from tests.support.cohorts import create, in_cohort, members, person, person_is, retrieve
 
 REQUIRED = "This field is required."
 

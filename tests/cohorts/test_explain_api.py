@@ -1,0 +1,96 @@
+"""Explanations and previews of cohorts over HTTP, and their activity."""
+
+from tests.support.application import Home
+from tests.support.cohorts import (
+    all_of,
+    change,
+    create,
+    did,
+    person_is,
+    retrieve,
+    three_persons,
+    upload,
+)
+
+
+async def test_a_cohort_is_explained_in_english_and_sql(home: Home) -> None:
+    await three_persons(home)
+    cohort = await create(
+        home, filters=all_of(person_is("plan", "pro"), did("opened", time_value=60))
+    )
+    await home.site.calculated()
+
+    reported = await home.get(f"/cohorts/{cohort['id']}/explain/")
+
+    assert reported["sentence"] == (
+        "Persons whose “plan” is “pro” and who did “opened” in the last 60 days."
+    )
+    assert "'pro'" not in reported["sql"] and ["pro"] in reported["parameters"].values()
+    assert reported["last_run"]["members"] == 1 and reported["last_run"]["rows_read"] > 0
+    assert reported["problem"] is None
+
+
+async def test_criteria_can_be_tried_without_storing_them(home: Home) -> None:
+    await three_persons(home)
+
+    answer = await home.api.post(
+        "/cohorts/preview/", json={"filters": all_of(person_is("plan", "pro"))}
+    )
+    broken = await home.api.post("/cohorts/preview/", json={"filters": all_of(did("x", value=1))})
+
+    tried = answer.json()
+    assert answer.status_code == 200
+    assert (tried["count"], len(tried["sample"])) == (2, 2)
+    assert tried["sentence"] == "Persons whose “plan” is “pro”."
+    assert (await home.get("/cohorts/"))["count"] == 0
+    assert broken.status_code == 400
+    assert broken.json()["attr"] == "filters"
+
+
+async def test_a_preview_does_not_count_deleted_persons(home: Home) -> None:
+    """Deleted persons whose events are still stored."""
+    await three_persons(home)
+    gone = (await home.person("bob"))["id"]
+    tree = all_of(did("opened", time_value=60))
+
+    before = (await home.api.post("/cohorts/preview/", json={"filters": tree})).json()
+    answer = await home.api.delete(f"/persons/{gone}/")
+    after = (await home.api.post("/cohorts/preview/", json={"filters": tree})).json()
+    cohort = await create(home, filters=tree)
+    await home.site.calculated()
+
+    assert answer.status_code == 204
+    assert (before["count"], after["count"]) == (2, 1)
+    assert len(after["sample"]) == 1
+    assert (await retrieve(home, cohort))["count"] == 1
+
+
+async def test_the_activity_records_cohorts(home: Home) -> None:
+    cohort = await create(home, name="a", filters=all_of(person_is("plan", "pro")))
+    await home.site.calculated()
+    await change(home, cohort, name="b")
+    await change(home, cohort, name="b")
+
+    reported = await home.get(f"/cohorts/{cohort['id']}/activity/")
+
+    assert [entry["activity"] for entry in reported["results"]] == ["updated", "created"]
+    assert reported["results"][0]["detail"]["changes"] == [
+        {"type": "Cohort", "action": "changed", "field": "name", "before": "a", "after": "b"}
+    ]
+    assert (await home.get("/cohorts/activity/"))["total_count"] == 2
+
+
+async def test_the_activity_records_imports(home: Home) -> None:
+    cohort = await upload(home, "ann\n")
+    await upload(home, "bob\n", cohort)
+    await home.site.calculated()
+
+    reported = await home.get(f"/cohorts/{cohort['id']}/activity/")
+
+    assert [entry["activity"] for entry in reported["results"]] == [
+        "imported",
+        "imported",
+        "created",
+    ]
+    assert reported["results"][0]["detail"]["name"] == "Hand-picked"
+    assert reported["results"][0]["user"]["first_name"] == "Olga"

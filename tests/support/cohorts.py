@@ -1,0 +1,100 @@
+"""Cohorts in tests: conditions, events of persons, and requests to the API."""
+
+from datetime import timedelta
+from typing import Any
+
+from tests.support.application import Home, Json
+from tests.support.management import NOW
+
+UNKNOWN = 99_999_999
+
+
+def person_is(key: str, value: Any, **more: Any) -> Json:
+    return {"type": "person", "key": key, "value": value, "operator": "exact", **more}
+
+
+def did(event: str, **more: Any) -> Json:
+    return {
+        "type": "behavioral",
+        "key": event,
+        "event_type": "events",
+        "value": "performed_event",
+        "time_value": 30,
+        "time_interval": "day",
+        **more,
+    }
+
+
+def in_cohort(cohort_id: int | str, **more: Any) -> Json:
+    return {"type": "cohort", "key": "id", "value": cohort_id, **more}
+
+
+def all_of(*leaves: Json) -> Json:
+    return {"properties": {"type": "AND", "values": list(leaves)}}
+
+
+def event(distinct_id: str, name: str = "seen", days_ago: float = 1, **properties: Any) -> Json:
+    time = (NOW - timedelta(days=days_ago)).isoformat()
+    return {"event": name, "distinct_id": distinct_id, "timestamp": time, "properties": properties}
+
+
+def person(distinct_id: str, name: str = "seen", days_ago: float = 1, **properties: Any) -> Json:
+    """An event that sets these properties of its person."""
+    return {**event(distinct_id, name, days_ago), "$set": properties}
+
+
+async def create(home: Home, **cohort: Any) -> Json:
+    answer = await home.api.post("/cohorts/", json=cohort)
+    assert answer.status_code == 201, answer.text
+    created: Json = answer.json()
+    return created
+
+
+async def change(home: Home, cohort: Json, **fields: Any) -> Json:
+    answer = await home.api.patch(f"/cohorts/{cohort['id']}/", json=fields)
+    assert answer.status_code == 200, answer.text
+    changed: Json = answer.json()
+    return changed
+
+
+async def retrieve(home: Home, cohort: Json) -> Json:
+    found: Json = await home.get(f"/cohorts/{cohort['id']}/")
+    return found
+
+
+async def members(home: Home, cohort: Json, **query: Any) -> list[str]:
+    """First distinct id of each, sorted."""
+    page = await home.get(f"/cohorts/{cohort['id']}/persons/", **query)
+    return sorted(person["distinct_ids"][0] for person in page["results"])
+
+
+async def three_persons(home: Home) -> None:
+    await home.capture(
+        person("ann", plan="pro", email="Ann@corp.example"),
+        person("bob", "opened", plan="free"),
+        person("cid", "opened", 40, plan="pro"),
+    )
+
+
+ALONE = did("x", negation=True)
+
+
+async def upload(home: Home, text: str | bytes, cohort: Json | None = None) -> Json:
+    raw = text.encode() if isinstance(text, str) else text
+    files = {"csv": ("people.csv", raw, "text/csv")}
+    if cohort is None:
+        fields = {"name": "Hand-picked", "is_static": "true"}
+        answer = await home.api.post("/cohorts/", data=fields, files=files)
+        assert answer.status_code == 201, answer.text
+    else:
+        answer = await home.api.patch(f"/cohorts/{cohort['id']}/", files=files)
+        assert answer.status_code == 200, answer.text
+    uploaded: Json = answer.json()
+    return uploaded
+
+
+async def flag_on(home: Home, cohort: Json) -> str:
+    key = f"flag-{cohort['id']}"
+    groups = [{"properties": [in_cohort(cohort["id"])], "rollout_percentage": 100}]
+    await home.create_flag(key=key, filters={"groups": groups})
+    return key
