@@ -12,7 +12,6 @@ from fanion.cohorts.calculation.lease_store import CohortLeaseStore
 from fanion.cohorts.calculation.worker import OUTAGE_BACKOFF_S, Calculator
 from fanion.cohorts.import_store import ImportStore
 from fanion.cohorts.members_store import CohortTrashStore
-from fanion.cohorts.store import CohortStore
 from fanion.events.event import EventStoreUnavailable
 from fanion.events.storage.store import EventStore, Found
 from fanion.projects.cache import Projects
@@ -22,6 +21,7 @@ from tests.support.cohorts import (
     ALONE,
     all_of,
     change,
+    cohort_store,
     create,
     did,
     members,
@@ -45,7 +45,7 @@ def calculator(
     uploads = ImportStore(records, now)
     projects = Projects(ProjectStore(records))
     return Calculator(
-        CohortStore(records), work, deleted, uploads, events, projects, now, every_s=900
+        cohort_store(records), work, deleted, uploads, events, projects, now, every_s=900
     )
 
 

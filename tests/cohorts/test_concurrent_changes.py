@@ -9,7 +9,6 @@ from fanion.cohorts.calculation.lease_store import CohortLeaseStore, LeaseLost
 from fanion.cohorts.criteria.definition import Criteria
 from fanion.cohorts.import_store import ImportStore, by_distinct_id
 from fanion.cohorts.model import CalculationRun, CohortState, MembersImport, StoredCohort
-from fanion.cohorts.store import CohortStore
 from fanion.cohorts.validation import changed_values
 from fanion.db.engine import Records
 from fanion.errors import Invalid
@@ -24,6 +23,7 @@ from tests.cohorts.test_store import (
     names_in,
     uploaded,
 )
+from tests.support.cohorts import cohort_store
 
 pytestmark = pytest.mark.every_engine
 
@@ -36,7 +36,7 @@ async def change(
     def decide(before: CohortState, others: Mapping[int, Criteria]) -> dict[str, Any]:
         return changed_values(sent, before, others, NOW, imports=members is not None)
 
-    changed = await CohortStore(records).change(AUTHOR, one.id, decide, members)
+    changed = await cohort_store(records).change(AUTHOR, one.id, decide, members)
     assert changed is not None
     return changed
 
@@ -61,7 +61,7 @@ async def test_a_calculation_writes_nothing_into_a_cohort_that_became_static(
 
     assert (static.is_calculating, static.count) == (False, None)
     assert await names_in(records, one.id) == []
-    assert await CohortStore(records).get(1, one.id) == static
+    assert await cohort_store(records).get(1, one.id) == static
     assert await work.claim(NOW, "another") is None
 
 

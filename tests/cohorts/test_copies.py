@@ -7,7 +7,6 @@ from fanion.cohorts.calculation.lease_store import CohortClaim, CohortLeaseStore
 from fanion.cohorts.import_store import ImportStore, by_distinct_id
 from fanion.cohorts.members_store import memberships
 from fanion.cohorts.model import CalculationRun, MembersImport, StoredCohort
-from fanion.cohorts.store import CohortStore
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohort_people
 from fanion.db.schema.tables import person_distinct_ids, persons
@@ -23,6 +22,7 @@ from tests.cohorts.test_store import (
     merge,
     names_in,
 )
+from tests.support.cohorts import cohort_store
 
 pytestmark = pytest.mark.every_engine
 
@@ -70,7 +70,7 @@ async def number_of(records: Records, distinct_id: str) -> int:
 
 
 async def counted(records: Records, one: StoredCohort) -> int | None:
-    stored = await CohortStore(records).get(1, one.id)
+    stored = await cohort_store(records).get(1, one.id)
     assert stored is not None
     return stored.count
 

@@ -13,13 +13,13 @@ from fanion.cohorts.calculation.lease_store import CohortClaim, CohortLeaseStore
 from fanion.cohorts.calculation.worker import Calculator
 from fanion.cohorts.import_store import ImportStore
 from fanion.cohorts.members_store import CohortTrashStore
-from fanion.cohorts.store import CohortStore
 from fanion.db.engine import Records, open_records
 from fanion.db.schema.cohorts import cohorts
 from fanion.events.storage.store import EventStore
 from fanion.projects.cache import Projects
 from fanion.projects.store import ProjectStore
 from tests.cohorts.test_store import LEASE_S, NOW, cohort
+from tests.support.cohorts import cohort_store
 
 COHORTS = 12
 SERVERS = 2
@@ -76,7 +76,7 @@ async def until_idle(one: Calculator) -> None:
 
 def calculator(records: Records, work: CohortLeaseStore, events: EventStore) -> Calculator:
     return Calculator(
-        CohortStore(records),
+        cohort_store(records),
         work,
         CohortTrashStore(records, timedelta(days=7)),
         ImportStore(records, lambda: NOW),

@@ -14,13 +14,13 @@ from fanion.cohorts.import_store import ImportStore, by_distinct_id, store_uploa
 from fanion.cohorts.member_management_store import MemberQuery, find_members
 from fanion.cohorts.members_store import memberships
 from fanion.cohorts.model import CalculationRun, MembersImport, StoredCohort
-from fanion.cohorts.store import CohortStore
 from fanion.cohorts.validation import created_values
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohort_people, cohorts
 from fanion.db.schema.tables import person_distinct_ids, persons
 from fanion.persons.merge_store import move_memberships
 from fanion.projects.model import Project
+from tests.support.cohorts import cohort_store
 
 pytestmark = pytest.mark.every_engine
 
@@ -62,7 +62,7 @@ async def cohort(
     records: Records, members: MembersImport | None = None, **sent: Any
 ) -> StoredCohort:
     values = created_values(sent, NOW, imports=members is not None)
-    return await CohortStore(records).create(AUTHOR, values, members)
+    return await cohort_store(records).create(AUTHOR, values, members)
 
 
 async def uploaded(records: Records, *ids: str) -> MembersImport:
@@ -84,7 +84,7 @@ async def finish(
 
 
 async def names_in(records: Records, cohort_id: int) -> list[str]:
-    found = await CohortStore(records).get(1, cohort_id)
+    found = await cohort_store(records).get(1, cohort_id)
     assert found is not None
     page = await find_members(records, found, MemberQuery())
     return sorted(person.distinct_ids[0] for person in page.persons)
@@ -133,7 +133,7 @@ async def test_rows_of_a_crashed_calculation_never_become_visible(records: Recor
     await finish(work, again)
 
     assert await names_in(records, one.id) == ["a", "c"]
-    stored = await CohortStore(records).get(1, one.id)
+    stored = await cohort_store(records).get(1, one.id)
     assert stored is not None and not stored.is_calculating
 
 
@@ -156,7 +156,7 @@ async def test_a_cohort_has_one_worker_and_a_lost_lease_writes_nothing(records: 
 
     assert (taken, renewed) == (None, None)
     assert await names_in(records, one.id) == ["b"]
-    stored = await CohortStore(records).get(1, one.id)
+    stored = await cohort_store(records).get(1, one.id)
     assert stored is not None and stored.errors_calculating == 0
 
 
@@ -172,7 +172,7 @@ async def test_a_change_during_a_calculation_leaves_the_next_one_due(records: Re
 
     await finish(work, claim, NOW + timedelta(minutes=15))
 
-    stored = await CohortStore(records).get(1, one.id)
+    stored = await cohort_store(records).get(1, one.id)
     assert stored is not None and stored.is_calculating
     assert (await claimed(work)).version > claim.version
 
@@ -188,7 +188,7 @@ async def test_a_failure_keeps_the_members(records: Records) -> None:
     await work.change_members(second, [], await uuids(made, "b"), NOW)
     await work.fail(second, "no" * 1000, NOW, RUN)
 
-    stored = await CohortStore(records).get(1, one.id)
+    stored = await cohort_store(records).get(1, one.id)
     assert stored is not None
     assert (stored.errors_calculating, stored.count, stored.is_calculating) == (1, 1, False)
     assert len(stored.last_error_message or "") == 1000
@@ -200,7 +200,7 @@ async def test_characters_that_a_text_column_cannot_store_are_removed(records: R
 
     await work.fail(await claimed(work), "a\0b\ud800c", None, RUN)
 
-    stored = await CohortStore(records).get(1, one.id)
+    stored = await cohort_store(records).get(1, one.id)
     assert stored is not None and stored.last_error_message == "ab?c"
 
 

@@ -8,7 +8,6 @@ from sqlalchemy import func, select
 from fanion.cohorts.calculation.lease_store import CohortLeaseStore
 from fanion.cohorts.import_store import by_distinct_id
 from fanion.cohorts.members_store import CohortTrashStore
-from fanion.cohorts.store import CohortStore
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohort_imports, cohort_people
 from tests.cohorts.test_concurrent_changes import change
@@ -22,6 +21,7 @@ from tests.cohorts.test_store import (
     names_in,
     uploaded,
 )
+from tests.support.cohorts import cohort_store
 
 pytestmark = pytest.mark.every_engine
 
@@ -59,7 +59,7 @@ async def test_deleted_cohorts_lose_their_members_after_a_while(records: Records
     assert (early, before) == (False, (6, 2))
     assert await left(records) == (3, 1)
     assert await names_in(records, other.id) == ["a", "b", "c"]
-    found = await CohortStore(records).get(1, deleted_one.id)
+    found = await cohort_store(records).get(1, deleted_one.id)
     assert found is not None and (found.deleted, found.count) == (True, None)
 
 

@@ -15,7 +15,7 @@ from fanion.cohorts.calculation.worker import Calculator
 from fanion.cohorts.import_store import ImportStore
 from fanion.cohorts.member_management_store import MemberChangesStore
 from fanion.cohorts.members_store import CohortTrashStore
-from fanion.cohorts.store import CohortStore
+from fanion.cohorts.store import CohortStore, FlagChecks
 from fanion.events.definitions.model import KnownProperties
 from fanion.events.storage.store import EventStore
 from fanion.flags.automation.rollback_store import RollbackStore
@@ -164,7 +164,8 @@ def _build_consumers(
 def _build_cohorts(public: Services, events: EventStore) -> CohortService:
     settings, now = public.context.settings, public.context.now
     records, projects = public.records, public.flags.projects
-    store = CohortStore(records, flags_without_answer, guard_audience, active_flags_using)
+    checks = FlagChecks(flags_without_answer, guard_audience, active_flags_using)
+    store = CohortStore(records, checks)
     uploads = ImportStore(records, now)
 
     calculator = Calculator(
@@ -181,7 +182,7 @@ def _build_cohorts(public: Services, events: EventStore) -> CohortService:
             "insight": Actors(Trends(records, events), projects).of,
         },
     )
-    members = MemberChangesStore(records, guard_audience)
+    members = MemberChangesStore(records, checks)
     return CohortService(
         store, uploads, members, events, calculator, actors_query_text, public.flags.bus
     )

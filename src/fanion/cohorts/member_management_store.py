@@ -22,7 +22,7 @@ from fanion.cohorts.members_store import (
     remove_persons,
 )
 from fanion.cohorts.model import StoredCohort
-from fanion.cohorts.store import RequireFlagEdit, any_author_may, get_cohort, record_activity
+from fanion.cohorts.store import FlagChecks, get_cohort, record_activity
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import cohort_people, cohorts
 from fanion.db.schema.tables import person_overrides, persons
@@ -131,7 +131,7 @@ class MemberChangesStore:
     may not edit flags that use it, Unavailable while an import is running"""
 
     records: Records
-    guard: RequireFlagEdit = any_author_may
+    flags: FlagChecks
 
     async def add(self, author: Author, cohort_id: int, uuids: Sequence[UUID]) -> Sequence[UUID]:
         """Returns the ids without a person in this project. raises: Invalid when none has one"""
@@ -187,7 +187,7 @@ class MemberChangesStore:
         )
         record_activity(connection, author, cohort, "updated", [change])
         move_flag_version(connection, author.project_id)
-        self.guard(connection, author, cohort.id)
+        self.flags.require_edit(connection, author, cohort.id)
 
 
 def _locked(connection: Connection, author: Author, cohort_id: int, refusal: str) -> StoredCohort:

@@ -25,7 +25,6 @@ from fanion.cohorts.validation import changes_audience
 from fanion.db.engine import Records
 from fanion.db.schema.cohorts import (
     cohort_imports,
-    cohort_people,
     cohorts,
 )
 from fanion.db.schema.tables import users
@@ -38,10 +37,12 @@ from fanion.webhooks.outbox_store import record_and_enqueue
 # Fields whose changes are recorded in the activity; results of calculations are not.
 COMPARED = ("name", "description", "filters", "groups", "is_static", "deleted")
 
+READ_IDS_MAX = 1_000  # in one statement: both engines limit its parameters
+FLAGS_NAMED_MAX = 20  # in the refusal of a deletion
+
 _READ_BY_FLAGS = frozenset({"filters", "groups", "is_static", "deleted"})
 
 _cohort = cohorts.c
-_member = cohort_people.c
 CRITERIA = (_cohort.id, _cohort.name, _cohort.is_static, _cohort.filters, _cohort.groups)
 _COLUMNS = (
     "project_id",
@@ -60,30 +61,22 @@ _COLUMNS = (
 
 # From the state of a cohort, and all cohorts of its project by id, to the columns to set.
 Decide = Callable[[CohortState, Mapping[int, Criteria]], Mapping[str, Any]]
-# Of a project: keys of the flags that a cohort makes impossible to evaluate, each with the reason.
-BrokenFlags = Callable[[Connection, int], Mapping[str, str]]
 
 
-# Raises PermissionDenied when the author may not edit the flags that use the cohort.
-RequireFlagEdit = Callable[[Connection, Author, int], None]
-# Of a project and a cohort: keys of the active flags that use it.
-FlagsUsing = Callable[[Connection, int, int], Sequence[str]]
-READ_IDS_MAX = 1_000  # in one statement: both engines limit its parameters
-FLAGS_NAMED_MAX = 20  # in the refusal of a deletion
+@dataclass(frozen=True, slots=True)
+class FlagChecks:
+    """Rules about the flags that use a cohort, checked in the transaction that changes it. The
+    functions come from the package of flags, which is built on this one.
 
+    broken:       of a project: keys of the flags that a cohort makes impossible to evaluate, each
+                  with the reason
+    require_edit: raises PermissionDenied when the author may not edit the flags that use the cohort
+    using:        of a project and a cohort: keys of the active flags that use it
+    """
 
-def any_author_may(_: Connection, author: Author, cohort_id: int) -> None:
-    """For a store without flags."""
-
-
-def no_broken_flags(_: Connection, project_id: int) -> Mapping[str, str]:
-    """For a store without flags."""
-    return {}
-
-
-def no_flags_using(_: Connection, project_id: int, cohort_id: int) -> Sequence[str]:
-    """For a store without flags."""
-    return ()
+    broken: Callable[[Connection, int], Mapping[str, str]]
+    require_edit: Callable[[Connection, Author, int], None]
+    using: Callable[[Connection, int, int], Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +84,7 @@ class CohortStore:
     """Every change moves the project's flag version, in the same transaction."""
 
     records: Records
-    broken_flags: BrokenFlags = no_broken_flags
-    require_flag_edit: RequireFlagEdit = any_author_may
-    flags_using: FlagsUsing = no_flags_using
+    flags: FlagChecks
 
     async def find(
         self, project_id: int, query: CohortQuery, limit: int, offset: int
@@ -196,18 +187,18 @@ class CohortStore:
             deletes = bool(values.get("deleted")) and not state.deleted
             is_guarded = changes_audience(values, state, imports=members is not None)
             if values.keys() & _READ_BY_FLAGS:
-                before = self.broken_flags(connection, author.project_id)
+                before = self.flags.broken(connection, author.project_id)
             return values
 
         changed = change_cohort(connection, author, cohort_id, decide_and_check, members)
         # The flag version has moved: no other transaction can change the flags until this one ends.
         if is_guarded:
-            self.require_flag_edit(connection, author, cohort_id)
+            self.flags.require_edit(connection, author, cohort_id)
         if deletes:
-            _require_unused(self.flags_using(connection, author.project_id, cohort_id))
+            _require_unused(self.flags.using(connection, author.project_id, cohort_id))
         if before is None:
             return changed
-        after = self.broken_flags(connection, author.project_id)
+        after = self.flags.broken(connection, author.project_id)
         broken = [f"{key} ({after[key]})" for key in after if key not in before]
         if broken:
             raise Invalid(
