@@ -11,7 +11,7 @@ from fanion.db.batching import READ_KEYS_MAX
 from fanion.db.engine import Records, RecordsUnavailable
 from fanion.db.schema.tables import personal_api_keys, projects, users
 from fanion.errors import InvalidApiKey, InvalidPersonalApiKey, Unavailable
-from fanion.projects.auth.authentication_service import KNOWN_S, Authentication
+from fanion.projects.auth.authentication_service import CACHED_S, Authentication
 from fanion.projects.auth.keys import hash_key
 from fanion.projects.auth.personal_keys_store import PersonalKeyStore
 from fanion.projects.cache import ABSENT_S, Projects
@@ -243,7 +243,7 @@ async def test_a_key_revoked_by_another_server_is_closed_soon(workspace: Workspa
                 delete(personal_api_keys).where(personal_api_keys.c.hash == hash_key(member.key))
             )
 
-        workspace.clock.move(seconds=KNOWN_S)
+        workspace.clock.move(seconds=CACHED_S)
         after = await client.get(ME)
 
     assert before.status_code == 200

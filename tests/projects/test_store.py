@@ -13,6 +13,7 @@ from fanion.errors import Invalid
 from fanion.projects import admin_store
 from fanion.projects.admin_store import NO_PASSWORD, AlreadySetUp, Installation, SetUp
 from fanion.projects.auth import personal_keys_store
+from fanion.projects.auth.authentication_service import has_expired
 from fanion.projects.auth.keys import hash_key
 from fanion.projects.auth.personal_keys_store import PersonalKeyStore
 from fanion.projects.model import Level
@@ -195,8 +196,8 @@ async def test_a_key_is_stored_with_the_time_when_it_expires(records: Records) -
     assert await store.find(made.user.id, key.id) == key
     assert principal.key_expires_at == until
     assert [
-        principal.has_expired(until - timedelta(microseconds=1)),
-        principal.has_expired(until),
+        has_expired(principal.key_expires_at, until - timedelta(microseconds=1)),
+        has_expired(principal.key_expires_at, until),
     ] == [
         False,
         True,

@@ -213,9 +213,6 @@ class Principal:
     levels: Mapping[UUID, int]
     key_expires_at: datetime | None = None
 
-    def has_expired(self, now: datetime) -> bool:
-        return self.key_expires_at is not None and self.key_expires_at <= now
-
     @property
     def is_unrestricted(self) -> bool:
         return self.scopes is None or ALL_SCOPES in self.scopes

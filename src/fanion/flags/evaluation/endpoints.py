@@ -34,9 +34,12 @@ from fanion.flags.evaluation.responses import (
     values_and_payloads,
 )
 from fanion.flags.evaluation.service import Evaluator
-from fanion.projects.auth.authentication_service import Authentication
+from fanion.projects.auth.authentication_service import (
+    EVALUATION_SCOPE,
+    Authentication,
+    project_of_key,
+)
 from fanion.projects.auth.keys import KEY_CHARS_MAX
-from fanion.projects.auth.project_key import EVALUATION_SCOPE, project_of_key
 from fanion.projects.cache import Projects
 from fanion.projects.model import Project
 from fanion.runtime.token_bucket import TokenBuckets

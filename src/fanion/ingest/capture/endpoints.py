@@ -22,8 +22,11 @@ from fanion.ingest.capture.v1 import (
     v1_error,
 )
 from fanion.observability.metrics import HotCounter
-from fanion.projects.auth.authentication_service import Authentication
-from fanion.projects.auth.project_key import CAPTURE_SCOPE, project_of_key
+from fanion.projects.auth.authentication_service import (
+    CAPTURE_SCOPE,
+    Authentication,
+    project_of_key,
+)
 from fanion.projects.cache import Projects
 from fanion.projects.model import Project
 from fanion.server.forwarded import Headers, TrustedProxies

@@ -1,46 +1,131 @@
-"""Authentication with personal API keys, cached; keys are issued and revoked here.
+"""Authentication with personal API keys, cached, and the project of a public request's key.
 
-source: capture.md section 9
+source: api.md, "Errors"; capture.md sections 1.5 and 9
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Never
+from typing import Any, Generic, Never, TypeVar
 from uuid import UUID
 
 from cachetools import TTLCache
 
 from fanion.db.batching import SerialDataLoader
 from fanion.db.engine import RecordsUnavailable
-from fanion.errors import ExpiredPersonalApiKey, InvalidPersonalApiKey, NotFound
+from fanion.errors import (
+    ExpiredPersonalApiKey,
+    InvalidApiKey,
+    InvalidPersonalApiKey,
+    InvalidProject,
+    NotFound,
+    PermissionDenied,
+)
 from fanion.projects.auth.failed_attempts_cache import FailedAttempts
 from fanion.projects.auth.keys import KEY_CHARS_MAX, hash_key
 from fanion.projects.auth.personal_keys_store import USED_EVERY, PersonalKeyStore
-from fanion.projects.model import PersonalKey, Principal
+from fanion.projects.cache import Projects
+from fanion.projects.model import Principal, Project
+from fanion.rest.validation import INTEGER_MAX
 from fanion.runtime.background import run_loop
 from fanion.runtime.change_bus import ChangeBus, Topic
 from fanion.server.forwarded import Caller
+from fanion.server.request import Request
 
-# How long a key counts after another server has revoked it; here it ends at once.
-KNOWN_S = 2.0
-KNOWN_KEYS_MAX = 10_000
+# How long a key stays valid after another server has revoked it. This server forgets it at once.
+CACHED_S = 2.0
+CACHED_KEYS_MAX = 10_000
 WRITE_USED_S = 10.0
+# What a restricted personal key needs in the place of a project key.
+CAPTURE_SCOPE = "event:write"
+EVALUATION_SCOPE = "feature_flag:read"
+
+V = TypeVar("V")
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
-    """principal: None for an unknown key"""
+class _Entry(Generic[V]):
+    """value: None for an unknown key"""
 
-    principal: Principal | None
+    value: V | None
 
 
-_UNKNOWN = _Known(None)
+class KeyCache(Generic[V]):
+    """TTL cache by the hash of a key, unknown keys included. Reads are batched, and a value that
+    was read before an invalidation is never used.
+
+    clock: seconds that only go forward
+    """
+
+    def __init__(
+        self,
+        read: Callable[[Sequence[str]], Awaitable[Mapping[str, V]]],
+        failures: FailedAttempts,
+        clock: Callable[[], float],
+    ) -> None:
+        self._cached: TTLCache[str, _Entry[V]] = TTLCache(CACHED_KEYS_MAX, CACHED_S, clock)
+        self._reads = SerialDataLoader(read)
+        self._failures = failures
+        self._invalidations = 0
+
+    async def find(self, key: str, place: str, caller: Caller | None) -> V:
+        """place: where in the request the key stood, for the error
+        caller: whose failures are counted; None to count none
+
+        raises: InvalidPersonalApiKey for an unknown key; Throttled; RecordsUnavailable
+        """
+        value, was_read = None, False
+        if len(key) <= KEY_CHARS_MAX:
+            hashed = hash_key(key)
+            entry = self._cached.get(hashed)
+            if entry is None:
+                was_read = True
+                self._failures.require_room(key, caller)
+                entry = await self._read(hashed)
+            value = entry.value
+        if value is None:
+            self._failures.unknown(key, caller, was_read=was_read)
+            raise InvalidPersonalApiKey(f"Personal API key found in request {place} is invalid.")
+        return value
+
+    async def get(self, hashed: str) -> V | None:
+        """By the hash of a key; None for an unknown one. raises: RecordsUnavailable"""
+        return (self._cached.get(hashed) or await self._read(hashed)).value
+
+    def require_room(self, key: str, caller: Caller | None) -> None:
+        """As `FailedAttempts.require_room`, for a key that would have to be read."""
+        if len(key) <= KEY_CHARS_MAX and self._cached.get(hash_key(key)) is None:
+            self._failures.require_room(key, caller)
+
+    def invalidate(self, hashed: str) -> None:
+        self._invalidations += 1
+        self._reads.forget(hashed)
+        self._cached.pop(hashed, None)
+
+    def invalidate_all(self) -> None:
+        self._invalidations += 1
+        self._reads.forget_all()
+        self._cached.clear()
+
+    async def _read(self, hashed: str) -> _Entry[V]:
+        while True:
+            invalidations = self._invalidations
+            entry = _Entry(await self._reads.get(hashed))
+            if invalidations == self._invalidations:
+                self._cached[hashed] = entry
+                if entry.value is not None:
+                    self._failures.found(hashed)
+                return entry
+
+
+def has_expired(valid_until: datetime | None, now: datetime) -> bool:
+    """valid_until: None for a key without an expiry"""
+    return valid_until is not None and valid_until <= now
 
 
 class Authentication:
-    """now: the time of day; clock: seconds, for what is remembered"""
+    """Personal API keys. now: the time of day; clock: seconds that only go forward"""
 
     def __init__(
         self,
@@ -53,81 +138,45 @@ class Authentication:
         self.store = store
         self.failures = failures or FailedAttempts(clock=clock)
         self._now = now
-        self._known: TTLCache[str, _Known] = TTLCache(KNOWN_KEYS_MAX, KNOWN_S, clock)
-        self._reads = SerialDataLoader(store.principals)
-        self._revocations = 0
+        self._keys = KeyCache(store.principals, self.failures, clock)
         self._bus = bus or ChangeBus()
         self._used: dict[UUID, datetime] = {}
 
     async def authenticate(self, key: str, place: str, caller: Caller | None = None) -> Principal:
-        """place: where in the request the key stood, for the refusal
-        caller: whose failures are counted; None to count none
+        """place, caller: as of `KeyCache.find`
 
         raises: InvalidPersonalApiKey, ExpiredPersonalApiKey, Throttled, RecordsUnavailable
         """
-        known, was_read = _UNKNOWN, False
-        if len(key) <= KEY_CHARS_MAX:
-            hashed = hash_key(key)
-            remembered = self._known.get(hashed)
-            was_read = remembered is None
-            if was_read:
-                self.failures.require_room(key, caller)
-            known = remembered or await self._look_up(hashed)
-        if known.principal is None:
-            self.failures.unknown(key, caller, was_read=was_read)
-            raise InvalidPersonalApiKey(f"Personal API key found in request {place} is invalid.")
+        principal = await self._keys.find(key, place, caller)
         now = self._now()
-        if known.principal.has_expired(now):
-            self.failures.expired(known.principal, caller)
+        if has_expired(principal.key_expires_at, now):
+            self.failures.expired(principal, caller)
             raise ExpiredPersonalApiKey(f"Personal API key found in request {place} has expired.")
-        self._note_use(known.principal, now)
-        return known.principal
+        self._note_use(principal, now)
+        return principal
 
     async def principal(self, hashed: str) -> Principal | None:
         """By the hash of a key; None if it is unknown or has expired. raises: RecordsUnavailable"""
-        principal = (self._known.get(hashed) or await self._look_up(hashed)).principal
-        return None if principal is None or principal.has_expired(self._now()) else principal
+        principal = await self._keys.get(hashed)
+        if principal is None or has_expired(principal.key_expires_at, self._now()):
+            return None
+        return principal
 
     def require_room(self, key: str, caller: Caller | None) -> None:
         """Before anything is read for a key that may be unknown. raises: Throttled"""
-        if len(key) <= KEY_CHARS_MAX and self._known.get(hash_key(key)) is None:
-            self.failures.require_room(key, caller)
-
-    async def page(self, user_id: int, limit: int, offset: int) -> tuple[list[PersonalKey], int]:
-        return await self.store.page(user_id, limit, offset)
-
-    async def key(self, user_id: int, key_id: UUID) -> PersonalKey:
-        """raises: NotFound"""
-        found = await self.store.find(user_id, key_id)
-        if found is None:
-            raise NotFound
-        return found
-
-    async def issue(
-        self,
-        user_id: int,
-        label: str,
-        scopes: Sequence[str] | None,
-        expires_at: datetime | None = None,
-    ) -> tuple[PersonalKey, str]:
-        """The key, and its text, which cannot be read later."""
-        return await self.store.create(user_id, label, scopes, self._now(), expires_at)
+        self._keys.require_room(key, caller)
 
     async def revoke(self, user_id: int, key_id: UUID) -> None:
         """raises: NotFound"""
         hashed = await self.store.delete(user_id, key_id, self._now())
         if hashed is None:
             raise NotFound
-        self._revocations += 1
-        self._reads.forget(hashed)
-        self._known.pop(hashed, None)
+        self._keys.invalidate(hashed)
         self._bus.publish(Topic.PERSONAL_KEYS, user_id)
 
     def forget(self) -> None:
         """Another process of this server has revoked a key."""
-        self._revocations += 1
-        self._reads.forget_all()
-        self._known.clear()
+        self._keys.invalidate_all()
 
     async def run(self) -> Never:
         """Write which keys were used, until cancelled."""
@@ -140,21 +189,11 @@ class Authentication:
         )
 
     async def write_used(self) -> None:
-        """raises: RecordsUnavailable; what was not written stays noted"""
+        """raises: RecordsUnavailable; the next call writes what this one did not"""
         used = dict(self._used)
         await self.store.mark_used(used)
         for key_id in used:
             self._used.pop(key_id, None)
-
-    async def _look_up(self, hashed: str) -> _Known:
-        while True:
-            revocations = self._revocations
-            known = _Known(await self._reads.get(hashed))
-            if revocations == self._revocations:
-                self._known[hashed] = known
-                if known.principal is not None:
-                    self.failures.found(hashed)
-                return known
 
     def _note_use(self, principal: Principal, now: datetime) -> None:
         last = principal.key_last_used_at
@@ -162,3 +201,68 @@ class Authentication:
             return
         if last is None or now - last >= USED_EVERY:
             self._used[principal.key_id] = now
+
+
+async def project_of_key(
+    projects: Projects,
+    authentication: Authentication,
+    request: Request,
+    key: str,
+    project_id: Any,
+    scope: str,
+) -> Project:
+    """Project of a public request, from the key it carries.
+
+    request:    receives the ids of the personal key and its user, for the request log
+    key:        of a project, or with `project_id` a personal key of a member of that project
+    project_id: from the request, of any type
+    scope:      required of a restricted personal key
+
+    raises: InvalidApiKey, InvalidPersonalApiKey, InvalidProject, PermissionDenied; Throttled;
+            Unavailable
+    """
+    if not project_id:
+        return await projects.by_token(key, request)
+    # A key of no project may be a personal key: it only counts as failed at the end.
+    authentication.require_room(key, request)
+    try:
+        return await projects.by_token(key)
+    except InvalidApiKey:
+        number = _number(project_id)
+    principal = await _principal(authentication, key, request)
+    request.key_id, request.user_id = str(principal.key_id), principal.user.id
+    project = await _project_of_member(projects, principal, number)
+    try:
+        principal.require_scope(scope)
+    except PermissionDenied:
+        authentication.failures.denied(principal, request)
+        raise
+    return project
+
+
+async def _principal(authentication: Authentication, key: str, request: Request) -> Principal:
+    try:
+        return await authentication.authenticate(key, "body", request)
+    except ExpiredPersonalApiKey:
+        raise ExpiredPersonalApiKey from None
+    except InvalidPersonalApiKey:
+        raise InvalidPersonalApiKey from None
+
+
+async def _project_of_member(projects: Projects, principal: Principal, project_id: int) -> Project:
+    """raises: InvalidPersonalApiKey, for a project of others as for one that does not exist"""
+    project = await projects.by_id(project_id) if 0 < project_id <= INTEGER_MAX else None
+    if project is None:
+        raise InvalidPersonalApiKey
+    try:
+        principal.require_member(project)
+    except PermissionDenied:
+        raise InvalidPersonalApiKey from None
+    return project
+
+
+def _number(project_id: object) -> int:
+    try:
+        return int(str(project_id))
+    except ValueError:
+        raise InvalidProject from None

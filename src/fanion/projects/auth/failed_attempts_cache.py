@@ -22,15 +22,15 @@ from fanion.server.forwarded import Caller, Client, TrustedProxies, network_of
 Kind = Literal["project", "personal", "secret"]
 Reason = Literal["unknown", "expired", "denied", "throttled"]
 
-# Reads for unknown keys that one address may cost within a window. The same key again costs none
-# for two seconds, so that this is ten wrong keys in use at all times.
+# Reads for unknown keys of one address within a window. A key is read once in two seconds, so that
+# this allows ten wrong keys in constant use.
 FAILURES_MAX = 300
-# The same for all clients together that one peer, which is no trusted proxy, names. Clients of a
-# real proxy stay within their own limit; invented names count against this one.
+# The same for all clients together that one untrusted peer claims to forward. Clients of a real
+# proxy stay within their own limit; invented addresses count against this one.
 PEER_FAILURES_MAX = 3_000
 WINDOW_S = 60.0
-ADDRESSES_MAX = 20_000  # that are remembered: 5 MB
-# For so long after its last successful look-up a key is exempt from the limit of its address.
+ADDRESSES_MAX = 20_000  # counted at a time: 5 MB
+# After a successful look-up a key is exempt from the limit of its address for this long.
 VALID_S = 24 * 3600.0
 VALID_KEYS_MAX = 30_000  # 6 MB
 
@@ -40,38 +40,38 @@ class FailureLimit:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        # Place → (end of its window, failures); the least recently used go first.
-        self._places: OrderedDict[tuple[str, str], tuple[float, int]] = OrderedDict()
+        # (End of the window, failures) by the client; the least recently used are dropped first.
+        self._counters: OrderedDict[tuple[str, str], tuple[float, int]] = OrderedDict()
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._counters)
 
     def wait_s(self, client: Client) -> int:
-        """How long until a key may be looked up; 0 for now."""
+        """Delay until a key may be looked up; 0 for none."""
         now, wait = self._clock(), 0.0
-        for place, most in _places(client):
-            until, failures = self._places.get(place, (now, 0))
-            if failures >= most:
+        for key, failures_max in _counter_keys(client):
+            until, failures = self._counters.get(key, (now, 0))
+            if failures >= failures_max:
                 wait = max(wait, until - now)
         return ceil(wait)
 
     def add(self, client: Client) -> bool:
-        """Whether this failure was the last one that a window allows."""
+        """Count a failure; whether it was the last one that the window allows."""
         now, is_last = self._clock(), False
-        for place, most in _places(client):
-            until, failures = self._places.get(place, (0.0, 0))
+        for key, failures_max in _counter_keys(client):
+            until, failures = self._counters.get(key, (0.0, 0))
             if until <= now:
                 until, failures = now + WINDOW_S, 0
-            self._places[place] = until, failures + 1
-            self._places.move_to_end(place)
-            is_last = is_last or failures + 1 == most
-        while len(self._places) > ADDRESSES_MAX:
-            self._places.popitem(last=False)
+            self._counters[key] = until, failures + 1
+            self._counters.move_to_end(key)
+            is_last = is_last or failures + 1 == failures_max
+        while len(self._counters) > ADDRESSES_MAX:
+            self._counters.popitem(last=False)
         return is_last
 
 
-def _places(client: Client) -> list[tuple[tuple[str, str], int]]:
-    """Keys under which its failures are counted, with the limit of each."""
+def _counter_keys(client: Client) -> list[tuple[tuple[str, str], int]]:
+    """Keys of the counters of a client, with the limit of each."""
     if not client.address:
         return []  # clients cannot be distinguished there
     address = network_of(client.address)
@@ -101,7 +101,7 @@ class FailedAttempts:
         self._log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
     def require_room(self, key: str, caller: Caller | None) -> None:
-        """Before a key is looked up in the store. caller: None for one that is not limited
+        """Called before a key is read from the store. caller: None for one without a limit
 
         raises: Throttled
         """
@@ -113,11 +113,11 @@ class FailedAttempts:
             raise Throttled(wait_s)
 
     def found(self, hashed: str) -> None:
-        """A key was looked up and is valid."""
+        """A key was read and is valid."""
         self._valid[hashed] = True
 
     def unknown(self, key: str, caller: Caller | None, *, was_read: bool) -> None:
-        """was_read: whether the store had to be asked"""
+        """was_read: whether the key was read from the store"""
         if was_read:
             self._valid.pop(hash_key(key), None)
         if caller is None:
@@ -125,7 +125,7 @@ class FailedAttempts:
         client = self._proxies.client(caller)
         self._record("unknown", kind_of(key), client, prefix=prefix_of(key))
         if was_read and self._limit.add(client):
-            self._log.warning("keys_throttled", client=client.address, told=client.claimed)
+            self._log.warning("keys_throttled", client=client.address, claimed=client.claimed)
 
     def expired(self, principal: Principal, caller: Caller | None) -> None:
         if caller is not None:
@@ -133,12 +133,12 @@ class FailedAttempts:
             self._record("expired", "personal", self._proxies.client(caller), **named)
 
     def denied(self, principal: Principal, caller: Caller) -> None:
-        """A valid key was used for something that it does not allow."""
+        """A valid key was used without the permission."""
         named = {"key": str(principal.key_id), "user": principal.user.id}
         self._record("denied", "personal", self._proxies.client(caller), **named)
 
     def ended_secret(self, masked: str, caller: Caller | None) -> None:
-        """A project's secret key that was replaced is used for too long."""
+        """A former secret key of a project was used after its expiry."""
         if caller is not None:
             self._record("expired", "secret", self._proxies.client(caller), key=masked)
 

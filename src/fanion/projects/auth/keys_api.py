@@ -64,7 +64,7 @@ class PersonalKeysApi(Controller):
     ) -> Paged[KeyBody]:
         """Keys of the caller, newest first."""
         page, user = request.page, request.principal.user
-        found, count = await authentication.page(user.id, page.limit, page.offset)
+        found, count = await authentication.store.page(user.id, page.limit, page.offset)
         return page.of([_key(key) for key in found], count)
 
     @post("/", summary="Create a personal API key")
@@ -80,8 +80,13 @@ class PersonalKeysApi(Controller):
             if not is_scope(scope):
                 raise Invalid(f"Invalid scope: {scope}", attr="scopes")
         _require_expiry(data.expires_at, request)
-        user = request.principal.user
-        key, text = await authentication.issue(user.id, data.label, data.scopes, data.expires_at)
+        key, text = await authentication.store.create(
+            request.principal.user.id,
+            data.label,
+            data.scopes,
+            request.app.state.now(),
+            data.expires_at,
+        )
         return _key(key, text)
 
     @get("/{key_id:str}", summary="Retrieve a personal API key")
@@ -91,7 +96,10 @@ class PersonalKeysApi(Controller):
         key_id: FromPath[UUID],
         authentication: NamedDependency[Authentication],
     ) -> KeyBody:
-        return _key(await authentication.key(request.principal.user.id, key_id))
+        found = await authentication.store.find(request.principal.user.id, key_id)
+        if found is None:
+            raise NotFound
+        return _key(found)
 
     @delete("/{key_id:str}", summary="Revoke a personal API key")
     async def revoke(

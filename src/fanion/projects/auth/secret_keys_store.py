@@ -1,4 +1,4 @@
-"""Secret keys of projects, for servers that read flag definitions: store and cache.
+"""Secret keys of projects, for servers that read flag definitions: store and authentication.
 
 source: sdk-wire.md section 5.1
 """
@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from cachetools import TTLCache
 from sqlalchemy import (
     BindParameter,
     Connection,
@@ -26,12 +25,12 @@ from sqlalchemy import (
 
 from fanion.activity.model import ActivityRecord, Author, changes
 from fanion.activity.store import record
-from fanion.db.batching import SerialDataLoader
 from fanion.db.columns import UtcDateTime
 from fanion.db.engine import Records
 from fanion.db.schema.flags import former_secret_keys, project_secret_keys
 from fanion.db.schema.tables import projects
-from fanion.errors import ExpiredPersonalApiKey, InvalidPersonalApiKey
+from fanion.errors import ExpiredPersonalApiKey
+from fanion.projects.auth.authentication_service import KeyCache, has_expired
 from fanion.projects.auth.failed_attempts_cache import FailedAttempts
 from fanion.projects.auth.keys import (
     KEY_BYTES,
@@ -58,13 +57,10 @@ _OWNERS = union_all(
 
 @dataclass(frozen=True, slots=True)
 class SecretKeyOwner:
-    """valid_until: of a key that was replaced; None for the present one"""
+    """valid_until: of a former key; None for the current one"""
 
     project_id: int
     valid_until: datetime | None
-
-    def has_ended(self, now: datetime) -> bool:
-        return self.valid_until is not None and self.valid_until <= now
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,20 +186,11 @@ def _record(
     record(connection, entry)
 
 
-# How long a key counts after another server has replaced it; here it ends at once.
-KNOWN_S = 2.0
-KNOWN_KEYS_MAX = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """owner: None for an unknown key"""
-
-    owner: SecretKeyOwner | None
-
-
 class SecretKeys:
-    """now: the time of day; clock: seconds, for what is remembered"""
+    """Authentication with secret keys, cached; keys are replaced and revoked here.
+
+    now: the time of day; clock: seconds that only go forward
+    """
 
     def __init__(
         self,
@@ -216,48 +203,36 @@ class SecretKeys:
         self._store = store
         self._failures = failures or FailedAttempts(clock=clock)
         self._now = now
-        self._known: TTLCache[str, _Known] = TTLCache(KNOWN_KEYS_MAX, KNOWN_S, clock)
-        self._reads = SerialDataLoader(self._read)
-        self._changes = 0
+        self._keys = KeyCache(store.owners, self._failures, clock)
         self._bus = bus or ChangeBus()
 
     async def project_id(self, key: str, place: str, caller: Caller | None = None) -> int | None:
-        """Whose key it is; None for what is no secret key.
+        """Project of the key; None for text that is not a secret key.
 
-        place, caller: as of `Authentication.authenticate`
-        raises: InvalidPersonalApiKey for an unknown secret key; Throttled;
-                RecordsUnavailable
+        place, caller: as of `KeyCache.find`
+        raises: InvalidPersonalApiKey, ExpiredPersonalApiKey, Throttled, RecordsUnavailable
         """
         if not key.startswith(SECRET_KEY_PREFIX) or len(key) > KEY_CHARS_MAX:
             return None
-        hashed = hash_key(key)
-        known = self._known.get(hashed)
-        was_read = known is None
-        if known is None:
-            self._failures.require_room(key, caller)
-            known = await self._look_up(hashed)
-        if known.owner is None:
-            self._failures.unknown(key, caller, was_read=was_read)
-            raise InvalidPersonalApiKey(f"Personal API key found in request {place} is invalid.")
-        if known.owner.has_ended(self._now()):
+        owner = await self._keys.find(key, place, caller)
+        if has_expired(owner.valid_until, self._now()):
             self._failures.ended_secret(mask(key), caller)
             raise ExpiredPersonalApiKey(f"Personal API key found in request {place} has expired.")
-        return known.owner.project_id
+        return owner.project_id
 
     async def opens(self, hashed: str, project_id: int) -> bool:
         """Whether the key still reads the project's definitions. raises: RecordsUnavailable"""
-        known = self._known.get(hashed) or await self._look_up(hashed)
-        owner = known.owner
+        owner = await self._keys.get(hashed)
         return (
             owner is not None
             and owner.project_id == project_id
-            and not owner.has_ended(self._now())
+            and not has_expired(owner.valid_until, self._now())
         )
 
     async def rotate(
         self, project_id: int, user_id: int | None = None, former_valid_s: int = 0
     ) -> str:
-        """The text of a new key, which cannot be read later. As SecretKeyStore.replace.
+        """The text of a new key, which cannot be read later. As `SecretKeyStore.replace`.
 
         user_id: by whom; None for the operator
         raises:  RecordsUnavailable
@@ -267,30 +242,15 @@ class SecretKeys:
         await self._store.replace(
             SecretKeyReset(project_id, hashed, mask(text), former_valid_s, now, user_id)
         )
-        self._forget(project_id)
+        self._invalidate(project_id)
         return text
 
     async def revoke(self, project_id: int, user_id: int | None = None) -> bool:
         """With all former ones; whether there was any. raises: RecordsUnavailable"""
         was_there = await self._store.remove(project_id, self._now(), user_id)
-        self._forget(project_id)
+        self._invalidate(project_id)
         return was_there
 
-    def _forget(self, project_id: int) -> None:
-        self._changes += 1
-        self._reads.forget_all()
-        self._known.clear()
+    def _invalidate(self, project_id: int) -> None:
+        self._keys.invalidate_all()
         self._bus.publish(Topic.SECRET_KEYS, project_id)
-
-    async def _look_up(self, hashed: str) -> _Known:
-        while True:
-            changes = self._changes
-            known = _Known(await self._reads.get(hashed))
-            if changes == self._changes:
-                self._known[hashed] = known
-                if known.owner is not None:
-                    self._failures.found(hashed)
-                return known
-
-    async def _read(self, hashes: Sequence[str]) -> Mapping[str, SecretKeyOwner]:
-        return await self._store.owners(hashes)
