@@ -30,7 +30,7 @@ FormerValidS = Annotated[
         "once, and so do all former keys.",
     ),
 ]
-# Where a body may hold the key of who asks.
+# Fields of a body that may hold the caller's key.
 KEY_NAMES = frozenset({"personal_api_key"})
 
 
@@ -42,19 +42,12 @@ def scoped(name: str) -> dict[str, Any]:
 class ManagementRequest(Request[User, Principal, State]):
     """The guard sets `principal`, and `project` where the path or `opt` asks for one."""
 
-    @property
-    def principal(self) -> Principal:
-        principal: Principal = self.scope["state"]["principal"]
-        return principal
-
-    @property
-    def project(self) -> Project:
-        project: Project = self.scope["state"]["project"]
-        return project
+    principal: Principal
+    project: Project
 
     @property
     def author(self) -> Author:
-        """Of what this request changes in its project."""
+        """Author of the changes that this request makes in its project."""
         project = self.project
         return Author(
             project_id=project.id,
@@ -65,30 +58,33 @@ class ManagementRequest(Request[User, Principal, State]):
 
     @property
     def page(self) -> Page:
-        """`limit` and `offset` of the query, with what links to the neighbours need."""
+        """The requested page of a list."""
         return read_page(self.address, self.scope["query_string"].decode("latin-1"))
 
     @property
     def address(self) -> str:
-        """Absolute, as the client sees it, without the query."""
+        """Absolute URL of the request as the client sees it, without the query."""
         path = self.scope.get("raw_path") or self.scope["path"].encode()
         return self.origin + path.partition(b"?")[0].decode("latin-1")
 
     @property
     def origin(self) -> str:
-        """What absolute links begin with."""
+        """Scheme and host of absolute links, with the path prefix of a proxy."""
         base_url: BaseUrl = self.app.state.base_url
         headers: Any = self.headers  # `get` is overloaded in place of having a default
         client = self.scope["client"]  # that of the connection
         return base_url.of(client[0] if client else "", headers, self.scope["scheme"])
 
     async def values(self) -> Body:
-        """The decoded body; while it is not known who asks, of a large one what may say so. Raises
-        what `rest.body_reader.read_body` and `rest.body_reader.read_form` do."""
+        """The decoded body. Before authentication only the fields of a large body that may hold the
+        key are decoded.
+
+        raises: as `read_body` and `read_form`
+        """
         known: Body | None = self.scope["state"].get("body")
         if known is None:
             kind = self.headers.get("content-type", "")
-            if self._in_parts:
+            if self._is_multipart:
                 known = await self._read_form(kind)
             else:
                 raw = await super().body()
@@ -109,12 +105,12 @@ class ManagementRequest(Request[User, Principal, State]):
             return await room.run(read)
 
     @property
-    def _in_parts(self) -> bool:
+    def _is_multipart(self) -> bool:
         media = self.headers.get("content-type", "").partition(";")[0]
         return media.strip().lower() == MULTIPART
 
     async def _read_form(self, content_type: str) -> Body:
-        """A form that may hold the key is read before authentication, so it has to be small."""
+        """Small before authentication: the form may hold the key, and anyone can send one."""
         settings = self.app.state
         bytes_max: int = settings.body_bytes_max
         if self.route_handler.opt.get("takes_files") and "principal" in self.scope["state"]:
@@ -122,9 +118,9 @@ class ManagementRequest(Request[User, Principal, State]):
         length = self.content_length
         if length is not None and length > bytes_max:
             raise BodyTooLarge(bytes_max)
-        return await read_form(self._pieces(), content_type, bytes_max)
+        return await read_form(self._chunks(), content_type, bytes_max)
 
-    async def _pieces(self) -> AsyncGenerator[bytes]:
+    async def _chunks(self) -> AsyncGenerator[bytes]:
         more = True
         while more:
             message = await self.receive()
@@ -133,13 +129,13 @@ class ManagementRequest(Request[User, Principal, State]):
             more = message["more_body"]
             yield message["body"]
 
-    # The framework fills a handler's `data` from these two; both are ours, so that a body is
-    # read once, from JSON or a form, and refused in the words that clients know.
+    # The framework fills a handler's `data` from these two methods. They are overridden so that a
+    # body is read once, as JSON or as a form, with the errors that clients expect.
 
     async def body(self) -> bytes:
-        """An empty body counts as an empty object, so that what is missing from it is named.
-        The framework only asks whether there is one: a form in several parts is not read here."""
-        if self._in_parts:
+        """An empty body counts as an empty object, so that errors name the missing fields. The
+        framework only checks whether there is a body: a multipart form is not read here."""
+        if self._is_multipart:
             return b"{}"
         return await super().body() or b"{}"
 

@@ -91,12 +91,13 @@ class _StructReader:
         form: bool = False,
     ) -> None:
         """raises: Invalid"""
-        if self._known is not None:
+        if self._known is not None and not self._known.issuperset(values):
             require_known((name for name in values if name not in passed_over), self._known)
         asked = {name: values[name] for name in self._unsupported if name in values}
         if form:
             asked = {name: _plain_value(texts) for name, texts in asked.items()}
-        require_supported(asked, self._unsupported)
+        if asked:
+            require_supported(asked, self._unsupported)
 
     def nested(self, values: object) -> Any:
         if isinstance(values, dict):

@@ -45,7 +45,7 @@ def access_guard(authentication: Authentication, projects: Projects) -> Guard:
         query = dict(parse_qsl(connection.scope["query_string"].decode("latin-1")))
         caller = _ConnectionCaller(connection)
         principal = await _authenticate(connection, query, authentication, caller)
-        connection.scope["state"]["principal"] = principal
+        connection.principal = connection.scope["state"]["principal"] = principal
         _reject_nul(connection.scope["path"], query)
         named = connection.scope["path_params"].get("project_id")
         project = None
@@ -62,7 +62,7 @@ def access_guard(authentication: Authentication, projects: Projects) -> Guard:
             authentication.failures.denied(principal, caller)
             raise
         if project is not None:
-            connection.scope["state"]["project"] = project
+            connection.project = project
         if connection.scope["query_string"]:
             require_known_query(_sent_query(connection), _parameters_of(handler))
         if connection.method not in _SAFE_METHODS and not _reads_body(handler):
