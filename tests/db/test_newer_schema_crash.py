@@ -1,5 +1,6 @@
 """A server that meets stores of a later version goes on with them, or says so in one line."""
 
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -35,6 +36,16 @@ def server(tmp_path: Path) -> Iterator[PreloadedServer]:
     server.close()
 
 
+@pytest.fixture(scope="module")
+def events_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of events, as a first start and a stop leave it."""
+    server = PreloadedServer(tmp_path_factory.mktemp("newer-schema") / "data")
+    server.setup()
+    server.start()
+    assert server.stop() == 0
+    return server.data / "events"
+
+
 def bring_records_to_a_later_schema(server: PreloadedServer, oldest_program: str | None) -> None:
     with closing(sqlite3.connect(server.data / "records.db", isolation_level=None)) as records:
         records.execute("UPDATE alembic_version SET version_num = ?", (str(LATER),))
@@ -44,10 +55,11 @@ def bring_records_to_a_later_schema(server: PreloadedServer, oldest_program: str
             records.execute("INSERT INTO schema_compatibility VALUES (?, ?)", marks)
 
 
-def bring_events_to_a_later_schema(server: PreloadedServer, oldest_program: int) -> None:
-    """oldest_program: 0 when it does not say which goes on with it"""
-    server.start()
-    assert server.stop() == 0
+def bring_events_to_a_later_schema(
+    server: PreloadedServer, events_folder: Path, oldest_program: int
+) -> None:
+    """oldest_program: the oldest schema whose programs may use it; 0 when that is not stored"""
+    shutil.copytree(events_folder, server.data / "events", symlinks=True)
     arguments = (str(server.data / "events"), str(LATER), str(oldest_program))
     subprocess.run([sys.executable, "-c", WRITE_VERSION, *arguments], check=True, timeout=60)
 
@@ -86,8 +98,10 @@ def test_a_server_starts_on_later_records_that_are_marked_as_compatible(
 
 
 @pytest.mark.parametrize("oldest_program", [0, LATER])
-def test_later_events_are_refused_in_one_line(server: PreloadedServer, oldest_program: int) -> None:
-    bring_events_to_a_later_schema(server, oldest_program)
+def test_later_events_are_refused_in_one_line(
+    server: PreloadedServer, events_folder: Path, oldest_program: int
+) -> None:
+    bring_events_to_a_later_schema(server, events_folder, oldest_program)
 
     check_refused(
         server,
@@ -97,9 +111,9 @@ def test_later_events_are_refused_in_one_line(server: PreloadedServer, oldest_pr
 
 
 def test_a_server_starts_on_later_events_that_are_marked_as_compatible(
-    server: PreloadedServer,
+    server: PreloadedServer, events_folder: Path
 ) -> None:
-    bring_events_to_a_later_schema(server, len(MIGRATIONS))
+    bring_events_to_a_later_schema(server, events_folder, len(MIGRATIONS))
 
     server.start()
 
