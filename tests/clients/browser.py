@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from tests.clients.management import Json
 
-REPORT_S = 40
+REPORT_S = 120
 _PAGE = b"""<!doctype html><title>Journey</title>
 <script src="/posthog.js"></script><script type="module" src="/page.mjs"></script>"""
 _FLAGS = (

@@ -18,7 +18,7 @@ from tests.clients.management import Api, Json
 HERE = Path(__file__).parent
 PACKAGES = HERE / "npm" / "node_modules"
 OLD_POSTHOG = HERE.parents[1] / ".venv" / "clients" / "posthog-3"
-PROGRAM_S = 30
+PROGRAM_S = 120
 
 KEYS = ("journey-on", "journey-off", "journey-half", "journey-color", "journey-pro", "journey-big")
 VARIANT_KEY = "journey-color"

@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.support.awaited import until
+from tests.support.awaited import has_caught_up, until
 from tests.support.preloaded import PreloadedServer
 from tests.versions.answers import FOLDER, Record, missing, read_record
 from tests.versions.record import unpack
@@ -36,6 +36,7 @@ def client(server: tuple[PreloadedServer, Record]) -> Iterator[httpx.Client]:
     process, record = server
     with record.client(process.url) as client:
         until(lambda: record.events_served(client) >= record.events, "events are missing")
+        until(lambda: has_caught_up(client.get("/metrics").text), "persons are missing")
         yield client
 
 

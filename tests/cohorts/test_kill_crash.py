@@ -17,9 +17,9 @@ import pytest
 
 from fanion.cohorts.import_store import IDS_MAX
 from tests.support import plain_http
-from tests.support.awaited import until
+from tests.support.awaited import has_caught_up, until
 from tests.support.preloaded import PreloadedServer
-from tests.support.server import Keys, RealServer
+from tests.support.server import Keys, RealServer, project_client
 
 PERSONS = 8_000
 # Ids without a person: they take time to import and make no members.
@@ -199,7 +199,7 @@ def a_file() -> Json:
 
 
 async def upload(server: RealServer, keys: Keys, body: AsyncIterator[bytes]) -> None:
-    async with client(server, keys) as http:
+    async with project_client(server, keys, "/cohorts") as http:
         headers = {"content-type": "multipart/form-data; boundary=x"}
         await http.post("/", content=body, headers=headers)
 
@@ -238,14 +238,6 @@ def plan_is(plan: str) -> Json:
     return {"properties": {"type": "AND", "values": [leaf]}}
 
 
-def client(server: RealServer, keys: Keys) -> httpx.AsyncClient:
-    return plain_http.AsyncClient(
-        base_url=f"{server.url}/api/projects/{keys.project_id}/cohorts",
-        headers={"Authorization": f"Bearer {keys.personal_api_key}"},
-        timeout=30,
-    )
-
-
 async def populate(server: RealServer, keys: Keys) -> None:
     items = [
         {
@@ -261,13 +253,13 @@ async def populate(server: RealServer, keys: Keys) -> None:
         assert answer.status_code == 200, answer.text
         async with asyncio.timeout(DONE_S):
             while True:
-                if "\nfanion_log_lag_envelopes 0.0" in (await http.get("/metrics")).text:
+                if has_caught_up((await http.get("/metrics")).text):
                     return
                 await asyncio.sleep(0.05)
 
 
 async def create(server: RealServer, keys: Keys, **body: Any) -> int:
-    async with client(server, keys) as http:
+    async with project_client(server, keys, "/cohorts") as http:
         answer = await http.post("/", **body)
     assert answer.status_code == 201, answer.text
     number: int = answer.json()["id"]
@@ -275,13 +267,13 @@ async def create(server: RealServer, keys: Keys, **body: Any) -> int:
 
 
 async def change(server: RealServer, keys: Keys, cohort_id: int, **fields: Any) -> None:
-    async with client(server, keys) as http:
+    async with project_client(server, keys, "/cohorts") as http:
         answer = await http.patch(f"/{cohort_id}/", json=fields)
     assert answer.status_code == 200, answer.text
 
 
 async def cohort(server: RealServer, keys: Keys, cohort_id: int | str) -> Json:
-    async with client(server, keys) as http:
+    async with project_client(server, keys, "/cohorts") as http:
         found: Json = (await http.get(f"/{cohort_id}")).json()
     return found
 
@@ -301,7 +293,7 @@ async def finished(
 
 async def members(server: RealServer, keys: Keys, cohort_id: int) -> list[tuple[str, str]]:
     """Plan and UUID of each."""
-    async with client(server, keys) as http:
+    async with project_client(server, keys, "/cohorts") as http:
         answer = await http.get(f"/{cohort_id}/persons/", params={"limit": PERSONS})
     assert answer.status_code == 200, answer.text
     return [(one["properties"]["plan"], one["uuid"]) for one in answer.json()["results"]]

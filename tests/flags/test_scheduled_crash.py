@@ -10,9 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support import plain_http
 from tests.support.preloaded import PreloadedServer
-from tests.support.server import Keys, RealServer
+from tests.support.server import RealServer, created, project_client
 
 DONE_S = 30
 AHEAD_S = 1.5
@@ -35,7 +34,7 @@ async def test_what_came_due_while_no_server_ran_is_made_at_the_start(server: Re
         {"scheduled_at": at.isoformat(), "value": percentage}
         for at, percentage in zip(times, (10, 60), strict=True)
     ]
-    async with client(server, keys) as http:
+    async with project_client(server, keys, "/feature_flags") as http:
         flag = await created(http, "/", key="beta")
         place = f"/{flag['id']}/scheduled_changes/"
         payload = {"operation": "update_rollout_percentage", "steps": steps}
@@ -44,7 +43,7 @@ async def test_what_came_due_while_no_server_ran_is_made_at_the_start(server: Re
     await asyncio.sleep(max(0.0, (times[-1] - datetime.now(UTC)).total_seconds()))
 
     server.start()
-    async with client(server, keys) as http:
+    async with project_client(server, keys, "/feature_flags") as http:
         done = await executed(http, f"{place}{change['id']}/")
         seen = (await http.get(f"/{flag['id']}/")).json()
         reported = (await http.get(f"/{flag['id']}/activity/")).json()["results"]
@@ -53,21 +52,6 @@ async def test_what_came_due_while_no_server_ran_is_made_at_the_start(server: Re
     assert done["failure_reason"] is None
     made = [one for one in reported if one["detail"]["trigger"] is not None]
     assert [one["detail"]["trigger"]["payload"]["value"] for one in made] == [60, 10]
-
-
-def client(server: RealServer, keys: Keys) -> httpx.AsyncClient:
-    return plain_http.AsyncClient(
-        base_url=f"{server.url}/api/projects/{keys.project_id}/feature_flags",
-        headers={"Authorization": f"Bearer {keys.personal_api_key}"},
-        timeout=30,
-    )
-
-
-async def created(http: httpx.AsyncClient, path: str, **body: Any) -> Json:
-    answer = await http.post(path, json=body)
-    assert answer.status_code == 201, answer.text
-    found: Json = answer.json()
-    return found
 
 
 async def executed(http: httpx.AsyncClient, path: str) -> Json:

@@ -6,12 +6,11 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from tests.support import plain_http
 from tests.support.preloaded import PreloadedServer
-from tests.support.server import Keys, RealServer
+from tests.support.server import Keys, RealServer, created, project_client
 
 DONE_S = 40
 POLL_S = 0.1
@@ -32,21 +31,6 @@ async def server(tmp_path: Path) -> AsyncIterator[RealServer]:
     server.close()
 
 
-def client(server: RealServer, keys: Keys) -> httpx.AsyncClient:
-    return plain_http.AsyncClient(
-        base_url=f"{server.url}/api/projects/{keys.project_id}/feature_flags",
-        headers={"Authorization": f"Bearer {keys.personal_api_key}"},
-        timeout=30,
-    )
-
-
-async def created(http: httpx.AsyncClient, **flag: Any) -> Json:
-    answer = await http.post("/", json=flag)
-    assert answer.status_code == 201, answer.text
-    made: Json = answer.json()
-    return made
-
-
 async def decided(server: RealServer, keys: Keys) -> Json:
     body = {"api_key": keys.project_api_key, "distinct_id": "ann"}
     async with plain_http.AsyncClient(timeout=30) as http:
@@ -58,10 +42,10 @@ async def decided(server: RealServer, keys: Keys) -> Json:
 async def test_a_flag_is_rolled_back_while_the_server_runs(server: RealServer) -> None:
     keys = server.setup()
     server.start()
-    async with client(server, keys) as http:
-        flag = await created(http, key="beta", rollback_conditions=[NEVER_PAID])
+    async with project_client(server, keys, "/feature_flags") as http:
+        flag = await created(http, "/", key="beta", rollback_conditions=[NEVER_PAID])
         stored = await created(
-            http, key="kept", rollback_conditions=[{**NEVER_PAID, "threshold": 0}]
+            http, "/", key="kept", rollback_conditions=[{**NEVER_PAID, "threshold": 0}]
         )
         give_up = time.monotonic() + DONE_S
         while (await http.get(f"/{flag['id']}/")).json()["active"]:
@@ -82,14 +66,14 @@ async def test_a_flag_is_rolled_back_while_the_server_runs(server: RealServer) -
 async def test_evaluations_are_written_down_when_the_server_ends(server: RealServer) -> None:
     keys = server.setup()
     server.start()
-    async with client(server, keys) as http:
-        flag = await created(http, key="beta")
+    async with project_client(server, keys, "/feature_flags") as http:
+        flag = await created(http, "/", key="beta")
     for _ in range(3):
         assert await decided(server, keys) == {"beta": True}
 
     assert server.stop() == 0
     server.start()
-    async with client(server, keys) as http:
+    async with project_client(server, keys, "/feature_flags") as http:
         usage = (await http.get(f"/{flag['id']}/usage/")).json()
 
     assert usage["last_evaluated_at"] is not None

@@ -12,9 +12,9 @@ from msgspec import json
 from fanion.accept_log.port import Envelope, LogEntry
 from fanion.db.engine import open_records
 from fanion.ingest.ledger.dead_letters_store import Chosen, DeadLetters, put_aside
-from tests.support.outcome import check, client
+from tests.support.outcome import check
 from tests.support.preloaded import PreloadedServer
-from tests.support.server import Keys
+from tests.support.server import Keys, project_client
 from tests.support.traffic import AGE_ROUNDS, Request, Traffic
 
 # Half as many as in test_kill_crash.py, which kills the same server without dead letters.
@@ -43,7 +43,7 @@ async def test_dead_letters_are_there_once_after_12_kills(server: PreloadedServe
         await writing
     server.start()
 
-    async with client(server, keys) as http:
+    async with project_client(server, keys) as http:
         await none_left(server)
         await check(http, traffic)
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.outcome import CATCH_UP_S, ENOUGH, check, client
+from tests.support.outcome import CATCH_UP_S, ENOUGH, check
 from tests.support.preloaded import PreloadedServer
+from tests.support.server import project_client
 from tests.support.traffic import Traffic
 
 # Further kills are in test_dead_letter_retry_crash.py, which another worker may run meanwhile.
@@ -34,7 +35,7 @@ async def test_what_was_acknowledged_is_there_once_after_25_kills(server: Preloa
         await writing
     server.start()
 
-    async with client(server, keys) as http:
+    async with project_client(server, keys) as http:
         await check(http, traffic)
 
 
@@ -53,5 +54,5 @@ async def test_sigterm_drains_and_exits_with_0(server: PreloadedServer) -> None:
     server.start()
 
     assert code == 0
-    async with client(server, keys) as http:
+    async with project_client(server, keys) as http:
         await check(http, traffic)

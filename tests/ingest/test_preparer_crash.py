@@ -15,9 +15,9 @@ import pytest
 from fanion.ingest.pipeline.throttle import BATCH_BYTES_MAX
 from tests.support import plain_http
 from tests.support.awaited import until
-from tests.support.outcome import caught_up, client, events
+from tests.support.outcome import caught_up, events
 from tests.support.preloaded import PreloadedServer
-from tests.support.server import Keys, RealServer
+from tests.support.server import Keys, RealServer, project_client
 
 ROUNDS = 3
 # One request is a full batch, however fast or slow this machine is: the body has half of the bytes
@@ -93,7 +93,7 @@ async def test_nothing_is_lost_or_there_twice_or_left_over(tmp_path: Path) -> No
             server.kill()
             until(partial(have_ended, left), "a process is left over")
         server.start()
-        async with client(server, keys) as http:
+        async with project_client(server, keys) as http:
             await caught_up(http)
             stored = await events(http)
             persons = (await http.get("/persons/?limit=1000")).json()["results"]

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 
-SOON_S = 60.0
+SOON_S = 120.0  # on a busy machine a server takes 20 s to start
 LOOK_S = 0.005
 
 
@@ -16,6 +16,14 @@ def until(
     while not holds():
         assert time.monotonic() < give_up, problem
         time.sleep(look_s)
+
+
+def has_caught_up(metrics: str) -> bool:
+    """Whether all that a server has accepted is ingested. metrics: what its /metrics answers
+
+    Events are visible a moment earlier than the persons and groups that they change.
+    """
+    return "\nfanion_log_lag_envelopes 0.0\n" in metrics
 
 
 async def until_soon(holds: Callable[[], Awaitable[bool]], problem: str) -> None:

@@ -6,22 +6,13 @@ from typing import Any
 
 import httpx
 
-from tests.support import plain_http
-from tests.support.server import Keys, RealServer
+from tests.support.awaited import has_caught_up
 from tests.support.traffic import Expected, Request, Traffic, expected
 
 ENOUGH = 60  # acknowledged requests; less would prove nothing
-CATCH_UP_S = 60
+CATCH_UP_S = 120
 
 Json = dict[str, Any]
-
-
-def client(server: RealServer, keys: Keys) -> httpx.AsyncClient:
-    return plain_http.AsyncClient(
-        base_url=f"{server.url}/api/projects/{keys.project_id}",
-        headers={"Authorization": f"Bearer {keys.personal_api_key}"},
-        timeout=30,
-    )
 
 
 async def check(http: httpx.AsyncClient, traffic: Traffic) -> None:
@@ -40,7 +31,7 @@ async def caught_up(http: httpx.AsyncClient) -> None:
     async with asyncio.timeout(CATCH_UP_S):
         while True:
             metrics = (await http.get(str(http.base_url.join("/metrics")))).text
-            if "\nfanion_log_lag_envelopes 0.0" in metrics:
+            if has_caught_up(metrics):
                 return
             await asyncio.sleep(0.05)
 

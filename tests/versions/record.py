@@ -18,7 +18,7 @@ from fanion import __version__
 from fanion.accept_log.port import Envelope, LogEntry
 from fanion.db.engine import open_records
 from fanion.ingest.ledger.dead_letters_store import put_aside
-from tests.support.awaited import until
+from tests.support.awaited import has_caught_up, until
 from tests.support.server import Keys, RealServer
 from tests.versions.answers import FOLDER, Asked, Record, questions, write_record
 from tests.versions.filling import WAITING, Filling
@@ -121,6 +121,7 @@ def _record(server: RealServer, record: Record) -> None:
     try:
         with record.client(server.url) as client:
             until(lambda: record.events_served(client) == record.events, "events are missing")
+            until(lambda: has_caught_up(client.get("/metrics").text), "persons are missing")
             for question in questions(record, client):
                 record.asked.append(Asked(question, record.ask(client, question)))
     finally:

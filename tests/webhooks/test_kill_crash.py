@@ -5,13 +5,11 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
-from tests.support import plain_http
 from tests.support.preloaded import PreloadedServer
 from tests.support.receiver import open_receiver
-from tests.support.server import Keys, RealServer, free_port
+from tests.support.server import RealServer, created, free_port, project_client
 
 # What was being sent at the kill is sent again when its lease is over; then others follow.
 DONE_S = 100
@@ -29,7 +27,7 @@ async def server(tmp_path: Path) -> AsyncIterator[RealServer]:
 async def test_what_was_changed_before_a_kill_is_delivered_after_it(server: RealServer) -> None:
     keys, port = server.setup(), free_port()
     server.start()
-    async with client(server, keys) as http:
+    async with project_client(server, keys) as http:
         webhook = await created(http, "/webhooks/", url=f"http://127.0.0.1:{port}/in")
         for number in range(3):
             await created(http, "/feature_flags/", key=f"flag-{number}")
@@ -45,18 +43,3 @@ async def test_what_was_changed_before_a_kill_is_delivered_after_it(server: Real
         f"flag-{number}" for number in range(3)
     ]
     assert all(request.is_signed_with(webhook["secret"]) for request in requests)
-
-
-def client(server: RealServer, keys: Keys) -> httpx.AsyncClient:
-    return plain_http.AsyncClient(
-        base_url=f"{server.url}/api/projects/{keys.project_id}",
-        headers={"Authorization": f"Bearer {keys.personal_api_key}"},
-        timeout=30,
-    )
-
-
-async def created(http: httpx.AsyncClient, path: str, **body: Any) -> Json:
-    answer = await http.post(path, json=body)
-    assert answer.status_code == 201, answer.text
-    found: Json = answer.json()
-    return found
