@@ -4,6 +4,7 @@ It is stopped as soon as the store shows work in progress, inspected, and then k
 """
 
 import asyncio
+import shutil
 import signal
 import sqlite3
 import time
@@ -27,6 +28,7 @@ UNKNOWN = 100_000
 ROUNDS = 10
 DONE_S = 120
 LEASE_S = 1
+SETTINGS = {"FANION_COHORT_LEASE_S": str(LEASE_S), "FANION_COHORTS_EVERY_S": "3600"}
 POLL_S = 0.003
 
 # Members written under a version that is not current yet, while a server holds the lease.
@@ -42,30 +44,35 @@ COHORTS = "SELECT count(*) FROM cohorts"
 Json = dict[str, Any]
 
 
+@pytest.fixture(scope="module")
+async def populated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Keys]:
+    """A data folder with persons, and its keys."""
+    server = PreloadedServer(tmp_path_factory.mktemp("cohorts") / "data", SETTINGS)
+    keys = server.setup()
+    server.start()
+    try:
+        await populate(server, keys)
+        assert server.stop() == 0
+    finally:
+        server.close()
+    return server.data, keys
+
+
 @pytest.fixture
-async def server(tmp_path: Path) -> AsyncIterator[RealServer]:
-    server = PreloadedServer(
-        tmp_path / "data",
-        {"FANION_COHORT_LEASE_S": str(LEASE_S), "FANION_COHORTS_EVERY_S": "3600"},
-    )
+def keys(populated: tuple[Path, Keys]) -> Keys:
+    return populated[1]
+
+
+@pytest.fixture
+async def server(populated: tuple[Path, Keys], tmp_path: Path) -> AsyncIterator[RealServer]:
+    """On a copy of the populated folder."""
+    data = shutil.copytree(populated[0], tmp_path / "data", symlinks=True)
+    server = PreloadedServer(data, SETTINGS)
+    server.start()
     yield server
     server.close()
 
 
-@pytest.fixture
-async def keys(server: RealServer) -> Keys:
-    keys = server.setup()
-    server.start()
-    return keys
-
-
-@pytest.fixture
-async def persons(server: RealServer, keys: Keys) -> None:
-    """The server knows them."""
-    await populate(server, keys)
-
-
-@pytest.mark.usefixtures("persons")
 async def test_a_kill_during_a_calculation_shows_no_partial_result(
     server: RealServer, keys: Keys
 ) -> None:
@@ -95,7 +102,6 @@ async def test_a_kill_during_a_calculation_shows_no_partial_result(
     assert asked(server, IN_THE_MIDDLE, dynamic) == 0
 
 
-@pytest.mark.usefixtures("persons")
 async def test_a_kill_while_a_file_is_imported_loses_no_member(
     server: RealServer, keys: Keys
 ) -> None:
@@ -113,7 +119,6 @@ async def test_a_kill_while_a_file_is_imported_loses_no_member(
     assert (done["count"], len(await members(server, keys, static))) == (PERSONS, PERSONS)
 
 
-@pytest.mark.usefixtures("persons")
 async def test_a_kill_while_a_file_is_stored_leaves_no_cohort(
     server: RealServer, keys: Keys
 ) -> None:
@@ -163,7 +168,6 @@ async def test_a_kill_during_an_upload_leaves_nothing(server: RealServer, keys: 
     assert (asked(server, PARTS), asked(server, UPLOADS), asked(server, COHORTS)) == (0, 0, 0)
 
 
-@pytest.mark.usefixtures("persons")
 async def test_a_client_that_disconnects_during_an_upload_leaves_nothing(
     server: RealServer, keys: Keys
 ) -> None:
