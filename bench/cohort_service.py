@@ -20,7 +20,7 @@ from bench.report import Row
 from bench.servers import resident_mb, whole
 from fanion.db.engine import open_records
 from fanion.persons.merge import Changes, PersonState
-from fanion.persons.store import write_changes
+from fanion.persons.state_store import write_changes
 from tests.support.awaited import until
 from tests.support.server import Keys, RealServer
 
@@ -115,7 +115,7 @@ async def add_persons(
         for start in range(0, count, WRITTEN_AT_ONCE):
             numbers = range(start, min(start + WRITTEN_AT_ONCE, count))
             made = {name(number): _person(number) for number in numbers}
-            changes = Changes(tuple(made.values()), (), made, (), ())
+            changes = Changes(tuple(made.values()), (), made, (), {})
             async with records.write() as connection:
                 await connection.run_sync(write_changes, project_id, changes, {}, 1)
     finally:

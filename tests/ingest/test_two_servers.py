@@ -26,7 +26,7 @@ from fanion.ingest.pipeline.person_cache import PersonCache
 from fanion.ingest.pipeline.position_store import HELD, HISTORICAL, LIVE, NotOurs
 from fanion.ingest.pipeline.resolve import Known, Resolution
 from fanion.ingest.pipeline.store import IngestStore, Written
-from fanion.persons.store import PersonsChanged
+from fanion.persons.state_store import PersonsChanged
 from fanion.projects.model import IngestionSettings
 from tests.support.application import Home, Json, open_home, open_site
 from tests.support.awaited import until_soon

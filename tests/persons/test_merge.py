@@ -12,7 +12,6 @@ from fanion.persons.merge import (
     Changes,
     Merge,
     MergeKind,
-    MergeOverride,
     PersonState,
     PersonUpdate,
     Population,
@@ -74,7 +73,7 @@ def test_the_first_event_of_a_distinct_id_makes_a_person_as_old_as_the_event() -
     assert (made.id, made.version, made.is_identified) == (None, 1, False)
     assert made.created_at == past
     assert changes.attached == {"u1": made}
-    assert (changes.updated, changes.merged, changes.overrides) == ((), (), ())
+    assert (changes.updated, changes.merged, changes.overrides) == ((), (), {})
 
 
 def test_person_ids_differ_between_projects_and_distinct_ids() -> None:
@@ -82,7 +81,7 @@ def test_person_ids_differ_between_projects_and_distinct_ids() -> None:
 
 
 def test_a_known_person_without_a_change_is_not_written() -> None:
-    assert changes_of({"u1": person("u1")}, command("u1")) == Changes((), (), {}, (), ())
+    assert changes_of({"u1": person("u1")}, command("u1")) == Changes((), (), {}, (), {})
 
 
 def test_an_event_without_person_profile_makes_and_changes_no_person() -> None:
@@ -94,7 +93,7 @@ def test_an_event_without_person_profile_makes_and_changes_no_person() -> None:
     for_unknown = population.apply(command("u2", makes_person=False))
 
     assert (for_known, for_unknown) == (known.uuid, NO_PERSON)
-    assert population.changes() == Changes((), (), {}, (), ())
+    assert population.changes() == Changes((), (), {}, (), {})
 
 
 @pytest.mark.parametrize(
@@ -190,7 +189,7 @@ def test_the_unknown_id_joins_the_known_person(
     assert changes.updated == (() if identified else (known,))
     assert known.is_identified
     assert changes.attached == {"anon" if known_id == "u1" else "u1": known}
-    assert changes.overrides == ()
+    assert changes.overrides == {}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -210,7 +209,7 @@ def test_an_unidentified_person_merges_into_that_of_the_distinct_id(kind: MergeK
     assert changes.updated == (stored,)
     assert [(m.person, m.into) for m in changes.merged] == [(other, stored)]
     assert (stored.version, other.version) == (6, 6)
-    assert changes.overrides == (MergeOverride(other.uuid, stored.uuid),)
+    assert changes.overrides == {other.uuid: stored.uuid}
     assert changes.attached == {}
 
 
@@ -244,7 +243,7 @@ def test_two_ids_of_one_person_only_mark_it_identified() -> None:
     unchanged = changes_of(persons, join("u1", "anon"))
 
     assert (changes.updated, changes.merged, both.is_identified) == ((both,), (), True)
-    assert unchanged == Changes((), (), {}, (), ())
+    assert unchanged == Changes((), (), {}, (), {})
 
 
 def test_events_after_a_merge_count_for_the_survivor() -> None:
@@ -268,7 +267,7 @@ def test_a_chain_of_merges_ends_at_the_last_survivor() -> None:
 
     assert changes.updated == (c,)
     assert [(m.person, m.into) for m in changes.merged] == [(a, c), (b, c)]
-    assert changes.overrides == (MergeOverride(a.uuid, c.uuid), MergeOverride(b.uuid, c.uuid))
+    assert changes.overrides == {a.uuid: c.uuid, b.uuid: c.uuid}
     assert changes.attached == {"new": c}
 
 
@@ -279,7 +278,7 @@ def test_a_person_made_and_merged_in_one_batch_is_never_stored_but_overridden() 
 
     assert (changes.created, changes.merged) == ((), ())
     assert changes.attached == {"anon": stored}
-    assert changes.overrides == (MergeOverride(person_uuid(PROJECT, "anon"), stored.uuid),)
+    assert changes.overrides == {person_uuid(PROJECT, "anon"): stored.uuid}
 
 
 def test_a_stored_person_can_merge_into_one_made_in_the_batch() -> None:

@@ -111,8 +111,7 @@ def test_overrides_lead_from_the_vanished_to_the_living_in_one_step(
 ) -> None:
     _, changes, _ = run(stored, commands)
 
-    old = [override.old_person for override in changes.overrides]
-    new = {override.new_person for override in changes.overrides}
-    assert len(set(old)) == len(old)
-    assert not set(old) & new
-    assert {merged.person.uuid for merged in changes.merged} <= set(old)
+    merged = [merged.person.uuid for merged in changes.merged]
+    assert len(set(merged)) == len(merged)
+    assert changes.overrides.keys() >= set(merged)
+    assert not changes.overrides.keys() & set(changes.overrides.values())

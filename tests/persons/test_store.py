@@ -16,11 +16,10 @@ from fanion.persons.list_store import (
     find_persons,
     read_page,
 )
+from fanion.persons.state_store import PORTION_IDS, load_states
 from fanion.persons.store import (
     DECODED_ON_LOOP_CHARS_MAX,
-    PORTION_IDS,
     get_person,
-    load_states,
     persons_of,
     stored_properties,
 )

@@ -10,10 +10,10 @@ import msgspec
 
 from fanion.properties.size import (
     PROPERTIES_BYTES_MAX,
+    SizedProperties,
     bytes_after,
     differing,
     is_size_allowed,
-    json_bytes,
 )
 
 GROUP_TYPES_MAX = 5
@@ -32,24 +32,13 @@ class GroupIdentify(msgspec.Struct, frozen=True):
 
 
 @dataclass(slots=True, eq=False)
-class GroupState:
+class GroupState(SizedProperties):
     """A group in memory. version: as stored, 0 for a new one; the store writes one more."""
 
     properties: dict[str, Any]
     created_at: datetime
     version: int
     _bytes: int | None = field(default=None, repr=False)
-
-    @property
-    def properties_bytes(self) -> int:
-        """Of the properties' JSON; set by what reads or changes the properties."""
-        if self._bytes is None:
-            self._bytes = json_bytes(self.properties)
-        return self._bytes
-
-    @properties_bytes.setter
-    def properties_bytes(self, number: int) -> None:
-        self._bytes = number
 
 
 def read_groups(value: object) -> Mapping[str, str]:

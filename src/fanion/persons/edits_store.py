@@ -18,14 +18,14 @@ from fanion.events.event import Erasure, EventStoreUnavailable, PersonRow
 from fanion.events.storage.store import EventStore
 from fanion.persons.erasure_store import begin_erasure
 from fanion.persons.merge import PersonState, PersonUpdate, edit_of
-from fanion.persons.store import (
+from fanion.persons.state_store import (
     STATE_COLUMNS,
-    Person,
     PersonsChanged,
     email_of,
     read_state,
     require_unchanged,
 )
+from fanion.persons.store import Person
 from fanion.properties.size import PROPERTIES_BYTES_MAX
 
 TRIES_MAX = 10  # against another server that changes the same person

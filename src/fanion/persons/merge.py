@@ -23,11 +23,11 @@ import msgspec
 from fanion.events.event import NO_PERSON, uuid_of
 from fanion.properties.size import (
     PROPERTIES_BYTES_MAX,
+    SizedProperties,
     bytes_after,
     differing,
     fitting,
     is_size_allowed,
-    json_bytes,
 )
 
 _PERSON_NAMESPACE = UUID("932979b4-65c3-4424-8467-0b66ec27bc22").bytes
@@ -86,7 +86,7 @@ class PersonCommand(Protocol):
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
-class PersonState:
+class PersonState(SizedProperties):
     """A person in memory; `Population` owns and changes it.
 
     id:      in the records store; None while it is not stored
@@ -102,17 +102,6 @@ class PersonState:
     _merged_into: "PersonState | None" = field(default=None, repr=False)
     _version_min: int = field(default=0, repr=False)
     _bytes: int | None = field(default=None, repr=False)
-
-    @property
-    def properties_bytes(self) -> int:
-        """Of the properties' JSON; set by what reads or changes the properties."""
-        if self._bytes is None:
-            self._bytes = json_bytes(self.properties)
-        return self._bytes
-
-    @properties_bytes.setter
-    def properties_bytes(self, number: int) -> None:
-        self._bytes = number
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,20 +129,12 @@ class OmittedProperties:
 
 
 @dataclass(frozen=True, slots=True)
-class MergeOverride:
-    """Events of `old_person` count for `new_person`; whatever counted for `old_person` by an
-    earlier override does too."""
-
-    old_person: UUID
-    new_person: UUID
-
-
-@dataclass(frozen=True, slots=True)
 class Changes:
     """What the store has to write, in this order. Persons carry their new version.
 
     attached:  distinct ids seen for the first time, with their persons
-    overrides: of merged persons, those included that were made in this batch
+    overrides: merged person → surviving person, those included that this batch has created;
+               earlier overrides to a merged person must follow
     expected:  number → version of the stored persons that this is based on
     not_made:  in the order of the commands
     """
@@ -162,7 +143,7 @@ class Changes:
     updated: tuple[PersonState, ...]
     attached: Mapping[str, PersonState]
     merged: tuple[Merged, ...]
-    overrides: tuple[MergeOverride, ...]
+    overrides: Mapping[UUID, UUID]
     expected: Mapping[int, int] = field(default_factory=dict)
     not_made: tuple[OmittedProperties, ...] = ()
 
@@ -229,9 +210,7 @@ class Population:
             updated=tuple(stored),
             attached=attached,
             merged=tuple(Merged(person, _survivor(person)) for person in merged),
-            overrides=tuple(
-                MergeOverride(person.uuid, _survivor(person).uuid) for person in self._vanished
-            ),
+            overrides={person.uuid: _survivor(person).uuid for person in self._vanished},
             expected=expected,
             not_made=tuple(self._not_made),
         )

@@ -1,4 +1,4 @@
-"""What a merge does to the cohorts that a person is in."""
+"""Moves cohort memberships and flag identities of a merged person to the surviving one."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -26,11 +26,11 @@ from fanion.db.schema.tables import ID
 Moves = Sequence[Mapping[str, Any]]
 
 
-def concerning(connection: Connection, person_id: Column[Any], moves: Moves) -> Moves:
-    """Those that take a person away of which there are rows, or will be by a move before.
+def with_rows(connection: Connection, person_id: Column[Any], moves: Moves) -> Moves:
+    """The moves of persons that have rows, or get some by an earlier move.
 
-    person_id: the column that says whose a row is
-    moves:     `gone` and `survivor`, numbers of persons
+    person_id: the column of the rows' person
+    moves:     `gone` and `survivor`, ids of persons
     """
     gone = [move["gone"] for move in moves]
     having: set[int] = set()
@@ -49,7 +49,7 @@ _member = cohort_people.c
 _cohort = cohorts.c
 _import = cohort_imports.c
 _COLUMNS = ["cohort_id", "person_id", "project_id", "added", "removed"]
-# Rows that no version shows any more only wait to be swept away.
+# Rows that no version shows any more are about to be deleted.
 _THEIRS = (
     select(
         _member.cohort_id,
@@ -61,7 +61,7 @@ _THEIRS = (
     .join(cohorts, _cohort.id == _member.cohort_id)
     .where(_member.person_id == bindparam("gone"), _member.removed > _cohort.version)
 )
-# Static copies that are still to be given the members of some version of another cohort.
+# Static copies that still read the members of some version of another cohort.
 _COPIES = _import.source_id.is_not(None) & _import.cohort_id.is_not(None)
 _ANY_COPY = select(_import.id).where(_COPIES).limit(1)
 _COPIED = (
@@ -84,20 +84,20 @@ _VERSION = literal_column(
 
 
 def move_memberships(connection: Connection, moves: Moves) -> None:
-    """To be called before the vanishing persons are removed, which takes their own rows along.
+    """To be called before the merged persons are deleted, which deletes their own rows.
 
-    A surviving person is in every version of a cohort that either of the two is in: who was
-    a member stays one until the next calculation.
-    moves: `gone` and `survivor`, numbers of persons of one project
+    A surviving person is in every version of a cohort that either of the two is in, until the next
+    calculation.
+    moves: `gone` and `survivor`, ids of persons of one project
     """
-    if theirs := concerning(connection, cohort_people.c.person_id, moves):
+    if theirs := with_rows(connection, cohort_people.c.person_id, moves):
         connection.execute(_move(connection.dialect), theirs)
     if connection.execute(_ANY_COPY).first() is not None:
         connection.execute(_give_to_copies(connection.dialect), _to_the_last(moves))
 
 
 def _to_the_last(moves: Moves) -> Moves:
-    """Who survives one merge may vanish in the next."""
+    """Resolve chains: the survivor of one merge may be merged by the next."""
     into = {move["gone"]: move["survivor"] for move in moves}
     last = dict(into)
     for gone, survivor in into.items():
@@ -122,8 +122,8 @@ def _move(dialect: Dialect) -> postgresql.Insert | sqlite.Insert:
 @cache
 def _give_to_copies(dialect: Dialect) -> postgresql.Insert | sqlite.Insert:
     """A copy reads its members page by page, of a version that may be the last one no longer: it
-    would not find the survivor there. Who is no member yet becomes one with the next version,
-    also if the one that is being written is given up."""
+    would not find the survivor there. A person that is not yet a member becomes one with the next
+    version, even if the one that is being written is discarded."""
     statement = upsert(dialect, cohort_people).from_select(_COLUMNS, _COPIED)
     added = case((_member.added > _VERSION, AWAITED), else_=_member.added)
     return statement.on_conflict_do_update(
@@ -131,14 +131,14 @@ def _give_to_copies(dialect: Dialect) -> postgresql.Insert | sqlite.Insert:
     )
 
 
-_kept = flag_continuity.c
+_stored = flag_continuity.c
 _theirs = flag_continuity.alias("theirs")
 _MOVE = (
     update(flag_continuity)
-    .where(_kept.person_id == bindparam("gone"))
+    .where(_stored.person_id == bindparam("gone"))
     .where(
         ~exists().where(
-            _theirs.c.person_id == bindparam("survivor"), _theirs.c.flag_key == _kept.flag_key
+            _theirs.c.person_id == bindparam("survivor"), _theirs.c.flag_key == _stored.flag_key
         )
     )
     .values(person_id=bindparam("survivor"))
@@ -146,10 +146,10 @@ _MOVE = (
 
 
 def move_continuity_identities(connection: Connection, moves: Moves) -> None:
-    """To be called before the vanishing persons are removed, which takes along what stays.
+    """To be called before the merged persons are deleted, which deletes their remaining records.
 
     A record that the surviving person already has for a flag wins.
-    moves: `gone` and `survivor`, numbers of persons of one project
+    moves: `gone` and `survivor`, ids of persons of one project
     """
-    if theirs := concerning(connection, flag_continuity.c.person_id, moves):
+    if theirs := with_rows(connection, flag_continuity.c.person_id, moves):
         connection.execute(_MOVE, theirs)

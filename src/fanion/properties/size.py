@@ -18,6 +18,27 @@ _encode_sorted = msgspec.json.Encoder(order="deterministic").encode
 Properties = Mapping[str, Any]
 
 
+class SizedProperties:
+    """Mixin of what has `properties`; their size is measured when it is first asked for, and set by
+    what reads or changes them."""
+
+    __slots__ = ("_bytes",)
+
+    properties: dict[str, Any]
+    _bytes: int | None
+
+    @property
+    def properties_bytes(self) -> int:
+        """Of the properties' JSON."""
+        if self._bytes is None:
+            self._bytes = json_bytes(self.properties)
+        return self._bytes
+
+    @properties_bytes.setter
+    def properties_bytes(self, number: int) -> None:
+        self._bytes = number
+
+
 class ByteBudgetExceeded(Exception):
     """More properties are read than may be in memory at a time."""
 

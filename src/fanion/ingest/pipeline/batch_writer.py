@@ -22,7 +22,7 @@ from fanion.ingest.pipeline.resolve import Known, Resolution, person_rows
 from fanion.ingest.pipeline.retry import StoreRetry
 from fanion.ingest.pipeline.store import IngestStore, Written
 from fanion.observability.metrics import Metrics
-from fanion.persons.store import PersonsChanged
+from fanion.persons.state_store import PersonsChanged
 from fanion.runtime.change_bus import ChangeBus, Topic
 
 # So often persons of a batch may be changed by other servers while it is stored; then it is taken

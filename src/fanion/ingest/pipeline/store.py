@@ -37,7 +37,7 @@ from fanion.ingest.pipeline.prepare import Arrived
 from fanion.ingest.pipeline.resolve import Known, Resolved, distinct_ids, identified_groups
 from fanion.persons.erasure_store import load_erasures, load_floors
 from fanion.persons.pending_identities_store import adopt_waiting
-from fanion.persons.store import (
+from fanion.persons.state_store import (
     changed_persons,
     load_states,
     overridden,
@@ -125,12 +125,12 @@ class IngestStore:
 
     async def overrides(self, resolved: Resolved) -> dict[UUID, UUID]:
         """This batch's, and earlier ones whose person it merges on."""
-        changes = {one.old_person: one.new_person for one in resolved.persons.overrides}
+        changes = resolved.persons.overrides
         if not changes:
             return {}
         async with self.records.read() as connection:
             earlier = await connection.run_sync(overridden, resolved.project_id, list(changes))
-        return {old: changes[new] for old, new in earlier.items()} | changes
+        return {old: changes[new] for old, new in earlier.items()} | dict(changes)
 
     @asynccontextmanager
     async def writing(

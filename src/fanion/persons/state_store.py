@@ -1,0 +1,259 @@
+"""The states of persons that ingestion reads, and the changes that it writes."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+from uuid import UUID
+
+import msgspec
+from sqlalchemy import (
+    Connection,
+    Text,
+    bindparam,
+    delete,
+    select,
+    text,
+    type_coerce,
+)
+
+from fanion.db.bulk import IDS_MAX, as_bound, insert_rows, put_rows, update_rows
+from fanion.db.engine import RecordsUnavailable
+from fanion.db.schema.tables import person_distinct_ids, person_overrides, persons
+from fanion.persons.merge import Changes, Merged, PersonState
+from fanion.persons.merge_store import move_continuity_identities, move_memberships
+from fanion.properties.size import ByteBudget, text_bytes
+
+T = TypeVar("T")
+
+# Of persons that are read by distinct id: of the largest these are 64 MB.
+PORTION_IDS = 128
+PORTION_CHARS = 16 * 2**20
+
+_person = persons.c
+_link = person_distinct_ids.c
+_override = person_overrides.c
+_decode = msgspec.json.Decoder().decode
+
+# As text: its length is the size, and it is not decoded again for each distinct id of a person.
+PROPERTIES_TEXT = type_coerce(_person.properties, Text).label("text")
+STATE_COLUMNS = (
+    _person.id,
+    _person.uuid,
+    PROPERTIES_TEXT,
+    _person.is_identified,
+    _person.created_at,
+    _person.version,
+)
+STATES = (
+    select(_link.distinct_id, *STATE_COLUMNS)
+    .select_from(person_distinct_ids.join(persons, _person.id == _link.person_id))
+    .where(_link.project_id == bindparam("project_id"))
+    .where(_link.distinct_id.in_(bindparam("distinct_ids", expanding=True)))
+)
+_OVERRIDDEN = (
+    select(_override.old_person, _override.new_person)
+    .where(_override.project_id == bindparam("project_id"))
+    .where(_override.new_person.in_(bindparam("persons", expanding=True)))
+)
+_VERSIONS = (
+    select(_person.id, _person.version)
+    .where(_person.id.in_(bindparam("persons", expanding=True)))
+    .order_by(_person.id)
+    .with_for_update()
+)
+# PostgreSQL alone has several servers. A version only grows: when there are as many persons, and
+# the sum is the same, each of them has the version that it had.
+_SUM = text(
+    """
+  SELECT COUNT(*) AS persons, COALESCE(SUM(version), 0) AS versions
+    FROM persons
+   WHERE id = ANY(CAST(:ids AS bigint[]))
+"""
+)
+_CHANGED = text(
+    """
+  SELECT used.id, used.version
+    FROM UNNEST(CAST(:ids AS bigint[]), CAST(:versions AS bigint[])) AS used (id, version)
+    LEFT JOIN persons ON persons.id = used.id
+   WHERE persons.version IS DISTINCT FROM used.version
+"""
+)
+_CREATED = ("project_id", "uuid", "properties", "is_identified", "created_at", "version", "email")
+_UPDATED = ("id", "properties", "is_identified", "created_at", "version", "email")
+_ATTACHED = ("project_id", "distinct_id", "person_id")
+_OVERRIDE, _OVERRIDING = ("project_id", "old_person"), ("new_person", "version")
+_REMOVE = delete(persons).where(_person.id.in_(bindparam("gone", expanding=True)))
+
+
+class PersonsChanged(RecordsUnavailable):
+    """Persons were changed by another process since they were read: read them again, and repeat."""
+
+
+def load_states(
+    connection: Connection, project_id: int, distinct_ids: Sequence[str], allowance: ByteBudget
+) -> dict[str, PersonState]:
+    """The persons behind distinct ids; two ids of one person share its state.
+
+    Read some at a time, as many as come to PORTION_CHARS, going by those before.
+
+    raises: ByteBudgetExceeded
+    """
+    known: dict[int, PersonState] = {}
+    found: dict[str, PersonState] = {}
+    start, ids = 0, PORTION_IDS
+    while start < len(distinct_ids):
+        some = distinct_ids[start : start + ids]
+        chars = 0
+        rows = connection.execute(STATES, {"project_id": project_id, "distinct_ids": some})
+        for distinct_id, *columns in rows:
+            person = known.get(columns[0])
+            if person is None:
+                person = known[columns[0]] = read_state(*columns)
+                allowance.take(person.properties_bytes)
+            found[distinct_id] = person
+            chars += len(columns[2])  # of each row, also where a person has many
+        start += len(some)
+        ids = next_portion(len(some), chars)
+    return found
+
+
+def read_state(
+    number: int, uuid: UUID, text: str, is_identified: bool, created_at: datetime, version: int
+) -> PersonState:
+    """Of STATE_COLUMNS."""
+    person = PersonState(number, uuid, _decode(text), is_identified, created_at, version)
+    person.properties_bytes = text_bytes(text)
+    return person
+
+
+def overridden(
+    connection: Connection, project_id: int, vanished: Sequence[UUID]
+) -> dict[UUID, UUID]:
+    """Persons merged earlier into one of those that vanish now, with that one."""
+    found: dict[UUID, UUID] = {}
+    for uuids in in_chunks(vanished):
+        rows = connection.execute(_OVERRIDDEN, {"project_id": project_id, "persons": uuids})
+        found.update({row.old_person: row.new_person for row in rows})
+    return found
+
+
+def write_changes(
+    connection: Connection,
+    project_id: int,
+    changes: Changes,
+    overrides: Mapping[UUID, UUID],
+    version: int,
+) -> None:
+    """Persons that are created get their number.
+
+    overrides: merged person → surviving person, those that this batch moves on included
+    version:   of the overrides; grows with every batch
+    raises:    PersonsChanged
+    """
+    require_unchanged(connection, changes.expected)
+    if changes.created:
+        _create(connection, project_id, changes.created)
+    if changes.updated:
+        update_rows(connection, persons, _UPDATED, [_update_of(p) for p in changes.updated])
+    if changes.attached:
+        attached = [(project_id, name, person.id) for name, person in changes.attached.items()]
+        insert_rows(connection, person_distinct_ids, _ATTACHED, attached)
+    if changes.merged:
+        _merge(connection, changes.merged)
+    if overrides:
+        rows = [(project_id, old, new, version) for old, new in overrides.items()]
+        put_rows(connection, person_overrides, _OVERRIDE, _OVERRIDING, rows)
+
+
+def _create(connection: Connection, project_id: int, created: Sequence[PersonState]) -> None:
+    rows = [_row(project_id, person) for person in created]
+    numbers = dict(insert_rows(connection, persons, _CREATED, rows, returning=("uuid", "id")))
+    uuids = as_bound(connection, persons, "uuid", [person.uuid for person in created])
+    for person, uuid in zip(created, uuids, strict=True):
+        person.id = numbers[uuid]
+
+
+def _merge(connection: Connection, merged: Sequence[Merged]) -> None:
+    moves = [(one.person.id, one.into.id) for one in merged]  # to those who survive the run
+    update_rows(connection, person_distinct_ids, ("person_id", "person_id"), moves)
+    named = [{"gone": gone, "survivor": survivor} for gone, survivor in moves]
+    move_continuity_identities(connection, named)
+    move_memberships(connection, named)
+    for some in in_chunks(moves):
+        connection.execute(_REMOVE, {"gone": [gone for gone, _ in some]})
+
+
+def require_unchanged(connection: Connection, expected: Mapping[int, int]) -> None:
+    """Lock these persons, number → version, until the transaction ends. raises: PersonsChanged"""
+    for ids in in_chunks(list(expected)):
+        versions = connection.execute(_VERSIONS, {"persons": ids})
+        if {row.id: row.version for row in versions} != {one: expected[one] for one in ids}:
+            raise PersonsChanged("persons were changed since they were read")
+
+
+def require_current(connection: Connection, used: Mapping[int, int]) -> None:
+    """Look, without a lock, whether these persons still have the versions: nothing is written of
+    them, and what another server changes from now on comes after. PostgreSQL only.
+
+    used:   number → version
+    raises: PersonsChanged
+    """
+    if not _are_as_used(connection, used.items()):
+        raise PersonsChanged("persons were changed since they were read")
+
+
+def changed_persons(
+    connection: Connection, used: Collection[tuple[int, int]]
+) -> set[tuple[int, int]]:
+    """Those of (number, version) of which there is another version, or no person any more.
+    PostgreSQL only."""
+    if _are_as_used(connection, used):
+        return set()
+    ids, versions = map(list, zip(*used, strict=True))
+    rows = connection.execute(_CHANGED, {"ids": ids, "versions": versions})
+    return {(row.id, row.version) for row in rows}
+
+
+def _are_as_used(connection: Connection, used: Collection[tuple[int, int]]) -> bool:
+    if not used:
+        return True
+    found = connection.execute(_SUM, {"ids": [number for number, _ in used]}).one()
+    return (found.persons, found.versions) == (len(used), sum(version for _, version in used))
+
+
+def _row(project_id: int, person: PersonState) -> tuple[Any, ...]:
+    return (
+        project_id,
+        person.uuid,
+        person.properties,
+        person.is_identified,
+        person.created_at,
+        person.version,
+        email_of(person.properties),
+    )
+
+
+def _update_of(person: PersonState) -> tuple[Any, ...]:
+    return (
+        person.id,
+        person.properties,
+        person.is_identified,
+        person.created_at,
+        person.version,
+        email_of(person.properties),
+    )
+
+
+def email_of(properties: Mapping[str, Any]) -> str | None:
+    """The e-mail address that is stored for searching."""
+    email = properties.get("email")
+    return email.lower().replace("\0", "\ufffd") if isinstance(email, str) else None
+
+
+def next_portion(ids: int, chars: int) -> int:
+    """How many distinct ids to read after so many with so much text."""
+    return min(max(PORTION_CHARS * ids // (chars + 1), PORTION_IDS), IDS_MAX)
+
+
+def in_chunks(items: Sequence[T]) -> Iterable[Sequence[T]]:
+    return (items[start : start + IDS_MAX] for start in range(0, len(items), IDS_MAX))
