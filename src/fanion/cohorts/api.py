@@ -13,7 +13,6 @@ from litestar import Controller, delete, get, patch, post, put
 from litestar.di import NamedDependency
 from litestar.params import FromPath, FromQuery, QueryParameter, RequestBody
 from litestar.response.base import ASGIResponse
-from msgspec import UNSET, structs
 
 from fanion.cohorts.calculation.worker import Calculator
 from fanion.cohorts.criteria.definition import UNSAVED, Criteria
@@ -60,6 +59,7 @@ from fanion.projects.request_api import ManagementRequest, scoped
 from fanion.rest.endpoints import ObjectId, refused
 from fanion.rest.pagination import Paged
 from fanion.rest.unknown_fields import CREDENTIAL_NAMES, require_known
+from fanion.rest.validation import given_fields
 from fanion.runtime.change_bus import ChangeBus, Topic
 
 
@@ -297,7 +297,7 @@ async def _require_nested(
 
 def _sent(data: CohortFields) -> dict[str, Any]:
     """raises: Invalid for fields that would be ignored"""
-    sent = {name: value for name, value in structs.asdict(data).items() if value is not UNSET}
+    sent = given_fields(data)
     if sent.pop("static_person_ids", None):
         raise Invalid(
             "Not supported. Use add_persons_to_static_cohort.", attr="_create_static_person_ids"

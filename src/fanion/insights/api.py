@@ -13,7 +13,7 @@ from litestar.di import NamedDependency
 from litestar.openapi.spec import OpenAPIType, Schema
 from litestar.params import FromPath, FromQuery, QueryParameter, RequestBody
 from litestar.response.base import ASGIResponse
-from msgspec import UNSET, Meta, Struct, UnsetType, structs
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fanion.errors import Invalid, NotFound
 from fanion.insights.dashboards_store import DashboardStore
@@ -46,7 +46,7 @@ from fanion.rest.posthog_fields import (
 )
 from fanion.rest.posthog_insight_fields import OF_FILTERS
 from fanion.rest.unknown_fields import QUERY_NAMES, no_choice
-from fanion.rest.validation import INTEGER_MAX, normal_tags
+from fanion.rest.validation import INTEGER_MAX, given_fields, normal_tags
 
 Name = Annotated[str, Meta(max_length=NAME_CHARS_MAX)]
 Refresh = Annotated[bool, Meta(description="Calculate now, whatever was calculated before.")]
@@ -254,7 +254,7 @@ class InsightsApi(Controller):
         """`filters` and `dashboards` are replaced as a whole. `deleted` deletes and restores; a
         deleted insight accepts only `deleted: false`."""
         viewer = viewer_of(request)
-        values = {name: v for name, v in structs.asdict(data).items() if v is not UNSET}
+        values = given_fields(data)
         dashboards = values.pop("dashboards", None)
         if "filters" in values:
             await insights.check_change(request.project.id, insight_id, values["filters"])

@@ -44,7 +44,7 @@ from fanion.rest.posthog_fields import (
     UNSUPPORTED_OF_TILE,
 )
 from fanion.rest.unknown_fields import no_choice
-from fanion.rest.validation import normal_tags
+from fanion.rest.validation import given_fields, normal_tags
 
 Color = Annotated[str, Meta(max_length=400)]
 
@@ -183,7 +183,7 @@ class DashboardsApi(Controller):
         """`tiles` change the layout, colour or presence of tiles; tiles not listed stay. With the
         `restriction_level` 37 only its creator and administrators may change it. A deleted
         dashboard accepts only `deleted: false`."""
-        values = _given(data)
+        values = given_fields(data)
         tiles = values.pop("tiles", None) or []
         await dashboards.check_change(request.project.id, dashboard_id, values)
         if "tags" in values:
@@ -226,14 +226,8 @@ class DashboardsApi(Controller):
         return refused("GET, PATCH")
 
 
-def _given(changes: Struct) -> dict[str, Any]:
-    """The fields that were sent, inner structs unchanged."""
-    found = {name: getattr(changes, name) for name in changes.__struct_fields__}
-    return {name: value for name, value in found.items() if value is not UNSET}
-
-
 def _tile_change(tile: TileFields) -> TileChange:
-    values = _given(tile)
+    values = given_fields(tile)
     return TileChange(values.pop("id"), values)
 
 

@@ -6,13 +6,13 @@ source: api.md, "Event definitions"; capture.md section 7
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 from uuid import UUID
 
 from litestar import Controller, delete, get, patch, put
 from litestar.di import NamedDependency
 from litestar.params import FromPath, FromQuery, RequestBody
-from msgspec import UNSET, Meta, Struct, UnsetType, structs
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fanion.db.engine import Records
 from fanion.errors import NotFound, Unavailable
@@ -44,7 +44,7 @@ from fanion.rest.posthog_fields import (
     UNSUPPORTED_OF_DEFINITION,
 )
 from fanion.rest.unknown_fields import no_choice
-from fanion.rest.validation import normal_tags
+from fanion.rest.validation import given_fields, normal_tags
 
 NAME_CHARS_MAX = 400
 
@@ -232,7 +232,7 @@ class EventDefinitionsApi(Controller):
         definitions: NamedDependency[Definitions],
     ) -> MarksBody:
         """Omitted fields stay unchanged."""
-        given = _given(data)
+        given = given_fields(data)
         author = request.author
         return _marks(await change_marks(definitions.records, author, definition_id, given))
 
@@ -270,7 +270,7 @@ async def _changed(
     definitions: Definitions,
 ) -> EventDefinitionBody:
     await definitions.get(request.project.id, definition_id)
-    values = _given(data)
+    values = given_fields(data)
     tags = values.pop("tags", None)
     if tags is not None:
         values["tags"] = normal_tags(tags)
@@ -278,10 +278,6 @@ async def _changed(
     return _shown(
         _found(await change_definition(definitions.records, author, definition_id, values))
     )
-
-
-def _given(data: Struct) -> dict[str, Any]:
-    return {name: value for name, value in structs.asdict(data).items() if value is not UNSET}
 
 
 def _event_type(text: str | None) -> str:
