@@ -57,7 +57,7 @@ async def test_a_changed_project_is_read_again(workspace: Workspace) -> None:
     directory.forget(project.id)
 
     assert (await directory.by_token(NEW_TOKEN)).name == "New"
-    assert directory.known(PROJECT_TOKEN) is None
+    assert directory.known.get(PROJECT_TOKEN) is None
 
 
 async def test_a_read_under_way_brings_nothing_older_back(workspace: Workspace) -> None:
@@ -72,7 +72,7 @@ async def test_a_read_under_way_brings_nothing_older_back(workspace: Workspace) 
 
     with pytest.raises(InvalidApiKey):
         await reading
-    assert directory.known(PROJECT_TOKEN) is None
+    assert directory.known.get(PROJECT_TOKEN) is None
 
 
 async def test_each_change_of_a_project_is_published(workspace: Workspace) -> None:

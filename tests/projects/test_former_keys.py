@@ -112,17 +112,17 @@ async def test_a_former_token_is_taken_until_it_ends_on_every_server(
         one.end_former_tokens()
         for token in (project.api_token, changed.api_token):
             assert (await one.by_token(token)).id == project.id
-            assert one.known(token) is not None
+            assert one.known.get(token) is not None
     clock.move(seconds=1)
     for one in (here, elsewhere, later, directory(store, clock)):
         one.end_former_tokens()
-        assert one.known(project.api_token) is None
+        assert one.known.get(project.api_token) is None
         with pytest.raises(InvalidApiKey):
             await one.by_token(project.api_token)
         assert (await one.by_token(changed.api_token)).id == project.id
         await one.refresh()
-        assert one.known(project.api_token) is None
-        assert one.known(changed.api_token) is not None
+        assert one.known.get(project.api_token) is None
+        assert one.known.get(changed.api_token) is not None
 
 
 async def test_a_token_that_is_to_end_at_once_does(

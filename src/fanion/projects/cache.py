@@ -33,7 +33,10 @@ async def _nothing(token: str) -> Project | None:
 
 
 class Projects:
-    """Known projects stay while the store is down; a change by this process is visible at once."""
+    """Known projects stay while the store is down; a change by this process is visible at once.
+
+    known: those in memory by token; to be read only, where no store is to be asked
+    """
 
     def __init__(
         self,
@@ -53,7 +56,7 @@ class Projects:
         self._failures = failures or FailedAttempts(clock=clock)
         self.store = store
         self._remembered = remembered
-        self._by_token: dict[str, Project] = {}
+        self.known: dict[str, Project] = {}
         self._by_id: dict[int, Project] = {}
         self._absent: TTLCache[str, bool] = TTLCache(ABSENT_TOKENS_MAX, ABSENT_S, clock)
         self._tokens = SerialDataLoader(store.by_tokens)
@@ -61,10 +64,6 @@ class Projects:
         self._changes = self._forgotten = 0
         self._with_former: set[int] = set()
         self._bus = bus or ChangeBus()
-
-    def known(self, token: str) -> Project | None:
-        """By its token, when no store needs to be asked."""
-        return self._by_token.get(token)
 
     def restore(self, project: Project) -> None:
         """As it was when this server last ran; what the store says later wins."""
@@ -76,7 +75,7 @@ class Projects:
         raises: InvalidApiKey; Throttled; Unavailable when the store would have to say and cannot
         source: api.md, "Errors"
         """
-        project = self._by_token.get(token)
+        project = self.known.get(token)
         return project if project is not None else await self._find(token, caller)
 
     async def by_id(self, project_id: int) -> Project | None:
@@ -205,7 +204,7 @@ class Projects:
             valid = project.tokens(now)
             for former in project.former_tokens:
                 if former.token not in valid:
-                    self._by_token.pop(former.token, None)
+                    self.known.pop(former.token, None)
             if len(valid) == 1:
                 self._with_former.discard(project_id)
 
@@ -238,7 +237,7 @@ class Projects:
             self._failures.found(hash_key(token))
             return self._keep(project)
         # A project made here during the read is known by now, and no junk.
-        made = self._by_token.get(token)
+        made = self.known.get(token)
         if made is not None:
             return made
         self._absent[token] = True
@@ -265,10 +264,10 @@ class Projects:
         self._with_former.discard(project_id)
         if old is not None:
             for token in (old.api_token, *(former.token for former in old.former_tokens)):
-                self._by_token.pop(token, None)
+                self.known.pop(token, None)
         if project is not None:
             self._by_id[project_id] = project
-            self._by_token |= dict.fromkeys(project.tokens(self._now()), project)
+            self.known |= dict.fromkeys(project.tokens(self._now()), project)
             if project.former_tokens:
                 self._with_former.add(project_id)
             if old is not None and old != project:

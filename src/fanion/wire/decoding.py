@@ -18,6 +18,7 @@ import multipart  # type: ignore[import-untyped]  # ships no types
 from msgspec import Struct
 
 from fanion.errors import BodyTooLarge, NoData, malformed
+from fanion.server.request import Request
 from fanion.wire.compression import (
     DECOMPRESSORS,
     GZIP_MAGIC,
@@ -120,6 +121,22 @@ def decode_small(
         )
     except BodyTooLarge:
         return None
+
+
+def decode_request(request: Request, query: Mapping[str, str], bytes_max: int) -> DecodedForm:
+    """As `decode_body`, of the body and headers of a request."""
+    headers = request.headers
+    content_type, encoding = headers.get("content-type"), headers.get("content-encoding")
+    return decode_body(request.body, content_type or "", encoding or "", query, bytes_max)
+
+
+def decode_small_request(
+    request: Request, query: Mapping[str, str], bytes_max: int
+) -> DecodedForm | None:
+    """As `decode_small`, of the body and headers of a request."""
+    headers = request.headers
+    content_type, encoding = headers.get("content-type"), headers.get("content-encoding")
+    return decode_small(request.body, content_type or "", encoding or "", query, bytes_max)
 
 
 def loads(raw: bytes) -> Any:

@@ -46,7 +46,13 @@ from fanion.runtime.token_bucket import TokenBuckets
 from fanion.server.forwarded import TrustedProxies
 from fanion.server.request import Request
 from fanion.server.response import Response
-from fanion.wire.decoding import DecodedForm, decode_body, decode_small, loads, parse_query
+from fanion.wire.decoding import (
+    DecodedForm,
+    decode_request,
+    decode_small_request,
+    loads,
+    parse_query,
+)
 from fanion.wire.incremental_json import load
 from fanion.wire.json_outline import Outline, outline_of
 from fanion.wire.offload import Decoding
@@ -193,7 +199,7 @@ class DecideEndpoints:
 
     async def _project(self, request: Request, token: str, project_id: Any) -> Project:
         self._limit(token)
-        known = self.projects.known(token)
+        known = self.projects.known.get(token)
         if known is not None:
             return known
         return await project_of_key(
@@ -207,28 +213,14 @@ class DecideEndpoints:
             self.limit.take(token[:KEY_CHARS_MAX], self.steady())
 
     def _decode_small(self, request: Request, query: Mapping[str, str]) -> DecodedForm | None:
-        headers = request.headers
         try:
-            return decode_small(
-                request.body,
-                headers.get("content-type") or "",
-                headers.get("content-encoding") or "",
-                query,
-                self.body_bytes_max,
-            )
+            return decode_small_request(request, query, self.body_bytes_max)
         except NoData:
             raise InvalidPayload(_EMPTY) from None
 
     def _outline(self, request: Request, query: Mapping[str, str]) -> tuple[DecodedForm, Outline]:
-        headers = request.headers
         try:
-            form = decode_body(
-                request.body,
-                headers.get("content-type") or "",
-                headers.get("content-encoding") or "",
-                query,
-                self.body_bytes_max,
-            )
+            form = decode_request(request, query, self.body_bytes_max)
         except NoData:
             raise InvalidPayload(_EMPTY) from None
         return form, outline_of(form.json, KEYS_OF_PROJECT)

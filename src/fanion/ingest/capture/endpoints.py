@@ -192,7 +192,7 @@ class CaptureEndpoints:
 
     async def _project(self, request: Request, token: str, project_id: Any) -> Project:
         """project_id: as given. source: capture.md section 1.5"""
-        known = self.projects.known(token)
+        known = self.projects.known.get(token)
         if known is not None:
             return known
         if not token.strip():
@@ -262,7 +262,7 @@ class FastCapture:
             return False
         if capture is None:
             return False
-        project = self.projects.known(capture.token)
+        project = self.projects.known.get(capture.token)
         if project is None or project.ingestion.is_limited:
             return False
         envelope = Envelope(

@@ -29,8 +29,8 @@ from fanion.wire.decoding import (
     BODY_BYTES_MAX,
     READ_ON_LOOP_BYTES_MAX,
     DecodedForm,
-    decode_body,
-    decode_small,
+    decode_request,
+    decode_small_request,
     is_utf8,
     loads,
     parse_query,
@@ -82,10 +82,8 @@ def read_small(
     request: Request, bytes_max: int = BODY_BYTES_MAX, *, is_engage: bool = False
 ) -> Capture | None:
     """As `read_capture`, at once; None for what may take more than a few milliseconds."""
-    body, headers = request.body, request.headers
     query = parse_query(request.query)
-    encoding = headers.get("content-encoding") or ""
-    form = decode_small(body, headers.get("content-type") or "", encoding, query, bytes_max)
+    form = decode_small_request(request, query, bytes_max)
     return None if form is None else _read_form(form, query, is_engage=is_engage)
 
 
@@ -95,7 +93,7 @@ def read_large(
     """As `read_capture`, but decoded values are not held. raises: InvalidPayload, NoData,
     BodyTooLarge"""
     query = parse_query(request.query)
-    form = _decode_form(request, query, bytes_max)
+    form = decode_request(request, query, bytes_max)
     if len(form.json) <= READ_ON_LOOP_BYTES_MAX:
         return LargeCapture(_read_form(form, query, is_engage=is_engage), is_engage, None)
     outline = outline_of(form.json)
@@ -140,18 +138,7 @@ def read_capture(
     source: capture.md 1.2 to 1.7
     """
     query = parse_query(request.query)
-    return _read_form(_decode_form(request, query, bytes_max), query, is_engage=is_engage)
-
-
-def _decode_form(request: Request, query: Mapping[str, str], bytes_max: int) -> DecodedForm:
-    headers = request.headers
-    return decode_body(
-        request.body,
-        headers.get("content-type") or "",
-        headers.get("content-encoding") or "",
-        query,
-        bytes_max,
-    )
+    return _read_form(decode_request(request, query, bytes_max), query, is_engage=is_engage)
 
 
 def _read_form(form: DecodedForm, query: Mapping[str, str], *, is_engage: bool) -> Capture:
