@@ -39,13 +39,13 @@ class Door:
 async def door(home: Home) -> AsyncIterator[Door]:
     stop, port = asyncio.Event(), free_port()
     server = HttpServer(("127.0.0.1", port), stop, render_error=error_response)
-    await server.show(home.site.application)
+    await server.answer_with(home.site.application)
     async with plain_http.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
         # Before, no project is known.
         await client.post("/e/", json={"api_key": home.token, **EVENT, "distinct_id": "first"})
         yield Door(home, client)
     stop.set()
-    await server.ended()
+    await server.wait_closed()
 
 
 def reported(answer: httpx.Response) -> tuple[int, dict[str, str], bytes]:

@@ -103,8 +103,8 @@ async def houses() -> AsyncIterator[Houses]:
     ben = House("ben", HttpServer(None, stop, render_error=error_response), other=ann)
     ann.other = ben
     for house in (ann, ben):
-        await house.http.show(house)
-        house.http.pass_on = house.pass_on
+        await house.http.answer_with(house)
+        house.http.share_connections(house.pass_on)
     made = Houses(ann, ben, port=port)
     yield made
     for client in made.clients:
@@ -112,8 +112,8 @@ async def houses() -> AsyncIterator[Houses]:
         with suppress(ConnectionError):
             await client.writer.wait_closed()
     stop.set()
-    await ann.http.ended()
-    await ben.http.ended()
+    await ann.http.wait_closed()
+    await ben.http.wait_closed()
 
 
 async def test_a_connection_goes_where_its_requests_are_answered(houses: Houses) -> None:

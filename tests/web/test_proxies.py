@@ -130,10 +130,10 @@ async def listening(home: Home) -> AsyncIterator[str]:
     """The address of the application on a socket."""
     stop, port = asyncio.Event(), free_port()
     server = HttpServer(("127.0.0.1", port), stop, render_error=error_response)
-    await server.show(home.site.application)
+    await server.answer_with(home.site.application)
     yield f"http://127.0.0.1:{port}"
     stop.set()
-    await server.ended()
+    await server.wait_closed()
 
 
 HEADS: list[tuple[dict[str, str], str | None]] = [

@@ -81,12 +81,12 @@ async def run_stages(start: ServerStart, answering: "asyncio.Task[bool]") -> Non
         streams = partial(_end_streams, start.stop, public)
         async with background_tasks(*public.flags.background, streams, partial(_leave, degraded)):
             try:
-                await start.http.show(_opening_application(public))
+                await start.http.answer_with(_opening_application(public))
                 async with _event_store(start) as events:
                     await _serve_everything(start, public, events)
             finally:
                 start.stop.set()
-                await start.http.ended()
+                await start.http.wait_closed()
 
 
 def _opening_application(public: Services) -> Application:
@@ -109,7 +109,7 @@ async def _serve_degraded(
         return False
     structlog.get_logger().error("records_unavailable_at_start", serving="offline flags")
     application = degraded_application(start.context)
-    await start.http.show(await degraded.enter_async_context(application))
+    await start.http.answer_with(await degraded.enter_async_context(application))
     enable_garbage_collection()
     start.announce(f"Fanion serves flags on {start.context.settings.address}; nothing else yet")
     return True
@@ -224,7 +224,7 @@ async def _serve_everything(start: ServerStart, public: Services, events: "Event
     ingesting.add_done_callback(lambda _: start.stop.set())
     async with background_tasks(*server.background):
         try:
-            await start.http.show(application)
+            await start.http.answer_with(application)
             start.announce(announcement(settings, made, to_terminal=start.to_terminal))
             if not events.opened.is_set():
                 start.announce(WITHOUT_EVENTS)
@@ -232,7 +232,7 @@ async def _serve_everything(start: ServerStart, public: Services, events: "Event
             from fanion.app.web_workers import web_workers
 
             async with web_workers(public, start.http.public, start.stop):
-                await start.http.ended()
+                await start.http.wait_closed()
         finally:
             start.stop.set()
             if not events.opened.is_set():

@@ -146,8 +146,7 @@ class WebWorker:
         self._http = HttpServer(
             None, self._stop, render_error=error_response, is_proxy=self._flags.proxies.is_trusted
         )
-        self._http.pass_on = self._pass_back
-        self._http.on_closed = self._count_closed
+        self._http.share_connections(self._pass_back, self._count_closed)
 
     async def run(self) -> None:
         try:
@@ -155,10 +154,10 @@ class WebWorker:
                 self._send(NeedLogChannel())
             reports = partial(run_loop, self._report_metrics, REPORT_S, "metrics_not_reported", ())
             async with background_tasks(*self._flags.background, reports):
-                await self._http.show(self)
+                await self._http.answer_with(self)
                 enable_garbage_collection()
                 self._send(Ready())
-                await self._http.ended()
+                await self._http.wait_closed()
             await self._log.close()
         finally:
             await self._report_metrics()

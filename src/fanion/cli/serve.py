@@ -100,7 +100,7 @@ async def _serve(
         await run_stages(ServerStart(context, announce, to_terminal, stop, http), answering)
     finally:
         stop.set()
-        await http.ended()
+        await http.wait_closed()
 
 
 def _listeners(settings: Settings, stop: asyncio.Event) -> "Listeners":

@@ -1,4 +1,4 @@
-"""The HTTP server inside this process and event loop."""
+"""The HTTP server of this process: listens, limits connections, checks timeouts and drains."""
 
 import asyncio
 import resource
@@ -16,44 +16,46 @@ from fanion.server.head import RequestHead
 from fanion.server.parser import HeadCache
 from fanion.server.request import FastPath, Request
 
-# Each takes a file descriptor and a few kilobytes, idle ones between two requests included.
+# Each takes a file descriptor and a few kilobytes, even while it is idle.
 CONNECTIONS_MAX = 16_384
-# For stores, logs and libraries.
-FILES_APART = 512
+# Of stores, logs and libraries.
+RESERVED_FILES = 512
 CONNECTIONS_MIN = 128
-# An office or a mobile operator behind one address keeps some hundreds open.
+# An office or a mobile operator behind one address has some hundreds.
 CONNECTIONS_PER_ADDRESS_MAX = 2_000
 
 
 def allow_connections() -> int:
-    """Raise this process's own limit of open files as far as it may, and say what it allows.
+    """Raise this process's limit of open files, usually 1,024, as far as it may.
 
-    A soft limit of 1,024 is usual, and an idle listener counts as much as a busy client.
+    returns: the number of connections that the limit allows
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = CONNECTIONS_MAX + FILES_APART
+    wanted = CONNECTIONS_MAX + RESERVED_FILES
     allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
     if soft != resource.RLIM_INFINITY and soft < allowed:
         resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
-    return max(CONNECTIONS_MIN, min(CONNECTIONS_MAX, allowed - FILES_APART))
+    return max(CONNECTIONS_MIN, min(CONNECTIONS_MAX, allowed - RESERVED_FILES))
 
 
 class ConnectionCount:
+    """Limits connections, in all and of each address."""
+
     def __init__(self, connections_max: int, is_proxy: Callable[[str], bool]) -> None:
-        """is_proxy: whether connections from an address are many clients'"""
+        """is_proxy: whether an address is a proxy's, which many clients share"""
         self._connections_max = connections_max
         self._is_proxy = is_proxy
         self._all = 0
-        self._of_address: Counter[str] = Counter()
+        self._of_network: Counter[str] = Counter()
 
     def opened(self, address: str) -> HttpError | None:
-        """Why a connection from there is one too many."""
+        """An error for a connection over a limit."""
         self._all += 1
-        place = network_of(read_address(address))
-        self._of_address[place] += 1
+        network = network_of(read_address(address))
+        self._of_network[network] += 1
         if self._all > self._connections_max:
             return Overloaded("Too many connections are open. Please retry.")
-        if self._of_address[place] > CONNECTIONS_PER_ADDRESS_MAX and not self._is_proxy(address):
+        if self._of_network[network] > CONNECTIONS_PER_ADDRESS_MAX and not self._is_proxy(address):
             return Overloaded(
                 "Too many connections are open from your address. Please retry.",
                 "too_many_connections",
@@ -62,15 +64,15 @@ class ConnectionCount:
 
     def closed(self, address: str) -> None:
         self._all -= 1
-        place = network_of(read_address(address))
-        self._of_address[place] -= 1
-        if not self._of_address[place]:
-            del self._of_address[place]
+        network = network_of(read_address(address))
+        self._of_network[network] -= 1
+        if not self._of_network[network]:
+            del self._of_network[network]
 
 
 BACKLOG = 1024
-LOOK_EVERY_S = 5.0  # for connections that are idle or stalled
-DRAIN_S_MAX = 5.0  # of what is being answered when the server ends
+TIMEOUT_CHECK_S = 5.0
+DRAIN_S_MAX = 5.0  # of the requests under way when the server ends
 
 
 def _is_no_proxy(_: str) -> bool:
@@ -78,11 +80,11 @@ def _is_no_proxy(_: str) -> bool:
 
 
 class PortTaken(Exception):
-    """The address cannot be listened on; the text says which and why."""
+    """The server cannot listen on the address; the text has both and the reason."""
 
 
 def check_port(host: str, port: int) -> None:
-    """raises: PortTaken, before anything else is opened"""
+    """Called before anything else is opened. raises: PortTaken"""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -92,22 +94,19 @@ def check_port(host: str, port: int) -> None:
             raise PortTaken(f"cannot listen on {host}:{port}: {error.strerror}") from None
 
 
-class Answering(Protocol):
-    """What requests are answered by."""
+class Handler(Protocol):
+    """An application that answers requests."""
 
     def answer(self, request: Request) -> Coroutine[Any, Any, bool | None]:
         """As `connection.Answer`."""
 
     def fast_path(self, head: RequestHead) -> FastPath | None:
-        """How requests with this head are answered without a task, if they are."""
+        """None when requests with this head need a task."""
 
 
 class HttpServer:
-    """The address, listened on from the first `show` until `stop` is set; without an address,
-    connections that are adopted.
-
-    The application that answers may be replaced while requests come in.
-    """
+    """Listens from the first `answer_with` until `stop` is set; without an address it serves
+    connections that it adopts. Its handler may be replaced at any time."""
 
     def __init__(
         self,
@@ -118,9 +117,10 @@ class HttpServer:
         render_error: RenderError,
         is_proxy: Callable[[str], bool] = _is_no_proxy,
     ) -> None:
-        """connections_max: as many as the limit of open files allows, unless told
-        render_error:    makes a response of what the server refuses by itself
-        is_proxy:        whether connections from an address are many clients'
+        """
+        connections_max: default: as many as the limit of open files allows
+        render_error:    makes the response to a request that the server refuses by itself
+        is_proxy:        whether an address is a proxy's, which many clients share
         """
         self._address = address
         self.render_error = render_error
@@ -130,20 +130,20 @@ class HttpServer:
         allowed = allow_connections() if connections_max is None else connections_max
         self._connections = ConnectionCount(allowed, is_proxy)
         self._serving: asyncio.Task[None] | None = None
-        self._dated = (-1, "")
+        self._date = (-1, "")  # second of the clock, header line
         self._loop = asyncio.get_running_loop()
         self.now = self._loop.time
-        self.answer: Answer = _nobody
+        self.answer: Answer = _no_handler
         self.is_ending = False
         self.pass_on: PassOn | None = None
         self.head_cache = HeadCache()
         self.buffers = BufferBudget()
-        self.on_closed: Callable[[Connection], None] = _told_nobody
+        self._on_closed: Callable[[Connection], None] | None = None
 
-    async def show(self, answering: Answering) -> None:
-        """Have this answer from now on. raises: OSError when it cannot listen"""
-        self.answer = answering.answer
-        self.head_cache.reset(answering.fast_path)
+    async def answer_with(self, handler: Handler) -> None:
+        """From now on. raises: OSError when the server cannot listen"""
+        self.answer = handler.answer
+        self.head_cache.reset(handler.fast_path)
         if self._serving is None:
             server = None
             if self._address is not None:
@@ -152,10 +152,17 @@ class HttpServer:
                 )
             self._serving = asyncio.create_task(self._serve(server), name="http")
 
-    async def adopt(self, connection: socket.socket, first: bytes) -> None:
-        """Go on with another process's connection. first: what that has read of a request
+    def share_connections(
+        self, pass_on: PassOn, on_closed: Callable[[Connection], None] | None = None
+    ) -> None:
+        """Offer connections to other processes, until the server ends."""
+        self.pass_on = pass_on
+        self._on_closed = on_closed
 
-        raises: OSError when the client has gone
+    async def adopt(self, connection: socket.socket, first: bytes) -> None:
+        """Serve a connection of another process. first: bytes of a request that were read there
+
+        raises: OSError when the client has disconnected
         """
         connection.setblocking(False)
         try:
@@ -164,7 +171,7 @@ class HttpServer:
             connection.close()
             raise
 
-    async def ended(self) -> None:
+    async def wait_closed(self) -> None:
         if self._serving is not None:
             await self._serving
 
@@ -175,37 +182,38 @@ class HttpServer:
     def closed(self, connection: Connection) -> None:
         self._open.discard(connection)
         self._connections.closed(connection.address)
-        self.on_closed(connection)
+        if self._on_closed is not None:
+            self._on_closed(connection)
         if not self._open:
             self._all_closed.set()
 
     def date(self) -> str:
-        """Written once a second."""
+        """The header line, formatted once a second."""
         second = int(self.now())
-        if second != self._dated[0]:
-            self._dated = (second, f"date: {formatdate(usegmt=True)}\r\n")
-        return self._dated[1]
+        if second != self._date[0]:
+            self._date = (second, f"date: {formatdate(usegmt=True)}\r\n")
+        return self._date[1]
 
     async def _serve(self, server: asyncio.Server | None) -> None:
-        looking = asyncio.create_task(self._look())
+        checking = asyncio.create_task(self._check_timeouts())
         try:
             await self._stop.wait()
         finally:
-            looking.cancel()
+            checking.cancel()
             self.pass_on = None
             if server is not None:
                 server.close()
         await self._drain()
 
-    async def _look(self) -> None:
+    async def _check_timeouts(self) -> None:
         while True:
-            await asyncio.sleep(LOOK_EVERY_S)
+            await asyncio.sleep(TIMEOUT_CHECK_S)
             now = self.now()
             for connection in list(self._open):
                 connection.check_timeouts(now)
 
     async def _drain(self) -> None:
-        """Answer what has been asked, and close."""
+        """Answer the requests under way, and close."""
         self.is_ending = True
         for connection in list(self._open):
             connection.end()
@@ -218,9 +226,5 @@ class HttpServer:
                     connection.abort()
 
 
-async def _nobody(*_: object) -> None:
-    raise AssertionError("nothing is shown yet")
-
-
-def _told_nobody(_: Connection) -> None:
-    pass
+async def _no_handler(*_: object) -> None:
+    raise AssertionError("requests are answered before answer_with was called")

@@ -296,18 +296,18 @@ class Listeners:
         self.public = public
         self._management = management
 
-    async def show(self, application: Application) -> None:
+    async def answer_with(self, application: Application) -> None:
         """Serve this application from now on. raises: OSError when it cannot listen"""
         if self._management is None:
-            await self.public.show(application)
+            await self.public.answer_with(application)
             return
-        await self.public.show(for_public_listener(application))
-        await self._management.show(for_management_listener(application))
+        await self.public.answer_with(for_public_listener(application))
+        await self._management.answer_with(for_management_listener(application))
 
-    async def ended(self) -> None:
-        await self.public.ended()
+    async def wait_closed(self) -> None:
+        await self.public.wait_closed()
         if self._management is not None:
-            await self._management.ended()
+            await self._management.wait_closed()
 
 
 def for_public_listener(application: Application) -> Application:
