@@ -1,4 +1,4 @@
-"""An ASGI application behind this server."""
+"""Runs requests through an ASGI application."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -8,7 +8,7 @@ from fanion.server.errors import ClientDisconnected
 from fanion.server.request import Request
 
 Message = MutableMapping[str, Any]
-# Frameworks write the three arguments' types each in their own way.
+# Frameworks type the three arguments differently.
 AsgiApp = Callable[[Any, Any, Any], Awaitable[None]]
 
 
@@ -27,23 +27,23 @@ async def answer(
 ) -> int:
     """Run one request through `app` and return its status.
 
-    body:    None when `app` is to have it in pieces, as it comes in
+    body:    None when `app` reads it in pieces, as they are received
     state:   of the request; `app` adds to it
-    path:    decoded, as `app` is to see it
-    headers: sent behind those of the response
+    path:    decoded, for `app`
+    headers: sent after those of the response
 
     raises: ClientDisconnected, ResponseAborted
     """
-    conversation = _Conversation(request, body, headers)
+    exchange = _Exchange(request, body, headers)
     try:
-        await app(_asgi_scope(request, path, state), conversation.receive, conversation.send)
+        await app(_asgi_scope(request, path, state), exchange.receive, exchange.send)
     except Exception as error:
-        if conversation.is_client_gone:
+        if exchange.is_disconnected:
             raise ClientDisconnected from error
-        if conversation.is_streaming:
+        if exchange.is_streaming:
             raise ResponseAborted from error
         raise
-    return conversation.status
+    return exchange.status
 
 
 def _asgi_scope(request: Request, path: str, state: dict[str, Any]) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def _asgi_scope(request: Request, path: str, state: dict[str, Any]) -> dict[str,
         "type": "http",
         "asgi": {"version": "3.0", "spec_version": "2.3"},
         "http_version": request.http_version,
-        # The answer to HEAD is that to GET; the connection leaves its body out.
+        # The response to HEAD is that to GET; `Request` leaves its body out.
         "method": "GET" if request.method == "HEAD" else request.method,
         "scheme": "http",
         "path": path,
@@ -68,8 +68,8 @@ def _asgi_scope(request: Request, path: str, state: dict[str, Any]) -> dict[str,
     }
 
 
-class _Conversation:
-    """One response: sent whole when it comes in one piece, streamed otherwise."""
+class _Exchange:
+    """ASGI's `receive` and `send`. A response in one piece has a length, others are streamed."""
 
     def __init__(self, request: Request, body: bytes | None, extra: list[tuple[str, str]]) -> None:
         self.status = 500
@@ -79,7 +79,7 @@ class _Conversation:
         self._extra = extra
         self._headers: list[tuple[str, str]] = []
         self.is_streaming = False
-        self.is_client_gone = False
+        self.is_disconnected = False
 
     async def receive(self) -> Message:
         if self._body is not None:
@@ -114,7 +114,7 @@ class _Conversation:
             try:
                 await self._request.send_bytes(body)
             except ClientDisconnected:
-                self.is_client_gone = True  # the framework makes another error of it
+                self.is_disconnected = True  # the framework raises another error
                 raise
         else:
             await asyncio.sleep(0)

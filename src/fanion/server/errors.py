@@ -1,6 +1,6 @@
-"""Requests and connections that the server refuses by itself, before the application or behind it.
+"""Errors that the server answers by itself, before the application or behind it.
 
-The application gives the server a function that renders them, so that clients meet one shape of
+The application gives the server a function that renders them, so that clients see one shape of
 errors.
 """
 
@@ -8,7 +8,7 @@ from typing import ClassVar
 
 
 class ClientDisconnected(Exception):
-    """The connection ended before the request was whole, or before the answer was."""
+    """The connection was closed before the request was complete, or its response was sent."""
 
 
 class HttpError(Exception):
@@ -46,14 +46,14 @@ class TargetTooLong(HttpError):
     status, reason = 414, "uri_too_long"
 
     def __init__(self, bytes_max: int) -> None:
-        super().__init__(f"The address is longer than {bytes_max} bytes.")
+        super().__init__(f"The request target is longer than {bytes_max} bytes.")
 
 
 class HeadTooLarge(HttpError):
     status, reason = 431, "headers_too_large"
 
     def __init__(self, bytes_max: int) -> None:
-        super().__init__(f"The address and headers are larger than {bytes_max} bytes.")
+        super().__init__(f"The request line and headers are larger than {bytes_max} bytes.")
 
 
 class TrailersTooLarge(HttpError):
@@ -75,7 +75,7 @@ class VersionNotSupported(HttpError):
 
 
 class Overloaded(HttpError):
-    """No room for another connection or body at the moment."""
+    """A limit on connections or buffers is reached."""
 
     status, reason = 503, "unavailable"
     retry_after_s = 5

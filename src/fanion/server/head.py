@@ -188,12 +188,12 @@ def _origin_form(target: bytes, method: str, headers: HeaderFields) -> bytes:
     raises: MalformedRequest
     """
     if b"#" in target:
-        raise MalformedRequest("The request target has a fragment.")
+        raise MalformedRequest("The request target must not have a fragment.")
     if target[:1] == b"/":
         return target
     if target == b"*":
         if method != "OPTIONS":
-            raise MalformedRequest("The request target * is for OPTIONS alone.")
+            raise MalformedRequest("The request target * is allowed only with OPTIONS.")
         return target
     return _origin_form_of_absolute(target, headers)
 
@@ -220,7 +220,7 @@ def _require_host(version: str, headers: HeaderFields) -> None:
 def _well_formed(host: str) -> str:
     matched = _HOST.fullmatch(host)  # two are joined with a blank, which is not allowed in one
     if matched is None or not _is_address(matched["v6"]):
-        raise MalformedRequest("Host is not one host with an optional port.")
+        raise MalformedRequest("Host must be one host with an optional port.")
     return host
 
 
@@ -243,13 +243,15 @@ def _body_bytes(version: str, headers: HeaderFields) -> int | None:
     if coding is None:
         length = headers.get("content-length", "0")
         if not (length.isascii() and length.isdigit()):
-            raise MalformedRequest("Content-Length is not a number.")
+            raise MalformedRequest("Content-Length must be a decimal number.")
         return int(length)
     codings = [name.strip().lower() for name in coding.split(",")]
     if version == "1.0" or "content-length" in headers:
-        raise MalformedRequest("Transfer-Encoding goes with HTTP/1.1 and without Content-Length.")
+        raise MalformedRequest(
+            "Transfer-Encoding is allowed only in HTTP/1.1 and without Content-Length."
+        )
     if codings[-1] != "chunked" or codings.count("chunked") > 1:
-        raise MalformedRequest("Transfer-Encoding must end with chunked, once.")
+        raise MalformedRequest("Transfer-Encoding must have chunked once, at its end.")
     if len(codings) > 1:
         raise NotImplementedHere("Transfer-Encoding other than chunked is not implemented.")
     return None

@@ -218,7 +218,7 @@ class ChunkedDecoder:
         if end < 0:
             self._require_room(len(line) - _SIZE_DIGITS_MAX - 1)
             if not self._has_data_end and line != b"\r":
-                raise MalformedRequest("The data of a chunk does not end where its size says.")
+                raise MalformedRequest("The data of a chunk is longer than its size.")
             self._line = line
             return len(data)
         self._line = b""
@@ -228,7 +228,7 @@ class ChunkedDecoder:
     def _take_line(self, line: bytes, data: bytes, end: int) -> None:
         if not self._has_data_end:
             if line:
-                raise MalformedRequest("The data of a chunk does not end where its size says.")
+                raise MalformedRequest("The data of a chunk is longer than its size.")
             self._has_data_end = True
         elif self._in_trailers:
             self._take_trailer(line, data, end)
@@ -238,7 +238,7 @@ class ChunkedDecoder:
     def _take_size(self, line: bytes) -> None:
         matched = _SIZE_LINE.fullmatch(line)
         if matched is None:
-            raise MalformedRequest("The size of a chunk is not a hexadecimal number.")
+            raise MalformedRequest("The size of a chunk must be a hexadecimal number.")
         self._charge(len(matched[2]))
         self._left = int(matched[1], 16)
         self._in_trailers = self._left == 0
@@ -251,7 +251,9 @@ class ChunkedDecoder:
         self._charge(len(line))
         matched = _TRAILER.fullmatch(line)
         if matched is None or matched[1].lower() in _FRAMING:
-            raise MalformedRequest("A trailer is not a header, or says how the body is framed.")
+            raise MalformedRequest(
+                "A trailer must be a header other than Content-Length and Transfer-Encoding."
+            )
 
     def _charge(self, size: int) -> None:
         self._require_room(size)

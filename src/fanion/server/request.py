@@ -324,7 +324,9 @@ class Request:
         """Charge so many bytes to the budget. raises: Overloaded"""
         more = max(0, size - UNCOUNTED_BYTES_MAX) - max(0, self._held - UNCOUNTED_BYTES_MAX)
         if more > 0 and not self._connection.buffers.take(more):
-            raise Overloaded("Too much is being received. Please retry.", "buffers_full")
+            raise Overloaded(
+                "The buffers for request bodies are full. Please retry.", "buffers_full"
+            )
         if more < 0:
             self._connection.buffers.give(-more)
         self._held = size

@@ -35,7 +35,7 @@ def gunzip(data: bytes, bytes_max: int) -> bytes:
         room -= len(part)
         if not data.startswith(GZIP_MAGIC):
             return part if len(parts) == 1 else b"".join(parts)
-    raise malformed("Failed to decompress data. Too many gzip members.")
+    raise malformed(f"Failed to decompress data. More than {GZIP_MEMBERS_MAX} gzip members.")
 
 
 def _inflate(data: bytes, bytes_max: int) -> bytes:
@@ -54,7 +54,7 @@ def _inflate_stream(data: bytes, wbits: int, bytes_max: int) -> tuple[bytes, byt
     if len(out) > bytes_max:
         raise BodyTooLarge(bytes_max)
     if not stream.eof:
-        raise malformed("Failed to decompress data. It was cut off.")
+        raise malformed("Failed to decompress data. It ends too early.")
     return out, stream.unused_data
 
 
@@ -132,7 +132,7 @@ def _decompress_units(bits: bytes, units_max: int) -> bytearray:
     previous = -1
     while True:
         if position + width > stream_end:
-            raise malformed("lz64 data was cut off.")
+            raise malformed("lz64 data ends too early.")
         code = _read_code(bits, position, width)
         position += width
         written = len(out)
@@ -152,7 +152,7 @@ def _decompress_units(bits: bytes, units_max: int) -> bytearray:
         elif code == len(starts) and previous >= 0:
             out += out[previous:written] + out[previous : previous + 2]
         else:
-            raise malformed("lz64 data is damaged.")
+            raise malformed("lz64 data is invalid.")
         if previous < 0:
             width, room = 3, 4
         else:

@@ -1,8 +1,5 @@
-"""Bytes ↔ values: what clients wrap around JSON, undone within bounds.
-
-The order in which wrappings are undone serves every known client; `decode_body`
-documents it. What is unpacked stops at the limit, whatever a body would grow to.
-"""
+"""Decodes bodies and queries: compression, forms and base64 around JSON, in the order of
+`decode_body`, which serves every known client. Decompression stops at the limit."""
 
 import binascii
 import json
@@ -28,17 +25,17 @@ from fanion.wire.compression import (
 )
 
 BODY_BYTES_MAX = 20_971_520  # as received, and again after decompression: capture.md 1.3
-ENCODINGS_MAX = 3  # wrappings named by one Content-Encoding
-# Unfolded. Reading more takes more than a few milliseconds, which the event loop has not.
+ENCODINGS_MAX = 3  # in one Content-Encoding
+# Decompressed. Reading more takes more than a few milliseconds, too long for the event loop.
 READ_ON_LOOP_BYTES_MAX = 64 * 1024
 LZ64_ON_LOOP_BYTES_MAX = 4 * 1024  # a code at a time, in Python: 2 ms
 FORM_FIELDS_MAX = 100
 FORM_FIELD_BYTES_MAX = 4096  # every field but `data`
 QUERY_FIELDS_MAX = 100
-BROKEN_ESCAPES_MAX = 1000  # in one chunk; mending one costs 0.3 µs
+BROKEN_ESCAPES_MAX = 1000  # in one chunk; repairing one costs 0.3 µs
 
 _CHUNK = 256 * 1024
-_DEEP_BYTES_MIN = 1000  # two characters a level: less cannot come near Python's 1000 frames
+_DEEP_BYTES_MIN = 1000  # two characters a level: less cannot use up Python's 1000 frames
 _BOM = b"\xef\xbb\xbf"
 _NOT_BASE64 = bytes(set(range(256)) - set((string.ascii_letters + string.digits + "+/").encode()))
 _JSON_TYPES = frozenset({"", "text/plain", "application/json"})
@@ -54,7 +51,7 @@ _NO_FIELDS: Mapping[str, str] = {}
 
 
 class DecodedForm(Struct, frozen=True):
-    """A body without its wrappings.
+    """A decoded body.
 
     json:   the JSON text, not parsed, never empty; valid UTF-8 unless a client sent plain
             JSON that is not
@@ -140,7 +137,7 @@ def decode_small_request(
 
 
 def loads(raw: bytes) -> Any:
-    """Parse JSON as clients write it: NaN and infinities become null, lone surrogates U+FFFD.
+    """Parse JSON of clients: NaN and infinities become null, lone surrogates U+FFFD.
 
     raises: InvalidPayload
     """
@@ -153,8 +150,8 @@ def loads(raw: bytes) -> Any:
 
 
 def with_stack_to_spare(function: Callable[[bytes], T], raw: bytes, frames: int = 40) -> T:
-    """Decode from further down the stack, so that what is read now can be read, and written,
-    later by callers whose own stack is deeper: nesting is limited by the stack alone."""
+    """Decode with a deeper stack, so that callers with a deep stack can decode and encode the value
+    again later: the stack alone limits nesting."""
     if frames == 0 or len(raw) < _DEEP_BYTES_MIN:
         return function(raw)
     return with_stack_to_spare(function, raw, frames - 1)
@@ -180,7 +177,7 @@ def _loads_tolerant(raw: bytes) -> Any:
         value = json.loads(
             _text(raw), parse_constant=_null, parse_float=_finite, parse_int=_integer
         )
-        # Writing the value out again joins surrogates that were escaped one by one.
+        # Encoding the value again joins surrogates that were escaped one by one.
         return _decode(_join_surrogates(json.dumps(value, ensure_ascii=False)))
     except RecursionError:
         raise malformed("nested too deeply.") from None
@@ -210,7 +207,7 @@ def is_utf8(raw: bytes) -> bool:
 
 
 def _text(raw: bytes) -> str:
-    """UTF-8 in which surrogates may stand one by one. raises: UnicodeDecodeError"""
+    """UTF-8 that may contain lone surrogates. raises: UnicodeDecodeError"""
     return raw.decode("utf-8", "surrogatepass")
 
 
@@ -226,11 +223,11 @@ def _trim(data: bytes) -> bytes:
 
 
 def _undo_content_encoding(body: bytes, header: str, bytes_max: int) -> tuple[bytes, str]:
-    """The body, and the name of an encoding that only this protocol knows (lz64, base64)."""
+    """The body, and the name of an encoding that is not one of HTTP (lz64, base64)."""
     named = ""
     encodings = [name.strip() for name in header.lower().split(",")] if header else []
     if len(encodings) > ENCODINGS_MAX:
-        raise malformed("too many content encodings.") from None
+        raise malformed(f"more than {ENCODINGS_MAX} content encodings.")
     for encoding in reversed(encodings):
         if undo := DECOMPRESSORS.get(encoding):
             body = undo(body, bytes_max)
@@ -245,7 +242,7 @@ def _undo_compression(data: bytes, compression: str, gunzipped: bool, bytes_max:
     if data.startswith(GZIP_MAGIC):
         return gunzip(data, bytes_max)
     if compression in ("gzip", "gzip-js") and not gunzipped:
-        raise malformed("Failed to decompress data. Not a gzipped file.") from None
+        raise malformed("Failed to decompress data. Not a gzipped file.")
     return data
 
 
@@ -259,7 +256,7 @@ def _unlz64(data: bytes, bytes_max: int, text_bytes_max: int) -> bytes:
 
 
 def _undo_base64(data: bytes) -> bytes:
-    """The data itself when it is JSON or no base64 at all."""
+    """The data itself when it is JSON or not base64."""
     if not data or data[:1] in (b"{", b"[", b'"') or _is_json(data):
         return data
     text = data.replace(b" ", b"+").rstrip(b"=")
@@ -268,8 +265,8 @@ def _undo_base64(data: bytes) -> bytes:
     except binascii.Error:
         return data
     if not decoded:
-        return data  # bytes of which none is of that alphabet
-    # Large data is read in pieces; that joins surrogates too, and detects invalid UTF-8.
+        return data  # no byte is of that alphabet
+    # Large data is decoded in pieces, which joins surrogates too and detects invalid UTF-8.
     if decoded.startswith(GZIP_MAGIC) or len(decoded) > _CHUNK:
         return decoded
     try:
@@ -279,10 +276,10 @@ def _undo_base64(data: bytes) -> bytes:
 
 
 def _base64_parts(text: bytes) -> Iterator[bytes]:
-    """A chunk at a time: a call of the decoder lets no other thread run."""
+    """A chunk at a time: a call of the decoder holds the GIL."""
     rest = b""
     for start in range(0, len(text), _CHUNK):
-        # Everything else is passed over, as the decoder does; `=` ends the text.
+        # Other characters are skipped, as the decoder does; `=` ends the text.
         chunk, end, _ = text[start : start + _CHUNK].partition(b"=")
         rest += chunk.translate(None, _NOT_BASE64)
         whole = len(rest) - len(rest) % 4
@@ -309,7 +306,7 @@ def _is_json(data: bytes) -> bool:
 
 
 def _is_form(data: bytes, content_type: str) -> bool:
-    """`curl -d '{…}'` says form and sends JSON; beacons say text and send a form."""
+    """`curl -d '{…}'` sends JSON as a form; beacons send forms as text."""
     if data.startswith(b"data="):
         return True
     media_type = content_type.partition(";")[0].strip().lower()
@@ -364,7 +361,7 @@ def split_urlencoded(data: bytes, fields_max: int) -> list[tuple[bytes, bytes]]:
     """Names and values, without escapes. raises: InvalidPayload"""
     pairs = data.split(b"&", fields_max)
     if len(pairs) > fields_max:
-        raise malformed("too many form fields.") from None
+        raise malformed(f"more than {fields_max} form fields.")
     return [
         (_unquote(name), _unquote(value))
         for name, _, value in (pair.partition(b"=") for pair in pairs if pair)
@@ -372,8 +369,8 @@ def split_urlencoded(data: bytes, fields_max: int) -> list[tuple[bytes, bytes]]:
 
 
 def _unquote(quoted: bytes) -> bytes:
-    """Undo percent escapes and `+`. The standard library's way splits at every escape, which
-    makes 600 MB of a 20 MB body; quoted-printable is the same code with another sign."""
+    """Undo percent escapes and `+`. The standard library splits at every escape, which makes
+    600 MB of a 20 MB body; quoted-printable is the same code with another sign."""
     quoted = quoted.replace(b"+", b" ")
     if b"%" not in quoted:
         return quoted
@@ -387,7 +384,7 @@ def _unquote(quoted: bytes) -> bytes:
             end += 1
         escaped, broken = _NOT_AN_ESCAPE.subn(b"%25", quoted[start:end], BROKEN_ESCAPES_MAX)
         if broken == BROKEN_ESCAPES_MAX:
-            raise malformed("too many broken percent escapes.") from None
+            raise malformed(f"more than {BROKEN_ESCAPES_MAX} invalid percent escapes.")
         parts.append(binascii.a2b_qp(escaped.replace(b"=", b"%3D").replace(b"%", b"=")))
         start = end
     return b"".join(parts)

@@ -1,4 +1,4 @@
-"""Decodes large bodies in threads, a few at a time, within a memory limit of the process."""
+"""Decodes large bodies in threads, within a memory limit of the process."""
 
 import asyncio
 from collections import deque
@@ -9,23 +9,23 @@ from typing import TypeVar
 
 from fanion.errors import Unavailable
 
-# Of all bodies that one process is decoding: decompressed data, and the values decoded from it.
+# Of all bodies that one process is decoding: decompressed data and the values decoded from it.
 DECODING_BYTES_MAX = 256 * 1024 * 1024
-# Each takes the interpreter in turn with the event loop; more would make the loop wait longer.
+# Each competes with the event loop for the GIL; more would make the loop wait longer.
 DECODING_THREADS = 2
-# For room. Two bodies of the worst kind, 20 MB of values nested ten deep, take about as long.
+# For memory. Two bodies of the worst kind, 20 MB of values nested ten deep, take about as long.
 ROOM_WAIT_S = 10.0
 RETRY_AFTER_S = 5
-# A body is unfolded in parts that are joined, and may be written anew.
+# A body is decompressed in parts that are joined, and may be encoded again.
 _COPIES = 3
-# The largest window, decoded and written again.
+# The largest window, decoded and encoded again.
 _WINDOW_BYTES = 8 * 1024 * 1024
 
 T = TypeVar("T")
 
 
 class Room:
-    """What one request takes up of it, until it is left."""
+    """The memory that is reserved for one request."""
 
     def __init__(self, decoding: "Decoding", taken: int) -> None:
         self._decoding = decoding
@@ -38,16 +38,16 @@ class Room:
         try:
             return await asyncio.shield(future)
         except asyncio.CancelledError:
-            # What runs takes up its room until it has ended.
+            # The thread needs its memory until it has ended.
             await asyncio.wait([future])
             raise
 
     def shrink(self, unfolded: int) -> None:
-        """Once it is known to how many bytes the body unfolds."""
+        """Called once the decompressed size of the body is known."""
         self._resize(min(self.taken, room_for(unfolded)))
 
     async def grow(self, wanted: int) -> None:
-        """By as much as there is at most. raises: Unavailable"""
+        """Up to the limit. raises: Unavailable"""
         wanted = min(wanted, self._decoding.bytes_max - self.taken)
         if wanted > 0:
             await self._decoding.take(wanted)
@@ -62,7 +62,7 @@ class Room:
 
 
 class Decoding:
-    """Room is given in the order in which it was asked for."""
+    """Reserves memory in the order of the requests, first in, first out."""
 
     def __init__(self, bytes_max: int = DECODING_BYTES_MAX, wait_s: float = ROOM_WAIT_S) -> None:
         self.threads = ThreadPoolExecutor(DECODING_THREADS, "decoding")
@@ -73,9 +73,9 @@ class Decoding:
 
     @asynccontextmanager
     async def room(self, received: int, unfolded_max: int) -> AsyncGenerator[Room]:
-        """For a body that unfolds to `unfolded_max` at most, which is not known before.
+        """For a body of at most `unfolded_max` bytes when it is decompressed.
 
-        raises: Unavailable when there is none within ROOM_WAIT_S
+        raises: Unavailable when there is no room within ROOM_WAIT_S
         """
         wanted = room_for(max(received, unfolded_max))
         await self.take(wanted)
@@ -86,7 +86,7 @@ class Decoding:
             room.leave()
 
     async def take(self, wanted: int) -> None:
-        """As much as there is at all for what would take more. raises: Unavailable"""
+        """All of it for a body that needs more. raises: Unavailable"""
         wanted = min(wanted, self.bytes_max)
         if not self._waiting and self.taken + wanted <= self.bytes_max:
             self.taken += wanted
@@ -97,7 +97,7 @@ class Decoding:
             await asyncio.wait_for(turn, self._wait_s)
         except TimeoutError:
             raise Unavailable(
-                "Too many large requests are being read. Please retry.",
+                "Too many large request bodies are being decoded. Please retry.",
                 code="too_many_large_requests",
                 retry_after_s=RETRY_AFTER_S,
             ) from None
